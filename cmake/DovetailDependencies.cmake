@@ -1,0 +1,13 @@
+# What Dovetail stands on. Package names for apt are in packages/apt.txt; `make setup` installs what is missing.
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(Boost 1.74 REQUIRED COMPONENTS context)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing>=2.3)
+pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc>=2.5)
+
+# Private to the library: nothing of these shows in a public header.
+add_library(dovetail_dependencies INTERFACE)
+target_link_libraries(dovetail_dependencies INTERFACE
+  PkgConfig::liburing PkgConfig::hwloc Boost::context Threads::Threads)

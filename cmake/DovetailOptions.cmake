@@ -1,0 +1,55 @@
+# Options, language standards and compiler flags that every target of this tree shares.
+
+get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(NOT CMAKE_BUILD_TYPE AND NOT multi_config)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+
+set(DOVETAIL_SANITIZE "" CACHE STRING "Sanitizer: empty, thread, or address (address and undefined behaviour)")
+set_property(CACHE DOVETAIL_SANITIZE PROPERTY STRINGS "" thread address)
+if(NOT DOVETAIL_SANITIZE MATCHES "^(thread|address)?$")
+  message(FATAL_ERROR "DOVETAIL_SANITIZE is '${DOVETAIL_SANITIZE}': it must be empty, thread or address")
+endif()
+
+option(DOVETAIL_WERROR "Make compiler warnings errors" OFF)
+option(DOVETAIL_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(DOVETAIL_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(DOVETAIL_BENCHMARKS "Build the benchmarks (never under a sanitizer, where a number says nothing)"
+       ${PROJECT_IS_TOP_LEVEL})
+if(DOVETAIL_SANITIZE)
+  set(DOVETAIL_BENCHMARKS OFF)
+endif()
+
+# For work on a lower room while the ones above it do not build: "base;fiber", say.
+set(DOVETAIL_ONLY_ROOMS "" CACHE STRING "Build and test these rooms only (empty: all rooms, and everything on them)")
+if(DOVETAIL_ONLY_ROOMS)
+  set(DOVETAIL_EXAMPLES OFF)
+  set(DOVETAIL_BENCHMARKS OFF)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+
+# -g1: line numbers in backtraces and profiles cost nothing at run time.
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1 -DNDEBUG")
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g1 -DNDEBUG")
+
+add_library(dovetail_flags INTERFACE)
+target_compile_options(dovetail_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wshadow -Wconversion>
+  $<$<AND:$<BOOL:${DOVETAIL_WERROR}>,$<COMPILE_LANGUAGE:C,CXX>>:-Werror>)
+if(DOVETAIL_SANITIZE STREQUAL "thread")
+  set(sanitizer_flags -fsanitize=thread)
+elseif(DOVETAIL_SANITIZE STREQUAL "address")
+  set(sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+endif()
+if(DOVETAIL_SANITIZE)
+  target_compile_options(dovetail_flags INTERFACE ${sanitizer_flags} -fno-omit-frame-pointer -O1 -g)
+  target_link_options(dovetail_flags INTERFACE ${sanitizer_flags})
+endif()

@@ -1,0 +1,53 @@
+# A room is one folder of sources compiled into one object library; all rooms together are the one shared library.
+
+# dovetail_room(name [DEPENDS lower-rooms...] [SOURCES folder])
+# A folder without sources yet (a room of headers alone, say) makes no target.
+function(dovetail_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "SOURCES" "DEPENDS")
+  if(NOT room_SOURCES)
+    set(room_SOURCES "src/${name}")
+  endif()
+  get_property(known GLOBAL PROPERTY DOVETAIL_ROOMS)
+  foreach(lower IN LISTS room_DEPENDS)
+    if(NOT lower IN_LIST known)
+      message(FATAL_ERROR "Room '${name}' depends on '${lower}', which is not declared below it")
+    endif()
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY DOVETAIL_ROOMS "${name}")
+  if(DOVETAIL_ONLY_ROOMS AND NOT name IN_LIST DOVETAIL_ONLY_ROOMS)
+    return()
+  endif()
+
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room_SOURCES}/*.cpp")
+  if(NOT sources)
+    return()
+  endif()
+  add_library(dovetail_${name} OBJECT ${sources})
+  target_include_directories(dovetail_${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+  # initial-exec: the current worker is read on every spawn, and a call into the loader for it would be felt.
+  target_compile_options(dovetail_${name} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
+  set_target_properties(dovetail_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(dovetail_${name} PRIVATE dovetail_flags dovetail_dependencies)
+  set_property(GLOBAL APPEND PROPERTY DOVETAIL_OBJECTS "$<TARGET_OBJECTS:dovetail_${name}>")
+endfunction()
+
+# The library of all rooms declared so far.
+function(dovetail_library)
+  get_property(objects GLOBAL PROPERTY DOVETAIL_OBJECTS)
+  if(NOT objects)
+    message(FATAL_ERROR "No room has a source file: is ${PROJECT_SOURCE_DIR}/src complete?")
+  endif()
+  add_library(dovetail SHARED ${objects})
+  add_library(dovetail::dovetail ALIAS dovetail)
+  set_target_properties(dovetail PROPERTIES
+    VERSION "${PROJECT_VERSION}" SOVERSION 0 LINKER_LANGUAGE CXX)
+  target_compile_features(dovetail INTERFACE cxx_std_20)
+  target_include_directories(dovetail INTERFACE
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  target_link_libraries(dovetail PRIVATE $<BUILD_INTERFACE:dovetail_flags> $<BUILD_INTERFACE:dovetail_dependencies>)
+  target_link_options(dovetail PRIVATE "LINKER:--as-needed" "LINKER:-z,defs")
+  if(DOVETAIL_SANITIZE)
+    # A program that uses an instrumented library must bring the sanitizer's runtime.
+    target_link_options(dovetail INTERFACE "$<BUILD_INTERFACE:${sanitizer_flags}>")
+  endif()
+endfunction()

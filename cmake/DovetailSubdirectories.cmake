@@ -1,0 +1,11 @@
+# Adds every folder below the current one that brings a CMakeLists.txt, in alphabetical order.
+function(dovetail_add_subdirectories)
+  file(GLOB lists CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt")
+  foreach(list IN LISTS lists)
+    cmake_path(GET list PARENT_PATH folder)
+    cmake_path(GET folder FILENAME name)
+    if(NOT name IN_LIST ARGV)
+      add_subdirectory("${name}")
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,90 @@
+# Functions that make tests out of files.
+
+set(DOVETAIL_TEST_PYTHON "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+if(NOT EXISTS "${DOVETAIL_TEST_PYTHON}")
+  set(DOVETAIL_TEST_PYTHON "${Python3_EXECUTABLE}")
+endif()
+
+# dovetail_test_properties(test room): what every test has, whatever starts it.
+function(dovetail_test_properties test room)
+  set(environment "DOVETAIL_BUILD_DIR=${PROJECT_BINARY_DIR}" "DOVETAIL_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+  if(DOVETAIL_SANITIZE)
+    list(APPEND environment "DOVETAIL_TEST_SCALE=small" "DOVETAIL_SANITIZE=${DOVETAIL_SANITIZE}")
+  endif()
+  if(DOVETAIL_SANITIZE STREQUAL "thread")
+    list(APPEND environment
+         "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp")
+  elseif(DOVETAIL_SANITIZE STREQUAL "address")
+    list(APPEND environment "ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1"
+         "UBSAN_OPTIONS=print_stacktrace=1" "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp")
+  endif()
+  set_tests_properties("${test}" PROPERTIES
+    LABELS "${room}" TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}")
+endfunction()
+
+# dovetail_test_program(target): a test may use the private headers and what the library is made of.
+function(dovetail_test_program target)
+  target_include_directories("${target}" PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries("${target}" PRIVATE dovetail::dovetail dovetail_flags dovetail_dependencies)
+endfunction()
+
+# dovetail_room_tests(room): every test of tests/<room>/.
+function(dovetail_room_tests room)
+  set(folder "${CMAKE_CURRENT_SOURCE_DIR}/${room}")
+  file(GLOB tests CONFIGURE_DEPENDS "${folder}/*_test.cpp" "${folder}/*_test.c")
+  file(GLOB fortran_tests CONFIGURE_DEPENDS "${folder}/*_test.f90")
+  file(GLOB scripts CONFIGURE_DEPENDS "${folder}/*_test.py" "${folder}/*_test.sh")
+  file(GLOB support CONFIGURE_DEPENDS "${folder}/*.cpp")
+  list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
+  if(support)
+    add_library(${room}_test_support STATIC ${support})
+    dovetail_test_program(${room}_test_support)
+    target_link_libraries(${room}_test_support PUBLIC GTest::gtest)
+  endif()
+  if(fortran_tests AND CMAKE_Fortran_COMPILER)
+    list(APPEND tests ${fortran_tests})
+  endif()
+
+  foreach(source IN LISTS tests)
+    cmake_path(GET source STEM LAST_ONLY stem)
+    cmake_path(GET source EXTENSION LAST_ONLY extension)
+    set(target "${room}_${stem}")
+    if(NOT extension STREQUAL ".cpp")
+      string(REPLACE "." "" language "${extension}")
+      string(APPEND target "_${language}")
+    endif()
+    add_executable("${target}" "${source}")
+    if(support)
+      target_link_libraries("${target}" PRIVATE ${room}_test_support)
+    endif()
+    dovetail_test_program("${target}")
+    if(extension STREQUAL ".cpp")
+      target_link_libraries("${target}" PRIVATE GTest::gtest_main)
+    endif()
+    add_test(NAME "${target}" COMMAND "${target}")
+    dovetail_test_properties("${target}" "${room}")
+  endforeach()
+
+  foreach(source IN LISTS scripts)
+    cmake_path(GET source STEM LAST_ONLY stem)
+    cmake_path(GET source EXTENSION LAST_ONLY extension)
+    if(extension STREQUAL ".py")
+      add_test(NAME "${room}_${stem}" COMMAND "${DOVETAIL_TEST_PYTHON}" "${source}")
+    else()
+      add_test(NAME "${room}_${stem}" COMMAND bash "${source}")
+    endif()
+    dovetail_test_properties("${room}_${stem}" "${room}")
+  endforeach()
+endfunction()
+
+# dovetail_package_tests(): a program outside this tree builds and runs against the installed one. Run in order:
+# both builds need the installation.
+function(dovetail_package_tests)
+  set(package "${PROJECT_SOURCE_DIR}/tests/package")
+  foreach(way IN ITEMS find_package pkg_config)
+    add_test(NAME "package_${way}" COMMAND bash "${package}/${way}_test.sh")
+    dovetail_test_properties("package_${way}" package)
+    set_property(TEST "package_${way}" APPEND PROPERTY ENVIRONMENT
+      "CC=${CMAKE_C_COMPILER}" "CXX=${CMAKE_CXX_COMPILER}" "CMAKE=${CMAKE_COMMAND}")
+  endforeach()
+endfunction()
