@@ -1,0 +1,56 @@
+# The commands of this project. Every one of them may be run on a fresh Debian 12 or Ubuntu 24.04: `setup` runs first.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+PYTHON := .venv/bin/python
+configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
+
+.PHONY: help setup build demo test test-tsan test-asan bench install lint format docs clean
+
+help: ## Print this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
+
+setup: ## Install what is missing: packages of the system and a Python environment in .venv
+	@bash scripts/setup.sh
+
+build: setup ## Build the release in build/release
+	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
+	@cmake --build build/release --parallel $(JOBS)
+
+demo: build ## Build, then run the heat example in its three ways (DEMO_ARGS="..." for its options)
+	@$(PYTHON) examples/heat/demo.py --build-dir build/release $(DEMO_ARGS)
+
+test: build ## Build, then run all tests (TEST_ARGS="-R storage" for options of ctest)
+	@$(PYTHON) scripts/run_tests.py build/release $(TEST_ARGS)
+
+test-tsan: setup ## The tests under ThreadSanitizer, in build/tsan
+	@$(configure) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=thread
+	@cmake --build build/tsan --parallel $(JOBS)
+	@$(PYTHON) scripts/run_tests.py build/tsan $(TEST_ARGS)
+
+test-asan: setup ## The tests under AddressSanitizer and UBSan, in build/asan
+	@$(configure) -B build/asan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=address
+	@cmake --build build/asan --parallel $(JOBS)
+	@$(PYTHON) scripts/run_tests.py build/asan $(TEST_ARGS)
+
+bench: build ## Build, then run the benchmarks next to their peers (BENCH_ARGS="..." for their options)
+	@$(PYTHON) bench/run.py --build-dir build/release $(BENCH_ARGS)
+
+install: build ## Install headers, library, CMake package and pkg-config file below PREFIX
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+lint: setup ## Check format, the order of the rooms, headers, and run clang-tidy
+	@bash scripts/setup.sh lint
+	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@$(PYTHON) scripts/lint.py --build-dir build/release --jobs $(JOBS)
+
+format: setup ## Format all C++ and Python sources in place
+	@bash scripts/setup.sh lint
+	@$(PYTHON) scripts/lint.py --format
+
+docs: setup ## Generate the reference of the public interface in build/docs/html
+	@$(PYTHON) scripts/docs.py
+
+clean: ## Remove everything that was built
+	@rm -rf build

@@ -1,0 +1,65 @@
+"""Runs ctest in a build folder and ends with one plain line, `N passed, N failed`.
+
+Exit status: 0 when every test passed or was skipped, 1 when one failed, 2 when none could be run.
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree
+from pathlib import Path
+
+
+def fixed_addresses() -> list[str]:
+    """A command prefix that turns off address randomisation, where that is allowed.
+
+    Older sanitizer runtimes refuse to start when the kernel spreads mappings more widely than they knew of.
+    """
+    setarch = shutil.which("setarch")
+    if setarch is None:
+        return []
+    prefix = [setarch, platform.machine(), "--addr-no-randomize"]
+    allowed = subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+    return prefix if allowed else []
+
+
+def is_sanitized(build: Path) -> bool:
+    cache = (build / "CMakeCache.txt").read_text()
+    return any(line.startswith("DOVETAIL_SANITIZE:") and not line.endswith("=") for line in cache.splitlines())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=Path, help="a configured and built folder, such as build/release")
+    arguments, ctest_arguments = parser.parse_known_args()
+    if not (arguments.build / "CMakeCache.txt").is_file():
+        print(f"{arguments.build} is not a configured build folder: run `make build`", file=sys.stderr)
+        return 2
+
+    report = (arguments.build / "test-report.xml").resolve()
+    report.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", str(arguments.build), "--output-on-failure", "--no-tests=error"]
+    command += ["--parallel", str(os.cpu_count() or 1), "--output-junit", str(report), *ctest_arguments]
+    if is_sanitized(arguments.build):
+        command = fixed_addresses() + command
+    status = subprocess.run(command, check=False).returncode
+    if not report.is_file():
+        print(f"ctest ended with status {status} and wrote no report", file=sys.stderr)
+        return 2
+
+    suite = xml.etree.ElementTree.parse(report).getroot()
+    failed = int(suite.get("failures", 0))
+    skipped = int(suite.get("skipped", 0)) + int(suite.get("disabled", 0))
+    passed = int(suite.get("tests", 0)) - failed - skipped
+    sys.stdout.flush()
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    if passed + failed == 0:
+        return 2
+    return 1 if failed or status else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

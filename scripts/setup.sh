@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Installs what is missing to build, test and run: packages of the system (packages/apt.txt) and a Python environment
+# in .venv (packages/python.txt; with `lint`, packages/python-lint.txt as well). Needs no network, no root and almost
+# no time when everything is there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fail() {
+    printf 'setup: %s\n' "$@" >&2
+    exit 2
+}
+
+missing_packages() {
+    local package
+    while read -r package; do
+        [[ -z $package || $package == \#* ]] && continue
+        [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+            printf '%s\n' "$package"
+    done <packages/apt.txt
+}
+
+install_packages() {
+    if ! command -v dpkg-query >/dev/null; then
+        echo "setup: no dpkg here, so the packages of the system are not checked." \
+            "Make sure that the equivalents of packages/apt.txt are installed." >&2
+        return
+    fi
+    local missing as_root=()
+    mapfile -t missing < <(missing_packages)
+    ((${#missing[@]})) || return 0
+    echo "setup: installing ${#missing[@]} packages: ${missing[*]}"
+    if ((EUID != 0)); then
+        command -v sudo >/dev/null || fail "not root, and there is no sudo. Ask an administrator to run:" \
+            "  apt-get update && apt-get install ${missing[*]}"
+        # Without a terminal a password can't be asked for: say so rather than wait.
+        if [[ ! -t 0 ]] && ! sudo -n true 2>/dev/null; then
+            fail "sudo wants a password and there is no terminal to ask for it. Run this first:" \
+                "  sudo apt-get update && sudo apt-get install ${missing[*]}"
+        fi
+        as_root=(sudo)
+    fi
+    local options=(-o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -y)
+    "${as_root[@]}" apt-get "${options[@]}" update ||
+        fail "apt-get update failed (see above). Is there a network?"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install --no-install-recommends \
+        "${missing[@]}" || fail "apt-get could not install the packages (see above)."
+}
+
+find_python() {
+    local candidate
+    for candidate in python3 /usr/bin/python3; do
+        if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    fail "Python 3.11 or newer with its venv module is needed; 'python3' is $(python3 --version 2>&1 || true)."
+}
+
+# install_python LIST: the packages of packages/LIST.txt. A stamp keeps the list as it was when last installed.
+install_python() {
+    local list="packages/$1.txt" stamp=".venv/installed-$1.txt"
+    cmp --silent "$list" "$stamp" && return
+    echo "setup: installing Python packages of $list into .venv"
+    .venv/bin/python -m pip install --disable-pip-version-check --quiet --requirement "$list" ||
+        fail "pip could not install $list (see above). Is there a network?"
+    cp "$list" "$stamp"
+}
+
+install_packages
+if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+    python=$(find_python)
+    echo "setup: creating .venv with $("$python" --version)"
+    "$python" -m venv --clear .venv
+fi
+install_python python
+if [[ ${1:-} == lint ]]; then
+    install_python python-lint
+fi
