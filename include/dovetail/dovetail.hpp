@@ -1,0 +1,15 @@
+/// @file
+/// All of Dovetail's C++ interface.
+#pragma once
+
+#include "dovetail/access.hpp"
+#include "dovetail/events.hpp"
+#include "dovetail/failure.hpp"
+#include "dovetail/file.hpp"
+#include "dovetail/future.hpp"
+#include "dovetail/options.hpp"
+#include "dovetail/polling.hpp"
+#include "dovetail/runtime.hpp"
+#include "dovetail/task.hpp"
+#include "dovetail/this_task.hpp"
+#include "dovetail/trace.hpp"

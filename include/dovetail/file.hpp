@@ -1,0 +1,180 @@
+/// @file
+/// Files whose operations know about tasks. Each operation has two forms: the plain one suspends the calling task until it
+/// has ended and returns its result; the one with an `i` in front binds the operation to the calling task (the task
+/// completes no earlier than the operation) and returns at once, so its result must not be used in that task.
+/// Outside of a task, and in I/O tasks, both forms block the calling thread.
+///
+/// One `File` may be used by any number of tasks and threads at once. Two operations whose ranges overlap are ordered only
+/// by the accesses that their tasks declare; without those, their order is not defined.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "dovetail/access.hpp"
+
+namespace dovetail {
+
+/// Whether a file bypasses the page cache (`O_DIRECT`).
+enum class Direct : std::uint8_t {
+  never,      ///< Through the page cache, unless the flags given to `open` say `O_DIRECT`.
+  automatic,  ///< Bypassed where the file system can; heads and tails that are not aligned are handled, not refused.
+  always,     ///< Bypassed, or `open` fails; unaligned heads and tails are handled too.
+};
+
+/// How a file is opened, besides the POSIX flags.
+struct FileOptions {
+  Direct direct = Direct::never;  ///< See `Direct`.
+  unsigned mode = 0644;           ///< Permissions of a file that is created.
+};
+
+namespace storage {
+class OpenFile;
+}
+
+namespace detail {
+template <class R>
+concept ReadableInto = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                       std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
+                       !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+template <class R>
+concept WritableFrom = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                       std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+template <class R>
+std::span<std::byte> bytes_into(R&& data) noexcept {
+  return std::as_writable_bytes(std::span(std::ranges::data(data), std::ranges::size(data)));
+}
+template <class R>
+std::span<const std::byte> bytes_from(R&& data) noexcept {
+  return std::as_bytes(std::span(std::ranges::data(data), std::ranges::size(data)));
+}
+}  // namespace detail
+
+/// An open file. Copies stand for the same open file; the last one closes it (errors of that close are printed to
+/// standard error: call `close` to be told). A default-constructed `File` is not open.
+///
+/// Unless said otherwise, every operation may suspend (`i` forms: only while the buffers for it are exhausted) and throws
+/// `IoError` with path, offset and errno; an `i` form fails its task instead. Short transfers are continued, `EINTR` and
+/// `EAGAIN` are retried.
+class File {
+ public:
+  File() noexcept = default;
+  /// Opens `path` with flags as `open(2)`. `O_CLOEXEC` is added.
+  static File open(const std::string& path, int flags, const FileOptions& options = {});
+  /// Uses a descriptor that the caller opened; it is closed by `close` and the last copy only if `owned`.
+  static File from_descriptor(int descriptor, bool owned = false);
+
+  /// Whether there is an open file.
+  bool is_open() const noexcept { return file_ != nullptr; }
+  /// The descriptor, valid while the file is open; -1 if it is not.
+  int descriptor() const noexcept;
+  /// The path given to `open`, or "descriptor N".
+  const std::string& path() const noexcept;
+  /// Number of this file as a space of regions: the same for every `File` and path that lead to the same inode.
+  std::uint64_t space() const noexcept;
+  /// Whether transfers bypass the page cache.
+  bool direct() const noexcept;
+  /// Size in bytes. Does not suspend.
+  std::uint64_t size() const;
+
+  /// Reads into `data` from `offset` in bytes. @returns bytes read: fewer than asked only at the end of the file, 0 there.
+  template <detail::ReadableInto R>
+  std::size_t pread(R&& data, std::uint64_t offset) const {
+    return read_bytes(detail::bytes_into(data), offset);
+  }
+  /// Bound form of `pread`. `data` must stay valid until the task has completed. If `transferred` is given it receives the
+  /// bytes read, before the task completes.
+  template <detail::ReadableInto R>
+  void ipread(R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) const {
+    bind_read(detail::bytes_into(data), offset, transferred);
+  }
+  /// Writes `data` at `offset` in bytes. @returns bytes written: all of them.
+  template <detail::WritableFrom R>
+  std::size_t pwrite(R&& data, std::uint64_t offset) const {
+    return write_bytes(detail::bytes_from(data), offset);
+  }
+  /// Bound form of `pwrite`. `data` must stay valid and unchanged until the task has completed.
+  template <detail::WritableFrom R>
+  void ipwrite(R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) const {
+    bind_write(detail::bytes_from(data), offset, transferred);
+  }
+  /// Reads into several buffers, in order, as `preadv(2)`. Any number of buffers.
+  std::size_t preadv(std::span<const iovec> buffers, std::uint64_t offset) const;
+  /// Bound form of `preadv`; the list of buffers is copied, the buffers are not.
+  void ipreadv(std::span<const iovec> buffers, std::uint64_t offset, std::size_t* transferred = nullptr) const;
+  /// Writes several buffers, in order, as `pwritev(2)`. Any number of buffers.
+  std::size_t pwritev(std::span<const iovec> buffers, std::uint64_t offset) const;
+  /// Bound form of `pwritev`; the list of buffers is copied, the buffers are not.
+  void ipwritev(std::span<const iovec> buffers, std::uint64_t offset, std::size_t* transferred = nullptr) const;
+
+  void fsync() const;       ///< Makes data and metadata durable.
+  void ifsync() const;      ///< Bound form of `fsync`: covers writes that had ended before the call.
+  void fdatasync() const;   ///< Makes data durable, and the metadata needed to read it.
+  void ifdatasync() const;  ///< Bound form of `fdatasync`: covers writes that had ended before the call.
+  /// Reserves space as `fallocate(2)`; `mode` is that call's.
+  void fallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
+  /// Bound form of `fallocate`.
+  void ifallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
+  /// Cuts or extends the file to `size` bytes. Blocks; does not suspend.
+  void truncate(std::uint64_t size) const;
+  /// Closes the file for all copies after the operations in flight have ended. Later operations fail with `EBADF`.
+  void close();
+
+ private:
+  explicit File(std::shared_ptr<storage::OpenFile> file) noexcept : file_(std::move(file)) {}
+  std::size_t read_bytes(std::span<std::byte> data, std::uint64_t offset) const;
+  void bind_read(std::span<std::byte> data, std::uint64_t offset, std::size_t* transferred) const;
+  std::size_t write_bytes(std::span<const std::byte> data, std::uint64_t offset) const;
+  void bind_write(std::span<const std::byte> data, std::uint64_t offset, std::size_t* transferred) const;
+  std::shared_ptr<storage::OpenFile> file_;
+};
+
+/// @name File regions as accesses
+/// Bytes `[offset, offset + length)` of a file, ordered by the same rules as memory.
+/// @{
+inline Access in(const File& file, std::uint64_t offset, std::uint64_t length) {
+  return {{file.space(), offset, length}, AccessMode::in};
+}
+inline Access out(const File& file, std::uint64_t offset, std::uint64_t length) {
+  return {{file.space(), offset, length}, AccessMode::out};
+}
+inline Access inout(const File& file, std::uint64_t offset, std::uint64_t length) {
+  return {{file.space(), offset, length}, AccessMode::inout};
+}
+inline Access commutative(const File& file, std::uint64_t offset, std::uint64_t length) {
+  return {{file.space(), offset, length}, AccessMode::commutative};
+}
+/// @}
+
+/// @name Raw descriptors
+/// As the members of `File`, on a descriptor that the caller owns and keeps open.
+/// @{
+template <detail::ReadableInto R>
+std::size_t pread(int descriptor, R&& data, std::uint64_t offset) {
+  return File::from_descriptor(descriptor).pread(data, offset);
+}
+template <detail::ReadableInto R>
+void ipread(int descriptor, R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) {
+  File::from_descriptor(descriptor).ipread(data, offset, transferred);
+}
+template <detail::WritableFrom R>
+std::size_t pwrite(int descriptor, R&& data, std::uint64_t offset) {
+  return File::from_descriptor(descriptor).pwrite(data, offset);
+}
+template <detail::WritableFrom R>
+void ipwrite(int descriptor, R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) {
+  File::from_descriptor(descriptor).ipwrite(data, offset, transferred);
+}
+inline void fsync(int descriptor) { File::from_descriptor(descriptor).fsync(); }
+inline void fdatasync(int descriptor) { File::from_descriptor(descriptor).fdatasync(); }
+/// @}
+
+}  // namespace dovetail

@@ -1,0 +1,80 @@
+/// @file
+/// The handle of a spawned task and of its result.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "dovetail/detail/body.hpp"
+
+namespace dovetail {
+
+/// What all futures can do. Copyable: copies stand for the same task. Dropping a future does not wait; the task goes on.
+/// Different threads may use different copies; one object needs outside ordering, as a `std::shared_ptr` does.
+class FutureBase {
+ public:
+  FutureBase() noexcept = default;
+  FutureBase(const FutureBase& other) noexcept : task_(other.task_) {
+    if (task_ != nullptr) {
+      detail::retain(task_);
+    }
+  }
+  FutureBase(FutureBase&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
+  FutureBase& operator=(FutureBase other) noexcept {
+    std::swap(task_, other.task_);
+    return *this;
+  }
+  ~FutureBase() {
+    if (task_ != nullptr) {
+      detail::release(task_);
+    }
+  }
+
+  /// Whether there is a task at all; a default-constructed or moved-from future has none.
+  bool valid() const noexcept { return task_ != nullptr; }
+  /// Whether the task has completed (or failed, or was cancelled). Never suspends.
+  bool ready() const noexcept { return detail::task_ready(task_); }
+  /// Returns when the task has completed, failed or not. Suspends a task, blocks another thread. A suspended task may
+  /// resume on another thread unless it is `.tied`.
+  /// @throws Stuck when the task can never complete; std::logic_error without a task.
+  void wait() const { detail::wait_task(task_); }
+  /// Asks that the task does not run. A task that has not started is cancelled with its successors; one that runs
+  /// sees `this_task::cancelled()`. Never suspends, callable from any thread.
+  void cancel() const noexcept { detail::cancel_task(task_); }
+
+ protected:
+  explicit FutureBase(detail::Task* adopted) noexcept : task_(adopted) {}
+  detail::Task* task_ = nullptr;
+};
+
+/// The future result of a task.
+template <class T>
+class Future : public FutureBase {
+ public:
+  Future() noexcept = default;
+  /// Waits as `wait` and gives the result: a copy, or where `T` cannot be copied the result itself (then only once).
+  /// @throws TaskFailed when the task failed or was cancelled; Stuck as `wait`.
+  T get() const& {
+    detail::take_task(task_);
+    if constexpr (std::is_reference_v<T>) {
+      return *place().result;
+    } else if constexpr (std::is_copy_constructible_v<T>) {
+      return *place().result;
+    } else if constexpr (!std::is_void_v<T>) {
+      return std::move(*place().result);
+    }
+  }
+  /// As `get` of an lvalue, but moves the result out of a temporary that is the last to need it.
+  T get() && { return static_cast<const Future&>(*this).get(); }
+
+ private:
+  friend class Runtime;
+  template <class Body>
+  friend auto spawn_in(detail::RuntimeCore*, const TaskDescription*, Body&&);
+  explicit Future(detail::Task* adopted) noexcept : FutureBase(adopted) {}
+  detail::ResultPlace<T>& place() const {
+    return *static_cast<detail::ResultPlace<T>*>(detail::frame_of(task_));
+  }
+};
+
+}  // namespace dovetail

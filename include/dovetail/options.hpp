@@ -1,0 +1,34 @@
+/// @file
+/// How a runtime is set up. Every field has a default that suits an unprepared machine.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace dovetail {
+
+/// Settings of a `Runtime`. A field left at its default is taken from the environment where a variable is named and set;
+/// a field set in code wins over the environment. Values that make no sense are refused by the constructor of `Runtime`
+/// with `std::invalid_argument`, which names the field or the variable.
+struct Options {
+  /// Compute workers, each an operating-system thread. 0: `DOVETAIL_WORKERS`, or else the cores this process may use.
+  unsigned workers = 0;
+  /// Most threads that may run I/O tasks and blocking calls at once. 0: `DOVETAIL_IO_EXECUTORS`, or else 64.
+  unsigned io_executors = 0;
+  /// Storage engine: `uring`, `threads`, or `auto` (measured and chosen). Empty: `DOVETAIL_ENGINE`, or else `auto`.
+  std::string engine = {};
+  /// File that the trace is written to when the runtime ends (Chrome/Perfetto JSON). Empty: `DOVETAIL_TRACE`, or no trace.
+  std::string trace = {};
+  /// Usable bytes of the stack of a task that pauses; rounded up to pages. 0: `DOVETAIL_STACK_SIZE`, or else 256 KiB.
+  std::size_t stack_size = 0;
+  /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: chosen by the runtime.
+  std::size_t pending_limit = 0;
+  /// How long a runtime in which nothing can run, but a task waits for `TaskHandle::resume` or for an event that
+  /// somebody outside might still give, stays quiet before it is reported as stuck. Zero: never.
+  std::chrono::milliseconds stuck_after{5000};
+  /// Bind each worker to a core, spread over NUMA nodes. Wrong where several processes share the machine.
+  bool bind_workers = false;
+};
+
+}  // namespace dovetail

@@ -1,0 +1,84 @@
+/// @file
+/// What is said about a task when it is spawned, and spawning, waiting from inside a task.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "dovetail/access.hpp"
+#include "dovetail/detail/body.hpp"
+#include "dovetail/failure.hpp"
+#include "dovetail/future.hpp"
+
+namespace dovetail {
+
+/// Describes a task. Meant to be written in place with designated initialisers; everything is copied by `spawn`.
+struct TaskDescription {
+  /// Shown in errors, traces and reports.
+  std::string_view label = {};
+  /// The regions that the body (and its children) uses. Order among accesses means nothing.
+  AccessList access = {};
+  /// Ready tasks of higher priority start first; 0 is ordinary. A hint, not a guarantee.
+  int priority = 0;
+  /// The body may block in the operating system: it runs on an I/O executor and takes no compute worker.
+  bool io = false;
+  /// Called once, after the accesses are free and before the body may start. Runs outside of any task and must not
+  /// suspend; `this_task::events()` in it delays the body (`tagaspi.txt`, section V-A).
+  std::function<void()> onready = {};
+  /// What a failure does.
+  FailurePolicy on_failure = {};
+  /// After a pause the task goes on where it was, on the same operating-system thread.
+  bool tied = false;
+};
+
+/// Shared by all forms of spawn; use those.
+template <class Body>
+auto spawn_in(detail::RuntimeCore* core, const TaskDescription* description, Body&& body) {
+  using Plain = std::decay_t<Body>;
+  if constexpr (alignof(Plain) > detail::frame_alignment) {
+    using Aligned = detail::AlignedBody<Plain>;
+    return spawn_in(core, description, Aligned{std::make_unique<Plain>(std::forward<Body>(body))});
+  } else {
+    using Result = std::invoke_result_t<Plain&>;
+    static_assert(std::is_void_v<Result> || std::is_reference_v<Result> ||
+                      alignof(Result) <= detail::frame_alignment,
+                  "a result with more than 16 bytes of alignment must be returned through a pointer");
+    using Frame = detail::Frame<Plain, Result>;
+    const detail::Created created = detail::create_task(core, Frame::operations, sizeof(Frame), description);
+    if constexpr (std::is_nothrow_constructible_v<Plain, Body>) {
+      new (created.frame) Frame(std::forward<Body>(body));
+    } else {
+      try {
+        new (created.frame) Frame(std::forward<Body>(body));
+      } catch (...) {
+        detail::abandon_task(created.task);
+        throw;
+      }
+    }
+    Future<Result> future(created.task);
+    detail::submit_task(created.task, description);
+    return future;
+  }
+}
+
+/// Spawns a child of the current task. The child's accesses are ordered among those of its siblings.
+/// May suspend the caller when far more tasks are pending than can be executed.
+/// @throws std::logic_error outside of a task; std::bad_alloc.
+template <class Body>
+auto spawn(const TaskDescription& description, Body&& body) {
+  return spawn_in(nullptr, &description, std::forward<Body>(body));
+}
+/// As above, for a task with no accesses and no label.
+template <class Body>
+auto spawn(Body&& body) {
+  return spawn_in(nullptr, nullptr, std::forward<Body>(body));
+}
+
+/// Waits until all children of the current task have completed. Runs ready children first and suspends when there is
+/// nothing of its own to run.
+/// @throws TaskFailed with the first failure of a child that nobody has taken; std::logic_error outside of a task.
+void wait();
+
+}  // namespace dovetail

@@ -1,0 +1,40 @@
+// How the layers above suspend a task until something they wait for has happened.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+#include "dovetail/detail/body.hpp"
+
+namespace dovetail::tasking {
+
+using detail::RuntimeCore;
+using detail::Task;
+
+/// Why a task is paused; shown in the stuck report and in traces.
+enum class WaitReason : std::uint8_t { none, io, children, task, resume, time, throttle, yield, exclusion };
+
+/// The task whose body runs on this thread, or null.
+Task* current_task() noexcept;
+/// The runtime of the calling worker or executor thread, or null on a foreign thread.
+RuntimeCore* current_runtime() noexcept;
+/// The number of the calling compute worker, or -1 on any other thread (executors included).
+int current_worker() noexcept;
+/// Whether `pause` gives the core to others. False on I/O executors, where a pause blocks the thread.
+bool pause_switches() noexcept;
+
+/// Announces a pause of the current task. After it, `wake` may be called, from any thread, exactly once.
+void prepare_pause(Task* task) noexcept;
+/// Returns after `wake`. Between `prepare_pause` and this call the task may still do anything but pause.
+/// May return on another thread.
+void pause(Task* task, WaitReason reason, const void* subject = nullptr);
+/// Ends the pause of a task. Exactly once per `prepare_pause`, from any thread.
+void wake(Task* task) noexcept;
+
+/// Binds the completion of the current task (or, in `onready`, its start) to one more event. Returns that task.
+/// Null outside of a task.
+Task* bind_event() noexcept;
+/// Ends a bound event; with a cause, the task fails. From any thread.
+void fulfill_event(Task* task, std::exception_ptr cause = nullptr) noexcept;
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,78 @@
+// What a layer above implements to have its completions noticed by the workers. The scheduler knows nothing of what is
+// being waited for.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "dovetail/detail/body.hpp"
+#include "dovetail/options.hpp"
+
+namespace dovetail::tasking {
+
+/// Whose operations a poll should look at.
+enum class PollScope {
+  own,  ///< Those that the calling worker started.
+  all,  ///< Those of all workers: asked by a worker that has nothing else to do.
+};
+
+/// A source of completions that belongs to one runtime.
+class Service {
+ public:
+  virtual ~Service() = default;
+
+  /// A worker or executor thread begins or ends. Called on that thread. `worker` is -1 on executors.
+  virtual void thread_started(int /*worker*/) {}
+  virtual void thread_stopping(int /*worker*/) {}
+
+  /// Looks for completions and delivers them (`wake`, `fulfill_event`). Called by compute workers between slices, outside
+  /// of any task; must not block. Returns how many were delivered.
+  virtual unsigned poll(unsigned worker, PollScope scope) = 0;
+
+  /// Hands over what the calling worker has prepared but not yet submitted. Called before the worker runs something that may
+  /// take long, and before it parks. `needs_flush` is set by the service through `Scheduling::request_flush`.
+  virtual void flush(unsigned worker) = 0;
+
+  /// Operations that have been started and not delivered, over all workers. For the stuck report and the decision to park.
+  virtual std::size_t in_flight() const noexcept = 0;
+
+  /// @name Sleeping
+  /// At most one service of a runtime parks workers (the one whose completions can wake a sleeping thread); the first that
+  /// returns true is chosen when the runtime starts.
+  /// @{
+  virtual bool parks() const noexcept { return false; }
+  /// Sleeps in the kernel until a completion arrives, `unpark` was called for this worker since the last return of `park`, or
+  /// the deadline has passed (time_point::max(): none). May return early. Delivers nothing: `poll` follows.
+  virtual void park(unsigned /*worker*/, std::chrono::steady_clock::time_point /*deadline*/) {}
+  /// Ends the current or next `park` of that worker. From any thread.
+  virtual void unpark(unsigned /*worker*/) noexcept {}
+  /// The worker is about to run a slice that may take long, or is back from it: completions of its own operations should
+  /// meanwhile wake a parked worker.
+  virtual void busy(unsigned /*worker*/, bool /*busy*/) noexcept {}
+  /// @}
+};
+
+/// Makes a service for a runtime that starts. `options` are complete (environment applied). May throw std::invalid_argument.
+using ServiceFactory =
+    std::function<std::unique_ptr<Service>(detail::RuntimeCore& core, const Options& options, unsigned workers)>;
+
+/// Registers a kind of service for every runtime that starts afterwards. Called from a static initialiser of the room that
+/// implements it. `key` identifies the kind.
+bool register_service(const void* key, ServiceFactory factory);
+/// The service of that kind in a runtime, or null.
+Service* find_service(detail::RuntimeCore& core, const void* key) noexcept;
+
+/// Tells the scheduler that the calling compute worker has prepared operations that wait for `Service::flush`.
+void request_flush() noexcept;
+
+/// A piece of blocking work, run once on an I/O executor thread. Owned by whoever posts it; it must live until it runs.
+struct BlockingWork {
+  BlockingWork* next = nullptr;
+  void (*run)(BlockingWork* self) = nullptr;
+};
+/// Runs the work on an executor thread of the runtime; starts one if all are busy and the limit allows, else queues it.
+void post_blocking(detail::RuntimeCore& core, BlockingWork* work);
+
+}  // namespace dovetail::tasking
