@@ -1,0 +1,154 @@
+"""Checks the rules of the tree that no compiler checks.
+
+1. A room includes only itself and the rooms that CMakeLists.txt lists below it (`dovetail_room(x DEPENDS ...)`).
+2. A public header includes nothing but public headers, the standard library and a few POSIX headers, and compiles alone.
+3. A source file of more than 500 lines is pointed out (a warning).
+4. No committed file names the host of a package registry or an absolute path of somebody's machine.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_LINES = 500
+SOURCE_SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".f90", ".py", ".sh", ".cmake"}
+POSIX_HEADERS = {"fcntl.h", "unistd.h", "sys/types.h", "sys/uio.h", "sys/stat.h"}
+C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "time.h", "errno.h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+# Written so that this file does not match itself.
+FORBIDDEN = {
+    "host of a package registry": re.compile(
+        r"[p]ypi\.org|[p]ythonhosted\.org|[c]rates\.io|[n]pmjs\.(?:org|com)|proxy\.[g]olang\.org|[m]aven\.org|"
+        r"repo\.[m]aven\.apache\.org|(?:deb|security|ftp|snapshot)\.[d]ebian\.org|[u]buntu\.com/ubuntu"
+    ),
+    "absolute path of a machine": re.compile(r"(?<![\w.~-])/(?:[w]ork|[h]ome/[a-z]\w*|[r]oot|[U]sers/\w+)/\w"),
+}
+
+
+def read_rooms() -> dict[str, tuple[str, set[str]]]:
+    """Each room's folder and the rooms that it may include, from CMakeLists.txt."""
+    rooms = {}
+    text = (ROOT / "CMakeLists.txt").read_text()
+    for arguments in re.findall(r"^dovetail_room\(([^)]*)\)", text, re.MULTILINE):
+        name, *rest = arguments.split()
+        fields: dict[str, list[str]] = {"DEPENDS": [], "SOURCES": []}
+        key = ""
+        for word in rest:
+            if word in fields:
+                key = word
+            else:
+                fields[key].append(word)
+        rooms[name] = ((fields["SOURCES"] or [f"src/{name}"])[0], set(fields["DEPENDS"]))
+    if not rooms:
+        sys.exit("CMakeLists.txt declares no room: has the form of dovetail_room(...) changed?")
+    return rooms
+
+
+def includes(path: Path) -> list[tuple[int, str, str]]:
+    """Line, kind of bracket and name of each #include of a file."""
+    text = path.read_text(errors="replace")
+    return [(text.count("\n", 0, match.start(1)) + 1, *match.groups()) for match in INCLUDE.finditer(text)]
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted(p for p in (ROOT / folder).rglob("*") if p.suffix in {".cpp", ".hpp", ".h", ".c"})
+
+
+def check_arrows() -> list[str]:
+    problems = []
+    rooms = read_rooms()
+    for name, (folder, lower) in rooms.items():
+        for path in sources(folder):
+            for line, _, header in includes(path):
+                target = header.split("/")[0] if "/" in header else name
+                if target in rooms and target != name and target not in lower:
+                    allowed = ", ".join(sorted(lower)) or "no other room"
+                    problems.append(
+                        f"{path.relative_to(ROOT)}:{line}: room '{name}' includes \"{header}\" of room '{target}'; "
+                        f"it may include {allowed}"
+                    )
+    return problems
+
+
+def check_public_includes() -> list[str]:
+    problems = []
+    for path in sources("include"):
+        for line, _, header in includes(path):
+            standard = "/" not in header and "." not in header
+            if not standard and header not in POSIX_HEADERS | C_HEADERS and not header.startswith("dovetail"):
+                problems.append(f"{path.relative_to(ROOT)}:{line}: a public header must not include {header}")
+    return problems
+
+
+def compile_alone(job: tuple[Path, list[str]]) -> str:
+    path, command = job
+    probe = f'#include "{path.relative_to(ROOT / "include")}"\n'
+    flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-I", str(ROOT / "include"), "-"]
+    # Twice in a row, so that a missing include guard shows too.
+    result = subprocess.run([*command, *flags], input=probe * 2, text=True, capture_output=True, check=False)
+    if result.returncode == 0:
+        return ""
+    return f"{path.relative_to(ROOT)} does not compile alone with {' '.join(command)}:\n{result.stderr.strip()}"
+
+
+def check_headers_alone(jobs: int) -> list[str]:
+    cxx = [os.environ.get("CXX", "g++"), "-std=c++20", "-x", "c++"]
+    c = [os.environ.get("CC", "gcc"), "-std=c11", "-x", "c"]
+    work = [(path, cxx) for path in sources("include")]
+    work += [(path, c) for path in sources("include") if path.suffix == ".h"]
+    with ThreadPoolExecutor(jobs) as pool:
+        return [problem for problem in pool.map(compile_alone, work) if problem]
+
+
+def committed_files() -> list[Path]:
+    """Files that git has or would take; in a source archive without git, all files."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if listing.returncode == 0:
+        paths = [ROOT / name for name in listing.stdout.split("\0") if name]
+    else:
+        skipped = {"build", ".venv", ".git"}
+        paths = [p for p in ROOT.rglob("*") if not skipped & set(p.relative_to(ROOT).parts)]
+    return sorted(p for p in paths if p.is_file() and not p.is_symlink())
+
+
+def check_texts() -> tuple[list[str], list[str]]:
+    problems, warnings = [], []
+    for path in committed_files():
+        content = path.read_bytes()
+        if b"\0" in content:
+            continue
+        lines = content.decode(errors="replace").splitlines()
+        name = path.relative_to(ROOT)
+        if path.suffix in SOURCE_SUFFIXES and len(lines) > MAX_LINES:
+            warnings.append(f"{name}: {len(lines)} lines; split it (limit {MAX_LINES})")
+        for number, line in enumerate(lines, 1):
+            for what, pattern in FORBIDDEN.items():
+                if match := pattern.search(line):
+                    problems.append(f"{name}:{number}: {what}: {match.group()}")
+    return problems, warnings
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilations at a time")
+    arguments = parser.parse_args()
+
+    text_problems, warnings = check_texts()
+    problems = check_arrows() + check_public_includes() + text_problems + check_headers_alone(arguments.jobs)
+    for warning in warnings:
+        print(f"warning: {warning}")
+    for problem in problems:
+        print(f"error: {problem}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

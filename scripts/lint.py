@@ -1,0 +1,98 @@
+"""Format and lint: clang-format and ruff, the rules of the tree (check_rooms.py), then clang-tidy.
+
+All checks run, so that one run shows everything; exit status 1 when one of them complains.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ROOT / ".venv" / "bin"
+CXX_FOLDERS = ["include", "src", "bindings", "tests", "bench", "examples"]
+CXX_SUFFIXES = {".cpp", ".hpp", ".h", ".c"}
+
+
+def cxx_files(folders: list[str], suffixes: set[str]) -> list[str]:
+    return [
+        str(path.relative_to(ROOT))
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in suffixes
+    ]
+
+
+def run(*command: str) -> bool:
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
+def clang_format(*options: str) -> bool:
+    files = cxx_files(CXX_FOLDERS, CXX_SUFFIXES)
+    return not files or run(str(TOOLS / "clang-format"), *options, *files)
+
+
+def ruff(*options: str) -> bool:
+    return run(str(TOOLS / "ruff"), *options, ".")
+
+
+def tidy_one(build: Path, file: str) -> tuple[str, bool, str]:
+    command = [str(TOOLS / "clang-tidy"), "--quiet", "-p", str(build), file]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return file, result.returncode == 0, result.stdout + ("" if result.returncode == 0 else result.stderr)
+
+
+def clang_tidy(build: Path, jobs: int) -> bool:
+    if not (build / "compile_commands.json").is_file():
+        print(f"{build} has no compile_commands.json: run `make build`", file=sys.stderr)
+        return False
+    files = cxx_files(["src", "bindings"], {".cpp"})
+    clean = True
+    with ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(lambda file: tidy_one(build, file), files)
+        for done, (file, good, output) in enumerate(results, 1):
+            print(f"  [{done}/{len(files)}] {file}" + ("" if good else ": FAILED"), flush=True)
+            if not good:
+                print(output)
+                clean = False
+    return clean
+
+
+def report(name: str, check: Callable[[], bool]) -> bool:
+    print(f"lint: {name}", flush=True)
+    start = time.monotonic()
+    good = check()
+    print(f"lint: {name}: {'clean' if good else 'FAILED'} ({time.monotonic() - start:.1f} s)", flush=True)
+    return good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build-dir", type=Path, default=Path("build/release"), help="a configured build folder")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    parser.add_argument("--format", action="store_true", help="format the sources in place and check nothing")
+    arguments = parser.parse_args()
+    if arguments.format:
+        return 0 if clang_format("-i") & ruff("format") & ruff("check", "--fix-only") else 1
+
+    build = (ROOT / arguments.build_dir).resolve()
+    checks: list[tuple[str, Callable[[], bool]]] = [
+        ("clang-format", lambda: clang_format("--dry-run", "-Werror")),
+        ("ruff format", lambda: ruff("format", "--check")),
+        ("ruff", lambda: ruff("check")),
+        ("rooms", lambda: run(sys.executable, "scripts/check_rooms.py", "--jobs", str(arguments.jobs))),
+        ("clang-tidy", lambda: clang_tidy(build, arguments.jobs)),
+    ]
+    failed = [name for name, check in checks if not report(name, check)]
+    if failed:
+        hint = "; `make format` repairs the format" if {"clang-format", "ruff format"} & set(failed) else ""
+        print(f"lint: failed: {', '.join(failed)}{hint}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+// A program of somebody who has only the installed library: tasks, accesses, a file.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <dovetail/dovetail.hpp>
+#include <exception>
+#include <string>
+
+int main() {
+  const std::string path = "/tmp/dovetail-consumer-" + std::to_string(::getpid());
+  std::array<int, 1000> squares{};
+  long sum = 0;
+  try {
+    dovetail::Runtime runtime(dovetail::Options{.workers = 2});
+    const auto file = dovetail::File::open(path, O_RDWR | O_CREAT | O_TRUNC);
+    runtime.spawn({.label = "square", .access = {dovetail::out(squares)}}, [&] {
+      for (int i = 0; i < 1000; ++i) {
+        squares[static_cast<std::size_t>(i)] = i * i;
+      }
+    });
+    runtime.spawn({.label = "write", .access = {dovetail::inout(squares)}}, [&] {
+      file.pwrite(squares, 0);
+      squares.fill(0);
+    });
+    runtime.spawn({.label = "read", .access = {dovetail::inout(squares)}}, [&] { file.ipread(squares, 0); });
+    auto total = runtime.spawn({.label = "sum", .access = {dovetail::in(squares)}}, [&] {
+      long result = 0;
+      for (const int square : squares) {
+        result += square;
+      }
+      return result;
+    });
+    sum = total.get();
+    runtime.wait();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+  ::unlink(path.c_str());
+  std::printf("sum of squares %ld\n", sum);
+  return sum == 332833500 ? 0 : 1;
+}
