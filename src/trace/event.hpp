@@ -1,0 +1,61 @@
+// What is recorded: 32 bytes for each thing that happened, the same for all kinds.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dovetail::trace {
+
+/// What happened. The order is of no meaning, but `io_submitted` to `write_submitted` stay together.
+enum class Kind : std::uint8_t {
+  created,
+  dependencies_met,
+  ready,
+  started,
+  paused,
+  resumed,
+  returned,
+  completed,
+  failed,
+  idle_begin,
+  idle_end,
+  io_submitted,
+  read_submitted,
+  write_submitted,
+  io_completed,
+};
+
+/// One event as it lies in a ring. `detail` holds, from the lowest bit: 16 bits of name, 8 bits of operation, 40 bits of
+/// length. The upper 24 bits of the time are cut off: they are restored from the time at which the recording began.
+struct Event {
+  std::uint64_t stamp = 0;   ///< Clock ticks (56 bits) and, above them, the kind.
+  std::uint64_t id = 0;      ///< Of the task or request.
+  std::uint64_t value = 0;   ///< Offset of a request, or its result.
+  std::uint64_t detail = 0;  ///< Name, operation and length.
+};
+static_assert(sizeof(Event) == 32);
+
+constexpr int time_bits = 56;
+constexpr std::uint64_t time_mask = (std::uint64_t{1} << time_bits) - 1;
+constexpr std::uint64_t most_names = std::uint64_t{1} << 16;
+constexpr std::uint64_t most_operations = std::uint64_t{1} << 8;
+constexpr std::uint64_t longest_length = (std::uint64_t{1} << 40) - 1;
+
+constexpr std::uint64_t make_stamp(Kind kind, std::uint64_t ticks) noexcept {
+  return (static_cast<std::uint64_t>(kind) << time_bits) | (ticks & time_mask);
+}
+constexpr std::uint64_t make_detail(std::uint64_t name, std::uint64_t operation = 0, std::uint64_t length = 0) noexcept {
+  return name | (operation << 16) | (std::min(length, longest_length) << 24);
+}
+
+constexpr Kind kind_of(const Event& event) noexcept { return static_cast<Kind>(event.stamp >> time_bits); }
+constexpr std::uint64_t ticks_of(const Event& event) noexcept { return event.stamp & time_mask; }
+constexpr std::uint32_t name_of(const Event& event) noexcept {
+  return static_cast<std::uint32_t>(event.detail & (most_names - 1));
+}
+constexpr std::uint32_t operation_of(const Event& event) noexcept {
+  return static_cast<std::uint32_t>((event.detail >> 16) & (most_operations - 1));
+}
+constexpr std::uint64_t length_of(const Event& event) noexcept { return event.detail >> 24; }
+
+}  // namespace dovetail::trace

@@ -1,0 +1,126 @@
+// What the other rooms call to have something recorded. While recording is off each call is one load and one branch;
+// while it is on, it appends one event to a buffer that only the calling thread writes.
+//
+// All functions may be called from any thread and never suspend, throw, or block on a recording that is being read
+// (the first event of a thread and a name seen for the first time take a lock and allocate). Names are copied: the text
+// behind a `string_view` need not outlive the call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "dovetail/trace.hpp"
+#include "trace/event.hpp"
+
+namespace dovetail::trace {
+
+/// What a thread is for. Only slices on `worker` threads count as computation.
+enum class ThreadKind : std::uint8_t { other, worker, executor };
+
+/// Which way a request moves bytes. `none` for requests such as fsync, whose result is not a number of bytes.
+enum class Transfer : std::uint8_t { none, read, write };
+
+namespace detail {
+/// Twice the number of the recording, plus one while it runs. Written by `start` and `stop`, under their lock.
+extern std::atomic<std::uint64_t> state;
+
+void record(Kind kind, std::uint64_t id) noexcept;
+void record_named(Kind kind, std::uint64_t id, std::string_view name) noexcept;
+void record_submitted(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file,
+                      std::uint64_t bytes, std::uint64_t offset) noexcept;
+void record_completed(std::uint64_t id, std::int64_t result) noexcept;
+}  // namespace detail
+
+/// Whether events are being recorded. For callers that would have to compute what they pass.
+inline bool enabled() noexcept { return (detail::state.load(std::memory_order_relaxed) & 1) != 0; }
+
+/// A number for a task or request, out of its address. A number may be used again once the task has completed, or the
+/// request has.
+inline std::uint64_t number_of(const void* object) noexcept { return reinterpret_cast<std::uintptr_t>(object); }
+
+/// Says what the calling thread is, for as long as it lives; worker and executor threads call it first of all,
+/// whether or not recording is on. Allocates nothing.
+void thread_name(ThreadKind kind, unsigned index) noexcept;
+
+/// @name A task
+/// A *slice* is what lies between `started` or `resumed` and the next `paused` or `returned` of the same task, on one
+/// thread. Slices may nest: a task that runs its children while it waits need not be paused. A body that throws
+/// returns, too: `failed` goes with `returned`, it does not stand for it.
+/// @{
+inline void created(std::uint64_t task) noexcept {
+  if (enabled())
+    detail::record(Kind::created, task);
+}
+/// The accesses of the task are free.
+inline void dependencies_met(std::uint64_t task) noexcept {
+  if (enabled())
+    detail::record(Kind::dependencies_met, task);
+}
+/// The task may run: for the first time, or again after a pause.
+inline void ready(std::uint64_t task) noexcept {
+  if (enabled())
+    detail::record(Kind::ready, task);
+}
+/// The body begins on the calling thread.
+inline void started(std::uint64_t task, std::string_view label) noexcept {
+  if (enabled())
+    detail::record_named(Kind::started, task, label);
+}
+/// The calling thread leaves the task, which waits for `reason`. Called before the task can be resumed elsewhere.
+inline void paused(std::uint64_t task, std::string_view reason) noexcept {
+  if (enabled())
+    detail::record_named(Kind::paused, task, reason);
+}
+/// The task goes on, on the calling thread.
+inline void resumed(std::uint64_t task) noexcept {
+  if (enabled())
+    detail::record(Kind::resumed, task);
+}
+/// The body has ended, by `return` or by an exception.
+inline void returned(std::uint64_t task) noexcept {
+  if (enabled())
+    detail::record(Kind::returned, task);
+}
+inline void completed(std::uint64_t task) noexcept {
+  if (enabled())
+    detail::record(Kind::completed, task);
+}
+/// The task has failed. `reason` is shown in the timeline.
+inline void failed(std::uint64_t task, std::string_view reason = {}) noexcept {
+  if (enabled())
+    detail::record_named(Kind::failed, task, reason);
+}
+/// @}
+
+/// @name A worker with nothing to do
+/// Around sleeping in the kernel, on the thread that sleeps.
+/// @{
+inline void idle_begin() noexcept {
+  if (enabled())
+    detail::record(Kind::idle_begin, 0);
+}
+inline void idle_end() noexcept {
+  if (enabled())
+    detail::record(Kind::idle_end, 0);
+}
+/// @}
+
+/// @name A request in flight
+/// Begins and ends on any threads. `operation` is a short word such as "pread", of which a program has few; `file` is
+/// what a reader of the timeline knows the file by.
+/// @{
+inline void io_submitted(std::uint64_t request, Transfer transfer, std::string_view operation, std::string_view file,
+                         std::uint64_t bytes, std::uint64_t offset) noexcept {
+  if (enabled())
+    detail::record_submitted(static_cast<Kind>(static_cast<unsigned>(Kind::io_submitted) + static_cast<unsigned>(transfer)),
+                             request, operation, file, bytes, offset);
+}
+/// @param result Bytes moved (0 for other operations), or a negative errno.
+inline void io_completed(std::uint64_t request, std::int64_t result) noexcept {
+  if (enabled())
+    detail::record_completed(request, result);
+}
+/// @}
+
+}  // namespace dovetail::trace
