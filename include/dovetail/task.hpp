@@ -42,9 +42,10 @@ auto spawn_in(detail::RuntimeCore* core, const TaskDescription* description, Bod
     return spawn_in(core, description, Aligned{std::make_unique<Plain>(std::forward<Body>(body))});
   } else {
     using Result = std::invoke_result_t<Plain&>;
-    static_assert(std::is_void_v<Result> || std::is_reference_v<Result> ||
-                      alignof(Result) <= detail::frame_alignment,
-                  "a result with more than 16 bytes of alignment must be returned through a pointer");
+    if constexpr (!std::is_void_v<Result> && !std::is_reference_v<Result>) {
+      static_assert(alignof(Result) <= detail::frame_alignment,
+                    "a result with more than 16 bytes of alignment must be returned through a pointer");
+    }
     using Frame = detail::Frame<Plain, Result>;
     const detail::Created created = detail::create_task(core, Frame::operations, sizeof(Frame), description);
     if constexpr (std::is_nothrow_constructible_v<Plain, Body>) {
