@@ -2,6 +2,7 @@
 /// Recording of what workers, tasks and I/O did, and what it says about overlap. Recording that is off costs one branch.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace dovetail::trace {
@@ -14,20 +15,28 @@ struct Summary {
   double bytes_read = 0;     ///< Bytes read.
   double bytes_written = 0;  ///< Bytes written.
   unsigned workers = 0;      ///< Compute workers that recorded something.
-  /// (compute + io - total) / min(compute, io): 1 when the shorter is hidden whole, 0 when nothing overlaps.
+  /// Events that are missing because a thread recorded more than it keeps (2^19 events, or as many as
+  /// `DOVETAIL_TRACE_EVENTS` says). If there are any, all figures are about the later part of the recording, from where
+  /// nothing is missing, and `total` is the length of that part.
+  std::uint64_t lost = 0;
+  /// (compute + io - total) / min(compute, io): 1 when the shorter is hidden whole, 0 when nothing overlaps, less when
+  /// for some of the time neither went on. 0 when there was no computation or no I/O.
   double overlap_efficiency() const noexcept;
 };
 
-/// Begins to record in all threads; forgets what was recorded before.
+/// Begins to record in all threads; forgets what was recorded before. A process that forks records nothing in the child.
+/// From any thread; does not suspend. @throws std::bad_alloc.
 void start();
-/// Ends recording. What was recorded stays until the next `start`.
+/// Ends recording. What was recorded stays until the next `start`. From any thread; does not suspend.
 void stop();
-/// Whether recording is on.
+/// Whether recording is on. From any thread; does not suspend.
 bool recording() noexcept;
-/// Totals of the recording so far. No task should be running.
+/// Totals of the recording so far. From any thread, also while tasks run: these count up to now, requests in flight
+/// too, but not their bytes. Does not suspend, and takes time in proportion to the events. @throws std::bad_alloc.
 Summary summarize();
-/// Writes the recording as Chrome trace JSON, which Perfetto and chrome://tracing open.
-/// @throws std::system_error naming the file.
+/// Writes the recording as Chrome trace JSON, which Perfetto and chrome://tracing open. From any thread, also while tasks
+/// run. Does not suspend: the calling worker is blocked until the file is written.
+/// @throws std::system_error naming the file; std::bad_alloc.
 void write(const std::string& path);
 
 }  // namespace dovetail::trace

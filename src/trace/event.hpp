@@ -44,7 +44,8 @@ constexpr std::uint64_t longest_length = (std::uint64_t{1} << 40) - 1;
 constexpr std::uint64_t make_stamp(Kind kind, std::uint64_t ticks) noexcept {
   return (static_cast<std::uint64_t>(kind) << time_bits) | (ticks & time_mask);
 }
-constexpr std::uint64_t make_detail(std::uint64_t name, std::uint64_t operation = 0, std::uint64_t length = 0) noexcept {
+constexpr std::uint64_t make_detail(std::uint64_t name, std::uint64_t operation = 0,
+                                    std::uint64_t length = 0) noexcept {
   return name | (operation << 16) | (std::min(length, longest_length) << 24);
 }
 

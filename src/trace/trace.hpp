@@ -49,47 +49,38 @@ void thread_name(ThreadKind kind, unsigned index) noexcept;
 /// returns, too: `failed` goes with `returned`, it does not stand for it.
 /// @{
 inline void created(std::uint64_t task) noexcept {
-  if (enabled())
-    detail::record(Kind::created, task);
+  if (enabled()) detail::record(Kind::created, task);
 }
 /// The accesses of the task are free.
 inline void dependencies_met(std::uint64_t task) noexcept {
-  if (enabled())
-    detail::record(Kind::dependencies_met, task);
+  if (enabled()) detail::record(Kind::dependencies_met, task);
 }
 /// The task may run: for the first time, or again after a pause.
 inline void ready(std::uint64_t task) noexcept {
-  if (enabled())
-    detail::record(Kind::ready, task);
+  if (enabled()) detail::record(Kind::ready, task);
 }
 /// The body begins on the calling thread.
 inline void started(std::uint64_t task, std::string_view label) noexcept {
-  if (enabled())
-    detail::record_named(Kind::started, task, label);
+  if (enabled()) detail::record_named(Kind::started, task, label);
 }
 /// The calling thread leaves the task, which waits for `reason`. Called before the task can be resumed elsewhere.
 inline void paused(std::uint64_t task, std::string_view reason) noexcept {
-  if (enabled())
-    detail::record_named(Kind::paused, task, reason);
+  if (enabled()) detail::record_named(Kind::paused, task, reason);
 }
 /// The task goes on, on the calling thread.
 inline void resumed(std::uint64_t task) noexcept {
-  if (enabled())
-    detail::record(Kind::resumed, task);
+  if (enabled()) detail::record(Kind::resumed, task);
 }
 /// The body has ended, by `return` or by an exception.
 inline void returned(std::uint64_t task) noexcept {
-  if (enabled())
-    detail::record(Kind::returned, task);
+  if (enabled()) detail::record(Kind::returned, task);
 }
 inline void completed(std::uint64_t task) noexcept {
-  if (enabled())
-    detail::record(Kind::completed, task);
+  if (enabled()) detail::record(Kind::completed, task);
 }
 /// The task has failed. `reason` is shown in the timeline.
 inline void failed(std::uint64_t task, std::string_view reason = {}) noexcept {
-  if (enabled())
-    detail::record_named(Kind::failed, task, reason);
+  if (enabled()) detail::record_named(Kind::failed, task, reason);
 }
 /// @}
 
@@ -97,29 +88,28 @@ inline void failed(std::uint64_t task, std::string_view reason = {}) noexcept {
 /// Around sleeping in the kernel, on the thread that sleeps.
 /// @{
 inline void idle_begin() noexcept {
-  if (enabled())
-    detail::record(Kind::idle_begin, 0);
+  if (enabled()) detail::record(Kind::idle_begin, 0);
 }
 inline void idle_end() noexcept {
-  if (enabled())
-    detail::record(Kind::idle_end, 0);
+  if (enabled()) detail::record(Kind::idle_end, 0);
 }
 /// @}
 
 /// @name A request in flight
 /// Begins and ends on any threads. `operation` is a short word such as "pread", of which a program has few; `file` is
-/// what a reader of the timeline knows the file by.
+/// what a reader of the timeline knows the file by. `io_submitted` comes before the request is handed to whoever might
+/// complete it.
 /// @{
 inline void io_submitted(std::uint64_t request, Transfer transfer, std::string_view operation, std::string_view file,
                          std::uint64_t bytes, std::uint64_t offset) noexcept {
   if (enabled())
-    detail::record_submitted(static_cast<Kind>(static_cast<unsigned>(Kind::io_submitted) + static_cast<unsigned>(transfer)),
-                             request, operation, file, bytes, offset);
+    detail::record_submitted(
+        static_cast<Kind>(static_cast<unsigned>(Kind::io_submitted) + static_cast<unsigned>(transfer)), request,
+        operation, file, bytes, offset);
 }
 /// @param result Bytes moved (0 for other operations), or a negative errno.
 inline void io_completed(std::uint64_t request, std::int64_t result) noexcept {
-  if (enabled())
-    detail::record_completed(request, result);
+  if (enabled()) detail::record_completed(request, result);
 }
 /// @}
 

@@ -1,0 +1,190 @@
+#include "trace/export.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "trace/json_file.hpp"
+#include "trace/summary.hpp"
+#include "trace/timeline.hpp"
+
+namespace dovetail::trace {
+
+namespace {
+
+constexpr std::string_view threads_process = "1";
+constexpr std::string_view requests_process = "2";
+
+std::string thread_title(const ThreadEvents& thread) {
+  if (thread.kind == ThreadKind::worker) return "worker " + std::to_string(thread.index);
+  if (thread.kind == ThreadKind::executor) return "I/O executor " + std::to_string(thread.index);
+  return thread.is_main ? "main thread" : "thread " + std::to_string(thread.system_id);
+}
+
+/// The numbers of the threads' tracks: workers first, then executors, then the others.
+std::vector<std::uint64_t> track_numbers(const Recording& recording) {
+  std::set<std::tuple<int, unsigned, std::size_t>> order;
+  for (std::size_t i = 0; i < recording.threads.size(); ++i) {
+    const ThreadEvents& thread = recording.threads[i];
+    const int rank = thread.kind == ThreadKind::worker ? 0 : thread.kind == ThreadKind::executor ? 1 : 2;
+    order.emplace(rank, thread.kind == ThreadKind::other ? 0 : thread.index, i);
+  }
+  std::vector<std::uint64_t> numbers(recording.threads.size());
+  std::uint64_t next = 1;
+  for (const auto& [rank, index, thread] : order) numbers[thread] = next++;
+  return numbers;
+}
+
+class Exporter final : public TimelineVisitor {
+ public:
+  Exporter(const Recording& recording, JsonFile& file)
+      : recording_(recording), file_(file), tracks_(track_numbers(recording)) {}
+
+  void run() {
+    file_.raw(R"({"displayTimeUnit":"ns","traceEvents":[)");
+    name_process(threads_process, "tasks");
+    name_process(requests_process, "I/O in flight");
+    for (std::size_t i = 0; i < recording_.threads.size(); ++i)
+      name_track(threads_process, tracks_[i], thread_title(recording_.threads[i]));
+    replay(recording_, *this);
+    for (std::uint64_t lane = 0; lane < lanes_; ++lane)
+      name_track(requests_process, lane + 1, "request " + std::to_string(lane + 1));
+    note_losses();
+    file_.raw("\n],\n\"otherData\":");
+    write_other_data();
+    file_.raw("}\n");
+  }
+
+  void slice(const Slice& slice) override {
+    begin_interval(threads_process, tracks_[slice.thread], slice.begin, slice.end, "task", label(slice.label));
+    if (slice.flow != 0) {
+      file_.raw(R"(,"bind_id":)").identity(slice.flow);
+      if (slice.continues) file_.raw(R"(,"flow_in":true)");
+      if (slice.ended_by == Kind::paused) file_.raw(R"(,"flow_out":true)");
+    }
+    file_.raw(R"(,"args":{"task":)").identity(slice.task);
+    if (slice.created && slice.dependencies_met)
+      file_.raw(R"(,"waited_for_accesses_us":)").microseconds(*slice.dependencies_met - *slice.created);
+    if (slice.ready) file_.raw(R"(,"ready_for_us":)").microseconds(slice.begin - *slice.ready);
+    if (slice.ended_by == Kind::paused) file_.raw(R"(,"paused_for":)").string(recording_.names[slice.pause_reason]);
+    if (!slice.ended_by) file_.raw(R"(,"still_running":true)");
+    file_.raw("}}");
+  }
+
+  void idle(std::size_t thread, Time begin, Time end) override {
+    begin_interval(threads_process, tracks_[thread], begin, end, "idle", "idle");
+    file_.raw(R"(,"cname":"grey"})");
+  }
+
+  void failure(std::size_t thread, Time time, std::uint64_t task, std::uint32_t label_number,
+               std::uint32_t reason) override {
+    begin_event(R"("i","s":"t")", threads_process, time).raw(R"(,"tid":)").number(tracks_[thread]);
+    file_.raw(R"(,"cat":"failure","name":)").string("failed: " + std::string(label(label_number)));
+    file_.raw(R"(,"args":{"task":)").identity(task);
+    file_.raw(R"(,"reason":)").string(recording_.names[reason]).raw("}}");
+  }
+
+  void request(const Request& request) override {
+    lanes_ = std::max(lanes_, request.lane + 1);
+    begin_interval(requests_process, request.lane + 1, request.begin, request.end, "io",
+                   recording_.operations[request.operation]);
+    file_.raw(R"(,"args":{"file":)").string(recording_.names[request.file]);
+    file_.raw(R"(,"offset":)").number(request.offset).raw(R"(,"bytes":)").number(request.bytes);
+    file_.raw(R"(,"submitted_on":)").string(thread_title(recording_.threads[request.submitter]));
+    if (request.completer) {
+      file_.raw(R"(,"completed_on":)").string(thread_title(recording_.threads[*request.completer]));
+      file_.raw(R"(,"result":)").number(request.result);
+      const char* error = request.result < 0 ? strerrorname_np(static_cast<int>(-request.result)) : nullptr;
+      if (error != nullptr) file_.raw(R"(,"error":)").string(error);
+    } else {
+      file_.raw(R"(,"still_in_flight":true)");
+    }
+    file_.raw("}}");
+  }
+
+  void in_flight(Time time, std::size_t requests) override {
+    begin_event(R"("C")", requests_process, time).raw(R"(,"name":"requests in flight","args":{"requests":)");
+    file_.number(static_cast<std::uint64_t>(requests)).raw("}}");
+  }
+
+ private:
+  std::string_view label(std::uint32_t number) const {
+    return number == 0 ? std::string_view("task") : std::string_view(recording_.names[number]);
+  }
+
+  JsonFile& begin_event(std::string_view phase, std::string_view process, Time time) {
+    file_.raw(first_ ? "\n" : ",\n").raw(R"({"ph":)").raw(phase).raw(R"(,"pid":)").raw(process);
+    first_ = false;
+    return file_.raw(R"(,"ts":)").microseconds(time);
+  }
+
+  void begin_interval(std::string_view process, std::uint64_t track, Time begin, Time end, std::string_view category,
+                      std::string_view name) {
+    begin_event(R"("X")", process, begin).raw(R"(,"dur":)").microseconds(end - begin).raw(R"(,"tid":)").number(track);
+    file_.raw(R"(,"cat":")").raw(category).raw(R"(","name":)").string(name);
+  }
+
+  void name_process(std::string_view process, std::string_view name) {
+    begin_event(R"("M","name":"process_name")", process, 0).raw(R"(,"args":{"name":)").string(name).raw("}}");
+    begin_event(R"("M","name":"process_sort_index")", process, 0).raw(R"(,"args":{"sort_index":)");
+    file_.raw(process).raw("}}");
+  }
+
+  void name_track(std::string_view process, std::uint64_t track, std::string_view name) {
+    begin_event(R"("M","name":"thread_name")", process, 0).raw(R"(,"tid":)").number(track);
+    file_.raw(R"(,"args":{"name":)").string(name).raw("}}");
+    begin_event(R"("M","name":"thread_sort_index")", process, 0).raw(R"(,"tid":)").number(track);
+    file_.raw(R"(,"args":{"sort_index":)").number(track).raw("}}");
+  }
+
+  void note_losses() {
+    for (std::size_t i = 0; i < recording_.threads.size(); ++i) {
+      const ThreadEvents& thread = recording_.threads[i];
+      if (thread.lost == 0) continue;
+      begin_event(R"("i","s":"t")", threads_process, known_since(recording_, thread)).raw(R"(,"tid":)");
+      file_.number(tracks_[i]).raw(R"(,"cat":"lost","name":)");
+      file_.string(std::to_string(thread.lost) + " older events lost").raw(R"(,"args":{"lost":)");
+      file_.number(thread.lost).raw("}}");
+    }
+  }
+
+  void write_other_data() {
+    const Summary summary = summarize(recording_);
+    file_.raw(R"({"producer":"dovetail","clock":)").string(recording_.counter ? "tsc" : "CLOCK_MONOTONIC");
+    file_.raw(R"(,"lost_events":)").number(recording_.lost);
+    file_.raw(R"(,"total_s":)").number(summary.total);
+    file_.raw(R"(,"compute_s":)").number(summary.compute);
+    file_.raw(R"(,"io_s":)").number(summary.io);
+    file_.raw(R"(,"bytes_read":)").number(static_cast<std::uint64_t>(summary.bytes_read));
+    file_.raw(R"(,"bytes_written":)").number(static_cast<std::uint64_t>(summary.bytes_written));
+    file_.raw(R"(,"workers":)").number(std::uint64_t{summary.workers});
+    file_.raw(R"(,"overlap_efficiency":)").number(summary.overlap_efficiency()).raw(R"(,"threads":[)");
+    for (std::size_t i = 0; i < recording_.threads.size(); ++i) {
+      const ThreadEvents& thread = recording_.threads[i];
+      file_.raw(i == 0 ? "" : ",").raw(R"({"tid":)").number(tracks_[i]).raw(R"(,"name":)");
+      file_.string(thread_title(thread)).raw(R"(,"events":)").number(std::uint64_t{thread.events.size()});
+      file_.raw(R"(,"lost":)").number(thread.lost).raw("}");
+    }
+    file_.raw("]}");
+  }
+
+  const Recording& recording_;
+  JsonFile& file_;
+  std::vector<std::uint64_t> tracks_;
+  std::size_t lanes_ = 0;
+  bool first_ = true;
+};
+
+}  // namespace
+
+void write(const Recording& recording, const std::string& path) {
+  JsonFile file(path);
+  Exporter(recording, file).run();
+  file.close();
+}
+
+void write(const std::string& path) { write(Recorder::instance().copy(), path); }
+
+}  // namespace dovetail::trace

@@ -1,0 +1,44 @@
+// Writes JSON text to a file in large pieces.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace dovetail::trace {
+
+/// Appends text to a file. One thread; all functions that write throw std::system_error naming the file.
+class JsonFile {
+ public:
+  /// Creates or empties the file.
+  explicit JsonFile(std::string path);
+  ~JsonFile();
+  JsonFile(const JsonFile&) = delete;
+  JsonFile& operator=(const JsonFile&) = delete;
+
+  /// Text that is JSON already.
+  JsonFile& raw(std::string_view text);
+  /// A quoted string. What is not UTF-8 becomes U+FFFD.
+  JsonFile& string(std::string_view text);
+  JsonFile& number(std::int64_t value);
+  JsonFile& number(std::uint64_t value);
+  JsonFile& number(double value);
+  /// Nanoseconds, as microseconds with three decimals.
+  JsonFile& microseconds(std::int64_t nanoseconds);
+  /// A quoted hexadecimal number: JSON readers round integers above 2^53.
+  JsonFile& identity(std::uint64_t value);
+  /// Writes what is left and closes the file. Without it the file is incomplete.
+  void close();
+
+ private:
+  [[noreturn]] void fail(int error, const char* doing) const;
+  void flush();
+
+  std::string path_;
+  int file_ = -1;
+  std::uint64_t written_ = 0;
+  std::string text_;
+};
+
+}  // namespace dovetail::trace

@@ -1,0 +1,63 @@
+#include "trace/names.hpp"
+
+#include <new>
+
+namespace dovetail::trace {
+
+Names::Names(std::size_t limit) : limit_(limit) { clear_locked(); }
+
+void Names::clear_locked() {
+  numbers_.clear();
+  names_.clear();
+  names_.emplace_back();
+}
+
+void Names::clear() {
+  const std::lock_guard lock(mutex_);
+  clear_locked();
+}
+
+std::uint32_t Names::number(std::string_view name) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto shared = static_cast<std::uint32_t>(limit_ - 1);
+  if (name.empty()) return 0;
+  try {
+    const auto found = numbers_.find(name);
+    if (found != numbers_.end()) return found->second;
+    if (names_.size() + 1 >= limit_) return shared;
+    const auto number = static_cast<std::uint32_t>(names_.size());
+    const std::string& copy = names_.emplace_back(name);
+    try {
+      numbers_.emplace(copy, number);
+    } catch (const std::bad_alloc&) {
+      names_.pop_back();
+      throw;
+    }
+    return number;
+  } catch (const std::bad_alloc&) {
+    return shared;
+  }
+}
+
+std::vector<std::string> Names::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> copy(names_.begin(), names_.end());
+  copy.resize(limit_, "(too many names)");
+  return copy;
+}
+
+std::uint32_t NameCache::ask(Names& names, std::string_view name, Entry& entry) noexcept {
+  const std::uint32_t number = names.number(name);
+  if (name.size() <= longest) {
+    entry.number = number;
+    entry.size = static_cast<std::uint32_t>(name.size());
+    std::memcpy(entry.text.data(), name.data(), name.size());
+  }
+  return number;
+}
+
+void NameCache::clear() noexcept {
+  for (Entry& entry : entries_) entry.size = 0;
+}
+
+}  // namespace dovetail::trace

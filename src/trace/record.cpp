@@ -1,0 +1,109 @@
+// The side that threads write: from an enabled call to an event in the thread's own ring.
+
+#include "trace/recorder.hpp"
+
+namespace dovetail::trace {
+
+namespace detail {
+constinit std::atomic<std::uint64_t> state{0};
+}
+
+namespace {
+
+struct Identity {
+  ThreadKind kind = ThreadKind::other;
+  unsigned index = 0;
+};
+thread_local Identity identity;
+thread_local ThreadBuffer* own_buffer = nullptr;
+// Other thread-locals may record when they are destroyed after `Detacher`; those events are not kept.
+thread_local bool ended = false;
+
+struct Detacher {
+  ~Detacher() {
+    ended = true;
+    if (ThreadBuffer* buffer = own_buffer) {
+      own_buffer = nullptr;
+      Recorder::instance().detach(buffer);
+    }
+  }
+  void arm() noexcept {}
+};
+thread_local Detacher detacher;
+
+[[gnu::noinline]] ThreadBuffer* attach() noexcept {
+  if (ended) return nullptr;
+  detacher.arm();  // Its first use is what has it destroyed.
+  own_buffer = Recorder::instance().attach(identity.kind, identity.index);
+  return own_buffer;
+}
+
+[[gnu::noinline]] void join_recording(ThreadBuffer& buffer, std::uint64_t recording) noexcept {
+  buffer.names.clear();
+  buffer.operations.clear();
+  buffer.ring.forget();
+  buffer.recording.store(recording, std::memory_order_release);
+}
+
+/// The calling thread's buffer, ready for the current recording. Null when there is none after all.
+ThreadBuffer* buffer_to_write() noexcept {
+  // Acquire: the partner is the store in `Recorder::start`.
+  const std::uint64_t state = detail::state.load(std::memory_order_acquire);
+  if ((state & 1) == 0) [[unlikely]]
+    return nullptr;
+  ThreadBuffer* buffer = own_buffer;
+  if (buffer == nullptr) [[unlikely]] {
+    buffer = attach();
+    if (buffer == nullptr) return nullptr;
+  }
+  const std::uint64_t recording = state >> 1;
+  if (buffer->recording.load(std::memory_order_relaxed) != recording) [[unlikely]]
+    join_recording(*buffer, recording);
+  return buffer;
+}
+
+}  // namespace
+
+void thread_name(ThreadKind kind, unsigned index) noexcept {
+  identity = {kind, index};
+  if (own_buffer != nullptr) {
+    own_buffer->kind.store(kind, std::memory_order_relaxed);
+    own_buffer->index.store(index, std::memory_order_relaxed);
+  }
+}
+
+namespace detail {
+
+void record(Kind kind, std::uint64_t id) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write()) buffer->ring.push({make_stamp(kind, ticks()), id, 0, 0});
+}
+
+void record_named(Kind kind, std::uint64_t id, std::string_view name) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write()) {
+    const std::uint32_t number = buffer->names.number(Recorder::instance().names, name);
+    buffer->ring.push({make_stamp(kind, ticks()), id, 0, make_detail(number)});
+  }
+}
+
+void record_submitted(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file,
+                      std::uint64_t bytes, std::uint64_t offset) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write()) {
+    Recorder& recorder = Recorder::instance();
+    const std::uint32_t name = buffer->names.number(recorder.names, file);
+    const std::uint32_t operation_number = buffer->operations.number(recorder.operations, operation);
+    buffer->ring.push({make_stamp(kind, ticks()), id, offset, make_detail(name, operation_number, bytes)});
+  }
+}
+
+void record_completed(std::uint64_t id, std::int64_t result) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write())
+    buffer->ring.push({make_stamp(Kind::io_completed, ticks()), id, static_cast<std::uint64_t>(result), 0});
+}
+
+}  // namespace detail
+
+void start() { Recorder::instance().start(); }
+void stop() { Recorder::instance().stop(); }
+bool recording() noexcept { return enabled(); }
+
+}  // namespace dovetail::trace

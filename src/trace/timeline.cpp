@@ -1,0 +1,234 @@
+#include "trace/timeline.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace dovetail::trace {
+
+namespace {
+
+struct TaskState {
+  std::uint32_t label = 0;
+  std::uint64_t flow = 0;
+  std::optional<Time> created;
+  std::optional<Time> dependencies_met;
+  std::optional<Time> ready;
+};
+
+struct ThreadState {
+  std::vector<Slice> open;  // Innermost last.
+  std::optional<Time> idle_since;
+  bool ran = false;
+  bool slept = false;
+  Time since = 0;
+};
+
+class Replay {
+ public:
+  Replay(const Recording& recording, TimelineVisitor& visitor) : recording_(recording), visitor_(visitor) {
+    for (const ThreadEvents& thread : recording.threads) threads_.emplace_back().since = known_since(recording, thread);
+  }
+
+  void run() {
+    // The next event of each thread, earliest first; equal times go by thread.
+    using Next = std::pair<std::uint64_t, std::size_t>;
+    std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
+    std::vector<std::size_t> position(recording_.threads.size());
+    const auto offer = [&](std::size_t thread) {
+      const auto& events = recording_.threads[thread].events;
+      if (position[thread] < events.size()) next.emplace(time(events[position[thread]]), thread);
+    };
+    for (std::size_t thread = 0; thread < recording_.threads.size(); ++thread) offer(thread);
+    while (!next.empty()) {
+      const std::size_t thread = next.top().second;
+      next.pop();
+      apply(thread, recording_.threads[thread].events[position[thread]++]);
+      offer(thread);
+    }
+    finish();
+  }
+
+ private:
+  std::uint64_t time(const Event& event) const {
+    return static_cast<std::uint64_t>(recording_.clock.nanoseconds(ticks_of(event)));
+  }
+
+  void apply(std::size_t thread, const Event& event) {
+    const auto now = static_cast<Time>(time(event));
+    switch (kind_of(event)) {
+      case Kind::created:
+        tasks_[event.id] = TaskState();
+        tasks_[event.id].created = now;
+        break;
+      case Kind::dependencies_met:
+        tasks_[event.id].dependencies_met = now;
+        break;
+      case Kind::ready:
+        tasks_[event.id].ready = now;
+        break;
+      case Kind::started:
+        begin_slice(thread, now, event, false);
+        break;
+      case Kind::resumed:
+        begin_slice(thread, now, event, true);
+        break;
+      case Kind::paused:
+      case Kind::returned:
+        end_slice(thread, now, event);
+        break;
+      case Kind::completed:
+        tasks_.erase(event.id);
+        break;
+      case Kind::failed:
+        visitor_.failure(thread, now, event.id, tasks_[event.id].label, name_of(event));
+        break;
+      case Kind::idle_begin:
+        threads_[thread].idle_since = now;
+        break;
+      case Kind::idle_end:
+        end_idle(thread, now);
+        break;
+      case Kind::io_submitted:
+      case Kind::read_submitted:
+      case Kind::write_submitted:
+        begin_request(thread, now, event);
+        break;
+      case Kind::io_completed:
+        end_request(thread, now, event);
+        break;
+    }
+  }
+
+  void begin_slice(std::size_t thread, Time now, const Event& event, bool continues) {
+    TaskState& task = tasks_[event.id];
+    if (!continues) task.label = name_of(event);
+    Slice slice;
+    slice.thread = thread;
+    slice.begin = now;
+    slice.task = event.id;
+    slice.label = task.label;
+    slice.continues = continues;
+    slice.flow = continues ? task.flow : 0;
+    slice.ready = std::exchange(task.ready, std::nullopt);
+    if (!continues) {
+      slice.created = task.created;
+      slice.dependencies_met = task.dependencies_met;
+    }
+    threads_[thread].open.push_back(slice);
+    threads_[thread].ran = true;
+  }
+
+  void end_slice(std::size_t thread, Time now, const Event& event) {
+    ThreadState& state = threads_[thread];
+    const auto match = std::find_if(state.open.rbegin(), state.open.rend(),
+                                    [&](const Slice& slice) { return slice.task == event.id; });
+    if (match == state.open.rend()) {
+      if (state.ran) return;
+      // It began before the recording did, or before what the ring still holds.
+      Slice& slice = state.open.emplace_back();
+      slice.thread = thread;
+      slice.begin = state.since;
+      slice.task = event.id;
+      slice.label = tasks_[event.id].label;
+      state.ran = true;
+    } else {
+      for (; state.open.back().task != event.id; state.open.pop_back()) close(state.open.back(), now);
+    }
+    Slice& slice = state.open.back();
+    slice.ended_by = kind_of(event);
+    if (kind_of(event) == Kind::paused) {
+      slice.pause_reason = name_of(event);
+      TaskState& task = tasks_[event.id];
+      if (task.flow == 0) task.flow = ++flows_;
+      slice.flow = task.flow;
+    }
+    close(slice, now);
+    state.open.pop_back();
+  }
+
+  void close(Slice& slice, Time now) {
+    slice.end = now;
+    visitor_.slice(slice);
+  }
+
+  void end_idle(std::size_t thread, Time now) {
+    ThreadState& state = threads_[thread];
+    if (state.idle_since || !state.slept) visitor_.idle(thread, state.idle_since.value_or(state.since), now);
+    state.slept = true;
+    state.idle_since.reset();
+  }
+
+  void begin_request(std::size_t thread, Time now, const Event& event) {
+    if (const auto found = requests_.find(event.id); found != requests_.end()) remove(found, now);
+    Request request;
+    request.lane = take_lane();
+    request.begin = now;
+    request.transfer =
+        static_cast<Transfer>(static_cast<unsigned>(kind_of(event)) - static_cast<unsigned>(Kind::io_submitted));
+    request.operation = operation_of(event);
+    request.file = name_of(event);
+    request.bytes = length_of(event);
+    request.offset = event.value;
+    request.submitter = thread;
+    requests_.emplace(event.id, request);
+    visitor_.in_flight(now, requests_.size());
+  }
+
+  void end_request(std::size_t thread, Time now, const Event& event) {
+    const auto found = requests_.find(event.id);
+    if (found == requests_.end()) return;
+    found->second.completer = thread;
+    found->second.result = static_cast<std::int64_t>(event.value);
+    remove(found, now);
+    visitor_.in_flight(now, requests_.size());
+  }
+
+  void remove(std::unordered_map<std::uint64_t, Request>::iterator found, Time now) {
+    found->second.end = now;
+    visitor_.request(found->second);
+    free_lanes_.push(found->second.lane);
+    requests_.erase(found);
+  }
+
+  std::size_t take_lane() {
+    if (free_lanes_.empty()) return lanes_++;
+    const std::size_t lane = free_lanes_.top();
+    free_lanes_.pop();
+    return lane;
+  }
+
+  void finish() {
+    const Time end = recording_.clock.length();
+    for (std::size_t thread = 0; thread < threads_.size(); ++thread) {
+      for (; !threads_[thread].open.empty(); threads_[thread].open.pop_back()) close(threads_[thread].open.back(), end);
+      if (threads_[thread].idle_since) visitor_.idle(thread, *threads_[thread].idle_since, end);
+    }
+    if (requests_.empty()) return;
+    while (!requests_.empty()) remove(requests_.begin(), end);
+    visitor_.in_flight(end, 0);
+  }
+
+  const Recording& recording_;
+  TimelineVisitor& visitor_;
+  std::vector<ThreadState> threads_;
+  std::unordered_map<std::uint64_t, TaskState> tasks_;
+  std::unordered_map<std::uint64_t, Request> requests_;
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free_lanes_;
+  std::size_t lanes_ = 0;
+  std::uint64_t flows_ = 0;
+};
+
+}  // namespace
+
+void replay(const Recording& recording, TimelineVisitor& visitor) { Replay(recording, visitor).run(); }
+
+Time known_since(const Recording& recording, const ThreadEvents& thread) {
+  if (thread.lost == 0 || thread.events.empty()) return 0;
+  return recording.clock.nanoseconds(ticks_of(thread.events.front()));
+}
+
+}  // namespace dovetail::trace
