@@ -8,7 +8,8 @@
 ///
 /// Contexts. `any`: every thread, inside tasks, `onready` functions and polling functions too. `wait`: the same
 /// without `onready` and polling functions. `task`: the body of a task (also one spawned from C++). `outside`: any
-/// place but the body of a task. A call in the wrong context gives -EPERM.
+/// place but the body of a task. Calls of `task` and `outside` in the wrong context give -EPERM; waiting in `onready`
+/// or a polling function would stop a worker, and must not be done.
 ///
 /// Suspending. Where a comment says that a call may suspend, it does so inside a task: the core runs other tasks, and
 /// the task may go on in another operating-system thread unless it is `tied`. Do not hold a mutex, a pointer to a
@@ -20,7 +21,7 @@
 ///
 /// Structures that begin with `size` may grow in later versions: clear them, set `size` to `sizeof` of the structure,
 /// then the fields that matter; a field left at zero has its default. A `size` that is too small is refused with
-/// -EINVAL.
+/// -EINVAL, a larger one from a later version with -E2BIG if it sets something that this version does not know.
 ///
 /// Fortran: only integers of fixed width, `size_t`, `double`, pointers and structures of those occur; the named
 /// constants are `int32_t` values. Character arguments end with `c_null_char`. `dovetail.f90` next to this file
@@ -55,7 +56,7 @@ typedef struct dovetail_polling dovetail_polling;  ///< A registered polling ser
 typedef struct dovetail_file dovetail_file;        ///< An open file.
 /// @}
 
-// Errors --------------------------------------------------------------------------------------------------------------
+// Errors -------------------------------------------------------------------------------------------------------------
 // Each task has its own last error, and so has each thread for what happens outside of tasks. The error of a task
 // follows the task when it suspends and goes on in another thread. A successful call leaves it as it is.
 
@@ -104,21 +105,20 @@ int32_t dovetail_error_set(int32_t code, const char* message);
 /// Forgets the last error. Context: any. Suspends: no. Errors: none.
 void dovetail_error_clear(void);
 
-// Runtime -------------------------------------------------------------------------------------------------------------
+// Runtime ------------------------------------------------------------------------------------------------------------
 
 /// Settings of a runtime. Zero fields come from the environment variable that is named, else have the default.
 typedef struct dovetail_options {
-  size_t size;           ///< `sizeof(dovetail_options)`.
-  int32_t workers;       ///< Compute workers. 0: `DOVETAIL_WORKERS`, else the cores this process may use.
-  int32_t io_executors;  ///< Most threads for I/O tasks and blocking calls. 0: `DOVETAIL_IO_EXECUTORS`, else 64.
-  const char* engine;    ///< "uring", "threads" or "auto". Null: `DOVETAIL_ENGINE`, else "auto".
-  const char* trace;     ///< File for the trace at the end. Null: `DOVETAIL_TRACE`, else no trace.
-  size_t stack_size;     ///< Usable bytes of the stack of a task. 0: `DOVETAIL_STACK_SIZE`, else 256 KiB.
-  size_t pending_limit;  ///< Tasks not completed, above which spawning makes way for executing. 0: chosen.
-  int64_t
-      stuck_after_ms;  ///< Milliseconds of quiet after which waiting tasks are reported as stuck. 0: 5000; negative: never.
-  int32_t bind_workers;  ///< Not 0: bind each worker to a core.
-  int32_t reserved;      ///< Must be 0.
+  size_t size;             ///< `sizeof(dovetail_options)`.
+  int32_t workers;         ///< Compute workers. 0: `DOVETAIL_WORKERS`, else the cores this process may use.
+  int32_t io_executors;    ///< Most threads for I/O tasks and blocking calls. 0: `DOVETAIL_IO_EXECUTORS`, else 64.
+  const char* engine;      ///< "uring", "threads" or "auto". Null: `DOVETAIL_ENGINE`, else "auto".
+  const char* trace;       ///< File for the trace at the end. Null: `DOVETAIL_TRACE`, else no trace.
+  size_t stack_size;       ///< Usable bytes of the stack of a task. 0: `DOVETAIL_STACK_SIZE`, else 256 KiB.
+  size_t pending_limit;    ///< Tasks not completed, above which spawning makes way for executing. 0: chosen.
+  int64_t stuck_after_ms;  ///< Quiet after which waiting tasks are stuck, in ms. 0: 5000; negative: never.
+  int32_t bind_workers;    ///< Not 0: bind each worker to a core.
+  int32_t reserved;        ///< Must be 0.
 } dovetail_options;
 
 /// Starts a runtime. `options` is copied and may be null (all defaults). `*runtime` is the caller's until
@@ -142,15 +142,14 @@ int32_t dovetail_runtime_workers(const dovetail_runtime* runtime);
 /// to the runtime. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_runtime_options(const dovetail_runtime* runtime, dovetail_options* options);
 
-// Accesses ------------------------------------------------------------------------------------------------------------
+// Accesses -----------------------------------------------------------------------------------------------------------
 
 /// How a task uses a region.
 enum {
-  DOVETAIL_ACCESS_IN = 0,     ///< Reads: after earlier writers, together with other readers.
-  DOVETAIL_ACCESS_OUT = 1,    ///< Overwrites: after everything earlier on the region.
-  DOVETAIL_ACCESS_INOUT = 2,  ///< Reads and overwrites: ordered as DOVETAIL_ACCESS_OUT.
-  DOVETAIL_ACCESS_COMMUTATIVE =
-      3  ///< Updates in any order, never two at once, among commutative accesses of one region.
+  DOVETAIL_ACCESS_IN = 0,          ///< Reads: after earlier writers, together with other readers.
+  DOVETAIL_ACCESS_OUT = 1,         ///< Overwrites: after everything earlier on the region.
+  DOVETAIL_ACCESS_INOUT = 2,       ///< Reads and overwrites: ordered as DOVETAIL_ACCESS_OUT.
+  DOVETAIL_ACCESS_COMMUTATIVE = 3  ///< Updates in any order but never two at once, with others of the same kind.
 };
 
 /// One use of a range of bytes in memory or in a file. Best made by the three functions below.
@@ -172,7 +171,7 @@ dovetail_access dovetail_access_file(int32_t mode, const dovetail_file* file, in
 /// Errors: a descriptor that is not open makes a `mode` of -EBADF, and so on, which spawning refuses.
 dovetail_access dovetail_access_descriptor(int32_t mode, int32_t descriptor, int64_t offset, int64_t length);
 
-// Tasks ---------------------------------------------------------------------------------------------------------------
+// Tasks --------------------------------------------------------------------------------------------------------------
 
 /// What a failure does to the tasks that depend on the failed one.
 enum {
@@ -241,7 +240,7 @@ int64_t dovetail_task_wait_for(int64_t nanoseconds);
 /// Lets other ready tasks run first. Context: task. Suspends: may. Errors: -EPERM outside of a task.
 int32_t dovetail_task_yield(void);
 
-// Futures. All functions may be used on one future by several threads at once, until its last release. ------------------
+// Futures (several threads may use one at once, until its last release) ----------------------------------------------
 
 /// Waits until the task has completed, failed or not. Context: wait. Suspends: may. Errors: -EDEADLK when the task
 /// can never complete.
@@ -260,7 +259,7 @@ int32_t dovetail_future_retain(dovetail_future* future);
 /// Drops one owner; null is allowed. Does not wait: the task goes on. Context: any. Suspends: no. Errors: none.
 void dovetail_future_release(dovetail_future* future);
 
-// Events --------------------------------------------------------------------------------------------------------------
+// Events -------------------------------------------------------------------------------------------------------------
 
 /// Adds `count` events: the task completes only after as many were fulfilled. Context: the body or `onready` of that
 /// task, or anywhere while an event of it is outstanding. Suspends: no. Errors: -EINVAL.
@@ -272,7 +271,7 @@ int32_t dovetail_events_fulfill(dovetail_events* events, uint32_t count);
 /// any. Suspends: no. Errors: -EINVAL, and then the event is still outstanding.
 int32_t dovetail_events_fail(dovetail_events* events, int32_t code, const char* message);
 
-// Handles -------------------------------------------------------------------------------------------------------------
+// Handles ------------------------------------------------------------------------------------------------------------
 
 /// Gives a handle of the current task, the caller's until `dovetail_handle_release`. Context: task. Suspends: no.
 /// Errors: -EPERM outside of a task.
@@ -284,7 +283,7 @@ int32_t dovetail_handle_resume(const dovetail_handle* handle);
 /// Frees the handle; null is allowed. Context: any. Suspends: no. Errors: none.
 void dovetail_handle_release(dovetail_handle* handle);
 
-// Polling services ----------------------------------------------------------------------------------------------------
+// Polling services ---------------------------------------------------------------------------------------------------
 
 /// A function that asks a library what has completed and returns how many pending operations it found so. Runs
 /// outside of any task, never twice at once, must not suspend, and usually calls `dovetail_events_fulfill`.
@@ -307,7 +306,7 @@ int64_t dovetail_polling_pending(const dovetail_polling* polling);
 /// Nanoseconds between polls that are in use. Context: any. Suspends: no. Errors: -EINVAL.
 int64_t dovetail_polling_interval(const dovetail_polling* polling);
 
-// Files ---------------------------------------------------------------------------------------------------------------
+// Files --------------------------------------------------------------------------------------------------------------
 // One file may be used by any number of tasks and threads at once. Operations that overlap are ordered by the
 // accesses of their tasks alone. A plain operation ends before it returns. One with an `i` in front is bound to the
 // calling task: it returns at once, the task completes no earlier than the operation and fails with it, and buffers
@@ -404,7 +403,7 @@ int32_t dovetail_file_fallocate(const dovetail_file* file, int32_t mode, int64_t
 /// -EINVAL; those of the operation fail the task.
 int32_t dovetail_file_ifallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length);
 
-// Raw descriptors, which the caller owns and keeps open: as the functions of files, with -EBADF for one that is not open. ---
+// Raw descriptors, which the caller owns and keeps open (-EBADF for one that is not) ---------------------------------
 
 /// As `dovetail_file_pread`. Context: wait. Suspends: may. Errors: as there.
 int64_t dovetail_descriptor_pread(int32_t descriptor, void* buffer, size_t length, int64_t offset);
@@ -439,7 +438,7 @@ int32_t dovetail_descriptor_fallocate(int32_t descriptor, int32_t mode, int64_t 
 /// As `dovetail_file_ifallocate`. Context: wait. Suspends: only while buffers are exhausted. Errors: as there.
 int32_t dovetail_descriptor_ifallocate(int32_t descriptor, int32_t mode, int64_t offset, int64_t length);
 
-// Traces --------------------------------------------------------------------------------------------------------------
+// Traces -------------------------------------------------------------------------------------------------------------
 
 /// What a recording says about overlap. Times in seconds.
 typedef struct dovetail_trace_summary {
