@@ -1,0 +1,222 @@
+#include "checkpoint_writer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "hash.hpp"
+
+namespace heat {
+namespace {
+
+using dovetail::File;
+using dovetail::Future;
+using dovetail::in;
+using dovetail::inout;
+using dovetail::out;
+
+// I/O first: the sooner the device is busy, the more computing there is to hide it behind.
+constexpr int io_priority = 1;
+
+std::string place(const Block& block) {
+  return "block (" + std::to_string(block.row) + "," + std::to_string(block.column) + ")";
+}
+
+void sync_directory(const std::string& directory) { File::open(directory, O_RDONLY | O_DIRECTORY).fsync(); }
+
+// Unless the file holds a complete checkpoint. An empty file is thereby always one that something has cut short.
+void mark_unused(const File& file, const Shape& shape) {
+  AlignedBuffer header(page);
+  const std::size_t present = file.pread(header.bytes(), 0);
+  const DecodedHeader decoded = decode_header(header.bytes().first(present));
+  if (!decoded.info || decoded.info->state != State::complete) {
+    encode_header({State::unused, 0, shape, 0}, header.bytes());
+    file.pwrite(header.bytes(), 0);
+  }
+}
+
+}  // namespace
+
+std::string slot_path(const std::string& directory, std::size_t slot) {
+  return directory + "/checkpoint-" + std::to_string(slot) + ".heat";
+}
+
+std::string final_path(const std::string& directory) { return directory + "/final.heat"; }
+
+// What blocks are written from: a copy of the field, or the field itself; and the table of their hashes.
+struct CheckpointWriter::Source {
+  Source(const Field& original, const FileLayout& places, bool copied)
+      : field(original),
+        copy(copied ? std::make_unique<Field>(original.shape()) : nullptr),
+        table(places.table_bytes),
+        hashes(reinterpret_cast<std::uint64_t*>(table.data()), original.blocks().size()) {}
+
+  std::span<const std::byte> bytes(const Block& block) const {
+    return copy != nullptr ? std::as_const(*copy).bytes(block) : field.bytes(block);
+  }
+
+  const Field& field;
+  std::unique_ptr<Field> copy;
+  AlignedBuffer table;
+  std::span<std::uint64_t> hashes;
+};
+
+// One checkpoint on its way to the disk.
+struct CheckpointWriter::Job {
+  CheckpointInfo info;
+  File file;
+  std::shared_ptr<Source> source;
+  AlignedBuffer header{page};
+
+  std::string label(const std::string& what) const { return what + " of step " + std::to_string(info.step); }
+};
+
+CheckpointWriter::CheckpointWriter(dovetail::Runtime& runtime, const Field& field, BlockIo io, Meter& meter,
+                                   WriterSettings settings)
+    : runtime_(runtime), field_(field), io_(io), meter_(meter), settings_(std::move(settings)), layout_(field.shape()) {
+  for (const std::size_t slot : settings_.slot_order) {
+    const std::string path = slot_path(settings_.directory, slot);
+    slots_.push_back(File::open(path, O_RDWR | O_CREAT, {.direct = settings_.direct}));
+    mark_unused(slots_.back(), field_.shape());
+  }
+  sync_directory(settings_.directory);
+  for (std::size_t i = 0; i < std::max<std::size_t>(settings_.copies, 1); ++i) {
+    sources_.push_back(std::make_shared<Source>(field_, layout_, settings_.copies > 0));
+  }
+}
+
+Future<void> CheckpointWriter::write_checkpoint(std::uint64_t step) {
+  auto job = std::make_shared<Job>();
+  job->info = {State::being_written, step, field_.shape(), 0};
+  job->file = slots_[spawned_ % slots_.size()];
+  job->source = sources_[spawned_ % sources_.size()];
+  ++spawned_;
+  spawn_all(job);
+  return runtime_.spawn({.label = job->label("commit"),
+                         .access = {in(job->file, 0, layout_.total_bytes), inout(order_)},
+                         .priority = io_priority},
+                        [this, job] {
+                          committed_step_ = job->info.step;
+                          ++committed_count_;
+                        });
+}
+
+Future<void> CheckpointWriter::write_final(std::uint64_t step) {
+  const std::string path = final_path(settings_.directory);
+  const std::string partial = path + ".partial";
+  auto job = std::make_shared<Job>();
+  job->info = {State::being_written, step, field_.shape(), 0};
+  job->file = File::open(partial, O_RDWR | O_CREAT | O_TRUNC, {.direct = settings_.direct});
+  job->source = std::make_shared<Source>(field_, layout_, false);
+  spawn_all(job);
+  return runtime_.spawn({.label = job->label("publication"),
+                         .access = {in(job->file, 0, layout_.total_bytes), inout(order_)},
+                         .priority = io_priority,
+                         .io = true},
+                        [this, job, path, partial] {
+                          if (::rename(partial.c_str(), path.c_str()) != 0) {
+                            throw dovetail::IoError(errno, "rename", path, 0, 0);
+                          }
+                          sync_directory(settings_.directory);
+                          final_checksum_ = job->info.table_hash;
+                        });
+}
+
+void CheckpointWriter::spawn_all(const std::shared_ptr<Job>& job) {
+  spawn_reserve(job);
+  spawn_blocks(job);
+  spawn_table(job);
+  spawn_sync(job, "sync of the data");
+  spawn_header(job);
+  spawn_sync(job, "sync of the header");
+}
+
+// Takes the file over from the checkpoint that it held: from now on its header says that it is not complete. That mark
+// need not be durable, for the hashes of the old blocks do not fit the new ones either.
+void CheckpointWriter::spawn_reserve(const std::shared_ptr<Job>& job) {
+  runtime_.spawn({.label = job->label("reservation"),
+                  .access = {inout(job->file, 0, layout_.total_bytes), inout(order_)},
+                  .priority = io_priority},
+                 [this, job] {
+                   io_.reserve(job->file, layout_.total_bytes);
+                   encode_header(job->info, job->header.bytes());
+                   io_.write(job->file, job->header.bytes(), 0);
+                 });
+  spawn_ended(job, 0, layout_.total_bytes, page);
+}
+
+void CheckpointWriter::spawn_blocks(const std::shared_ptr<Job>& job) {
+  const std::shared_ptr<Source>& source = job->source;
+  for (std::size_t i = 0; i < field_.blocks().size(); ++i) {
+    const Block& block = field_.blocks()[i];
+    const dovetail::Access hash = out(source->hashes[i]);
+    const auto take = [this, job, &block, i] {
+      const ComputeScope scope(meter_);
+      Source& target = *job->source;
+      if (target.copy != nullptr) {
+        std::memcpy(target.copy->bytes(block).data(), field_.bytes(block).data(), block.padded_bytes);
+      }
+      target.hashes[i] = hash_bytes(target.bytes(block));
+    };
+    const std::string label = job->label("copy of " + place(block));
+    if (source->copy != nullptr) {
+      runtime_.spawn({.label = label,
+                      .access = {in(field_.bytes(block)), out(source->bytes(block)), hash},
+                      .priority = io_priority},
+                     take);
+    } else {
+      runtime_.spawn({.label = label, .access = {in(field_.bytes(block)), hash}, .priority = io_priority}, take);
+    }
+    const std::uint64_t offset = layout_.data_offset + block.offset;
+    runtime_.spawn(
+        {.label = job->label("write of " + place(block)),
+         .access = {in(source->bytes(block)), in(source->hashes[i]), out(job->file, offset, block.padded_bytes)},
+         .priority = io_priority},
+        [this, job, &block, offset] { io_.write(job->file, job->source->bytes(block), offset); });
+    spawn_ended(job, offset, block.padded_bytes, block.padded_bytes);
+  }
+}
+
+void CheckpointWriter::spawn_table(const std::shared_ptr<Job>& job) {
+  runtime_.spawn({.label = job->label("write of the table"),
+                  .access = {in(job->source->hashes), out(job->file, layout_.table_offset, layout_.table_bytes)},
+                  .priority = io_priority},
+                 [this, job] {
+                   job->info.table_hash = hash_bytes(std::as_bytes(job->source->hashes));
+                   io_.write(job->file, job->source->table.bytes(), layout_.table_offset);
+                 });
+  spawn_ended(job, layout_.table_offset, layout_.table_bytes, layout_.table_bytes);
+}
+
+void CheckpointWriter::spawn_sync(const std::shared_ptr<Job>& job, const std::string& label) {
+  runtime_.spawn(
+      {.label = job->label(label), .access = {inout(job->file, 0, layout_.total_bytes)}, .priority = io_priority},
+      [this, job] { io_.sync(job->file); });
+  spawn_ended(job, 0, layout_.total_bytes, 0);
+}
+
+void CheckpointWriter::spawn_header(const std::shared_ptr<Job>& job) {
+  runtime_.spawn(
+      {.label = job->label("write of the header"), .access = {out(job->file, 0, page)}, .priority = io_priority},
+      [this, job] {
+        job->info.state = State::complete;
+        encode_header(job->info, job->header.bytes());
+        io_.write(job->file, job->header.bytes(), 0);
+      });
+  spawn_ended(job, 0, page, page);
+}
+
+// Depends, by the file region, on the task that asked for an operation there.
+void CheckpointWriter::spawn_ended(const std::shared_ptr<Job>& job, std::uint64_t offset, std::uint64_t length,
+                                   std::uint64_t written) {
+  runtime_.spawn(
+      {.label = job->label("end of an operation"), .access = {in(job->file, offset, length)}, .priority = io_priority},
+      [this, written] { io_.ended(written); });
+}
+
+}  // namespace heat
