@@ -43,8 +43,9 @@ class FutureBase {
   void cancel() const noexcept { detail::cancel_task(task_); }
 
  protected:
+  /// For the library: takes over one reference to the task.
   explicit FutureBase(detail::Task* adopted) noexcept : task_(adopted) {}
-  detail::Task* task_ = nullptr;
+  detail::Task* task_ = nullptr;  ///< The task, or null when there is none; holds one reference.
 };
 
 /// The future result of a task.
