@@ -1,5 +1,5 @@
-// The operations on files, once for `dovetail_file_...` and `dovetail_descriptor_...`: `open` gives the `File` to work on,
-// or throws.
+// The operations on files, once for `dovetail_file_...` and `dovetail_descriptor_...`: `open` gives the `File` to work
+// on, or throws.
 #pragma once
 
 #include <sys/uio.h>
