@@ -68,7 +68,8 @@ class Exporter final : public TimelineVisitor {
     if (slice.created && slice.dependencies_met)
       file_.raw(R"(,"waited_for_accesses_us":)").microseconds(*slice.dependencies_met - *slice.created);
     if (slice.ready) file_.raw(R"(,"ready_for_us":)").microseconds(slice.begin - *slice.ready);
-    if (slice.ended_by == Kind::paused) file_.raw(R"(,"paused_for":)").string(recording_.names[slice.pause_reason]);
+    if (slice.ended_by == Kind::paused)
+      file_.raw(R"(,"paused_for":)").string(name_at(recording_.names, slice.pause_reason));
     if (!slice.ended_by) file_.raw(R"(,"still_running":true)");
     file_.raw("}}");
   }
@@ -83,14 +84,14 @@ class Exporter final : public TimelineVisitor {
     begin_event(R"("i","s":"t")", threads_process, time).raw(R"(,"tid":)").number(tracks_[thread]);
     file_.raw(R"(,"cat":"failure","name":)").string("failed: " + std::string(label(label_number)));
     file_.raw(R"(,"args":{"task":)").identity(task);
-    file_.raw(R"(,"reason":)").string(recording_.names[reason]).raw("}}");
+    file_.raw(R"(,"reason":)").string(name_at(recording_.names, reason)).raw("}}");
   }
 
   void request(const Request& request) override {
     lanes_ = std::max(lanes_, request.lane + 1);
     begin_interval(requests_process, request.lane + 1, request.begin, request.end, "io",
-                   recording_.operations[request.operation]);
-    file_.raw(R"(,"args":{"file":)").string(recording_.names[request.file]);
+                   name_at(recording_.operations, request.operation));
+    file_.raw(R"(,"args":{"file":)").string(name_at(recording_.names, request.file));
     file_.raw(R"(,"offset":)").number(request.offset).raw(R"(,"bytes":)").number(request.bytes);
     file_.raw(R"(,"submitted_on":)").string(thread_title(recording_.threads[request.submitter]));
     if (request.completer) {
@@ -111,7 +112,7 @@ class Exporter final : public TimelineVisitor {
 
  private:
   std::string_view label(std::uint32_t number) const {
-    return number == 0 ? std::string_view("task") : std::string_view(recording_.names[number]);
+    return number == 0 ? std::string_view("task") : name_at(recording_.names, number);
   }
 
   JsonFile& begin_event(std::string_view phase, std::string_view process, Time time) {

@@ -6,6 +6,10 @@ namespace dovetail::trace {
 
 Names::Names(std::size_t limit) : limit_(limit) { clear_locked(); }
 
+std::string_view name_at(const std::vector<std::string>& names, std::uint32_t number) noexcept {
+  return number < names.size() ? std::string_view(names[number]) : std::string_view("(too many names)");
+}
+
 void Names::clear_locked() {
   numbers_.clear();
   names_.clear();
@@ -41,9 +45,7 @@ std::uint32_t Names::number(std::string_view name) noexcept {
 
 std::vector<std::string> Names::all() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> copy(names_.begin(), names_.end());
-  copy.resize(limit_, "(too many names)");
-  return copy;
+  return {names_.begin(), names_.end()};
 }
 
 std::uint32_t NameCache::ask(Names& names, std::string_view name, Entry& entry) noexcept {

@@ -24,7 +24,7 @@ class Names {
   std::uint32_t number(std::string_view name) noexcept;
   /// Forgets all names.
   void clear();
-  /// A copy of all names; the index is the number.
+  /// A copy of all names, for `name_at`.
   std::vector<std::string> all() const;
 
   /// Around a fork.
@@ -39,6 +39,9 @@ class Names {
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
 };
+
+/// The name of that number, in what `Names::all` gave; or what stands for all names that found the table full.
+std::string_view name_at(const std::vector<std::string>& names, std::uint32_t number) noexcept;
 
 /// What a thread remembers of `Names`, so that it takes the lock once for each name and not once for each event. It
 /// compares whole texts and keeps copies of them: neither the caller's text nor the table need to stay.

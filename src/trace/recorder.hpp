@@ -29,7 +29,7 @@ struct ThreadEvents {
 /// A copy of a recording, detached from the threads that made it.
 struct Recording {
   std::vector<ThreadEvents> threads;
-  std::vector<std::string> names;
+  std::vector<std::string> names;  ///< Of tasks, files and reasons; see `name_at`.
   std::vector<std::string> operations;
   ClockScale clock;
   bool counter = false;    ///< The clock was the processor's counter.

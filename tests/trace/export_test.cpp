@@ -1,0 +1,216 @@
+#include "trace/export.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "json_reader.hpp"
+#include "recording_builder.hpp"
+
+namespace dovetail::trace {
+namespace {
+
+using test::Json;
+using test::read_json;
+using test::read_json_file;
+using test::RecordingBuilder;
+
+/// A folder that goes away with the test.
+class Export : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "dovetail-trace-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Json exported(const RecordingBuilder& builder) {
+    const std::string path = folder_ / "trace.json";
+    write(builder.recording(), path);
+    return read_json_file(path);
+  }
+  std::filesystem::path folder_;
+};
+
+std::vector<Json> select(const Json& trace, const std::string& key, const std::string& value) {
+  std::vector<Json> found;
+  for (const Json& event : trace["traceEvents"].array())
+    if (event.has(key) && event[key].text() == value) found.push_back(event);
+  return found;
+}
+
+TEST(JsonReader, RefusesWhatIsNoJson) {
+  EXPECT_NO_THROW(read_json(R"({"a":[1,-2.5e3,"x\"\u001f",true,null,{}]})"));
+  for (const char* bad :
+       {"", "{", "[1,]", "{\"a\":1,}", "\"a\nb\"", "01", "1.", "[1]]", "\"\xff\"", "{\"a\":1,\"a\":2}", "nan"})
+    EXPECT_THROW(read_json(bad), std::runtime_error) << bad;
+}
+
+TEST_F(Export, OfAnEmptyRecordingIsValid) {
+  const Json trace = exported(RecordingBuilder(0));
+  EXPECT_TRUE(select(trace, "ph", "X").empty());
+  EXPECT_EQ(trace["otherData"]["lost_events"].number(), 0);
+}
+
+TEST_F(Export, SlicesAreOnTheTrackOfTheirThread) {
+  RecordingBuilder builder(1'000'000);
+  const auto executor = builder.thread(ThreadKind::executor, 2);
+  const auto worker = builder.worker(0);
+  builder.add(worker, 500, Kind::created, 31).add(worker, 600, Kind::dependencies_met, 31);
+  builder.add(worker, 1000, Kind::ready, 31);
+  builder.add(worker, 1500, Kind::started, 31, "stencil").add(worker, 2750, Kind::paused, 31, "io");
+  builder.add(executor, 4000, Kind::resumed, 31).add(executor, 5000, Kind::returned, 31);
+  const Json trace = exported(builder);
+  const auto slices = select(trace, "cat", "task");
+  ASSERT_EQ(slices.size(), 2U);
+  EXPECT_EQ(slices[0]["name"].text(), "stencil");
+  EXPECT_EQ(slices[0]["ts"].number(), 1.5);
+  EXPECT_EQ(slices[0]["dur"].number(), 1.25);
+  EXPECT_EQ(slices[0]["args"]["task"].text(), "0x1f");
+  EXPECT_EQ(slices[0]["args"]["paused_for"].text(), "io");
+  EXPECT_EQ(slices[0]["args"]["ready_for_us"].number(), 0.5);
+  EXPECT_EQ(slices[0]["args"]["waited_for_accesses_us"].number(), 0.1);
+  EXPECT_TRUE(slices[0].has("flow_out"));
+  EXPECT_FALSE(slices[0].has("flow_in"));
+  EXPECT_TRUE(slices[1].has("flow_in"));
+  EXPECT_EQ(slices[0]["bind_id"].text(), slices[1]["bind_id"].text());
+
+  std::map<double, std::string> titles;
+  for (const Json& event : select(trace, "name", "thread_name"))
+    if (event["pid"].number() == slices[0]["pid"].number())
+      titles[event["tid"].number()] = event["args"]["name"].text();
+  EXPECT_EQ(titles[slices[0]["tid"].number()], "worker 0");
+  EXPECT_EQ(titles[slices[1]["tid"].number()], "I/O executor 2");
+}
+
+TEST_F(Export, RequestsHaveTracksOfTheirOwnAndACounter) {
+  RecordingBuilder builder(10'000);
+  const auto worker = builder.worker(0);
+  builder.submit(worker, 1000, Kind::read_submitted, 1, 4096, 1ULL << 40, "pread", "/data/in.bin");
+  builder.submit(worker, 2000, Kind::write_submitted, 2, 512, 0, "pwrite", "/data/out.bin");
+  builder.complete(worker, 3000, 2, -28).complete(worker, 4000, 1, 4096);
+  const Json trace = exported(builder);
+  const auto requests = select(trace, "cat", "io");
+  ASSERT_EQ(requests.size(), 2U);
+  EXPECT_EQ(requests[0]["name"].text(), "pwrite");
+  EXPECT_EQ(requests[0]["args"]["error"].text(), "ENOSPC");
+  EXPECT_EQ(requests[0]["args"]["result"].number(), -28);
+  EXPECT_EQ(requests[1]["args"]["file"].text(), "/data/in.bin");
+  EXPECT_EQ(requests[1]["args"]["bytes"].number(), 4096);
+  EXPECT_EQ(requests[1]["args"]["offset"].number(), static_cast<double>(1ULL << 40));
+  EXPECT_EQ(requests[1]["args"]["submitted_on"].text(), "worker 0");
+  EXPECT_NE(requests[0]["tid"].number(), requests[1]["tid"].number());
+  std::vector<double> counts;
+  for (const Json& event : select(trace, "ph", "C")) counts.push_back(event["args"]["requests"].number());
+  EXPECT_EQ(counts, (std::vector<double>{1, 2, 1, 0}));
+}
+
+TEST_F(Export, SleepAndFailuresShow) {
+  RecordingBuilder builder(10'000);
+  const auto worker = builder.worker(0);
+  builder.add(worker, 100, Kind::idle_begin, 0).add(worker, 300, Kind::idle_end, 0);
+  builder.add(worker, 400, Kind::started, 1, "load").add(worker, 450, Kind::failed, 1, "no such \"file\"");
+  builder.add(worker, 500, Kind::returned, 1);
+  const Json trace = exported(builder);
+  ASSERT_EQ(select(trace, "cat", "idle").size(), 1U);
+  const auto failures = select(trace, "cat", "failure");
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0]["name"].text(), "failed: load");
+  EXPECT_EQ(failures[0]["args"]["reason"].text(), "no such \"file\"");
+}
+
+TEST_F(Export, LabelsOfAnyBytesGiveValidJson) {
+  std::string all_bytes;
+  for (int byte = 1; byte < 128; ++byte) all_bytes += static_cast<char>(byte);
+  const std::string letters = "\u00fc \u20ac \U0001F426";
+  RecordingBuilder builder(10'000);
+  const auto worker = builder.worker(0);
+  builder.slice(worker, 1, 2, 1, all_bytes).slice(worker, 3, 4, 2, letters);
+  builder.slice(worker, 5, 6, 3, "a\xff\xc0\x80z")
+      .slice(worker, 7, 8, 4, "cut \xe2\x82")
+      .slice(worker, 9, 10, 5, "\xed\xa0\x80");
+  builder.slice(worker, 11, 12, 6);
+  const auto slices = select(exported(builder), "cat", "task");
+  ASSERT_EQ(slices.size(), 6U);
+  const std::string replacement = "\uFFFD";
+  EXPECT_EQ(slices[0]["name"].text(), all_bytes);
+  EXPECT_EQ(slices[1]["name"].text(), letters);
+  EXPECT_EQ(slices[2]["name"].text(), "a" + replacement + replacement + replacement + "z");
+  EXPECT_EQ(slices[3]["name"].text(), "cut " + replacement + replacement);
+  EXPECT_EQ(slices[4]["name"].text(), replacement + replacement + replacement);
+  EXPECT_EQ(slices[5]["name"].text(), "task");
+}
+
+TEST_F(Export, LossesAreInTheMetadata) {
+  RecordingBuilder builder(10'000);
+  const auto worker = builder.worker(0, 123);
+  builder.slice(worker, 5000, 6000, 1);
+  const Json trace = exported(builder);
+  EXPECT_EQ(trace["otherData"]["lost_events"].number(), 123);
+  EXPECT_EQ(trace["otherData"]["threads"].array().at(0)["lost"].number(), 123);
+  EXPECT_EQ(select(trace, "cat", "lost").size(), 1U);
+}
+
+TEST_F(Export, MoreThanOnePieceArrivesWhole) {
+  RecordingBuilder builder(10'000'000);
+  const auto worker = builder.worker(0);
+  constexpr std::uint64_t tasks = 20'000;
+  for (std::uint64_t i = 0; i < tasks; ++i) builder.slice(worker, 100 * i, 100 * i + 50, i, "block");
+  EXPECT_EQ(select(exported(builder), "cat", "task").size(), tasks);
+}
+
+TEST_F(Export, ReplacesALongerFile) {
+  RecordingBuilder longer(10'000);
+  const auto worker = longer.worker(0);
+  for (std::uint64_t i = 0; i < 100; ++i) longer.slice(worker, 10 * i, 10 * i + 5, i);
+  exported(longer);
+  EXPECT_TRUE(select(exported(RecordingBuilder(10)), "cat", "task").empty());
+}
+
+void expect_refused(const std::string& path, std::errc error) {
+  RecordingBuilder builder(10);
+  builder.slice(builder.worker(0), 1, 2, 1);
+  try {
+    write(builder.recording(), path);
+    FAIL() << "no exception for " << path;
+  } catch (const std::system_error& failure) {
+    EXPECT_EQ(failure.code(), error);
+    EXPECT_NE(std::string(failure.what()).find(path), std::string::npos) << failure.what();
+  }
+}
+
+TEST_F(Export, AFileThatCannotBeWrittenIsNamed) {
+  expect_refused((folder_ / "missing" / "trace.json").string(), std::errc::no_such_file_or_directory);
+  expect_refused(folder_.string(), std::errc::is_a_directory);
+  expect_refused("/dev/full", std::errc::no_space_on_device);
+}
+
+// For the checks that Python makes with the same bytes: see timeline_png_test.py.
+TEST_F(Export, WritesTheSampleThatWasAskedFor) {
+  const char* path = std::getenv("DOVETAIL_TRACE_SAMPLE");
+  if (path == nullptr) GTEST_SKIP() << "DOVETAIL_TRACE_SAMPLE is not set";
+  constexpr std::uint64_t steps = 5000;
+  RecordingBuilder builder(steps * 1000);
+  const std::size_t workers[] = {builder.worker(0), builder.worker(1)};
+  const auto executor = builder.thread(ThreadKind::executor, 0);
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    const std::uint64_t now = step * 1000;
+    const auto worker = workers[step % 2];
+    builder.add(worker, now, Kind::started, step, step % 50 == 0 ? "checkpoint \"x\"" : "block \u00fc");
+    if (step % 50 == 0) {
+      builder.submit(worker, now + 100, Kind::write_submitted, step, 1 << 16, step << 16, "pwrite", "field.bin");
+      builder.add(worker, now + 200, Kind::paused, step, "io").complete(executor, now + 30'000, step, 1 << 16);
+      builder.add(worker, now + 900, Kind::idle_begin, 0).add(worker, now + 1900, Kind::idle_end, 0);
+    } else {
+      builder.add(worker, now + 1800, Kind::returned, step);
+    }
+  }
+  write(builder.recording(), path);
+  EXPECT_EQ(select(read_json_file(path), "cat", "task").size(), steps);
+}
+
+}  // namespace
+}  // namespace dovetail::trace

@@ -1,0 +1,93 @@
+// Recordings with times chosen by the test, one tick being one nanosecond.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "trace/recorder.hpp"
+#include "trace/timeline.hpp"
+
+namespace dovetail::trace::test {
+
+class RecordingBuilder {
+ public:
+  explicit RecordingBuilder(std::uint64_t length) {
+    recording_.clock = ClockScale({0, 0}, {length, length});
+    recording_.names = {""};
+    recording_.operations = {""};
+  }
+
+  std::size_t thread(ThreadKind kind, unsigned index, std::uint64_t lost = 0) {
+    ThreadEvents thread;
+    thread.kind = kind;
+    thread.index = index;
+    thread.lost = lost;
+    recording_.lost += lost;
+    recording_.threads.push_back(thread);
+    return recording_.threads.size() - 1;
+  }
+  std::size_t worker(unsigned index, std::uint64_t lost = 0) { return thread(ThreadKind::worker, index, lost); }
+
+  RecordingBuilder& add(std::size_t thread, std::uint64_t time, Kind kind, std::uint64_t id,
+                        const std::string& name = {}) {
+    return push(thread, {make_stamp(kind, time), id, 0, make_detail(number(recording_.names, name))});
+  }
+  RecordingBuilder& slice(std::size_t thread, std::uint64_t begin, std::uint64_t end, std::uint64_t id,
+                          const std::string& label = {}) {
+    return add(thread, begin, Kind::started, id, label).add(thread, end, Kind::returned, id);
+  }
+  RecordingBuilder& submit(std::size_t thread, std::uint64_t time, Kind kind, std::uint64_t id, std::uint64_t bytes,
+                           std::uint64_t offset = 0, const std::string& operation = "pread",
+                           const std::string& file = "a") {
+    return push(thread, {make_stamp(kind, time), id, offset,
+                         make_detail(number(recording_.names, file), number(recording_.operations, operation), bytes)});
+  }
+  RecordingBuilder& complete(std::size_t thread, std::uint64_t time, std::uint64_t id, std::int64_t result) {
+    return push(thread, {make_stamp(Kind::io_completed, time), id, static_cast<std::uint64_t>(result), 0});
+  }
+
+  const Recording& recording() const { return recording_; }
+
+ private:
+  RecordingBuilder& push(std::size_t thread, const Event& event) {
+    recording_.threads[thread].events.push_back(event);
+    return *this;
+  }
+  static std::uint64_t number(std::vector<std::string>& names, const std::string& name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    const auto index = static_cast<std::uint64_t>(found - names.begin());
+    if (found == names.end()) names.push_back(name);
+    return index;
+  }
+
+  Recording recording_;
+};
+
+/// Keeps all that a replay reports.
+struct Collector final : TimelineVisitor {
+  struct Idle {
+    std::size_t thread;
+    Time begin;
+    Time end;
+  };
+  struct Change {
+    Time time;
+    std::size_t requests;
+  };
+  void slice(const Slice& each) override { slices.push_back(each); }
+  void idle(std::size_t thread, Time begin, Time end) override { idles.push_back({thread, begin, end}); }
+  void failure(std::size_t, Time time, std::uint64_t, std::uint32_t, std::uint32_t) override {
+    failures.push_back(time);
+  }
+  void request(const Request& each) override { requests.push_back(each); }
+  void in_flight(Time time, std::size_t count) override { changes.push_back({time, count}); }
+
+  std::vector<Slice> slices;
+  std::vector<Idle> idles;
+  std::vector<Time> failures;
+  std::vector<Request> requests;
+  std::vector<Change> changes;
+};
+
+}  // namespace dovetail::trace::test
