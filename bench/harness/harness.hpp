@@ -1,0 +1,111 @@
+// What every benchmark executable shares: its command line, its clocks, the repeats and the report.
+//
+// Use it for a program that measures one problem with one runtime. It needs nothing but the standard library and
+// POSIX, so that each peer can be compiled by the compiler its runtime asks for, without Dovetail.
+// A program is one main thread calling these functions in order; none of them may be called from a task.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// Nanoseconds on the monotonic clock.
+[[nodiscard]] std::int64_t wall_nanoseconds() noexcept;
+
+/// Nanoseconds of processor time, user and system, of all threads of this process so far.
+[[nodiscard]] std::int64_t cpu_nanoseconds() noexcept;
+
+/// Memory of this process as the kernel counts it, in bytes.
+struct Memory {
+  std::int64_t resident = 0;
+  std::int64_t peak_resident = 0;
+  std::int64_t mapped = 0;
+};
+/// Reads /proc/self; ends the program with a message where that is not possible.
+[[nodiscard]] Memory memory_now();
+
+/// The command line of one benchmark executable: `--workers`, `--repeat`, `--warmup`, `--json`, `--help`, the
+/// problem's sizes and its choices. Bad input ends the program with a message and exit status 2.
+class CommandLine {
+ public:
+  CommandLine(std::string benchmark, std::string contender);
+
+  /// Declares `--name N`, a positive number. The reference stays valid as long as this object.
+  const std::int64_t& size(const std::string& name, std::int64_t standard, const std::string& meaning);
+
+  /// Declares `--name WORD`, one of `allowed`, whose first entry is the default.
+  const std::string& choice(const std::string& name, std::vector<std::string> allowed, const std::string& meaning);
+
+  /// Reads the arguments; call it once, after all declarations.
+  void parse(int count, char** arguments);
+
+  [[nodiscard]] int workers() const noexcept { return static_cast<int>(workers_); }
+  [[nodiscard]] int repeat() const noexcept { return static_cast<int>(repeat_); }
+  [[nodiscard]] int warmup() const noexcept { return static_cast<int>(warmup_); }
+
+ private:
+  friend class Report;
+  struct Choice {
+    std::vector<std::string> allowed;
+    std::string value;
+  };
+
+  [[noreturn]] void usage(int status) const;
+  [[noreturn]] void refuse(const std::string& message) const;
+
+  std::string benchmark_;
+  std::string contender_;
+  std::map<std::string, std::int64_t> sizes_;
+  std::map<std::string, Choice> choices_;
+  std::map<std::string, std::string> meanings_;
+  std::int64_t workers_ = 2;
+  std::int64_t repeat_ = 5;
+  std::int64_t warmup_ = 1;
+  bool json_ = false;
+};
+
+/// What one executable measured: named series of samples, and whether every answer was right.
+class Report {
+ public:
+  explicit Report(const CommandLine& command_line) : command_line_(command_line) {}
+
+  /// Appends one sample to the series `metric`.
+  void add(const std::string& metric, double sample);
+
+  /// Notes a wrong answer: the report says so and the program's exit status will be 1.
+  void wrong(const std::string& what);
+
+  /// Prints the report (JSON with `--json`, else a few lines) and gives the exit status.
+  [[nodiscard]] int finish();
+
+ private:
+  const CommandLine& command_line_;
+  std::vector<std::string> order_;
+  std::map<std::string, std::vector<double>> samples_;
+  std::vector<std::string> wrong_;
+};
+
+/// One timed run of a problem, `nothing wrong` being an empty string.
+struct Problem {
+  /// Operations in one run: what the time is divided by.
+  std::int64_t operations = 1;
+  /// Puts the data into its first state; not timed.
+  std::function<void()> prepare = [] {};
+  /// The timed part.
+  std::function<void()> run;
+  /// Says what is wrong with the answer, or nothing; not timed.
+  std::function<std::string()> check = [] { return std::string{}; };
+};
+
+/// Runs the problem `warmup` and then `repeat` times, and adds `ns` (wall nanoseconds per operation) and `cpu_ns`
+/// (processor nanoseconds of all threads per operation) to the report.
+void measure(const CommandLine& command_line, Report& report, const Problem& problem);
+
+/// `measure` and `finish` in one call, for executables with a single problem.
+[[nodiscard]] int measure_and_finish(const CommandLine& command_line, const Problem& problem);
+
+}  // namespace bench
