@@ -62,18 +62,17 @@ typedef struct dovetail_file dovetail_file;        ///< An open file.
 
 /// What kind of error the last one was.
 enum {
-  DOVETAIL_ERROR_NONE = 0,      ///< There was none.
-  DOVETAIL_ERROR_ARGUMENT = 1,  ///< An argument, option or environment variable makes no sense.
-  DOVETAIL_ERROR_CONTEXT = 2,   ///< The call is not allowed where it was made.
-  DOVETAIL_ERROR_IO = 3,        ///< An operation on a file failed.
-  DOVETAIL_ERROR_TASK = 4,      ///< A task failed; its cause gives code, path and offset.
-  DOVETAIL_ERROR_CANCELLED =
-      5,                      ///< A task never ran: a predecessor failed, or the program cancelled it. Code -ECANCELED.
-  DOVETAIL_ERROR_STUCK = 6,   ///< Tasks are left that can never run; the message lists them. Code -EDEADLK.
-  DOVETAIL_ERROR_MEMORY = 7,  ///< Out of memory. Code -ENOMEM.
-  DOVETAIL_ERROR_SYSTEM = 8,  ///< The operating system refused something else.
-  DOVETAIL_ERROR_PROGRAM = 9,  ///< Set by `dovetail_error_set`, or returned by the body of a task.
-  DOVETAIL_ERROR_OTHER = 10    ///< A C++ exception without an errno. Code -ENOTRECOVERABLE.
+  DOVETAIL_ERROR_NONE = 0,       ///< There was none.
+  DOVETAIL_ERROR_ARGUMENT = 1,   ///< An argument, option or environment variable makes no sense.
+  DOVETAIL_ERROR_CONTEXT = 2,    ///< The call is not allowed where it was made.
+  DOVETAIL_ERROR_IO = 3,         ///< An operation on a file failed.
+  DOVETAIL_ERROR_TASK = 4,       ///< A task failed; its cause gives code, path and offset.
+  DOVETAIL_ERROR_CANCELLED = 5,  ///< A task never ran: a predecessor failed, or it was cancelled. Code -ECANCELED.
+  DOVETAIL_ERROR_STUCK = 6,      ///< Tasks are left that can never run; the message lists them. Code -EDEADLK.
+  DOVETAIL_ERROR_MEMORY = 7,     ///< Out of memory. Code -ENOMEM.
+  DOVETAIL_ERROR_SYSTEM = 8,     ///< The operating system refused something else.
+  DOVETAIL_ERROR_PROGRAM = 9,    ///< Set by `dovetail_error_set`, or returned by the body of a task.
+  DOVETAIL_ERROR_OTHER = 10      ///< A C++ exception without an errno. Code -ENOTRECOVERABLE.
 };
 
 /// Code of the last error: a negative errno, or 0 when there was none. Context: any. Suspends: no. Errors: none.

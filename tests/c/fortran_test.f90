@@ -1,0 +1,155 @@
+! Tasks on the blocks of an array, written to a file and read back, all from Fortran.
+include 'dovetail/dovetail.f90'
+
+module blocks
+  use, intrinsic :: iso_c_binding
+  use :: dovetail
+  implicit none
+
+  integer, parameter :: block_size = 4096
+  integer, parameter :: block_count = 16
+
+  type, bind(c) :: Block
+    type(c_ptr) :: values
+    type(c_ptr) :: file
+    integer(c_int32_t) :: number
+  end type
+
+contains
+  ! value i of block b becomes b * 10000 + i
+  recursive subroutine fill(argument) bind(c)
+    type(c_ptr), value :: argument
+    type(Block), pointer :: mine
+    real(c_double), pointer :: values(:)
+    integer :: i
+    call c_f_pointer(argument, mine)
+    call c_f_pointer(mine%values, values, [block_size])
+    do i = 1, block_size
+      values(i) = mine%number * 10000.0d0 + i
+    end do
+  end subroutine
+
+  recursive function write_block(argument) bind(c) result(answer)
+    type(c_ptr), value :: argument
+    integer(c_int32_t) :: answer
+    type(Block), pointer :: mine
+    integer(c_int64_t) :: written
+    call c_f_pointer(argument, mine)
+    written = dovetail_file_pwrite(mine%file, mine%values, int(block_size * 8, c_size_t), &
+                                   int(mine%number, c_int64_t) * block_size * 8)
+    answer = int(min(written, 0_c_int64_t), c_int32_t)
+  end function
+
+  recursive function read_block(argument) bind(c) result(answer)
+    type(c_ptr), value :: argument
+    integer(c_int32_t) :: answer
+    type(Block), pointer :: mine
+    call c_f_pointer(argument, mine)
+    answer = dovetail_file_ipread(mine%file, mine%values, int(block_size * 8, c_size_t), &
+                                  int(mine%number, c_int64_t) * block_size * 8, c_null_ptr)
+  end function
+
+  recursive function fail_with_message(argument) bind(c) result(answer)
+    type(c_ptr), value :: argument
+    integer(c_int32_t) :: answer
+    character(kind=c_char, len=20), target :: message
+    if (c_associated(argument)) error stop 'an argument came from nowhere'
+    message = 'no such field' // c_null_char
+    answer = dovetail_error_set(-33_c_int32_t, c_loc(message))
+  end function
+
+  subroutine check(condition, what)
+    logical, intent(in) :: condition
+    character(*), intent(in) :: what
+    if (condition) return
+    print *, 'failed: ', what
+    print *, 'last error: ', dovetail_text(dovetail_error_message())
+    error stop 1
+  end subroutine
+end module blocks
+
+program fortran_test
+  use, intrinsic :: iso_c_binding
+  use :: dovetail
+  use :: blocks
+  implicit none
+
+  character(*), parameter :: path = 'fortran_test.data'
+  type(dovetail_options), target :: options
+  type(dovetail_file_options), target :: file_options
+  type(c_ptr) :: runtime, file
+  type(Block), target :: arguments(block_count)
+  real(c_double), allocatable, target :: values(:, :)
+  integer :: b, i, unit
+
+  allocate (values(block_size, block_count))
+  options%size_of_this = c_sizeof(options)
+  options%workers = 2
+  call check(dovetail_runtime_create(c_loc(options), runtime) == 0, 'create a runtime')
+  call check(dovetail_runtime_workers(runtime) == 2, 'two workers')
+  file_options%size_of_this = c_sizeof(file_options)
+  file_options%direct = DOVETAIL_DIRECT_NEVER
+  call check(dovetail_file_open(path // c_null_char, &
+                                ior(DOVETAIL_O_RDWR, ior(DOVETAIL_O_CREAT, DOVETAIL_O_TRUNC)), &
+                                c_loc(file_options), file) == 0, 'open the file')
+
+  values = -1
+  do b = 1, block_count
+    arguments(b) = Block(c_loc(values(1, b)), file, b - 1)
+    call spawn_on(b, c_funloc(fill), c_null_funptr, DOVETAIL_ACCESS_OUT)
+    call spawn_on(b, c_null_funptr, c_funloc(write_block), DOVETAIL_ACCESS_IN)
+  end do
+  call check(dovetail_runtime_wait(runtime) == 0, 'fill and write all blocks')
+  call check(dovetail_file_fdatasync(file) == 0, 'make the file durable')
+  call check(dovetail_file_size(file) == int(block_size, c_int64_t) * block_count * 8, 'size of the file')
+
+  values = -1
+  do b = 1, block_count
+    call spawn_on(b, c_null_funptr, c_funloc(read_block), DOVETAIL_ACCESS_OUT)
+  end do
+  call check(dovetail_runtime_wait(runtime) == 0, 'read all blocks')
+  do b = 1, block_count
+    do i = 1, block_size
+      call check(values(i, b) == (b - 1) * 10000.0d0 + i, 'what was written came back')
+    end do
+  end do
+
+  call check_errors()
+  call check(dovetail_file_close(file) == 0, 'close the file')
+  call check(dovetail_runtime_destroy(runtime) == 0, 'destroy the runtime')
+  open (newunit=unit, file=path, status='old')
+  close (unit, status='delete')
+
+contains
+  subroutine spawn_on(number, body, fallible_body, mode)
+    integer, intent(in) :: number
+    type(c_funptr), intent(in) :: body, fallible_body
+    integer(c_int32_t), intent(in) :: mode
+    type(dovetail_task_description) :: description
+    type(dovetail_access), target :: accesses(1)
+    accesses(1) = dovetail_access_memory(mode, c_loc(values(1, number)), int(block_size * 8, c_size_t))
+    description%size_of_this = c_sizeof(description)
+    description%body = body
+    description%fallible_body = fallible_body
+    description%argument = c_loc(arguments(number))
+    description%accesses = c_loc(accesses)
+    description%access_count = 1
+    call check(dovetail_runtime_spawn(runtime, description, c_null_ptr) == 0, 'spawn')
+  end subroutine
+
+  subroutine check_errors()
+    type(dovetail_task_description) :: description
+    type(c_ptr), target :: future
+    type(c_ptr) :: none
+    description%size_of_this = c_sizeof(description)
+    description%fallible_body = c_funloc(fail_with_message)
+    call check(dovetail_runtime_spawn(runtime, description, c_loc(future)) == 0, 'spawn with a future')
+    call check(dovetail_future_get(future) == -33, 'the code of the failure')
+    call check(dovetail_error_kind() == DOVETAIL_ERROR_TASK, 'the kind of the failure')
+    call check(index(dovetail_text(dovetail_error_message()), 'no such field') > 0, 'the message of the failure')
+    call dovetail_future_release(future)
+    call check(dovetail_file_open('/nowhere/at/all' // c_null_char, DOVETAIL_O_RDONLY, c_null_ptr, none) == -2, &
+               'a file that is not there')
+    call check(dovetail_text(dovetail_error_path()) == '/nowhere/at/all', 'the path of the error')
+  end subroutine
+end program fortran_test
