@@ -72,8 +72,8 @@ class File {
   /// Uses a descriptor that the caller opened; it is closed by `close` and the last copy only if `owned`.
   static File from_descriptor(int descriptor, bool owned = false);
 
-  /// Whether there is an open file.
-  bool is_open() const noexcept { return file_ != nullptr; }
+  /// Whether there is an open file that has not been closed.
+  bool is_open() const noexcept;
   /// The descriptor, valid while the file is open; -1 if it is not.
   int descriptor() const noexcept;
   /// The path given to `open`, or "descriptor N".

@@ -1,0 +1,42 @@
+// Aligned memory for direct transfers to and from memory of the program that is not aligned. There is a bounded number of
+// buffers in the process; a request that finds none waits in a queue and goes on when one is given back.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "storage/request.hpp"
+
+namespace dovetail::storage {
+
+struct BounceBuffer {
+  /// Bytes. A copy of so much takes a core well under 50 microseconds.
+  static constexpr std::size_t size = 256 * 1024;
+  std::byte* data = nullptr;
+};
+
+/// Thread-safe. Nothing here suspends.
+class BouncePool {
+ public:
+  static constexpr std::size_t most_buffers = 64;
+
+  /// Never destroyed: requests of detached threads may end after static objects.
+  static BouncePool& instance() noexcept;
+
+  /// What `acquire` did: gave a buffer, kept the request until there is one, or found that memory is short.
+  enum class Answer : std::uint8_t { given, waiting, none };
+  Answer acquire(Request& request) noexcept;
+  /// Takes back the request's buffer. Returns a request that was waiting and has the buffer now, or null.
+  Request* release(Request& request) noexcept;
+
+ private:
+  BouncePool();
+
+  std::mutex mutex_;
+  std::vector<BounceBuffer*> free_;
+  std::size_t made_ = 0;
+  RequestQueue waiting_;
+};
+
+}  // namespace dovetail::storage

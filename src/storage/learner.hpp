@@ -1,0 +1,77 @@
+// Finds out, from the requests of the program themselves, which way of performing them is fastest on a device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace dovetail::storage {
+
+/// A way of performing requests.
+struct Route {
+  bool threads = false;     ///< By executors; else by rings.
+  std::uint16_t depth = 0;  ///< Most requests given to the system at once; the others wait.
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+/// For one device and one kind of request. Tries the candidates in turn while the load is steady, keeps the best, and looks
+/// again ever more seldom. Not thread-safe.
+class Learner {
+ public:
+  static constexpr std::size_t candidates = 3;
+  /// How many requests the program has under way decides which way is best: a few and many are told apart.
+  enum Load : std::uint8_t { light, some, many, loads };
+  static constexpr unsigned some_from = 4;
+  static constexpr unsigned many_from = 32;
+
+  /// The first candidate is used until something better is known. `fixed`: always.
+  Learner(const std::array<Route, candidates>& routes, bool fixed) noexcept;
+
+  /// The way to take now.
+  Route route() const noexcept { return routes_[current_]; }
+  /// A request has ended. `now` in ticks, `outstanding`: under way or waiting, without it.
+  void ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding) noexcept;
+  /// What was found, for people.
+  std::string explain() const;
+
+  /// What has been found for one load.
+  struct Finding {
+    bool known = false;
+    std::uint8_t best = 0;
+    std::array<double, candidates> rate{};  ///< Bytes per microsecond, median.
+  };
+  const Finding& finding(Load load) const noexcept { return states_[load].finding; }
+  /// Takes over what another learner of the same candidates has found.
+  void adopt(const Learner& other) noexcept;
+
+ private:
+  static constexpr unsigned rounds = 3;
+  struct State {
+    Finding finding;
+    std::array<std::array<double, rounds>, candidates> rates{};
+    std::uint8_t round = 0;
+    std::uint8_t candidate = 0;
+    std::uint64_t rest = 0;       // Requests until the next look.
+    std::uint64_t next_rest = 0;  // And how many there will be after it.
+  };
+
+  static Load load_of(unsigned outstanding) noexcept;
+  void enter(Load load) noexcept;
+  void begin_epoch() noexcept;
+  bool epoch_over(std::uint64_t now) const noexcept;
+  void end_epoch(std::uint64_t now) noexcept;
+  void decide(State& state) noexcept;
+
+  std::array<Route, candidates> routes_;
+  bool fixed_;
+  std::uint8_t current_ = 0;
+  Load load_ = light;
+  std::uint32_t load_hint_ = 0;  // How many requests in a row were seen under another load.
+  std::array<State, loads> states_{};
+  // The epoch: first those requests end that were started the other way, then it is measured.
+  std::uint32_t seen_ = 0;
+  std::uint64_t begun_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace dovetail::storage

@@ -1,0 +1,84 @@
+// One opened file, shared by all `File` objects and requests that use it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "dovetail/file.hpp"
+#include "storage/device.hpp"
+#include "storage/waiter.hpp"
+
+namespace dovetail::storage {
+
+/// Has up to two descriptors: a direct file keeps one that goes through the page cache for the heads and tails that are not
+/// aligned. All functions may be called from any thread; those that may suspend say so.
+class OpenFile {
+ public:
+  /// Opens. May suspend. @throws IoError.
+  static std::shared_ptr<OpenFile> open(const std::string& path, int flags, const FileOptions& options);
+  /// Uses a descriptor of the caller. @throws IoError where it is not open.
+  static std::shared_ptr<OpenFile> adopt(int descriptor, bool owned);
+
+  const std::string& path() const noexcept { return path_; }
+  std::uint64_t space() const noexcept { return space_; }
+  Device& device() const noexcept { return *device_; }
+  bool closed() const noexcept { return (uses_.load(std::memory_order_acquire) & closing) != 0; }
+
+  /// The descriptor that transfers through the page cache, or -1: a direct file whose other descriptor cannot be made.
+  int cached_descriptor() noexcept;
+  /// The descriptor that transfers directly, or -1.
+  int direct_descriptor() const noexcept { return direct_; }
+  /// The one that the program is told.
+  int descriptor() const noexcept { return direct_ >= 0 ? direct_ : cached_.load(std::memory_order_acquire); }
+
+  /// Direct transfers begin and end at multiples of it. At least a page, so that a page is never written both ways.
+  std::uint32_t alignment() const noexcept { return alignment_; }
+  /// What the file system itself requires of offsets and lengths.
+  std::uint32_t block_size() const noexcept { return block_size_; }
+  /// And of addresses.
+  std::uint32_t memory_alignment() const noexcept { return memory_alignment_; }
+
+  /// Counts an operation in. False once the file has been closed. Each true is followed by one `end`, which may destroy the
+  /// file if no `File` is left.
+  bool begin() noexcept;
+  void end() noexcept;
+
+  /// Waits for the operations in flight, then closes. May suspend. Returns an errno, or 0.
+  int close();
+
+  /// How likely a read is to find its data in the page cache, by experience. Approximate under concurrency.
+  bool expects_hit() noexcept;
+  void note_hit(bool hit) noexcept;
+
+ private:
+  // `uses_`: operations in flight, and these flags.
+  static constexpr std::uint64_t closing = std::uint64_t{1} << 62;  // `close` was called.
+  static constexpr std::uint64_t orphaned = std::uint64_t{1}
+                                            << 63;  // No `File` is left: the last operation destroys it.
+  static constexpr std::uint64_t counted = closing - 1;
+
+  OpenFile(std::string path, int cached, int direct, bool owned) noexcept;
+  ~OpenFile() = default;
+  static std::shared_ptr<OpenFile> share(OpenFile* file);
+  int identify();
+  void orphan() noexcept;
+  void destroy() noexcept;
+  int close_descriptors() noexcept;
+
+  const std::string path_;
+  std::atomic<int> cached_;
+  int direct_;
+  const bool owned_;
+  std::uint32_t alignment_ = 4096;
+  std::uint32_t block_size_ = 4096;
+  std::uint32_t memory_alignment_ = 4096;
+  std::uint64_t space_ = 0;
+  Device* device_ = nullptr;
+  Waiter* closer_ = nullptr;  // Published by `closing`.
+  std::atomic<std::uint64_t> uses_{0};
+  std::atomic<std::uint32_t> misses_{0};
+};
+
+}  // namespace dovetail::storage

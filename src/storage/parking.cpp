@@ -1,0 +1,203 @@
+#include "storage/parking.hpp"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "storage/ring.hpp"
+
+namespace dovetail::storage {
+namespace {
+
+using std::chrono::steady_clock;
+
+// A watcher looks after so long, then twice as long, and so on: an owner that is back by then needs no help.
+constexpr auto first_tick = std::chrono::microseconds(100);
+constexpr unsigned most_doublings = 4;
+
+timespec to_timespec(steady_clock::duration duration) noexcept {
+  const auto left = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
+  return {left / 1'000'000'000, left % 1'000'000'000};
+}
+
+bool make_descriptor(int& descriptor) noexcept {
+  if (descriptor < 0) {
+    descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  }
+  return descriptor >= 0;
+}
+
+void drain(int descriptor) noexcept {
+  std::uint64_t value = 0;
+  [[maybe_unused]] const auto ignored = read(descriptor, &value, sizeof value);
+}
+
+void ring_bell(int descriptor) noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto ignored = write(descriptor, &one, sizeof one);
+}
+
+}  // namespace
+
+Parking::Parking(unsigned workers) : workers_(workers), slots_(std::make_unique<Slot[]>(workers)) {}
+
+Parking::~Parking() {
+  for (unsigned worker = 0; worker < workers_; ++worker) {
+    if (slots_[worker].wake_descriptor >= 0) {
+      close(slots_[worker].wake_descriptor);
+    }
+  }
+  if (watch_descriptor_ >= 0) {
+    close(watch_descriptor_);
+  }
+}
+
+void Parking::add_ring(unsigned worker, Ring* ring) { slots_[worker].ring.store(ring, std::memory_order_seq_cst); }
+
+bool Parking::begin_sleep(Slot& slot, State how) noexcept {
+  std::uint32_t expected = awake;
+  if (slot.state.compare_exchange_strong(expected, how, std::memory_order_seq_cst)) {
+    return true;
+  }
+  slot.state.store(awake, std::memory_order_seq_cst);
+  return false;
+}
+
+void Parking::park(unsigned worker, TimePoint deadline) noexcept {
+  Slot& slot = slots_[worker];
+  Ring* ring = slot.ring.load(std::memory_order_relaxed);
+  const bool own = ring != nullptr && (ring->in_flight() > 0 || ring->gathered() > 0);
+  // Counted before looking at what others have in flight; `started_operations` does it the other way round, so that one of
+  // the two sees the other.
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  int none = -1;
+  const bool watching = workers_ > 1 && others_in_flight(worker) &&
+                        watcher_.compare_exchange_strong(none, static_cast<int>(worker), std::memory_order_seq_cst);
+  if (watching) {
+    deadline = begin_watch(worker, deadline);
+  }
+  const bool on_descriptor = (own || watching) && make_descriptor(slot.wake_descriptor);
+  if (begin_sleep(slot, on_descriptor ? asleep_on_descriptor : asleep_on_word)) {
+    if (own && on_descriptor) {
+      ring->sleep(slot.wake_descriptor, watching ? watch_descriptor_ : -1, deadline);
+    } else if (on_descriptor) {
+      sleep_on_descriptors(slot, watching, deadline);
+    } else {
+      sleep_on_word(slot, deadline);
+    }
+    slot.state.store(awake, std::memory_order_seq_cst);
+  }
+  slot.looked_after = 0;
+  if (watching) {
+    end_watch(worker);
+  }
+  parked_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool Parking::others_in_flight(unsigned worker) const noexcept {
+  for (unsigned other = 0; other < workers_; ++other) {
+    const Ring* ring = slots_[other].ring.load(std::memory_order_seq_cst);
+    if (other != worker && ring != nullptr && ring->in_flight() > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Parking::TimePoint Parking::begin_watch(unsigned worker, TimePoint deadline) noexcept {
+  make_descriptor(watch_descriptor_);
+  for (unsigned other = 0; other < workers_; ++other) {
+    if (other != worker) {
+      slots_[other].slice_seen = slots_[other].slice.load(std::memory_order_relaxed);
+    }
+  }
+  return std::min(deadline, steady_clock::now() + first_tick * (1U << std::min(quiet_ticks_, most_doublings)));
+}
+
+void Parking::end_watch(unsigned worker) noexcept {
+  if (watch_descriptor_ >= 0) {
+    drain(watch_descriptor_);
+  }
+  ++quiet_ticks_;
+  for (unsigned other = 0; other < workers_; ++other) {
+    Slot& slot = slots_[other];
+    Ring* ring = slot.ring.load(std::memory_order_acquire);
+    const std::uint64_t slice = slot.slice.load(std::memory_order_relaxed);
+    if (other == worker || ring == nullptr || (slice & 1) == 0 || slice != slot.slice_seen || ring->in_flight() == 0) {
+      continue;
+    }
+    // The same slice has been running all the time. From now on its completions ring the bell until it ends.
+    slots_[worker].looked_after |= std::uint64_t{1} << (other % 64);
+    quiet_ticks_ = 0;
+    if (!slot.announceable && watch_descriptor_ >= 0) {
+      slot.announceable = ring->register_announcement(watch_descriptor_);
+    }
+    if (slot.announceable && !slot.announced.exchange(true, std::memory_order_acq_rel)) {
+      ring->announce(true);
+    }
+  }
+  watcher_.store(-1, std::memory_order_seq_cst);
+}
+
+bool Parking::looks_after(unsigned worker, unsigned owner) const noexcept {
+  return (slots_[worker].looked_after >> (owner % 64) & 1) != 0;
+}
+
+void Parking::started_operations(unsigned worker) noexcept {
+  if (watcher_.load(std::memory_order_seq_cst) >= 0 || parked_.load(std::memory_order_seq_cst) == 0) {
+    return;
+  }
+  for (unsigned other = 0; other < workers_; ++other) {
+    if (other != worker && slots_[other].state.load(std::memory_order_relaxed) >= asleep_on_word) {
+      unpark(other);
+      return;
+    }
+  }
+}
+
+void Parking::sleep_on_word(Slot& slot, TimePoint deadline) noexcept {
+  const bool forever = deadline == TimePoint::max();
+  while (slot.state.load(std::memory_order_acquire) == asleep_on_word) {
+    const auto left = forever ? steady_clock::duration::max() : deadline - steady_clock::now();
+    if (left <= steady_clock::duration::zero()) {
+      return;
+    }
+    const timespec timeout = to_timespec(left);
+    syscall(SYS_futex, &slot.state, FUTEX_WAIT_PRIVATE, asleep_on_word, forever ? nullptr : &timeout, nullptr, 0);
+  }
+}
+
+void Parking::sleep_on_descriptors(Slot& slot, bool watching, TimePoint deadline) noexcept {
+  pollfd wanted[2] = {{slot.wake_descriptor, POLLIN, 0}, {watching ? watch_descriptor_ : -1, POLLIN, 0}};
+  const timespec timeout = to_timespec(deadline - steady_clock::now());
+  ppoll(wanted, watching && watch_descriptor_ >= 0 ? 2 : 1, deadline == TimePoint::max() ? nullptr : &timeout, nullptr);
+  if ((wanted[0].revents & POLLIN) != 0) {
+    drain(slot.wake_descriptor);
+  }
+}
+
+void Parking::unpark(unsigned worker) noexcept {
+  Slot& slot = slots_[worker];
+  const std::uint32_t was = slot.state.exchange(notified, std::memory_order_seq_cst);
+  if (was == asleep_on_word) {
+    syscall(SYS_futex, &slot.state, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  } else if (was == asleep_on_descriptor) {
+    ring_bell(slot.wake_descriptor);
+  }
+}
+
+void Parking::busy(unsigned worker, bool busy) noexcept {
+  Slot& slot = slots_[worker];
+  const std::uint64_t slice = slot.slice.load(std::memory_order_relaxed);
+  slot.slice.store(busy ? slice | 1 : (slice | 1) + 1, std::memory_order_relaxed);
+  if (!busy && slot.announced.load(std::memory_order_relaxed) &&
+      slot.announced.exchange(false, std::memory_order_acq_rel)) {
+    slot.ring.load(std::memory_order_relaxed)->announce(false);
+  }
+}
+
+}  // namespace dovetail::storage

@@ -1,0 +1,66 @@
+// How the workers of one runtime sleep and are woken. See docs/design/storage.md, "Sleeping".
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace dovetail::storage {
+
+class Ring;
+
+/// One per service. Each worker calls the functions with its own number, save `unpark`, which anybody calls.
+class Parking {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  explicit Parking(unsigned workers);
+  ~Parking();
+  Parking(const Parking&) = delete;
+  Parking& operator=(const Parking&) = delete;
+
+  /// Makes the ring of a worker known to the others. Called by its owner, once, before anything is submitted to it. `ring`
+  /// outlives this object.
+  void add_ring(unsigned worker, Ring* ring);
+
+  void park(unsigned worker, TimePoint deadline) noexcept;
+  void unpark(unsigned worker) noexcept;
+  /// The worker starts or ends a slice.
+  void busy(unsigned worker, bool busy) noexcept;
+  /// The worker has handed operations over to the system: somebody should look after them if it is busy for long.
+  void started_operations(unsigned worker) noexcept;
+  /// Whether the calling worker was found to be the one that takes the completions of `owner`, whose slice is long.
+  bool looks_after(unsigned worker, unsigned owner) const noexcept;
+  Ring* ring(unsigned worker) const noexcept { return slots_[worker].ring.load(std::memory_order_acquire); }
+
+ private:
+  enum State : std::uint32_t { awake, notified, asleep_on_word, asleep_on_descriptor };
+  struct alignas(64) Slot {
+    std::atomic<std::uint32_t> state{awake};
+    int wake_descriptor = -1;        // Made before `state` is first `asleep_on_descriptor`.
+    std::uint64_t looked_after = 0;  // Bit n: may take what worker n has in flight. Only the worker itself uses it.
+    std::atomic<Ring*> ring{nullptr};
+    // Odd while a slice runs. Written by the worker; read by the watcher, to whom a number that stays means a long slice.
+    std::atomic<std::uint64_t> slice{0};
+    std::atomic<bool> announced{false};  // Set by the watcher, cleared by the worker when the long slice is over.
+    std::uint64_t slice_seen = 0;        // The watcher's, as the next.
+    bool announceable = false;
+  };
+
+  bool begin_sleep(Slot& slot, State how) noexcept;
+  void sleep_on_word(Slot& slot, TimePoint deadline) noexcept;
+  void sleep_on_descriptors(Slot& slot, bool watching, TimePoint deadline) noexcept;
+  bool others_in_flight(unsigned worker) const noexcept;
+  TimePoint begin_watch(unsigned worker, TimePoint deadline) noexcept;
+  void end_watch(unsigned worker) noexcept;
+
+  const unsigned workers_;
+  std::unique_ptr<Slot[]> slots_;
+  int watch_descriptor_ = -1;
+  std::atomic<int> watcher_{-1};
+  std::atomic<unsigned> parked_{0};
+  unsigned quiet_ticks_ = 0;  // The watcher's.
+};
+
+}  // namespace dovetail::storage

@@ -1,0 +1,40 @@
+// How one operation becomes up to three requests: a direct file transfers whole pages directly, and the bytes before the first
+// and after the last whole page through the page cache.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "storage/open_file.hpp"
+#include "storage/operation.hpp"
+#include "storage/request.hpp"
+
+namespace dovetail::storage {
+
+/// Bytes that a core may copy by itself: it takes well under 50 microseconds.
+inline constexpr std::uint64_t most_inline = 128 * 1024;
+
+/// A part of an operation that one descriptor can do.
+struct Piece {
+  std::uint64_t begin = 0;  ///< Relative to the operation.
+  std::uint64_t length = 0;
+  bool direct = false;
+};
+
+struct Pieces {
+  std::array<Piece, 3> piece{};
+  unsigned count = 0;
+};
+
+/// Cuts `[offset, offset + length)` at multiples of `alignment`.
+Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) noexcept;
+
+/// Fills in the request for one piece of an operation. Does not touch `ended`.
+/// @param needs_bounce Set if the program's memory does not suit a direct transfer.
+void set_up(Request& request, OpenFile& file, const Operation& operation, const Piece& piece,
+            bool& needs_bounce) noexcept;
+
+/// Puts the pieces' results together, in the order of the file.
+Outcome combine(const Request* requests, const Pieces& pieces, const Operation& operation) noexcept;
+
+}  // namespace dovetail::storage

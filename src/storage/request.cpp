@@ -1,0 +1,185 @@
+#include "storage/request.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "storage/bounce.hpp"
+#include "storage/open_file.hpp"
+
+namespace dovetail::storage {
+namespace {
+
+// One system call moves at most 2 GiB less a page; a round number below keeps direct attempts aligned.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+
+std::byte* place_in_vector(const Request& request) noexcept {
+  return static_cast<std::byte*>(request.vectors->iov_base) + request.within_vector;
+}
+
+// Skips buffers that are empty or done, so that `vectors` is one with something left.
+void settle_vectors(Request& request) noexcept {
+  while (request.remaining > 0 && request.within_vector >= request.vectors->iov_len) {
+    request.within_vector = 0;
+    ++request.vectors;
+  }
+}
+
+bool single_attempt(const Request& request) noexcept {
+  return request.within_vector > 0 || request.vectors->iov_len > request.remaining ||
+         request.vectors->iov_len > most_bytes;
+}
+
+std::uint32_t whole_vectors(const Request& request) noexcept {
+  std::uint32_t count = 0;
+  std::uint64_t bytes = 0;
+  while (count < IOV_MAX && bytes < request.remaining) {
+    const std::uint64_t length = request.vectors[count].iov_len;
+    if (bytes + length > request.remaining || bytes + length > most_bytes) {
+      break;
+    }
+    bytes += length;
+    ++count;
+  }
+  return count;
+}
+
+void advance(Request& request, std::uint64_t bytes) noexcept {
+  request.offset += bytes;
+  request.transferred += bytes;
+  request.remaining -= bytes;
+  if (!vectored(request.kind)) {
+    request.data += bytes;
+    return;
+  }
+  while (bytes > 0) {
+    const std::uint64_t step = std::min<std::uint64_t>(bytes, request.vectors->iov_len - request.within_vector);
+    bytes -= step;
+    request.within_vector += step;
+    if (request.within_vector == request.vectors->iov_len) {
+      request.within_vector = 0;
+      ++request.vectors;
+    }
+  }
+}
+
+// Copies `bytes` between the bounce buffer and the program's memory, from where the request stands.
+void copy_bounce(const Request& request, std::uint64_t bytes) noexcept {
+  std::byte* bounce = request.bounce->data;
+  const bool out = reads(request.kind);
+  const auto copy = [&](std::byte* memory, std::uint64_t length) {
+    std::memcpy(out ? memory : bounce, out ? bounce : memory, length);
+    bounce += length;
+  };
+  if (!vectored(request.kind)) {
+    copy(request.data, bytes);
+    return;
+  }
+  std::uint64_t within = request.within_vector;
+  for (const iovec* vector = request.vectors; bytes > 0; ++vector, within = 0) {
+    const std::uint64_t length = std::min<std::uint64_t>(bytes, vector->iov_len - within);
+    if (length > 0) {
+      copy(static_cast<std::byte*>(vector->iov_base) + within, length);
+      bytes -= length;
+    }
+  }
+}
+
+// What an attempt on a direct descriptor moved, cut to what lets the next one be aligned.
+std::uint64_t usable(const Request& request, std::uint64_t bytes) noexcept {
+  if (request.file == nullptr || request.descriptor != request.file->direct_descriptor() || reads(request.kind) ||
+      bytes == request.remaining) {
+    return bytes;
+  }
+  return bytes - (request.offset + bytes) % request.file->alignment();
+}
+
+bool at_end_of_file(const Request& request, std::uint64_t bytes) noexcept {
+  // The file system gives whole blocks until the file ends; to ask again from the middle of a block would be refused.
+  return bytes == 0 || (request.file != nullptr && request.descriptor == request.file->direct_descriptor() &&
+                        bytes % request.file->block_size() != 0);
+}
+
+}  // namespace
+
+const char* name_of(Kind kind) noexcept {
+  static constexpr const char* names[] = {"nop",   "pread",     "pwrite",    "preadv", "pwritev",
+                                          "fsync", "fdatasync", "fallocate", "open",   "close"};
+  return names[static_cast<unsigned>(kind)];
+}
+
+void plan_attempt(Request& request) noexcept {
+  if (!transfers(request.kind)) {
+    return;
+  }
+  if (vectored(request.kind)) {
+    settle_vectors(request);
+  }
+  if (request.bounce != nullptr) {
+    request.attempt = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.remaining, BounceBuffer::size));
+    if (writes(request.kind)) {
+      copy_bounce(request, request.attempt);
+    }
+  } else if (!vectored(request.kind)) {
+    request.attempt = static_cast<std::uint32_t>(std::min(request.remaining, most_bytes));
+  } else if (request.remaining == 0) {
+    request.attempt = 0;
+  } else if (single_attempt(request)) {
+    const std::uint64_t left = request.vectors->iov_len - request.within_vector;
+    request.attempt = static_cast<std::uint32_t>(std::min({left, request.remaining, most_bytes}));
+  } else {
+    request.attempt = whole_vectors(request);
+  }
+}
+
+Attempt attempt_of(const Request& request) noexcept {
+  const Kind plain = reads(request.kind) ? Kind::read : Kind::write;
+  if (!transfers(request.kind)) {
+    return {request.kind, nullptr, 0, request.offset};
+  }
+  if (request.bounce != nullptr) {
+    return {plain, request.bounce->data, request.attempt, request.offset};
+  }
+  if (!vectored(request.kind)) {
+    return {request.kind, request.data, request.attempt, request.offset};
+  }
+  if (request.remaining > 0 && single_attempt(request)) {
+    return {plain, place_in_vector(request), request.attempt, request.offset};
+  }
+  return {request.kind, const_cast<iovec*>(request.vectors), request.attempt, request.offset};
+}
+
+bool attempt_done(Request& request, std::int64_t result) noexcept {
+  if (result < 0) {
+    if (result == -EINTR || result == -EAGAIN) {
+      return true;
+    }
+    request.error = static_cast<int>(-result);
+    return false;
+  }
+  if (request.kind == Kind::open) {
+    request.transferred = static_cast<std::uint64_t>(result);
+    return false;
+  }
+  if (!transfers(request.kind)) {
+    return false;
+  }
+  const std::uint64_t bytes = std::min(usable(request, static_cast<std::uint64_t>(result)), request.remaining);
+  if (bytes == 0 && writes(request.kind) && request.remaining > 0) {
+    // A write that moves nothing and gives no error would be tried for ever.
+    request.error = EIO;
+    return false;
+  }
+  if (request.bounce != nullptr && reads(request.kind)) {
+    copy_bounce(request, bytes);
+  }
+  advance(request, bytes);
+  if (request.remaining == 0 || (reads(request.kind) && at_end_of_file(request, bytes))) {
+    return false;
+  }
+  plan_attempt(request);
+  return true;
+}
+
+}  // namespace dovetail::storage

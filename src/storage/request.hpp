@@ -1,0 +1,103 @@
+// One operation on a file while it is under way. What an engine performs is an attempt: a piece of the request that one
+// system call can do. A request takes as many attempts as it needs.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dovetail/detail/body.hpp"
+#include "tasking/service.hpp"
+
+namespace dovetail::storage {
+
+class OpenFile;
+class StorageService;
+struct BounceBuffer;
+struct Device;
+
+enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close };
+
+/// The name of the call in errors and traces.
+const char* name_of(Kind kind) noexcept;
+
+/// Lives on the stack of the task that waits for it, or in the pool of bound requests. Owned by whoever started it, but touched
+/// only by the engine between `Engine::submit` and `attempt_ended`.
+struct Request {
+  Request* next = nullptr;                             ///< In the queue that the request waits in.
+  tasking::BlockingWork work;                          ///< For engines that perform it on an executor.
+  void (*ended)(Request& request) noexcept = nullptr;  ///< Called once, by any thread, when nothing is left to do.
+  StorageService* service = nullptr;
+  OpenFile* file = nullptr;  ///< Null for `nop` and `open`.
+  union {
+    std::byte* data = nullptr;  ///< read, write: what is left of the buffer.
+    const iovec* vectors;       ///< readv, writev: the first buffer that is not done.
+    const char* path;           ///< open
+    std::uint64_t length;       ///< fallocate
+  };
+  std::uint64_t remaining = 0;      ///< Bytes that have not been transferred.
+  std::uint64_t offset = 0;         ///< In the file, of the next attempt. open: permissions.
+  std::uint64_t transferred = 0;    ///< Bytes so far. open: the descriptor.
+  std::uint64_t within_vector = 0;  ///< Bytes done of the first buffer that is not done.
+  BounceBuffer* bounce = nullptr;   ///< Aligned memory to go through, when the program's is not aligned.
+  Device* device = nullptr;         ///< Whose queue it is counted in.
+  std::uint32_t attempt = 0;        ///< Bytes (or whole buffers) that the next attempt asks for.
+  int descriptor = -1;
+  int error = 0;  ///< errno, once it has failed.
+  Kind kind = Kind::nop;
+  std::uint8_t lane = 0;    ///< Which queue of its device it is counted in.
+  bool off_core = false;    ///< Copying it would keep a core busy for long: let somebody else do that.
+  bool on_threads = false;  ///< Its attempts are made by executors rather than by a ring.
+  int mode = 0;             ///< fallocate: mode of that call. open: flags.
+};
+static_assert(sizeof(Request) <= 144, "a request lies on the stacks of tasks and in a pool");
+
+/// What one attempt asks of the system.
+struct Attempt {
+  Kind kind;
+  void* address;         ///< Of the bytes, or of the iovecs.
+  std::uint32_t length;  ///< Bytes, or iovecs.
+  std::uint64_t offset;
+};
+
+constexpr bool reads(Kind kind) noexcept { return kind == Kind::read || kind == Kind::readv; }
+constexpr bool writes(Kind kind) noexcept { return kind == Kind::write || kind == Kind::writev; }
+constexpr bool transfers(Kind kind) noexcept { return reads(kind) || writes(kind); }
+constexpr bool vectored(Kind kind) noexcept { return kind == Kind::readv || kind == Kind::writev; }
+
+/// Sets up the next attempt: how much of the rest one system call may do. Fills the bounce buffer of a write.
+void plan_attempt(Request& request) noexcept;
+/// The attempt that `plan_attempt` set up.
+Attempt attempt_of(const Request& request) noexcept;
+/// Takes the result of an attempt (bytes, or a negative errno) into account. Returns whether another attempt is needed, and
+/// if so has planned it.
+bool attempt_done(Request& request, std::int64_t result) noexcept;
+
+/// An intrusive first-in-first-out queue of requests. Not thread-safe.
+class RequestQueue {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  std::size_t size() const noexcept { return size_; }
+  void push(Request& request) noexcept {
+    request.next = nullptr;
+    (first_ == nullptr ? first_ : last_->next) = &request;
+    last_ = &request;
+    ++size_;
+  }
+  Request* pop() noexcept {
+    Request* request = first_;
+    if (request != nullptr) {
+      first_ = request->next;
+      --size_;
+    }
+    return request;
+  }
+
+ private:
+  Request* first_ = nullptr;
+  Request* last_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace dovetail::storage

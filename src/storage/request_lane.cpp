@@ -1,0 +1,58 @@
+#include "storage/request_lane.hpp"
+
+#include "base/clock.hpp"
+
+namespace dovetail::storage {
+
+RequestLane::RequestLane(Device& device, Lane lane, const std::array<Route, Learner::candidates>& routes, bool fixed)
+    : device_(device),
+      lane_(lane),
+      learner_(routes, fixed || lane == metadata || device.in_memory),
+      fixed_(fixed || lane == metadata || device.in_memory) {
+  if (!fixed_) {
+    const std::lock_guard lock(device.mutex);
+    learner_.adopt(device.learned[lane]);
+  }
+}
+
+void RequestLane::admit(Request& request) noexcept {
+  ++in_flight_;
+  request.on_threads = learner_.route().threads;
+}
+
+bool RequestLane::enter(Request& request) {
+  const std::lock_guard lock(mutex_);
+  if (in_flight_ >= learner_.route().depth) {
+    waiting_.push(request);
+    return false;
+  }
+  admit(request);
+  return true;
+}
+
+RequestQueue RequestLane::leave(const Request& request) {
+  RequestQueue startable;
+  const std::lock_guard lock(mutex_);
+  --in_flight_;
+  if (!fixed_) {
+    const Route before = learner_.route();
+    learner_.ended(base::ticks(), request.transferred, in_flight_ + static_cast<unsigned>(waiting_.size()));
+    if (learner_.route() != before) [[unlikely]] {
+      const std::lock_guard device_lock(device_.mutex);
+      device_.learned[lane_].adopt(learner_);
+    }
+  }
+  while (!waiting_.empty() && in_flight_ < learner_.route().depth) {
+    Request* next = waiting_.pop();
+    admit(*next);
+    startable.push(*next);
+  }
+  return startable;
+}
+
+Route RequestLane::route() const {
+  const std::lock_guard lock(mutex_);
+  return learner_.route();
+}
+
+}  // namespace dovetail::storage

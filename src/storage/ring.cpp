@@ -1,0 +1,253 @@
+#include "storage/ring.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+namespace dovetail::storage {
+namespace {
+
+// Completions that are not of requests. Requests are aligned, so their addresses are never so small.
+constexpr std::uint64_t wake_tag = 1;
+constexpr std::uint64_t watch_tag = 2;
+constexpr std::uint64_t other_tag = 3;
+
+void prepare_transfer(io_uring_sqe* entry, const Request& request) noexcept {
+  const Attempt attempt = attempt_of(request);
+  const auto* vectors = static_cast<const iovec*>(attempt.address);
+  switch (attempt.kind) {
+    case Kind::read:
+      return io_uring_prep_read(entry, request.descriptor, attempt.address, attempt.length, attempt.offset);
+    case Kind::write:
+      return io_uring_prep_write(entry, request.descriptor, attempt.address, attempt.length, attempt.offset);
+    case Kind::readv:
+      return io_uring_prep_readv(entry, request.descriptor, vectors, attempt.length, attempt.offset);
+    default:
+      return io_uring_prep_writev(entry, request.descriptor, vectors, attempt.length, attempt.offset);
+  }
+}
+
+std::string explain_failure(int error) {
+  std::string text = "io_uring_setup: ";
+  text += std::strerror(error);
+  switch (error) {
+    case EPERM:
+    case EACCES:
+      return text + " (forbidden by seccomp or by the sysctl kernel.io_uring_disabled)";
+    case ENOSYS:
+      return text + " (this kernel has no io_uring, or a filter hides it)";
+    case ENOMEM:
+      return text + " (RLIMIT_MEMLOCK or the memory limit is too small)";
+    case EMFILE:
+    case ENFILE:
+      return text + " (RLIMIT_NOFILE is too small)";
+    default:
+      return text;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Ring> Ring::make(std::string& why_not) {
+  std::unique_ptr<Ring> made(new Ring);
+  io_uring_params parameters{};
+  // No COOP_TASKRUN, DEFER_TASKRUN or SINGLE_ISSUER: with those, completions become visible only when the owner enters the
+  // kernel, and an idle worker could not deliver what a computing one has started.
+  parameters.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
+  parameters.cq_entries = completion_entries;
+  const int error = io_uring_queue_init_params(submission_entries, &made->ring_, &parameters);
+  if (error < 0) {
+    why_not = explain_failure(-error);
+    made->ring_.ring_fd = -1;
+    return nullptr;
+  }
+  if ((parameters.features & IORING_FEAT_NODROP) == 0 || (parameters.features & IORING_FEAT_EXT_ARG) == 0) {
+    why_not = "this kernel's io_uring is too old (5.11 or newer is needed)";
+    return nullptr;
+  }
+  // After a fork the child must not see, let alone move, the parent's queues.
+  io_uring_ring_dontfork(&made->ring_);
+  // Saves the look-up of the descriptor in each call. Only the thread that registers may use it, and only it enters.
+  io_uring_register_ring_fd(&made->ring_);
+  return made;
+}
+
+Ring::~Ring() {
+  if (ring_.ring_fd >= 0) {
+    io_uring_queue_exit(&ring_);
+  }
+}
+
+io_uring_sqe* Ring::entry() noexcept {
+  io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+  if (entry == nullptr) {
+    flush();
+    entry = io_uring_get_sqe(&ring_);
+  }
+  return entry;
+}
+
+void Ring::prepare(Request& request) noexcept {
+  io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+  const auto offset = static_cast<off_t>(request.offset);
+  switch (request.kind) {
+    case Kind::nop:
+      io_uring_prep_nop(entry);
+      break;
+    case Kind::fsync:
+      io_uring_prep_fsync(entry, request.descriptor, 0);
+      break;
+    case Kind::fdatasync:
+      io_uring_prep_fsync(entry, request.descriptor, IORING_FSYNC_DATASYNC);
+      break;
+    case Kind::fallocate:
+      io_uring_prep_fallocate(entry, request.descriptor, request.mode, offset, static_cast<off_t>(request.length));
+      break;
+    case Kind::open:
+      io_uring_prep_openat(entry, AT_FDCWD, request.path, request.mode, static_cast<mode_t>(request.offset));
+      break;
+    case Kind::close:
+      io_uring_prep_close(entry, request.descriptor);
+      break;
+    default:
+      prepare_transfer(entry, request);
+  }
+  io_uring_sqe_set_data(entry, &request);
+  if (request.off_core) {
+    entry->flags |= IOSQE_ASYNC;
+  }
+  ++gathered_;
+  submitted_.store(submitted_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void Ring::submit(Request& request) noexcept {
+  if (io_uring_sq_space_left(&ring_) == 0) [[unlikely]] {
+    flush();
+  }
+  if (!kept_.empty() || io_uring_sq_space_left(&ring_) == 0 || in_flight() >= completion_entries) [[unlikely]] {
+    kept_.push(request);
+    return;
+  }
+  prepare(request);
+  if (gathered_ >= batch) {
+    flush();
+  }
+}
+
+void Ring::refill() noexcept {
+  while (!kept_.empty() && in_flight() < completion_entries) {
+    if (io_uring_sq_space_left(&ring_) == 0) {
+      flush();
+      if (io_uring_sq_space_left(&ring_) == 0) {
+        return;
+      }
+    }
+    prepare(*kept_.pop());
+  }
+}
+
+void Ring::flush() noexcept {
+  while (gathered_ > 0) {
+    const int result = io_uring_submit(&ring_);
+    if (result == -EINTR) {
+      continue;
+    }
+    if (result <= 0) {
+      return;  // EAGAIN or EBUSY: the kernel is short of memory, or wants completions taken first. Tried again later.
+    }
+    gathered_ -= std::min(gathered_, static_cast<unsigned>(result));
+  }
+}
+
+void Ring::arm(bool& armed, int descriptor, std::uint64_t tag) noexcept {
+  {
+    const std::lock_guard lock(taking_);
+    if (armed || descriptor < 0) {
+      return;
+    }
+    armed = true;
+  }
+  io_uring_sqe* poll_entry = entry();
+  if (poll_entry == nullptr) {
+    const std::lock_guard lock(taking_);
+    armed = false;
+    return;
+  }
+  io_uring_prep_poll_multishot(poll_entry, descriptor, POLLIN);
+  io_uring_sqe_set_data64(poll_entry, tag);
+  ++gathered_;
+}
+
+void Ring::sleep(int wake_descriptor, int watch_descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
+  arm(wake_armed_, wake_descriptor, wake_tag);
+  arm(watch_armed_, watch_descriptor, watch_tag);
+  int result = 0;
+  if (deadline == std::chrono::steady_clock::time_point::max()) {
+    result = io_uring_submit_and_wait(&ring_, 1);
+  } else {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now()).count();
+    __kernel_timespec timeout{};
+    timeout.tv_sec = left > 0 ? left / 1'000'000'000 : 0;
+    timeout.tv_nsec = left > 0 ? left % 1'000'000'000 : 0;
+    io_uring_cqe* first = nullptr;
+    result = io_uring_submit_and_wait_timeout(&ring_, &first, 1, &timeout, nullptr);
+  }
+  // What became of the submission is seen from the queue: the result may be that of the wait.
+  gathered_ = io_uring_sq_ready(&ring_);
+  (void)result;
+}
+
+bool Ring::has_completions() const noexcept {
+  return io_uring_smp_load_acquire(ring_.cq.ktail) != io_uring_smp_load_acquire(ring_.cq.khead);
+}
+
+unsigned Ring::take(RingCompletion* completions, unsigned most, bool owner) noexcept {
+  if (!has_completions()) {
+    if (!owner || (std::atomic_ref(*ring_.sq.kflags).load(std::memory_order_relaxed) & IORING_SQ_CQ_OVERFLOW) == 0) {
+      return 0;
+    }
+    io_uring_get_events(&ring_);
+  }
+  if (!taking_.try_lock()) {
+    return 0;
+  }
+  // Whoever wrote the requests counted them afterwards; this load lets us see what they wrote.
+  (void)submitted_.load(std::memory_order_acquire);
+  unsigned head = *ring_.cq.khead;
+  const unsigned tail = io_uring_smp_load_acquire(ring_.cq.ktail);
+  unsigned count = 0;
+  for (; head != tail && count < most; ++head) {
+    const io_uring_cqe& entry = ring_.cq.cqes[head & *ring_.cq.kring_mask];
+    if (entry.user_data > other_tag) [[likely]] {
+      completions[count++] = {reinterpret_cast<Request*>(static_cast<std::uintptr_t>(entry.user_data)), entry.res};
+    } else if ((entry.flags & IORING_CQE_F_MORE) == 0) {
+      (entry.user_data == wake_tag ? wake_armed_ : watch_armed_) = false;
+    }
+  }
+  io_uring_smp_store_release(ring_.cq.khead, head);
+  taken_.store(taken_.load(std::memory_order_relaxed) + count, std::memory_order_release);
+  taking_.unlock();
+  return count;
+}
+
+bool Ring::register_announcement(int descriptor) noexcept {
+  if (io_uring_register_eventfd(&ring_, descriptor) != 0) {
+    return false;
+  }
+  announce(false);
+  return true;
+}
+
+void Ring::announce(bool on) noexcept {
+  unsigned& flags = *ring_.cq.kflags;
+  const unsigned was = std::atomic_ref(flags).load(std::memory_order_relaxed);
+  std::atomic_ref(flags).store(on ? was & ~unsigned{IORING_CQ_EVENTFD_DISABLED} : was | IORING_CQ_EVENTFD_DISABLED,
+                               std::memory_order_seq_cst);
+}
+
+}  // namespace dovetail::storage

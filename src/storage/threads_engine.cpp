@@ -1,0 +1,24 @@
+#include "storage/threads_engine.hpp"
+
+#include <cstddef>
+
+#include "storage/storage_service.hpp"
+#include "storage/system_calls.hpp"
+
+namespace dovetail::storage {
+namespace {
+
+void run(tasking::BlockingWork* work) {
+  static_assert(std::is_standard_layout_v<Request>);
+  auto& request = *reinterpret_cast<Request*>(reinterpret_cast<std::byte*>(work) - offsetof(Request, work));
+  request.service->attempt_ended(request, call_system(request), -1);
+}
+
+}  // namespace
+
+void ThreadsEngine::submit(Request& request, int /*worker*/) noexcept {
+  request.work.run = run;
+  tasking::post_blocking(core_, &request.work);
+}
+
+}  // namespace dovetail::storage

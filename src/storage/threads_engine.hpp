@@ -1,0 +1,19 @@
+// The engine that has blocking system calls made by the I/O executors of the runtime. Works everywhere.
+#pragma once
+
+#include "storage/engine.hpp"
+
+namespace dovetail::storage {
+
+class ThreadsEngine final : public Engine {
+ public:
+  explicit ThreadsEngine(detail::RuntimeCore& core) noexcept : core_(core) {}
+  const char* name() const noexcept override { return "threads"; }
+  void submit(Request& request, int worker) noexcept override;
+  bool serve_all_threads() const noexcept override { return true; }
+
+ private:
+  detail::RuntimeCore& core_;
+};
+
+}  // namespace dovetail::storage
