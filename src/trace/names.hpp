@@ -67,11 +67,21 @@ class NameCache {
 
   static std::size_t slot_of(std::string_view name) noexcept {
     // The ends of a name tell names apart well enough ("block 12"), at a cost that does not depend on its length.
+    // Copies of a fixed length are single loads.
     std::uint64_t first = 0;
     std::uint64_t last = 0;
-    const std::size_t part = name.size() < 8 ? name.size() : 8;
-    std::memcpy(&first, name.data(), part);
-    std::memcpy(&last, name.data() + (name.size() - part), part);
+    const char* const begin = name.data();
+    const char* const end = begin + name.size();
+    if (name.size() >= 8) {
+      std::memcpy(&first, begin, 8);
+      std::memcpy(&last, end - 8, 8);
+    } else if (name.size() >= 4) {
+      std::memcpy(&first, begin, 4);
+      std::memcpy(&last, end - 4, 4);
+    } else {
+      std::memcpy(&first, begin, 1);
+      std::memcpy(&last, end - 1, 1);
+    }
     constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15U;
     const std::uint64_t mixed = (first * odd) ^ ((last + name.size()) * (odd << 1 | 1));
     return static_cast<std::size_t>((mixed * odd) >> 58);

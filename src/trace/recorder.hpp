@@ -37,7 +37,7 @@ struct Recording {
 };
 
 /// A thread's ring and what only the thread itself or the recorder's lock may touch.
-struct ThreadBuffer {
+struct alignas(64) ThreadBuffer {
   explicit ThreadBuffer(std::size_t capacity) : ring(capacity) {}
 
   Ring ring;
