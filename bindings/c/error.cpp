@@ -25,6 +25,7 @@ ErrorTable& table() {
 
 // A function of its own that is never inlined: a caller that suspends must not keep the address of the thread it left.
 [[gnu::noinline]] Error& error_of_thread() {
+  asm volatile("");  // or calls might be merged
   thread_local Error error;
   return error;
 }
@@ -115,7 +116,7 @@ std::int32_t record(Error error) noexcept {
     detail::Task* const task = tasking::current_task();
     (task != nullptr ? table().place(task) : error_of_thread()) = std::move(error);
   } catch (...) {
-    // No memory left to keep the story in; the code still tells what happened.
+    return code;  // no memory left to keep the story in; the code still tells what happened
   }
   return code;
 }
