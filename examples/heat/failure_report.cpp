@@ -28,21 +28,29 @@ std::string advice_for(int error_number) {
   }
 }
 
-// Failures follow one another as nested exceptions; the last one knows most.
-void descend(const std::exception& failure, RootCause& found) {
+void descend(const std::exception_ptr& failure, RootCause& found);
+
+void describe(const std::exception& failure, RootCause& found) {
+  found.text = failure.what();
   if (const auto* task = dynamic_cast<const dovetail::TaskFailed*>(&failure)) {
     if (!task->cancelled() || found.label.empty()) {
       found.label = task->label();
     }
-  }
-  found.text = failure.what();
-  if (const auto* error = dynamic_cast<const std::system_error*>(&failure)) {
+    descend(task->cause(), found);
+  } else if (const auto* error = dynamic_cast<const std::system_error*>(&failure)) {
     found.advice = advice_for(error->code().value());
   }
+}
+
+// Failures follow one another as causes; the last one knows most.
+void descend(const std::exception_ptr& failure, RootCause& found) {
+  if (failure == nullptr) {
+    return;
+  }
   try {
-    std::rethrow_if_nested(failure);
+    std::rethrow_exception(failure);
   } catch (const std::exception& cause) {
-    descend(cause, found);
+    describe(cause, found);
   } catch (...) {
     found.text = "something that is no std::exception was thrown";
   }
@@ -52,7 +60,7 @@ void descend(const std::exception& failure, RootCause& found) {
 
 RootCause root_cause(const std::exception& failure) {
   RootCause found;
-  descend(failure, found);
+  describe(failure, found);
   return found;
 }
 

@@ -10,21 +10,35 @@ namespace {
 
 constexpr std::size_t largest_side = std::size_t{1} << 20;
 
-std::size_t number(const std::string& option, const std::string& text, std::size_t least, std::size_t most) {
+std::optional<std::size_t> whole_number(const std::string& text, std::size_t least, std::size_t most) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most) {
+    return {};
+  }
+  return value;
+}
+
+std::size_t number(const std::string& option, const std::string& text, std::size_t least, std::size_t most) {
+  const auto value = whole_number(text, least, most);
+  if (!value) {
     throw BadInput(option + " is '" + text + "': it must be a whole number from " + std::to_string(least) + " to " +
                    std::to_string(most));
   }
-  return value;
+  return *value;
 }
 
 Size size_of(const std::string& text) {
   const std::size_t cross = text.find('x');
   const std::string rows = text.substr(0, cross);
   const std::string columns = cross == std::string::npos ? rows : text.substr(cross + 1);
-  return {number("--size", rows, 3, largest_side), number("--size", columns, 3, largest_side)};
+  const auto height = whole_number(rows, 3, largest_side);
+  const auto width = whole_number(columns, 3, largest_side);
+  if (!height || !width) {
+    throw BadInput("--size is '" + text + "': it must be rows, or rows and columns as in 600x800, from 3 to " +
+                   std::to_string(largest_side));
+  }
+  return {*height, *width};
 }
 
 template <class T>

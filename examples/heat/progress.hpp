@@ -26,6 +26,7 @@ class Progress {
 
  private:
   void show_until_stopped();
+  int percent() const noexcept;
   void show_once(bool terminal) const;
 
   std::atomic<std::uint64_t> done_{0};

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "checkpoint_writer.hpp"
 #include "failure_report.hpp"
@@ -92,16 +93,17 @@ std::vector<Candidate> survey(const std::string& directory) {
 }
 
 std::vector<std::size_t> overwriting_order(const std::vector<Candidate>& candidates) {
-  std::vector<std::size_t> order;
-  for (auto candidate = candidates.rbegin(); candidate != candidates.rend(); ++candidate) {
-    if (candidate->slot) {
-      order.push_back(*candidate->slot);
+  std::vector<std::pair<std::uint64_t, std::size_t>> ranked;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.slot) {
+      ranked.emplace_back(candidate.info ? candidate.info->step + 1 : 0, *candidate.slot);
     }
   }
-  std::ranges::stable_partition(order, [&candidates](std::size_t slot) {
-    return std::ranges::any_of(
-        candidates, [slot](const Candidate& candidate) { return candidate.slot == slot && !candidate.info; });
-  });
+  std::ranges::sort(ranked);
+  std::vector<std::size_t> order;
+  for (const auto& [rank, slot] : ranked) {
+    order.push_back(slot);
+  }
   return order;
 }
 

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""The heat example three ways side by side, on the real disk and on a slow one; then killed and continued.
+
+Writes into the output folder: a trace of every run (open it at https://ui.perfetto.dev) and pictures of the runs on the
+slow disk. Exit status: 1 if a run failed or two results differ, 2 for bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import prepare_field
+from demo_display import Bar, table
+from heat_runs import VARIANTS, HeatFailed, Job, follow, run
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench" / "devices"), str(ROOT / "tools")]
+
+REAL, SLOW = "real disk", "slow disk"
+CALIBRATION, INTERRUPTION, PICTURES = "calibration", "kill and restart", "pictures"
+CHECKPOINTS = 10  # the field is written so many times, the final one included
+
+
+class Demo:
+    """One demonstration. `compute_seconds` is what the computation of one run is to take."""
+
+    def __init__(self, program: Path, output: Path, size: int, block: int, compute_seconds: float, direct: str) -> None:
+        self._output = output
+        self._scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=output))
+        self._compute_seconds = compute_seconds
+        self._rows: list[tuple[str, str, dict]] = []
+        self._results: dict[str, str] = {}
+        self._job = Job(program, self._scratch / "field", size, block, 0, 0, direct)
+        self._megabytes = size * size * 8 / 1e6
+        runs = {f"{device}, {variant}": 1.3 * compute_seconds for device in (REAL, SLOW) for variant in VARIANTS}
+        runs[f"{SLOW}, blocking"] *= 1.5
+        self._bar = Bar({CALIBRATION: 1, **runs, INTERRUPTION: 2 * compute_seconds, PICTURES: 4})
+
+    def close(self) -> None:
+        self._bar.clear()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def say(self, text: str) -> None:
+        self._bar.clear()
+        print(text, flush=True)
+
+    def prepare(self) -> None:
+        self.say("field      " + prepare_field.prepare(self._job.field))
+        self._bar.begin(CALIBRATION)
+        # Long enough that start-up and a cold core do not count.
+        steps = 20
+        while True:
+            report = run(replace(self._job, steps=steps), self._scratch / "calibration", "pausing")
+            shutil.rmtree(self._scratch / "calibration")
+            if report["compute_s"] > self._compute_seconds / 20:
+                break
+            steps *= 4
+        self._step_seconds = report["compute_s"] / steps
+        every = max(1, round(self._compute_seconds / self._step_seconds / CHECKPOINTS))
+        self._job = replace(self._job, steps=every * CHECKPOINTS, checkpoint_every=every)
+        self._bar.end()
+        io = "past the page cache" if report["direct"] else "through the page cache"
+        self.say(
+            f"job        {self._job.size} x {self._job.size} cells in blocks of {self._job.block} x {self._job.block},"
+            f" {self._job.steps} steps, a checkpoint of {self._megabytes:.1f} MB every {every} steps, {io};"
+            f" {report['workers']} workers"
+        )
+
+    def slow_bandwidth(self) -> float:
+        """MB/s at which writing a checkpoint takes as long as computing until the next."""
+        return max(1.0, self._megabytes / (self._job.checkpoint_every * self._step_seconds))
+
+    def run_variants(self, device: str, folder: Path) -> None:
+        for variant in VARIANTS:
+            phase = f"{device}, {variant}"
+            self._bar.begin(phase)
+            directory = folder / f"heat-{variant}"
+            trace = self._output / f"trace-{device.replace(' ', '-')}-{variant}.json"
+            report = run(self._job, directory, variant, self._bar.show, trace=trace)
+            self._rows.append((device, variant, report))
+            self._keep_result(phase, directory)
+            shutil.rmtree(directory)
+            self._bar.end()
+
+    def run_on_slow_disk(self) -> None:
+        from slow_disk import SlowDisk, SlowDiskUnavailable
+
+        bandwidth = self.slow_bandwidth()
+        try:
+            # Three checkpoints, the final field, and room for the journal.
+            with SlowDisk(bandwidth, bandwidth, int(5 * self._megabytes) + 64, self._scratch) as disk:
+                self.say(f"{SLOW}  {disk.device}, an ext4 file system limited to {bandwidth:.0f} MB/s by the kernel")
+                self.run_variants(SLOW, disk.path)
+        except SlowDiskUnavailable as error:
+            self.say(f"{SLOW}  left out: {error}")
+            self._bar.drop([f"{SLOW}, {variant}" for variant in VARIANTS])
+
+    def interrupt(self) -> None:
+        self._bar.begin(INTERRUPTION)
+        directory = self._scratch / "interrupted"
+        status = follow(self._job.command(directory, "pausing"), lambda share: self._bar.show(share / 2), kill_at=0.5)
+        if status == 0:
+            self.say("kill       the run ended before it could be killed")
+            return
+        report = directory.with_suffix(".json")
+        command = self._job.command(directory, "pausing", restart=True, json=report)
+        follow(command, lambda share: self._bar.show(0.5 + share / 2))
+        step = json.loads(report.read_text())["restarted_from"]
+        self._keep_result("killed and restarted", directory)
+        self._bar.end()
+        self.say(f"kill -9    half way; --restart went on from step {step} of {self._job.steps}")
+
+    def _keep_result(self, name: str, directory: Path) -> None:
+        with (directory / "final.heat").open("rb") as file:
+            self._results[name] = hashlib.file_digest(file, "sha256").hexdigest()
+
+    def results_agree(self) -> bool:
+        different = set(self._results.values())
+        if len(different) == 1:
+            self.say(
+                f"results    all {len(self._results)} final fields are the same bytes (SHA-256 {different.pop()[:16]}...)"
+            )
+            return True
+        self.say("results    DIFFER:\n" + "\n".join(f"  {digest} {name}" for name, digest in self._results.items()))
+        return False
+
+    def draw(self) -> None:
+        from timeline import render
+
+        self._bar.begin(PICTURES)
+        device = self._rows[-1][0]
+        for number, variant in enumerate(VARIANTS):
+            stem = self._output / f"trace-{device.replace(' ', '-')}-{variant}"
+            render(f"{stem}.json", f"{stem}.png", f"heat, {device}, {variant}")
+            self._bar.show((number + 1) / len(VARIANTS))
+        self._bar.end()
+        self.say(
+            f"timelines  {self._output}/trace-*.json (open at https://ui.perfetto.dev) and trace-{device.replace(' ', '-')}-*.png"
+        )
+
+    def show_table(self) -> None:
+        self.say("\n" + table(self._rows) + "\n")
+        print(
+            "I/O s: time with an I/O operation in flight. I/O hidden: (compute + I/O - total) / the smaller of the two."
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build-dir", type=Path, required=True, help="where bin/heat is")
+    parser.add_argument("--output", type=Path, help="for traces and pictures (default: demo in the build folder)")
+    parser.add_argument("--small", action="store_true", help="small and quick: a test, the numbers say nothing")
+    parser.add_argument("--direct", choices=("never", "automatic"), default="automatic", help="as for heat")
+    arguments = parser.parse_args()
+    program = arguments.build_dir / "bin" / "heat"
+    if not program.is_file():
+        print(f"demo: {program} is missing: run `make build`", file=sys.stderr)
+        return 2
+    output = arguments.output or arguments.build_dir / "demo"
+    size, block, seconds = (512, 64, 0.5) if arguments.small else (2048, 256, 5.0)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        demo = Demo(program.resolve(), output.resolve(), size, block, seconds, arguments.direct)
+    except OSError as error:
+        print(f"demo: {output}: {error.strerror}", file=sys.stderr)
+        return 2
+    try:
+        demo.prepare()
+        demo.run_variants(REAL, demo._scratch)
+        demo.run_on_slow_disk()
+        demo.interrupt()
+        demo.draw()
+        demo.show_table()
+        return 0 if demo.results_agree() else 1
+    except prepare_field.BadInput as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 2
+    except HeatFailed as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        demo.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
