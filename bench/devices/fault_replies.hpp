@@ -1,0 +1,65 @@
+#pragma once
+
+#include <fuse_lowlevel.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "fault_rules.hpp"
+
+namespace dovetail::devices {
+
+/// Answers that are held back: until a moment, or until released. No thread is bound while an answer waits, so any number
+/// may. A signal to the caller ends its wait: the true answer is then given at once. Thread safe; delayed answers run on
+/// the queue's own thread.
+class FaultReplies {
+ public:
+  using Reply = std::function<void()>;
+
+  FaultReplies();
+  ~FaultReplies();
+  FaultReplies(const FaultReplies&) = delete;
+  FaultReplies& operator=(const FaultReplies&) = delete;
+
+  /// Gives the answer to `request` now if the verdict asks for no wait, else later.
+  void give(fuse_req_t request, const Verdict& verdict, Reply reply);
+  void release_held();
+  /// Gives the answer `reached` to `request` as soon as at least `count` answers wait, `abandoned` if a signal comes first.
+  void when_waiting(fuse_req_t request, std::size_t count, Reply reached, Reply abandoned);
+  /// Lets one answer, of either kind above, go.
+  void hasten(std::uint64_t number);
+  /// Gives every answer that still waits; nothing may be given afterwards. Idempotent.
+  void stop();
+  std::string describe() const;
+
+ private:
+  using Key = std::pair<Clock::time_point, std::uint64_t>;  // equal moments: first come, first served
+  struct Watcher {
+    std::size_t count;
+    Reply reached;
+    Reply abandoned;
+  };
+
+  void run();
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<Key, Reply> waiting_;                          // a held answer is due at the end of time
+  std::map<std::uint64_t, Clock::time_point> due_times_;  // of all that are in waiting_ or about to be
+  std::map<std::uint64_t, Watcher> watchers_;
+  std::set<std::uint64_t> new_watchers_;  // not hastened yet, not in watchers_ yet
+  std::uint64_t next_number_ = 1;
+  std::size_t most_waiting_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dovetail::devices

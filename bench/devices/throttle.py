@@ -1,0 +1,100 @@
+"""Limits on a block device's bandwidth through the kernel's block I/O controller, cgroup version 1 or 2.
+
+Version 1: throttles do not inherit, and buffered data are written back by kernel threads of the root group. So the limit
+is set in the root group and in the caller's own. Version 2: the root group takes no limit, so the caller moves into a
+group made for the purpose; the kernel charges written-back pages to the group that dirtied them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from loop_file_system import DeviceUnavailable
+
+
+def _mounts() -> list[tuple[Path, str, set[str]]]:
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        found.append((Path(before.split(" ")[4]), kind, set(options.split(","))))
+    return found
+
+
+def _own_group(controller: str) -> str:
+    """The caller's group, relative to the hierarchy's root; the controller is "" for version 2."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controller in controllers.split(","):
+            return group.lstrip("/")
+    return ""
+
+
+class _VersionOne:
+    def __init__(self, root: Path, device_number: str) -> None:
+        self._device_number = device_number
+        own = root / _own_group("blkio")
+        self._groups = [root] if own == root or not own.is_dir() else [root, own]
+
+    def record(self) -> dict:
+        return {"version": 1, "device_number": self._device_number, "groups": [str(group) for group in self._groups]}
+
+    def set(self, read_bytes_per_s: int, write_bytes_per_s: int) -> None:
+        for group in self._groups:
+            for kind, value in (("read", read_bytes_per_s), ("write", write_bytes_per_s)):
+                (group / f"blkio.throttle.{kind}_bps_device").write_text(f"{self._device_number} {value}\n")
+
+
+class _VersionTwo:
+    def __init__(self, root: Path, device_number: str) -> None:
+        self._device_number = device_number
+        self._origin = root / _own_group("")
+        self._group = root / f"dovetail-slow-disk-{os.getpid()}-{device_number.replace(':', '-')}"
+
+    def record(self) -> dict:
+        return {"version": 2, "group": str(self._group), "origin": str(self._origin)}
+
+    def set(self, read_bytes_per_s: int, write_bytes_per_s: int) -> None:
+        if not self._group.exists():
+            # Without `memory` the kernel could not tell whose pages it writes back.
+            (self._group.parent / "cgroup.subtree_control").write_text("+io +memory")
+            self._group.mkdir()
+        values = (
+            f"{name}={value or 'max'}" for name, value in (("rbps", read_bytes_per_s), ("wbps", write_bytes_per_s))
+        )
+        (self._group / "io.max").write_text(f"{self._device_number} {' '.join(values)}\n")
+        (self._group / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def clear_throttle(record: dict) -> None:
+    """Lift the limits that a record describes; what is already gone is no error."""
+    with contextlib.suppress(OSError):
+        if record["version"] == 1:
+            for group in record["groups"]:
+                for kind in ("read", "write"):
+                    (Path(group) / f"blkio.throttle.{kind}_bps_device").write_text(f"{record['device_number']} 0\n")
+            return
+        group = Path(record["group"])
+        for process in (group / "cgroup.procs").read_text().split():
+            with contextlib.suppress(OSError):
+                (Path(record["origin"]) / "cgroup.procs").write_text(process)
+        group.rmdir()
+
+
+def find_throttle(device_number: str) -> _VersionOne | _VersionTwo:
+    """The controller that can limit this device ("major:minor"), or DeviceUnavailable with the reason."""
+    mounts = _mounts()
+    for path, kind, options in mounts:
+        if kind == "cgroup" and "blkio" in options:
+            if not (path / "blkio.throttle.write_bps_device").exists():
+                raise DeviceUnavailable(f"{path}: the kernel was built without CONFIG_BLK_DEV_THROTTLING")
+            return _VersionOne(path, device_number)
+    for path, kind, _ in mounts:
+        if kind == "cgroup2" and "io" in (path / "cgroup.controllers").read_text().split():
+            return _VersionTwo(path, device_number)
+    raise DeviceUnavailable(
+        "no block I/O controller: neither a cgroup mount with blkio nor a cgroup2 mount with io"
+        " (mount -t cgroup -o blkio none DIRECTORY, where the kernel has it)"
+    )
