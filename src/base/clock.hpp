@@ -1,0 +1,26 @@
+// Time. Deadlines use the steady clock; `ticks` is for comparing short spans on one core only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace dovetail::base {
+
+using Clock = std::chrono::steady_clock;
+using TimePoint = Clock::time_point;
+
+inline std::uint64_t ticks() noexcept {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+#endif
+}
+
+/// Ticks in a microsecond, measured once.
+std::uint64_t ticks_per_microsecond() noexcept;
+
+}  // namespace dovetail::base

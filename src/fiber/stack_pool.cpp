@@ -1,0 +1,98 @@
+#include "fiber/stack_pool.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace dovetail::fiber {
+namespace {
+
+constexpr std::size_t stacks_in_slab = 16;
+// Idle stacks beyond this many give their memory back; those kept are warm for the next pause.
+constexpr std::size_t warm_stacks = 256;
+
+bool protect_guard(std::byte* page, std::size_t length) noexcept {
+#ifndef MADV_GUARD_INSTALL
+  constexpr int MADV_GUARD_INSTALL = 102;
+#endif
+  // Since Linux 6.13 a guard needs no mapping of its own, so that their number has no limit; older kernels say EINVAL.
+  return madvise(page, length, MADV_GUARD_INSTALL) == 0 || mprotect(page, length, PROT_NONE) == 0;
+}
+
+}  // namespace
+
+StackPool::StackPool(std::size_t size)
+    : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))), size_((size + page_ - 1) / page_ * page_) {
+  slab_bytes_ = stacks_in_slab * (size_ + page_);
+}
+
+StackPool::~StackPool() {
+  for (std::byte* slab : slabs_) {
+    munmap(slab, slab_bytes_);
+  }
+}
+
+void StackPool::make_slab() {
+  void* memory = mmap(nullptr, slab_bytes_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw std::system_error(errno, std::system_category(),
+                            "no memory for the stacks of more paused tasks (raise vm.max_map_count or the address-space "
+                            "limit, or pause fewer tasks at once)");
+  }
+  auto* slab = static_cast<std::byte*>(memory);
+  slabs_.push_back(slab);
+  for (std::size_t i = 0; i < stacks_in_slab; ++i) {
+    std::byte* guard = slab + i * (size_ + page_);
+    if (!protect_guard(guard, page_)) {
+      const int error = errno;
+      if (i == 0) {
+        slabs_.pop_back();
+        munmap(slab, slab_bytes_);
+        throw std::system_error(error, std::system_category(),
+                                "no guard page for the stacks of more paused tasks (raise vm.max_map_count)");
+      }
+      return;
+    }
+    free_.push_back({guard + page_, size_});
+    ++made_;
+  }
+}
+
+Stack StackPool::acquire() {
+  std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    make_slab();
+  }
+  const Stack stack = free_.back();
+  free_.pop_back();
+  return stack;
+}
+
+void StackPool::release(Stack stack) noexcept {
+  std::lock_guard lock(mutex_);
+  if (free_.size() >= warm_stacks) {
+    madvise(stack.lowest, stack.size, MADV_DONTNEED);
+  }
+  free_.push_back(stack);  // never grows beyond what acquire has once held
+}
+
+std::size_t StackPool::made() const {
+  std::lock_guard lock(mutex_);
+  return made_;
+}
+
+bool StackPool::in_guard(const void* address) const {
+  const auto* byte = static_cast<const std::byte*>(address);
+  std::lock_guard lock(mutex_);
+  for (const std::byte* slab : slabs_) {
+    if (byte >= slab && byte < slab + slab_bytes_) {
+      return static_cast<std::size_t>(byte - slab) % (size_ + page_) < page_;
+    }
+  }
+  return false;
+}
+
+}  // namespace dovetail::fiber

@@ -1,0 +1,81 @@
+// The state of one runtime. Rooms above see it only as an opaque pointer.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "dovetail/options.hpp"
+#include "fiber/stack_pool.hpp"
+#include "tasking/dependency_domain.hpp"
+#include "tasking/executors.hpp"
+#include "tasking/fiber_cache.hpp"
+#include "tasking/idle_workers.hpp"
+#include "tasking/service.hpp"
+#include "tasking/stuck.hpp"
+#include "tasking/task_queue.hpp"
+#include "tasking/throttle.hpp"
+#include "tasking/timers.hpp"
+
+namespace dovetail {
+namespace tasking {
+class Worker;
+
+struct ServiceEntry {
+  const void* key;
+  std::unique_ptr<Service> service;
+};
+
+/// Threads that are not workers and wait for tasks.
+struct ForeignWaits {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::atomic<unsigned> waiting{0};
+};
+}  // namespace tasking
+
+namespace detail {
+
+struct RuntimeCore {
+  explicit RuntimeCore(const Options& given);
+  ~RuntimeCore();
+  RuntimeCore(const RuntimeCore&) = delete;
+  RuntimeCore& operator=(const RuntimeCore&) = delete;
+
+  Options options;
+  fiber::StackPool stacks;
+  Task* root = nullptr;  ///< Parent of the tasks that are spawned from outside; never runs and never completes.
+  tasking::SharedQueue shared;
+  tasking::PriorityQueue urgent;    ///< Positive priorities.
+  tasking::PriorityQueue deferred;  ///< Negative priorities.
+  tasking::Timers timers;
+  tasking::FiberPool fibers;
+  tasking::ForeignWaits foreign;
+  std::mutex failures;  ///< Guards `TaskExtra::child_failures` of all tasks.
+  tasking::Throttle throttle;
+  tasking::StuckWatch stuck;
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> forked{false};  ///< This is the child of a fork: there are no workers.
+  std::atomic<bool> cancelling{false};
+  std::vector<tasking::ServiceEntry> services;
+  tasking::Service* parking = nullptr;
+  bool barrier_works = false;  ///< See process_wide_barrier.
+  std::vector<std::unique_ptr<tasking::Worker>> workers;
+  tasking::IdleWorkers idle;
+  std::unique_ptr<tasking::Executors> executors;
+
+  /// Operations of services that are in flight.
+  std::size_t in_flight() const noexcept;
+  /// After a stuck report: whether the tasks that were told of it end within a moment.
+  bool drains() noexcept;
+  void stop_workers() noexcept;
+  /// @throws std::logic_error in the child of a fork.
+  void require_usable() const;
+};
+
+}  // namespace detail
+}  // namespace dovetail

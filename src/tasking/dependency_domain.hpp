@@ -1,0 +1,33 @@
+// The dependency domain of one parent task: its children are ordered by the regions they declare, in the order of their spawns.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "base/spin_lock.hpp"
+#include "dovetail/access.hpp"
+#include "tasking/region_table.hpp"
+
+namespace dovetail::tasking {
+
+/// Used by one thread at a time: the parent task itself. The domain of a runtime, where any thread may spawn, is locked by
+/// whoever enters a task.
+class DependencyDomain {
+ public:
+  /// Enters the accesses of a task that is being spawned. Returns true if it depends on nothing and may go on at once;
+  /// else the last dependency that ends lets it go, perhaps before this returns.
+  bool enter(Task* task, const AccessList& accesses);
+  /// Forgets everything; all tasks have completed. Failed data are forgiven.
+  void clear() noexcept;
+
+  base::SpinLock& lock() noexcept { return lock_; }
+
+ private:
+  RegionTable& table(std::uint64_t space);
+
+  base::SpinLock lock_;
+  RegionTable memory_;
+  std::unordered_map<std::uint64_t, RegionTable> files_;
+};
+
+}  // namespace dovetail::tasking

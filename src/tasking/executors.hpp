@@ -1,0 +1,57 @@
+// Threads for work that blocks in the operating system: I/O tasks, and system calls that have no asynchronous form. They take
+// no compute worker. Threads are made when work waits and none is free, and end when they have been idle for a while.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "tasking/service.hpp"
+#include "tasking/task.hpp"
+
+namespace dovetail::tasking {
+
+class Executors {
+ public:
+  Executors(RuntimeCore& core, unsigned most_threads);
+  /// Nothing may be queued or running.
+  ~Executors();
+  Executors(const Executors&) = delete;
+  Executors& operator=(const Executors&) = delete;
+
+  /// Queues an I/O task that is ready.
+  void run_task(Task* task);
+  /// Queues blocking work; it goes before tasks, since tasks may wait for it.
+  void run_work(BlockingWork* work);
+  /// Work that is queued or running.
+  std::size_t busy() const noexcept { return busy_.load(std::memory_order_acquire); }
+  std::size_t threads() const;
+  void stop();
+  /// In the child of a fork the threads do not exist.
+  void abandon_after_fork() noexcept;
+
+ private:
+  void need_thread(std::unique_lock<std::mutex>& lock);
+  void thread_main(std::list<std::thread>::iterator self);
+
+  RuntimeCore& core_;
+  const std::size_t most_threads_;
+  mutable std::mutex mutex_;
+  std::condition_variable available_;
+  BlockingWork* first_work_ = nullptr;
+  BlockingWork* last_work_ = nullptr;
+  Task* first_task_ = nullptr;
+  Task* last_task_ = nullptr;
+  std::size_t queued_ = 0;
+  std::size_t idle_ = 0;
+  std::size_t wakes_ = 0;  ///< Notifications that no thread has answered yet.
+  bool stopping_ = false;
+  std::list<std::thread> threads_;
+  std::list<std::thread> ended_;
+  std::atomic<std::size_t> busy_{0};
+};
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,126 @@
+#include "tasking/failure.hpp"
+
+#include "dovetail/failure.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "tasking/label.hpp"
+#include "tasking/task.hpp"
+
+namespace dovetail {
+
+TaskFailed::TaskFailed(std::string label, const std::string& reason, std::exception_ptr cause, bool cancelled)
+    : std::runtime_error(reason), label_(std::move(label)), cause_(std::move(cause)), cancelled_(cancelled) {}
+
+namespace {
+
+std::string io_message(const std::string& operation, const std::string& path, std::uint64_t offset,
+                       std::uint64_t length) {
+  std::string text = operation + " of '" + path + "'";
+  if (length > 0) {
+    text += " at offset " + std::to_string(offset) + " (" + std::to_string(length) + " bytes)";
+  }
+  return text;
+}
+
+}  // namespace
+
+IoError::IoError(int error_number, std::string operation, std::string path, std::uint64_t offset, std::uint64_t length)
+    : std::system_error(error_number, std::system_category(), io_message(operation, path, offset, length)),
+      operation_(std::move(operation)),
+      path_(std::move(path)),
+      offset_(offset),
+      length_(length) {}
+
+namespace tasking {
+
+Failure::Failure(std::string label, std::exception_ptr cause, Failure* origin, bool cancelled)
+    : cancelled_(cancelled), label_(std::move(label)), cause_(std::move(cause)), origin_(origin) {
+  if (origin_ != nullptr) {
+    origin_->retain();
+  }
+}
+
+Failure::~Failure() {
+  if (origin_ != nullptr) {
+    origin_->release();
+  }
+}
+
+Failure* Failure::of_task(const Task& task, std::exception_ptr cause) {
+  return new Failure(std::string(task.label->text), std::move(cause), nullptr, false);
+}
+
+Failure* Failure::of_cancelled(const Task& task, Failure* origin) {
+  std::exception_ptr cause;
+  if (origin != nullptr) {
+    try {
+      origin->origin().raise();
+    } catch (...) {
+      cause = std::current_exception();
+    }
+  }
+  return new Failure(std::string(task.label->text), std::move(cause), origin != nullptr ? &origin->origin() : nullptr,
+                     true);
+}
+
+void Failure::release() noexcept {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    delete this;
+  }
+}
+
+bool Failure::take() noexcept {
+  if (origin_ != nullptr) {
+    origin_->take();
+  }
+  return !taken_.exchange(true, std::memory_order_relaxed);
+}
+
+bool Failure::taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
+
+std::string Failure::describe() const {
+  if (!cancelled_) {
+    return "task '" + label_ + "' failed: " + describe_exception(cause_);
+  }
+  if (cause_) {
+    return "task '" + label_ + "' was cancelled because " + describe_exception(cause_);
+  }
+  return "task '" + label_ + "' was cancelled by the program";
+}
+
+void Failure::raise() const { throw TaskFailed(label_, describe(), cause_, cancelled_); }
+
+std::string describe_exception(const std::exception_ptr& cause) {
+  if (!cause) {
+    return "no cause given";
+  }
+  std::string text;
+  try {
+    std::rethrow_exception(cause);
+  } catch (const TaskFailed& failed) {
+    return failed.what();  // tells its own cause
+  } catch (const std::exception& exception) {
+    text = exception.what();
+    try {
+      std::rethrow_if_nested(exception);
+    } catch (...) {
+      text += ": " + describe_exception(std::current_exception());
+    }
+  } catch (...) {
+    text = "an exception that is not a std::exception";
+  }
+  return text;
+}
+
+void set_failure(Task* task, Failure* failure) noexcept {
+  Failure* none = nullptr;
+  // Release: whoever finds the failure reads the object.
+  if (!task->failure.compare_exchange_strong(none, failure, std::memory_order_acq_rel)) {
+    failure->release();
+  }
+}
+
+}  // namespace tasking
+}  // namespace dovetail

@@ -1,0 +1,54 @@
+// Why a task did not do what it should. One object per task that failed or was cancelled, shared by all who report it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "dovetail/detail/body.hpp"
+
+namespace dovetail::tasking {
+
+using detail::Task;
+
+class Failure {
+ public:
+  /// The body threw, or an event failed.
+  static Failure* of_task(const Task& task, std::exception_ptr cause);
+  /// A predecessor failed; `origin` is its failure, or null when the program cancelled the task.
+  static Failure* of_cancelled(const Task& task, Failure* origin);
+
+  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept;
+
+  /// Marks it, and the failure it stems from, as reported. Returns false if it was marked already.
+  bool take() noexcept;
+  bool taken() const noexcept;
+  bool cancelled() const noexcept { return cancelled_; }
+  /// The failure that all of this began with; itself if it is that.
+  Failure& origin() noexcept { return origin_ != nullptr ? *origin_ : *this; }
+  /// Throws it as `TaskFailed`.
+  [[noreturn]] void raise() const;
+  /// One line.
+  std::string describe() const;
+
+ private:
+  Failure(std::string label, std::exception_ptr cause, Failure* origin, bool cancelled);
+  ~Failure();
+
+  std::atomic<std::uint32_t> references_{1};
+  std::atomic<bool> taken_{false};
+  const bool cancelled_;
+  std::string label_;
+  std::exception_ptr cause_;
+  Failure* origin_;
+};
+
+/// One line about an exception, its nested causes included.
+std::string describe_exception(const std::exception_ptr& cause);
+
+/// Keeps the failure if it is the first of the task, else drops it. Takes over the reference.
+void set_failure(Task* task, Failure* failure) noexcept;
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,74 @@
+#include "tasking/label.hpp"
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace dovetail::tasking {
+namespace {
+
+constexpr std::size_t interned_limit = 65536;
+constexpr std::size_t cache_size = 64;
+
+// A label and its text in one allocation.
+const Label* make_label(std::string_view text) {
+  void* memory = ::operator new(sizeof(Label) + text.size() + 1);
+  char* copy = static_cast<char*>(memory) + sizeof(Label);
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return new (memory) Label{{copy, text.size()}};
+}
+
+struct Table {
+  std::mutex mutex;
+  std::unordered_map<std::string_view, const Label*> labels;
+};
+
+// Never destroyed: labels outlive every thread that might still report.
+Table& table() {
+  static auto* const instance = new Table;
+  return *instance;
+}
+
+struct CacheEntry {
+  const char* address = nullptr;
+  const Label* label = nullptr;
+};
+thread_local constinit CacheEntry cache[cache_size];
+
+}  // namespace
+
+const Label* intern_label(std::string_view text, bool& own) {
+  own = false;
+  // Most labels are literals, seen again at the same address; the text is compared because a buffer can be reused.
+  CacheEntry& entry = cache[(reinterpret_cast<std::uintptr_t>(text.data()) >> 3) % cache_size];
+  if (entry.address == text.data() && entry.label->text == text) {
+    return entry.label;
+  }
+  Table& all = table();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.labels.find(text);
+  if (found != all.labels.end()) {
+    entry = {text.data(), found->second};
+    return found->second;
+  }
+  const Label* label = make_label(text);
+  if (all.labels.size() >= interned_limit) {
+    own = true;
+    return label;
+  }
+  all.labels.emplace(label->text, label);
+  entry = {text.data(), label};
+  return label;
+}
+
+void free_label(const Label* label) noexcept { ::operator delete(const_cast<Label*>(label)); }
+
+const Label* unnamed_label() noexcept {
+  static const Label label{"unnamed task"};
+  return &label;
+}
+
+}  // namespace dovetail::tasking

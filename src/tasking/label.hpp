@@ -1,0 +1,20 @@
+// Labels of tasks, kept once each for the life of the process, so that a task, a trace and an error carry only an address.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace dovetail::tasking {
+
+struct Label {
+  std::string_view text;  ///< Followed by a zero byte.
+};
+
+/// The label with this text. Thread-safe. Programs that make a new label for every task are bounded: beyond a limit the
+/// result is a copy that `own` says must be freed with `free_label`.
+const Label* intern_label(std::string_view text, bool& own);
+void free_label(const Label* label) noexcept;
+/// "unnamed task".
+const Label* unnamed_label() noexcept;
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,328 @@
+#include "tasking/lifecycle.hpp"
+
+#include "tasking/context.hpp"
+#include "tasking/core.hpp"
+#include "tasking/exclusion.hpp"
+#include "tasking/failure.hpp"
+#include "tasking/label.hpp"
+#include "tasking/waiting.hpp"
+#include "tasking/worker.hpp"
+#include "trace/trace.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+void set_state(Task* task, TaskState state) noexcept { task->state.store(state, std::memory_order_relaxed); }
+
+// A body that must not run is still queued, so that a long chain of cancelled tasks does not become a deep recursion.
+bool must_not_run(const Task* task) noexcept {
+  return task->poisoned.load(std::memory_order_relaxed) || task->cancel_requested.load(std::memory_order_relaxed) ||
+         task->failure.load(std::memory_order_relaxed) != nullptr ||
+         task->core->cancelling.load(std::memory_order_relaxed);
+}
+
+void run_onready(Task* task) noexcept {
+  set_state(task, TaskState::onready);
+  task->starting = true;
+  Task* const outer = std::exchange(context().onready, task);
+  try {
+    task->extra->onready();
+  } catch (...) {
+    set_failure(task, Failure::of_task(*task, std::current_exception()));
+  }
+  context().onready = outer;
+  remove_blockers(task, 1);
+}
+
+// Returns false if the task has been queued on an exclusion that somebody else holds.
+bool take_exclusions(Task* task) noexcept {
+  TaskExtra& extra = *task->extra;
+  while (extra.exclusions_held < extra.exclusions.size()) {
+    // Counted first: once it is queued, whoever hands over goes on with the task.
+    Exclusion* exclusion = extra.exclusions[extra.exclusions_held++];
+    if (!exclusion->acquire(task)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void release_exclusions(Task* task) noexcept {
+  TaskExtra& extra = *task->extra;
+  for (Exclusion* exclusion : extra.exclusions) {
+    if (extra.exclusions_held > 0) {
+      --extra.exclusions_held;
+      if (Task* next = exclusion->hand_over()) {
+        become_ready(next);
+      }
+    }
+    exclusion->release();
+  }
+  extra.exclusions.clear();
+}
+
+void close_records(Task* task, Failure* cause) noexcept {
+  for (AccessRecord* record = std::exchange(task->records, nullptr); record != nullptr;) {
+    AccessRecord* next = record->next_in_task;
+    record->close(cause, [](Task* successor) {
+      if (successor->predecessors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        dependencies_met(successor);
+      }
+    });
+    record = next;
+  }
+}
+
+// What successors are told of a failure: nothing, if the policy says so and the task's own input was sound.
+Failure* cause_for_successors(Task* task, Failure* failure) noexcept {
+  const bool ignored = task->extra != nullptr && task->extra->on_failure.action == FailurePolicy::Action::ignore;
+  return ignored && !task->poisoned.load(std::memory_order_relaxed) ? nullptr : failure;
+}
+
+void report_failure(Task* task, Failure* failure) {
+  const bool ignored = task->extra != nullptr && task->extra->on_failure.action == FailurePolicy::Action::ignore;
+  if (ignored || failure->cancelled()) {
+    return;  // what a cancelled task stems from is reported by the task that failed
+  }
+  std::lock_guard lock(task->core->failures);
+  failure->retain();
+  extra_of(task->parent).child_failures.push_back(failure);
+}
+
+void discard_body(Task* task) noexcept {
+  if (task->operations->discard_body != nullptr) {
+    task->operations->discard_body(detail::frame_of(task));
+  }
+}
+
+void complete(Task* task) noexcept {
+  Failure* failure = task->failure.load(std::memory_order_acquire);
+  Task* const parent = task->parent;
+  discard_body(task);
+  if (task->extra != nullptr && !task->extra->exclusions.empty()) {
+    release_exclusions(task);
+  }
+  if (failure != nullptr) [[unlikely]] {
+    trace::failed(trace::number_of(task));
+    report_failure(task, failure);
+  }
+  if (task->records != nullptr) {
+    close_records(task, failure == nullptr ? nullptr : cause_for_successors(task, failure));
+  }
+  trace::completed(trace::number_of(task));
+  Worker* const worker = context().worker;
+  if (worker != nullptr && &worker->core() == task->core) {
+    worker->count.count_completed();
+  } else {
+    task->core->throttle.foreign_completed.fetch_add(1, std::memory_order_relaxed);
+  }
+  set_state(task, TaskState::completed);
+  if (task->references.load(std::memory_order_acquire) != 1) {
+    tell_waiters(task);
+  }
+  RuntimeCore* const core = task->core;
+  tasking::release(task);
+  if (worker != nullptr && &worker->core() == core) {
+    worker->count_child(parent);
+  } else {
+    children_completed(parent, 1);
+  }
+}
+
+// Everything that completion waits for has happened.
+void finish(Task* task) noexcept {
+  Failure* failure = task->failure.load(std::memory_order_acquire);
+  if (task->extra != nullptr) [[unlikely]] {
+    TaskExtra& extra = *task->extra;
+    if (failure == nullptr) {
+      // A failure of a child that the body did not take is the task's own.
+      std::lock_guard lock(task->core->failures);
+      for (Failure* inherited : extra.child_failures) {
+        if (!inherited->taken()) {
+          inherited->retain();
+          set_failure(task, inherited);
+          break;
+        }
+      }
+      failure = task->failure.load(std::memory_order_acquire);
+    }
+    const bool stopped = task->cancel_requested.load(std::memory_order_relaxed) ||
+                         task->core->cancelling.load(std::memory_order_relaxed);
+    if (failure != nullptr && !failure->cancelled() && extra.attempts < extra.on_failure.retries && !stopped) {
+      ++extra.attempts;
+      {
+        std::lock_guard lock(task->core->failures);
+        for (Failure* inherited : extra.child_failures) {
+          inherited->release();
+        }
+        extra.child_failures.clear();
+      }
+      task->failure.store(nullptr, std::memory_order_relaxed);
+      failure->release();
+      task->blockers.store(1, std::memory_order_relaxed);
+      schedule(task);
+      return;
+    }
+  }
+  complete(task);
+}
+
+// The body has returned, or will never run.
+void returned(Task* task) noexcept {
+  set_state(task, TaskState::returned);
+  if (task->children_spawned != 0) {
+    if (Worker* worker = context().worker) {
+      worker->flush_children();
+    }
+    task->blockers.fetch_add(1, std::memory_order_relaxed);
+    task->children_awaited = false;
+    const std::int64_t spawned = std::exchange(task->children_spawned, 0);
+    if (task->children.fetch_add(spawned, std::memory_order_acq_rel) + spawned == 0) {
+      task->blockers.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+  if (task->blockers.load(std::memory_order_acquire) == 1 ||
+      task->blockers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    finish(task);
+  }
+}
+
+}  // namespace
+
+void count_spawned(Task* parent) noexcept {
+  if (parent == context().task) {
+    ++parent->children_spawned;
+  } else {
+    parent->children.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void dependencies_met(Task* task) noexcept {
+  trace::dependencies_met(trace::number_of(task));
+  if (task->extra != nullptr && task->extra->onready && !must_not_run(task)) [[unlikely]] {
+    run_onready(task);
+  } else {
+    become_ready(task);
+  }
+}
+
+void become_ready(Task* task) noexcept {
+  if (task->extra != nullptr && !task->extra->exclusions.empty() && !take_exclusions(task)) {
+    return;
+  }
+  schedule(task);
+}
+
+void schedule(Task* task) noexcept {
+  trace::ready(trace::number_of(task));
+  set_state(task, TaskState::ready);
+  RuntimeCore& core = *task->core;
+  if (task->io && task->fiber == nullptr && !must_not_run(task)) {
+    core.executors->run_task(task);
+    return;
+  }
+  if (task->tied && task->fiber != nullptr) {
+    core.workers[task->home_worker]->push_tied(task);
+    return;
+  }
+  if (task->priority != 0) {
+    (task->priority > 0 ? core.urgent : core.deferred).push(task);
+    core.idle.wake_one();
+    return;
+  }
+  Worker* const worker = context().worker;
+  if (worker != nullptr && &worker->core() == &core) {
+    if (worker->in_scheduler()) {
+      worker->push_successor(task);
+    } else {
+      worker->push(task);
+    }
+  } else {
+    core.shared.push(task);
+    core.idle.notify_from_outside();
+  }
+}
+
+void run_body(Task* task) {
+  if (must_not_run(task)) [[unlikely]] {
+    if (task->failure.load(std::memory_order_relaxed) == nullptr) {
+      set_failure(task, Failure::of_cancelled(*task, nullptr));
+    }
+  } else {
+    set_state(task, TaskState::running);
+    context().task = task;
+    trace::started(trace::number_of(task), task->label->text);
+    try {
+      task->operations->run(detail::frame_of(task));
+    } catch (...) {
+      set_failure(task, Failure::of_task(*task, std::current_exception()));
+    }
+    trace::returned(trace::number_of(task));
+    context().task = nullptr;
+  }
+  returned(task);
+}
+
+void remove_blockers(Task* task, std::uint32_t count) noexcept {
+  if (task->blockers.fetch_sub(count, std::memory_order_acq_rel) != count) {
+    return;
+  }
+  if (task->starting) {
+    task->starting = false;
+    task->blockers.store(1, std::memory_order_relaxed);
+    become_ready(task);
+  } else {
+    finish(task);
+  }
+}
+
+void children_completed(Task* parent, std::int64_t count) noexcept {
+  // The root outlives its children and is not theirs to touch after the count.
+  RuntimeCore* const core = parent->core;
+  const bool is_root = parent == core->root;
+  if (is_root && core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
+    if (parent->children.fetch_sub(count, std::memory_order_seq_cst) != count ||
+        core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
+      return;
+    }
+    std::lock_guard lock(core->foreign.mutex);
+    core->foreign.changed.notify_all();
+    return;
+  }
+  if (is_root) {
+    // Counted under the lock: a waiter that sees zero may destroy the runtime.
+    std::lock_guard lock(core->foreign.mutex);
+    if (parent->children.fetch_sub(count, std::memory_order_seq_cst) == count) {
+      core->foreign.changed.notify_all();
+    }
+    return;
+  }
+  if (parent->children.fetch_sub(count, std::memory_order_acq_rel) != count) {
+    return;
+  }
+  if (parent->children_awaited) {
+    wake(parent);
+  } else {
+    remove_blockers(parent, 1);
+  }
+}
+
+Failure* take_child_failure(Task* parent) noexcept {
+  if (parent->extra == nullptr) {
+    return nullptr;
+  }
+  std::lock_guard lock(parent->core->failures);
+  auto& list = parent->extra->child_failures;
+  for (auto entry = list.begin(); entry != list.end();) {
+    Failure* failure = *entry;
+    entry = list.erase(entry);
+    if (failure->origin().take()) {
+      failure->take();
+      return failure;
+    }
+    failure->release();
+  }
+  return nullptr;
+}
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,30 @@
+// The steps of a task's life. Each is one function.
+//
+//   created → dependencies met → `onready` ran and its events fulfilled → ready → running ⇄ paused → returned → completed
+#pragma once
+
+#include "tasking/task.hpp"
+
+namespace dovetail::tasking {
+
+/// All accesses are free.
+void dependencies_met(Task* task) noexcept;
+/// Everything before the body is done: takes the exclusions of commutative accesses, then queues the task.
+void become_ready(Task* task) noexcept;
+/// Queues a ready or woken task where it belongs.
+void schedule(Task* task) noexcept;
+/// Runs the body to its end on this thread. The body may pause meanwhile and end on another thread.
+void run_body(Task* task);
+/// One blocker less: the last one completes the task, or lets it start if it is in `onready`.
+void remove_blockers(Task* task, std::uint32_t count) noexcept;
+/// A number of children of the task have completed.
+void children_completed(Task* parent, std::int64_t count) noexcept;
+
+/// Counts the child for its parent. Before the child's reference is dropped.
+void count_spawned(Task* parent) noexcept;
+
+/// Moves the first failure of a child that nobody has taken out of the list, taken; null if there is none. The reference passes to
+/// the caller.
+Failure* take_child_failure(Task* parent) noexcept;
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,206 @@
+#include "dovetail/runtime.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+
+#include "base/topology.hpp"
+#include "tasking/context.hpp"
+#include "tasking/core.hpp"
+#include "tasking/failure.hpp"
+#include "tasking/lifecycle.hpp"
+#include "tasking/service_registry.hpp"
+#include "tasking/settings.hpp"
+#include "tasking/waiting.hpp"
+#include "tasking/worker.hpp"
+#include "trace/trace.hpp"
+
+namespace dovetail {
+namespace {
+
+// All runtimes of the process, so that the child of a fork can be told that it has none.
+struct LiveRuntimes {
+  std::mutex mutex;
+  std::vector<detail::RuntimeCore*> cores;
+};
+LiveRuntimes& live_runtimes() {
+  static auto* const instance = new LiveRuntimes;
+  return *instance;
+}
+
+void before_fork() { live_runtimes().mutex.lock(); }
+void after_fork_in_parent() { live_runtimes().mutex.unlock(); }
+void after_fork_in_child() {
+  for (detail::RuntimeCore* core : live_runtimes().cores) {
+    core->forked.store(true);
+  }
+  tasking::context() = {};
+  live_runtimes().mutex.unlock();
+}
+
+constexpr detail::BodyOperations no_body{nullptr, nullptr, nullptr};
+
+}  // namespace
+
+namespace detail {
+
+RuntimeCore::RuntimeCore(const Options& given)
+    : options(tasking::complete_options(given)),
+      stacks(options.stack_size),
+      fibers(stacks, tasking::worker_fiber_entry()),
+      throttle(options.pending_limit) {
+  static const int registered = pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
+  static_cast<void>(registered);
+  barrier_works = tasking::process_wide_barrier();
+  root = tasking::make_task(this, nullptr, &no_body, 0);
+  tasking::extra_of(root).domain = std::make_unique<tasking::DependencyDomain>();
+  executors = std::make_unique<tasking::Executors>(*this, options.io_executors);
+  tasking::make_services(*this);
+  for (unsigned index = 0; index < options.workers; ++index) {
+    workers.push_back(std::make_unique<tasking::Worker>(*this, index));
+  }
+  base::Topology topology;
+  if (options.bind_workers) {
+    topology = base::discover_topology();
+  }
+  {
+    std::lock_guard lock(live_runtimes().mutex);
+    live_runtimes().cores.push_back(this);
+  }
+  if (!options.trace.empty()) {
+    trace::start();
+  }
+  for (unsigned index = 0; index < options.workers; ++index) {
+    const int processor =
+        topology.units.empty() ? -1 : static_cast<int>(topology.units[index % topology.units.size()].processor);
+    try {
+      workers[index]->start(processor);
+    } catch (...) {
+      stop_workers();
+      throw;
+    }
+  }
+}
+
+void RuntimeCore::stop_workers() noexcept {
+  stopping.store(true, std::memory_order_seq_cst);
+  for (auto& worker : workers) {
+    worker->unpark();
+  }
+  for (auto& worker : workers) {
+    worker->join();
+  }
+  executors->stop();
+  std::lock_guard lock(live_runtimes().mutex);
+  std::erase(live_runtimes().cores, this);
+}
+
+RuntimeCore::~RuntimeCore() {
+  tasking::free_task(root);
+  services.clear();
+}
+
+std::size_t RuntimeCore::in_flight() const noexcept {
+  std::size_t count = 0;
+  for (const tasking::ServiceEntry& entry : services) {
+    count += entry.service->in_flight();
+  }
+  return count;
+}
+
+bool RuntimeCore::drains() noexcept {
+  std::unique_lock lock(foreign.mutex);
+  foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
+  const bool done = foreign.changed.wait_for(lock, std::chrono::seconds(1), [&] { return root->children.load() == 0; });
+  foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
+  return done;
+}
+
+void RuntimeCore::require_usable() const {
+  if (forked.load(std::memory_order_relaxed)) [[unlikely]] {
+    throw std::logic_error("this Runtime belongs to the parent process: a fork has no workers; make a new Runtime in the child");
+  }
+}
+
+}  // namespace detail
+
+Runtime::Runtime(const Options& options) : core_(new detail::RuntimeCore(options)) {}
+
+Runtime::~Runtime() = default;
+
+void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
+  if (core->forked.load()) {
+    return;  // its threads are the parent's; nothing here can be taken apart
+  }
+  try {
+    tasking::wait_for_all(*core);
+  } catch (const std::exception&) {
+    // Reported where it was found. Tasks that wait for somebody outside would wait on: their memory is given up.
+    if (core->root->children.load() != 0 && !core->drains()) {
+      core->stop_workers();
+      return;
+    }
+  }
+  core->stop_workers();
+  while (tasking::Failure* failure = tasking::take_child_failure(core->root)) {
+    std::fprintf(stderr, "dovetail: at the end of the runtime nobody had asked for this failure: %s\n",
+                 failure->describe().c_str());
+    failure->release();
+  }
+  if (!core->options.trace.empty()) {
+    trace::stop();
+    try {
+      trace::write(core->options.trace);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "dovetail: the trace was not written: %s\n", error.what());
+    }
+  }
+  delete core;
+}
+
+void Runtime::wait() {
+  if (tasking::context().task != nullptr && tasking::context().core == core_.get()) {
+    throw std::logic_error("Runtime::wait() would wait for the task that calls it; use dovetail::wait() inside a task");
+  }
+  try {
+    tasking::wait_for_all(*core_);
+  } catch (const Stuck&) {
+    // The tasks that could be told fail now, and others with them: that is this report, not a failure of its own.
+    if (core_->drains()) {
+      while (tasking::Failure* failure = tasking::take_child_failure(core_->root)) {
+        failure->release();
+      }
+    }
+    throw;
+  }
+  core_->cancelling.store(false);
+  {
+    std::lock_guard lock(core_->root->extra->domain->lock());
+    if (core_->root->children.load() == 0) {
+      core_->root->extra->domain->clear();
+    }
+  }
+  if (tasking::Failure* failure = tasking::take_child_failure(core_->root)) {
+    try {
+      failure->raise();
+    } catch (...) {
+      failure->release();
+      throw;
+    }
+  }
+}
+
+void Runtime::cancel() noexcept {
+  if (core_->root->children.load() != 0) {
+    core_->cancelling.store(true);
+  }
+}
+
+unsigned Runtime::workers() const noexcept { return core_->options.workers; }
+
+const Options& Runtime::options() const noexcept { return core_->options; }
+
+}  // namespace dovetail

@@ -1,0 +1,61 @@
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "tasking/context.hpp"
+#include "tasking/core.hpp"
+#include "tasking/service.hpp"
+#include "tasking/service_registry.hpp"
+#include "tasking/worker.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::pair<const void*, ServiceFactory>> factories;
+};
+
+Registry& registry() {
+  static auto* const instance = new Registry;
+  return *instance;
+}
+
+}  // namespace
+
+bool register_service(const void* key, ServiceFactory factory) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  all.factories.emplace_back(key, std::move(factory));
+  return true;
+}
+
+void make_services(RuntimeCore& core) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  for (const auto& [key, factory] : all.factories) {
+    core.services.push_back({key, factory(core, core.options, core.options.workers)});
+    if (core.parking == nullptr && core.services.back().service->parks()) {
+      core.parking = core.services.back().service.get();
+    }
+  }
+}
+
+Service* find_service(RuntimeCore& core, const void* key) noexcept {
+  for (const ServiceEntry& entry : core.services) {
+    if (entry.key == key) {
+      return entry.service.get();
+    }
+  }
+  return nullptr;
+}
+
+void request_flush() noexcept {
+  if (Worker* worker = context().worker) {
+    worker->request_flush();
+  }
+}
+
+void post_blocking(RuntimeCore& core, BlockingWork* work) { core.executors->run_work(work); }
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,45 @@
+// Guesses whether the next slice of a task will be short, from the last slices of tasks with the same body. While slices are
+// short, requests prepared in them are worth collecting and handing over together; before a long one they must go.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace dovetail::tasking {
+
+class SlicePredictor {
+ public:
+  /// What lasts longer than this is long.
+  static constexpr std::uint64_t short_microseconds = 5;
+
+  bool is_short(const void* body) const noexcept {
+    const Entry& entry = entries_[index_of(body)];
+    return entry.body == body && entry.short_streak >= 2;
+  }
+  void observe(const void* body, std::uint64_t ticks) noexcept {
+    Entry& entry = entries_[index_of(body)];
+    if (entry.body != body) {
+      entry = {body, 0};
+    }
+    if (ticks > limit_) {
+      entry.short_streak = 0;
+    } else if (entry.short_streak < 2) {
+      ++entry.short_streak;
+    }
+  }
+
+ private:
+  struct Entry {
+    const void* body = nullptr;
+    std::uint8_t short_streak = 0;
+  };
+  static std::size_t index_of(const void* body) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(body) >> 4) % 64;
+  }
+  std::array<Entry, 64> entries_{};
+  const std::uint64_t limit_ = short_microseconds * base::ticks_per_microsecond();
+};
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,105 @@
+// From a body and its description to a task that the runtime knows.
+#include <stdexcept>
+
+#include "dovetail/task.hpp"
+#include "tasking/context.hpp"
+#include "tasking/core.hpp"
+#include "tasking/label.hpp"
+#include "tasking/lifecycle.hpp"
+#include "tasking/worker.hpp"
+#include "trace/trace.hpp"
+
+namespace dovetail::detail {
+namespace {
+
+using tasking::context;
+using tasking::ThreadContext;
+using tasking::Worker;
+
+// How many tasks a spawner makes before it looks whether too many are pending.
+constexpr std::uint64_t spawns_between_looks = 64;
+
+tasking::DependencyDomain& domain_of(Task* parent) {
+  tasking::TaskExtra& extra = tasking::extra_of(parent);
+  if (extra.domain == nullptr) {
+    extra.domain = std::make_unique<tasking::DependencyDomain>();
+  }
+  return *extra.domain;
+}
+
+void describe(Task* task, const TaskDescription& description) {
+  if (!description.label.empty()) {
+    bool own = false;
+    task->label = tasking::intern_label(description.label, own);
+    task->own_label = own;
+  }
+  task->priority = description.priority;
+  task->io = description.io;
+  task->tied = description.tied;
+  const bool special_policy = description.on_failure.retries != 0 ||
+                              description.on_failure.action != FailurePolicy::Action::cancel_successors;
+  if (description.onready || special_policy) [[unlikely]] {
+    tasking::TaskExtra& extra = tasking::extra_of(task);
+    extra.onready = description.onready;
+    extra.on_failure = description.on_failure;
+  }
+}
+
+// Returns whether the task waits for nothing.
+bool enter_accesses(Task* task, const AccessList& accesses) {
+  Task* const parent = task->parent;
+  tasking::DependencyDomain& domain = domain_of(parent);
+  if (parent == task->core->root) {
+    std::lock_guard lock(domain.lock());
+    return domain.enter(task, accesses);
+  }
+  return domain.enter(task, accesses);
+}
+
+}  // namespace
+
+Created create_task(RuntimeCore* core, const BodyOperations& operations, std::size_t frame_size,
+                    const TaskDescription* description) {
+  ThreadContext& here = context();
+  Task* parent = nullptr;
+  if (core == nullptr) {
+    parent = here.task;
+    if (parent == nullptr) [[unlikely]] {
+      throw std::logic_error("dovetail::spawn() makes a child of the current task and was called outside of one; "
+                             "use Runtime::spawn()");
+    }
+    core = parent->core;
+  } else {
+    parent = core->root;
+    core->require_usable();
+  }
+  Task* const task = tasking::make_task(core, parent, &operations, frame_size);
+  if (description != nullptr) {
+    describe(task, *description);
+  }
+  trace::created(trace::number_of(task));
+  return {task, frame_of(task)};
+}
+
+void abandon_task(Task* task) noexcept { tasking::free_task(task); }
+
+void submit_task(Task* task, const TaskDescription* description) {
+  RuntimeCore& core = *task->core;
+  // The task may be over, and gone but for the caller's reference, as soon as it is let go.
+  tasking::count_spawned(task->parent);
+  if (description == nullptr || description->access.empty() || enter_accesses(task, description->access)) {
+    tasking::dependencies_met(task);
+  }
+  Worker* const worker = context().worker;
+  if (worker != nullptr && &worker->core() == &core) {
+    worker->count.count_made();
+    if (worker->count.made.load(std::memory_order_relaxed) % spawns_between_looks == 0) [[unlikely]] {
+      core.throttle.make_way(core);
+    }
+  } else if (core.throttle.foreign_made.fetch_add(1, std::memory_order_relaxed) % spawns_between_looks == 0)
+      [[unlikely]] {
+    core.throttle.make_way(core);
+  }
+}
+
+}  // namespace dovetail::detail

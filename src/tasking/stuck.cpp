@@ -1,0 +1,194 @@
+#include "tasking/stuck.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "tasking/core.hpp"
+#include "tasking/label.hpp"
+#include "tasking/lifecycle.hpp"
+#include "tasking/pause.hpp"
+#include "tasking/waiting.hpp"
+#include "tasking/worker.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+// A runtime is looked at only after it has been quiet for this long: quiet moments are common and looking visits all tasks.
+constexpr std::chrono::milliseconds first_look{50};
+constexpr std::size_t most_reported = 20;
+
+struct Finding {
+  std::vector<Task*> paused_for_resume;
+  std::vector<Task*> paused_for_task;
+  std::size_t waiting_for_events = 0;
+  std::size_t tasks = 0;
+  std::string text;
+};
+
+std::string quoted(const Task* task) { return "'" + std::string(task->label->text) + "'"; }
+
+// What a task that has not started waits for is known only to those it waits for: all live records are searched.
+std::string describe_predecessors(const Task* waiting) {
+  std::string text;
+  for_each_task([&](Task* task) {
+    for (AccessRecord* record = task->records; record != nullptr; record = record->next_in_task) {
+      for (AccessRecord::Link link = record->successors.load(std::memory_order_acquire) & ~AccessRecord::flags;
+           link != 0;) {
+        const AccessRecord* successor = nullptr;
+        const auto kind = link & AccessRecord::kind_mask;
+        if (kind == AccessRecord::through_successor) {
+          successor = reinterpret_cast<AccessRecord*>(link & ~AccessRecord::kind_mask);
+          link = successor->in_next;
+        } else if (kind == AccessRecord::through_predecessor) {
+          successor = record->out_successor;
+          link = record->out_next;
+        } else {
+          const auto* edge = reinterpret_cast<Edge*>(link & ~AccessRecord::kind_mask);
+          successor = edge->successor;
+          link = edge->next;
+        }
+        if (successor->task == waiting) {
+          text += (text.empty() ? "" : ", ") + quoted(task);
+        }
+      }
+    }
+  });
+  return text;
+}
+
+std::string describe(const Task* task) {
+  const std::string name = "task " + quoted(task);
+  switch (task->state.load(std::memory_order_relaxed)) {
+    case TaskState::created: {
+      const std::string whom = describe_predecessors(task);
+      return name + " waits for " + (whom.empty() ? "an access that is never released" : "task " + whom);
+    }
+    case TaskState::onready:
+      return name + " waits for an event that its onready added";
+    case TaskState::returned: {
+      const auto events = task->blockers.load(std::memory_order_relaxed);
+      return name + " has returned and waits for its children or for " + std::to_string(events) +
+             " event(s) that nobody fulfilled";
+    }
+    case TaskState::paused:
+      switch (task->wait_reason) {
+        case WaitReason::resume:
+          return name + " is suspended and waits for TaskHandle::resume";
+        case WaitReason::task:
+          return name + " waits in Future::get or wait for task " + quoted(awaited_task(task));
+        case WaitReason::children:
+          return name + " waits for its children";
+        default:
+          return name + " is paused";
+      }
+    default:
+      return name + " is ready";
+  }
+}
+
+Finding look(const RuntimeCore& core) {
+  Finding finding;
+  std::vector<Task*> tasks;
+  for_each_task([&](Task* task) {
+    if (task->core == &core && task != core.root && task->state.load() != TaskState::completed) {
+      tasks.push_back(task);
+    }
+  });
+  finding.tasks = tasks.size();
+  // Those that are paused first: they are where the others' waiting ends.
+  std::stable_sort(tasks.begin(), tasks.end(), [](const Task* left, const Task* right) {
+    return (left->state.load() == TaskState::paused) > (right->state.load() == TaskState::paused);
+  });
+  for (Task* task : tasks) {
+    const TaskState state = task->state.load(std::memory_order_acquire);
+    if (state == TaskState::paused && task->wait_reason == WaitReason::resume) {
+      finding.paused_for_resume.push_back(task);
+    } else if (state == TaskState::paused && task->wait_reason == WaitReason::task) {
+      finding.paused_for_task.push_back(task);
+    } else if (state == TaskState::onready ||
+               (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0)) {
+      ++finding.waiting_for_events;
+    }
+  }
+  finding.text = "stuck: " + std::to_string(tasks.size()) + " task(s) can never run";
+  for (std::size_t i = 0; i < tasks.size() && i < most_reported; ++i) {
+    finding.text += "\n  " + describe(tasks[i]);
+  }
+  if (tasks.size() > most_reported) {
+    finding.text += "\n  and " + std::to_string(tasks.size() - most_reported) + " more";
+  }
+  return finding;
+}
+
+}  // namespace
+
+bool nothing_can_run(const RuntimeCore& core) noexcept {
+  // The calling worker is idle too, or about to be.
+  return core.idle.count() >= core.workers.size() && core.idle.searching() == 0 && core.shared.empty() &&
+         core.urgent.empty() && core.deferred.empty() && core.timers.empty() && core.executors->busy() == 0 &&
+         core.in_flight() == 0 && !core.throttle.holds_any() && core.root->children.load() > 0;
+}
+
+base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {
+  if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0 || !nothing_can_run(core)) {
+    return base::TimePoint::max();
+  }
+  const base::TimePoint now = base::Clock::now();
+  base::Clock::rep none = 0;
+  quiet_since_.compare_exchange_strong(none, now.time_since_epoch().count(), std::memory_order_relaxed);
+  const base::TimePoint since{base::Clock::duration(none == 0 ? now.time_since_epoch().count() : none)};
+  if (now < since + first_look) {
+    return since + first_look;
+  }
+  Finding finding = look(core);
+  // Somebody outside may still resume or fulfill; tasks that wait only for each other have nobody.
+  const bool outside = !finding.paused_for_resume.empty() || finding.waiting_for_events > 0;
+  if (outside) {
+    if (core.options.stuck_after.count() == 0) {
+      return base::TimePoint::max();
+    }
+    if (now < since + core.options.stuck_after) {
+      return since + core.options.stuck_after;
+    }
+  }
+  if (finding.tasks == 0 || !nothing_can_run(core)) {
+    return now + first_look;
+  }
+  declare(core, finding.text);
+  quiet_since_.store(0, std::memory_order_relaxed);
+  for (Task* task : finding.paused_for_resume) {
+    ResumeState expected = ResumeState::awaited;
+    if (task->resume_state.compare_exchange_strong(expected, ResumeState::none)) {
+      task->deliver_stuck = true;
+      wake(task);
+    }
+  }
+  if (finding.paused_for_resume.empty()) {
+    for (Task* task : finding.paused_for_task) {
+      if (abandon_wait(task)) {
+        task->deliver_stuck = true;
+        wake(task);
+      }
+    }
+  }
+  return now + first_look;
+}
+
+void StuckWatch::declare(RuntimeCore& core, std::string text) {
+  std::fprintf(stderr, "dovetail: %s\n", text.c_str());
+  {
+    std::lock_guard lock(mutex_);
+    text_ = std::move(text);
+  }
+  std::lock_guard lock(core.foreign.mutex);
+  reports_.fetch_add(1, std::memory_order_acq_rel);
+  core.foreign.changed.notify_all();
+}
+
+std::string StuckWatch::report() const {
+  std::lock_guard lock(mutex_);
+  return text_;
+}
+
+}  // namespace dovetail::tasking

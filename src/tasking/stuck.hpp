@@ -1,0 +1,42 @@
+// Notices a runtime in which nothing can ever run again, and says why. See docs/design/stuck.md.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+
+#include "base/clock.hpp"
+#include "dovetail/detail/body.hpp"
+
+namespace dovetail::tasking {
+
+using detail::RuntimeCore;
+
+class StuckWatch {
+ public:
+  /// Called by a worker that is about to sleep. Returns until when it may sleep before it must call again.
+  base::TimePoint before_sleep(RuntimeCore& core);
+  /// Something runs again.
+  void activity() noexcept {
+    if (quiet_since_.load(std::memory_order_relaxed) != 0) {
+      quiet_since_.store(0, std::memory_order_relaxed);
+    }
+  }
+  /// Counts reports. A waiter that sees it change while it waits throws `Stuck` with the report.
+  std::uint64_t reports() const noexcept { return reports_.load(std::memory_order_acquire); }
+  std::string report() const;
+
+ private:
+  void declare(RuntimeCore& core, std::string text);
+
+  std::atomic<base::Clock::rep> quiet_since_{0};
+  std::atomic<std::uint64_t> reports_{0};
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
+/// Whether nothing runs, nothing is queued and nothing is in flight, as far as the calling idle worker can see.
+bool nothing_can_run(const RuntimeCore& core) noexcept;
+
+}  // namespace dovetail::tasking

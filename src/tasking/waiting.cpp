@@ -1,0 +1,275 @@
+#include "tasking/waiting.hpp"
+
+#include <stdexcept>
+
+#include "dovetail/task.hpp"
+#include "tasking/context.hpp"
+#include "tasking/core.hpp"
+#include "tasking/failure.hpp"
+#include "tasking/label.hpp"
+#include "tasking/lifecycle.hpp"
+#include "tasking/worker.hpp"
+
+namespace dovetail::tasking {
+
+// Shared by the one who waits, who may give up, and by the task that is waited for.
+struct WaitNode {
+  enum class State : std::uint8_t { waiting, done, abandoned };
+  WaitNode* next = nullptr;
+  Task* waiting_task = nullptr;  ///< Null: a foreign thread.
+  const Task* target = nullptr;
+  std::atomic<State> state{State::waiting};
+  std::atomic<int> references{2};
+
+  bool settle(State how) noexcept {
+    State expected = State::waiting;
+    return state.compare_exchange_strong(expected, how, std::memory_order_acq_rel);
+  }
+  void release() noexcept {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete this;
+    }
+  }
+};
+
+namespace {
+
+// What is left of a stack before a task is no longer run on top of another.
+constexpr std::size_t least_stack = 24 * 1024;
+constexpr unsigned deepest_ancestor = 16;
+
+bool has_completed(const Task* task) noexcept {
+  return task->waiters.load(std::memory_order_acquire) == completed_mark();
+}
+
+// Returns false if the task has completed already.
+bool enlist(Task* task, WaitNode* node) noexcept {
+  WaitNode* first = task->waiters.load(std::memory_order_acquire);
+  do {
+    if (first == completed_mark()) {
+      return false;
+    }
+    node->next = first;
+  } while (!task->waiters.compare_exchange_weak(first, node, std::memory_order_acq_rel, std::memory_order_acquire));
+  return true;
+}
+
+bool descends_from(const Task* task, const Task* ancestor) noexcept {
+  const Task* parent = task->parent;
+  for (unsigned depth = 0; parent != nullptr && depth < deepest_ancestor; ++depth) {
+    if (parent == ancestor) {
+      return true;
+    }
+    parent = parent->parent;
+  }
+  return false;
+}
+
+// Runs one task at hand that `task` waits for anyway. Whatever that one waits for, `task` waits for too, so that nothing is lost
+// if both stop on the same stack.
+bool run_one_descendant(Task* task) {
+  Worker* worker = context().worker;
+  if (worker == nullptr || worker->stack_left() < least_stack) {
+    return false;
+  }
+  Task* candidate = worker->take_local();
+  if (candidate == nullptr) {
+    return false;
+  }
+  if (candidate->fiber != nullptr || candidate->io || !descends_from(candidate, task)) {
+    worker->push(candidate);
+    return false;
+  }
+  worker->run_inline(candidate);
+  context().task = task;
+  return true;
+}
+
+bool children_done(Task* task) noexcept {
+  if (Worker* worker = context().worker) {
+    worker->flush_children();
+  }
+  // Nothing has been published since the last wait, so that this is minus the number of completed children.
+  if (task->children.load(std::memory_order_acquire) + task->children_spawned != 0) {
+    return false;
+  }
+  task->children.store(0, std::memory_order_relaxed);
+  task->children_spawned = 0;
+  return true;
+}
+
+[[noreturn]] void throw_stuck(RuntimeCore& core) { throw Stuck(core.stuck.report()); }
+
+void block_for_task(Task* task) {
+  RuntimeCore& core = *task->core;
+  core.require_usable();
+  auto* node = new WaitNode;
+  node->target = task;
+  if (!enlist(task, node)) {
+    delete node;
+    return;
+  }
+  std::unique_lock lock(core.foreign.mutex);
+  core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint64_t reports = core.stuck.reports();
+  core.foreign.changed.wait(lock, [&] {
+    return node->state.load(std::memory_order_acquire) == WaitNode::State::done || core.stuck.reports() != reports;
+  });
+  core.foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
+  lock.unlock();
+  const bool given_up = node->settle(WaitNode::State::abandoned);
+  node->release();
+  if (given_up) {
+    throw_stuck(core);
+  }
+}
+
+}  // namespace
+
+void tell_waiters(Task* task) noexcept {
+  WaitNode* node = task->waiters.exchange(completed_mark(), std::memory_order_acq_rel);
+  while (node != nullptr) {
+    WaitNode* next = node->next;
+    if (node->waiting_task != nullptr) {
+      if (node->settle(WaitNode::State::done)) {
+        wake(node->waiting_task);
+      }
+    } else {
+      ForeignWaits& foreign = task->core->foreign;
+      std::lock_guard lock(foreign.mutex);
+      if (node->settle(WaitNode::State::done)) {
+        foreign.changed.notify_all();
+      }
+    }
+    node->release();
+    node = next;
+  }
+}
+
+void wait_for_task(Task* task) {
+  Task* const current = context().task;
+  if (has_completed(task)) {
+    return;
+  }
+  if (current == nullptr) {
+    block_for_task(task);
+    return;
+  }
+  if (task == current) {
+    throw std::logic_error("task '" + std::string(task->label->text) + "' waits for itself");
+  }
+  if (task->parent == current) {
+    while (!has_completed(task) && run_one_descendant(current)) {
+    }
+    if (has_completed(task)) {
+      return;
+    }
+  }
+  auto* node = new WaitNode;
+  node->waiting_task = current;
+  node->target = task;
+  prepare_pause(current);
+  if (!enlist(task, node)) {
+    delete node;
+    return;
+  }
+  try {
+    pause(current, WaitReason::task, node);
+  } catch (...) {
+    node->release();
+    throw;
+  }
+  node->release();
+}
+
+bool abandon_wait(Task* waiting) noexcept {
+  auto* node = static_cast<WaitNode*>(const_cast<void*>(waiting->wait_subject));
+  return node->settle(WaitNode::State::abandoned);
+}
+
+const Task* awaited_task(const Task* waiting) noexcept {
+  return static_cast<const WaitNode*>(waiting->wait_subject)->target;
+}
+
+void wait_for_children(Task* task) {
+  while (!children_done(task)) {
+    if (run_one_descendant(task)) {
+      continue;
+    }
+    task->children_awaited = true;
+    prepare_pause(task);
+    const std::int64_t spawned = std::exchange(task->children_spawned, 0);
+    if (task->children.fetch_add(spawned, std::memory_order_acq_rel) + spawned != 0) {
+      pause(task, WaitReason::children);
+    }
+    break;  // both ways, the published children have completed
+  }
+  task->children_awaited = false;
+  if (task->extra != nullptr && task->extra->domain != nullptr) {
+    task->extra->domain->clear();
+  }
+}
+
+void wait_for_all(RuntimeCore& core) {
+  core.require_usable();
+  std::unique_lock lock(core.foreign.mutex);
+  core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint64_t reports = core.stuck.reports();
+  auto done = [&] { return core.root->children.load(std::memory_order_seq_cst) == 0; };
+  core.idle.wake_one();  // somebody waits now: being stuck matters
+  core.foreign.changed.wait(lock, [&] { return done() || core.stuck.reports() != reports; });
+  core.foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
+  if (core.stuck.reports() != reports) {
+    // What could be told to tasks has been; give that the time to unwind, so that its consequences belong to this call.
+    lock.unlock();
+    throw_stuck(core);
+  }
+}
+
+}  // namespace dovetail::tasking
+
+namespace dovetail {
+namespace detail {
+
+void wait_task(Task* task) {
+  if (task == nullptr) {
+    throw std::logic_error("this future has no task: it is default-constructed or was moved from");
+  }
+  tasking::wait_for_task(task);
+}
+
+bool task_ready(const Task* task) noexcept { return task != nullptr && tasking::has_completed(task); }
+
+void take_task(Task* task) {
+  wait_task(task);
+  if (tasking::Failure* failure = task->failure.load(std::memory_order_acquire)) {
+    failure->take();
+    failure->raise();
+  }
+}
+
+void cancel_task(Task* task) noexcept {
+  if (task != nullptr) {
+    task->cancel_requested.store(true, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace detail
+
+void wait() {
+  detail::Task* const task = tasking::context().task;
+  if (task == nullptr) {
+    throw std::logic_error("dovetail::wait() waits for the children of a task and was called outside of one; use Runtime::wait()");
+  }
+  tasking::wait_for_children(task);
+  if (tasking::Failure* failure = tasking::take_child_failure(task)) {
+    try {
+      failure->raise();
+    } catch (...) {
+      failure->release();
+      throw;
+    }
+  }
+}
+
+}  // namespace dovetail

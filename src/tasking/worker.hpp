@@ -1,0 +1,123 @@
+// One compute worker: an operating-system thread that runs tasks on fibers. See docs/design/suspension.md.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/spin_lock.hpp"
+#include "fiber/fiber.hpp"
+#include "tasking/context.hpp"
+#include "tasking/deque.hpp"
+#include "tasking/fiber_cache.hpp"
+#include "tasking/slice_predictor.hpp"
+#include "tasking/task.hpp"
+#include "tasking/throttle.hpp"
+
+namespace dovetail::tasking {
+
+class Worker {
+ public:
+  Worker(RuntimeCore& core, unsigned index);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void start(int processor);
+  void join();
+
+  RuntimeCore& core() const noexcept { return core_; }
+  unsigned index() const noexcept { return index_; }
+  Deque& deque() noexcept { return deque_; }
+
+  /// @name For this worker's own thread only
+  /// @{
+
+  /// Queues a ready task and sees to it that somebody runs it.
+  void push(Task* task);
+  /// Queues a task that became ready because another one completed: it runs next here, while its data are in the cache.
+  void push_successor(Task* task);
+  /// Takes a task that `wait` may run on top of its caller. Null if there is none at hand.
+  Task* take_local();
+  /// Leaves the paused task's fiber for another one that runs the scheduler.
+  void leave_fiber(Task* paused);
+  /// Bytes of stack that are left below the caller.
+  std::size_t stack_left() const noexcept;
+  /// Counts a completed child; told to the parent later, together with its siblings.
+  void count_child(Task* parent) noexcept;
+  void flush_children() noexcept;
+  /// Runs a task that never ran before, on the current stack.
+  void run_inline(Task* task);
+  /// The current task is about to pause and wants to be queued behind the others.
+  void yielding(Task* task) noexcept { yielding_ = task; }
+  bool in_scheduler() const noexcept { return context().task == nullptr; }
+  void request_flush() noexcept { flush_requested_ = operations_ = true; }
+  /// @}
+
+  /// Gives a tied task back to the worker it belongs to. Any thread.
+  void push_tied(Task* task);
+  /// Ends the sleep of this worker. Any thread.
+  void unpark() noexcept;
+
+  TaskCount count;
+  /// Whether somebody has already woken this idle worker. Guarded by IdleWorkers.
+  bool is_idle = false;
+
+ private:
+  friend fiber::Fiber::Entry worker_fiber_entry() noexcept;
+  static void fiber_main(void* unused);
+  static void thread_main(Worker* worker, int processor);
+  void run_loop();
+  Task* find_task();
+  Task* look_everywhere();
+  Task* steal();
+  Task* take_shared();
+  Task* take_tied();
+  bool poll_services(bool all);
+  void flush_services();
+  bool may_be_work() const noexcept;
+  void sleep();
+  void park(base::TimePoint deadline);
+  void run(Task* task);
+  void resume(Task* task);
+  void before_slice(Task* task);
+  void after_slice();
+
+  RuntimeCore& core_;
+  const unsigned index_;
+  Deque deque_;
+  Task* successor_ = nullptr;
+  Task* yielding_ = nullptr;
+  Task* counted_parent_ = nullptr;
+  std::uint32_t counted_children_ = 0;
+  std::uint32_t tick_ = 0;
+  std::uint32_t random_;
+  bool searching_ = false;        ///< Counted as one that looks for work.
+  bool operations_ = false;       ///< This worker has started operations that may be in flight.
+  bool flush_requested_ = false;  ///< Some of them are prepared and not handed over.
+  bool long_slice_ = false;       ///< The slice that runs, or ran last, was expected to be long.
+  unsigned slices_since_flush_ = 0;
+  std::uint64_t slice_start_ = 0;  ///< In ticks; 0: not measured.
+  const void* slice_body_ = nullptr;
+  SlicePredictor predictor_;
+  fiber::Fiber* fiber_ = nullptr;  ///< The one that runs.
+  fiber::Fiber* thread_fiber_ = nullptr;
+  FiberCache fibers_;
+  std::thread thread_;
+  std::atomic<bool> has_tied_{false};
+  base::SpinLock tied_lock_;
+  Task* first_tied_ = nullptr;
+  Task* last_tied_ = nullptr;
+  std::vector<Worker*> victims_;
+  std::array<Task*, Deque::largest_batch> batch_;
+  alignas(64) std::atomic<std::uint32_t> park_word_{0};
+};
+
+/// What fibers of workers run.
+fiber::Fiber::Entry worker_fiber_entry() noexcept;
+
+}  // namespace dovetail::tasking
