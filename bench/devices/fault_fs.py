@@ -30,7 +30,7 @@ class FaultFs:
     """Context manager: `backing` (default: a new temporary folder) seen through rules that spoil it, at `path`.
 
     The rules are lines as README.md describes them. The mount does not outlive this process, even if it is killed.
-    Raises FaultFsUnavailable on entry where it cannot be mounted, ValueError for a bad rule.
+    Entering it again while it is mounted changes nothing. Raises FaultFsUnavailable on entry where it cannot be mounted, ValueError for a bad rule.
     """
 
     def __init__(self, rules=(), backing=None, cached: bool = False, threads: int = 16, executable=None) -> None:
@@ -44,6 +44,8 @@ class FaultFs:
         self.path = self.backing = Path()
 
     def __enter__(self):
+        if self._process is not None:
+            return self
         if not os.path.exists("/dev/fuse"):
             raise FaultFsUnavailable(
                 "/dev/fuse is missing: the kernel has no FUSE (modprobe fuse), or a container hides it"

@@ -137,7 +137,7 @@ std::optional<FaultRule> parse_rule(std::string_view line) {
     } else {
       parse_word(rule, word);
     }
-    rule.text += (rule.text.empty() ? "" : " ") + std::string(word);
+    rule.text.append(rule.text.empty() ? 0 : 1, ' ').append(word);
   }
   if (rule.operations == 0) {
     return std::nullopt;

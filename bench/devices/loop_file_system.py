@@ -115,7 +115,7 @@ class LoopFileSystem:
     `path` is the mount point, `device` the loop device, `device_number` its "major:minor", `direct_io` whether the loop
     device bypasses the page cache of the file system below. SIGTERM and SIGHUP become SystemExit while it exists (in the
     main thread, where they had no handler), so that a terminated program cleans up. What a killed one leaves behind, the
-    next one removes.
+    next one removes. Entering it again while it exists changes nothing.
     """
 
     mkfs_options: tuple[str, ...] = ()
@@ -132,6 +132,8 @@ class LoopFileSystem:
         self.direct_io = False
 
     def __enter__(self):
+        if self._record is not None:
+            return self
         if os.geteuid() != 0:
             raise DeviceUnavailable("not root: loop devices and mounts need it")
         if not os.path.exists("/dev/loop-control"):

@@ -205,6 +205,14 @@ class MountTest(unittest.TestCase):
             self.assertEqual(done.returncode, 2, words)
             self.assertIn("usage:", done.stderr)
 
+    def test_entering_twice_mounts_once(self):
+        faults = FaultFs()
+        faults.__enter__()
+        first = faults.path
+        with faults:
+            self.assertEqual(faults.path, first)
+        self.assertFalse(first.exists())
+
     def test_unmounting_frees_calls_that_wait(self):
         results = []
         with FaultFs() as faults:

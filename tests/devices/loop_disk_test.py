@@ -113,6 +113,14 @@ class CleanUpTest(unittest.TestCase):
         finally:
             os.close(descriptor)
 
+    def test_entering_twice_makes_one_disk(self):
+        disk = SmallDisk(4)
+        disk.__enter__()
+        first = disk.path
+        with disk:
+            self.assertEqual(disk.path, first)
+        self.assert_gone(first)
+
     def test_the_throttle_goes_with_the_disk(self):
         with SlowDisk(10, 10, 32) as disk:
             record = next(
