@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view threads_process = "1";
 constexpr std::string_view requests_process = "2";
+// Some readers take equal track numbers of two processes for one track.
+constexpr std::uint64_t first_lane = 100'001;
 
 std::string thread_title(const ThreadEvents& thread) {
   if (thread.kind == ThreadKind::worker) return "worker " + std::to_string(thread.index);
@@ -50,7 +52,7 @@ class Exporter final : public TimelineVisitor {
       name_track(threads_process, tracks_[i], thread_title(recording_.threads[i]));
     replay(recording_, *this);
     for (std::uint64_t lane = 0; lane < lanes_; ++lane)
-      name_track(requests_process, lane + 1, "request " + std::to_string(lane + 1));
+      name_track(requests_process, first_lane + lane, "request " + std::to_string(lane + 1));
     note_losses();
     file_.raw("\n],\n\"otherData\":");
     write_other_data();
@@ -60,7 +62,7 @@ class Exporter final : public TimelineVisitor {
   void slice(const Slice& slice) override {
     begin_interval(threads_process, tracks_[slice.thread], slice.begin, slice.end, "task", label(slice.label));
     if (slice.flow != 0) {
-      file_.raw(R"(,"bind_id":)").identity(slice.flow);
+      file_.raw(R"(,"bind_id":)").number(slice.flow);
       if (slice.continues) file_.raw(R"(,"flow_in":true)");
       if (slice.ended_by == Kind::paused) file_.raw(R"(,"flow_out":true)");
     }
@@ -89,7 +91,7 @@ class Exporter final : public TimelineVisitor {
 
   void request(const Request& request) override {
     lanes_ = std::max(lanes_, request.lane + 1);
-    begin_interval(requests_process, request.lane + 1, request.begin, request.end, "io",
+    begin_interval(requests_process, first_lane + request.lane, request.begin, request.end, "io",
                    name_at(recording_.operations, request.operation));
     file_.raw(R"(,"args":{"file":)").string(name_at(recording_.names, request.file));
     file_.raw(R"(,"offset":)").number(request.offset).raw(R"(,"bytes":)").number(request.bytes);

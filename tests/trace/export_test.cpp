@@ -76,7 +76,7 @@ TEST_F(Export, SlicesAreOnTheTrackOfTheirThread) {
   EXPECT_TRUE(slices[0].has("flow_out"));
   EXPECT_FALSE(slices[0].has("flow_in"));
   EXPECT_TRUE(slices[1].has("flow_in"));
-  EXPECT_EQ(slices[0]["bind_id"].text(), slices[1]["bind_id"].text());
+  EXPECT_EQ(slices[0]["bind_id"].number(), slices[1]["bind_id"].number());
 
   std::map<double, std::string> titles;
   for (const Json& event : select(trace, "name", "thread_name"))
