@@ -1,0 +1,99 @@
+#include "storage/fault_engine.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "storage/open_file.hpp"
+#include "storage/storage_service.hpp"
+#include "storage/system_calls.hpp"
+
+namespace dovetail::storage {
+namespace {
+
+using std::chrono::steady_clock;
+
+void shorten(Request& request) noexcept {
+  if (!transfers(request.kind)) {
+    return;
+  }
+  // Direct attempts stay whole blocks, as those of a device do.
+  const bool direct = request.file != nullptr && request.descriptor == request.file->direct_descriptor();
+  const std::uint32_t unit = direct && !vectored(attempt_of(request).kind) ? request.file->alignment() : 1;
+  request.attempt = std::max(std::min(unit, request.attempt), request.attempt / 2 / unit * unit);
+}
+
+}  // namespace
+
+bool RandomFaults::happens(double probability) {
+  return probability > 0 && std::uniform_real_distribution<>(0, 1)(random_) < probability;
+}
+
+Fault RandomFaults::next(const Request& request) {
+  const std::lock_guard lock(mutex_);
+  Fault fault;
+  if (transfers(request.kind)) {
+    if (happens(rates_.error)) {
+      fault.error = rates_.error_number;
+    } else if (happens(rates_.interrupt)) {
+      fault.error = happens(0.5) ? EINTR : EAGAIN;
+    }
+    fault.shorten = happens(rates_.shorten);
+  }
+  if (happens(rates_.delay)) {
+    fault.delay = std::chrono::microseconds(
+        std::uniform_int_distribution<std::chrono::microseconds::rep>(1, rates_.longest.count())(random_));
+  }
+  return fault;
+}
+
+FaultEngine::FaultEngine(StorageService& service, Engine& inner, std::shared_ptr<FaultPlan> plan)
+    : service_(service), inner_(inner), plan_(std::move(plan)), thread_([this] { run(); }) {}
+
+FaultEngine::~FaultEngine() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void FaultEngine::submit(Request& request, int worker) noexcept {
+  const Fault fault = plan_->next(request);
+  if (fault.error == 0 && fault.shorten) {
+    shorten(request);
+  }
+  if (fault.error == 0 && fault.delay.count() == 0) {
+    inner_.submit(request, worker);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    held_.push_back({&request, fault.error, steady_clock::now() + fault.delay});
+  }
+  changed_.notify_one();
+}
+
+void FaultEngine::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto first =
+        std::min_element(held_.begin(), held_.end(), [](const Held& a, const Held& b) { return a.due < b.due; });
+    if (first == held_.end()) {
+      if (stopping_) {
+        return;
+      }
+      changed_.wait(lock);
+    } else if (first->due > steady_clock::now()) {
+      changed_.wait_until(lock, first->due);
+    } else {
+      const Held held = *first;
+      held_.erase(first);
+      lock.unlock();
+      service_.attempt_ended(*held.request, held.error != 0 ? -held.error : call_system(*held.request), -1);
+      lock.lock();
+    }
+  }
+}
+
+}  // namespace dovetail::storage

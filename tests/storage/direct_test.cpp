@@ -1,0 +1,153 @@
+// Files that bypass the page cache, with any offset, length and memory, against a copy kept byte by byte.
+#include <fcntl.h>
+#include <sys/statfs.h>
+
+#include "storage/device.hpp"
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+class DirectTest : public EngineTest {
+ protected:
+  File open_direct(const std::string& name) {
+    return File::open(folder_ / name, O_RDWR | O_CREAT, {.direct = Direct::automatic});
+  }
+};
+
+// One task after the other, each with its own range: the file must be what the copy is, also in length.
+TEST_P(DirectTest, RandomTransfersEqualAByteWiseCopy) {
+  Runtime runtime(options());
+  File file = open_direct("a");
+  if (!file.direct()) {
+    GTEST_SKIP() << "this file system has no direct I/O";
+  }
+  std::mt19937_64 random(seed());
+  std::vector<std::byte> copy;
+  for (std::size_t round = 0; round < scaled(400, 80); ++round) {
+    const std::size_t offset = random() % (300 * 1024);
+    const std::size_t length = random() % 3 == 0 ? random() % 600000 : random() % 12000;
+    const std::size_t skew = random() % 3 == 0 ? 0 : random() % 600;
+    std::vector<std::byte> buffer = random_bytes(length + skew, random());
+    const std::span<std::byte> data = std::span(buffer).subspan(skew);
+    const bool bound = random() % 2 == 0;
+    const bool vectors = random() % 2 == 0;
+    const std::size_t half = length > 0 ? random() % length : 0;
+    const std::vector<iovec> list = {{data.data(), half}, {data.data() + half, length - half}};
+    if (random() % 2 == 0) {
+      std::size_t moved = 0;
+      runtime
+          .spawn([&] {
+            if (vectors) {
+              bound ? file.ipwritev(list, offset, &moved) : void(moved = file.pwritev(list, offset));
+            } else {
+              bound ? file.ipwrite(data, offset, &moved) : void(moved = file.pwrite(data, offset));
+            }
+          })
+          .get();
+      ASSERT_EQ(moved, length);
+      if (length > 0) {
+        copy.resize(std::max(copy.size(), offset + length));
+        std::copy(data.begin(), data.end(), copy.begin() + static_cast<std::ptrdiff_t>(offset));
+      }
+      ASSERT_EQ(file.size(), copy.size()) << "offset " << offset << " length " << length;
+    } else {
+      std::size_t moved = 0;
+      runtime
+          .spawn([&] {
+            if (vectors) {
+              bound ? file.ipreadv(list, offset, &moved) : void(moved = file.preadv(list, offset));
+            } else {
+              bound ? file.ipread(data, offset, &moved) : void(moved = file.pread(data, offset));
+            }
+          })
+          .get();
+      const std::size_t expected = offset >= copy.size() ? 0 : std::min(length, copy.size() - offset);
+      ASSERT_EQ(moved, expected) << "offset " << offset << " length " << length << " size " << copy.size();
+      ASSERT_TRUE(std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(expected),
+                             copy.begin() + static_cast<std::ptrdiff_t>(std::min(offset, copy.size()))))
+          << "offset " << offset << " length " << length;
+    }
+  }
+  file.fsync();
+  const File cached = File::open(folder_ / "a", O_RDONLY);
+  std::vector<std::byte> whole(copy.size());
+  EXPECT_EQ(cached.pread(whole, 0), copy.size());
+  EXPECT_EQ(whole, copy);
+}
+
+// Neighbours share blocks and pages: no byte of one may be lost to the other.
+TEST_P(DirectTest, AdjacentUnalignedWritesAtOnceLoseNothing) {
+  Runtime runtime(options());
+  File file = open_direct("a");
+  std::mt19937_64 random(seed());
+  for (std::size_t round = 0; round < scaled(30, 5); ++round) {
+    std::vector<std::byte> data = random_bytes(400000, random());
+    std::size_t begin = 0;
+    while (begin < data.size()) {
+      const std::size_t length = std::min<std::size_t>(1 + random() % 9000, data.size() - begin);
+      runtime.spawn([&data, &file, begin, length] {
+        if (begin % 2 == 0) {
+          file.pwrite(std::span(data).subspan(begin, length), begin);
+        } else {
+          file.ipwrite(std::span(data).subspan(begin, length), begin);
+        }
+      });
+      begin += length;
+    }
+    runtime.wait();
+    std::vector<std::byte> back(data.size());
+    ASSERT_EQ(file.pread(back, 0), data.size());
+    ASSERT_EQ(back, data);
+    ASSERT_EQ(file.size(), data.size());
+  }
+}
+
+TEST_P(DirectTest, OutsideOfTasks) {
+  File file = open_direct("a");
+  const auto data = random_bytes(700001, seed());
+  EXPECT_EQ(file.pwrite(std::span(data).subspan(1), 3), data.size() - 1);
+  std::vector<std::byte> back(data.size());
+  EXPECT_EQ(file.pread(std::span(back).subspan(1), 3), data.size() - 1);
+  EXPECT_TRUE(std::equal(back.begin() + 1, back.end(), data.begin() + 1));
+}
+
+TEST_P(DirectTest, ADirectDescriptorOfTheProgram) {
+  const int descriptor = ::open((folder_ / "a").c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600);
+  if (descriptor < 0) {
+    GTEST_SKIP() << "this file system has no direct I/O";
+  }
+  Runtime runtime(options());
+  const auto data = random_bytes(50001, seed());
+  runtime
+      .spawn([&] {
+        EXPECT_EQ(dovetail::pwrite(descriptor, data, 77), data.size());
+        std::vector<std::byte> back(data.size());
+        EXPECT_EQ(dovetail::pread(descriptor, back, 77), data.size());
+        EXPECT_EQ(back, data);
+      })
+      .get();
+  EXPECT_TRUE(File::from_descriptor(descriptor).direct());
+  EXPECT_EQ(::close(descriptor), 0);
+}
+
+TEST_P(DirectTest, WithoutDirectIoAutomaticIsBufferedAndAlwaysFails) {
+  // Files of /proc have no direct I/O anywhere.
+  const File cached = File::open("/proc/self/status", O_RDONLY, {.direct = Direct::automatic});
+  EXPECT_FALSE(cached.direct());
+  std::string text(20, ' ');
+  EXPECT_GT(cached.pread(text, 0), 0U);
+  EXPECT_THROW(File::open("/proc/self/status", O_RDONLY, {.direct = Direct::always}), IoError);
+  EXPECT_THROW(File::open("/proc/self/status", O_RDONLY | O_DIRECT), IoError);
+}
+
+TEST_P(DirectTest, ExclusiveCreationWorksWithDirect) {
+  const File file = File::open(folder_ / "new", O_RDWR | O_CREAT | O_EXCL, {.direct = Direct::automatic, .mode = 0400});
+  EXPECT_TRUE(file.is_open());
+  EXPECT_THROW(File::open(folder_ / "new", O_RDWR | O_CREAT | O_EXCL, {.direct = Direct::automatic}), IoError);
+}
+
+DOVETAIL_FOR_EACH_ENGINE(DirectTest);
+
+}  // namespace
+}  // namespace dovetail::test

@@ -1,0 +1,105 @@
+// What the tests of storage share.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "dovetail/dovetail.hpp"
+#include "storage/ring.hpp"
+
+namespace dovetail::test {
+
+/// A folder of its own on the file system of the build tree, removed at the end.
+class Folder {
+ public:
+  Folder() {
+    const char* build = std::getenv("DOVETAIL_BUILD_DIR");
+    std::string pattern = std::string(build != nullptr ? build : ".") + "/storage-test-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw std::system_error(errno, std::generic_category(), pattern);
+    }
+    path_ = pattern;
+  }
+  ~Folder() {
+    const int ignored = std::system(("rm -rf '" + path_ + "'").c_str());
+    (void)ignored;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+/// The seed of this run: from DOVETAIL_TEST_SEED, or fresh. Printed, so that a failure can be repeated.
+inline std::uint64_t seed() {
+  static const std::uint64_t value = [] {
+    const char* given = std::getenv("DOVETAIL_TEST_SEED");
+    const std::uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
+    std::cout << "DOVETAIL_TEST_SEED=" << chosen << std::endl;
+    return chosen;
+  }();
+  return value;
+}
+
+/// Less work where a sanitizer makes everything slow.
+inline std::size_t scaled(std::size_t full, std::size_t small) {
+  const char* scale = std::getenv("DOVETAIL_TEST_SCALE");
+  return scale != nullptr && std::string(scale) == "small" ? small : full;
+}
+
+inline std::vector<std::byte> random_bytes(std::size_t count, std::uint64_t start) {
+  std::vector<std::byte> bytes(count);
+  std::mt19937_64 random(start);
+  for (std::byte& byte : bytes) {
+    byte = static_cast<std::byte>(random());
+  }
+  return bytes;
+}
+
+inline bool ring_available() {
+  std::string why;
+  return storage::Ring::make(why) != nullptr;
+}
+
+/// The cause of a failed task as an IoError; ends the test if it is something else.
+inline IoError io_error_of(const TaskFailed& failure) {
+  try {
+    std::rethrow_exception(failure.cause());
+  } catch (const IoError& error) {
+    return error;
+  }
+}
+
+/// Tests that take the name of the engine as their parameter.
+class EngineTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (std::string(GetParam()) == "uring" && !ring_available()) {
+      GTEST_SKIP() << "no io_uring here";
+    }
+  }
+  Options options(unsigned workers = 2) const {
+    Options made;
+    made.workers = workers;
+    made.engine = GetParam();
+    return made;
+  }
+  Folder folder_;
+};
+
+#define DOVETAIL_FOR_EACH_ENGINE(suite)                                                 \
+  INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::Values("uring", "threads", "auto"), \
+                           [](const auto& engine) { return std::string(engine.param); })
+
+}  // namespace dovetail::test
