@@ -25,6 +25,9 @@ struct ExceptionState {
 };
 
 [[gnu::noinline]] ExceptionState& exception_state() noexcept {
+  // Compilers hold `__cxa_get_globals` for a constant function and would merge the calls before and after a switch, though
+  // the thread may be another one.
+  asm volatile("" ::: "memory");
   return *reinterpret_cast<ExceptionState*>(__cxxabiv1::__cxa_get_globals());
 }
 
