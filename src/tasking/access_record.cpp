@@ -9,17 +9,14 @@
 namespace dovetail::tasking {
 namespace {
 
-// Records and edges are of one size, so one pool serves both.
-base::BlockPool& pool() noexcept {
-  static base::BlockPool& instance = *new base::BlockPool(0, 64);
-  return instance;
-}
+// Records and edges are of one size, so one pool serves both. Never destroyed, as those of tasks.
+base::BlockPool& record_pool = *new base::BlockPool(0, 64);
 static_assert(sizeof(AccessRecord) == 64 && sizeof(Edge) == 64);
 
 }  // namespace
 
 AccessRecord* AccessRecord::make(Task* task, AccessMode mode) {
-  auto* record = new (pool().allocate()) AccessRecord;
+  auto* record = new (record_pool.allocate()) AccessRecord;
   record->task = task;
   record->mode = mode;
   return record;
@@ -29,12 +26,12 @@ void AccessRecord::destroy(AccessRecord* record) noexcept {
   if ((record->successors.load(std::memory_order_relaxed) & bad) != 0) {
     record->failure->release();
   }
-  pool().deallocate(record);
+  record_pool.deallocate(record);
 }
 
-Edge* Edge::make(AccessRecord* successor) { return new (pool().allocate()) Edge{successor, 0}; }
+Edge* Edge::make(AccessRecord* successor) { return new (record_pool.allocate()) Edge{successor, 0}; }
 
-void Edge::destroy(Edge* edge) noexcept { pool().deallocate(edge); }
+void Edge::destroy(Edge* edge) noexcept { record_pool.deallocate(edge); }
 
 void poison(AccessRecord* record, Failure* cause) noexcept {
   record->poisoned = true;

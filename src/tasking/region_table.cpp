@@ -102,7 +102,9 @@ std::uint32_t follow(const RegionHistory& history, AccessRecord* record) {
   return precede_all(history.writers, record, false);
 }
 
-void join(AccessRecord*& group, AccessRecord* record, RegionHistory& history) {
+// `History` is a slot or a whole history.
+template <class History>
+void join(AccessRecord*& group, AccessRecord* record, History& history) {
   record->next_in_group = group;
   group = record;
   if (++history.entered >= 1U << history.prune_shift) {
@@ -111,6 +113,28 @@ void join(AccessRecord*& group, AccessRecord* record, RegionHistory& history) {
     history.entered = 0;
     history.prune_shift = static_cast<std::uint8_t>(std::clamp<unsigned>(static_cast<unsigned>(std::bit_width(left)), 6, 15));
   }
+}
+
+template <class History>
+std::uint32_t add_reader(History& history, AccessRecord* record) {
+  const std::uint32_t dependencies = precede_all(history.writers, record, false);
+  join(history.readers, record, history);
+  return dependencies;
+}
+
+template <class History>
+std::uint32_t replace_writer(History& history, AccessRecord* record) {
+  std::uint32_t dependencies = 0;
+  if (history.readers != nullptr) {
+    inherit_bad(history.writers, record);
+    dependencies = precede_all(std::exchange(history.readers, nullptr), record, true);
+    drop_group(history.writers);
+  } else {
+    dependencies = precede_all(history.writers, record, true);
+  }
+  history.writers = record;
+  history.entered = 0;
+  return dependencies;
 }
 
 std::uint32_t enter_history(RegionHistory& history, AccessRecord* record, Exclusion*& exclusion) {
@@ -122,8 +146,7 @@ std::uint32_t enter_history(RegionHistory& history, AccessRecord* record, Exclus
       drop_exclusion(history);
       history.writers = std::exchange(history.commuters, nullptr);
     }
-    dependencies = precede_all(history.writers, record, false);
-    join(history.readers, record, history);
+    dependencies = add_reader(history, record);
   } else if (record->mode == AccessMode::commutative) {
     if (history.exclusion == nullptr) {
       history.exclusion = new Exclusion;
@@ -135,21 +158,16 @@ std::uint32_t enter_history(RegionHistory& history, AccessRecord* record, Exclus
     }
     dependencies = precede_all(readers != nullptr ? history.readers : history.writers, record, false);
     join(history.commuters, record, history);
-  } else {
-    if (history.commuters != nullptr) [[unlikely]] {
-      dependencies = precede_all(std::exchange(history.commuters, nullptr), record, true);
-      drop_group(history.readers);
-      drop_group(history.writers);
-      drop_exclusion(history);
-    } else if (history.readers != nullptr) {
-      inherit_bad(history.writers, record);
-      dependencies = precede_all(std::exchange(history.readers, nullptr), record, true);
-      drop_group(history.writers);
-    } else {
-      dependencies = precede_all(std::exchange(history.writers, nullptr), record, true);
-    }
+  } else if (history.commuters != nullptr) [[unlikely]] {
+    dependencies = precede_all(std::exchange(history.commuters, nullptr), record, true);
+    drop_group(history.readers);
+    drop_group(history.writers);
+    drop_exclusion(history);
     history.writers = record;
     history.entered = 0;
+  } else {
+    drop_exclusion(history);
+    dependencies = replace_writer(history, record);
   }
   return dependencies;
 }
@@ -311,6 +329,9 @@ void RegionTable::grow() {
 }
 
 std::uint32_t RegionTable::enter_slot(Slot& slot, AccessRecord* record, Exclusion*& exclusion) {
+  if (slot.rest == 0 && record->mode != AccessMode::commutative) [[likely]] {
+    return record->mode == AccessMode::in ? add_reader(slot, record) : replace_writer(slot, record);
+  }
   RegionHistory history = take_history(slot);
   const std::uint32_t dependencies = enter_history(history, record, exclusion);
   put_history(slot, history);

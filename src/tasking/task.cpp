@@ -18,12 +18,9 @@ constexpr std::size_t class_sizes[] = {192, 256, 384, 640};
 constexpr std::size_t class_count = std::size(class_sizes);
 
 // Never destroyed: threads may free tasks until the very end of the process.
-base::BlockPool& pool(std::size_t size_class) noexcept {
-  static base::BlockPool* const pools[class_count] = {
-      new base::BlockPool(1, class_sizes[0]), new base::BlockPool(2, class_sizes[1]),
-      new base::BlockPool(3, class_sizes[2]), new base::BlockPool(4, class_sizes[3])};
-  return *pools[size_class];
-}
+base::BlockPool* const task_pools[class_count] = {
+    new base::BlockPool(1, class_sizes[0]), new base::BlockPool(2, class_sizes[1]),
+    new base::BlockPool(3, class_sizes[2]), new base::BlockPool(4, class_sizes[3])};
 
 }  // namespace
 
@@ -44,7 +41,7 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
     external = ::operator new(frame_size);
     size_class = 0;
   }
-  auto* task = static_cast<Task*>(pool(size_class).allocate());
+  auto* task = static_cast<Task*>(task_pools[size_class]->allocate());
   // Assigned one by one: a report may look at the block at any time, so that it is never constructed anew.
   task->next = nullptr;
   task->references.store(2, std::memory_order_relaxed);
@@ -97,12 +94,12 @@ void free_task(Task* task) noexcept {
     free_label(task->label);
   }
   task->state.store(TaskState::free, std::memory_order_relaxed);
-  pool(task->size_class).deallocate(task);
+  task_pools[task->size_class]->deallocate(task);
 }
 
 void for_each_task(const std::function<void(Task*)>& visit) {
   for (std::size_t size_class = 0; size_class < class_count; ++size_class) {
-    pool(size_class).for_each_block([&](void* block) {
+    task_pools[size_class]->for_each_block([&](void* block) {
       auto* task = static_cast<Task*>(block);
       if (task->state.load(std::memory_order_acquire) != TaskState::free) {
         visit(task);
