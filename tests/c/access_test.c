@@ -30,7 +30,7 @@ static void run_chain(dovetail_runtime* runtime, const dovetail_access* accesses
 }
 
 static void test_chains_in_memory(dovetail_runtime* runtime) {
-  char bytes[64];
+  char bytes[64] = {0};
   const dovetail_access one = dovetail_access_memory(DOVETAIL_ACCESS_INOUT, bytes, sizeof bytes);
   CHECK_EQUAL(one.mode, DOVETAIL_ACCESS_INOUT);
   CHECK_EQUAL(one.space, 0);

@@ -123,7 +123,7 @@ program fortran_test
 contains
   subroutine spawn_on(number, body, fallible_body, mode)
     integer, intent(in) :: number
-    type(c_funptr), intent(in) :: body, fallible_body
+    type(c_funptr), value, intent(in) :: body, fallible_body
     integer(c_int32_t), intent(in) :: mode
     type(dovetail_task_description) :: description
     type(dovetail_access), target :: accesses(1)

@@ -86,7 +86,8 @@ static int32_t fibonacci(void* argument) {
   dovetail_future* future = NULL;
   CHECK_EQUAL(dovetail_task_spawn(&first, &future), 0);
   CHECK_EQUAL(dovetail_task_spawn(&second, NULL), 0);
-  CHECK_EQUAL(dovetail_future_get(future), left.result);
+  const int32_t got = dovetail_future_get(future);
+  CHECK_EQUAL(got, left.result);
   dovetail_future_release(future);
   CHECK_EQUAL(dovetail_task_wait(), 0);
   wanted->result = left.result + right.result;
