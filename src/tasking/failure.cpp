@@ -2,6 +2,7 @@
 
 #include "dovetail/failure.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -10,8 +11,29 @@
 
 namespace dovetail {
 
+namespace {
+
+// A `std::nested_exception` takes what is being handled while it is made; had that been nothing, `std::rethrow_if_nested`
+// would end the program.
+std::nested_exception nest(const std::exception_ptr& cause) {
+  try {
+    if (cause) {
+      std::rethrow_exception(cause);
+    }
+    throw std::system_error(ECANCELED, std::generic_category(), "cancelled by the program");
+  } catch (...) {
+    return {};
+  }
+}
+
+}  // namespace
+
 TaskFailed::TaskFailed(std::string label, const std::string& reason, std::exception_ptr cause, bool cancelled)
-    : std::runtime_error(reason), label_(std::move(label)), cause_(std::move(cause)), cancelled_(cancelled) {}
+    : std::runtime_error(reason),
+      std::nested_exception(nest(cause)),
+      label_(std::move(label)),
+      cause_(std::move(cause)),
+      cancelled_(cancelled) {}
 
 namespace {
 
