@@ -16,7 +16,6 @@ constexpr std::size_t least_stack = 16 * 1024;
 constexpr std::size_t most_stack = 1024UL * 1024 * 1024;
 constexpr std::size_t default_stack = 256 * 1024;
 constexpr std::size_t default_executors = 64;
-constexpr std::size_t default_pending_limit = 16384;
 
 void require_range(const std::string& name, std::size_t value, std::size_t least, std::size_t most) {
   if (value < least || value > most) {
@@ -64,9 +63,6 @@ Options complete_options(const Options& given) {
     options.stack_size = number_from_environment("DOVETAIL_STACK_SIZE", default_stack, least_stack, most_stack);
   }
   require_range("Options::stack_size", options.stack_size, least_stack, most_stack);
-  if (options.pending_limit == 0) {
-    options.pending_limit = default_pending_limit;
-  }
   if (options.engine.empty()) {
     options.engine = text_from_environment("DOVETAIL_ENGINE", "auto");
   }

@@ -1,5 +1,8 @@
 #include "tasking/throttle.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/pause.hpp"
@@ -17,9 +20,39 @@ std::size_t Throttle::pending(const RuntimeCore& core) const noexcept {
   return made > completed ? static_cast<std::size_t>(made - completed) : 0;
 }
 
-void Throttle::make_way(RuntimeCore& core) {
-  if (pending(core) < limit_) {
+void Throttle::adapt(const RuntimeCore& core) noexcept {
+  constexpr std::chrono::milliseconds shortest_look{1};
+  const base::Clock::rep now = base::Clock::now().time_since_epoch().count();
+  base::Clock::rep then = adapted_at_.load(std::memory_order_relaxed);
+  const base::Clock::duration elapsed{now - then};
+  if (elapsed < shortest_look || !adapted_at_.compare_exchange_strong(then, now, std::memory_order_relaxed)) {
     return;
+  }
+  std::uint64_t completed = foreign_completed.load(std::memory_order_relaxed);
+  for (const auto& worker : core.workers) {
+    completed += worker->count.completed.load(std::memory_order_relaxed);
+  }
+  const std::uint64_t done = completed - completed_then_.exchange(completed, std::memory_order_relaxed);
+  if (then == 0) {
+    return;  // the first look has nothing to compare with
+  }
+  const double busy = std::chrono::duration<double, std::micro>(elapsed).count() * static_cast<double>(core.workers.size());
+  const double microseconds_per_task = busy / static_cast<double>(done + 1);
+  const double wanted = static_cast<double>(least_limit) * microseconds_per_task;
+  limit_.store(static_cast<std::size_t>(
+                   std::clamp(wanted, static_cast<double>(least_limit), static_cast<double>(most_limit))),
+               std::memory_order_relaxed);
+}
+
+void Throttle::make_way(RuntimeCore& core) {
+  if (pending(core) < limit()) {
+    return;
+  }
+  if (fixed_limit_ == 0) {
+    adapt(core);
+    if (pending(core) < limit()) {
+      return;
+    }
   }
   if (Task* task = context().task) {
     prepare_pause(task);
@@ -44,7 +77,7 @@ void Throttle::make_way(RuntimeCore& core) {
 }
 
 void Throttle::release(RuntimeCore& core, bool nothing_runs) noexcept {
-  if (!nothing_runs && pending(core) > limit_ / 2) {
+  if (!nothing_runs && pending(core) > limit() / 2) {
     return;
   }
   std::vector<Task*> tasks;

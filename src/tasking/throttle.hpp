@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -25,9 +26,12 @@ struct TaskCount {
   }
 };
 
+/// The limit follows the tasks unless the program sets it: short tasks are kept few, because a window of pending tasks that does
+/// not fit the caches costs more than such a task itself; the longer tasks take, the further ahead spawning may run.
 class Throttle {
  public:
-  explicit Throttle(std::size_t limit) : limit_(limit) {}
+  /// `limit` 0: follow the tasks.
+  explicit Throttle(std::size_t limit) : fixed_limit_(limit), limit_(limit == 0 ? least_limit : limit) {}
 
   /// Called by a spawner now and then. Suspends it (or blocks a foreign thread) while too many tasks are pending. Whoever might
   /// be needed to get them done goes on: an idle runtime releases its spawners.
@@ -37,14 +41,23 @@ class Throttle {
   bool holds_any() const noexcept { return held_.load(std::memory_order_relaxed) > 0; }
 
   std::size_t pending(const RuntimeCore& core) const noexcept;
-  std::size_t limit() const noexcept { return limit_; }
+  /// The limit at the moment.
+  std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
 
   /// Tasks made and completed by threads that are not workers.
   std::atomic<std::uint64_t> foreign_made{0};
   std::atomic<std::uint64_t> foreign_completed{0};
 
  private:
-  const std::size_t limit_;
+  static constexpr std::size_t least_limit = 2048;
+  static constexpr std::size_t most_limit = 128 * 1024;
+
+  void adapt(const RuntimeCore& core) noexcept;
+
+  const std::size_t fixed_limit_;
+  std::atomic<std::size_t> limit_;
+  std::atomic<base::Clock::rep> adapted_at_{0};
+  std::atomic<std::uint64_t> completed_then_{0};
   std::atomic<std::size_t> held_{0};
   std::mutex mutex_;
   std::vector<Task*> tasks_;
