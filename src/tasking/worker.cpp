@@ -222,7 +222,8 @@ void Worker::count_child(Task* parent) noexcept {
 }
 
 void Worker::flush_children() noexcept {
-  if (counted_children_ != 0) {
+  // Again and again: the last child may complete its parent, which then is counted as somebody's child.
+  while (counted_children_ != 0) {
     const std::uint32_t count_of_children = std::exchange(counted_children_, 0);
     children_completed(std::exchange(counted_parent_, nullptr), count_of_children);
   }
