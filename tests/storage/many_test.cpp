@@ -1,0 +1,108 @@
+// More requests than any queue of the system takes.
+#include <fcntl.h>
+
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+using ManyTest = EngineTest;
+
+TEST_P(ManyTest, BoundRequestsAtOnce) {
+  Runtime runtime(options());
+  const std::size_t count = scaled(100000, 5000);
+  const File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
+  file.truncate(count * 8);
+  std::vector<std::uint64_t> values(count);
+  runtime
+      .spawn([&] {
+        for (std::size_t i = 0; i < count; ++i) {
+          values[i] = i * 0x9e3779b97f4a7c15U;
+          file.ipwrite(std::span(&values[i], 1), i * 8);
+        }
+      })
+      .get();
+  std::vector<std::uint64_t> back(count);
+  runtime
+      .spawn([&] {
+        for (std::size_t i = 0; i < count; ++i) {
+          file.ipread(std::span(&back[i], 1), i * 8);
+        }
+      })
+      .get();
+  EXPECT_EQ(back, values);
+}
+
+TEST_P(ManyTest, PausedTasksAtOnce) {
+  Runtime runtime(options());
+  const std::size_t count = scaled(20000, 2000);
+  const File file = File::open(folder_ / "a", O_RDWR | O_CREAT, {.direct = Direct::automatic});
+  const auto data = random_bytes(4096, seed());
+  file.pwrite(data, 0);
+  std::atomic<std::size_t> right{0};
+  for (std::size_t i = 0; i < count; ++i) {
+    runtime.spawn([&] {
+      alignas(4096) std::byte back[4096];
+      if (file.pread(std::span(back), 0) == sizeof back && std::memcmp(back, data.data(), sizeof back) == 0) {
+        right.fetch_add(1);
+      }
+    });
+  }
+  runtime.wait();
+  EXPECT_EQ(right.load(), count);
+}
+
+// More unaligned transfers than there are buffers for them.
+TEST_P(ManyTest, UnalignedTransfersAtOnce) {
+  Runtime runtime(options());
+  const std::size_t count = scaled(2000, 200);
+  const File file = File::open(folder_ / "a", O_RDWR | O_CREAT, {.direct = Direct::automatic});
+  const auto data = random_bytes(8192 * count + 1, seed());
+  std::vector<std::byte> back(data.size());
+  const auto part = [&](auto& bytes, std::size_t i) { return std::span(bytes).subspan(1 + i * 8192, 8192); };
+  runtime
+      .spawn([&] {
+        for (std::size_t i = 0; i < count; ++i) {
+          file.ipwrite(part(data, i), i * 8192);
+        }
+      })
+      .get();
+  runtime
+      .spawn([&] {
+        for (std::size_t i = 0; i < count; ++i) {
+          file.ipread(part(back, i), i * 8192);
+        }
+      })
+      .get();
+  EXPECT_TRUE(std::equal(data.begin() + 1, data.end(), back.begin() + 1));
+}
+
+// A worker that computes must not keep what it has started from being delivered by the idle one.
+TEST_P(ManyTest, ABusyWorkerDoesNotHoldUpWhatItStarted) {
+  Runtime runtime(options(2));
+  const File file = File::open(folder_ / "a", O_RDWR | O_CREAT, {.direct = Direct::automatic});
+  const auto data = random_bytes(1 << 20, seed());
+  file.pwrite(data, 0);
+  for (std::size_t round = 0; round < scaled(200, 30); ++round) {
+    std::vector<std::byte> back(data.size());
+    std::atomic<bool> delivered{false};
+    runtime.spawn([&] {
+      dovetail::spawn([&] {
+        file.pread(back, 0);
+        delivered.store(true);
+      });
+      // Often runs on the worker that has started the read, and leaves it only when somebody has delivered that.
+      dovetail::spawn([&] {
+        while (!delivered.load()) {
+        }
+      });
+    });
+    runtime.wait();
+    ASSERT_EQ(back, data);
+  }
+}
+
+DOVETAIL_FOR_EACH_ENGINE(ManyTest);
+
+}  // namespace
+}  // namespace dovetail::test
