@@ -150,6 +150,8 @@ void CheckpointWriter::spawn_reserve(const std::shared_ptr<Job>& job) {
   spawn_ended(job, 0, layout_.total_bytes, page);
 }
 
+// What goes into the reserved space is `inout`: a task that only overwrites (`out`) runs even if what it overwrites was
+// never made, and here nothing may be written after a failed reservation.
 void CheckpointWriter::spawn_blocks(const std::shared_ptr<Job>& job) {
   const std::shared_ptr<Source>& source = job->source;
   for (std::size_t i = 0; i < field_.blocks().size(); ++i) {
@@ -175,7 +177,7 @@ void CheckpointWriter::spawn_blocks(const std::shared_ptr<Job>& job) {
     const std::uint64_t offset = layout_.data_offset + block.offset;
     runtime_.spawn(
         {.label = job->label("write of " + place(block)),
-         .access = {in(source->bytes(block)), in(source->hashes[i]), out(job->file, offset, block.padded_bytes)},
+         .access = {in(source->bytes(block)), in(source->hashes[i]), inout(job->file, offset, block.padded_bytes)},
          .priority = io_priority},
         [this, job, &block, offset] { io_.write(job->file, job->source->bytes(block), offset); });
     spawn_ended(job, offset, block.padded_bytes, block.padded_bytes);
@@ -184,7 +186,7 @@ void CheckpointWriter::spawn_blocks(const std::shared_ptr<Job>& job) {
 
 void CheckpointWriter::spawn_table(const std::shared_ptr<Job>& job) {
   runtime_.spawn({.label = job->label("write of the table"),
-                  .access = {in(job->source->hashes), out(job->file, layout_.table_offset, layout_.table_bytes)},
+                  .access = {in(job->source->hashes), inout(job->file, layout_.table_offset, layout_.table_bytes)},
                   .priority = io_priority},
                  [this, job] {
                    job->info.table_hash = hash_bytes(std::as_bytes(job->source->hashes));
@@ -200,14 +202,16 @@ void CheckpointWriter::spawn_sync(const std::shared_ptr<Job>& job, const std::st
   spawn_ended(job, 0, layout_.total_bytes, 0);
 }
 
+// Reads the data, as it were: they must be there, and on disk, before a header may say so.
 void CheckpointWriter::spawn_header(const std::shared_ptr<Job>& job) {
-  runtime_.spawn(
-      {.label = job->label("write of the header"), .access = {out(job->file, 0, page)}, .priority = io_priority},
-      [this, job] {
-        job->info.state = State::complete;
-        encode_header(job->info, job->header.bytes());
-        io_.write(job->file, job->header.bytes(), 0);
-      });
+  runtime_.spawn({.label = job->label("write of the header"),
+                  .access = {inout(job->file, 0, page), in(job->file, page, layout_.total_bytes - page)},
+                  .priority = io_priority},
+                 [this, job] {
+                   job->info.state = State::complete;
+                   encode_header(job->info, job->header.bytes());
+                   io_.write(job->file, job->header.bytes(), 0);
+                 });
   spawn_ended(job, 0, page, page);
 }
 

@@ -79,7 +79,7 @@ def run(
         text=True,
         env={**os.environ, **environment},
         preexec_fn=limits,
-        timeout=250,
+        timeout=100,
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)
