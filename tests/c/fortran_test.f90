@@ -75,12 +75,21 @@ program fortran_test
   implicit none
 
   character(*), parameter :: path = 'fortran_test.data'
+
+  interface
+    function unlink(path) bind(c) result(answer)
+      import :: c_char, c_int
+      character(kind=c_char), dimension(*), intent(in) :: path
+      integer(c_int) :: answer
+    end function
+  end interface
+
   type(dovetail_options), target :: options
   type(dovetail_file_options), target :: file_options
   type(c_ptr) :: runtime, file
   type(Block), target :: arguments(block_count)
   real(c_double), allocatable, target :: values(:, :)
-  integer :: b, i, unit
+  integer :: b, i
 
   allocate (values(block_size, block_count))
   options%size_of_this = c_sizeof(options)
@@ -117,8 +126,7 @@ program fortran_test
   call check_errors()
   call check(dovetail_file_close(file) == 0, 'close the file')
   call check(dovetail_runtime_destroy(runtime) == 0, 'destroy the runtime')
-  open (newunit=unit, file=path, status='old')
-  close (unit, status='delete')
+  call check(unlink(path // c_null_char) == 0, 'remove the file')
 
 contains
   subroutine spawn_on(number, body, fallible_body, mode)
