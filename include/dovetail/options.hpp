@@ -22,8 +22,8 @@ struct Options {
   std::string trace = {};
   /// Usable bytes of the stack of a task that pauses; rounded up to pages. 0: `DOVETAIL_STACK_SIZE`, or else 256 KiB.
   std::size_t stack_size = 0;
-  /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: follows the tasks, from 2048
-  /// for tasks of a microsecond to 131072 for long ones.
+  /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: follows the tasks, from 1024
+  /// for tasks of up to 20 microseconds to 131072 for long ones.
   std::size_t pending_limit = 0;
   /// How long a runtime in which nothing can run, but a task waits for `TaskHandle::resume` or for an event that
   /// somebody outside might still give, stays quiet before it is reported as stuck. Zero: never.

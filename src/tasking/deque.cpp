@@ -41,7 +41,7 @@ Task* Deque::pop_contended(std::int64_t tail) {
   return tasks_[static_cast<std::size_t>(tail & (capacity_ - 1))].load(std::memory_order_relaxed);
 }
 
-std::size_t Deque::steal(Task** stolen) noexcept {
+std::size_t Deque::steal(Task** stolen, std::size_t most) noexcept {
   if (!thieves_.try_lock()) {
     return 0;
   }
@@ -49,7 +49,7 @@ std::size_t Deque::steal(Task** stolen) noexcept {
   std::int64_t available = tail_.load(std::memory_order_acquire) - head;
   std::int64_t taken = 0;
   while (available > 0) {
-    const std::int64_t wanted = std::min<std::int64_t>((available + 1) / 2, largest_batch);
+    const std::int64_t wanted = std::min((available + 1) / 2, static_cast<std::int64_t>(most));
     head_.store(head + wanted, std::memory_order_seq_cst);
     const std::int64_t tail = tail_.load(std::memory_order_seq_cst);
     if (head + wanted <= tail) {

@@ -57,8 +57,8 @@ class Deque {
     return tasks_[static_cast<std::size_t>((tail - 1) & (capacity_ - 1))].load(std::memory_order_relaxed);
   }
 
-  /// Any thread. Takes about half of the tasks, oldest first, at most `largest_batch`; 0 when empty or busy.
-  std::size_t steal(Task** stolen) noexcept;
+  /// Any thread. Takes about half of the tasks, oldest first, at most `most` (up to `largest_batch`); 0 when empty or busy.
+  std::size_t steal(Task** stolen, std::size_t most = largest_batch) noexcept;
 
   /// Any thread; exact only for the owner when nobody steals.
   std::int64_t size() const noexcept {

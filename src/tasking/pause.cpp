@@ -82,7 +82,7 @@ void pause(Task* task, WaitReason reason, const void* subject) {
 
 void wake(Task* task) noexcept {
   // Read before the exchange: on an executor, the thread may go on at once, and the task end.
-  const bool on_worker = task->fiber != nullptr || !task->io;
+  const bool on_worker = !task->io;
   if (task->pause_state.exchange(PauseState::woken, std::memory_order_acq_rel) == PauseState::paused) {
     if (on_worker) {
       schedule(task);

@@ -56,6 +56,8 @@ RuntimeCore::RuntimeCore(const Options& given)
   static_cast<void>(registered);
   barrier_works = tasking::process_wide_barrier();
   root = tasking::make_task(this, nullptr, &no_body, 0);
+  // The destructor does not run for a runtime that cannot be made.
+  std::unique_ptr<Task, void (*)(Task*) noexcept> unfinished(root, &tasking::free_task);
   tasking::extra_of(root).domain = std::make_unique<tasking::DependencyDomain>();
   executors = std::make_unique<tasking::Executors>(*this, options.io_executors);
   tasking::make_services(*this);
@@ -83,6 +85,7 @@ RuntimeCore::RuntimeCore(const Options& given)
       throw;
     }
   }
+  unfinished.release();
 }
 
 void RuntimeCore::stop_workers() noexcept {

@@ -38,7 +38,9 @@ void Throttle::adapt(const RuntimeCore& core) noexcept {
   }
   const double busy = std::chrono::duration<double, std::micro>(elapsed).count() * static_cast<double>(core.workers.size());
   const double microseconds_per_task = busy / static_cast<double>(done + 1);
-  const double wanted = static_cast<double>(least_limit) * microseconds_per_task;
+  // Far above what the overhead of any task comes to, so that a window grown too large cannot justify itself.
+  constexpr double long_task_microseconds = 20;
+  const double wanted = static_cast<double>(least_limit) * microseconds_per_task / long_task_microseconds;
   limit_.store(static_cast<std::size_t>(
                    std::clamp(wanted, static_cast<double>(least_limit), static_cast<double>(most_limit))),
                std::memory_order_relaxed);

@@ -49,7 +49,7 @@ class Throttle {
   std::atomic<std::uint64_t> foreign_completed{0};
 
  private:
-  static constexpr std::size_t least_limit = 2048;
+  static constexpr std::size_t least_limit = 1024;
   static constexpr std::size_t most_limit = 128 * 1024;
 
   void adapt(const RuntimeCore& core) noexcept;

@@ -24,6 +24,12 @@ constexpr std::uint32_t most_counted_children = 256;
 // Short slices after which prepared requests are handed over even if more may come.
 constexpr unsigned most_slices_before_flush = 16;
 
+// Moving a task to another core costs about as much as this; a worker whose tasks take less is not helped by it.
+constexpr std::uint64_t quick_tasks_per_microsecond = 2;
+// How often such a worker is looked at, and one task taken from it all the same: it may be the root of many.
+constexpr std::uint64_t microseconds_between_looks = 5;
+constexpr unsigned relaxes_after_declining = 64;
+
 constexpr std::uint32_t awake = 0;
 constexpr std::uint32_t parked = 1;
 constexpr std::uint32_t notified = 2;
@@ -40,7 +46,7 @@ Worker::~Worker() = default;
 void Worker::start(int processor) {
   for (auto& other : core_.workers) {
     if (other.get() != this) {
-      victims_.push_back(other.get());
+      victims_.push_back({other.get()});
     }
   }
   thread_ = std::thread(&Worker::thread_main, this, processor);
@@ -309,7 +315,31 @@ Task* Worker::take_shared() {
   return batch_[0];
 }
 
+// How many tasks to take from a worker at once. See docs/design/stealing.md.
+std::size_t Worker::fair_share(Victim& victim) noexcept {
+  const std::uint64_t now = base::ticks();
+  const std::uint64_t patience = microseconds_between_looks * base::ticks_per_microsecond();
+  const std::uint64_t elapsed = now - victim.looked_at;
+  if (elapsed >= patience) {
+    const std::uint64_t progress = victim.worker->count.made.load(std::memory_order_relaxed) +
+                                   victim.worker->count.completed.load(std::memory_order_relaxed);
+    victim.quick = victim.looked_at != 0 && (progress - victim.progress) * base::ticks_per_microsecond() >=
+                                                quick_tasks_per_microsecond * elapsed;
+    victim.progress = progress;
+    victim.looked_at = now;
+  }
+  if (!victim.quick) {
+    return Deque::largest_batch;
+  }
+  if (now - victim.robbed_at < patience) {
+    return 0;
+  }
+  victim.robbed_at = now;
+  return 1;
+}
+
 Task* Worker::steal() {
+  declined_ = false;
   const std::size_t count_of_victims = victims_.size();
   if (count_of_victims == 0) {
     return nullptr;
@@ -317,11 +347,16 @@ Task* Worker::steal() {
   random_ = random_ * 1664525U + 1013904223U;
   const std::size_t first = (random_ >> 16) % count_of_victims;
   for (std::size_t i = 0; i < count_of_victims; ++i) {
-    Worker* victim = victims_[(first + i) % count_of_victims];
-    if (victim->deque_.size() <= 0) {
+    Victim& victim = victims_[(first + i) % count_of_victims];
+    if (victim.worker->deque_.size() <= 0) {
       continue;
     }
-    const std::size_t taken = victim->deque_.steal(batch_.data());
+    const std::size_t share = fair_share(victim);
+    if (share == 0) {
+      declined_ = true;
+      continue;
+    }
+    const std::size_t taken = victim.worker->deque_.steal(batch_.data(), share);
     if (taken > 0) {
       for (std::size_t k = taken - 1; k >= 1; --k) {
         deque_.push(batch_[k]);
@@ -418,6 +453,13 @@ Task* Worker::look_everywhere() {
     if (core_.stopping.load(std::memory_order_acquire)) {
       return nullptr;
     }
+    if (declined_) {
+      // Away from the memory that the other worker is writing.
+      for (unsigned i = 0; i < relaxes_after_declining; ++i) {
+        base::cpu_relax();
+      }
+      continue;
+    }
     sleep();
   }
 }
@@ -428,7 +470,7 @@ bool Worker::may_be_work() const noexcept {
       core_.stopping.load(std::memory_order_acquire)) {
     return true;
   }
-  return std::any_of(victims_.begin(), victims_.end(), [](const Worker* other) { return other->deque_.size() > 0; });
+  return std::any_of(victims_.begin(), victims_.end(), [](const Victim& victim) { return victim.worker->deque_.size() > 0; });
 }
 
 void Worker::sleep() {

@@ -63,7 +63,7 @@ class Worker {
   /// Ends the sleep of this worker. Any thread.
   void unpark() noexcept;
 
-  TaskCount count;
+  alignas(64) TaskCount count;
   /// Whether somebody has already woken this idle worker. Guarded by IdleWorkers.
   bool is_idle = false;
 
@@ -112,7 +112,17 @@ class Worker {
   base::SpinLock tied_lock_;
   Task* first_tied_ = nullptr;
   Task* last_tied_ = nullptr;
-  std::vector<Worker*> victims_;
+  // What this worker knows of another one that it may steal from.
+  struct Victim {
+    Worker* worker;
+    std::uint64_t progress = 0;    ///< Tasks made and completed when last looked at.
+    std::uint64_t looked_at = 0;   ///< In ticks.
+    std::uint64_t robbed_at = 0;   ///< In ticks.
+    bool quick = false;            ///< Makes and completes tasks faster than they could be moved.
+  };
+  std::size_t fair_share(Victim& victim) noexcept;
+  std::vector<Victim> victims_;
+  bool declined_ = false;  ///< The last look found tasks that are better left where they are.
   std::array<Task*, Deque::largest_batch> batch_;
   alignas(64) std::atomic<std::uint32_t> park_word_{0};
 };
