@@ -34,7 +34,7 @@ Edge* Edge::make(AccessRecord* successor) { return new (record_pool.allocate()) 
 void Edge::destroy(Edge* edge) noexcept { record_pool.deallocate(edge); }
 
 void poison(AccessRecord* record, Failure* cause) noexcept {
-  record->poisoned = true;
+  record->poisoned.store(true, std::memory_order_relaxed);
   set_failure(record->task, Failure::of_cancelled(*record->task, cause));
   record->task->poisoned.store(true, std::memory_order_relaxed);
 }
@@ -69,8 +69,8 @@ std::uint32_t AccessRecord::precede(AccessRecord* successor, bool drop_too) {
       successor->in_next = word & ~flags;
       link = reinterpret_cast<Link>(successor) | through_successor;
     } else if (!out_used) {
-      out_successor = successor;
-      out_next = word & ~flags;
+      out_successor.store(successor, std::memory_order_relaxed);
+      out_next.store(word & ~flags, std::memory_order_relaxed);
       link = reinterpret_cast<Link>(this) | through_predecessor;
     } else {
       if (edge == nullptr) {

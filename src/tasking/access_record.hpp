@@ -41,14 +41,15 @@ struct alignas(64) AccessRecord {
     Link in_next = 0;  ///< Until the dependency is released.
     Failure* failure;  ///< When closed and bad: a reference of its own.
   };
-  Link out_next = 0;
-  AccessRecord* out_successor = nullptr;
+  // Written before they are published by `successors`; read, perhaps too early and then again, by a task that completes.
+  std::atomic<Link> out_next{0};
+  std::atomic<AccessRecord*> out_successor{nullptr};
   AccessRecord* next_in_group = nullptr;  ///< Of the region table.
   AccessRecord* next_in_task = nullptr;
   AccessMode mode = AccessMode::in;
   bool in_used = false;   ///< `in_next` is taken.
   bool out_used = false;  ///< `out_next` and `out_successor` are taken.
-  bool poisoned = false;  ///< Reads data that were not produced. Written before the release of the dependency.
+  std::atomic<bool> poisoned{false};  ///< Reads data that were not produced. Written before the release of the dependency.
 
   bool reads() const noexcept { return mode != AccessMode::out; }
   bool writes() const noexcept { return mode != AccessMode::in; }
@@ -82,7 +83,7 @@ void retain_failure(Failure* failure) noexcept;
 
 template <class Released>
 void AccessRecord::close(Failure* cause, Released&& released) {
-  const bool is_bad = cause != nullptr && (poisoned || writes());
+  const bool is_bad = cause != nullptr && (poisoned.load(std::memory_order_relaxed) || writes());
   if (is_bad) {
     retain_failure(cause);
     failure = cause;
@@ -92,8 +93,8 @@ void AccessRecord::close(Failure* cause, Released&& released) {
   Link own_next = 0;
   do {
     // Copied before the word is closed: then the table may free the record.
-    own_successor = out_successor;
-    own_next = out_next;
+    own_successor = out_successor.load(std::memory_order_relaxed);
+    own_next = out_next.load(std::memory_order_relaxed);
   } while (!successors.compare_exchange_weak(word, closed | (is_bad ? bad : 0), std::memory_order_acq_rel,
                                              std::memory_order_acquire));
   for (Link link = word & ~flags; link != 0;) {

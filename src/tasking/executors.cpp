@@ -22,51 +22,105 @@ Executors::Executors(RuntimeCore& core, unsigned most_threads) : core_(core), mo
 
 Executors::~Executors() { stop(); }
 
-void Executors::run_task(Task* task) {
+bool Executors::run_task(Task* task) {
   std::unique_lock lock(mutex_);
   busy_.fetch_add(1, std::memory_order_acq_rel);
   task->next = nullptr;
+  Task* const before = last_task_;
   if (first_task_ == nullptr) {
     first_task_ = task;
   } else {
     last_task_->next = task;
   }
   last_task_ = task;
-  need_thread(lock);
+  if (need_thread(lock)) {
+    return true;
+  }
+  // Nobody took it, since there is nobody: it is still the last.
+  if (first_task_ == task) {
+    first_task_ = nullptr;
+  } else {
+    before->next = nullptr;
+    last_task_ = before;
+  }
+  busy_.fetch_sub(1, std::memory_order_acq_rel);
+  return false;
 }
 
 void Executors::run_work(BlockingWork* work) {
   std::unique_lock lock(mutex_);
   busy_.fetch_add(1, std::memory_order_acq_rel);
   work->next = nullptr;
+  BlockingWork* const before = last_work_;
   if (first_work_ == nullptr) {
     first_work_ = work;
   } else {
     last_work_->next = work;
   }
   last_work_ = work;
-  need_thread(lock);
+  if (need_thread(lock)) {
+    return;
+  }
+  if (first_work_ == work) {
+    first_work_ = nullptr;
+  } else {
+    before->next = nullptr;
+    last_work_ = before;
+  }
+  busy_.fetch_sub(1, std::memory_order_acq_rel);
+  lock.unlock();
+  work->run(work);  // no thread can be made: the caller blocks in its place
 }
 
-void Executors::need_thread(std::unique_lock<std::mutex>& lock) {
+// Returns false only if no thread exists that could ever take the work; then the lock is still held.
+bool Executors::need_thread(std::unique_lock<std::mutex>& lock) {
   if (idle_ > wakes_) {
     ++wakes_;
     lock.unlock();
     available_.notify_one();
-    return;
+    return true;
   }
-  if (threads_.size() >= most_threads_) {
-    return;  // a busy thread takes it when it is done
+  if (threads_.size() - blocked_ >= most_threads_) {
+    return true;  // a busy thread takes it when it is done
   }
+  for (std::thread& thread : ended_) {
+    thread.join();  // it has left its last critical section
+  }
+  ended_.clear();
   threads_.emplace_front();
   const auto self = threads_.begin();
   try {
     *self = std::thread(&Executors::thread_main, this, self);
   } catch (const std::system_error&) {
     threads_.pop_front();
-    if (threads_.empty()) {
-      throw;  // nobody would ever run it
-    }
+    return threads_.size() > blocked_;
+  }
+  return true;
+}
+
+void Executors::thread_blocks() {
+  std::unique_lock lock(mutex_);
+  ++blocked_;
+  busy_.fetch_sub(1, std::memory_order_acq_rel);
+  if (first_work_ != nullptr || first_task_ != nullptr) {
+    need_thread(lock);
+  }
+  if (lock.owns_lock()) {
+    lock.unlock();
+  }
+  count_idle();
+}
+
+void Executors::thread_unblocks() {
+  std::lock_guard lock(mutex_);
+  --blocked_;
+  busy_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+// A worker that sleeps while executors are busy does not look for a stuck graph: it has to look when they are not any more.
+void Executors::count_idle() noexcept {
+  if (busy() == 0 && core_.foreign.waiting.load(std::memory_order_seq_cst) > 0) {
+    core_.idle.wake_one();
   }
 }
 
@@ -105,6 +159,7 @@ void Executors::thread_main(std::list<std::thread>::iterator self) {
     }
     // Before the count: an idle runtime must not be seen as stuck while a completion is on its way.
     busy_.fetch_sub(1, std::memory_order_acq_rel);
+    count_idle();
     lock.lock();
   }
   // A thread cannot join itself: the next one to stop, or the runtime, does.

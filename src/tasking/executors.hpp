@@ -22,11 +22,15 @@ class Executors {
   Executors(const Executors&) = delete;
   Executors& operator=(const Executors&) = delete;
 
-  /// Queues an I/O task that is ready.
-  void run_task(Task* task);
+  /// Queues an I/O task that is ready. False, and nothing done, if there is no thread for it and none can be made.
+  bool run_task(Task* task);
   /// Queues blocking work; it goes before tasks, since tasks may wait for it.
   void run_work(BlockingWork* work);
-  /// Work that is queued or running.
+  /// The calling executor thread is going to block in a pause, and comes back from it. A blocked thread does not count
+  /// against the limit, since what it waits for may be queued here.
+  void thread_blocks();
+  void thread_unblocks();
+  /// Work that is queued or running, but for what is blocked in a pause.
   std::size_t busy() const noexcept { return busy_.load(std::memory_order_acquire); }
   std::size_t threads() const;
   void stop();
@@ -34,7 +38,8 @@ class Executors {
   void abandon_after_fork() noexcept;
 
  private:
-  void need_thread(std::unique_lock<std::mutex>& lock);
+  bool need_thread(std::unique_lock<std::mutex>& lock);
+  void count_idle() noexcept;
   void thread_main(std::list<std::thread>::iterator self);
 
   RuntimeCore& core_;
@@ -47,6 +52,7 @@ class Executors {
   Task* last_task_ = nullptr;
   std::size_t queued_ = 0;
   std::size_t idle_ = 0;
+  std::size_t blocked_ = 0;
   std::size_t wakes_ = 0;  ///< Notifications that no thread has answered yet.
   bool stopping_ = false;
   std::list<std::thread> threads_;

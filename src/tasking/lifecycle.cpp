@@ -24,6 +24,8 @@ bool must_not_run(const Task* task) noexcept {
 void run_onready(Task* task) noexcept {
   set_state(task, TaskState::onready);
   task->starting = true;
+  // It belongs to no running task, though the body of one may have led here.
+  Task* const outer_task = std::exchange(context().task, nullptr);
   Task* const outer = std::exchange(context().onready, task);
   try {
     task->extra->onready();
@@ -31,6 +33,7 @@ void run_onready(Task* task) noexcept {
     set_failure(task, Failure::of_task(*task, std::current_exception()));
   }
   context().onready = outer;
+  context().task = outer_task;
   remove_blockers(task, 1);
 }
 
@@ -86,7 +89,18 @@ void report_failure(Task* task, Failure* failure) {
   }
   std::lock_guard lock(task->core->failures);
   failure->retain();
-  extra_of(task->parent).child_failures.push_back(failure);
+  auto& list = extra_of(task->parent).child_failures;
+  if (list.size() == list.capacity()) {
+    // What was taken by `get` meanwhile needs no place.
+    std::erase_if(list, [](Failure* earlier) {
+      const bool taken = earlier->taken();
+      if (taken) {
+        earlier->release();
+      }
+      return taken;
+    });
+  }
+  list.push_back(failure);
 }
 
 void discard_body(Task* task) noexcept {
@@ -122,10 +136,10 @@ void complete(Task* task) noexcept {
   }
   RuntimeCore* const core = task->core;
   tasking::release(task);
-  if (worker != nullptr && &worker->core() == core) {
+  if (worker != nullptr && &worker->core() == core && worker->in_scheduler()) {
     worker->count_child(parent);
   } else {
-    children_completed(parent, 1);
+    children_completed(parent, 1);  // inside a body it may be long until a count is told
   }
 }
 
@@ -153,9 +167,13 @@ void finish(Task* task) noexcept {
       {
         std::lock_guard lock(task->core->failures);
         for (Failure* inherited : extra.child_failures) {
+          inherited->take();
           inherited->release();
         }
         extra.child_failures.clear();
+      }
+      if (extra.domain != nullptr) {
+        extra.domain->clear();  // the next attempt starts from sound data
       }
       task->failure.store(nullptr, std::memory_order_relaxed);
       failure->release();
@@ -218,8 +236,10 @@ void schedule(Task* task) noexcept {
   set_state(task, TaskState::ready);
   RuntimeCore& core = *task->core;
   if (task->io && task->fiber == nullptr && !must_not_run(task)) {
-    core.executors->run_task(task);
-    return;
+    if (core.executors->run_task(task)) {
+      return;
+    }
+    task->io = false;  // no thread can be made: better a worker that blocks than a task that never runs
   }
   if (task->tied && task->fiber != nullptr) {
     core.workers[task->home_worker]->push_tied(task);
@@ -238,8 +258,11 @@ void schedule(Task* task) noexcept {
       worker->push(task);
     }
   } else {
+    // The task may be over, and the runtime be destroyed, as soon as it is in the queue.
+    core.visitors.fetch_add(1, std::memory_order_seq_cst);
     core.shared.push(task);
     core.idle.notify_from_outside();
+    core.visitors.fetch_sub(1, std::memory_order_release);
   }
 }
 
@@ -277,20 +300,19 @@ void remove_blockers(Task* task, std::uint32_t count) noexcept {
 }
 
 void children_completed(Task* parent, std::int64_t count) noexcept {
-  // The root outlives its children and is not theirs to touch after the count.
   RuntimeCore* const core = parent->core;
-  const bool is_root = parent == core->root;
-  if (is_root && core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
-    if (parent->children.fetch_sub(count, std::memory_order_seq_cst) != count ||
-        core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
+  if (parent == core->root) {
+    // The runtime waits for its own threads before it goes. Other threads count under the lock, because a waiter that sees zero
+    // may destroy the runtime.
+    if (context().core == core && core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
+      if (parent->children.fetch_sub(count, std::memory_order_seq_cst) != count ||
+          core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
+        return;
+      }
+      std::lock_guard lock(core->foreign.mutex);
+      core->foreign.changed.notify_all();
       return;
     }
-    std::lock_guard lock(core->foreign.mutex);
-    core->foreign.changed.notify_all();
-    return;
-  }
-  if (is_root) {
-    // Counted under the lock: a waiter that sees zero may destroy the runtime.
     std::lock_guard lock(core->foreign.mutex);
     if (parent->children.fetch_sub(count, std::memory_order_seq_cst) == count) {
       core->foreign.changed.notify_all();

@@ -117,6 +117,10 @@ void join(AccessRecord*& group, AccessRecord* record, History& history) {
 
 template <class History>
 std::uint32_t add_reader(History& history, AccessRecord* record) {
+  if (history.writers != nullptr && history.writers->task == record->task && !is_closed(history.writers)) {
+    record->drop();  // the task writes the region too: that is what successors wait for
+    return 0;
+  }
   const std::uint32_t dependencies = precede_all(history.writers, record, false);
   join(history.readers, record, history);
   return dependencies;
@@ -249,6 +253,9 @@ RegionTable::Slot& RegionTable::place_for(std::uint64_t key) const {
 
 RegionTable::Slot* RegionTable::find_slot(const Region& region) {
   const std::uint64_t key = region.begin + 1;
+  if (key == 0) {
+    return nullptr;
+  }
   Slot* slot = &place_for(key);
   if (slot->key == key) {
     return grids_[slot->grid].length == region.length ? slot : nullptr;

@@ -97,6 +97,9 @@ void RuntimeCore::stop_workers() noexcept {
     worker->join();
   }
   executors->stop();
+  while (visitors.load(std::memory_order_acquire) != 0) {
+    std::this_thread::yield();  // a thread of somebody else is a few instructions from leaving
+  }
   std::lock_guard lock(live_runtimes().mutex);
   std::erase(live_runtimes().cores, this);
 }

@@ -26,12 +26,20 @@ struct Finding {
   std::string text;
 };
 
+// A block of another runtime may be made a task of while this one looks.
+RuntimeCore* owner_of(Task* task) noexcept {
+  return std::atomic_ref<RuntimeCore*>(task->core).load(std::memory_order_relaxed);
+}
+
 std::string quoted(const Task* task) { return "'" + std::string(task->label->text) + "'"; }
 
 // What a task that has not started waits for is known only to those it waits for: all live records are searched.
 std::string describe_predecessors(const Task* waiting) {
   std::string text;
   for_each_task([&](Task* task) {
+    if (owner_of(task) != waiting->core) {
+      return;  // another runtime, which runs meanwhile
+    }
     for (AccessRecord* record = task->records; record != nullptr; record = record->next_in_task) {
       for (AccessRecord::Link link = record->successors.load(std::memory_order_acquire) & ~AccessRecord::flags;
            link != 0;) {
@@ -41,8 +49,8 @@ std::string describe_predecessors(const Task* waiting) {
           successor = reinterpret_cast<AccessRecord*>(link & ~AccessRecord::kind_mask);
           link = successor->in_next;
         } else if (kind == AccessRecord::through_predecessor) {
-          successor = record->out_successor;
-          link = record->out_next;
+          successor = record->out_successor.load();
+          link = record->out_next.load();
         } else {
           const auto* edge = reinterpret_cast<Edge*>(link & ~AccessRecord::kind_mask);
           successor = edge->successor;
@@ -91,7 +99,7 @@ Finding look(const RuntimeCore& core) {
   Finding finding;
   std::vector<Task*> tasks;
   for_each_task([&](Task* task) {
-    if (task->core == &core && task != core.root && task->state.load() != TaskState::completed) {
+    if (owner_of(task) == &core && task != core.root && task->state.load() != TaskState::completed) {
       tasks.push_back(task);
     }
   });

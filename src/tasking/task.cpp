@@ -50,7 +50,7 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
   task->size_class = static_cast<std::uint8_t>(size_class);
   task->predecessors.store(0, std::memory_order_relaxed);
   task->blockers.store(1, std::memory_order_relaxed);
-  task->core = core;
+  std::atomic_ref<RuntimeCore*>(task->core).store(core, std::memory_order_relaxed);
   task->parent = parent;
   task->operations = operations;
   task->records = nullptr;

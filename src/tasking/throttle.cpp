@@ -9,6 +9,9 @@
 #include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
+namespace {
+constexpr std::chrono::milliseconds between_releases{100};
+}
 
 std::size_t Throttle::pending(const RuntimeCore& core) const noexcept {
   std::uint64_t made = foreign_made.load(std::memory_order_relaxed);
@@ -63,7 +66,6 @@ void Throttle::make_way(RuntimeCore& core) {
       tasks_.push_back(task);
       held_.fetch_add(1, std::memory_order_seq_cst);
     }
-    core.idle.notify_from_outside();
     pause(task, WaitReason::throttle);
     return;
   }
@@ -78,10 +80,32 @@ void Throttle::make_way(RuntimeCore& core) {
   core.foreign.changed.wait(lock, [&] { return released_foreign_ != seen; });
 }
 
-void Throttle::release(RuntimeCore& core, bool nothing_runs) noexcept {
-  if (!nothing_runs && pending(core) > limit() / 2) {
-    return;
+void Throttle::release(RuntimeCore& core) noexcept {
+  if (pending(core) <= limit() / 2) {
+    release_all(core);
   }
+}
+
+bool Throttle::release_if_idle(RuntimeCore& core) noexcept {
+  if (core.idle.count() + core.idle.searching() < core.workers.size()) {
+    return false;
+  }
+  const base::TimePoint now = base::Clock::now();
+  const bool waits_for_others = core.in_flight() > 0 || !core.timers.empty() || core.executors->busy() > 0;
+  const base::TimePoint last{base::Clock::duration(released_at_.load(std::memory_order_relaxed))};
+  if (waits_for_others && now < last + between_releases) {
+    return false;
+  }
+  released_at_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  release_all(core);
+  return true;
+}
+
+base::TimePoint Throttle::next_release() const noexcept {
+  return holds_any() ? base::Clock::now() + between_releases : base::TimePoint::max();
+}
+
+void Throttle::release_all(RuntimeCore& core) noexcept {
   std::vector<Task*> tasks;
   {
     std::lock_guard lock(mutex_);

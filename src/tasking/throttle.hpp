@@ -36,8 +36,13 @@ class Throttle {
   /// Called by a spawner now and then. Suspends it (or blocks a foreign thread) while too many tasks are pending. Whoever might
   /// be needed to get them done goes on: an idle runtime releases its spawners.
   void make_way(RuntimeCore& core);
-  /// Lets spawners go on if there is room again, or if nothing else can run.
-  void release(RuntimeCore& core, bool nothing_runs) noexcept;
+  /// Lets spawners go on if there is room again.
+  void release(RuntimeCore& core) noexcept;
+  /// Lets spawners go on if all workers are idle: at once if nothing is in flight either, since then they may be what all else
+  /// waits for; else a few times a second, since that cannot be excluded. Returns whether it did.
+  bool release_if_idle(RuntimeCore& core) noexcept;
+  /// Until when an idle worker may sleep before it must call `release_if_idle`.
+  base::TimePoint next_release() const noexcept;
   bool holds_any() const noexcept { return held_.load(std::memory_order_relaxed) > 0; }
 
   std::size_t pending(const RuntimeCore& core) const noexcept;
@@ -53,11 +58,13 @@ class Throttle {
   static constexpr std::size_t most_limit = 128 * 1024;
 
   void adapt(const RuntimeCore& core) noexcept;
+  void release_all(RuntimeCore& core) noexcept;
 
   const std::size_t fixed_limit_;
   std::atomic<std::size_t> limit_;
   std::atomic<base::Clock::rep> adapted_at_{0};
   std::atomic<std::uint64_t> completed_then_{0};
+  std::atomic<base::Clock::rep> released_at_{0};
   std::atomic<std::size_t> held_{0};
   std::mutex mutex_;
   std::vector<Task*> tasks_;

@@ -29,6 +29,27 @@ class Timers {
   base::TimePoint earliest() const noexcept {
     return base::TimePoint(base::Clock::duration(earliest_.load(std::memory_order_relaxed)));
   }
+
+  /// @name Keeping time
+  /// One sleeping worker wakes up for the timers; the others sleep on.
+  /// @{
+  /// The earliest deadline if nobody keeps it yet, else time_point::max().
+  base::TimePoint keep() noexcept {
+    const base::Clock::rep deadline = earliest_.load(std::memory_order_seq_cst);
+    base::Clock::rep kept = kept_.load(std::memory_order_relaxed);
+    while (deadline < kept) {
+      if (kept_.compare_exchange_weak(kept, deadline, std::memory_order_seq_cst)) {
+        return base::TimePoint(base::Clock::duration(deadline));
+      }
+    }
+    return base::TimePoint::max();
+  }
+  /// The worker that keeps `deadline` is awake again.
+  void stop_keeping(base::TimePoint deadline) noexcept {
+    base::Clock::rep expected = deadline.time_since_epoch().count();
+    kept_.compare_exchange_strong(expected, none, std::memory_order_seq_cst);
+  }
+  /// @}
   bool empty() const noexcept { return earliest() == base::TimePoint::max(); }
 
  private:
@@ -46,7 +67,9 @@ class Timers {
   std::mutex mutex_;
   std::priority_queue<Entry> heap_;
   std::uint64_t sequence_ = 0;
-  std::atomic<base::Clock::rep> earliest_{base::TimePoint::max().time_since_epoch().count()};
+  static constexpr base::Clock::rep none = base::TimePoint::max().time_since_epoch().count();
+  std::atomic<base::Clock::rep> earliest_{none};
+  std::atomic<base::Clock::rep> kept_{none};
 };
 
 }  // namespace dovetail::tasking

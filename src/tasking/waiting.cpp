@@ -65,22 +65,26 @@ bool descends_from(const Task* task, const Task* ancestor) noexcept {
   return false;
 }
 
-// Runs one task at hand that `task` waits for anyway. Whatever that one waits for, `task` waits for too, so that nothing is lost
-// if both stop on the same stack.
-bool run_one_descendant(Task* task) {
+// Runs, on top of `task`, one task at hand that it waits for anyway: a descendant, or only `awaited` and its descendants.
+// Whatever that one waits for, `task` waits for too, so that nothing is lost if both stop on the same stack. A tied task stays
+// below nothing that could take its stack to another thread.
+bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
   Worker* worker = context().worker;
-  if (worker == nullptr || worker->stack_left() < least_stack) {
+  if (worker == nullptr || task->tied || worker->stack_left() < least_stack) {
     return false;
   }
   Task* candidate = worker->take_local();
   if (candidate == nullptr) {
     return false;
   }
-  if (candidate->fiber != nullptr || candidate->io || !descends_from(candidate, task)) {
+  const bool is_waited_for = awaited == nullptr ? descends_from(candidate, task)
+                                                : candidate == awaited || descends_from(candidate, awaited);
+  if (candidate->fiber != nullptr || candidate->io || !is_waited_for) {
     worker->push(candidate);
     return false;
   }
   worker->run_inline(candidate);
+  context().worker->flush_children();
   context().task = task;
   return true;
 }
@@ -112,6 +116,7 @@ void block_for_task(Task* task) {
   std::unique_lock lock(core.foreign.mutex);
   core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t reports = core.stuck.reports();
+  core.idle.wake_one();  // somebody waits now: being stuck matters
   core.foreign.changed.wait(lock, [&] {
     return node->state.load(std::memory_order_acquire) == WaitNode::State::done || core.stuck.reports() != reports;
   });
@@ -159,7 +164,7 @@ void wait_for_task(Task* task) {
     throw std::logic_error("task '" + std::string(task->label->text) + "' waits for itself");
   }
   if (task->parent == current) {
-    while (!has_completed(task) && run_one_descendant(current)) {
+    while (!has_completed(task) && run_one_descendant(current, task)) {
     }
     if (has_completed(task)) {
       return;

@@ -153,11 +153,11 @@ void Worker::leave_fiber(Task* paused) {
   } catch (const std::exception& error) {
     // Somebody is going to wake the task: it cannot be told. Wait for that on this stack, and keep completions coming.
     std::fprintf(stderr, "dovetail: worker %u waits instead of switching: %s\n", index_, error.what());
-    while (paused->pause_state.load(std::memory_order_acquire) != PauseState::woken) {
-      poll_services(true);
-      core_.timers.run_due();
-      std::this_thread::yield();
+    if (yielding_ == paused) {
+      yielding_ = nullptr;
+      return;
     }
+    run_others_until_woken(paused);
     return;
   }
   fiber::Fiber* const mine = fiber_;
@@ -187,6 +187,29 @@ void Worker::leave_fiber(Task* paused) {
       paused);
 }
 
+// The paused task keeps this stack, and whatever runs here meanwhile lies on top of it: that can wait for the paused task in
+// vain, but doing nothing would be worse.
+void Worker::run_others_until_woken(Task* paused) {
+  while (paused->pause_state.load(std::memory_order_acquire) != PauseState::woken) {
+    flush_services();
+    poll_services(true);
+    core_.timers.run_due();
+    Task* task = take_local();
+    if (task == nullptr) {
+      task = take_shared();
+    }
+    if (task == nullptr) {
+      std::this_thread::yield();
+    } else if (task->fiber != nullptr || stack_left() < 32 * 1024) {
+      core_.shared.push(task);
+      std::this_thread::yield();
+    } else {
+      run_inline(task);
+      flush_children();
+    }
+  }
+}
+
 std::size_t Worker::stack_left() const noexcept {
   const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));
   return static_cast<std::size_t>(here - fiber_->stack().lowest);
@@ -194,6 +217,8 @@ std::size_t Worker::stack_left() const noexcept {
 
 void Worker::push(Task* task) {
   deque_.push(task);
+  // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (core_.barrier_works) [[likely]] {
     core_.idle.notify();
   } else {
@@ -221,7 +246,7 @@ void Worker::count_child(Task* parent) noexcept {
     flush_children();
     counted_parent_ = parent;
     if (core_.throttle.holds_any()) {
-      core_.throttle.release(core_, false);
+      core_.throttle.release(core_);
     }
   }
   ++counted_children_;
@@ -396,10 +421,15 @@ Task* Worker::find_task() {
   core_.stuck.activity();
   if (searching_) {
     searching_ = false;
-    core_.idle.end_search();
     // Whoever brought work while this worker looked has woken nobody.
-    if (deque_.size() > 0 || !core_.shared.empty()) {
-      core_.idle.notify();
+    if (core_.idle.end_search() && (deque_.size() > 0 || may_be_work())) {
+      core_.idle.notify_from_outside();
+    }
+  }
+  if (keeps_time_) {
+    keeps_time_ = false;
+    if (!core_.timers.empty()) {
+      core_.idle.wake_one();  // somebody else has to
     }
   }
   return task;
@@ -446,8 +476,7 @@ Task* Worker::look_everywhere() {
     } else {
       operations_ = false;
     }
-    if (core_.throttle.holds_any()) {
-      core_.throttle.release(core_, true);
+    if (core_.throttle.holds_any() && core_.throttle.release_if_idle(core_)) {
       continue;
     }
     if (core_.stopping.load(std::memory_order_acquire)) {
@@ -466,7 +495,7 @@ Task* Worker::look_everywhere() {
 
 bool Worker::may_be_work() const noexcept {
   if (!core_.shared.empty() || !core_.urgent.empty() || !core_.deferred.empty() ||
-      has_tied_.load(std::memory_order_seq_cst) || core_.throttle.holds_any() ||
+      has_tied_.load(std::memory_order_seq_cst) ||
       core_.stopping.load(std::memory_order_acquire)) {
     return true;
   }
@@ -490,10 +519,16 @@ void Worker::sleep() {
     process_wide_barrier();
   }
   if (!may_be_work()) {
-    const base::TimePoint deadline = std::min(core_.timers.earliest(), core_.stuck.before_sleep(core_));
+    const base::TimePoint timer = core_.timers.keep();
+    keeps_time_ = timer != base::TimePoint::max();
+    const base::TimePoint deadline =
+        std::min({timer, core_.stuck.before_sleep(core_), core_.throttle.next_release()});
     trace::idle_begin();
     park(deadline);
     trace::idle_end();
+    if (keeps_time_) {
+      core_.timers.stop_keeping(timer);
+    }
   }
   searching_ = !core_.idle.leave(this);
 }

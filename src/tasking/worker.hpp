@@ -54,7 +54,10 @@ class Worker {
   void run_inline(Task* task);
   /// The current task is about to pause and wants to be queued behind the others.
   void yielding(Task* task) noexcept { yielding_ = task; }
-  bool in_scheduler() const noexcept { return context().task == nullptr; }
+  bool in_scheduler() const noexcept {
+    const ThreadContext& here = context();
+    return here.task == nullptr && here.onready == nullptr;
+  }
   void request_flush() noexcept { flush_requested_ = operations_ = true; }
   /// @}
 
@@ -84,6 +87,7 @@ class Worker {
   void park(base::TimePoint deadline);
   void run(Task* task);
   void resume(Task* task);
+  void run_others_until_woken(Task* paused);
   void before_slice(Task* task);
   void after_slice();
 
@@ -96,6 +100,7 @@ class Worker {
   std::uint32_t counted_children_ = 0;
   std::uint32_t tick_ = 0;
   std::uint32_t random_;
+  bool keeps_time_ = false;       ///< Slept until the next timer, for all workers.
   bool searching_ = false;        ///< Counted as one that looks for work.
   bool operations_ = false;       ///< This worker has started operations that may be in flight.
   bool flush_requested_ = false;  ///< Some of them are prepared and not handed over.
