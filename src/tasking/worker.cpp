@@ -18,7 +18,8 @@ namespace dovetail::tasking {
 namespace {
 
 // While other workers run, work is likely to appear within this many looks; sleeping and being woken costs more.
-constexpr unsigned looks_before_sleep = 400;
+constexpr unsigned looks_before_sleep = 24;
+constexpr unsigned relaxes_between_looks = 16;
 // Completed children of one parent that are told together.
 constexpr std::uint32_t most_counted_children = 256;
 // Short slices after which prepared requests are handed over even if more may come.
@@ -334,6 +335,7 @@ Task* Worker::take_shared() {
   if (taken == 0) {
     return nullptr;
   }
+  fed_from_outside_ = true;
   for (std::size_t i = taken - 1; i >= 1; --i) {
     push(batch_[i]);
   }
@@ -503,13 +505,16 @@ bool Worker::may_be_work() const noexcept {
 }
 
 void Worker::sleep() {
-  // Only while somebody runs who may spawn: waiting for a disk is no reason to spin.
-  if (core_.idle.count() + core_.idle.searching() < core_.workers.size()) {
+  // Only while somebody runs, or ran a moment ago, who may spawn: waiting for a disk is no reason to spin.
+  if (fed_from_outside_ || core_.idle.count() + core_.idle.searching() < core_.workers.size()) {
+    fed_from_outside_ = false;
     for (unsigned look = 0; look < looks_before_sleep; ++look) {
       if (may_be_work()) {
         return;
       }
-      base::cpu_relax();
+      for (unsigned i = 0; i < relaxes_between_looks; ++i) {
+        base::cpu_relax();
+      }
     }
   }
   searching_ = false;

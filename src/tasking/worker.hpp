@@ -100,6 +100,7 @@ class Worker {
   std::uint32_t counted_children_ = 0;
   std::uint32_t tick_ = 0;
   std::uint32_t random_;
+  bool fed_from_outside_ = false;  ///< The last tasks came from the shared queue.
   bool keeps_time_ = false;       ///< Slept until the next timer, for all workers.
   bool searching_ = false;        ///< Counted as one that looks for work.
   bool operations_ = false;       ///< This worker has started operations that may be in flight.
