@@ -23,8 +23,9 @@ using dovetail::out;
 // I/O first: the sooner the device is busy, the more computing there is to hide it behind.
 constexpr int io_priority = 1;
 
+// Numbers last: tools that sum up a trace take tasks whose labels differ there only for one kind.
 std::string place(const Block& block) {
-  return "block (" + std::to_string(block.row) + "," + std::to_string(block.column) + ")";
+  return " (" + std::to_string(block.row) + "," + std::to_string(block.column) + ")";
 }
 
 void sync_directory(const std::string& directory) { File::open(directory, O_RDONLY | O_DIRECTORY).fsync(); }
@@ -73,7 +74,7 @@ struct CheckpointWriter::Job {
   std::shared_ptr<Source> source;
   AlignedBuffer header{page};
 
-  std::string label(const std::string& what) const { return what + " of step " + std::to_string(info.step); }
+  std::string label(const std::string& what) const { return what + ", step " + std::to_string(info.step); }
 };
 
 CheckpointWriter::CheckpointWriter(dovetail::Runtime& runtime, const Field& field, BlockIo io, Meter& meter,
@@ -114,7 +115,7 @@ Future<void> CheckpointWriter::write_final(std::uint64_t step) {
   job->file = File::open(partial, O_RDWR | O_CREAT | O_TRUNC, {.direct = settings_.direct});
   job->source = std::make_shared<Source>(field_, layout_, false);
   spawn_all(job);
-  return runtime_.spawn({.label = job->label("publication"),
+  return runtime_.spawn({.label = job->label("publish"),
                          .access = {in(job->file, 0, layout_.total_bytes), inout(order_)},
                          .priority = io_priority,
                          .io = true},
@@ -131,15 +132,15 @@ void CheckpointWriter::spawn_all(const std::shared_ptr<Job>& job) {
   spawn_reserve(job);
   spawn_blocks(job);
   spawn_table(job);
-  spawn_sync(job, "sync of the data");
+  spawn_sync(job, "sync data");
   spawn_header(job);
-  spawn_sync(job, "sync of the header");
+  spawn_sync(job, "sync header");
 }
 
 // Takes the file over from the checkpoint that it held: from now on its header says that it is not complete. That mark
 // need not be durable, for the hashes of the old blocks do not fit the new ones either.
 void CheckpointWriter::spawn_reserve(const std::shared_ptr<Job>& job) {
-  runtime_.spawn({.label = job->label("reservation"),
+  runtime_.spawn({.label = job->label("reserve"),
                   .access = {inout(job->file, 0, layout_.total_bytes), inout(order_)},
                   .priority = io_priority},
                  [this, job] {
@@ -165,7 +166,7 @@ void CheckpointWriter::spawn_blocks(const std::shared_ptr<Job>& job) {
       }
       target.hashes[i] = hash_bytes(target.bytes(block));
     };
-    const std::string label = job->label("copy of " + place(block));
+    const std::string label = job->label("copy") + place(block);
     if (source->copy != nullptr) {
       runtime_.spawn({.label = label,
                       .access = {in(field_.bytes(block)), out(source->bytes(block)), hash},
@@ -175,8 +176,9 @@ void CheckpointWriter::spawn_blocks(const std::shared_ptr<Job>& job) {
       runtime_.spawn({.label = label, .access = {in(field_.bytes(block)), hash}, .priority = io_priority}, take);
     }
     const std::uint64_t offset = layout_.data_offset + block.offset;
+    const std::string write_label = job->label("write") + place(block);
     runtime_.spawn(
-        {.label = job->label("write of " + place(block)),
+        {.label = write_label,
          .access = {in(source->bytes(block)), in(source->hashes[i]), inout(job->file, offset, block.padded_bytes)},
          .priority = io_priority},
         [this, job, &block, offset] { io_.write(job->file, job->source->bytes(block), offset); });
@@ -185,7 +187,7 @@ void CheckpointWriter::spawn_blocks(const std::shared_ptr<Job>& job) {
 }
 
 void CheckpointWriter::spawn_table(const std::shared_ptr<Job>& job) {
-  runtime_.spawn({.label = job->label("write of the table"),
+  runtime_.spawn({.label = job->label("write table"),
                   .access = {in(job->source->hashes), inout(job->file, layout_.table_offset, layout_.table_bytes)},
                   .priority = io_priority},
                  [this, job] {
@@ -204,7 +206,7 @@ void CheckpointWriter::spawn_sync(const std::shared_ptr<Job>& job, const std::st
 
 // Reads the data, as it were: they must be there, and on disk, before a header may say so.
 void CheckpointWriter::spawn_header(const std::shared_ptr<Job>& job) {
-  runtime_.spawn({.label = job->label("write of the header"),
+  runtime_.spawn({.label = job->label("write header"),
                   .access = {inout(job->file, 0, page), in(job->file, page, layout_.total_bytes - page)},
                   .priority = io_priority},
                  [this, job] {
@@ -218,9 +220,8 @@ void CheckpointWriter::spawn_header(const std::shared_ptr<Job>& job) {
 // Depends, by the file region, on the task that asked for an operation there.
 void CheckpointWriter::spawn_ended(const std::shared_ptr<Job>& job, std::uint64_t offset, std::uint64_t length,
                                    std::uint64_t written) {
-  runtime_.spawn(
-      {.label = job->label("end of an operation"), .access = {in(job->file, offset, length)}, .priority = io_priority},
-      [this, written] { io_.ended(written); });
+  runtime_.spawn({.label = job->label("ended"), .access = {in(job->file, offset, length)}, .priority = io_priority},
+                 [this, written] { io_.ended(written); });
 }
 
 }  // namespace heat

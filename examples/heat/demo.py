@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The heat example three ways side by side, on the real disk and on a slow one; then killed and continued.
 
-Writes into the output folder: a trace of every run (open it at https://ui.perfetto.dev) and pictures of the runs on the
-slow disk. Exit status: 1 if a run failed or two results differ, 2 for bad input.
+Writes into the output folder: a trace of every run (open it at https://ui.perfetto.dev) and a picture of the runs on
+the slow disk. Exit status: 1 if a run failed or two results differ, 2 for bad input.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import prepare_field
+from blocking_trace import add_requests, without_blocked_slices
 from demo_display import Bar, table
 from heat_runs import VARIANTS, HeatFailed, Job, follow, run
 
@@ -84,6 +85,8 @@ class Demo:
             directory = folder / f"heat-{variant}"
             trace = self._output / f"trace-{device.replace(' ', '-')}-{variant}.json"
             report = run(self._job, directory, variant, self._bar.show, trace=trace)
+            if variant == "blocking":
+                add_requests(trace, report)
             self._rows.append((device, variant, report))
             self._keep_result(phase, directory)
             shutil.rmtree(directory)
@@ -132,18 +135,31 @@ class Demo:
         return False
 
     def draw(self) -> None:
+        """One picture of the three runs on the last device, one below the other on the same time axis."""
+        from PIL import Image
         from timeline import render
 
         self._bar.begin(PICTURES)
         device = self._rows[-1][0]
+        seconds = max(report["total_s"] for at, _, report in self._rows if at == device)
+        parts = []
         for number, variant in enumerate(VARIANTS):
-            stem = self._output / f"trace-{device.replace(' ', '-')}-{variant}"
-            render(f"{stem}.json", f"{stem}.png", f"heat, {device}, {variant}")
+            trace = self._output / f"trace-{device.replace(' ', '-')}-{variant}.json"
+            if variant == "blocking":
+                trace = without_blocked_slices(trace, self._scratch / trace.name)
+            picture = self._scratch / f"{variant}.png"
+            render(trace, picture, f"heat, {device}, {variant}", seconds)
+            parts.append(Image.open(picture).convert("RGB"))
             self._bar.show((number + 1) / len(VARIANTS))
+        whole = Image.new("RGB", (max(part.width for part in parts), sum(part.height for part in parts)), "white")
+        top = 0
+        for part in parts:
+            whole.paste(part, (0, top))
+            top += part.height
+        target = self._output / f"timeline-{device.replace(' ', '-')}.png"
+        whole.save(target)
         self._bar.end()
-        self.say(
-            f"timelines  {self._output}/trace-*.json (open at https://ui.perfetto.dev) and trace-{device.replace(' ', '-')}-*.png"
-        )
+        self.say(f"timelines  {target}\n           {self._output}/trace-*.json open at https://ui.perfetto.dev")
 
     def show_table(self) -> None:
         self.say("\n" + table(self._rows) + "\n")

@@ -51,14 +51,14 @@ def failing_writes_and_syncs_are_told_and_lose_nothing(folder: Path) -> None:
             options = ("--io", variant, "--direct", direct)
             # The third checkpoint is the first that cannot be written.
             for rule, task, place in (
-                ("write error=EIO path=*checkpoint-2.heat offset=8192..", "write of block", "at offset"),
-                ("fsync error=EIO path=*checkpoint-2.heat", "sync of the data", "fdatasync"),
+                ("write error=EIO path=*checkpoint-2.heat offset=8192..", "write, step 15", "at offset"),
+                ("fsync error=EIO path=*checkpoint-2.heat", "sync data, step 15", "fdatasync"),
             ):
                 with faults(rule) as device:
                     directory = device.path / "run"
                     failed = run(*begin(folder), "--directory", directory, *options)
                     path = str(directory / "checkpoint-2.heat")
-                    failed.expect(1, task, "of step 15 failed", path, place, "Input/output error", "kernel's log")
+                    failed.expect(1, task, path, place, "Input/output error", "kernel's log")
                     failed.expect(1, "step 10 is safe", "--restart")
                     found = sorted(complete_checkpoints(directory))
                     check(found == [5, 10], f"complete checkpoints of steps {found}, not 5 and 10")

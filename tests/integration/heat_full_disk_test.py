@@ -28,7 +28,7 @@ def full_disk_is_told_and_loses_nothing(folder: Path) -> None:
                 with SmallDisk(3) as disk:
                     directory = disk.path / "run"
                     failed = run(*begin(folder), "--directory", directory, *options)
-                    failed.expect(1, "of step 15 failed", str(directory), "No space left on device", "free some space")
+                    failed.expect(1, ", step 15", str(directory), "No space left on device", "free some space")
                     failed.expect(1, "step 10 is safe", "--restart")
                     found = sorted(complete_checkpoints(directory))
                     check(found == [5, 10], f"complete checkpoints of steps {found}, not 5 and 10")
