@@ -52,7 +52,7 @@ def killed_at_random_instants(folder: Path) -> None:
     duration = time.monotonic() - start
     expected = final_bytes(folder / "whole")
 
-    killed = runs = restarted_from_checkpoint = 0
+    killed = runs = restarts = 0
     while killed < KILLS:
         directory = folder / f"run-{runs}"
         runs += 1
@@ -79,24 +79,24 @@ def killed_at_random_instants(folder: Path) -> None:
             check(len(found) >= wanted, f"step {safe} was safe, and the complete checkpoints are {found}")
             report = folder / "report.json"
             restart = ["--restart", "--directory", str(directory), *map(str, COMMON)]
-            if found:
-                command = restart
-                if choose.random() < 0.5:
-                    continue  # the restarted run is killed as well
+            if found and choose.random() < 0.5:
+                command = restart  # the restarted run is killed as well, perhaps
+                restarts += 1
+                continue
             result = run(*restart, *options, "--json", report)
             if found or (directory / "final.heat").exists():
                 result.expect(0)
                 step = json.loads(report.read_text())["restarted_from"]
                 check(step >= safe, f"step {safe} was safe, and the restart began at {step}")
-                restarted_from_checkpoint += 1
+                restarts += 1
             else:
                 result.expect(2, "no complete checkpoint")
                 check(safe == 0, f"step {safe} was safe and is lost")
                 run(*arguments, "--directory", directory, *options).expect(0)
             break
         check(final_bytes(directory) == expected, f"other bytes after {killed} kills; the last command was {command}")
-    print(f"{killed} kills within {1.1 * duration:.2f} s, {restarted_from_checkpoint} restarts from a checkpoint")
-    check(restarted_from_checkpoint > 0, "no kill left a checkpoint: nothing was tested")
+    print(f"{killed} kills within {1.1 * duration:.2f} s, {restarts} restarts from a checkpoint", flush=True)
+    check(restarts > 0, "no kill left a checkpoint: nothing was tested")
 
 
 def damaged_checkpoints_are_told_and_passed_over(folder: Path) -> None:
