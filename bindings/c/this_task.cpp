@@ -1,8 +1,8 @@
 // The task that is running, and handles by which others resume it.
 #include "dovetail/this_task.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
 #include <string_view>
 
@@ -32,7 +32,7 @@ int64_t dovetail_task_label(char* buffer, size_t capacity) {
     const std::string_view label = dovetail::this_task::label();
     if (capacity > 0) {
       const std::size_t copied = std::min(label.size(), capacity - 1);
-      std::memcpy(&given(buffer, "buffer"), label.data(), copied);
+      std::copy_n(label.data(), copied, &given(buffer, "buffer"));
       buffer[copied] = '\0';
     }
     return static_cast<int64_t>(label.size());
@@ -71,7 +71,8 @@ int32_t dovetail_task_yield(void) {
 
 int32_t dovetail_handle_current(dovetail_handle** handle) {
   return guarded(__func__, [&]() -> int32_t {
-    given(handle, "handle") = new dovetail_handle{dovetail::this_task::handle()};
+    given(handle, "handle");
+    *handle = new dovetail_handle{dovetail::this_task::handle()};
     return 0;
   });
 }
