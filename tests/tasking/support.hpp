@@ -1,0 +1,139 @@
+// What the tests of tasking share.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <latch>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "dovetail/dovetail.hpp"
+
+namespace dovetail::test {
+
+/// The seed of this run: from DOVETAIL_TEST_SEED, or fresh. Printed, so that a failure can be repeated.
+inline std::uint64_t seed() {
+  static const std::uint64_t value = [] {
+    const char* given = std::getenv("DOVETAIL_TEST_SEED");
+    const std::uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
+    std::cout << "DOVETAIL_TEST_SEED=" << chosen << std::endl;
+    return chosen;
+  }();
+  return value;
+}
+
+/// Less work where a sanitizer makes everything slow.
+inline std::size_t scaled(std::size_t full, std::size_t small) {
+  const char* scale = std::getenv("DOVETAIL_TEST_SCALE");
+  return scale != nullptr && std::string(scale) == "small" ? small : full;
+}
+
+/// Random numbers of a stream of its own: the same for the same seed, whatever other streams do.
+class Random {
+ public:
+  explicit Random(std::uint64_t stream) : engine_(seed() * 0x9E3779B97F4A7C15ULL + stream) {}
+  /// From `least` to `most`, both included.
+  std::uint64_t between(std::uint64_t least, std::uint64_t most) {
+    return std::uniform_int_distribution<std::uint64_t>(least, most)(engine_);
+  }
+  /// True once in `n` times.
+  bool once_in(std::uint64_t n) { return between(1, n) == 1; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// A door that blocks the thread (not only the task) until it is opened.
+class Gate {
+ public:
+  void open() { open_.count_down(); }
+  void pass() const { open_.wait(); }
+
+ private:
+  std::latch open_{1};
+};
+
+/// Spins a thread until the condition holds; other threads bring it about. Never for a task that others on the same worker
+/// have to run for.
+template <class Condition>
+void await(Condition&& condition) {
+  while (!condition()) {
+    std::this_thread::yield();
+  }
+}
+
+/// Lets other tasks run until the condition holds.
+template <class Condition>
+void await_in_task(Condition&& condition) {
+  while (!condition()) {
+    this_task::yield();
+  }
+}
+
+/// Gives up for as long as it takes another thread to get in between, now and then.
+inline void stumble(Random& random) {
+  switch (random.between(0, 7)) {
+    case 0:
+      std::this_thread::yield();
+      break;
+    case 1:
+      for (std::uint64_t spins = random.between(0, 200); spins > 0; --spins) {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+/// The failure that the call throws; nothing if it throws none.
+template <class Call>
+std::optional<TaskFailed> failure_of(Call&& call) {
+  try {
+    call();
+  } catch (const TaskFailed& failed) {
+    return failed;
+  }
+  return std::nullopt;
+}
+
+/// What the innermost nested exception says.
+inline std::string innermost(const std::exception& exception) {
+  try {
+    std::rethrow_if_nested(exception);
+  } catch (const std::exception& nested) {
+    return innermost(nested);
+  }
+  return exception.what();
+}
+
+/// Threads of this process.
+std::size_t count_threads();
+/// Resident memory of this process in bytes.
+std::size_t resident_bytes();
+
+/// What a child process did: its exit status (negative: the signal that ended it) and what it wrote to standard error.
+struct Outcome {
+  int status;
+  std::string error;
+};
+/// Runs `program` in a forked child, and exits with what it returns.
+Outcome run_in_child(const std::function<int()>& program);
+
+}  // namespace dovetail::test
