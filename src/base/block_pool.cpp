@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <new>
+#include <utility>
 
 #include "base/sanitizer.hpp"
 #ifdef DOVETAIL_ADDRESS_SANITIZER
@@ -14,16 +14,14 @@
 namespace dovetail::base {
 
 thread_local constinit BlockPool::Cache BlockPool::caches[BlockPool::slots];
-thread_local constinit bool BlockPool::registered = false;
 BlockPool* BlockPool::pools[BlockPool::slots] = {};
 
 // Gives a thread's free blocks back when the thread ends.
 struct BlockPool::ThreadExit {
   ~ThreadExit() {
-    registered = false;
     for (unsigned slot = 0; slot < slots; ++slot) {
-      while (pools[slot] != nullptr && caches[slot].first != nullptr) {
-        pools[slot]->give_back();
+      if (pools[slot] != nullptr) {
+        pools[slot]->return_magazines(caches[slot]);
       }
     }
   }
@@ -33,8 +31,7 @@ BlockPool::BlockPool(unsigned slot, std::size_t block_size) : slot_(slot), block
 
 void BlockPool::poison([[maybe_unused]] void* block) const noexcept {
 #ifdef DOVETAIL_ADDRESS_SANITIZER
-  // The links stay readable: the pool itself walks them.
-  __asan_poison_memory_region(static_cast<std::byte*>(block) + sizeof(Link), block_size_ - sizeof(Link));
+  __asan_poison_memory_region(block, block_size_);
 #endif
 }
 
@@ -47,27 +44,10 @@ void BlockPool::unpoison([[maybe_unused]] void* block) const noexcept {
 void BlockPool::register_thread() {
   thread_local ThreadExit exit;
   static_cast<void>(exit);
-  registered = true;
 }
 
-void* BlockPool::refill() {
-  if (!registered) {
-    register_thread();
-  }
-  Cache& cache = caches[slot_];
-  std::lock_guard lock(mutex_);
-  if (chains_ != nullptr) {
-    Link* chain = chains_;
-    unpoison(chain);
-    chains_ = chain->next_chain;
-    std::uint32_t count = 0;
-    for (const Link* link = chain->next; link != nullptr; link = link->next) {
-      ++count;
-    }
-    cache.first = chain->next;
-    cache.count = count;
-    return chain;
-  }
+// New blocks, a few at a time, so that memory is touched only when it is needed. Under the lock.
+void BlockPool::fill(Magazine& magazine) {
   if (fresh_ == fresh_end_) {
     void* slab = mmap(nullptr, slab_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (slab == MAP_FAILED) {
@@ -77,44 +57,74 @@ void* BlockPool::refill() {
     fresh_ = slabs_.back();
     fresh_end_ = fresh_ + slab_size / block_size_ * block_size_;
   }
-  // A few at a time, so that memory is touched only when it is needed.
-  std::byte* first = fresh_;
   const auto left = static_cast<std::size_t>(fresh_end_ - fresh_) / block_size_;
-  const std::size_t taken = std::min<std::size_t>(left, chain_length / 4);
-  fresh_ += taken * block_size_;
-  for (std::size_t i = taken - 1; i >= 1; --i) {
-    auto* block = reinterpret_cast<Link*>(first + i * block_size_);
-    block->next = cache.first;
-    cache.first = block;
-    ++cache.count;
+  const auto taken = static_cast<std::uint32_t>(std::min<std::size_t>(left, 16));
+  // The lowest address is used first.
+  for (std::uint32_t i = 0; i < taken; ++i) {
+    magazine.blocks[taken - 1 - i] = fresh_ + i * block_size_;
   }
-  return first;
+  magazine.count = taken;
+  fresh_ += taken * block_size_;
 }
 
-void BlockPool::give_back() noexcept {
-  if (!registered && caches[slot_].count < 2 * chain_length) {
-    // A thread that only frees must still be seen to end.
-    try {
-      register_thread();
-      return;
-    } catch (...) {
-      registered = false;
+// A magazine that is not empty becomes the thread's.
+BlockPool::Magazine* BlockPool::load() {
+  Cache& cache = caches[slot_];
+  if (cache.magazine == nullptr) {
+    register_thread();
+    cache.magazine = new Magazine;
+  }
+  if (cache.previous != nullptr && cache.previous->count > 0) {
+    std::swap(cache.magazine, cache.previous);
+    return cache.magazine;
+  }
+  std::lock_guard lock(mutex_);
+  if (full_ != nullptr) {
+    Magazine* loaded = std::exchange(full_, full_->next);
+    cache.magazine->next = empty_;
+    empty_ = std::exchange(cache.magazine, loaded);
+  } else {
+    fill(*cache.magazine);
+  }
+  return cache.magazine;
+}
+
+// A magazine that is not full becomes the thread's.
+BlockPool::Magazine* BlockPool::make_room() noexcept {
+  Cache& cache = caches[slot_];
+  if (cache.magazine == nullptr) {
+    register_thread();
+    cache.magazine = new Magazine;
+    return cache.magazine;
+  }
+  if (cache.previous != nullptr && cache.previous->count == 0) {
+    std::swap(cache.magazine, cache.previous);
+    return cache.magazine;
+  }
+  Magazine* room = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    if (cache.previous != nullptr) {
+      cache.previous->next = full_;
+      full_ = cache.previous;
+    }
+    if (empty_ != nullptr) {
+      room = std::exchange(empty_, empty_->next);
     }
   }
-  Cache& cache = caches[slot_];
-  Link* chain = cache.first;
-  Link* last = chain;
-  std::uint32_t count = 1;
-  while (count < chain_length && last->next != nullptr) {
-    last = last->next;
-    ++count;
-  }
-  cache.first = last->next;
-  cache.count -= count;
-  last->next = nullptr;
+  cache.previous = std::exchange(cache.magazine, room != nullptr ? room : new Magazine);
+  return cache.magazine;
+}
+
+void BlockPool::return_magazines(Cache& cache) noexcept {
   std::lock_guard lock(mutex_);
-  chain->next_chain = chains_;
-  chains_ = chain;
+  for (Magazine* magazine : {std::exchange(cache.magazine, nullptr), std::exchange(cache.previous, nullptr)}) {
+    if (magazine != nullptr) {
+      Magazine*& list = magazine->count > 0 ? full_ : empty_;
+      magazine->next = list;
+      list = magazine;
+    }
+  }
 }
 
 void BlockPool::for_each_block(const std::function<void(void*)>& visit) {
@@ -125,6 +135,11 @@ void BlockPool::for_each_block(const std::function<void(void*)>& visit) {
       end = fresh_;
     }
     for (std::byte* block = slab; block < end; block += block_size_) {
+#ifdef DOVETAIL_ADDRESS_SANITIZER
+      if (__asan_address_is_poisoned(block) != 0) {
+        continue;
+      }
+#endif
       visit(block);
     }
   }

@@ -1,6 +1,9 @@
-// Memory for small objects of one kind that one thread makes and another destroys. Each thread has a cache of free blocks
-// that it uses without synchronisation; caches exchange whole chains with the pool. Memory is never given back to the
-// system, so a stale look at a freed block reads old bytes instead of faulting (the stuck report relies on it).
+// Memory for small objects of one kind that one thread makes and another destroys. Each thread keeps free blocks in a magazine,
+// an array that it uses without synchronisation; full and empty magazines are exchanged with the pool. A free block itself is not
+// touched, so that a block last used by another core is first met by a store, which nobody waits for.
+//
+// Memory is never given back to the system, so a stale look at a freed block reads old bytes instead of faulting (the stuck
+// report relies on it).
 #pragma once
 
 #include <cstddef>
@@ -13,35 +16,31 @@ namespace dovetail::base {
 
 class BlockPool {
  public:
+  static constexpr unsigned slots = 8;
+
   /// `slot` numbers the pools of the process; each has one of the few places in a thread's cache. `block_size` is a multiple
-  /// of 64, and blocks are aligned to `min(64, block_size)` at least.
+  /// of 64, and so is the address of every block.
   BlockPool(unsigned slot, std::size_t block_size);
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  static constexpr unsigned slots = 8;
-
   void* allocate() {
-    Cache& cache = caches[slot_];
-    Link* block = cache.first;
-    if (block == nullptr) [[unlikely]] {
-      return refill();
+    Magazine* magazine = caches[slot_].magazine;
+    if (magazine == nullptr || magazine->count == 0) [[unlikely]] {
+      magazine = load();
     }
+    void* block = magazine->blocks[--magazine->count];
     unpoison(block);
-    cache.first = block->next;
-    --cache.count;
     return block;
   }
 
-  void deallocate(void* memory) noexcept {
-    Cache& cache = caches[slot_];
-    auto* block = static_cast<Link*>(memory);
-    block->next = cache.first;
-    cache.first = block;
-    if (++cache.count >= 2 * chain_length || !registered) [[unlikely]] {
-      give_back();
-    }
+  void deallocate(void* block) noexcept {
     poison(block);
+    Magazine* magazine = caches[slot_].magazine;
+    if (magazine == nullptr || magazine->count == Magazine::capacity) [[unlikely]] {
+      magazine = make_room();
+    }
+    magazine->blocks[magazine->count++] = block;
   }
 
   /// Visits every block that was ever handed out, free or not. The visitor must tell them apart by itself.
@@ -50,32 +49,35 @@ class BlockPool {
   std::size_t block_size() const noexcept { return block_size_; }
 
  private:
-  struct Link {
-    Link* next;
-    Link* next_chain;
+  struct Magazine {
+    static constexpr std::uint32_t capacity = 62;
+    Magazine* next = nullptr;
+    std::uint32_t count = 0;
+    void* blocks[capacity];
   };
   struct Cache {
-    Link* first = nullptr;
-    std::uint32_t count = 0;
+    Magazine* magazine = nullptr;
+    Magazine* previous = nullptr;  ///< Full or empty; saves an exchange to threads that go back and forth.
   };
   struct ThreadExit;
-  static constexpr std::uint32_t chain_length = 64;
   static constexpr std::size_t slab_size = 256 * 1024;
 
-  void* refill();
-  void give_back() noexcept;
-  void register_thread();
+  Magazine* load();
+  Magazine* make_room() noexcept;
+  void fill(Magazine& magazine);
+  void return_magazines(Cache& cache) noexcept;
+  static void register_thread();
   void poison(void* block) const noexcept;
   void unpoison(void* block) const noexcept;
 
   static thread_local constinit Cache caches[slots];
-  static thread_local constinit bool registered;
   static BlockPool* pools[slots];
 
   const unsigned slot_;
   const std::size_t block_size_;
   std::mutex mutex_;
-  Link* chains_ = nullptr;
+  Magazine* full_ = nullptr;   ///< Not empty, at least.
+  Magazine* empty_ = nullptr;
   std::byte* fresh_ = nullptr;
   std::byte* fresh_end_ = nullptr;
   std::vector<std::byte*> slabs_;

@@ -25,7 +25,7 @@ class Ring {
   static constexpr unsigned submission_entries = 256;
   static constexpr unsigned completion_entries = 4096;
   /// Requests gathered before they are handed over without being asked.
-  static constexpr unsigned batch = 16;
+  static constexpr unsigned batch = 32;
 
   /// Null where the system gives none; then `why_not` says why.
   static std::unique_ptr<Ring> make(std::string& why_not);

@@ -10,10 +10,7 @@ UringEngine::UringEngine(StorageService& service, Parking& parking, unsigned wor
       workers_(workers),
       rings_(std::make_unique<std::unique_ptr<Ring>[]>(workers)) {}
 
-bool UringEngine::prepare_worker(unsigned worker) noexcept {
-  if (rings_[worker] != nullptr) [[likely]] {
-    return true;
-  }
+bool UringEngine::make_ring(unsigned worker) noexcept {
   if (refused_.load(std::memory_order_relaxed)) {
     return false;
   }

@@ -20,7 +20,7 @@ class UringEngine final : public Engine {
   const char* name() const noexcept override { return "uring"; }
 
   /// Makes the ring of the calling worker if there is none. False where the system gives none; `why_not` then says why.
-  bool prepare_worker(unsigned worker) noexcept;
+  bool prepare_worker(unsigned worker) noexcept { return rings_[worker] != nullptr || make_ring(worker); }
   std::string why_not() const;
 
   void submit(Request& request, int worker) noexcept override;
@@ -29,6 +29,7 @@ class UringEngine final : public Engine {
   unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override;
 
  private:
+  bool make_ring(unsigned worker) noexcept;
   unsigned take(Ring& ring, unsigned worker, bool owner) noexcept;
 
   StorageService& service_;

@@ -20,6 +20,11 @@ RegionTable& DependencyDomain::table(std::uint64_t space) {
 
 bool DependencyDomain::enter(Task* task, const AccessList& accesses) {
   task->predecessors.store(entering, std::memory_order_relaxed);
+  for (const Access& access : accesses) {
+    if (access.region.space == 0) {
+      memory_.prefetch(access.region);
+    }
+  }
   std::uint32_t dependencies = 0;
   for (const Access& access : accesses) {
     if (access.region.length == 0) {

@@ -243,8 +243,7 @@ bool RegionTable::fits_grid(const Region& region, std::uint8_t& grid) {
 }
 
 RegionTable::Slot& RegionTable::place_for(std::uint64_t key) const {
-  // Fibonacci hashing: strides of a power of two spread as well as any other.
-  std::size_t index = (key * 0x9E3779B97F4A7C15ULL) >> shift_;
+  std::size_t index = (key * hash_factor) >> shift_;
   while (slots_[index].key != 0 && slots_[index].key != key) {
     index = (index + 1) & mask_;
   }
@@ -311,6 +310,10 @@ void RegionTable::grow() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < old_size; ++i) {
     Slot& slot = old[i];
+    if (i + 8 < old_size) {
+      __builtin_prefetch(old[i + 8].writers);
+      __builtin_prefetch(old[i + 8].readers);
+    }
     if (slot.key == 0) {
       continue;
     }

@@ -23,7 +23,7 @@ constexpr unsigned relaxes_between_looks = 16;
 // Completed children of one parent that are told together.
 constexpr std::uint32_t most_counted_children = 256;
 // Short slices after which prepared requests are handed over even if more may come.
-constexpr unsigned most_slices_before_flush = 16;
+constexpr unsigned most_slices_before_flush = 64;
 
 // Moving a task to another core costs about as much as this; a worker whose tasks take less is not helped by it.
 constexpr std::uint64_t quick_tasks_per_microsecond = 2;
@@ -386,6 +386,7 @@ Task* Worker::steal() {
     const std::size_t taken = victim.worker->deque_.steal(batch_.data(), share);
     if (taken > 0) {
       for (std::size_t k = taken - 1; k >= 1; --k) {
+        __builtin_prefetch(batch_[k], 1);
         deque_.push(batch_[k]);
       }
       return batch_[0];
