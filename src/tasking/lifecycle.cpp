@@ -109,10 +109,8 @@ void discard_body(Task* task) noexcept {
   }
 }
 
-void complete(Task* task) noexcept {
-  Failure* failure = task->failure.load(std::memory_order_acquire);
-  Task* const parent = task->parent;
-  discard_body(task);
+// What most tasks do not have.
+void complete_specials(Task* task, Failure* failure) noexcept {
   if (task->extra != nullptr && !task->extra->exclusions.empty()) {
     release_exclusions(task);
   }
@@ -123,20 +121,30 @@ void complete(Task* task) noexcept {
   if (task->records != nullptr) {
     close_records(task, failure == nullptr ? nullptr : cause_for_successors(task, failure));
   }
+}
+
+void complete(Task* task) noexcept {
+  Failure* const failure = task->failure.load(std::memory_order_acquire);
+  Task* const parent = task->parent;
+  RuntimeCore* const core = task->core;
+  discard_body(task);
+  if (task->records != nullptr || task->extra != nullptr || failure != nullptr) {
+    complete_specials(task, failure);
+  }
   trace::completed(trace::number_of(task));
-  Worker* const worker = context().worker;
-  if (worker != nullptr && &worker->core() == task->core) {
+  const ThreadContext& here = context();
+  Worker* const worker = here.core == core ? here.worker : nullptr;
+  if (worker != nullptr) [[likely]] {
     worker->count.count_completed();
   } else {
-    task->core->throttle.foreign_completed.fetch_add(1, std::memory_order_relaxed);
+    core->throttle.foreign_completed.fetch_add(1, std::memory_order_relaxed);
   }
   set_state(task, TaskState::completed);
   if (task->references.load(std::memory_order_acquire) != 1) {
     tell_waiters(task);
   }
-  RuntimeCore* const core = task->core;
   tasking::release(task);
-  if (worker != nullptr && &worker->core() == core && worker->in_scheduler()) {
+  if (worker != nullptr && here.task == nullptr && here.onready == nullptr) [[likely]] {
     worker->count_child(parent);
   } else {
     children_completed(parent, 1);  // inside a body it may be long until a count is told
@@ -207,12 +215,11 @@ void returned(Task* task) noexcept {
 
 }  // namespace
 
-void count_spawned(Task* parent) noexcept {
-  if (parent == context().task) {
-    ++parent->children_spawned;
-  } else {
-    parent->children.fetch_add(1, std::memory_order_relaxed);
-  }
+void schedule_plain(Task* task, Worker& worker) noexcept {
+  trace::dependencies_met(trace::number_of(task));
+  trace::ready(trace::number_of(task));
+  set_state(task, TaskState::ready);
+  worker.push(task);
 }
 
 void dependencies_met(Task* task) noexcept {
@@ -271,6 +278,7 @@ void run_body(Task* task) {
     if (task->failure.load(std::memory_order_relaxed) == nullptr) {
       set_failure(task, Failure::of_cancelled(*task, nullptr));
     }
+    context().task = nullptr;
   } else {
     set_state(task, TaskState::running);
     context().task = task;

@@ -7,6 +7,8 @@
 
 namespace dovetail::tasking {
 
+class Worker;
+
 /// All accesses are free.
 void dependencies_met(Task* task) noexcept;
 /// Everything before the body is done: takes the exclusions of commutative accesses, then queues the task.
@@ -20,8 +22,17 @@ void remove_blockers(Task* task, std::uint32_t count) noexcept;
 /// A number of children of the task have completed.
 void children_completed(Task* parent, std::int64_t count) noexcept;
 
-/// Counts the child for its parent. Before the child's reference is dropped.
-void count_spawned(Task* parent) noexcept;
+/// Queues a task without accesses, description or pauses on the worker whose task spawns it: `schedule` for the usual case.
+void schedule_plain(Task* task, Worker& worker) noexcept;
+
+/// Counts a child that `spawner` (null: none) is about to let go.
+inline void count_spawned(Task* parent, const Task* spawner) noexcept {
+  if (parent == spawner) {
+    ++parent->children_spawned;
+  } else {
+    parent->children.fetch_add(1, std::memory_order_relaxed);
+  }
+}
 
 /// Moves the first failure of a child that nobody has taken out of the list, taken; null if there is none. The reference passes to
 /// the caller.

@@ -78,26 +78,25 @@ Created create_task(RuntimeCore* core, const BodyOperations& operations, std::si
     describe(task, *description);
   }
   trace::created(trace::number_of(task));
-  return {task, frame_of(task)};
+  return {task, task->extra == nullptr ? task->block_frame() : frame_of(task)};
 }
 
 void abandon_task(Task* task) noexcept { tasking::free_task(task); }
 
 void submit_task(Task* task, const TaskDescription* description) {
+  ThreadContext& here = context();
   RuntimeCore& core = *task->core;
-  // The task may be over, and gone but for the caller's reference, as soon as it is let go.
-  tasking::count_spawned(task->parent);
-  if (description == nullptr || description->access.empty() || enter_accesses(task, description->access)) {
+  Worker* const worker = here.core == &core ? here.worker : nullptr;
+  // Before the task is let go: from then on it may be over at any time, and gone but for the caller's reference.
+  tasking::count_spawned(task->parent, here.task);
+  if (description == nullptr && worker != nullptr && here.task != nullptr) [[likely]] {
+    tasking::schedule_plain(task, *worker);
+  } else if (description == nullptr || description->access.empty() || enter_accesses(task, description->access)) {
     tasking::dependencies_met(task);
   }
-  Worker* const worker = context().worker;
-  if (worker != nullptr && &worker->core() == &core) {
-    worker->count.count_made();
-    if (worker->count.made.load(std::memory_order_relaxed) % spawns_between_looks == 0) [[unlikely]] {
-      core.throttle.make_way(core);
-    }
-  } else if (core.throttle.foreign_made.fetch_add(1, std::memory_order_relaxed) % spawns_between_looks == 0)
-      [[unlikely]] {
+  const std::uint64_t made = worker != nullptr ? worker->count.count_made()
+                                               : core.throttle.foreign_made.fetch_add(1, std::memory_order_relaxed);
+  if (made % spawns_between_looks == 0) [[unlikely]] {
     core.throttle.make_way(core);
   }
 }

@@ -20,7 +20,12 @@ using detail::Task;
 struct TaskCount {
   std::atomic<std::uint64_t> made{0};
   std::atomic<std::uint64_t> completed{0};
-  void count_made() noexcept { made.store(made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  /// Returns how many have been made before.
+  std::uint64_t count_made() noexcept {
+    const std::uint64_t before = made.load(std::memory_order_relaxed);
+    made.store(before + 1, std::memory_order_relaxed);
+    return before;
+  }
   void count_completed() noexcept {
     completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
