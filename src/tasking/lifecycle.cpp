@@ -170,7 +170,7 @@ void finish(Task* task) noexcept {
     }
     const bool stopped = task->cancel_requested.load(std::memory_order_relaxed) ||
                          task->core->cancelling.load(std::memory_order_relaxed);
-    if (failure != nullptr && !failure->cancelled() && extra.attempts < extra.on_failure.retries && !stopped) {
+    if (failure != nullptr && task->has_run && extra.attempts < extra.on_failure.retries && !stopped) {
       ++extra.attempts;
       {
         std::lock_guard lock(task->core->failures);
@@ -281,6 +281,7 @@ void run_body(Task* task) {
     context().task = nullptr;
   } else {
     set_state(task, TaskState::running);
+    task->has_run = true;
     context().task = task;
     trace::started(trace::number_of(task), task->label->text);
     try {

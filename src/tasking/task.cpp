@@ -68,6 +68,7 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
   task->tied = false;
   task->children_awaited = false;
   task->starting = false;
+  task->has_run = false;
   task->own_label = false;
   task->deliver_stuck = false;
   task->poisoned.store(false, std::memory_order_relaxed);

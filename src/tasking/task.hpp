@@ -87,6 +87,7 @@ struct Task {
   bool tied : 1;
   bool children_awaited : 1;   ///< The body waits for its children; else, at zero, one blocker is removed.
   bool starting : 1;           ///< In the phase of `onready`: blockers delay the start, not the completion.
+  bool has_run : 1;            ///< The body was entered. A retry runs what ran; it does not run what must not.
   bool own_label : 1;          ///< The label is a copy of the task's own.
   bool deliver_stuck : 1;      ///< The pause ends because nothing can end it properly.
   std::atomic<bool> poisoned;  ///< A predecessor failed: the body must not run.
