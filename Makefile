@@ -18,7 +18,9 @@ build: setup ## Build the release in build/release
 	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
 	@cmake --build build/release --parallel $(JOBS)
 
-demo: build ## Build, then run the heat example in its three ways (DEMO_ARGS="..." for its options)
+demo: setup ## Build what it needs, then run the heat example in its three ways (DEMO_ARGS="..." for its options)
+	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
+	@cmake --build build/release --parallel $(JOBS) --target heat
 	@$(PYTHON) examples/heat/demo.py --build-dir build/release $(DEMO_ARGS)
 
 test: build ## Build, then run all tests (TEST_ARGS="-R storage" for options of ctest)

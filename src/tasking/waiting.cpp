@@ -84,18 +84,24 @@ bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
     return false;
   }
   worker->run_inline(candidate);
-  context().worker->flush_children();
+  Worker* const here = context().worker;  // perhaps another one
+  if (here->counted_children(task) == 0) {
+    here->flush_children();
+  }
   context().task = task;
   return true;
 }
 
 bool children_done(Task* task) noexcept {
-  if (Worker* worker = context().worker) {
-    worker->flush_children();
-  }
-  // Nothing has been published since the last wait, so that this is minus the number of completed children.
-  if (task->children.load(std::memory_order_acquire) + task->children_spawned != 0) {
+  // Nothing has been published since the last wait, so that `children` is minus the number of completed children that the task
+  // has been told of. Those that this worker has completed and not told are just as complete.
+  Worker* const worker = context().worker;
+  const std::int64_t untold = worker != nullptr ? worker->counted_children(task) : 0;
+  if (task->children.load(std::memory_order_acquire) + task->children_spawned != untold) {
     return false;
+  }
+  if (untold != 0) {
+    worker->forget_counted_children();
   }
   task->children.store(0, std::memory_order_relaxed);
   task->children_spawned = 0;
@@ -200,6 +206,9 @@ void wait_for_children(Task* task) {
   while (!children_done(task)) {
     if (run_one_descendant(task)) {
       continue;
+    }
+    if (Worker* worker = context().worker) {
+      worker->flush_children();
     }
     task->children_awaited = true;
     prepare_pause(task);

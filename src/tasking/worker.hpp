@@ -50,6 +50,11 @@ class Worker {
   /// Counts a completed child; told to the parent later, together with its siblings.
   void count_child(Task* parent) noexcept;
   void flush_children() noexcept;
+  /// Children of `parent` that have been counted and not told.
+  std::uint32_t counted_children(const Task* parent) const noexcept {
+    return counted_parent_ == parent ? counted_children_ : 0;
+  }
+  void forget_counted_children() noexcept { counted_children_ = 0; }
   /// Runs a task that never ran before, on the current stack.
   void run_inline(Task* task);
   /// The current task is about to pause and wants to be queued behind the others.
