@@ -1,0 +1,188 @@
+// Spawning faster than executing: bounded, and never a deadlock.
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+constexpr std::size_t limit = 1'000;
+// A spawner looks only now and then, and every worker may hold some that it has not counted yet.
+constexpr std::size_t slack = 2'000;
+
+struct Pending {
+  std::atomic<std::size_t> made{0};
+  std::atomic<std::size_t> completed{0};
+  std::atomic<std::size_t> most{0};
+  void make() {
+    const std::size_t now = made.fetch_add(1) + 1 - completed.load();
+    std::size_t seen = most.load();
+    while (now > seen && !most.compare_exchange_weak(seen, now)) {
+    }
+  }
+};
+
+TEST(ThrottleTest, AForeignThreadIsHeldBack) {
+  Runtime runtime(Options{.workers = 2, .pending_limit = limit});
+  Pending pending;
+  for (std::size_t i = 0; i < scaled(50'000, 10'000); ++i) {
+    pending.make();
+    runtime.spawn([&] {
+      std::this_thread::yield();
+      pending.completed.fetch_add(1);
+    });
+  }
+  runtime.wait();
+  EXPECT_LE(pending.most.load(), limit + slack);
+}
+
+TEST(ThrottleTest, ATaskIsHeldBack) {
+  for (unsigned workers = 1; workers <= 3; ++workers) {
+    Runtime runtime(Options{.workers = workers, .pending_limit = limit});
+    Pending pending;
+    runtime.spawn([&] {
+      for (std::size_t i = 0; i < scaled(50'000, 10'000); ++i) {
+        pending.make();
+        spawn([&] { pending.completed.fetch_add(1); });
+      }
+    });
+    runtime.wait();
+    EXPECT_LE(pending.most.load(), limit + slack) << workers;
+  }
+}
+
+TEST(ThrottleTest, TasksThatWaitForTheSpawner) {
+  // None of them can complete before the spawner has made all and opened the way: it must not be held for good.
+  for (unsigned workers = 1; workers <= 2; ++workers) {
+    Runtime runtime(Options{.workers = workers, .pending_limit = 100});
+    int data = 0;
+    std::atomic<Events*> events{nullptr};
+    runtime.spawn({.access = {out(data)}}, [&] {
+      this_task::events().add();
+      events.store(&this_task::events());
+    });
+    std::atomic<int> ran{0};
+    for (int i = 0; i < 2'000; ++i) {
+      runtime.spawn({.access = {in(data)}}, [&] { ran.fetch_add(1); });
+    }
+    EXPECT_EQ(ran.load(), 0);
+    await([&] { return events.load() != nullptr; });
+    events.load()->fulfill();
+    runtime.wait();
+    EXPECT_EQ(ran.load(), 2'000);
+  }
+}
+
+TEST(ThrottleTest, TasksThatWaitForTheirParent) {
+  for (unsigned workers = 1; workers <= 2; ++workers) {
+    Runtime runtime(Options{.workers = workers, .pending_limit = 100});
+    std::atomic<int> ran{0};
+    runtime.spawn([&] {
+      int data = 0;
+      TaskHandle first;
+      std::atomic<bool> known{false};
+      spawn({.access = {out(data)}}, [&] {
+        first = this_task::handle();
+        known.store(true);
+        this_task::suspend();
+      });
+      for (int i = 0; i < 2'000; ++i) {
+        spawn({.access = {in(data)}}, [&] { ran.fetch_add(1); });
+      }
+      await_in_task([&] { return known.load(); });
+      EXPECT_EQ(ran.load(), 0);
+      first.resume();
+      wait();
+    });
+    runtime.wait();
+    EXPECT_EQ(ran.load(), 2'000);
+  }
+}
+
+TEST(ThrottleTest, TasksThatWaitForTheSpawnerWhileSomethingIsInFlight) {
+  // A timer is always running: "nothing is in flight" never holds, and yet the spawner has to go on.
+  Runtime runtime(Options{.workers = 1, .pending_limit = 64});
+  std::atomic<bool> over{false};
+  runtime.spawn([&] {
+    while (!over.load()) {
+      this_task::wait_for(std::chrono::milliseconds(1));
+    }
+  });
+  int data = 0;
+  std::atomic<Events*> events{nullptr};
+  runtime.spawn({.access = {out(data)}}, [&] {
+    this_task::events().add();
+    events.store(&this_task::events());
+  });
+  for (int i = 0; i < 200; ++i) {
+    runtime.spawn({.access = {in(data)}}, [] {});
+  }
+  await([&] { return events.load() != nullptr; });
+  events.load()->fulfill();
+  over.store(true);
+  runtime.wait();
+}
+
+TEST(ThrottleTest, SpawnersThatSpawnSpawners) {
+  Runtime runtime(Options{.workers = 3, .pending_limit = 50});
+  std::atomic<int> ran{0};
+  std::function<void(int)> grow = [&](int depth) {
+    ran.fetch_add(1);
+    for (int i = 0; depth > 0 && i < 8; ++i) {
+      spawn([&grow, depth] { grow(depth - 1); });
+    }
+    if (depth % 2 == 0) {
+      wait();
+    }
+  };
+  runtime.spawn([&] { grow(4); });
+  runtime.wait();
+  EXPECT_EQ(ran.load(), 1 + 8 + 64 + 512 + 4096);
+}
+
+TEST(ThrottleTest, IoTasksAndOnreadyMaySpawn) {
+  Runtime runtime(Options{.workers = 2, .io_executors = 2, .pending_limit = 50});
+  std::atomic<int> ran{0};
+  for (int t = 0; t < 4; ++t) {
+    runtime.spawn({.io = true,
+                   .onready =
+                       [&] {
+                         for (int i = 0; i < 500; ++i) {
+                           runtime.spawn([&] { ran.fetch_add(1); });
+                         }
+                       }},
+                  [&] {
+                    for (int i = 0; i < 500; ++i) {
+                      spawn([&] { ran.fetch_add(1); });
+                    }
+                  });
+  }
+  runtime.wait();
+  EXPECT_EQ(ran.load(), 4'000);
+}
+
+TEST(ThrottleTest, MemoryOfAMillionTasksIsBounded) {
+  const std::size_t count = scaled(1'000'000, 20'000);
+  for (const bool inside : {false, true}) {
+    Runtime runtime(Options{.workers = 2});
+    std::atomic<std::size_t> ran{0};
+    long data[16] = {};
+    auto spawn_all = [&](auto&& make) {
+      for (std::size_t i = 0; i < count; ++i) {
+        make({.access = {inout(data[i % 16])}}, [&] { ran.fetch_add(1, std::memory_order_relaxed); });
+      }
+    };
+    const std::size_t before = resident_bytes();
+    if (inside) {
+      runtime.spawn([&] { spawn_all([](const TaskDescription& d, auto body) { spawn(d, body); }); });
+    } else {
+      spawn_all([&](const TaskDescription& d, auto body) { runtime.spawn(d, body); });
+    }
+    runtime.wait();
+    EXPECT_EQ(ran.load(), count);
+    if (count >= 1'000'000) {
+      EXPECT_LT(resident_bytes(), before + (200UL << 20));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dovetail::test
