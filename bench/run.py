@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -46,10 +47,15 @@ def main() -> int:
     started = time.time()
     rounds = [arguments.rounds or (2 if arguments.quick and b.rounds > 1 else b.rounds) for b in chosen]
     progress = Progress(sum(count * len(b.contenders) for b, count in zip(chosen, rounds, strict=True)))
-    results = [
-        run_benchmark(benchmark, count, arguments.quick, arguments.build_dir, progress)
-        for benchmark, count in zip(chosen, rounds, strict=True)
-    ]
+    results = []
+    interrupted = False
+    # A long run that is stopped still prints what it has.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for benchmark, count in zip(chosen, rounds, strict=True):
+            results.append(run_benchmark(benchmark, count, arguments.quick, arguments.build_dir, progress))
+    except KeyboardInterrupt:
+        interrupted = True
     progress.finish()
 
     rows = [row for result in results for row in rows_of(result)]
@@ -62,6 +68,8 @@ def main() -> int:
     print(f"load: {load_before:.2f} at the start, {load_now():.2f} at the end; {time.time() - started:.0f} s")
     if load_before > 0.5:
         print("Other programs were running when this started: take absolute numbers with care.")
+    if interrupted:
+        print(f"Stopped: {len(chosen) - len(results)} of {len(chosen)} benchmarks are missing.")
     if arguments.quick:
         print("This was --quick: the sizes are too small for a verdict.")
     if arguments.json:
@@ -75,7 +83,7 @@ def main() -> int:
         arguments.json.write_text(json.dumps(document, indent=1) + "\n")
     missed = any(row.verdict == "missed" for row in rows)
     broken = any(result.broken for result in results)
-    return 1 if broken or (arguments.strict and missed) else 0
+    return 1 if broken or interrupted or (arguments.strict and missed) else 0
 
 
 if __name__ == "__main__":
