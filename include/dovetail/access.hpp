@@ -64,9 +64,8 @@ Region region_of(const T* data, std::size_t count) noexcept {
 }
 
 template <class T>
-concept Declarable =
-    !std::is_pointer_v<std::remove_cvref_t<T>> && !std::is_same_v<std::remove_cvref_t<T>, Region> &&
-    (std::is_lvalue_reference_v<T> || std::ranges::borrowed_range<std::remove_cvref_t<T>>);
+concept Declarable = !std::is_pointer_v<std::remove_cvref_t<T>> && !std::is_same_v<std::remove_cvref_t<T>, Region> &&
+                     (std::is_lvalue_reference_v<T> || std::ranges::borrowed_range<std::remove_cvref_t<T>>);
 
 }  // namespace detail
 

@@ -57,9 +57,7 @@ class Future : public FutureBase {
   /// @throws TaskFailed when the task failed or was cancelled; Stuck as `wait`.
   T get() const& {
     detail::take_task(task_);
-    if constexpr (std::is_reference_v<T>) {
-      return *place().result;
-    } else if constexpr (std::is_copy_constructible_v<T>) {
+    if constexpr (std::is_reference_v<T> || std::is_copy_constructible_v<T>) {
       return *place().result;
     } else if constexpr (!std::is_void_v<T>) {
       return std::move(*place().result);
@@ -73,9 +71,7 @@ class Future : public FutureBase {
   template <class Body>
   friend auto spawn_in(detail::RuntimeCore*, const TaskDescription*, Body&&);
   explicit Future(detail::Task* adopted) noexcept : FutureBase(adopted) {}
-  detail::ResultPlace<T>& place() const {
-    return *static_cast<detail::ResultPlace<T>*>(detail::frame_of(task_));
-  }
+  detail::ResultPlace<T>& place() const { return *static_cast<detail::ResultPlace<T>*>(detail::frame_of(task_)); }
 };
 
 }  // namespace dovetail

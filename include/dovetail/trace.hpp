@@ -9,9 +9,9 @@ namespace dovetail::trace {
 
 /// What a recording says about overlap. Times in seconds.
 struct Summary {
-  double total = 0;    ///< From `start` to `stop` (or to now).
-  double compute = 0;  ///< Time that task bodies ran on compute workers, divided by the number of those workers.
-  double io = 0;       ///< Time during which at least one storage operation was in flight.
+  double total = 0;          ///< From `start` to `stop` (or to now).
+  double compute = 0;        ///< Time that task bodies ran on compute workers, divided by the number of those workers.
+  double io = 0;             ///< Time during which at least one storage operation was in flight.
   double bytes_read = 0;     ///< Bytes read.
   double bytes_written = 0;  ///< Bytes written.
   unsigned workers = 0;      ///< Compute workers that recorded something.

@@ -27,7 +27,9 @@ struct BlockPool::ThreadExit {
   }
 };
 
-BlockPool::BlockPool(unsigned slot, std::size_t block_size) : slot_(slot), block_size_(block_size) { pools[slot] = this; }
+BlockPool::BlockPool(unsigned slot, std::size_t block_size) : slot_(slot), block_size_(block_size) {
+  pools[slot] = this;
+}
 
 void BlockPool::poison([[maybe_unused]] void* block) const noexcept {
 #ifdef DOVETAIL_ADDRESS_SANITIZER

@@ -76,7 +76,7 @@ class BlockPool {
   const unsigned slot_;
   const std::size_t block_size_;
   std::mutex mutex_;
-  Magazine* full_ = nullptr;   ///< Not empty, at least.
+  Magazine* full_ = nullptr;  ///< Not empty, at least.
   Magazine* empty_ = nullptr;
   std::byte* fresh_ = nullptr;
   std::byte* fresh_end_ = nullptr;

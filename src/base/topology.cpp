@@ -32,8 +32,7 @@ Topology discover_topology() {
   if (hwloc_topology_init(&topology) == 0) {
     if (hwloc_topology_load(topology) == 0) {
       std::vector<Topology::Unit> later;
-      for (hwloc_obj_t unit = nullptr;
-           (unit = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, unit)) != nullptr;) {
+      for (hwloc_obj_t unit = nullptr; (unit = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, unit)) != nullptr;) {
         if (limited && (unit->os_index >= CPU_SETSIZE || !CPU_ISSET(unit->os_index, &allowed))) {
           continue;
         }

@@ -38,9 +38,10 @@ void StackPool::make_slab() {
   void* memory = mmap(nullptr, slab_bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) {
-    throw std::system_error(errno, std::system_category(),
-                            "no memory for the stacks of more paused tasks (raise vm.max_map_count or the address-space "
-                            "limit, or pause fewer tasks at once)");
+    throw std::system_error(
+        errno, std::system_category(),
+        "no memory for the stacks of more paused tasks (raise vm.max_map_count or the address-space "
+        "limit, or pause fewer tasks at once)");
   }
   auto* slab = static_cast<std::byte*>(memory);
   slabs_.push_back(slab);

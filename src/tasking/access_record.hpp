@@ -26,9 +26,10 @@ struct alignas(64) AccessRecord {
   // Where the successor of a link is found. A successor is linked without an allocation in the two usual cases: through its own
   // record, if that has no other predecessor, or through the predecessor's record, if that has no other successor of this kind.
   static constexpr Link kind_mask = 3;
-  static constexpr Link through_successor = 1;    ///< The record linked to is the successor; its `in_next` goes on.
-  static constexpr Link through_predecessor = 2;  ///< The record linked to is the predecessor; `out_successor`, `out_next`.
-  static constexpr Link through_edge = 3;         ///< An `Edge` of its own.
+  static constexpr Link through_successor = 1;  ///< The record linked to is the successor; its `in_next` goes on.
+  static constexpr Link through_predecessor =
+      2;                                   ///< The record linked to is the predecessor; `out_successor`, `out_next`.
+  static constexpr Link through_edge = 3;  ///< An `Edge` of its own.
 
   static constexpr Link dropped = 4;  ///< The table has let go.
   static constexpr Link closed = 8;   ///< The task has completed.
@@ -49,7 +50,8 @@ struct alignas(64) AccessRecord {
   AccessMode mode = AccessMode::in;
   bool in_used = false;   ///< `in_next` is taken.
   bool out_used = false;  ///< `out_next` and `out_successor` are taken.
-  std::atomic<bool> poisoned{false};  ///< Reads data that were not produced. Written before the release of the dependency.
+  std::atomic<bool> poisoned{
+      false};  ///< Reads data that were not produced. Written before the release of the dependency.
 
   bool reads() const noexcept { return mode != AccessMode::out; }
   bool writes() const noexcept { return mode != AccessMode::in; }

@@ -60,7 +60,7 @@ struct RuntimeCore {
   tasking::StuckWatch stuck;
   std::atomic<bool> stopping{false};
   std::atomic<unsigned> visitors{0};  ///< Threads of others that are handing a task over.
-  std::atomic<bool> forked{false};  ///< This is the child of a fork: there are no workers.
+  std::atomic<bool> forked{false};    ///< This is the child of a fork: there are no workers.
   std::atomic<bool> cancelling{false};
   std::vector<tasking::ServiceEntry> services;
   tasking::Service* parking = nullptr;

@@ -24,7 +24,8 @@ void Deque::make_room(std::int64_t tail) {
   auto copy = std::make_unique<std::atomic<Task*>[]>(static_cast<std::size_t>(larger));
   for (std::int64_t i = seen_head_; i < tail; ++i) {
     copy[static_cast<std::size_t>(i & (larger - 1))].store(
-        tasks_[static_cast<std::size_t>(i & (capacity_ - 1))].load(std::memory_order_relaxed), std::memory_order_relaxed);
+        tasks_[static_cast<std::size_t>(i & (capacity_ - 1))].load(std::memory_order_relaxed),
+        std::memory_order_relaxed);
   }
   storage_ = std::move(copy);
   tasks_ = storage_.get();

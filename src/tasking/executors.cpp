@@ -146,8 +146,9 @@ void Executors::thread_main(std::list<std::thread>::iterator self) {
         break;
       }
       ++idle_;
-      const bool woken = available_.wait_for(
-          lock, idle_lifetime, [&] { return wakes_ > 0 || stopping_ || first_work_ != nullptr || first_task_ != nullptr; });
+      const bool woken = available_.wait_for(lock, idle_lifetime, [&] {
+        return wakes_ > 0 || stopping_ || first_work_ != nullptr || first_task_ != nullptr;
+      });
       --idle_;
       if (wakes_ > 0) {
         --wakes_;

@@ -18,7 +18,8 @@ struct PollingService::State : std::enable_shared_from_this<State> {
       : core(of), label(std::move(name)), rate(bounds), poll(std::move(function)), interval(bounds.shortest.count()) {}
 
   void arm() {
-    const base::TimePoint when = base::Clock::now() + std::chrono::nanoseconds(interval.load(std::memory_order_relaxed));
+    const base::TimePoint when =
+        base::Clock::now() + std::chrono::nanoseconds(interval.load(std::memory_order_relaxed));
     if (core.timers.call_at(when, [self = shared_from_this()] { self->run(); })) {
       core.idle.wake_one();
     }
@@ -44,7 +45,8 @@ struct PollingService::State : std::enable_shared_from_this<State> {
   void adapt(std::size_t found) noexcept {
     const auto now = interval.load(std::memory_order_relaxed);
     const auto next = found > 0 ? now / 2 : now + now / 4 + 1;
-    interval.store(std::clamp<std::int64_t>(next, rate.shortest.count(), rate.longest.count()), std::memory_order_relaxed);
+    interval.store(std::clamp<std::int64_t>(next, rate.shortest.count(), rate.longest.count()),
+                   std::memory_order_relaxed);
   }
 
   detail::RuntimeCore& core;
@@ -58,7 +60,8 @@ struct PollingService::State : std::enable_shared_from_this<State> {
   std::atomic<std::int64_t> interval;
 };
 
-PollingService::PollingService(Runtime& runtime, std::string label, PollingRate rate, std::function<std::size_t()> poll) {
+PollingService::PollingService(Runtime& runtime, std::string label, PollingRate rate,
+                               std::function<std::size_t()> poll) {
   if (rate.shortest.count() <= 0 || rate.longest < rate.shortest || !poll) {
     throw std::invalid_argument("polling service '" + label +
                                 "': the rate needs 0 < shortest <= longest, and the function must not be empty");

@@ -111,7 +111,8 @@ void join(AccessRecord*& group, AccessRecord* record, History& history) {
     // Not again before as many have joined as are left now, so that looking costs a constant per access.
     const std::uint32_t left = prune_group(group);
     history.entered = 0;
-    history.prune_shift = static_cast<std::uint8_t>(std::clamp<unsigned>(static_cast<unsigned>(std::bit_width(left)), 6, 15));
+    history.prune_shift =
+        static_cast<std::uint8_t>(std::clamp<unsigned>(static_cast<unsigned>(std::bit_width(left)), 6, 15));
   }
 }
 

@@ -127,7 +127,8 @@ bool RuntimeCore::drains() noexcept {
 
 void RuntimeCore::require_usable() const {
   if (forked.load(std::memory_order_relaxed)) [[unlikely]] {
-    throw std::logic_error("this Runtime belongs to the parent process: a fork has no workers; make a new Runtime in the child");
+    throw std::logic_error(
+        "this Runtime belongs to the parent process: a fork has no workers; make a new Runtime in the child");
   }
 }
 

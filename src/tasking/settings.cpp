@@ -50,13 +50,13 @@ std::string text_from_environment(const char* variable, const char* fallback) {
 Options complete_options(const Options& given) {
   Options options = given;
   if (options.workers == 0) {
-    options.workers = static_cast<unsigned>(
-        number_from_environment("DOVETAIL_WORKERS", base::allowed_processors(), 1, most_workers));
+    options.workers =
+        static_cast<unsigned>(number_from_environment("DOVETAIL_WORKERS", base::allowed_processors(), 1, most_workers));
   }
   require_range("Options::workers", options.workers, 1, most_workers);
   if (options.io_executors == 0) {
-    options.io_executors = static_cast<unsigned>(
-        number_from_environment("DOVETAIL_IO_EXECUTORS", default_executors, 1, most_executors));
+    options.io_executors =
+        static_cast<unsigned>(number_from_environment("DOVETAIL_IO_EXECUTORS", default_executors, 1, most_executors));
   }
   require_range("Options::io_executors", options.io_executors, 1, most_executors);
   if (options.stack_size == 0) {

@@ -35,9 +35,7 @@ class SlicePredictor {
     const void* body = nullptr;
     std::uint8_t short_streak = 0;
   };
-  static std::size_t index_of(const void* body) noexcept {
-    return (reinterpret_cast<std::uintptr_t>(body) >> 4) % 64;
-  }
+  static std::size_t index_of(const void* body) noexcept { return (reinterpret_cast<std::uintptr_t>(body) >> 4) % 64; }
   std::array<Entry, 64> entries_{};
   const std::uint64_t limit_ = short_microseconds * base::ticks_per_microsecond();
 };

@@ -36,8 +36,8 @@ void describe(Task* task, const TaskDescription& description) {
   task->priority = description.priority;
   task->io = description.io;
   task->tied = description.tied;
-  const bool special_policy = description.on_failure.retries != 0 ||
-                              description.on_failure.action != FailurePolicy::Action::cancel_successors;
+  const bool special_policy =
+      description.on_failure.retries != 0 || description.on_failure.action != FailurePolicy::Action::cancel_successors;
   if (description.onready || special_policy) [[unlikely]] {
     tasking::TaskExtra& extra = tasking::extra_of(task);
     extra.onready = description.onready;
@@ -65,8 +65,9 @@ Created create_task(RuntimeCore* core, const BodyOperations& operations, std::si
   if (core == nullptr) {
     parent = here.task;
     if (parent == nullptr) [[unlikely]] {
-      throw std::logic_error("dovetail::spawn() makes a child of the current task and was called outside of one; "
-                             "use Runtime::spawn()");
+      throw std::logic_error(
+          "dovetail::spawn() makes a child of the current task and was called outside of one; "
+          "use Runtime::spawn()");
     }
     core = parent->core;
   } else {

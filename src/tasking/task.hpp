@@ -44,11 +44,11 @@ struct TaskExtra {
   std::function<void()> onready;
   FailurePolicy on_failure;
   unsigned attempts = 0;
-  std::unique_ptr<DependencyDomain> domain;       ///< Of the children.
-  std::vector<Failure*> child_failures;           ///< Not taken yet, oldest first. Guarded by the runtime's failure mutex.
-  std::vector<Exclusion*> exclusions;             ///< Of commutative accesses, in a global order.
+  std::unique_ptr<DependencyDomain> domain;  ///< Of the children.
+  std::vector<Failure*> child_failures;      ///< Not taken yet, oldest first. Guarded by the runtime's failure mutex.
+  std::vector<Exclusion*> exclusions;        ///< Of commutative accesses, in a global order.
   std::size_t exclusions_held = 0;
-  void* external_frame = nullptr;                 ///< A frame too large for the block.
+  void* external_frame = nullptr;  ///< A frame too large for the block.
 };
 
 }  // namespace tasking
@@ -75,13 +75,13 @@ struct Task {
   tasking::AccessRecord* records;
   const tasking::Label* label;
   tasking::TaskExtra* extra;
-  fiber::Fiber* fiber;                        ///< Where the body is paused.
-  std::atomic<tasking::WaitNode*> waiters;    ///< Or `completed_mark`.
-  std::atomic<tasking::Failure*> failure;     ///< The first one; owns a reference.
-  std::atomic<std::int64_t> children;         ///< Published minus completed: see tasking/children.hpp.
-  std::uint32_t children_spawned;             ///< Not published yet. Only the task itself writes it.
+  fiber::Fiber* fiber;                      ///< Where the body is paused.
+  std::atomic<tasking::WaitNode*> waiters;  ///< Or `completed_mark`.
+  std::atomic<tasking::Failure*> failure;   ///< The first one; owns a reference.
+  std::atomic<std::int64_t> children;       ///< Published minus completed: see tasking/children.hpp.
+  std::uint32_t children_spawned;           ///< Not published yet. Only the task itself writes it.
   std::int32_t priority;
-  std::uint32_t home_worker;                  ///< Where a tied task has to resume.
+  std::uint32_t home_worker;  ///< Where a tied task has to resume.
   tasking::WaitReason wait_reason;
   bool io : 1;
   bool tied : 1;

@@ -39,16 +39,17 @@ void Throttle::adapt(const RuntimeCore& core) noexcept {
   if (then == 0) {
     return;  // the first look has nothing to compare with
   }
-  const double busy = std::chrono::duration<double, std::micro>(elapsed).count() * static_cast<double>(core.workers.size());
+  const double busy =
+      std::chrono::duration<double, std::micro>(elapsed).count() * static_cast<double>(core.workers.size());
   const double microseconds_per_task = busy / static_cast<double>(done + 1);
   // Far above what the overhead of any task comes to, so that a window grown too large cannot justify itself.
   constexpr double long_task_microseconds = 20;
   const double wanted = static_cast<double>(least_limit) * microseconds_per_task / long_task_microseconds;
   // It shrinks at once and grows by doubling: a moment in which other processes had the cores says nothing of the tasks.
   const std::size_t most = std::min(most_limit, 2 * limit());
-  limit_.store(static_cast<std::size_t>(
-                   std::clamp(wanted, static_cast<double>(least_limit), static_cast<double>(most))),
-               std::memory_order_relaxed);
+  limit_.store(
+      static_cast<std::size_t>(std::clamp(wanted, static_cast<double>(least_limit), static_cast<double>(most))),
+      std::memory_order_relaxed);
 }
 
 void Throttle::make_way(RuntimeCore& core) {

@@ -77,8 +77,8 @@ bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
   if (candidate == nullptr) {
     return false;
   }
-  const bool is_waited_for = awaited == nullptr ? descends_from(candidate, task)
-                                                : candidate == awaited || descends_from(candidate, awaited);
+  const bool is_waited_for =
+      awaited == nullptr ? descends_from(candidate, task) : candidate == awaited || descends_from(candidate, awaited);
   if (candidate->fiber != nullptr || candidate->io || !is_waited_for) {
     worker->push(candidate);
     return false;
@@ -273,7 +273,8 @@ void cancel_task(Task* task) noexcept {
 void wait() {
   detail::Task* const task = tasking::context().task;
   if (task == nullptr) {
-    throw std::logic_error("dovetail::wait() waits for the children of a task and was called outside of one; use Runtime::wait()");
+    throw std::logic_error(
+        "dovetail::wait() waits for the children of a task and was called outside of one; use Runtime::wait()");
   }
   tasking::wait_for_children(task);
   if (tasking::Failure* failure = tasking::take_child_failure(task)) {

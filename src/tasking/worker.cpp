@@ -498,11 +498,11 @@ Task* Worker::look_everywhere() {
 
 bool Worker::may_be_work() const noexcept {
   if (!core_.shared.empty() || !core_.urgent.empty() || !core_.deferred.empty() ||
-      has_tied_.load(std::memory_order_seq_cst) ||
-      core_.stopping.load(std::memory_order_acquire)) {
+      has_tied_.load(std::memory_order_seq_cst) || core_.stopping.load(std::memory_order_acquire)) {
     return true;
   }
-  return std::any_of(victims_.begin(), victims_.end(), [](const Victim& victim) { return victim.worker->deque_.size() > 0; });
+  return std::any_of(victims_.begin(), victims_.end(),
+                     [](const Victim& victim) { return victim.worker->deque_.size() > 0; });
 }
 
 void Worker::sleep() {
@@ -527,8 +527,7 @@ void Worker::sleep() {
   if (!may_be_work()) {
     const base::TimePoint timer = core_.timers.keep();
     keeps_time_ = timer != base::TimePoint::max();
-    const base::TimePoint deadline =
-        std::min({timer, core_.stuck.before_sleep(core_), core_.throttle.next_release()});
+    const base::TimePoint deadline = std::min({timer, core_.stuck.before_sleep(core_), core_.throttle.next_release()});
     trace::idle_begin();
     park(deadline);
     trace::idle_end();

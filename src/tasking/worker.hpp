@@ -106,11 +106,11 @@ class Worker {
   std::uint32_t tick_ = 0;
   std::uint32_t random_;
   bool fed_from_outside_ = false;  ///< The last tasks came from the shared queue.
-  bool keeps_time_ = false;       ///< Slept until the next timer, for all workers.
-  bool searching_ = false;        ///< Counted as one that looks for work.
-  bool operations_ = false;       ///< This worker has started operations that may be in flight.
-  bool flush_requested_ = false;  ///< Some of them are prepared and not handed over.
-  bool long_slice_ = false;       ///< The slice that runs, or ran last, was expected to be long.
+  bool keeps_time_ = false;        ///< Slept until the next timer, for all workers.
+  bool searching_ = false;         ///< Counted as one that looks for work.
+  bool operations_ = false;        ///< This worker has started operations that may be in flight.
+  bool flush_requested_ = false;   ///< Some of them are prepared and not handed over.
+  bool long_slice_ = false;        ///< The slice that runs, or ran last, was expected to be long.
   unsigned slices_since_flush_ = 0;
   std::uint64_t slice_start_ = 0;  ///< In ticks; 0: not measured.
   const void* slice_body_ = nullptr;
@@ -126,10 +126,10 @@ class Worker {
   // What this worker knows of another one that it may steal from.
   struct Victim {
     Worker* worker;
-    std::uint64_t progress = 0;    ///< Tasks made and completed when last looked at.
-    std::uint64_t looked_at = 0;   ///< In ticks.
-    std::uint64_t robbed_at = 0;   ///< In ticks.
-    bool quick = false;            ///< Makes and completes tasks faster than they could be moved.
+    std::uint64_t progress = 0;   ///< Tasks made and completed when last looked at.
+    std::uint64_t looked_at = 0;  ///< In ticks.
+    std::uint64_t robbed_at = 0;  ///< In ticks.
+    bool quick = false;           ///< Makes and completes tasks faster than they could be moved.
   };
   std::size_t fair_share(Victim& victim) noexcept;
   std::vector<Victim> victims_;
