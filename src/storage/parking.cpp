@@ -56,7 +56,13 @@ Parking::~Parking() {
   }
 }
 
-void Parking::add_ring(unsigned worker, Ring* ring) { slots_[worker].ring.store(ring, std::memory_order_seq_cst); }
+bool Parking::add_ring(unsigned worker, Ring* ring) noexcept {
+  if (!make_descriptor(slots_[worker].wake_descriptor)) {
+    return false;
+  }
+  slots_[worker].ring.store(ring, std::memory_order_seq_cst);
+  return true;
+}
 
 bool Parking::begin_sleep(Slot& slot, State how) noexcept {
   std::uint32_t expected = awake;
@@ -75,14 +81,14 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   // the two sees the other.
   parked_.fetch_add(1, std::memory_order_seq_cst);
   int none = -1;
-  const bool watching = workers_ > 1 && others_in_flight(worker) &&
+  const bool watching = workers_ > 1 && others_in_flight(worker) && make_descriptor(slot.wake_descriptor) &&
                         watcher_.compare_exchange_strong(none, static_cast<int>(worker), std::memory_order_seq_cst);
   if (watching) {
     deadline = begin_watch(worker, deadline);
   }
-  const bool on_descriptor = (own || watching) && make_descriptor(slot.wake_descriptor);
+  const bool on_descriptor = own || watching;
   if (begin_sleep(slot, on_descriptor ? asleep_on_descriptor : asleep_on_word)) {
-    if (own && on_descriptor) {
+    if (own) {
       ring->sleep(slot.wake_descriptor, watching ? watch_descriptor_ : -1, deadline);
     } else if (on_descriptor) {
       sleep_on_descriptors(slot, watching, deadline);

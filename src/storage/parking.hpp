@@ -21,8 +21,8 @@ class Parking {
   Parking& operator=(const Parking&) = delete;
 
   /// Makes the ring of a worker known to the others. Called by its owner, once, before anything is submitted to it. `ring`
-  /// outlives this object.
-  void add_ring(unsigned worker, Ring* ring);
+  /// outlives this object. False where there is no descriptor left by which a sleep in it could be ended.
+  bool add_ring(unsigned worker, Ring* ring) noexcept;
 
   void park(unsigned worker, TimePoint deadline) noexcept;
   void unpark(unsigned worker) noexcept;

@@ -15,14 +15,18 @@ bool UringEngine::make_ring(unsigned worker) noexcept {
     return false;
   }
   std::string reason;
-  rings_[worker] = Ring::make(reason);
-  if (rings_[worker] == nullptr) {
+  std::unique_ptr<Ring> made = Ring::make(reason);
+  if (made != nullptr && !parking_.add_ring(worker, made.get())) {
+    made.reset();
+    reason = "eventfd: no descriptor left (RLIMIT_NOFILE is too small)";
+  }
+  if (made == nullptr) {
     const std::lock_guard lock(mutex_);
     why_not_ = reason;
     refused_.store(true, std::memory_order_relaxed);
     return false;
   }
-  parking_.add_ring(worker, rings_[worker].get());
+  rings_[worker] = std::move(made);
   return true;
 }
 
