@@ -6,6 +6,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 #ifdef DOVETAIL_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -52,6 +53,8 @@ Fiber::Fiber(Stack stack, Entry entry, void* argument) : stack_(stack), entry_(e
   thread_sanitizer_ = __tsan_create_fiber(0);
 #endif
 #ifdef DOVETAIL_ADDRESS_SANITIZER
+  // A fiber never leaves its outermost functions: what they marked on this stack is still marked.
+  __asan_unpoison_memory_region(stack.lowest, stack.size);
   known_bottom_ = stack.lowest;
   known_size_ = stack.size;
 #endif
