@@ -126,6 +126,7 @@ program fortran_test
   call check_errors()
   call check(dovetail_file_close(file) == 0, 'close the file')
   call check(dovetail_runtime_destroy(runtime) == 0, 'destroy the runtime')
+  deallocate (values)
   call check(unlink(path // c_null_char) == 0, 'remove the file')
 
 contains
