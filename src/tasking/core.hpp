@@ -59,9 +59,9 @@ struct RuntimeCore {
   tasking::Throttle throttle;
   tasking::StuckWatch stuck;
   std::atomic<bool> stopping{false};
-  std::atomic<unsigned> visitors{0};  ///< Threads of others that are handing a task over.
-  std::atomic<bool> forked{false};    ///< This is the child of a fork: there are no workers.
-  std::atomic<bool> cancelling{false};
+  std::atomic<unsigned> visitors{0};           ///< Threads of others that are handing a task over.
+  std::atomic<bool> forked{false};             ///< This is the child of a fork: there are no workers.
+  std::atomic<std::uint32_t> cancel_epoch{0};  ///< Tasks of earlier epochs are cancelled: see Runtime::cancel.
   std::vector<tasking::ServiceEntry> services;
   tasking::Service* parking = nullptr;
   bool barrier_works = false;  ///< See process_wide_barrier.

@@ -57,6 +57,7 @@ IoError::IoError(int error_number, std::string operation, std::string path, std:
 
 namespace tasking {
 
+// NOLINTNEXTLINE(bugprone-throw-keyword-missing): a pointer to an exception is kept here, not thrown.
 Failure::Failure(std::string label, std::exception_ptr cause, Failure* origin, bool cancelled)
     : cancelled_(cancelled), label_(std::move(label)), cause_(std::move(cause)), origin_(origin) {
   if (origin_ != nullptr) {

@@ -16,9 +16,8 @@ void set_state(Task* task, TaskState state) noexcept { task->state.store(state, 
 
 // A body that must not run is still queued, so that a long chain of cancelled tasks does not become a deep recursion.
 bool must_not_run(const Task* task) noexcept {
-  return task->poisoned.load(std::memory_order_relaxed) || task->cancel_requested.load(std::memory_order_relaxed) ||
-         task->failure.load(std::memory_order_relaxed) != nullptr ||
-         task->core->cancelling.load(std::memory_order_relaxed);
+  return task->poisoned.load(std::memory_order_relaxed) || task->failure.load(std::memory_order_relaxed) != nullptr ||
+         is_cancelled(task);
 }
 
 void run_onready(Task* task) noexcept {
@@ -82,14 +81,8 @@ Failure* cause_for_successors(Task* task, Failure* failure) noexcept {
   return ignored && !task->poisoned.load(std::memory_order_relaxed) ? nullptr : failure;
 }
 
-void report_failure(Task* task, Failure* failure) {
-  const bool ignored = task->extra != nullptr && task->extra->on_failure.action == FailurePolicy::Action::ignore;
-  if (ignored || failure->cancelled()) {
-    return;  // what a cancelled task stems from is reported by the task that failed
-  }
-  std::lock_guard lock(task->core->failures);
-  failure->retain();
-  auto& list = extra_of(task->parent).child_failures;
+// Under the failure mutex; takes over the reference.
+void append_failure(std::vector<Failure*>& list, Failure* failure) {
   if (list.size() == list.capacity()) {
     // What was taken by `get` meanwhile needs no place.
     std::erase_if(list, [](Failure* earlier) {
@@ -101,6 +94,26 @@ void report_failure(Task* task, Failure* failure) {
     });
   }
   list.push_back(failure);
+}
+
+// Tells the parent of the failures of the task's children that nobody took, and of its own.
+void report_failures(Task* task, Failure* own) {
+  const bool ignored = task->extra != nullptr && task->extra->on_failure.action == FailurePolicy::Action::ignore;
+  std::lock_guard lock(task->core->failures);
+  if (task->extra != nullptr) {
+    for (Failure* inherited : std::exchange(task->extra->child_failures, {})) {
+      if (ignored || inherited == own || inherited->taken()) {
+        inherited->release();
+      } else {
+        append_failure(extra_of(task->parent).child_failures, inherited);
+      }
+    }
+  }
+  // What a cancelled task stems from is reported by the task that failed.
+  if (own != nullptr && !ignored && !own->cancelled()) {
+    own->retain();
+    append_failure(extra_of(task->parent).child_failures, own);
+  }
 }
 
 void discard_body(Task* task) noexcept {
@@ -116,7 +129,9 @@ void complete_specials(Task* task, Failure* failure) noexcept {
   }
   if (failure != nullptr) [[unlikely]] {
     trace::failed(trace::number_of(task));
-    report_failure(task, failure);
+  }
+  if (failure != nullptr || (task->extra != nullptr && !task->extra->child_failures.empty())) {
+    report_failures(task, failure);
   }
   if (task->records != nullptr) {
     close_records(task, failure == nullptr ? nullptr : cause_for_successors(task, failure));
@@ -168,8 +183,7 @@ void finish(Task* task) noexcept {
       }
       failure = task->failure.load(std::memory_order_acquire);
     }
-    const bool stopped = task->cancel_requested.load(std::memory_order_relaxed) ||
-                         task->core->cancelling.load(std::memory_order_relaxed);
+    const bool stopped = is_cancelled(task);
     if (failure != nullptr && task->has_run && extra.attempts < extra.on_failure.retries && !stopped) {
       ++extra.attempts;
       {
@@ -214,6 +228,11 @@ void returned(Task* task) noexcept {
 }
 
 }  // namespace
+
+bool is_cancelled(const Task* task) noexcept {
+  return task->cancel_requested.load(std::memory_order_relaxed) ||
+         task->cancel_epoch != task->core->cancel_epoch.load(std::memory_order_relaxed);
+}
 
 void schedule_plain(Task* task, Worker& worker) noexcept {
   trace::dependencies_met(trace::number_of(task));

@@ -25,6 +25,9 @@ void children_completed(Task* parent, std::int64_t count) noexcept;
 /// Queues a task without accesses, description or pauses on the worker whose task spawns it: `schedule` for the usual case.
 void schedule_plain(Task* task, Worker& worker) noexcept;
 
+/// Whether somebody asked that the task stop, or not begin.
+bool is_cancelled(const Task* task) noexcept;
+
 /// Counts a child that `spawner` (null: none) is about to let go.
 inline void count_spawned(Task* parent, const Task* spawner) noexcept {
   if (parent == spawner) {

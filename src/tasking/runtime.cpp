@@ -85,7 +85,7 @@ RuntimeCore::RuntimeCore(const Options& given)
       throw;
     }
   }
-  unfinished.release();
+  static_cast<void>(unfinished.release());
 }
 
 void RuntimeCore::stop_workers() noexcept {
@@ -183,7 +183,6 @@ void Runtime::wait() {
     }
     throw;
   }
-  core_->cancelling.store(false);
   {
     std::lock_guard lock(core_->root->extra->domain->lock());
     if (core_->root->children.load() == 0) {
@@ -200,11 +199,7 @@ void Runtime::wait() {
   }
 }
 
-void Runtime::cancel() noexcept {
-  if (core_->root->children.load() != 0) {
-    core_->cancelling.store(true);
-  }
-}
+void Runtime::cancel() noexcept { core_->cancel_epoch.fetch_add(1); }
 
 unsigned Runtime::workers() const noexcept { return core_->options.workers; }
 

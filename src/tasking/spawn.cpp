@@ -78,6 +78,9 @@ Created create_task(RuntimeCore* core, const BodyOperations& operations, std::si
   if (description != nullptr) {
     describe(task, *description);
   }
+  if (parent == core->root) {
+    task->cancel_epoch = core->cancel_epoch.load(std::memory_order_relaxed);
+  }
   trace::created(trace::number_of(task));
   return {task, task->extra == nullptr ? task->block_frame() : frame_of(task)};
 }

@@ -31,7 +31,11 @@ RuntimeCore* owner_of(Task* task) noexcept {
   return std::atomic_ref<RuntimeCore*>(task->core).load(std::memory_order_relaxed);
 }
 
-std::string quoted(const Task* task) { return "'" + std::string(task->label->text) + "'"; }
+std::string quoted(const Task* task) {
+  std::string text = "'";
+  text.append(task->label->text).append("'");
+  return text;
+}
 
 // What a task that has not started waits for is known only to those it waits for: all live records are searched.
 std::string describe_predecessors(const Task* waiting) {
@@ -57,7 +61,7 @@ std::string describe_predecessors(const Task* waiting) {
           link = edge->next;
         }
         if (successor->task == waiting) {
-          text += (text.empty() ? "" : ", ") + quoted(task);
+          text.append(text.empty() ? "" : ", ").append(quoted(task));
         }
       }
     }
@@ -66,7 +70,7 @@ std::string describe_predecessors(const Task* waiting) {
 }
 
 std::string describe(const Task* task) {
-  const std::string name = "task " + quoted(task);
+  const std::string name = std::string("task ").append(quoted(task));
   switch (task->state.load(std::memory_order_relaxed)) {
     case TaskState::created: {
       const std::string whom = describe_predecessors(task);

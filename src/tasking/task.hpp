@@ -81,7 +81,8 @@ struct Task {
   std::atomic<std::int64_t> children;       ///< Published minus completed: see tasking/children.hpp.
   std::uint32_t children_spawned;           ///< Not published yet. Only the task itself writes it.
   std::int32_t priority;
-  std::uint32_t home_worker;  ///< Where a tied task has to resume.
+  std::uint32_t cancel_epoch;  ///< Of the runtime when the task was spawned, or of its parent.
+  std::uint32_t home_worker;   ///< Where a tied task has to resume.
   tasking::WaitReason wait_reason;
   bool io : 1;
   bool tied : 1;

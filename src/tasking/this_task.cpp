@@ -111,8 +111,7 @@ void yield() {
 
 bool cancelled() noexcept {
   const detail::Task* const task = tasking::context().task;
-  return task != nullptr && (task->cancel_requested.load(std::memory_order_relaxed) ||
-                             task->core->cancelling.load(std::memory_order_relaxed));
+  return task != nullptr && tasking::is_cancelled(task);
 }
 
 std::string_view label() noexcept {

@@ -80,7 +80,21 @@ void Throttle::make_way(RuntimeCore& core) {
   ++foreign_waiting_;
   held_.fetch_add(1, std::memory_order_seq_cst);
   core.idle.notify_from_outside();
-  core.foreign.changed.wait(lock, [&] { return released_foreign_ != seen; });
+  const bool released =
+      core.foreign.changed.wait_for(lock, between_releases, [&] { return released_foreign_ != seen; });
+  if (!released) {
+    // The workers may all be blocked by bodies that wait for this very thread.
+    --foreign_waiting_;
+    held_.fetch_sub(1, std::memory_order_seq_cst);
+    widen();
+  }
+}
+
+// Nothing else is known to be wrong with a program that waits for its spawner, so do not make it wait as long again.
+void Throttle::widen() noexcept {
+  if (fixed_limit_ == 0) {
+    limit_.store(std::min(most_limit, 2 * limit()), std::memory_order_relaxed);
+  }
 }
 
 void Throttle::release(RuntimeCore& core) noexcept {
@@ -90,16 +104,17 @@ void Throttle::release(RuntimeCore& core) noexcept {
 }
 
 bool Throttle::release_if_idle(RuntimeCore& core) noexcept {
-  if (core.idle.count() + core.idle.searching() < core.workers.size()) {
-    return false;
-  }
+  const bool others_run = core.idle.count() + core.idle.searching() < core.workers.size() || core.in_flight() > 0 ||
+                          !core.timers.empty() || core.executors->busy() > 0;
   const base::TimePoint now = base::Clock::now();
-  const bool waits_for_others = core.in_flight() > 0 || !core.timers.empty() || core.executors->busy() > 0;
   const base::TimePoint last{base::Clock::duration(released_at_.load(std::memory_order_relaxed))};
-  if (waits_for_others && now < last + between_releases) {
+  if (others_run && now < last + between_releases) {
     return false;
   }
   released_at_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  if (others_run) {
+    widen();
+  }
   release_all(core);
   return true;
 }

@@ -43,8 +43,8 @@ class Throttle {
   void make_way(RuntimeCore& core);
   /// Lets spawners go on if there is room again.
   void release(RuntimeCore& core) noexcept;
-  /// Lets spawners go on if all workers are idle: at once if nothing is in flight either, since then they may be what all else
-  /// waits for; else a few times a second, since that cannot be excluded. Returns whether it did.
+  /// Lets spawners go on for an idle worker: at once if nothing runs and nothing is in flight, since then they may be what all
+  /// else waits for; otherwise a few times a second, since even then that cannot be excluded. Returns whether it did.
   bool release_if_idle(RuntimeCore& core) noexcept;
   /// Until when an idle worker may sleep before it must call `release_if_idle`.
   base::TimePoint next_release() const noexcept;
@@ -64,6 +64,7 @@ class Throttle {
 
   void adapt(const RuntimeCore& core) noexcept;
   void release_all(RuntimeCore& core) noexcept;
+  void widen() noexcept;
 
   const std::size_t fixed_limit_;
   std::atomic<std::size_t> limit_;
