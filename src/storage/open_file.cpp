@@ -176,7 +176,7 @@ void OpenFile::destroy() noexcept {
   if (!closed()) {
     if (const int error = close_descriptors()) {
       std::fprintf(stderr, "dovetail: closing %s failed: %s; data may be lost (File::close would have said so)\n",
-                   path_.c_str(), std::strerror(error));
+                   path_.c_str(), std::generic_category().message(error).c_str());
     }
   }
   delete this;

@@ -33,7 +33,7 @@ void prepare_transfer(io_uring_sqe* entry, const Request& request) noexcept {
 
 std::string explain_failure(int error) {
   std::string text = "io_uring_setup: ";
-  text += std::strerror(error);
+  text += std::generic_category().message(error);
   switch (error) {
     case EPERM:
     case EACCES:
