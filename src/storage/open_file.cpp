@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 
 #include "dovetail/failure.hpp"
 #include "storage/operation.hpp"

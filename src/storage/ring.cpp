@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <system_error>
 
 namespace dovetail::storage {
 namespace {
