@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -74,6 +75,11 @@ class Demo:
             f" {report['workers']} workers"
         )
 
+    def warn_if_busy(self) -> None:
+        load, cores = os.getloadavg()[0], os.cpu_count() or 1
+        if load > 0.5 * cores:
+            self.say(f"note       this machine is busy (load {load:.1f} on {cores} cores): the times below say little")
+
     def slow_bandwidth(self) -> float:
         """MB/s at which writing a checkpoint takes as long as computing until the next."""
         return max(1.0, self._megabytes / (self._job.checkpoint_every * self._step_seconds))
@@ -91,6 +97,9 @@ class Demo:
             self._keep_result(phase, directory)
             shutil.rmtree(directory)
             self._bar.end()
+
+    def run_on_real_disk(self) -> None:
+        self.run_variants(REAL, self._scratch)
 
     def run_on_slow_disk(self) -> None:
         from slow_disk import SlowDisk, SlowDiskUnavailable
@@ -188,8 +197,9 @@ def main() -> int:
         print(f"demo: {output}: {error.strerror}", file=sys.stderr)
         return 2
     try:
+        demo.warn_if_busy()
         demo.prepare()
-        demo.run_variants(REAL, demo._scratch)
+        demo.run_on_real_disk()
         demo.run_on_slow_disk()
         demo.interrupt()
         demo.draw()
