@@ -81,7 +81,8 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   // the two sees the other.
   parked_.fetch_add(1, std::memory_order_seq_cst);
   int none = -1;
-  const bool watching = workers_ > 1 && others_in_flight(worker) && make_descriptor(slot.wake_descriptor) &&
+  const bool watching = workers_ > 1 && slot.state.load(std::memory_order_relaxed) == awake && others_in_flight(worker) &&
+                        make_descriptor(slot.wake_descriptor) &&
                         watcher_.compare_exchange_strong(none, static_cast<int>(worker), std::memory_order_seq_cst);
   if (watching) {
     deadline = begin_watch(worker, deadline);
@@ -125,8 +126,9 @@ Parking::TimePoint Parking::begin_watch(unsigned worker, TimePoint deadline) noe
 }
 
 void Parking::end_watch(unsigned worker) noexcept {
-  if (watch_descriptor_ >= 0) {
+  if (announcing_) {
     drain(watch_descriptor_);
+    announcing_ = false;
   }
   ++quiet_ticks_;
   for (unsigned other = 0; other < workers_; ++other) {
@@ -145,6 +147,7 @@ void Parking::end_watch(unsigned worker) noexcept {
     if (slot.announceable && !slot.announced.exchange(true, std::memory_order_acq_rel)) {
       ring->announce(true);
     }
+    announcing_ |= slot.announceable;
   }
   watcher_.store(-1, std::memory_order_seq_cst);
 }

@@ -60,7 +60,8 @@ class Parking {
   int watch_descriptor_ = -1;
   std::atomic<int> watcher_{-1};
   std::atomic<unsigned> parked_{0};
-  unsigned quiet_ticks_ = 0;  // The watcher's.
+  unsigned quiet_ticks_ = 0;  // The watcher's, as the next.
+  bool announcing_ = false;   // The watch descriptor may have been written.
 };
 
 }  // namespace dovetail::storage
