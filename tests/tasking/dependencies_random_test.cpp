@@ -173,7 +173,7 @@ class Program {
 };
 
 void run_many(const Shape& shape) {
-  const std::size_t rounds = scaled(30, 4);
+  const std::size_t rounds = scaled(12, 3);
   for (std::size_t round = 0; round < rounds; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     Random random(round + 77);
