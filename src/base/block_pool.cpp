@@ -27,13 +27,16 @@ struct BlockPool::ThreadExit {
   }
 };
 
-BlockPool::BlockPool(unsigned slot, std::size_t block_size) : slot_(slot), block_size_(block_size) {
+BlockPool::BlockPool(unsigned slot, std::size_t block_size, bool visited)
+    : slot_(slot), block_size_(block_size), visited_(visited) {
   pools[slot] = this;
 }
 
 void BlockPool::poison([[maybe_unused]] void* block) const noexcept {
 #ifdef DOVETAIL_ADDRESS_SANITIZER
-  __asan_poison_memory_region(block, block_size_);
+  if (!visited_) {
+    __asan_poison_memory_region(block, block_size_);
+  }
 #endif
 }
 
@@ -137,11 +140,6 @@ void BlockPool::for_each_block(const std::function<void(void*)>& visit) {
       end = fresh_;
     }
     for (std::byte* block = slab; block < end; block += block_size_) {
-#ifdef DOVETAIL_ADDRESS_SANITIZER
-      if (__asan_address_is_poisoned(block) != 0) {
-        continue;
-      }
-#endif
       visit(block);
     }
   }

@@ -20,7 +20,8 @@ class BlockPool {
 
   /// `slot` numbers the pools of the process; each has one of the few places in a thread's cache. `block_size` is a multiple
   /// of 64, and so is the address of every block.
-  BlockPool(unsigned slot, std::size_t block_size);
+  /// `visited`: somebody looks at free blocks by `for_each_block`, so that AddressSanitizer must allow it.
+  BlockPool(unsigned slot, std::size_t block_size, bool visited = false);
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
@@ -75,6 +76,7 @@ class BlockPool {
 
   const unsigned slot_;
   const std::size_t block_size_;
+  [[maybe_unused]] const bool visited_;
   std::mutex mutex_;
   Magazine* full_ = nullptr;  ///< Not empty, at least.
   Magazine* empty_ = nullptr;

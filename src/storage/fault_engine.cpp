@@ -85,7 +85,8 @@ void FaultEngine::run() {
       }
       changed_.wait(lock);
     } else if (first->due > steady_clock::now()) {
-      changed_.wait_until(lock, first->due);
+      const auto due = first->due;  // the list may move while this waits
+      changed_.wait_until(lock, due);
     } else {
       const Held held = *first;
       held_.erase(first);

@@ -19,8 +19,8 @@ constexpr std::size_t class_count = std::size(class_sizes);
 
 // Never destroyed: threads may free tasks until the very end of the process.
 base::BlockPool* const task_pools[class_count] = {
-    new base::BlockPool(1, class_sizes[0]), new base::BlockPool(2, class_sizes[1]),
-    new base::BlockPool(3, class_sizes[2]), new base::BlockPool(4, class_sizes[3])};
+    new base::BlockPool(1, class_sizes[0], true), new base::BlockPool(2, class_sizes[1], true),
+    new base::BlockPool(3, class_sizes[2], true), new base::BlockPool(4, class_sizes[3], true)};
 
 }  // namespace
 
