@@ -1,79 +1,23 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
-#include <bit>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <random>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "checkpoint_format.hpp"
-#include "checkpoint_writer.hpp"
 #include "hash.hpp"
+#include "heat_test_support.hpp"
 #include "initial_field.hpp"
 #include "kernel.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
-#include "restart.hpp"
 #include "solver.hpp"
 
 namespace heat {
 namespace {
-
-namespace fs = std::filesystem;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "heat-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw std::runtime_error("no temporary folder");
-    }
-    path_ = name;
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string string() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
-
-std::vector<double> random_cells(std::size_t count, unsigned seed) {
-  std::mt19937_64 generator(seed);
-  std::uniform_real_distribution<double> temperature(-100, 1000);
-  std::vector<double> cells(count);
-  for (double& cell : cells) {
-    cell = temperature(generator);
-  }
-  return cells;
-}
-
-void fill(Field& field, const std::vector<double>& cells) {
-  for (std::size_t row = 0; row < field.shape().rows; ++row) {
-    for (std::size_t column = 0; column < field.shape().columns; ++column) {
-      field.at(row, column) = cells[row * field.shape().columns + column];
-    }
-  }
-}
-
-// Bit patterns, so that -0.0 differs from 0.0.
-::testing::AssertionResult same_bits(Field& field, const std::vector<double>& cells) {
-  for (std::size_t row = 0; row < field.shape().rows; ++row) {
-    for (std::size_t column = 0; column < field.shape().columns; ++column) {
-      const double expected = cells[row * field.shape().columns + column];
-      if (std::bit_cast<std::uint64_t>(field.at(row, column)) != std::bit_cast<std::uint64_t>(expected)) {
-        return ::testing::AssertionFailure()
-               << "cell (" << row << "," << column << ") is " << field.at(row, column) << ", not " << expected;
-      }
-    }
-  }
-  return ::testing::AssertionSuccess();
-}
 
 const std::vector<Shape> shapes{{3, 3, 1},    {3, 3, 2},   {4, 7, 3},   {16, 16, 16}, {17, 17, 16},
                                 {33, 18, 16}, {40, 64, 8}, {64, 40, 9}, {50, 50, 64}, {2, 5, 2}};
@@ -256,110 +200,6 @@ TEST(heat_report, hidden_share_is_nought_in_sequence_and_one_in_parallel) {
   report.total = 4;
   EXPECT_DOUBLE_EQ(report.hidden_share(), 0.5);
 }
-
-struct Variant {
-  IoKind io;
-  dovetail::Direct direct;
-  std::size_t copies;
-};
-
-class heat_checkpoint : public ::testing::TestWithParam<Variant> {
- protected:
-  // Computes and writes checkpoints of steps 4, 8, ..., 20 and a final field of step 23.
-  void compute(const TemporaryFolder& folder, std::vector<double>& cells) {
-    const Shape shape{45, 70, 16};
-    cells = random_cells(shape.rows * shape.columns, 11);
-    Field field(shape);
-    fill(field, cells);
-    dovetail::Runtime runtime({.workers = 2});
-    Meter meter;
-    CheckpointWriter writer(runtime, field, BlockIo(GetParam().io, meter), meter,
-                            {folder.string(), GetParam().direct, GetParam().copies, {0, 1, 2}});
-    Progress progress(false, 1, nullptr);
-    solve(runtime, field, writer, {0, 23, 4}, meter, progress);
-    EXPECT_EQ(writer.committed_count(), 5U);
-    EXPECT_EQ(writer.committed_step(), 20U);
-    EXPECT_EQ(meter.bytes_written(), 6 * (writer.checkpoint_bytes() + page));
-    EXPECT_GT(meter.io_seconds(), 0);
-  }
-
-  std::optional<Restored> reload(const Candidate& candidate, std::string& reason) {
-    dovetail::Runtime runtime({.workers = 2});
-    Meter meter;
-    return load(runtime, BlockIo(GetParam().io, meter), GetParam().direct, candidate, reason);
-  }
-};
-
-TEST_P(heat_checkpoint, each_holds_exactly_the_field_of_its_step) {
-  const TemporaryFolder folder;
-  std::vector<double> cells;
-  compute(folder, cells);
-  const std::vector<Candidate> candidates = survey(folder.string());
-  ASSERT_EQ(candidates.size(), 4U);
-  EXPECT_FALSE(candidates[0].slot);
-  std::uint64_t step = 0;
-  const std::array<std::uint64_t, 4> expected_steps{12, 16, 20, 23};
-  for (std::size_t i = 0; i < 4; ++i) {
-    const Candidate& candidate = candidates[3 - i];
-    ASSERT_TRUE(candidate.info) << candidate.reason;
-    EXPECT_EQ(candidate.info->step, expected_steps[i]);
-    for (; step < expected_steps[i]; ++step) {
-      sweep_serially(cells, 45, 70);
-    }
-    std::string reason;
-    std::optional<Restored> restored = reload(candidate, reason);
-    ASSERT_TRUE(restored) << reason;
-    EXPECT_TRUE(same_bits(restored->field, cells)) << "step " << step;
-  }
-  EXPECT_EQ(overwriting_order(candidates), (std::vector<std::size_t>{2, 0, 1}));
-}
-
-TEST_P(heat_checkpoint, damage_is_found_and_named) {
-  const TemporaryFolder folder;
-  std::vector<double> cells;
-  compute(folder, cells);
-  const Candidate newest = survey(folder.string()).front();
-  const FileLayout places(newest.info->shape);
-  const auto flip = [&](std::uint64_t offset) {
-    std::fstream file(newest.path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(offset));
-    const char byte = static_cast<char>(file.get() ^ 0x04);
-    file.seekp(static_cast<std::streamoff>(offset));
-    file.put(byte);
-  };
-  for (const std::uint64_t offset :
-       {places.table_offset, places.data_offset + 5, places.data_offset + 2 * page + 100, places.total_bytes - 1}) {
-    flip(offset);
-    std::string reason;
-    EXPECT_FALSE(reload(newest, reason)) << "byte " << offset;
-    EXPECT_NE(reason.find("damaged"), std::string::npos) << reason;
-    flip(offset);
-  }
-  flip(20);
-  const auto found = survey(folder.string());
-  EXPECT_EQ(found.front().info->step, 20U);
-  EXPECT_NE(found.back().reason.find("damaged"), std::string::npos);
-  flip(20);
-  std::string reason;
-  EXPECT_TRUE(reload(newest, reason)) << reason;
-  fs::resize_file(newest.path, places.total_bytes - 1);
-  EXPECT_NE(survey(folder.string()).back().reason.find("cut short"), std::string::npos);
-}
-
-std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {
-  return std::string(name_of(info.param.io)) +
-         (info.param.direct == dovetail::Direct::never ? "_buffered_" : "_direct_") + std::to_string(info.param.copies);
-}
-
-INSTANTIATE_TEST_SUITE_P(variants, heat_checkpoint,
-                         ::testing::Values(Variant{IoKind::blocking, dovetail::Direct::never, 1},
-                                           Variant{IoKind::pausing, dovetail::Direct::never, 1},
-                                           Variant{IoKind::bound, dovetail::Direct::never, 1},
-                                           Variant{IoKind::blocking, dovetail::Direct::automatic, 0},
-                                           Variant{IoKind::pausing, dovetail::Direct::automatic, 0},
-                                           Variant{IoKind::bound, dovetail::Direct::automatic, 0},
-                                           Variant{IoKind::bound, dovetail::Direct::automatic, 3}),
-                         variant_name);
 
 }  // namespace
 }  // namespace heat
