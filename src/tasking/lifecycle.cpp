@@ -155,7 +155,9 @@ void complete(Task* task) noexcept {
     core->throttle.foreign_completed.fetch_add(1, std::memory_order_relaxed);
   }
   set_state(task, TaskState::completed);
-  if (task->references.load(std::memory_order_acquire) != 1) {
+  // Without a future nobody waits, but somebody may have given up waiting.
+  if (task->references.load(std::memory_order_acquire) != 1 ||
+      task->waiters.load(std::memory_order_relaxed) != nullptr) {
     tell_waiters(task);
   }
   tasking::release(task);
