@@ -189,7 +189,6 @@ TASKING = [
 ]
 
 
-
 def random_transfer(operation: str, block: int, depth: int) -> Benchmark:
     shared = ("--operation", operation, "--block", str(block), "--depth", str(depth), *ONCE)
     names = ("dovetail", "liburing", "threads", "fio")

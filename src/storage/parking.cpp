@@ -81,8 +81,8 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   // the two sees the other.
   parked_.fetch_add(1, std::memory_order_seq_cst);
   int none = -1;
-  const bool watching = workers_ > 1 && slot.state.load(std::memory_order_relaxed) == awake && others_in_flight(worker) &&
-                        make_descriptor(slot.wake_descriptor) &&
+  const bool watching = workers_ > 1 && slot.state.load(std::memory_order_relaxed) == awake &&
+                        others_in_flight(worker) && make_descriptor(slot.wake_descriptor) &&
                         watcher_.compare_exchange_strong(none, static_cast<int>(worker), std::memory_order_seq_cst);
   if (watching) {
     deadline = begin_watch(worker, deadline);
