@@ -51,6 +51,14 @@ void BlockPool::register_thread() {
   static_cast<void>(exit);
 }
 
+// The pool knows all of them: one that a thread takes so late in its end that nobody returns it is not lost.
+BlockPool::Magazine* BlockPool::make_magazine() {
+  auto* magazine = new Magazine;
+  std::lock_guard lock(mutex_);
+  magazines_.push_back(magazine);
+  return magazine;
+}
+
 // New blocks, a few at a time, so that memory is touched only when it is needed. Under the lock.
 void BlockPool::fill(Magazine& magazine) {
   if (fresh_ == fresh_end_) {
@@ -77,7 +85,7 @@ BlockPool::Magazine* BlockPool::load() {
   Cache& cache = caches[slot_];
   if (cache.magazine == nullptr) {
     register_thread();
-    cache.magazine = new Magazine;
+    cache.magazine = make_magazine();
   }
   if (cache.previous != nullptr && cache.previous->count > 0) {
     std::swap(cache.magazine, cache.previous);
@@ -99,7 +107,7 @@ BlockPool::Magazine* BlockPool::make_room() noexcept {
   Cache& cache = caches[slot_];
   if (cache.magazine == nullptr) {
     register_thread();
-    cache.magazine = new Magazine;
+    cache.magazine = make_magazine();
     return cache.magazine;
   }
   if (cache.previous != nullptr && cache.previous->count == 0) {
@@ -117,7 +125,7 @@ BlockPool::Magazine* BlockPool::make_room() noexcept {
       room = std::exchange(empty_, empty_->next);
     }
   }
-  cache.previous = std::exchange(cache.magazine, room != nullptr ? room : new Magazine);
+  cache.previous = std::exchange(cache.magazine, room != nullptr ? room : make_magazine());
   return cache.magazine;
 }
 

@@ -63,6 +63,7 @@ class BlockPool {
   struct ThreadExit;
   static constexpr std::size_t slab_size = 256 * 1024;
 
+  Magazine* make_magazine();
   Magazine* load();
   Magazine* make_room() noexcept;
   void fill(Magazine& magazine);
@@ -83,6 +84,7 @@ class BlockPool {
   std::byte* fresh_ = nullptr;
   std::byte* fresh_end_ = nullptr;
   std::vector<std::byte*> slabs_;
+  std::vector<Magazine*> magazines_;
 };
 
 }  // namespace dovetail::base
