@@ -50,7 +50,6 @@ class Executors {
   BlockingWork* last_work_ = nullptr;
   Task* first_task_ = nullptr;
   Task* last_task_ = nullptr;
-  std::size_t queued_ = 0;
   std::size_t idle_ = 0;
   std::size_t blocked_ = 0;
   std::size_t wakes_ = 0;  ///< Notifications that no thread has answered yet.

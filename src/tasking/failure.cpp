@@ -57,13 +57,15 @@ IoError::IoError(int error_number, std::string operation, std::string path, std:
 
 namespace tasking {
 
-// NOLINTNEXTLINE(bugprone-throw-keyword-missing): a pointer to an exception is kept here, not thrown.
+// A pointer to an exception is kept here, not thrown.
+// NOLINTBEGIN(bugprone-throw-keyword-missing)
 Failure::Failure(std::string label, std::exception_ptr cause, Failure* origin, bool cancelled)
     : cancelled_(cancelled), label_(std::move(label)), cause_(std::move(cause)), origin_(origin) {
   if (origin_ != nullptr) {
     origin_->retain();
   }
 }
+// NOLINTEND(bugprone-throw-keyword-missing)
 
 Failure::~Failure() {
   if (origin_ != nullptr) {

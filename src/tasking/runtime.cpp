@@ -85,7 +85,7 @@ RuntimeCore::RuntimeCore(const Options& given)
       throw;
     }
   }
-  static_cast<void>(unfinished.release());
+  [[maybe_unused]] const auto* const finished = unfinished.release();
 }
 
 void RuntimeCore::stop_workers() noexcept {

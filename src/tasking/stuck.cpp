@@ -109,7 +109,7 @@ Finding look(const RuntimeCore& core) {
   });
   finding.tasks = tasks.size();
   // Those that are paused first: they are where the others' waiting ends.
-  std::stable_sort(tasks.begin(), tasks.end(), [](const Task* left, const Task* right) {
+  std::sort(tasks.begin(), tasks.end(), [](const Task* left, const Task* right) {
     return (left->state.load() == TaskState::paused) > (right->state.load() == TaskState::paused);
   });
   for (Task* task : tasks) {
