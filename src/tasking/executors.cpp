@@ -114,7 +114,6 @@ void Executors::thread_blocks() {
 void Executors::thread_unblocks() {
   std::lock_guard lock(mutex_);
   --blocked_;
-  busy_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 // A worker that sleeps while executors are busy does not look for a stuck graph: it has to look when they are not any more.
@@ -159,6 +158,7 @@ void Executors::thread_main(std::list<std::thread>::iterator self) {
       continue;
     }
     // Before the count: an idle runtime must not be seen as stuck while a completion is on its way.
+    core_.stuck.activity();
     busy_.fetch_sub(1, std::memory_order_acq_rel);
     count_idle();
     lock.lock();

@@ -30,6 +30,11 @@ class Executors {
   /// against the limit, since what it waits for may be queued here.
   void thread_blocks();
   void thread_unblocks();
+  /// Somebody ends the pause of a task on an executor. From then on it counts as busy, not only when its thread has come to:
+  /// meanwhile, the runtime must not be taken for stuck.
+  void thread_woken() noexcept { busy_.fetch_add(1, std::memory_order_acq_rel); }
+  /// That came before its thread could block.
+  void woken_early() noexcept { busy_.fetch_sub(1, std::memory_order_acq_rel); }
   /// Work that is queued or running, but for what is blocked in a pause.
   std::size_t busy() const noexcept { return busy_.load(std::memory_order_acquire); }
   std::size_t threads() const;

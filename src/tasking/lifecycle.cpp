@@ -138,7 +138,9 @@ void complete_specials(Task* task, Failure* failure) noexcept {
   }
 }
 
-void complete(Task* task) noexcept {
+// Returns the parent if it is still to be told of this child: not told here, lest a deep family that ends all at once be a
+// deep recursion.
+Task* complete(Task* task) noexcept {
   Failure* const failure = task->failure.load(std::memory_order_acquire);
   Task* const parent = task->parent;
   RuntimeCore* const core = task->core;
@@ -163,13 +165,13 @@ void complete(Task* task) noexcept {
   tasking::release(task);
   if (worker != nullptr && here.task == nullptr && here.onready == nullptr) [[likely]] {
     worker->count_child(parent);
-  } else {
-    children_completed(parent, 1);  // inside a body it may be long until a count is told
+    return nullptr;
   }
+  return parent;  // inside a body it may be long until a count is told
 }
 
-// Everything that completion waits for has happened.
-void finish(Task* task) noexcept {
+// Everything that completion waits for has happened. Returns as `complete`.
+Task* finish(Task* task) noexcept {
   Failure* failure = task->failure.load(std::memory_order_acquire);
   if (task->extra != nullptr) [[unlikely]] {
     TaskExtra& extra = *task->extra;
@@ -203,10 +205,16 @@ void finish(Task* task) noexcept {
       failure->release();
       task->blockers.store(1, std::memory_order_relaxed);
       schedule(task);
-      return;
+      return nullptr;
     }
   }
-  complete(task);
+  return complete(task);
+}
+
+void finish_with_ancestors(Task* task) noexcept {
+  if (Task* parent = finish(task)) {
+    children_completed(parent, 1);
+  }
 }
 
 // The body has returned, or will never run.
@@ -225,7 +233,7 @@ void returned(Task* task) noexcept {
   }
   if (task->blockers.load(std::memory_order_acquire) == 1 ||
       task->blockers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    finish(task);
+    finish_with_ancestors(task);
   }
 }
 
@@ -259,10 +267,36 @@ void become_ready(Task* task) noexcept {
   schedule(task);
 }
 
+namespace {
+
+// The task may be over, and the runtime be destroyed, as soon as it is in a queue. Its own threads are waited for; one of
+// somebody else has to say that it is still there.
+class Visit {
+ public:
+  explicit Visit(RuntimeCore& core) noexcept : core_(context().core == &core ? nullptr : &core) {
+    if (core_ != nullptr) {
+      core_->visitors.fetch_add(1, std::memory_order_seq_cst);
+    }
+  }
+  ~Visit() {
+    if (core_ != nullptr) {
+      core_->visitors.fetch_sub(1, std::memory_order_release);
+    }
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  RuntimeCore* const core_;
+};
+
+}  // namespace
+
 void schedule(Task* task) noexcept {
   trace::ready(trace::number_of(task));
   set_state(task, TaskState::ready);
   RuntimeCore& core = *task->core;
+  const Visit visit(core);
   if (task->io && task->fiber == nullptr && !must_not_run(task)) {
     if (core.executors->run_task(task)) {
       return;
@@ -286,11 +320,8 @@ void schedule(Task* task) noexcept {
       worker->push(task);
     }
   } else {
-    // The task may be over, and the runtime be destroyed, as soon as it is in the queue.
-    core.visitors.fetch_add(1, std::memory_order_seq_cst);
     core.shared.push(task);
     core.idle.notify_from_outside();
-    core.visitors.fetch_sub(1, std::memory_order_release);
   }
 }
 
@@ -325,37 +356,52 @@ void remove_blockers(Task* task, std::uint32_t count) noexcept {
     task->blockers.store(1, std::memory_order_relaxed);
     become_ready(task);
   } else {
-    finish(task);
+    finish_with_ancestors(task);
   }
 }
 
-void children_completed(Task* parent, std::int64_t count) noexcept {
-  RuntimeCore* const core = parent->core;
-  if (parent == core->root) {
-    // The runtime waits for its own threads before it goes. Other threads count under the lock, because a waiter that sees zero
-    // may destroy the runtime.
-    if (context().core == core && core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
-      if (parent->children.fetch_sub(count, std::memory_order_seq_cst) != count ||
-          core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
-        return;
-      }
-      std::lock_guard lock(core->foreign.mutex);
-      core->foreign.changed.notify_all();
+namespace {
+
+void root_children_completed(RuntimeCore* core, std::int64_t count) noexcept {
+  Task* const root = core->root;
+  // The runtime waits for its own threads before it goes. Other threads count under the lock, because a waiter that sees zero
+  // may destroy the runtime.
+  if (context().core == core && core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
+    if (root->children.fetch_sub(count, std::memory_order_seq_cst) != count ||
+        core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
       return;
     }
     std::lock_guard lock(core->foreign.mutex);
-    if (parent->children.fetch_sub(count, std::memory_order_seq_cst) == count) {
-      core->foreign.changed.notify_all();
+    core->foreign.changed.notify_all();
+    return;
+  }
+  std::lock_guard lock(core->foreign.mutex);
+  if (root->children.fetch_sub(count, std::memory_order_seq_cst) == count) {
+    core->foreign.changed.notify_all();
+  }
+}
+
+}  // namespace
+
+void children_completed(Task* parent, std::int64_t count) noexcept {
+  while (parent != nullptr) {
+    RuntimeCore* const core = parent->core;
+    if (parent == core->root) {
+      root_children_completed(core, count);
+      return;
     }
-    return;
-  }
-  if (parent->children.fetch_sub(count, std::memory_order_acq_rel) != count) {
-    return;
-  }
-  if (parent->children_awaited) {
-    wake(parent);
-  } else {
-    remove_blockers(parent, 1);
+    if (parent->children.fetch_sub(count, std::memory_order_acq_rel) != count) {
+      return;
+    }
+    if (parent->children_awaited) {
+      wake(parent);
+      return;
+    }
+    if (parent->blockers.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+      return;
+    }
+    parent = finish(parent);
+    count = 1;
   }
 }
 

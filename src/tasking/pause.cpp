@@ -76,6 +76,8 @@ void pause(Task* task, WaitReason reason, const void* subject) {
     context().task = task;
     task->state.store(TaskState::running, std::memory_order_relaxed);
     trace::resumed(trace::number_of(task));
+  } else if (context().worker == nullptr) {
+    task->core->executors->woken_early();
   }
   if (task->deliver_stuck) [[unlikely]] {
     task->deliver_stuck = false;
@@ -86,6 +88,9 @@ void pause(Task* task, WaitReason reason, const void* subject) {
 void wake(Task* task) noexcept {
   // Read before the exchange: on an executor, the thread may go on at once, and the task end.
   const bool on_worker = !task->io;
+  if (!on_worker) {
+    task->core->executors->thread_woken();
+  }
   if (task->pause_state.exchange(PauseState::woken, std::memory_order_acq_rel) == PauseState::paused) {
     if (on_worker) {
       schedule(task);

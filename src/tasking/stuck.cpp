@@ -144,6 +144,7 @@ bool nothing_can_run(const RuntimeCore& core) noexcept {
 
 base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {
   if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0 || !nothing_can_run(core)) {
+    activity();  // whatever goes on, it is not quiet
     return base::TimePoint::max();
   }
   const base::TimePoint now = base::Clock::now();

@@ -128,6 +128,36 @@ TEST(NestedTest, DeepWithoutWaits) {
   EXPECT_EQ(bottom.load(), 1);
 }
 
+TEST(NestedTest, ADeepFamilyThatEndsAllAtOnce) {
+  // Only an event of the innermost task is missing. Who fulfills it completes all levels, on the stack of a task or a thread.
+  const int levels = static_cast<int>(scaled(100'000, 5'000));
+  Runtime runtime(Options{.workers = 2, .stack_size = 16 * 1024});
+  for (const bool by_a_task : {true, false}) {
+    std::atomic<Events*> events{nullptr};
+    std::function<void(int)> go = [&](int left) {
+      if (left == 0) {
+        this_task::events().add();
+        events.store(&this_task::events());
+      } else {
+        spawn([&go, left] { go(left - 1); });
+      }
+    };
+    auto outermost = runtime.spawn([&] { go(levels); });
+    await([&] { return events.load() != nullptr; });
+    if (by_a_task) {
+      runtime
+          .spawn([&] {
+            this_task::yield();
+            events.load()->fulfill();
+          })
+          .get();
+    } else {
+      events.load()->fulfill();
+    }
+    outermost.get();
+  }
+}
+
 TEST(NestedTest, DeepWithoutWaitsOnExecutors) {
   const int levels = static_cast<int>(scaled(20'000, 2'000));
   Runtime runtime(Options{.workers = 1});

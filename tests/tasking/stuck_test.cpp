@@ -122,6 +122,27 @@ TEST(StuckTest, ALateResumeIsLegitimate) {
   outside.join();
 }
 
+TEST(StuckTest, WorkOnExecutorsIsNotQuiet) {
+  // Compute workers have nothing to do for longer than the patience of the watch, but the runtime has.
+  Runtime runtime(Options{.workers = 1, .stuck_after = milliseconds(2'000)});
+  std::atomic<Events*> events{nullptr};
+  runtime.spawn([&] {
+    this_task::events().add();
+    events.store(&this_task::events());
+  });
+  std::thread outside([&] {
+    const auto until = std::chrono::steady_clock::now() + milliseconds(2'700);
+    while (std::chrono::steady_clock::now() < until) {
+      runtime.spawn({.io = true}, [] { std::this_thread::sleep_for(milliseconds(1)); }).wait();
+      std::this_thread::sleep_for(milliseconds(50));
+    }
+    await([&] { return events.load() != nullptr; });
+    events.load()->fulfill();
+  });
+  runtime.wait();
+  outside.join();
+}
+
 TEST(StuckTest, ZeroMeansNever) {
   Runtime runtime(Options{.workers = 1, .stuck_after = milliseconds(0)});
   std::atomic<Events*> events{nullptr};

@@ -297,11 +297,17 @@ TEST(SuspendResumeTest, TheRuntimeMayEndRightAfterAResume) {
     std::thread outside;
     {
       Runtime runtime(Options{.workers = 1 + static_cast<unsigned>(round % 2)});
-      runtime.spawn([&] {
-        TaskHandle self = this_task::handle();
-        outside = std::thread([self = std::move(self)] { self.resume(); });
-        this_task::suspend();
-      });
+      const auto kind = round % 5;
+      runtime.spawn({.priority = kind == 1   ? 1
+                                 : kind == 2 ? -1
+                                             : 0,
+                     .io = kind == 3,
+                     .tied = kind == 4},
+                    [&] {
+                      TaskHandle self = this_task::handle();
+                      outside = std::thread([self = std::move(self)] { self.resume(); });
+                      this_task::suspend();
+                    });
       runtime.wait();
     }
     outside.join();
