@@ -54,7 +54,7 @@ struct Device {
   bool network = false;                   ///< Files of another machine.
   bool fuse = false;                      ///< A file system in user space.
   bool loop = false;                      ///< A file that is used as a block device.
-  std::string backing_file = {};          ///< That file, where it still has a name.
+  std::string backing_file = {};          ///< That file, as the system names it.
   bool read_only = false;                 ///< Mounted read-only.
   std::uint64_t size_bytes = 0;           ///< Of the file system.
   std::uint64_t free_bytes = 0;           ///< Of it, what this user may still fill.
@@ -73,6 +73,7 @@ struct CurvePoint {
   Direction direction = Direction::read;  ///< Reading or writing.
   std::uint64_t block = 0;                ///< Bytes of each request.
   unsigned depth = 0;                     ///< Requests under way at once.
+  std::string engine = {};                ///< Which means it was measured with: `uring`, `aio` or `threads`.
   double bytes_per_second = 0;            ///< Transferred in the windows that count.
   double operations_per_second = 0;       ///< Requests ended in the same time.
   double latency_median = 0;              ///< Seconds from handing over to the end, of half of the requests.
@@ -97,8 +98,9 @@ struct MeasureOptions {
   std::vector<std::uint64_t> blocks = {4096, 131072, 1048576};  ///< Bytes of a request, each from 512 to 64 MiB.
   std::vector<unsigned> depths = {1, 2, 4, 8, 16, 32, 64};      ///< Requests under way at once, each from 1 to 1024.
   bool sequential = false;                                      ///< Blocks one after the other; else in random order.
-  std::string engine = "auto";      ///< `uring`, `aio`, `threads`; `auto`: the first of these that works here.
-  std::optional<bool> direct = {};  ///< Bypass the page cache. Not given: where the file system can.
+  /// `uring`, `aio` or `threads`; `auto`: for each direction and block the fastest of those that work here, by a short trial.
+  std::string engine = "auto";
+  std::optional<bool> direct = {};               ///< Bypass the page cache. Not given: where the file system can.
   std::chrono::milliseconds point_limit{1000};   ///< Longest time for one point; requests under way are waited for.
   std::chrono::milliseconds total_limit{60000};  ///< Longest time for all; points without time left are not measured.
   /// Bytes of the file that is transferred. 0: 256 MiB (64 MiB in memory), but at most a quarter of what is free, and no
@@ -110,13 +112,13 @@ struct MeasureOptions {
 
 /// What a device was measured to do: bytes and operations per second, and latency, by direction, block and depth.
 struct DeviceCurve {
-  Device device = {};                   ///< What was measured.
-  std::string engine = {};              ///< By which means: `uring`, `aio` or `threads`.
-  bool direct = false;                  ///< Past the page cache; else through it, and writes end with `fdatasync`.
-  bool sequential = false;              ///< Order of the blocks.
-  std::uint64_t file_bytes = 0;         ///< Size of the file that was transferred.
-  bool complete = false;                ///< Every point that was asked for is there.
-  bool steady = false;                  ///< Every point was, and the fastest ones came out alike at the end.
+  Device device = {};            ///< What was measured.
+  std::string engine = {};       ///< As asked for: `auto`, `uring`, `aio` or `threads`; the points say which it was.
+  bool direct = false;           ///< Past the page cache; else through it, and writes end with `fdatasync`.
+  bool sequential = false;       ///< Order of the blocks.
+  std::uint64_t file_bytes = 0;  ///< Size of the file that was transferred.
+  bool complete = false;         ///< Every point that was asked for is there.
+  bool steady = false;           ///< Every point was, and the fastest ones came out alike at the end.
   std::vector<CurvePoint> points = {};  ///< In no particular order.
   std::vector<std::string> notes = {};  ///< What a reader must know, in sentences: a burst, a limit, missing points.
 
