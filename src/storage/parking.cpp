@@ -82,12 +82,16 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   parked_.fetch_add(1, std::memory_order_seq_cst);
   int none = -1;
   const bool watching = workers_ > 1 && slot.state.load(std::memory_order_relaxed) == awake &&
-                        others_in_flight(worker) && make_descriptor(slot.wake_descriptor) &&
+                        others_in_flight(worker) &&
                         watcher_.compare_exchange_strong(none, static_cast<int>(worker), std::memory_order_seq_cst);
   if (watching) {
     deadline = begin_watch(worker, deadline);
   }
-  const bool on_descriptor = own || watching;
+  // A watcher for whom no descriptor is left has no bell, but its sleep is short: it looks after the others all the same.
+  const bool on_descriptor = own || (watching && make_descriptor(slot.wake_descriptor));
+  if (own) {
+    ring->owner_sleeps(true);  // before the state says so: see `Ring::take`
+  }
   if (begin_sleep(slot, on_descriptor ? asleep_on_descriptor : asleep_on_word)) {
     if (own) {
       ring->sleep(slot.wake_descriptor, watching ? watch_descriptor_ : -1, deadline);
@@ -97,6 +101,9 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
       sleep_on_word(slot, deadline);
     }
     slot.state.store(awake, std::memory_order_seq_cst);
+  }
+  if (own) {
+    ring->owner_sleeps(false);
   }
   slot.looked_after = 0;
   if (watching) {

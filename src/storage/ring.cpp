@@ -221,6 +221,12 @@ unsigned Ring::take(RingCompletion* completions, unsigned most, bool owner) noex
   (void)submitted_.load(std::memory_order_acquire);
   unsigned head = *ring_.cq.khead;
   const unsigned tail = io_uring_smp_load_acquire(ring_.cq.ktail);
+  // The owner counts in the kernel from what lies here when it goes to sleep. If somebody else took the completion of its bell
+  // in between, nothing would be left to wake it. A bell that is seen in `tail` was rung after `owner_sleeps_` was set.
+  if (!owner && owner_sleeps_.load(std::memory_order_seq_cst)) {
+    taking_.unlock();
+    return 0;
+  }
   unsigned count = 0;
   for (; head != tail && count < most; ++head) {
     const io_uring_cqe& entry = ring_.cq.cqes[head & *ring_.cq.kring_mask];

@@ -47,6 +47,10 @@ class Ring {
   void refill() noexcept;
   /// @}
 
+  /// Said around each sleep, before anybody can know of it: others leave the completions to the owner meanwhile, which is woken
+  /// by them.
+  void owner_sleeps(bool sleeps) noexcept { owner_sleeps_.store(sleeps, std::memory_order_seq_cst); }
+
   /// Takes completions out, at most `most`. None while another thread is doing it. `owner` may also ask the kernel for those
   /// that did not fit.
   unsigned take(RingCompletion* completions, unsigned most, bool owner) noexcept;
@@ -76,7 +80,8 @@ class Ring {
   std::atomic<std::uint64_t> submitted_{0};  // Written by the owner; partner of the acquire in `in_flight` and `take`.
   alignas(64) base::SpinLock taking_;
   std::atomic<std::uint64_t> taken_{0};  // Written under `taking_`.
-  bool wake_armed_ = false;              // Written by the owner, and under `taking_` when the poll has ended.
+  std::atomic<bool> owner_sleeps_{false};
+  bool wake_armed_ = false;  // Written by the owner, and under `taking_` when the poll has ended.
   bool watch_armed_ = false;
 };
 

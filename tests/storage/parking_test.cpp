@@ -1,6 +1,8 @@
 // Sleeping and being woken, driven by threads that stand for workers.
 #include "storage/parking.hpp"
 
+#include <sys/resource.h>
+
 #include <thread>
 
 #include "storage/ring.hpp"
@@ -149,6 +151,51 @@ TEST_F(RingParking, AParkedWorkerLooksAfterABusyOne) {
   parking.busy(0, false);
   EXPECT_EQ(own->in_flight(), 0U);
   EXPECT_FALSE(parking.looks_after(0, 1));
+}
+
+// No descriptor is left to make a bell of: the one that is parked must not sleep for ever while the other computes.
+TEST_F(RingParking, AParkedWorkerWithoutADescriptorLooksAfterABusyOne) {
+  const auto own = ring();
+  Parking parking(2);
+  ASSERT_TRUE(parking.add_ring(0, own.get()));
+  Request request;
+  plan_attempt(request);
+  own->submit(request);
+  own->flush();
+  parking.busy(0, true);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  alarm(60);
+  unsigned taken = 0;
+  while (taken == 0) {
+    parking.park(1, never);
+    if (parking.looks_after(1, 0)) {
+      taken = take(*parking.ring(0), false);
+    }
+  }
+  alarm(0);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  parking.busy(0, false);
+  EXPECT_EQ(taken, 1U);
+}
+
+// Its owner would wait for a completion that is not there any more.
+TEST_F(RingParking, NobodyTakesTheCompletionsOfASleeper) {
+  const auto own = ring();
+  Request request;
+  plan_attempt(request);
+  own->submit(request);
+  own->flush();
+  while (!own->has_completions()) {
+    std::this_thread::yield();
+  }
+  own->owner_sleeps(true);
+  EXPECT_EQ(take(*own, false), 0U);
+  EXPECT_TRUE(own->has_completions());
+  own->owner_sleeps(false);
+  EXPECT_EQ(take(*own, false), 1U);
 }
 
 TEST_F(RingParking, MoreRequestsThanTheRingHoldsAreKept) {
