@@ -28,8 +28,24 @@ endfunction()
 
 # dovetail_test_program(target): a test may use the private headers and what the library is made of.
 function(dovetail_test_program target)
+  set_target_properties("${target}" PROPERTIES DOVETAIL_TEST_PROGRAM ON)
   target_include_directories("${target}" PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries("${target}" PRIVATE dovetail::dovetail dovetail_flags dovetail_dependencies)
+endfunction()
+
+# dovetail_test_headers(target): what nearly every test in C++ includes is parsed once, which halves the time that building them
+# takes. Only where GoogleTest is linked.
+function(dovetail_test_headers target)
+  if(NOT TARGET dovetail_test_headers)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_headers.cpp" CONTENT "")
+    add_library(dovetail_test_headers OBJECT "${PROJECT_BINARY_DIR}/test_headers.cpp")
+    dovetail_test_program(dovetail_test_headers)
+    target_link_libraries(dovetail_test_headers PRIVATE GTest::gtest)
+    target_precompile_headers(dovetail_test_headers PRIVATE
+      <gtest/gtest.h> <dovetail/dovetail.hpp> <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint>
+      <filesystem> <fstream> <functional> <memory> <mutex> <numeric> <random> <sstream> <string> <thread> <vector>)
+  endif()
+  target_precompile_headers("${target}" REUSE_FROM dovetail_test_headers)
 endfunction()
 
 # dovetail_room_tests(room): every test of tests/<room>/.
@@ -64,6 +80,7 @@ function(dovetail_room_tests room)
     dovetail_test_program("${target}")
     if(extension STREQUAL ".cpp")
       target_link_libraries("${target}" PRIVATE GTest::gtest_main)
+      dovetail_test_headers("${target}")
     elseif(extension STREQUAL ".f90" AND TARGET dovetail_fortran)
       target_link_libraries("${target}" PRIVATE dovetail_fortran)
     endif()

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "base/sanitizer.hpp"
 #include "storage/storage_service.hpp"
 #include "support.hpp"
 
@@ -199,7 +200,16 @@ TEST(Limits, TheFileSizeLimitIsTold) {
   });
 }
 
-class ForkTest : public EngineTest {};
+class ForkTest : public EngineTest {
+ protected:
+  void SetUp() override {
+    EngineTest::SetUp();
+#ifdef DOVETAIL_ADDRESS_SANITIZER
+    // Found in a debugger: the child waits for a lock of the sanitizer's own allocator, held by a thread that is not there.
+    GTEST_SKIP() << "g++ 12's AddressSanitizer does not release the locks of its allocator in the child of a fork";
+#endif
+  }
+};
 
 // In the child the workers are gone and the rings belong to the parent: calls are plain there, and the parent goes on.
 TEST_P(ForkTest, TheChildReadsAndWritesAndTheParentDoesNotNotice) {

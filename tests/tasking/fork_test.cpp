@@ -62,7 +62,8 @@ TEST(ForkTest, TheRuntimeOfTheParentSaysThatItIsUnusable) {
 
 TEST(ForkTest, ARuntimeOfItsOwnWorks) {
 #ifdef DOVETAIL_ADDRESS_SANITIZER
-  GTEST_SKIP() << "known fault: a runtime made in the child of a fork hangs under AddressSanitizer";
+  // Found in a debugger: the child waits for a lock of the sanitizer's own allocator, held by a thread that is not there.
+  GTEST_SKIP() << "g++ 12's AddressSanitizer does not release the locks of its allocator in the child of a fork";
 #endif
   if (thread_sanitizer()) {
     GTEST_SKIP() << "ThreadSanitizer allows no threads in the child of a fork";
