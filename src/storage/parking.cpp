@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "storage/ring.hpp"
+#include "storage/worker_queue.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -56,11 +56,11 @@ Parking::~Parking() {
   }
 }
 
-bool Parking::add_ring(unsigned worker, Ring* ring) noexcept {
+bool Parking::add_queue(unsigned worker, WorkerQueue* queue) noexcept {
   if (!make_descriptor(slots_[worker].wake_descriptor)) {
     return false;
   }
-  slots_[worker].ring.store(ring, std::memory_order_seq_cst);
+  slots_[worker].queue.store(queue, std::memory_order_seq_cst);
   return true;
 }
 
@@ -75,8 +75,8 @@ bool Parking::begin_sleep(Slot& slot, State how) noexcept {
 
 void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   Slot& slot = slots_[worker];
-  Ring* ring = slot.ring.load(std::memory_order_relaxed);
-  const bool own = ring != nullptr && (ring->in_flight() > 0 || ring->gathered() > 0);
+  WorkerQueue* queue = slot.queue.load(std::memory_order_relaxed);
+  const bool own = queue != nullptr && (queue->in_flight() > 0 || queue->gathered() > 0);
   // Counted before looking at what others have in flight; `started_operations` does it the other way round, so that one of
   // the two sees the other.
   parked_.fetch_add(1, std::memory_order_seq_cst);
@@ -90,11 +90,11 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   // A watcher for whom no descriptor is left has no bell, but its sleep is short: it looks after the others all the same.
   const bool on_descriptor = own || (watching && make_descriptor(slot.wake_descriptor));
   if (own) {
-    ring->owner_sleeps(true);  // before the state says so: see `Ring::take`
+    queue->owner_sleeps(true);  // before the state says so: see `Ring::take`
   }
   if (begin_sleep(slot, on_descriptor ? asleep_on_descriptor : asleep_on_word)) {
     if (own) {
-      ring->sleep(slot.wake_descriptor, watching ? watch_descriptor_ : -1, deadline);
+      queue->sleep(slot.wake_descriptor, watching ? watch_descriptor_ : -1, deadline);
     } else if (on_descriptor) {
       sleep_on_descriptors(slot, watching, deadline);
     } else {
@@ -103,7 +103,7 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
     slot.state.store(awake, std::memory_order_seq_cst);
   }
   if (own) {
-    ring->owner_sleeps(false);
+    queue->owner_sleeps(false);
   }
   slot.looked_after = 0;
   if (watching) {
@@ -114,8 +114,8 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
 
 bool Parking::others_in_flight(unsigned worker) const noexcept {
   for (unsigned other = 0; other < workers_; ++other) {
-    const Ring* ring = slots_[other].ring.load(std::memory_order_seq_cst);
-    if (other != worker && ring != nullptr && ring->in_flight() > 0) {
+    const WorkerQueue* queue = slots_[other].queue.load(std::memory_order_seq_cst);
+    if (other != worker && queue != nullptr && queue->in_flight() > 0) {
       return true;
     }
   }
@@ -140,19 +140,20 @@ void Parking::end_watch(unsigned worker) noexcept {
   ++quiet_ticks_;
   for (unsigned other = 0; other < workers_; ++other) {
     Slot& slot = slots_[other];
-    Ring* ring = slot.ring.load(std::memory_order_acquire);
+    WorkerQueue* queue = slot.queue.load(std::memory_order_acquire);
     const std::uint64_t slice = slot.slice.load(std::memory_order_relaxed);
-    if (other == worker || ring == nullptr || (slice & 1) == 0 || slice != slot.slice_seen || ring->in_flight() == 0) {
+    if (other == worker || queue == nullptr || (slice & 1) == 0 || slice != slot.slice_seen ||
+        queue->in_flight() == 0) {
       continue;
     }
     // The same slice has been running all the time. From now on its completions ring the bell until it ends.
     slots_[worker].looked_after |= std::uint64_t{1} << (other % 64);
     quiet_ticks_ = 0;
     if (!slot.announceable && watch_descriptor_ >= 0) {
-      slot.announceable = ring->register_announcement(watch_descriptor_);
+      slot.announceable = queue->register_announcement(watch_descriptor_);
     }
     if (slot.announceable && !slot.announced.exchange(true, std::memory_order_acq_rel)) {
-      ring->announce(true);
+      queue->announce(true);
     }
     announcing_ |= slot.announceable;
   }
@@ -212,7 +213,7 @@ void Parking::busy(unsigned worker, bool busy) noexcept {
   slot.slice.store(busy ? slice | 1 : (slice | 1) + 1, std::memory_order_relaxed);
   if (!busy && slot.announced.load(std::memory_order_relaxed) &&
       slot.announced.exchange(false, std::memory_order_acq_rel)) {
-    slot.ring.load(std::memory_order_relaxed)->announce(false);
+    slot.queue.load(std::memory_order_relaxed)->announce(false);
   }
 }
 

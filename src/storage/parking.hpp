@@ -8,7 +8,7 @@
 
 namespace dovetail::storage {
 
-class Ring;
+class WorkerQueue;
 
 /// One per service. Each worker calls the functions with its own number, save `unpark`, which anybody calls.
 class Parking {
@@ -20,9 +20,9 @@ class Parking {
   Parking(const Parking&) = delete;
   Parking& operator=(const Parking&) = delete;
 
-  /// Makes the ring of a worker known to the others. Called by its owner, once, before anything is submitted to it. `ring`
-  /// outlives this object. False where there is no descriptor left by which a sleep in it could be ended.
-  bool add_ring(unsigned worker, Ring* ring) noexcept;
+  /// Makes the queue of a worker known to the others. Called by its owner, once, before anything is submitted to it. `queue`
+  /// outlives the last `park`. False where there is no descriptor left by which a sleep in it could be ended.
+  bool add_queue(unsigned worker, WorkerQueue* queue) noexcept;
 
   void park(unsigned worker, TimePoint deadline) noexcept;
   void unpark(unsigned worker) noexcept;
@@ -32,7 +32,6 @@ class Parking {
   void started_operations(unsigned worker) noexcept;
   /// Whether the calling worker was found to be the one that takes the completions of `owner`, whose slice is long.
   bool looks_after(unsigned worker, unsigned owner) const noexcept;
-  Ring* ring(unsigned worker) const noexcept { return slots_[worker].ring.load(std::memory_order_acquire); }
 
  private:
   enum State : std::uint32_t { awake, notified, asleep_on_word, asleep_on_descriptor };
@@ -40,7 +39,7 @@ class Parking {
     std::atomic<std::uint32_t> state{awake};
     int wake_descriptor = -1;        // Made before `state` is first `asleep_on_descriptor`.
     std::uint64_t looked_after = 0;  // Bit n: may take what worker n has in flight. Only the worker itself uses it.
-    std::atomic<Ring*> ring{nullptr};
+    std::atomic<WorkerQueue*> queue{nullptr};
     // Odd while a slice runs. Written by the worker; read by the watcher, to whom a number that stays means a long slice.
     std::atomic<std::uint64_t> slice{0};
     std::atomic<bool> announced{false};  // Set by the watcher, cleared by the worker when the long slice is over.

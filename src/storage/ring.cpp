@@ -122,7 +122,7 @@ void Ring::prepare(Request& request) noexcept {
     entry->flags |= IOSQE_ASYNC;
   }
   ++gathered_;
-  submitted_.store(submitted_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  count_submitted(1);
 }
 
 void Ring::submit(Request& request) noexcept {
@@ -207,7 +207,7 @@ bool Ring::has_completions() const noexcept {
   return io_uring_smp_load_acquire(ring_.cq.ktail) != io_uring_smp_load_acquire(ring_.cq.khead);
 }
 
-unsigned Ring::take(RingCompletion* completions, unsigned most, bool owner) noexcept {
+unsigned Ring::take(Completion* completions, unsigned most, bool owner) noexcept {
   if (!has_completions()) {
     if (!owner || (std::atomic_ref(*ring_.sq.kflags).load(std::memory_order_relaxed) & IORING_SQ_CQ_OVERFLOW) == 0) {
       return 0;
@@ -237,7 +237,7 @@ unsigned Ring::take(RingCompletion* completions, unsigned most, bool owner) noex
     }
   }
   io_uring_smp_store_release(ring_.cq.khead, head);
-  taken_.store(taken_.load(std::memory_order_relaxed) + count, std::memory_order_release);
+  count_taken(count);
   taking_.unlock();
   return count;
 }

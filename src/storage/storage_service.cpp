@@ -29,6 +29,9 @@ const bool registered = [] {
 
 std::array<Route, Learner::candidates> forced(Route route) noexcept { return {route, route, route}; }
 
+// Of the others, nothing is asynchronous in that engine.
+bool goes_to_aio(Lane lane) noexcept { return lane >= direct_read_small; }
+
 }  // namespace
 
 StorageService::Choice StorageService::parse(const std::string& engine) {
@@ -38,30 +41,35 @@ StorageService::Choice StorageService::parse(const std::string& engine) {
   if (engine == "uring") {
     return Choice::uring;
   }
+  if (engine == "aio") {
+    return Choice::aio;
+  }
   if (engine == "threads") {
     return Choice::threads;
   }
-  throw std::invalid_argument("unknown storage engine \"" + engine +
-                              "\" (Options::engine or DOVETAIL_ENGINE): use \"auto\", \"uring\" or \"threads\"");
+  throw std::invalid_argument(
+      "unknown storage engine \"" + engine +
+      "\" (Options::engine or DOVETAIL_ENGINE): use \"auto\", \"uring\", \"aio\" or \"threads\"");
 }
 
 StorageService::StorageService(detail::RuntimeCore& core, const std::string& engine, unsigned workers)
     : choice_(parse(engine)),
       workers_(workers),
       parking_(workers),
-      uring_(*this, parking_, workers),
+      uring_("uring", *this, parking_, workers),
+      aio_("aio", *this, parking_, workers),
       threads_(std::make_unique<ThreadsEngine>(core)),
       ring_path_(&uring_),
+      aio_path_(&aio_),
       threads_path_(threads_.get()),
       counts_(std::make_unique<Counts[]>(workers)),
       lanes_(std::make_unique<std::atomic<RequestLane*>[]>(std::size_t{most_devices} * lanes)) {
-  if (choice_ == Choice::uring) {
-    std::string why_not;
-    if (Ring::make(why_not) == nullptr) {
-      throw std::invalid_argument(
-          "the storage engine \"uring\" was asked for (Options::engine or DOVETAIL_ENGINE) but " + why_not +
-          "; use \"auto\" or \"threads\"");
-    }
+  std::string why_not;
+  if ((choice_ == Choice::uring && Ring::make(why_not) == nullptr) ||
+      (choice_ == Choice::aio && AioQueue::make(why_not) == nullptr)) {
+    throw std::invalid_argument("the storage engine \"" + engine +
+                                "\" was asked for (Options::engine or DOVETAIL_ENGINE) but " + why_not +
+                                "; use \"auto\" or \"threads\"");
   }
 }
 
@@ -97,7 +105,9 @@ RequestLane& StorageService::lane_for(Device& device, Lane lane) {
     std::array<Route, Learner::candidates> routes = routes_of(lane);
     if (choice_ == Choice::threads) {
       routes = forced({true, 64});
-    } else if (choice_ == Choice::uring) {
+    } else if (choice_ == Choice::aio && !goes_to_aio(lane)) {
+      routes = forced({true, 64});
+    } else if (choice_ != Choice::automatic) {
       routes = forced(routes[0]);
     }
     made = new RequestLane(device, lane, routes, choice_ != Choice::automatic);
@@ -106,10 +116,28 @@ RequestLane& StorageService::lane_for(Device& device, Lane lane) {
   return *made;
 }
 
-void StorageService::launch(Request& request, int worker) noexcept {
-  const bool ring = !request.on_threads && worker >= 0 && choice_ != Choice::threads &&
-                    uring_.prepare_worker(static_cast<unsigned>(worker));
-  (ring ? ring_path_ : threads_path_)->submit(request, worker);
+Engine& StorageService::engine_for(const Request& request, int worker) noexcept {
+  if (!request.on_threads && worker >= 0) {
+    if ((choice_ == Choice::automatic || choice_ == Choice::uring) &&
+        uring_.prepare_worker(static_cast<unsigned>(worker))) [[likely]] {
+      return *ring_path_;
+    }
+    if (prepare_aio(request, static_cast<unsigned>(worker))) {
+      return *aio_path_;
+    }
+  }
+  return *threads_path_;
+}
+
+bool StorageService::prepare_aio(const Request& request, unsigned worker) noexcept {
+  if ((choice_ != Choice::automatic && choice_ != Choice::aio) || !AioQueue::suits(request) ||
+      !aio_.prepare_worker(worker)) {
+    return false;
+  }
+  if (!aio_used_.load(std::memory_order_relaxed)) {
+    aio_used_.store(true, std::memory_order_release);
+  }
+  return true;
 }
 
 void StorageService::count_begun(Request& request, int worker) noexcept {
@@ -191,32 +219,50 @@ std::size_t StorageService::in_flight() const noexcept {
   return begun - delivered;
 }
 
+// Threads need neither: they deliver by themselves.
 unsigned StorageService::poll(unsigned worker, tasking::PollScope scope) {
-  return ring_path_->poll(worker, scope) + threads_path_->poll(worker, scope);
+  unsigned count = ring_path_->poll(worker, scope);
+  if (aio_used_.load(std::memory_order_acquire)) [[unlikely]] {
+    count += aio_path_->poll(worker, scope);
+  }
+  return count;
 }
 
 void StorageService::flush(unsigned worker) {
   ring_path_->flush(worker);
-  threads_path_->flush(worker);
+  if (aio_used_.load(std::memory_order_acquire)) [[unlikely]] {
+    aio_path_->flush(worker);
+  }
 }
 
 void StorageService::decorate(const Decorator& decorator) {
   decorations_[0] = decorator(*this, uring_);
-  decorations_[1] = decorator(*this, *threads_);
+  decorations_[1] = decorator(*this, aio_);
+  decorations_[2] = decorator(*this, *threads_);
   ring_path_ = decorations_[0].get();
-  threads_path_ = decorations_[1].get();
+  aio_path_ = decorations_[1].get();
+  threads_path_ = decorations_[2].get();
 }
 
 std::string StorageService::why() const {
-  if (choice_ == Choice::threads) {
-    return "threads: asked for by Options::engine or DOVETAIL_ENGINE";
+  const std::string no_ring = uring_.why_not();
+  const std::string no_aio = aio_.why_not();
+  switch (choice_) {
+    case Choice::threads:
+      return "threads: asked for by Options::engine or DOVETAIL_ENGINE";
+    case Choice::uring:
+      return no_ring.empty() ? "uring: asked for by Options::engine or DOVETAIL_ENGINE" : "threads: " + no_ring;
+    case Choice::aio:
+      return no_aio.empty() ? "aio: asked for by Options::engine or DOVETAIL_ENGINE; buffered transfers go to threads"
+                            : "threads: " + no_aio;
+    default:
+      break;
   }
-  const std::string refused = uring_.why_not();
-  if (!refused.empty()) {
-    return "threads: " + refused;
+  if (no_ring.empty()) {
+    return "auto: measured for each device and kind of request";
   }
-  return choice_ == Choice::uring ? "uring: asked for by Options::engine or DOVETAIL_ENGINE"
-                                  : "auto: measured for each device and kind of request";
+  return no_aio.empty() ? "aio for direct transfers, threads for the others: " + no_ring
+                        : "threads: " + no_ring + "; " + no_aio;
 }
 
 }  // namespace dovetail::storage

@@ -9,15 +9,15 @@
 
 #include "storage/engine.hpp"
 #include "storage/parking.hpp"
+#include "storage/queue_engine.hpp"
 #include "storage/request_lane.hpp"
-#include "storage/uring_engine.hpp"
 #include "tasking/service.hpp"
 
 namespace dovetail::storage {
 
 class StorageService final : public tasking::Service {
  public:
-  /// @throws std::invalid_argument for an unknown engine, or for `uring` where there is none.
+  /// @throws std::invalid_argument for an unknown engine, or for `uring` or `aio` where there is none.
   StorageService(detail::RuntimeCore& core, const std::string& engine, unsigned workers);
   ~StorageService() override;
 
@@ -52,7 +52,7 @@ class StorageService final : public tasking::Service {
   using Decorator = std::function<std::unique_ptr<Engine>(StorageService& service, Engine& inner)>;
   void decorate(const Decorator& decorator);
 
-  /// Why requests go where they go: "uring", or "threads" with the reason.
+  /// Why requests go where they go: "auto", or the name of an engine with the reason.
   std::string why() const;
   Route route(Device& device, Lane lane) { return lane_for(device, lane).route(); }
 
@@ -69,7 +69,7 @@ class StorageService final : public tasking::Service {
   void busy(unsigned worker, bool busy) noexcept override { parking_.busy(worker, busy); }
 
  private:
-  enum class Choice : std::uint8_t { automatic, uring, threads };
+  enum class Choice : std::uint8_t { automatic, uring, aio, threads };
   // Written only by its worker, so that counting needs no locked instruction.
   struct alignas(64) Counts {
     std::atomic<std::uint64_t> begun{0};
@@ -78,18 +78,23 @@ class StorageService final : public tasking::Service {
 
   static Choice parse(const std::string& engine);
   RequestLane& lane_for(Device& device, Lane lane);
-  void launch(Request& request, int worker) noexcept;
+  Engine& engine_for(const Request& request, int worker) noexcept;
+  bool prepare_aio(const Request& request, unsigned worker) noexcept;
+  void launch(Request& request, int worker) noexcept { engine_for(request, worker).submit(request, worker); }
   void finish(Request& request, int worker) noexcept;
   void count_delivered(int worker) noexcept;
 
   const Choice choice_;
   const unsigned workers_;
   Parking parking_;
-  UringEngine uring_;
+  QueueEngine<Ring> uring_;
+  QueueEngine<AioQueue> aio_;
   std::unique_ptr<Engine> threads_;
   Engine* ring_path_;  // The engines, or what decorates them.
+  Engine* aio_path_;
   Engine* threads_path_;
-  std::unique_ptr<Engine> decorations_[2];
+  std::atomic<bool> aio_used_{false};
+  std::unique_ptr<Engine> decorations_[3];
   std::unique_ptr<Counts[]> counts_;
   alignas(64) std::atomic<std::uint64_t> delivered_elsewhere_{0};  // By executors.
   std::unique_ptr<std::atomic<RequestLane*>[]> lanes_;             // Made on demand.

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -55,10 +56,11 @@ bool works(Runtime& runtime, const std::string& path) {
   return back == data;
 }
 
-bool forbid_io_uring(int error) {
+// Has a system call fail with `error` from now on, in this process.
+bool forbid(unsigned call, int error) {
   const sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, static_cast<std::uint32_t>(SECCOMP_RET_ERRNO | error)),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -66,35 +68,81 @@ bool forbid_io_uring(int error) {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-TEST(Limits, WithoutIoUringThreadsDoTheWorkAndTheReasonIsKept) {
+bool has(const std::string& text, std::initializer_list<const char*> words) {
+  return std::all_of(words.begin(), words.end(), [&](const char* word) {
+    if (text.find(word) != std::string::npos) {
+      return true;
+    }
+    std::fprintf(stderr, "\"%s\" is not in: %s\n", word, text.c_str());
+    return false;
+  });
+}
+
+TEST(Limits, WithoutIoUringTheOlderInterfaceDoesTheWorkAndTheReasonIsKept) {
+  if (!aio_available()) {
+    GTEST_SKIP() << "no asynchronous I/O of Linux here";
+  }
   for (const int error : {EPERM, ENOSYS}) {
     Folder folder;
     in_child([&] {
-      if (!forbid_io_uring(error)) {
+      if (!forbid(SYS_io_uring_setup, error)) {
         return false;
       }
       Runtime runtime(Options{.workers = 2, .engine = "auto"});
       const bool right = works(runtime, folder / "a");
       const std::string why = storage::StorageService::of(runtime.core())->why();
-      return right && why.find("threads") == 0 && why.find("io_uring_setup") != std::string::npos;
+      return right && why.find("aio") == 0 && has(why, {"io_uring_setup"});
     });
   }
 }
 
-TEST(Limits, IoUringAskedForButForbiddenIsAnErrorThatSaysSo) {
-  in_child([] {
-    if (!forbid_io_uring(EPERM)) {
+TEST(Limits, WithoutEitherThreadsDoTheWorkAndBothReasonsAreKept) {
+  Folder folder;
+  in_child([&] {
+    if (!forbid(SYS_io_uring_setup, EPERM) || !forbid(SYS_io_setup, EAGAIN)) {
       return false;
     }
-    try {
-      Runtime runtime(Options{.workers = 1, .engine = "uring"});
-      return false;
-    } catch (const std::invalid_argument& error) {
-      const std::string text = error.what();
-      return text.find("uring") != std::string::npos && text.find("threads") != std::string::npos &&
-             text.find("seccomp") != std::string::npos;
-    }
+    Runtime runtime(Options{.workers = 2, .engine = "auto"});
+    const bool right = works(runtime, folder / "a");
+    const std::string why = storage::StorageService::of(runtime.core())->why();
+    return right && why.find("threads") == 0 && has(why, {"io_uring_setup", "seccomp", "io_setup", "fs.aio-max-nr"});
   });
+}
+
+// What `submit` cannot hand over goes to threads, and comes to its end.
+TEST(Limits, SubmissionsThatTheSystemRefusesAreMadeByThreads) {
+  for (const int error : {EAGAIN, EINVAL, EOPNOTSUPP}) {
+    Folder folder;
+    in_child([&] {
+      if (!aio_available()) {
+        return true;
+      }
+      if (!forbid(SYS_io_submit, error)) {
+        return false;
+      }
+      Runtime runtime(Options{.workers = 2, .engine = "aio"});
+      return works(runtime, folder / "a");
+    });
+  }
+}
+
+TEST(Limits, AnEngineAskedForButForbiddenIsAnErrorThatSaysSo) {
+  const auto refused = [](unsigned call, int error, const char* engine, std::initializer_list<const char*> words) {
+    in_child([&] {
+      if (!forbid(call, error)) {
+        return false;
+      }
+      try {
+        Runtime runtime(Options{.workers = 1, .engine = engine});
+        return false;
+      } catch (const std::invalid_argument& refusal) {
+        return has(refusal.what(), words) && has(refusal.what(), {engine, "threads", "DOVETAIL_ENGINE"});
+      }
+    });
+  };
+  refused(SYS_io_uring_setup, EPERM, "uring", {"seccomp"});
+  refused(SYS_io_setup, EPERM, "aio", {"seccomp"});
+  refused(SYS_io_setup, EAGAIN, "aio", {"fs.aio-max-nr"});
 }
 
 TEST(Limits, AnUnknownEngineIsRefusedWithTheChoices) {
@@ -103,7 +151,7 @@ TEST(Limits, AnUnknownEngineIsRefusedWithTheChoices) {
     FAIL() << "an unknown engine was taken";
   } catch (const std::invalid_argument& error) {
     const std::string text = error.what();
-    for (const char* word : {"floppy", "DOVETAIL_ENGINE", "auto", "uring", "threads"}) {
+    for (const char* word : {"floppy", "DOVETAIL_ENGINE", "auto", "uring", "aio", "threads"}) {
       EXPECT_NE(text.find(word), std::string::npos) << word;
     }
   }

@@ -62,7 +62,7 @@ class RingParking : public testing::Test {
   }
   // Takes everything that is there.
   static unsigned take(Ring& from, bool owner) {
-    RingCompletion completions[8];
+    Completion completions[8];
     return from.take(completions, 8, owner);
   }
 };
@@ -70,7 +70,7 @@ class RingParking : public testing::Test {
 TEST_F(RingParking, ACompletionEndsTheSleep) {
   const auto own = ring();
   Parking parking(1);
-  ASSERT_TRUE(parking.add_ring(0, own.get()));
+  ASSERT_TRUE(parking.add_queue(0, own.get()));
   Request request;
   plan_attempt(request);
   own->submit(request);
@@ -92,7 +92,7 @@ TEST_F(RingParking, AnUnparkEndsASleepInTheRing) {
   Parking parking(2);
   std::thread worker([&] {
     const auto own = ring();
-    EXPECT_TRUE(parking.add_ring(0, own.get()));
+    EXPECT_TRUE(parking.add_queue(0, own.get()));
     std::byte byte{};
     Request request;
     request.kind = Kind::read;
@@ -131,7 +131,7 @@ TEST_F(RingParking, AnUnparkEndsASleepInTheRing) {
 TEST_F(RingParking, AParkedWorkerLooksAfterABusyOne) {
   const auto own = ring();
   Parking parking(2);
-  ASSERT_TRUE(parking.add_ring(0, own.get()));
+  ASSERT_TRUE(parking.add_queue(0, own.get()));
   Request request;
   plan_attempt(request);
   own->submit(request);
@@ -142,7 +142,7 @@ TEST_F(RingParking, AParkedWorkerLooksAfterABusyOne) {
     while (taken == 0) {
       parking.park(1, never);
       if (parking.looks_after(1, 0)) {
-        taken = take(*parking.ring(0), false);
+        taken = take(*own, false);
       }
     }
     EXPECT_EQ(taken, 1U);
@@ -157,7 +157,7 @@ TEST_F(RingParking, AParkedWorkerLooksAfterABusyOne) {
 TEST_F(RingParking, AParkedWorkerWithoutADescriptorLooksAfterABusyOne) {
   const auto own = ring();
   Parking parking(2);
-  ASSERT_TRUE(parking.add_ring(0, own.get()));
+  ASSERT_TRUE(parking.add_queue(0, own.get()));
   Request request;
   plan_attempt(request);
   own->submit(request);
@@ -172,7 +172,7 @@ TEST_F(RingParking, AParkedWorkerWithoutADescriptorLooksAfterABusyOne) {
   while (taken == 0) {
     parking.park(1, never);
     if (parking.looks_after(1, 0)) {
-      taken = take(*parking.ring(0), false);
+      taken = take(*own, false);
     }
   }
   alarm(0);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dovetail/dovetail.hpp"
+#include "storage/aio_queue.hpp"
 #include "storage/ring.hpp"
 
 namespace dovetail::test {
@@ -72,6 +73,11 @@ inline bool ring_available() {
   return storage::Ring::make(why) != nullptr;
 }
 
+inline bool aio_available() {
+  std::string why;
+  return storage::AioQueue::make(why) != nullptr;
+}
+
 /// The cause of a failed task as an IoError; ends the test if it is something else.
 inline IoError io_error_of(const TaskFailed& failure) {
   try {
@@ -88,6 +94,9 @@ class EngineTest : public testing::TestWithParam<const char*> {
     if (std::string(GetParam()) == "uring" && !ring_available()) {
       GTEST_SKIP() << "no io_uring here";
     }
+    if (std::string(GetParam()) == "aio" && !aio_available()) {
+      GTEST_SKIP() << "no asynchronous I/O of Linux here";
+    }
   }
   Options options(unsigned workers = 2) const {
     Options made;
@@ -98,8 +107,8 @@ class EngineTest : public testing::TestWithParam<const char*> {
   Folder folder_;
 };
 
-#define DOVETAIL_FOR_EACH_ENGINE(suite)                                                 \
-  INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::Values("uring", "threads", "auto"), \
+#define DOVETAIL_FOR_EACH_ENGINE(suite)                                                        \
+  INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::Values("uring", "aio", "threads", "auto"), \
                            [](const auto& engine) { return std::string(engine.param); })
 
 }  // namespace dovetail::test

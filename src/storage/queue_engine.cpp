@@ -1,0 +1,107 @@
+#include "storage/queue_engine.hpp"
+
+#include "storage/storage_service.hpp"
+
+namespace dovetail::storage {
+
+template <class Queue>
+QueueEngine<Queue>::QueueEngine(const char* name, StorageService& service, Parking& parking, unsigned workers)
+    : name_(name),
+      service_(service),
+      parking_(parking),
+      workers_(workers),
+      queues_(std::make_unique<std::atomic<Queue*>[]>(workers)) {}
+
+template <class Queue>
+QueueEngine<Queue>::~QueueEngine() {
+  for (unsigned worker = 0; worker < workers_; ++worker) {
+    delete queues_[worker].load(std::memory_order_relaxed);
+  }
+}
+
+template <class Queue>
+bool QueueEngine<Queue>::make_queue(unsigned worker) noexcept {
+  if (refused_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  std::string reason;
+  std::unique_ptr<Queue> made = Queue::make(reason);
+  if (made != nullptr && !parking_.add_queue(worker, made.get())) {
+    made.reset();
+    reason = "eventfd: no descriptor left (RLIMIT_NOFILE is too small)";
+  }
+  if (made == nullptr) {
+    const std::lock_guard lock(mutex_);
+    why_not_ = reason;
+    refused_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  queues_[worker].store(made.release(), std::memory_order_release);
+  return true;
+}
+
+template <class Queue>
+std::string QueueEngine<Queue>::why_not() const {
+  const std::lock_guard lock(mutex_);
+  return why_not_;
+}
+
+template <class Queue>
+void QueueEngine<Queue>::submit(Request& request, int worker) noexcept {
+  Queue& queue = *queues_[static_cast<unsigned>(worker)].load(std::memory_order_relaxed);
+  const bool first = queue.gathered() == 0;
+  queue.submit(request);
+  if (first && queue.gathered() > 0) {
+    tasking::request_flush();
+  } else if (queue.gathered() == 0) {
+    parking_.started_operations(static_cast<unsigned>(worker));
+  }
+}
+
+template <class Queue>
+void QueueEngine<Queue>::flush(unsigned worker) noexcept {
+  Queue* queue = queues_[worker].load(std::memory_order_relaxed);
+  if (queue != nullptr && queue->gathered() > 0) {
+    queue->flush();
+    parking_.started_operations(worker);
+  }
+}
+
+template <class Queue>
+unsigned QueueEngine<Queue>::take(Queue& queue, unsigned worker, bool owner) noexcept {
+  // Taken in batches so that what is delivered may submit again without holding anything.
+  constexpr unsigned most = 64;
+  Completion completions[most];
+  const unsigned count = queue.take(completions, most, owner);
+  for (unsigned i = 0; i < count; ++i) {
+    service_.attempt_ended(*completions[i].request, completions[i].result, static_cast<int>(worker));
+  }
+  return count;
+}
+
+template <class Queue>
+unsigned QueueEngine<Queue>::poll(unsigned worker, tasking::PollScope scope) noexcept {
+  unsigned count = 0;
+  if (Queue* own = queues_[worker].load(std::memory_order_relaxed)) {
+    count += take(*own, worker, true);
+    own->refill();
+    if (own->gathered() > 0) {
+      tasking::request_flush();
+    }
+  }
+  if (scope == tasking::PollScope::all) {
+    for (unsigned other = 0; other < workers_; ++other) {
+      if (other != worker && parking_.looks_after(worker, other)) {
+        if (Queue* queue = queues_[other].load(std::memory_order_acquire)) {
+          count += take(*queue, worker, false);
+        }
+      }
+    }
+  }
+  return count;
+}
+
+template class QueueEngine<Ring>;
+template class QueueEngine<AioQueue>;
+
+}  // namespace dovetail::storage

@@ -1,0 +1,54 @@
+// The engines that have a queue in the kernel for each compute worker, made when the worker first needs it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "storage/aio_queue.hpp"
+#include "storage/engine.hpp"
+#include "storage/parking.hpp"
+#include "storage/ring.hpp"
+
+namespace dovetail::storage {
+
+class StorageService;
+
+/// `Queue` is `Ring` or `AioQueue`.
+template <class Queue>
+class QueueEngine final : public Engine {
+ public:
+  QueueEngine(const char* name, StorageService& service, Parking& parking, unsigned workers);
+  ~QueueEngine() override;
+  const char* name() const noexcept override { return name_; }
+
+  /// Makes the queue of the calling worker if there is none. False where the system gives none; `why_not` then says why.
+  bool prepare_worker(unsigned worker) noexcept {
+    return queues_[worker].load(std::memory_order_relaxed) != nullptr || make_queue(worker);
+  }
+  std::string why_not() const;
+
+  void submit(Request& request, int worker) noexcept override;
+  bool serve_all_threads() const noexcept override { return false; }
+  void flush(unsigned worker) noexcept override;
+  unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override;
+
+ private:
+  bool make_queue(unsigned worker) noexcept;
+  unsigned take(Queue& queue, unsigned worker, bool owner) noexcept;
+
+  const char* const name_;
+  StorageService& service_;
+  Parking& parking_;
+  const unsigned workers_;
+  std::unique_ptr<std::atomic<Queue*>[]> queues_;  // Each written by its worker, once.
+  std::atomic<bool> refused_{false};
+  mutable std::mutex mutex_;
+  std::string why_not_;
+};
+
+extern template class QueueEngine<Ring>;
+extern template class QueueEngine<AioQueue>;
+
+}  // namespace dovetail::storage

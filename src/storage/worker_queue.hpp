@@ -1,0 +1,65 @@
+// What one compute worker has given to the system and awaits: a ring of io_uring, or a context of Linux' own asynchronous I/O.
+// Only what sleeping needs is virtual; submitting and taking completions are not.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "base/spin_lock.hpp"
+#include "storage/request.hpp"
+
+namespace dovetail::storage {
+
+/// The end of one attempt.
+struct Completion {
+  Request* request;
+  std::int32_t result;
+};
+
+class WorkerQueue {
+ public:
+  virtual ~WorkerQueue() = default;
+  WorkerQueue(const WorkerQueue&) = delete;
+  WorkerQueue& operator=(const WorkerQueue&) = delete;
+
+  /// Sleeps until there is a completion, `wake_descriptor` (an eventfd) or `watch_descriptor` (one more, or -1) was
+  /// written, or the deadline has passed. Hands over what was gathered. Owner only.
+  virtual void sleep(int wake_descriptor, int watch_descriptor,
+                     std::chrono::steady_clock::time_point deadline) noexcept = 0;
+  /// Has an eventfd written for each completion while `announce(true)`. From any thread. False where that cannot be had.
+  virtual bool register_announcement(int /*descriptor*/) noexcept { return false; }
+  virtual void announce(bool /*on*/) noexcept {}
+
+  /// Attempts gathered and not yet handed over. Owner only.
+  unsigned gathered() const noexcept { return gathered_; }
+  /// Attempts that were submitted and whose completion was not taken. From any thread.
+  std::uint64_t in_flight() const noexcept {
+    // Taken first: what is submitted in between then counts too many, never too few.
+    const std::uint64_t taken = taken_.load(std::memory_order_acquire);
+    return submitted_.load(std::memory_order_acquire) - taken;
+  }
+  /// Said around each sleep, before anybody can know of it: others leave the completions to the owner meanwhile, which is woken
+  /// by them.
+  void owner_sleeps(bool sleeps) noexcept { owner_sleeps_.store(sleeps, std::memory_order_seq_cst); }
+
+ protected:
+  WorkerQueue() = default;
+  /// Counts attempts in. Owner only.
+  void count_submitted(unsigned count) noexcept {
+    submitted_.store(submitted_.load(std::memory_order_relaxed) + count, std::memory_order_release);
+  }
+  /// Under `taking_`.
+  void count_taken(unsigned count) noexcept {
+    taken_.store(taken_.load(std::memory_order_relaxed) + count, std::memory_order_release);
+  }
+
+  unsigned gathered_ = 0;
+  RequestQueue kept_;                        // What found the queue full.
+  std::atomic<std::uint64_t> submitted_{0};  // Written by the owner; partner of the acquire in `in_flight` and `take`.
+  alignas(64) base::SpinLock taking_;
+  std::atomic<std::uint64_t> taken_{0};
+  std::atomic<bool> owner_sleeps_{false};
+};
+
+}  // namespace dovetail::storage
