@@ -1,0 +1,129 @@
+#include "model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+namespace dovetail::tiom {
+namespace {
+
+struct Corner {
+  double depth;
+  double rate;
+};
+
+/// The least concave function above the points, which come in rising order of depth.
+std::vector<Corner> concave(const std::vector<Corner>& points) {
+  std::vector<Corner> hull;
+  for (const Corner& point : points) {
+    while (hull.size() >= 2) {
+      const Corner& a = hull[hull.size() - 2];
+      const Corner& b = hull.back();
+      if ((b.rate - a.rate) * (point.depth - b.depth) > (point.rate - b.rate) * (b.depth - a.depth)) {
+        break;
+      }
+      hull.pop_back();
+    }
+    hull.push_back(point);
+  }
+  return hull;
+}
+
+double rate_at(const std::vector<Corner>& hull, double depth) {
+  for (std::size_t i = 1; i < hull.size(); ++i) {
+    if (depth <= hull[i].depth) {
+      const double part = (depth - hull[i - 1].depth) / (hull[i].depth - hull[i - 1].depth);
+      return hull[i - 1].rate + std::max(part, 0.0) * (hull[i].rate - hull[i - 1].rate);
+    }
+  }
+  return hull.back().rate;
+}
+
+double ceil_divide(std::uint64_t value, double by) { return std::ceil(static_cast<double>(value) / by); }
+
+/// Seconds that the device needs at least for `operations`, while the series together compute for `busy` seconds: with
+/// T seconds, on average busy / T of the series compute, and only the others can have transfers under way.
+double device_seconds(double operations, double busy, double series, double width, const DeviceSpeed& speed) {
+  const auto done_in = [&](double seconds) {
+    return seconds * speed.operations_per_second(width * std::max(series - busy / seconds, 0.0));
+  };
+  double low = busy / series;
+  double high = std::max(low, 1e-6);
+  while (done_in(high) < operations) {
+    low = high;
+    high *= 2;
+  }
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (done_in(middle) < operations ? low : high) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+DeviceSpeed speed_of(const DeviceCurve& curve, const Point& point) {
+  const Direction direction = reads(point.pattern) ? Direction::read : Direction::write;
+  constexpr std::uint64_t deepest = 4096;
+  const auto most = static_cast<unsigned>(std::min(point.series * transfers_per_round(point.mode), deepest));
+  std::vector<Corner> points = {{0, 0}};
+  const auto block = static_cast<double>(point.block);
+  for (unsigned depth = 1; depth <= most; depth += std::max(1U, depth / 16)) {
+    const double rate = curve.bytes_per_second(direction, point.block, depth) / block;
+    points.push_back({static_cast<double>(depth), std::max(rate, points.back().rate)});
+  }
+  DeviceSpeed speed;
+  speed.in_memory = curve.device.in_memory;
+  speed.operations_per_second = [hull = concave(points)](double depth) { return rate_at(hull, depth); };
+  // From the same concave curve, so that a batch never takes longer than the bound over all transfers allows.
+  speed.seconds_of_batch = [rate = speed.operations_per_second](unsigned count) {
+    return count == 0 ? 0 : static_cast<double>(count) / rate(static_cast<double>(count));
+  };
+  return speed;
+}
+
+Bound bound_of(const Point& point, const Work& work, unsigned cores, const DeviceSpeed& speed) {
+  const auto width = static_cast<double>(transfers_per_round(point.mode));
+  const auto series = static_cast<double>(point.series);
+  const auto operations = static_cast<double>(work.operations);
+  const double compute = point.compute_ms / 1000;
+  const double all_cores = cores;
+  const auto forks = static_cast<double>(computations_per_round(point.mode));
+  const double phase = std::ceil(forks / all_cores) * compute;
+  const double one = speed.seconds_of_batch(1);
+  Bound bound;
+  if (work.operations == 0) {
+    return bound;
+  }
+  if (speed.in_memory) {
+    bound.plain = bound.seconds = (static_cast<double>(work.computations) * compute + operations * one) / all_cores;
+    bound.limit = "compute";
+    bound.depth = std::min(all_cores, series * width);
+    return bound;
+  }
+
+  bound.plain = std::max(static_cast<double>(work.computations) * compute / all_cores,
+                         operations / speed.operations_per_second(std::min(series * width, operations)));
+
+  const std::uint64_t rounds =
+      (work.operations + transfers_per_round(point.mode) - 1) / transfers_per_round(point.mode);
+  const auto last = static_cast<unsigned>(work.operations - (rounds - 1) * transfers_per_round(point.mode));
+  const double by_compute = ceil_divide(work.computations, all_cores) * compute + one;
+
+  // Before the first computation has ended nothing is transferred; meanwhile at most `cores` computations proceed.
+  const double busy = static_cast<double>(work.computations) * compute / std::min(forks, all_cores);
+  const double early = std::min(std::min(series, all_cores) * phase, busy);
+  const double by_device = phase + device_seconds(operations, busy - early, series, width, speed);
+
+  const double turns = ceil_divide(rounds, series);
+  const double by_series =
+      turns * phase + (turns - 1) * speed.seconds_of_batch(static_cast<unsigned>(width)) + speed.seconds_of_batch(last);
+
+  bound.seconds = std::max({by_compute, by_device, by_series, bound.plain});
+  bound.limit = bound.seconds <= by_compute ? "compute" : bound.seconds <= by_device ? "device" : "series";
+  bound.depth = std::min(width * std::max(series - busy / bound.seconds, 0.0), operations);
+  return bound;
+}
+
+}  // namespace dovetail::tiom

@@ -1,0 +1,24 @@
+/// @file
+/// One configuration, measured: its variants in turn, several rounds, and what follows from the numbers.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "dovetail/device.hpp"
+#include "run.hpp"
+#include "settings.hpp"
+
+namespace dovetail::tiom {
+
+/// Measures `point`: prepares the file, then runs each variant once per round, so that what slows the machine down for a
+/// while meets all variants alike. @returns the object that docs/tiom.md describes. `ran` is called after each run.
+/// @throws as `run_once` and `prepare_file`; std::runtime_error when verification finds wrong blocks.
+nlohmann::json measure_point(const Settings& settings, const Point& point, const std::optional<DeviceCurve>& curve,
+                             const std::function<void()>& ran = {});
+
+/// The cores that this process may use, as many as there are workers at most.
+unsigned cores_for(unsigned workers);
+
+}  // namespace dovetail::tiom
