@@ -1,0 +1,223 @@
+"""dovetail-doctor: what it says of engines and devices, its mistakes, and that it leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "devices"))
+from support import DEVICES  # noqa: E402, F401  (makes the makers of devices importable)
+
+# isort: split
+from fault_fs import FaultFs
+from loop_file_system import DeviceUnavailable
+from programs import find_program
+from slow_disk import SlowDisk
+from small_disk import SmallDisk
+
+LIMIT = 240
+QUICK = ("--point-limit", "0.03", "--total-limit", "1.5")
+
+
+@contextmanager
+def device_or_skip(test: unittest.TestCase, maker):
+    try:
+        device = maker.__enter__()
+    except DeviceUnavailable as error:
+        test.skipTest(str(error))
+    try:
+        yield device
+    finally:
+        maker.__exit__(None, None, None)
+
+
+class DoctorTest(unittest.TestCase):
+    def run_doctor(self, *options: str, before: tuple[str, ...] = (), status: int = 0, **more):
+        done = subprocess.run(
+            [*before, DOCTOR, *options], capture_output=True, text=True, check=False, timeout=LIMIT, **more
+        )
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def report(self, *options: str, **more) -> dict:
+        return json.loads(self.run_doctor("--json", *options, **more).stdout)
+
+    def folder(self) -> Path:
+        return Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def test_the_text_and_the_json_tell_of_machine_engines_and_devices(self):
+        folder = self.folder()
+        report = self.report(*QUICK, str(folder))
+        self.assertEqual([engine["name"] for engine in report["engines"]], ["uring", "aio", "threads"])
+        self.assertTrue(report["engines"][2]["works"])
+        self.assertEqual(report["machine"]["allowed_processors"], len(os.sched_getaffinity(0)))
+        self.assertIn("vm.max_map_count", report["machine"]["limits"])
+        (device,) = report["devices"]
+        points = device["curve"]["points"]
+        self.assertEqual(
+            {(point["direction"], point["block"]) for point in points},
+            {(way, block) for way in ("read", "write") for block in (4096, 131072)},
+        )
+        self.assertTrue(all(point["bytes_per_second"] > 0 for point in points))
+        for way in ("read", "write"):
+            choice = device["choice"][way]
+            self.assertIn(choice["depth"], (1, 4, 16, 64))
+            self.assertIn("MB/s", choice["reason"])
+        text = self.run_doctor(*QUICK, str(folder)).stdout
+        for words in ("Machine", "Engines", str(folder), "for reading:", "for writing:", "requests/s"):
+            self.assertIn(words, text)
+        self.assertEqual(list(folder.iterdir()), [])
+
+    def test_without_measuring_it_lists_the_current_folder_and_what_is_mounted(self):
+        folder = self.folder()
+        report = self.report("--no-measure", cwd=folder)
+        self.assertEqual(report["devices"][0]["device"]["path"], ".")
+        self.assertTrue(all(device["curve"] is None for device in report["devices"]))
+        numbers = [device["device"]["number"] for device in report["devices"]]
+        self.assertEqual(len(numbers), len(set(numbers)))
+        status = os.stat(folder)
+        self.assertEqual(numbers[0], f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}")
+
+    def test_it_says_that_a_filter_forbids_io_uring_and_measures_without(self):
+        without = find_program("dovetail-without-io-uring")
+        probe = subprocess.run([without, "true"], check=False, timeout=LIMIT)
+        if probe.returncode == 77:
+            self.skipTest("this kernel takes no filter")
+        for name, words in (("EPERM", "seccomp"), ("ENOSYS", "seccomp")):
+            report = self.report(*QUICK, "/dev/shm", before=(without, "--errno", name))
+            uring = report["engines"][0]
+            self.assertFalse(uring["works"])
+            self.assertIn(words, uring["why_not"])
+            self.assertEqual(uring["features"], [])
+            self.assertNotEqual(report["engine"]["name"], "uring")
+            (device,) = report["devices"]
+            self.assertTrue(device["curve"]["points"])
+            self.assertNotIn("uring", {point["engine"] for point in device["curve"]["points"]})
+        done = self.run_doctor("--engine", "uring", "/dev/shm", before=(without,), status=2)
+        self.assertIn("seccomp", done.stderr)
+
+    def test_bad_options_are_refused_with_a_message(self):
+        for bad in (
+            ["--colour"],
+            ["--engine", "steam"],
+            ["--blocks", "12"],
+            ["--blocks", "4Q"],
+            ["--depths", "0"],
+            ["--depths", "1,x"],
+            ["--point-limit", "-1"],
+            ["--point-limit", "5", "--total-limit", "1"],
+            ["/there/is/no/such/path"],
+        ):
+            done = self.run_doctor(*bad, status=2)
+            self.assertTrue(done.stderr.startswith("dovetail-doctor: "), done.stderr)
+            self.assertEqual(done.stdout, "")
+        self.assertIn("/there/is/no/such/path: No such file or directory", done.stderr)
+        self.assertIn("--no-measure", self.run_doctor("--help").stdout)
+
+    def test_a_folder_without_permission_is_described_and_not_measured(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can become somebody without permission")
+        folder = self.folder()
+        os.chmod(folder, 0o755)
+        done = self.run_doctor("--json", *QUICK, str(folder), status=1, user=65534, group=65534, extra_groups=[])
+        self.assertIn("Permission denied", done.stderr)
+        self.assertIn(str(folder), done.stderr)
+        (device,) = json.loads(done.stdout)["devices"]
+        self.assertIn("Permission denied", device["why_not_measured"])
+        self.assertTrue(device["device"]["file_system"])
+
+    def test_proc_cannot_be_measured_and_says_so(self):
+        self.assertIn("/proc", self.run_doctor(*QUICK, "/proc", status=1).stderr)
+
+    def test_a_small_disk_is_measured_with_small_blocks_and_a_full_one_says_it_is_full(self):
+        with device_or_skip(self, SmallDisk(4)) as disk:
+            report = self.report(*QUICK, "--blocks", "4K,1M", str(disk.path))
+            (device,) = report["devices"]
+            self.assertEqual({point["block"] for point in device["curve"]["points"]}, {4096})
+            self.assertTrue(any("1 MiB" in note for note in device["curve"]["notes"]), device["curve"]["notes"])
+            with open(disk.path / "full", "wb", buffering=0) as file, suppress(OSError):
+                while file.write(bytes(1024)):
+                    pass
+            done = self.run_doctor(*QUICK, str(disk.path), status=1)
+            self.assertIn("No space left on device", done.stderr)
+            self.assertEqual(sorted(path.name for path in disk.path.iterdir() if path.name != "lost+found"), ["full"])
+
+    def test_a_throttled_loop_device_is_found_and_measured_as_fast_as_it_may_be(self):
+        speed = 24
+        with device_or_skip(self, SlowDisk(speed, speed, 256)) as disk:
+            report = self.report(
+                "--point-limit", "2", "--total-limit", "40", "--blocks", "128K", "--depths", "8", str(disk.path)
+            )
+            (device,) = report["devices"]
+            about = device["device"]
+            self.assertTrue(about["loop"])
+            self.assertEqual(about["file_system"], "ext4")
+            self.assertEqual(about["name"], Path(disk.device).name)
+            self.assertEqual(about["throttle"]["read_bytes_per_second"], speed * 1_000_000)
+            self.assertEqual(about["throttle"]["write_bytes_per_second"], speed * 1_000_000)
+            for point in device["curve"]["points"]:
+                share = point["bytes_per_second"] / (speed * 1e6)
+                print(f"{point['direction']}: {share:.3f} of the limit, steady {point['steady']}")
+                # Never above; below only as far as a busy machine holds it up.
+                self.assertLess(share, 1.15, point)
+                if point["steady"]:
+                    self.assertGreater(share, 0.85, point)
+
+    def test_a_file_system_in_user_space_is_measured_when_it_is_named(self):
+        with device_or_skip(self, FaultFs()) as faults:
+            report = self.report(*QUICK, "--depths", "1,4", str(faults.path))
+            (device,) = report["devices"]
+            self.assertTrue(device["device"]["fuse"])
+            self.assertTrue(device["curve"]["points"])
+            self.assertEqual(list(faults.path.iterdir()), [])
+            unnamed = self.report("--no-measure")
+            self.assertIn(str(faults.path), [entry["device"]["mount_point"] for entry in unnamed["devices"]])
+            faults.set_rules("write error=EIO nth=5")
+            done = self.run_doctor(*QUICK, str(faults.path), status=1)
+            self.assertIn("Input/output error", done.stderr)
+            faults.set_rules()
+            self.assertEqual(list(faults.path.iterdir()), [])
+
+    def test_nothing_is_left_by_one_that_is_killed_while_it_measures(self):
+        for number in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM):
+            folder = self.folder()
+            process = subprocess.Popen(
+                [DOCTOR, "--point-limit", "30", "--total-limit", "300", str(folder)],
+                stderr=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+            )
+            with process:
+                self.assertIn(b"measuring", process.stderr.readline())
+                # The file is there once a descriptor leads to it.
+                descriptors = Path(f"/proc/{process.pid}/fd")
+                while process.poll() is None and not any(
+                    target.startswith(str(folder)) for target in self.targets(descriptors)
+                ):
+                    os.sched_yield()
+                self.assertIsNone(process.poll(), "it ended by itself")
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=LIMIT), -number)
+            self.assertEqual(list(folder.iterdir()), [])
+
+    @staticmethod
+    def targets(descriptors: Path) -> list[str]:
+        found = []
+        with suppress(OSError):  # a descriptor that is closed meanwhile
+            for link in descriptors.iterdir():
+                found.append(os.readlink(link))
+        return found
+
+
+if __name__ == "__main__":
+    try:
+        DOCTOR = find_program("dovetail-doctor")
+    except DeviceUnavailable as error:
+        print(f"skipped: {error}")
+        sys.exit(77)
+    signal.alarm(280)  # a test that hangs ends before its runner gives up
+    unittest.main(verbosity=2)

@@ -1,0 +1,287 @@
+// Curves: what they say between their points, their text, and measuring a real folder.
+#include <dirent.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "dovetail/device.hpp"
+#include "storage/engine_probe.hpp"
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+CurvePoint point(Direction direction, std::uint64_t block, unsigned depth, double rate) {
+  CurvePoint made;
+  made.direction = direction;
+  made.block = block;
+  made.depth = depth;
+  made.engine = "uring";
+  made.bytes_per_second = rate;
+  made.operations_per_second = rate / static_cast<double>(block);
+  made.steady = true;
+  return made;
+}
+
+DeviceCurve known_curve() {
+  DeviceCurve curve;
+  curve.device.path = "/some \"where\"";
+  curve.device.rotational = true;
+  curve.device.throttle.write_bytes_per_second = 123456789012345;
+  curve.engine = "auto";
+  curve.notes = {"a note"};
+  // Not in order, which must not matter.
+  curve.points = {point(Direction::read, 65536, 4, 400e6), point(Direction::read, 4096, 16, 160e6),
+                  point(Direction::read, 4096, 1, 10e6), point(Direction::read, 65536, 1, 100e6)};
+  return curve;
+}
+
+TEST(DeviceCurve, IsExactAtItsPoints) {
+  const DeviceCurve curve = known_curve();
+  for (const CurvePoint& known : curve.points) {
+    EXPECT_NEAR(curve.bytes_per_second(known.direction, known.block, known.depth), known.bytes_per_second, 1);
+  }
+}
+
+TEST(DeviceCurve, IsStraightInLogarithmsBetweenThem) {
+  const DeviceCurve curve = known_curve();
+  // 10 MB/s at 1 and 160 MB/s at 16 lie on a line: ten times the depth.
+  for (unsigned depth = 1; depth <= 16; ++depth) {
+    EXPECT_NEAR(curve.bytes_per_second(Direction::read, 4096, depth), 10e6 * depth, 10) << "depth " << depth;
+  }
+  // Half way between the blocks in logarithms: the geometric mean of what both say.
+  EXPECT_NEAR(curve.bytes_per_second(Direction::read, 16384, 1), std::sqrt(10e6 * 100e6), 1);
+  EXPECT_NEAR(curve.bytes_per_second(Direction::read, 16384, 2), std::sqrt(20e6 * 200e6), 1);
+}
+
+TEST(DeviceCurve, IsLevelOutsideButShortRequestsTakeAsLongAsTheShortest) {
+  const DeviceCurve curve = known_curve();
+  EXPECT_NEAR(curve.bytes_per_second(Direction::read, 65536, 64), 400e6, 1);
+  EXPECT_NEAR(curve.bytes_per_second(Direction::read, 1 << 23, 1), 100e6, 1);
+  EXPECT_NEAR(curve.bytes_per_second(Direction::read, 1024, 1), 10e6 / 4, 1);
+}
+
+TEST(DeviceCurve, SecondsOfFewRequestsAreThoseOfTheirNumber) {
+  const DeviceCurve curve = known_curve();
+  EXPECT_DOUBLE_EQ(curve.seconds(Direction::read, 4096, 16, 0), 0);
+  EXPECT_NEAR(curve.seconds(Direction::read, 4096, 16, 16 << 20), (16 << 20) / 160e6, 1e-6);
+  EXPECT_NEAR(curve.seconds(Direction::read, 4096, 16, 2 * 4096), 2 * 4096 / 20e6, 1e-9);
+  EXPECT_NEAR(curve.seconds(Direction::read, 65536, 16, 4096), 4096 / 10e6, 1e-9);
+}
+
+TEST(DeviceCurve, RefusesWhatItCannotSay) {
+  const DeviceCurve curve = known_curve();
+  EXPECT_FALSE(curve.has(Direction::write));
+  EXPECT_THROW(curve.bytes_per_second(Direction::write, 4096, 1), std::out_of_range);
+  EXPECT_THROW(curve.bytes_per_second(Direction::read, 0, 1), std::invalid_argument);
+  EXPECT_THROW(curve.bytes_per_second(Direction::read, 4096, 0), std::invalid_argument);
+  EXPECT_THROW(curve.seconds(Direction::read, 0, 1, 10), std::invalid_argument);
+}
+
+TEST(DeviceCurve, ComesBackFromItsText) {
+  const DeviceCurve curve = known_curve();
+  const DeviceCurve again = DeviceCurve::from_json(curve.to_json());
+  EXPECT_EQ(again.to_json(), curve.to_json());
+  EXPECT_EQ(again.device.path, curve.device.path);
+  EXPECT_EQ(again.device.rotational, true);
+  EXPECT_EQ(again.device.throttle.write_bytes_per_second, 123456789012345U);
+  ASSERT_EQ(again.points.size(), 4U);
+  EXPECT_EQ(again.points[1].depth, 16U);
+  EXPECT_DOUBLE_EQ(again.points[1].bytes_per_second, 160e6);
+
+  Folder folder;
+  curve.save(folder / "curve.json");
+  EXPECT_EQ(DeviceCurve::load(folder / "curve.json").to_json(), curve.to_json());
+  EXPECT_THROW(DeviceCurve::load(folder / "none.json"), IoError);
+  EXPECT_THROW(curve.save(folder / "none" + "/curve.json"), IoError);
+}
+
+TEST(DeviceCurve, RefusesOtherText) {
+  std::string text = known_curve().to_json();
+  EXPECT_THROW(DeviceCurve::from_json(""), std::invalid_argument);
+  EXPECT_THROW(DeviceCurve::from_json("[]"), std::invalid_argument);
+  EXPECT_THROW(DeviceCurve::from_json(text.substr(0, text.size() / 2)), std::invalid_argument);
+  std::string other = text;
+  other.replace(other.find("\"read\""), 6, "\"both\"");
+  EXPECT_THROW(DeviceCurve::from_json(other), std::invalid_argument);
+  other = text;
+  other.replace(other.find("\"depth\": 4"), 10, "\"depth\": 0");
+  EXPECT_THROW(DeviceCurve::from_json(other), std::invalid_argument);
+  Folder folder;
+  std::ofstream(folder / "bad.json") << "{";
+  try {
+    DeviceCurve::load(folder / "bad.json");
+    FAIL() << "it was read";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("bad.json"), std::string::npos) << error.what();
+  }
+}
+
+// --- measuring ---
+
+MeasureOptions quick() {
+  MeasureOptions options;
+  options.blocks = {4096, 65536};
+  options.depths = {1, 4};
+  options.point_limit = std::chrono::milliseconds(30);
+  options.total_limit = std::chrono::milliseconds(5000);
+  options.file_bytes = 2 << 20;
+  return options;
+}
+
+std::set<std::string> entries(const std::string& path) {
+  std::set<std::string> names;
+  DIR* list = opendir(path.c_str());
+  while (const dirent* entry = list != nullptr ? readdir(list) : nullptr) {
+    names.insert(entry->d_name);
+  }
+  if (list != nullptr) {
+    closedir(list);
+  }
+  return names;
+}
+
+class Measure : public testing::TestWithParam<std::tuple<const char*, bool>> {};
+
+TEST_P(Measure, GivesEveryPointAndLeavesNothing) {
+  const auto [engine, direct] = GetParam();
+  Folder folder;
+  const std::string path = folder / ".";
+  for (const storage::EngineProbe& probe : storage::probe_engines()) {
+    if (probe.name == engine && !probe.works) {
+      GTEST_SKIP() << probe.why_not;
+    }
+  }
+  if (direct && !Device::of(path).direct) {
+    GTEST_SKIP() << "no direct transfers here";
+  }
+  const auto before = entries(path);
+  MeasureOptions options = quick();
+  options.engine = engine;
+  options.direct = direct;
+  std::set<std::string> seen;  // While it measures, too, no name is to be seen.
+  unsigned last_done = 0;
+  std::atomic<int> calls{0};
+  options.progress = [&](const MeasureProgress& progress) {
+    ++calls;
+    EXPECT_GE(progress.done, last_done);
+    EXPECT_EQ(progress.total % 4, 0U);
+    last_done = progress.done;
+    seen.merge(entries(path));
+    return true;
+  };
+  const DeviceCurve curve = measure(path, options);
+  EXPECT_EQ(curve.points.size(), 8U);
+  EXPECT_TRUE(curve.complete);
+  EXPECT_EQ(curve.direct, direct);
+  EXPECT_GT(calls, 8);
+  for (const CurvePoint& measured : curve.points) {
+    EXPECT_GT(measured.bytes_per_second, 0);
+    EXPECT_DOUBLE_EQ(measured.operations_per_second * static_cast<double>(measured.block), measured.bytes_per_second);
+    EXPECT_GT(measured.latency_median, 0);
+    EXPECT_LE(measured.latency_median, measured.latency_p99);
+    if (std::string(engine) != "auto") {
+      EXPECT_EQ(measured.engine, engine);
+    }
+  }
+  EXPECT_EQ(entries(path), before);
+  EXPECT_EQ(seen, before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Measure,
+                         testing::Combine(testing::Values("uring", "aio", "threads", "auto"), testing::Bool()),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) ? "Direct" : "Buffered");
+                         });
+
+TEST(MeasureStops, WhenTheCallbackSaysSo) {
+  Folder folder;
+  MeasureOptions options = quick();
+  options.progress = [](const MeasureProgress& progress) { return progress.done < 2; };
+  const DeviceCurve curve = measure(folder / ".", options);
+  EXPECT_EQ(curve.points.size(), 2U);
+  EXPECT_FALSE(curve.complete);
+  EXPECT_FALSE(curve.steady);
+}
+
+TEST(MeasureStops, AndPassesOnWhatTheCallbackThrows) {
+  Folder folder;
+  for (const char* engine : {"auto", "threads"}) {
+    MeasureOptions options = quick();
+    options.engine = engine;
+    options.progress = [](const MeasureProgress& progress) -> bool {
+      return progress.done == 1 ? throw std::domain_error("enough") : true;
+    };
+    EXPECT_THROW(measure(folder / ".", options), std::domain_error) << engine;
+  }
+}
+
+TEST(MeasureRefuses, OptionsThatMakeNoSense) {
+  Folder folder;
+  const auto refused = [&](auto change) {
+    MeasureOptions options = quick();
+    change(options);
+    EXPECT_THROW(measure(folder / ".", options), std::invalid_argument);
+  };
+  refused([](MeasureOptions& options) { options.blocks = {}; });
+  refused([](MeasureOptions& options) { options.blocks = {100}; });
+  refused([](MeasureOptions& options) { options.blocks = {std::uint64_t{1} << 40}; });
+  refused([](MeasureOptions& options) { options.depths = {0}; });
+  refused([](MeasureOptions& options) { options.depths = {4, 100000}; });
+  refused([](MeasureOptions& options) { options.directions = {}; });
+  refused([](MeasureOptions& options) { options.engine = "steam"; });
+  refused([](MeasureOptions& options) { options.point_limit = std::chrono::milliseconds(-1); });
+  refused([](MeasureOptions& options) { options.total_limit = std::chrono::milliseconds(1); });
+}
+
+TEST(MeasureRefuses, PathsThatCannotBeMeasured) {
+  Folder folder;
+  try {
+    measure(folder / "none", quick());
+    FAIL() << "it was measured";
+  } catch (const IoError& error) {
+    EXPECT_EQ(error.code().value(), ENOENT);
+    EXPECT_NE(std::string(error.what()).find("none"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(measure("/dev/null", quick()), IoError);
+  EXPECT_THROW(measure("/proc", quick()), IoError);
+}
+
+// The file of the user that stands for its folder is not touched.
+TEST(MeasureRefuses, ToTouchTheFileThatWasNamed) {
+  Folder folder;
+  std::ofstream(folder / "precious") << "data";
+  MeasureOptions options = quick();
+  options.blocks = {4096};
+  EXPECT_EQ(measure(folder / "precious", options).points.size(), 4U);
+  std::ifstream file(folder / "precious");
+  std::string text;
+  std::getline(file, text);
+  EXPECT_EQ(text, "data");
+}
+
+TEST(MeasureFits, IntoALimitOfFileSizes) {
+  Folder folder;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{100 * 1024, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  MeasureOptions options = quick();
+  options.blocks = {4096, 65536, 1 << 20};
+  const DeviceCurve curve = measure(folder / ".", options);
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_LE(curve.file_bytes, 100U * 1024);
+  EXPECT_FALSE(curve.complete);
+  EXPECT_EQ(curve.points.size(), 8U);
+  ASSERT_FALSE(curve.notes.empty());
+  EXPECT_NE(curve.notes.front().find("1 MiB"), std::string::npos) << curve.notes.front();
+}
+
+}  // namespace
+}  // namespace dovetail::test

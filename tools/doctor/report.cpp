@@ -1,0 +1,182 @@
+#include "report.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "dovetail/failure.hpp"
+
+namespace dovetail::doctor {
+namespace {
+
+// One line that is written over; where standard error is no terminal, one line for each device.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0) {
+    if (!terminal_) {
+      std::fprintf(stderr, "measuring %s\n", what_.c_str());
+    }
+  }
+  ~ProgressLine() {
+    if (terminal_) {
+      std::fputs("\r\033[K", stderr);
+    }
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const MeasureProgress& progress) const {
+    if (!terminal_) {
+      return;
+    }
+    if (progress.block == 0) {
+      std::fprintf(stderr, "\r\033[Kmeasuring %s: writing its file", what_.c_str());
+    } else {
+      std::fprintf(stderr, "\r\033[Kmeasuring %s: %u of %u, %s %llu KiB at depth %u, %.1f s", what_.c_str(),
+                   progress.done + 1, progress.total, progress.direction == Direction::read ? "reading" : "writing",
+                   static_cast<unsigned long long>(progress.block / 1024), progress.depth, progress.seconds);
+    }
+  }
+
+ private:
+  std::string what_;
+  bool terminal_;
+};
+
+// The folder that is meant by what was asked for: for what is mounted, where.
+void add(std::vector<CheckedDevice>& devices, Device device) {
+  const bool known = std::any_of(devices.begin(), devices.end(),
+                                 [&](const CheckedDevice& other) { return other.device.number == device.number; });
+  if (!known) {
+    CheckedDevice checked;
+    checked.device = std::move(device);
+    devices.push_back(std::move(checked));
+  }
+}
+
+std::vector<CheckedDevice> find_devices(const DoctorOptions& options) {
+  std::vector<CheckedDevice> devices;
+  for (const std::string& path : options.paths) {
+    add(devices, Device::of(path));
+  }
+  if (!options.paths.empty()) {
+    return devices;
+  }
+  const char* temporary = std::getenv("TMPDIR");
+  for (const std::string& path : {std::string("."), std::string(temporary != nullptr ? temporary : "/tmp")}) {
+    try {
+      add(devices, Device::of(path));
+    } catch (const IoError& error) {
+      std::fprintf(stderr, "dovetail-doctor: %s\n", error.what());
+    }
+  }
+  for (Device& device : Device::mounted()) {
+    if (!device.in_memory && device.file_system != "overlay") {
+      add(devices, std::move(device));
+    }
+  }
+  return devices;
+}
+
+std::string reason_not_to_measure(const CheckedDevice& checked, const DoctorOptions& options) {
+  if (!options.measure) {
+    return "--no-measure was given";
+  }
+  const Device& device = checked.device;
+  if (options.paths.empty() && (device.network || device.fuse)) {
+    return "it is served by a program or another machine, which may not answer: name it to have it measured";
+  }
+  return device.read_only ? "it is mounted read-only" : std::string();
+}
+
+MeasureOptions measure_options(const DoctorOptions& options, const Device& device, const ProgressLine& line) {
+  MeasureOptions made;
+  made.engine = options.engine;
+  made.depths = options.depths;
+  made.point_limit = options.point_limit;
+  made.total_limit = options.total_limit;
+  made.blocks = options.blocks;
+  if (device.direct && device.direct_offset_align > 512) {
+    std::erase_if(made.blocks, [&](std::uint64_t block) { return block % device.direct_offset_align != 0; });
+  }
+  made.progress = [&line](const MeasureProgress& progress) {
+    line.show(progress);
+    return true;
+  };
+  return made;
+}
+
+void measure_device(CheckedDevice& checked, const DoctorOptions& options) {
+  const ProgressLine line(checked.device.path);
+  MeasureOptions how = measure_options(options, checked.device, line);
+  checked.curve = measure(checked.device.path, how);
+  if (!checked.curve->direct) {
+    return;
+  }
+  // Is the page cache faster? Asked at the depth that was best, for a share of the time.
+  std::vector<unsigned> depths;
+  std::uint64_t block = 0;
+  for (const Direction direction : how.directions) {
+    if (const auto best = knee(*checked.curve, direction)) {
+      depths.push_back(best->depth);
+      block = best->block;
+    }
+  }
+  if (!depths.empty()) {
+    how.direct = false;
+    how.depths = depths;
+    how.blocks = {block};
+    how.total_limit = std::max(how.point_limit, how.total_limit / 2);
+    checked.cached = measure(checked.device.path, how);
+  }
+}
+
+}  // namespace
+
+Report examine(const DoctorOptions& options) {
+  Report report;
+  report.machine = look_at_machine();
+  report.engines = storage::probe_engines();
+  for (const storage::EngineProbe& engine : report.engines) {
+    if (engine.works && report.engine.empty()) {
+      report.engine = engine.name;
+      report.engine_reason = engine.name == "threads" ? "no asynchronous engine works here"
+                                                      : "the first that works; kinds of requests for which threads are"
+                                                        " measured to be faster go to threads";
+    }
+  }
+  if (const char* forced = std::getenv("DOVETAIL_ENGINE"); forced != nullptr && *forced != '\0') {
+    report.engine_reason = std::string("DOVETAIL_ENGINE=") + forced +
+                           " is set, and decides; without it: " + report.engine + ", " + report.engine_reason;
+    report.engine = std::string(forced) == "auto" ? report.engine : forced;
+  }
+  if (options.engine != "auto" && options.measure) {
+    const auto asked = std::find_if(report.engines.begin(), report.engines.end(),
+                                    [&](const auto& engine) { return engine.name == options.engine; });
+    if (asked != report.engines.end() && !asked->works) {
+      throw std::invalid_argument("--engine " + options.engine + ": " + asked->why_not);
+    }
+  }
+  report.devices = find_devices(options);
+  for (CheckedDevice& checked : report.devices) {
+    checked.why_not_measured = reason_not_to_measure(checked, options);
+    if (checked.why_not_measured.empty()) {
+      try {
+        measure_device(checked, options);
+      } catch (const std::exception& error) {
+        checked.why_not_measured = error.what();
+        checked.failed = !options.paths.empty();
+      }
+    }
+    const DeviceCurve* curve = checked.curve ? &*checked.curve : nullptr;
+    const DeviceCurve* cached = checked.cached ? &*checked.cached : nullptr;
+    checked.reading = choose(checked.device, report.engine, Direction::read, curve, cached);
+    checked.writing = choose(checked.device, report.engine, Direction::write, curve, cached);
+  }
+  return report;
+}
+
+}  // namespace dovetail::doctor

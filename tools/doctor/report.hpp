@@ -1,0 +1,41 @@
+// All that the doctor found out.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "choice.hpp"
+#include "dovetail/device.hpp"
+#include "machine.hpp"
+#include "options.hpp"
+#include "storage/engine_probe.hpp"
+
+namespace dovetail::doctor {
+
+struct CheckedDevice {
+  Device device;
+  std::optional<DeviceCurve> curve;
+  std::optional<DeviceCurve> cached;  // Through the page cache, at the chosen depth only.
+  std::string why_not_measured;
+  bool failed = false;  // It should have been measured, and could not.
+  Choice reading;
+  Choice writing;
+};
+
+struct Report {
+  Machine machine;
+  std::vector<storage::EngineProbe> engines;
+  std::string engine;  // The one that Dovetail prefers here.
+  std::string engine_reason;
+  std::vector<CheckedDevice> devices;
+};
+
+/// Looks at everything; shows how far it is on standard error while it measures.
+Report examine(const DoctorOptions& options);
+
+nlohmann::json to_json(const Report& report);
+void print(const Report& report);
+
+}  // namespace dovetail::doctor
