@@ -151,7 +151,7 @@ class DoctorTest(unittest.TestCase):
         speed = 24
         with device_or_skip(self, SlowDisk(speed, speed, 256)) as disk:
             report = self.report(
-                "--point-limit", "2", "--total-limit", "40", "--blocks", "128K", "--depths", "8", str(disk.path)
+                "--point-limit", "1", "--total-limit", "10", "--blocks", "128K", "--depths", "8", str(disk.path)
             )
             (device,) = report["devices"]
             about = device["device"]

@@ -195,9 +195,9 @@ TEST_P(Measure, GivesEveryPointAndLeavesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, Measure,
                          testing::Combine(testing::Values("uring", "aio", "threads", "auto"), testing::Bool()),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param)) +
-                                  (std::get<1>(info.param) ? "Direct" : "Buffered");
+                         [](const auto& chosen) {
+                           return std::string(std::get<0>(chosen.param)) +
+                                  (std::get<1>(chosen.param) ? "Direct" : "Buffered");
                          });
 
 TEST(MeasureStops, WhenTheCallbackSaysSo) {

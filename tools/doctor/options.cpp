@@ -46,10 +46,12 @@ std::optional<DoctorOptions> parse(int count, char** arguments, int& status) {
       ->check(CLI::IsMember({"auto", "uring", "aio", "threads"}));
   app.add_option("--blocks", options.blocks, "Bytes of a request, such as 4K,128K,1M (default 4K,128K)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(std::uint64_t{512}, std::uint64_t{64} << 20));
   app.add_option("--depths", options.depths, "Requests at once (default 1,4,16,64)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(1U, 1024U));
   double point_limit = 0.15;
   double total_limit = 6;
