@@ -1,0 +1,11 @@
+// Errors that no request has a place for.
+#pragma once
+
+#include <dovetail_omp.h>
+
+namespace dovetail::omp {
+
+/// Puts the error into `*status` if that is given and has none yet, else tells the handler. `error.message` is made here.
+void report(int* status, dovetail_omp_error error) noexcept;
+
+}  // namespace dovetail::omp
