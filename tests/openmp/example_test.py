@@ -19,7 +19,7 @@ def expect(condition: bool, what: str, result: subprocess.CompletedProcess) -> N
 def check(program: pathlib.Path, folder: pathlib.Path, generator: random.Random) -> None:
     def run(*arguments: object) -> subprocess.CompletedProcess:
         command = [str(program), *map(str, arguments)]
-        environment = dict(os.environ, OMP_NUM_THREADS=str(generator.choice((1, 2, 4))), OMP_WAIT_POLICY="passive")
+        environment = dict(os.environ, OMP_NUM_THREADS=str(generator.choice((1, 2, 4))))
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
     source, target = folder / "source", folder / "target"
