@@ -4,7 +4,11 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <barrier>
 #include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 namespace dovetail::tiom {
 namespace {
@@ -15,31 +19,27 @@ double trial_ms(std::uint64_t iterations) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Binds the calling thread to the core it is on, and lets it go at the end.
-class Bound {
- public:
-  Bound() {
-    known_ = pthread_getaffinity_np(pthread_self(), sizeof(before_), &before_) == 0;
-    const int core = sched_getcpu();
-    if (known_ && core >= 0) {
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(static_cast<std::size_t>(core), &one);
-      pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+/// The cores this process may use, at most `most` of them.
+std::vector<std::size_t> usable_cores(unsigned most) {
+  std::vector<std::size_t> cores;
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
+    for (std::size_t core = 0; core < CPU_SETSIZE && cores.size() < most; ++core) {
+      if (CPU_ISSET(core, &allowed)) {
+        cores.push_back(core);
+      }
     }
   }
-  ~Bound() {
-    if (known_) {
-      pthread_setaffinity_np(pthread_self(), sizeof(before_), &before_);
-    }
-  }
-  Bound(const Bound&) = delete;
-  Bound& operator=(const Bound&) = delete;
+  return cores;
+}
 
- private:
-  cpu_set_t before_ = {};
-  bool known_ = false;
-};
+void bind_to(std::size_t core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+}
 
 }  // namespace
 
@@ -54,15 +54,39 @@ void compute(std::uint64_t iterations) noexcept {
   }
 }
 
-double calibrate() {
-  const Bound bound;
+double calibrate(unsigned workers) {
   std::uint64_t iterations = 1024;
   while (trial_ms(iterations) < 0.5) {
     iterations *= 2;
   }
-  double fastest = trial_ms(iterations);
-  for (int trial = 0; trial < 200; ++trial) {
-    fastest = std::min(fastest, trial_ms(iterations));
+  const std::vector<std::size_t> cores = usable_cores(std::max(workers, 1U));
+  constexpr int trials = 300;
+  double slowest = 0;
+  double fastest = trial_ms(iterations) * trials;
+  std::mutex mutex;
+  // Between trials: the slowest core of this one is what a program that computes on all of them gets.
+  std::barrier line(static_cast<std::ptrdiff_t>(std::max<std::size_t>(cores.size(), 1)), [&]() noexcept {
+    fastest = slowest > 0 ? std::min(fastest, slowest) : fastest;
+    slowest = 0;
+  });
+  const auto work = [&](std::size_t index) {
+    if (index < cores.size()) {
+      bind_to(cores[index]);
+    }
+    for (int trial = 0; trial < trials; ++trial) {
+      line.arrive_and_wait();
+      const double took = trial_ms(iterations);
+      const std::lock_guard guard(mutex);
+      slowest = std::max(slowest, took);
+    }
+    line.arrive_and_wait();
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t index = 0; index < std::max<std::size_t>(cores.size(), 1); ++index) {
+    threads.emplace_back(work, index);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
   }
   return static_cast<double>(iterations) / fastest;
 }

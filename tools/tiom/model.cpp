@@ -121,7 +121,9 @@ Bound bound_of(const Point& point, const Work& work, unsigned cores, const Devic
       turns * phase + (turns - 1) * speed.seconds_of_batch(static_cast<unsigned>(width)) + speed.seconds_of_batch(last);
 
   bound.seconds = std::max({by_compute, by_device, by_series, bound.plain});
-  bound.limit = bound.seconds <= by_compute ? "compute" : bound.seconds <= by_device ? "device" : "series";
+  // A chain that nothing can shorten also limits what the device gets: the chain is the reason then.
+  const double nearly = bound.seconds * (1 - 1e-9);
+  bound.limit = by_series >= nearly ? "series" : by_compute >= nearly ? "compute" : "device";
   bound.depth = std::min(width * std::max(series - busy / bound.seconds, 0.0), operations);
   return bound;
 }

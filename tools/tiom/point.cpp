@@ -102,6 +102,9 @@ nlohmann::json measure_point(const Settings& settings, const Point& asked, const
   nlohmann::json runs = nlohmann::json::array();
   for (unsigned round = 0; round < settings.rounds; ++round) {
     for (const Variant variant : settings.variants) {
+      if (settings.verify) {
+        prepare_file(settings);
+      }
       const RunResult run = run_once(settings, point, plan, variant);
       if (run.operations == 0) {
         throw std::runtime_error("the time limit of " + std::to_string(settings.time_limit) +
@@ -110,9 +113,6 @@ nlohmann::json measure_point(const Settings& settings, const Point& asked, const
       if (run.wrong_blocks > 0) {
         throw std::runtime_error(std::to_string(run.wrong_blocks) + " blocks of '" + settings.file +
                                  "' are not as the " + name_of(variant) + " variant should have left or found them");
-      }
-      if (settings.verify && !reads(point.pattern)) {
-        prepare_file(settings);
       }
       all[variant].push_back(run);
       add_run(runs, variant, round, run);

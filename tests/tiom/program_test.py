@@ -1,0 +1,271 @@
+"""dovetail-tiom as a user runs it: what it does to the file, what it prints, and what is left when it is killed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy
+
+SOURCE = Path(os.environ.get("DOVETAIL_SOURCE_DIR", Path(__file__).resolve().parents[2]))
+BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release"))
+TIOM = BUILD / "bin" / "dovetail-tiom"
+SMALL = os.environ.get("DOVETAIL_TEST_SCALE") == "small"
+MODES = ("mix", "1to1", "fjio", "fjc")
+PATTERNS = ("sr", "sw", "rr", "rw")
+VARIANTS = ["standalone", "blocking", "nonblocking"]
+BLOCK, BLOCKS, SERIES = 8192, 22, 3
+PAGE = 4096
+# A small number of turns: the tests are about what is done, not about how long it takes.
+COMMON = ("--calibration", "1000", "--no-model", "--workers", "2")
+
+
+def check(condition: object, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
+
+
+def tiom(*arguments: object, status: int = 0, **environment: str) -> subprocess.CompletedProcess:
+    done = subprocess.run(
+        [TIOM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+        env={**os.environ, "DOVETAIL_PYTHON": sys.executable, **environment},
+    )
+    check(
+        done.returncode == status,
+        f"{' '.join(map(str, arguments))}: status {done.returncode}, not {status}:\n{done.stdout}{done.stderr}",
+    )
+    return done
+
+
+def result_of(*arguments: object) -> dict:
+    return json.loads(tiom("--json", *arguments).stdout)
+
+
+def file_options(folder: Path, *more: object) -> tuple:
+    return ("--file", folder / "data", "--size", BLOCK * BLOCKS, "--block", BLOCK, "--series", SERIES, *COMMON, *more)
+
+
+def expected_words(written: bool) -> numpy.ndarray:
+    """What the file holds, computed without the program: each word follows from its offset and from who wrote it."""
+    offsets = numpy.arange(0, BLOCK * BLOCKS, 8, dtype=numpy.uint64)
+    with numpy.errstate(over="ignore"):
+        words = (offsets + numpy.uint64(1)) * numpy.uint64(0xBF58476D1CE4E5B9)
+        words += numpy.uint64(0x9E3779B97F4A7C15 if written else 0)
+        words ^= words >> numpy.uint64(31)
+        words *= numpy.uint64(0x94D049BB133111EB)
+    words[offsets % PAGE == 0] = int.from_bytes(b"vdt-tiom", "little")
+    return words.reshape(BLOCKS, BLOCK // 8)
+
+
+def written_blocks(folder: Path) -> list[int]:
+    """The blocks of the file that a transfer wrote; all others must be as they were prepared."""
+    words = numpy.fromfile(folder / "data", dtype=numpy.uint64).reshape(BLOCKS, BLOCK // 8)
+    written = (words == expected_words(True)).all(axis=1)
+    prepared = (words == expected_words(False)).all(axis=1)
+    check((written ^ prepared).all(), "a block of the file is neither as prepared nor as written")
+    return [int(block) for block in numpy.flatnonzero(written)]
+
+
+def test_every_mode_pattern_and_variant_transfers_the_right_blocks(folder: Path) -> None:
+    variants = [*VARIANTS, *(["openmp"] if has_openmp() else [])]
+    for mode in MODES:
+        for pattern in PATTERNS:
+            for operations in (9, BLOCKS):
+                for variant in variants:
+                    what = f"{mode} {pattern} {variant} {operations}"
+                    options = ("--mode", mode, "--pattern", pattern, "--variant", variant, "--operations", operations)
+                    result = result_of(*file_options(folder), *options, "--rounds", 1, "--verify")
+                    (run,) = result["runs"]
+                    computations = {"fjio": -(-operations // 4), "fjc": operations * 4}.get(mode, operations)
+                    check(run["operations"] == operations, f"{what}: {run['operations']} transfers")
+                    check(run["computations"] == computations, f"{what}: {run['computations']} computations")
+                    check(run["complete"], f"{what} is not complete")
+                    blocks = written_blocks(folder)
+                    check(len(blocks) == (operations if pattern in ("sw", "rw") else 0), f"{what}: wrote {blocks}")
+                    if pattern == "sw":
+                        check(blocks == list(range(operations)), f"{what}: wrote {blocks}")
+                    elif pattern == "rw" and operations < BLOCKS:
+                        check(blocks != list(range(operations)), f"{what}: the order is not random")
+            if SMALL:
+                break
+
+
+def has_openmp() -> bool:
+    # Without an output folder nothing is measured either way.
+    refused = tiom("--sweep", "--file", "f", "--variant", "openmp", status=2).stderr
+    check("--output" in refused or "without OpenMP" in refused, refused)
+    return "--output" in refused
+
+
+def test_buffered_files_engines_and_several_passes(folder: Path) -> None:
+    for extra in (("--buffered",), ("--engine", "threads"), ("--operations", 5 * BLOCKS)):
+        for pattern in ("rw", "rr"):
+            result = result_of(
+                *file_options(folder), *extra, "--pattern", pattern, "--verify", "--variant", ",".join(VARIANTS)
+            )
+            check(len(result["runs"]) == 4 * len(VARIANTS), "four rounds of each variant")
+            check([run["variant"] for run in result["runs"]] == 4 * VARIANTS, "variants take turns")
+            check(all(run["complete"] for run in result["runs"]), f"{extra}: not complete")
+
+
+def documented(heading: str) -> set[str]:
+    """The names in the first column of the table that follows a heading of docs/tiom.md."""
+    text = (SOURCE / "docs" / "tiom.md").read_text()
+    section = text.split(f"### {heading}\n", 1)[1].split("\n#", 1)[0]
+    names: set[str] = set()
+    for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE):
+        names.update(re.findall(r"`(\w+)`", row))
+    return names
+
+
+def test_json_has_exactly_the_documented_fields(folder: Path) -> None:
+    arguments = [argument for argument in file_options(folder) if argument != "--no-model"]
+    curve = folder / "curve.json"
+    result = result_of(
+        *arguments, "--variant", ",".join(VARIANTS), "--curve", curve, "--curve-time", 0.5, "--rounds", 2
+    )
+    check(curve.is_file(), "the curve was not saved")
+    objects = {
+        "Result of a point": result,
+        "A point": result["point"],
+        "A variant": {**result["variants"]["standalone"], **result["variants"]["blocking"]},
+        "A run": result["runs"][0],
+        "The model": result["model"],
+        "The settings": result["settings"],
+    }
+    for heading, found in objects.items():
+        names = documented(heading)
+        check(names == set(found), f"{heading}: documented and printed differ in {names ^ set(found)}")
+
+
+def test_a_time_limit_ends_a_run(folder: Path) -> None:
+    options = ("--variant", "blocking", "--operations", 100000, "--time-limit", 0.02, "--rounds", 1)
+    (run,) = result_of(*file_options(folder), *options)["runs"]
+    check(not run["complete"], "100000 transfers in 20 ms?")
+    check(0 < run["operations"] < 100000, f"{run['operations']} transfers")
+
+
+def test_bad_input_is_refused(folder: Path) -> None:
+    letters = folder / "letters"
+    letters.write_text("to my grandmother")
+    refused = tiom("--file", letters, *COMMON, status=2)
+    check("--overwrite" in refused.stderr, refused.stderr)
+    check(letters.read_text() == "to my grandmother", "the file was touched")
+    check("regular" in tiom("--file", "/dev/null", *COMMON, status=2).stderr, "a device is not a file")
+    check("--block" in tiom(*file_options(folder), "--block", "7", status=2).stderr, "which option?")
+    check("nosuch" in tiom("--file", folder / "nosuch" / "f", *COMMON, status=1).stderr, "which file?")
+    check("holds no sweep" in tiom("--resume", folder, status=2).stderr, "nothing to resume")
+    check("memory" in tiom("--file", letters, "--overwrite", "--size", "64M", "--block", "64M", "--series", "1000000",
+                           "--operations", "1000000", *COMMON, status=2).stderr, "a million buffers of 64 MiB")  # fmt: skip
+
+
+def sweep_options(folder: Path) -> tuple:
+    return ("--sweep", "--output", folder / "sweep", "--file", folder / "data", "--size", "1M", "--block", "4K-16K",
+            "--compute", "1,2", "--series", "2,4", "--rounds", 2, *COMMON)  # fmt: skip
+
+
+def lines_of(folder: Path) -> list[str]:
+    path = folder / "sweep" / "points.jsonl"
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+def test_a_killed_sweep_keeps_its_results_and_goes_on(folder: Path) -> None:
+    process = subprocess.Popen(
+        [TIOM, *map(str, sweep_options(folder)), "--confirm", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while len(lines_of(folder)) < 6 and process.poll() is None:
+        check(time.monotonic() < deadline, "no five points in two minutes")
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = lines_of(folder)
+    points = json.loads(before[0])["points"]
+    check(6 <= len(before) < 1 + len(points), f"killed too late: {len(before)} lines of {1 + len(points)}")
+    # As if it had been killed in the middle of a line.
+    with (folder / "sweep" / "points.jsonl").open("a") as lines:
+        lines.write('{"index": 17, "confir')
+    tiom(*sweep_options(folder), status=2)
+    tiom("--resume", folder / "sweep", "--no-plots")
+    after = lines_of(folder)
+    check(after[: len(before)] == before, "results from before the kill have changed")
+    entries = [json.loads(line) for line in after[1:]]
+    check([entry["index"] for entry in entries] == list(range(len(points))), "each point once")
+    check(all(entry["result"]["point"] == points[entry["index"]] | {"operations": entry["result"]["point"]["operations"]}
+              for entry in entries), "results belong to other points")  # fmt: skip
+    with (folder / "sweep" / "points.csv").open() as table:
+        rows = list(csv.DictReader(table))
+    check(len(rows) == len(points) * len(VARIANTS), f"{len(rows)} rows in the table")
+    for row, entry in zip(rows[:: len(VARIANTS)], entries, strict=True):
+        check(int(row["block"]) == entry["result"]["point"]["block"], "the table and the lines differ")
+    summary = json.loads((folder / "sweep" / "summary.json").read_text())
+    check(summary["measured"] == len(points), "the summary misses points")
+    check(not (folder / "sweep" / "index.html").exists(), "--no-plots")
+
+
+def test_a_sweep_within_a_budget_draws_maps(folder: Path) -> None:
+    options = [option for option in sweep_options(folder) if option != "--no-model"]
+    done = tiom(*options, "--budget", 4, "--curve-time", 1, "--pattern", "rw", "--mode", "mix")
+    summary = json.loads((folder / "sweep" / "summary.json").read_text())
+    check(
+        set(summary) == documented("The summary"),
+        f"not documented or not there: {set(summary) ^ documented('The summary')}",
+    )
+    check(summary["efficiency"]["blocking"]["count"] == 12, "efficiency of every point")
+    plan = json.loads(lines_of(folder)[0])
+    check(all(point["operations"] > 0 for point in plan["points"]), "the budget chose no work")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        print("no matplotlib: the maps are not looked at")
+        check("report.py" in done.stderr, "how to draw the maps later")
+        return
+    maps = sorted(path.name for path in (folder / "sweep" / "maps").iterdir())
+    check(len(maps) == 2 * (1 + 2 + 3), f"bandwidth, speed-up and efficiency for two numbers of series: {maps}")
+    check(
+        all((folder / "sweep" / "maps" / name).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" for name in maps), "not a PNG"
+    )
+    check((folder / "sweep" / "index.html").read_text().count("data:image/png") == len(maps), "maps miss in the page")
+    # Without Python everything but the maps is there.
+    done = tiom("--resume", folder / "sweep", DOVETAIL_PYTHON="/nonexistent/python")
+    check("report.py" in done.stderr, "how to draw the maps later")
+
+
+def main() -> None:
+    check(TIOM.is_file(), f"{TIOM} is missing: build it, or set DOVETAIL_BUILD_DIR")
+    signal.alarm(280)
+    failed = 0
+    tests: list[Callable[[Path], None]] = [test for name, test in globals().items() if name.startswith("test_")]
+    for test in tests:
+        if len(sys.argv) > 1 and not any(word in test.__name__ for word in sys.argv[1:]):
+            continue
+        folder = Path(tempfile.mkdtemp(prefix="dovetail-tiom-"))
+        try:
+            test(folder)
+            print(f"passed   {test.__name__}", flush=True)
+        except Exception:
+            failed += 1
+            traceback.print_exc()
+            print(f"FAILED   {test.__name__}", flush=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
