@@ -4,11 +4,13 @@
 #include <cerrno>
 
 #include "storage/bound.hpp"
+#include "storage/uninterposed.hpp"
 
 namespace dovetail::storage {
 namespace {
 
 std::int64_t transfer_now(const Request& request, int flags) noexcept {
+  const Uninterposed own;
   const Attempt attempt = attempt_of(request);
   iovec single{attempt.address, attempt.length};
   const bool many = vectored(attempt.kind);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "storage/uninterposed.hpp"
 #include "storage/worker_queue.hpp"
 
 namespace dovetail::storage {
@@ -33,10 +34,12 @@ bool make_descriptor(int& descriptor) noexcept {
 
 void drain(int descriptor) noexcept {
   std::uint64_t value = 0;
+  const Uninterposed own;
   [[maybe_unused]] const auto ignored = read(descriptor, &value, sizeof value);
 }
 
 void ring_bell(int descriptor) noexcept {
+  const Uninterposed own;
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto ignored = write(descriptor, &one, sizeof one);
 }

@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "storage/uninterposed.hpp"
+
 namespace dovetail::storage {
 namespace {
 
@@ -31,6 +33,7 @@ std::int64_t transfer(const Request& request) noexcept {
 }  // namespace
 
 std::int64_t call_system(const Request& request) noexcept {
+  const Uninterposed own;
   const auto offset = static_cast<off_t>(request.offset);
   switch (request.kind) {
     case Kind::nop:

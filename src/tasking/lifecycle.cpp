@@ -303,7 +303,7 @@ void schedule(Task* task) noexcept {
     }
     task->io = false;  // no thread can be made: better a worker that blocks than a task that never runs
   }
-  if (task->tied && task->fiber != nullptr) {
+  if (task->fiber != nullptr && (task->tied || task->wait_reason == WaitReason::system_call)) {
     core.workers[task->home_worker]->push_tied(task);
     return;
   }

@@ -32,6 +32,8 @@ std::string_view name_of(WaitReason reason) noexcept {
       return "yield";
     case WaitReason::exclusion:
       return "exclusion";
+    case WaitReason::system_call:
+      return "system call";
   }
   return "?";
 }

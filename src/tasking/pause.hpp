@@ -12,7 +12,20 @@ using detail::RuntimeCore;
 using detail::Task;
 
 /// Why a task is paused; shown in the stuck report and in traces.
-enum class WaitReason : std::uint8_t { none, io, children, task, resume, time, throttle, yield, exclusion };
+enum class WaitReason : std::uint8_t {
+  none,
+  io,
+  children,
+  task,
+  resume,
+  time,
+  throttle,
+  yield,
+  exclusion,
+  /// In a call that does not know of tasks. The task goes on in the same thread even if it is not tied: its code, or its
+  /// compiler, may keep the address of `errno` across the call.
+  system_call,
+};
 
 /// The task whose body runs on this thread, or null.
 Task* current_task() noexcept;

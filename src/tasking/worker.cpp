@@ -12,6 +12,7 @@
 #include "tasking/futex.hpp"
 #include "tasking/lifecycle.hpp"
 #include "tasking/pause.hpp"
+#include "tasking/thread_identity.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::tasking {
@@ -65,6 +66,7 @@ void Worker::thread_main(Worker* self, int processor) {
     base::bind_to_processor(static_cast<unsigned>(processor));
   }
   context() = {&self->core_, self, nullptr, nullptr};
+  note_thread();
   trace::thread_name(trace::ThreadKind::worker, self->index_);
   for (auto& entry : self->core_.services) {
     entry.service->thread_started(static_cast<int>(self->index_));

@@ -1,0 +1,16 @@
+// The library's own transfers must reach the system even where a library that interposes the same calls is loaded: such
+// a call of a task's would otherwise come back as another call of that task.
+#pragma once
+
+namespace dovetail::storage {
+
+/// While it lives, calls of this thread are left alone. Never across anything that may suspend.
+class Uninterposed {
+ public:
+  Uninterposed() noexcept;
+  ~Uninterposed();
+  Uninterposed(const Uninterposed&) = delete;
+  Uninterposed& operator=(const Uninterposed&) = delete;
+};
+
+}  // namespace dovetail::storage
