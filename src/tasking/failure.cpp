@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tasking/label.hpp"
+#include "tasking/lifecycle.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail {
@@ -73,8 +74,25 @@ Failure::~Failure() {
   }
 }
 
+namespace {
+// An operation that was given up because the task was cancelled: then that is what happened to the task.
+bool ended_by_cancelling(const Task& task, const std::exception_ptr& cause) {
+  if (!is_cancelled(&task)) {
+    return false;
+  }
+  try {
+    std::rethrow_exception(cause);
+  } catch (const IoError& error) {
+    return error.code().value() == ECANCELED;
+  } catch (...) {
+    return false;
+  }
+}
+}  // namespace
+
 Failure* Failure::of_task(const Task& task, std::exception_ptr cause) {
-  return new Failure(std::string(task.label->text), std::move(cause), nullptr, false);
+  const bool cancelled = ended_by_cancelling(task, cause);
+  return new Failure(std::string(task.label->text), std::move(cause), nullptr, cancelled);
 }
 
 Failure* Failure::of_cancelled(const Task& task, Failure* origin) {

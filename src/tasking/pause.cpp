@@ -58,6 +58,8 @@ int current_worker() noexcept {
 }
 bool pause_switches() noexcept { return context().worker != nullptr; }
 
+bool cancel_requested(const Task* task) noexcept { return is_cancelled(task); }
+
 void prepare_pause(Task* task) noexcept {
   // Relaxed: whoever wakes learns of the pause through what is published after this.
   task->pause_state.store(PauseState::running, std::memory_order_relaxed);

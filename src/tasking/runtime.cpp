@@ -199,7 +199,10 @@ void Runtime::wait() {
   }
 }
 
-void Runtime::cancel() noexcept { core_->cancel_epoch.fetch_add(1); }
+void Runtime::cancel() noexcept {
+  core_->cancel_epoch.fetch_add(1);
+  tasking::tell_cancelled(core_.get());
+}
 
 unsigned Runtime::workers() const noexcept { return core_->options.workers; }
 

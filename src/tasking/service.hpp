@@ -64,6 +64,11 @@ bool register_service(const void* key, ServiceFactory factory);
 /// The service of that kind in a runtime, or null.
 Service* find_service(detail::RuntimeCore& core, const void* key) noexcept;
 
+/// Has `hook` called whenever somebody asked for a cancellation, so that operations which tasks wait for may end early: after
+/// the request can be seen by `cancel_requested`, from any thread, and with the runtime only as a name: it may be gone. At most
+/// one hook; called from a static initialiser.
+bool register_cancel_hook(void (*hook)(const detail::RuntimeCore* core) noexcept);
+
 /// Tells the scheduler that the calling compute worker has prepared operations that wait for `Service::flush`.
 void request_flush() noexcept;
 

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -28,6 +29,21 @@ bool register_service(const void* key, ServiceFactory factory) {
   std::lock_guard lock(all.mutex);
   all.factories.emplace_back(key, std::move(factory));
   return true;
+}
+
+namespace {
+constinit std::atomic<void (*)(const RuntimeCore*) noexcept> cancel_hook{nullptr};
+}  // namespace
+
+bool register_cancel_hook(void (*hook)(const RuntimeCore* core) noexcept) {
+  cancel_hook.store(hook, std::memory_order_release);
+  return true;
+}
+
+void tell_cancelled(const RuntimeCore* core) noexcept {
+  if (auto* const hook = cancel_hook.load(std::memory_order_acquire)) {
+    hook(core);
+  }
 }
 
 void make_services(RuntimeCore& core) {

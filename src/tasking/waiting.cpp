@@ -8,6 +8,7 @@
 #include "tasking/failure.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/service_registry.hpp"
 #include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
@@ -263,8 +264,14 @@ void take_task(Task* task) {
 }
 
 void cancel_task(Task* task) noexcept {
-  if (task != nullptr) {
-    task->cancel_requested.store(true, std::memory_order_relaxed);
+  if (task == nullptr) {
+    return;
+  }
+  task->cancel_requested.store(true, std::memory_order_seq_cst);
+  // What has not begun has no operations; those that begin from now on see the request.
+  const tasking::TaskState state = task->state.load(std::memory_order_seq_cst);
+  if (state > tasking::TaskState::created && state < tasking::TaskState::completed) {
+    tasking::tell_cancelled(task->core);
   }
 }
 
