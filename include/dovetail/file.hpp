@@ -69,6 +69,9 @@ class File {
   File() noexcept = default;
   /// Opens `path` with flags as `open(2)`. `O_CLOEXEC` is added.
   static File open(const std::string& path, int flags, const FileOptions& options = {});
+  /// Bound form of `open`: `*opened` is assigned before the task completes, and must stay valid until then; it is left as it
+  /// was if the task fails. Outside of a task, and in I/O tasks, it has been assigned when this returns.
+  static void iopen(const std::string& path, int flags, const FileOptions& options, File* opened);
   /// Uses a descriptor that the caller opened; it is closed by `close` and the last copy only if `owned`.
   static File from_descriptor(int descriptor, bool owned = false);
 
@@ -106,6 +109,18 @@ class File {
   void ipwrite(R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) const {
     bind_write(detail::bytes_from(data), offset, transferred);
   }
+  /// Writes `data` at `offset` in bytes and makes it durable, as `pwrite` and `fdatasync` in one go: where the kernel can link
+  /// the two, they are one submission. @returns bytes written: all of them. An `IoError` names the half that failed: "pwrite",
+  /// or "fdatasync" (then everything was written, and nothing is certain to last).
+  template <detail::WritableFrom R>
+  std::size_t pwrite_durable(R&& data, std::uint64_t offset) const {
+    return write_durably(detail::bytes_from(data), offset);
+  }
+  /// Bound form of `pwrite_durable`. `data` must stay valid and unchanged until the task has completed.
+  template <detail::WritableFrom R>
+  void ipwrite_durable(R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) const {
+    bind_durable_write(detail::bytes_from(data), offset, transferred);
+  }
   /// Reads into several buffers, in order, as `preadv(2)`. Any number of buffers.
   std::size_t preadv(std::span<const iovec> buffers, std::uint64_t offset) const;
   /// Bound form of `preadv`; the list of buffers is copied, the buffers are not.
@@ -127,6 +142,8 @@ class File {
   void truncate(std::uint64_t size) const;
   /// Closes the file for all copies after the operations in flight have ended. Later operations fail with `EBADF`.
   void close();
+  /// Bound form of `close`: from its return on later operations fail; the descriptor is closed when those in flight have ended.
+  void iclose();
 
  private:
   explicit File(std::shared_ptr<storage::OpenFile> file) noexcept : file_(std::move(file)) {}
@@ -134,6 +151,8 @@ class File {
   void bind_read(std::span<std::byte> data, std::uint64_t offset, std::size_t* transferred) const;
   std::size_t write_bytes(std::span<const std::byte> data, std::uint64_t offset) const;
   void bind_write(std::span<const std::byte> data, std::uint64_t offset, std::size_t* transferred) const;
+  std::size_t write_durably(std::span<const std::byte> data, std::uint64_t offset) const;
+  void bind_durable_write(std::span<const std::byte> data, std::uint64_t offset, std::size_t* transferred) const;
   std::shared_ptr<storage::OpenFile> file_;
 };
 

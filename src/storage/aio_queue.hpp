@@ -39,6 +39,8 @@ class AioQueue final : public WorkerQueue {
   void flush() noexcept;
   void sleep(int wake_descriptor, int watch_descriptor,
              std::chrono::steady_clock::time_point deadline) noexcept override;
+  /// Nothing: Linux cancels only polls here, never a transfer (fs/aio.c); they are waited for.
+  void cancel() noexcept {}
   /// Moves on what was kept while the context was full.
   void refill() noexcept;
   /// @}

@@ -51,7 +51,7 @@ void finish(BoundOperation* bound) noexcept {
   }
   std::exception_ptr cause;
   if (outcome.error != 0) {
-    cause = failure_of(*bound->file, results[0].kind, outcome);
+    cause = failure_of(*bound->file, outcome);
   }
   bound->file->end();
   detail::Task* task = bound->task;
@@ -70,8 +70,9 @@ void request_ended(Request& request) noexcept {
 
 }  // namespace
 
-std::exception_ptr failure_of(const OpenFile& file, Kind kind, const Outcome& outcome) noexcept {
-  return std::make_exception_ptr(IoError(outcome.error, name_of(kind), file.path(), outcome.offset, outcome.left));
+std::exception_ptr failure_of(const OpenFile& file, const Outcome& outcome) noexcept {
+  return std::make_exception_ptr(
+      IoError(outcome.error, name_of(outcome.kind), file.path(), outcome.offset, outcome.left));
 }
 
 void start_piece(Request& request, bool needs_bounce, const StorageService::Here& here) noexcept {
@@ -123,11 +124,14 @@ void start_bound(OpenFile& file, const Operation& operation, const Pieces& piece
   bound->length = operation.length;
   bound->vectors = std::move(vectors);
   bound->several = std::move(several);
+  const bool cancellable = !tasking::cancel_requested(task);
   bool needs_bounce[3] = {};
   BoundRequest* requests = bound->requests();
   for (unsigned i = 0; i < pieces.count; ++i) {
     requests[i].owner = bound;
     requests[i].ended = request_ended;
+    requests[i].task = task;
+    requests[i].cancellable = cancellable;
     set_up(requests[i], file, own, pieces.piece[i], needs_bounce[i]);
   }
   // The last one started may end everything.

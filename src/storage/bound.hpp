@@ -25,6 +25,6 @@ void start_bound(OpenFile& file, const Operation& operation, const Pieces& piece
                  detail::Task* task, const StorageService::Here& here);
 
 /// The failure of an operation as the program sees it.
-std::exception_ptr failure_of(const OpenFile& file, Kind kind, const Outcome& outcome) noexcept;
+std::exception_ptr failure_of(const OpenFile& file, const Outcome& outcome) noexcept;
 
 }  // namespace dovetail::storage

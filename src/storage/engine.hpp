@@ -19,6 +19,8 @@ class Engine {
   virtual bool serve_all_threads() const noexcept = 0;
   /// Hands over to the system what `submit` has gathered on this worker.
   virtual void flush(unsigned /*worker*/) noexcept {}
+  /// Asks the system to give up what this worker has begun. What does not have to end is attempted again.
+  virtual void cancel(unsigned /*worker*/) noexcept {}
   /// Delivers what has ended. Only compute workers call it.
   virtual unsigned poll(unsigned /*worker*/, tasking::PollScope /*scope*/) noexcept { return 0; }
 };

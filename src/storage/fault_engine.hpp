@@ -62,6 +62,7 @@ class FaultEngine final : public Engine {
   void submit(Request& request, int worker) noexcept override;
   bool serve_all_threads() const noexcept override { return inner_.serve_all_threads(); }
   void flush(unsigned worker) noexcept override { inner_.flush(worker); }
+  void cancel(unsigned worker) noexcept override { inner_.cancel(worker); }
   unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override { return inner_.poll(worker, scope); }
 
  private:

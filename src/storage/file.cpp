@@ -8,6 +8,7 @@
 
 #include "dovetail/failure.hpp"
 #include "storage/bound.hpp"
+#include "storage/open_close.hpp"
 #include "storage/open_file.hpp"
 #include "storage/operation.hpp"
 
@@ -42,7 +43,7 @@ std::size_t run(const std::shared_ptr<OpenFile>& file, const Operation& operatio
   check(open, operation);
   const Outcome outcome = storage::perform(open, operation);
   if (outcome.error != 0) {
-    throw IoError(outcome.error, storage::name_of(operation.kind), open.path(), outcome.offset, outcome.left);
+    throw IoError(outcome.error, storage::name_of(outcome.kind), open.path(), outcome.offset, outcome.left);
   }
   return outcome.bytes;
 }
@@ -85,6 +86,11 @@ Operation reserve(std::uint64_t offset, std::uint64_t length, int mode) {
   operation.length = length;
   operation.mode = mode;
   return operation;
+}
+
+Operation durable(Operation write) {
+  write.durable = true;
+  return write;
 }
 
 std::byte* writable(std::span<const std::byte> data) {
@@ -137,6 +143,13 @@ void File::bind_write(std::span<const std::byte> data, std::uint64_t offset, std
   bind_to_task(file_, plain(Kind::write, writable(data), data.size(), offset), transferred);
 }
 
+std::size_t File::write_durably(std::span<const std::byte> data, std::uint64_t offset) const {
+  return run(file_, durable(plain(Kind::write, writable(data), data.size(), offset)));
+}
+void File::bind_durable_write(std::span<const std::byte> data, std::uint64_t offset, std::size_t* transferred) const {
+  bind_to_task(file_, durable(plain(Kind::write, writable(data), data.size(), offset)), transferred);
+}
+
 std::size_t File::preadv(std::span<const iovec> buffers, std::uint64_t offset) const {
   return run(file_, with_vectors(Kind::readv, buffers, offset));
 }
@@ -176,6 +189,15 @@ void File::truncate(std::uint64_t size) const {
   if (error != 0) {
     throw IoError(error, "ftruncate", file.path(), size, 0);
   }
+}
+
+void File::iopen(const std::string& path, int flags, const FileOptions& options, File* opened) {
+  storage::bind_open(path, flags, options, opened);
+}
+
+void File::iclose() {
+  need(file_, "close");
+  storage::bind_close(file_);
 }
 
 void File::close() {

@@ -25,7 +25,7 @@ std::int64_t transfer_now(const Request& request, int flags) noexcept {
 }  // namespace
 
 bool try_inline(Request& request, OpenFile& file) noexcept {
-  if (!transfers(request.kind) || request.descriptor == file.direct_descriptor()) {
+  if (!transfers(request.kind) || request.durable || request.descriptor == file.direct_descriptor()) {
     return false;
   }
   if (request.remaining > most_inline) {

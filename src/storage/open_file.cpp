@@ -147,12 +147,12 @@ void OpenFile::end() noexcept {
   if ((before & orphaned) != 0) {
     destroy();
   } else {
-    closer_->notify();
+    closer_->tell(*closer_);
   }
 }
 
-int OpenFile::close() {
-  // Own operation: it keeps the file from being drained before the waiter is in place.
+int OpenFile::begin_close(Drained& drained) noexcept {
+  // Own operation: it keeps the file from being drained before the closer is in place.
   if (!begin()) {
     return EBADF;
   }
@@ -160,10 +160,28 @@ int OpenFile::close() {
     end();
     return EBADF;
   }
-  Waiter waiter(can_pause());
-  closer_ = &waiter;
+  closer_ = &drained;
   end();
-  waiter.wait(this);
+  return 0;
+}
+
+int OpenFile::close() {
+  struct Closer : Drained {
+    Waiter waiter;
+    explicit Closer(bool may_pause) : waiter(may_pause) {
+      tell = [](Drained& self) noexcept { static_cast<Closer&>(self).waiter.notify(); };
+    }
+  };
+  if (closed()) {
+    return EBADF;
+  }
+  Closer closer(can_pause());
+  if (const int error = begin_close(closer)) {
+    closer.waiter.notify();  // a pause that was announced has to come
+    closer.waiter.wait(this);
+    return error;
+  }
+  closer.waiter.wait(this);
   return close_descriptors();
 }
 

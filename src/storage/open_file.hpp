@@ -47,6 +47,16 @@ class OpenFile {
 
   /// Waits for the operations in flight, then closes. May suspend. Returns an errno, or 0.
   int close();
+  /// To be told once all operations in flight have ended: on the thread that ends the last one, perhaps before `begin_close`
+  /// returns. Must not block.
+  struct Drained {
+    void (*tell)(Drained& self) noexcept;
+  };
+  /// Lets no operation begin from now on. Returns `EBADF` if somebody did so before; else 0, and `drained` is told, after which
+  /// the caller has to `close_descriptors`. The caller keeps a share of the file until then.
+  int begin_close(Drained& drained) noexcept;
+  /// May block. Returns an errno, or 0.
+  int close_descriptors() noexcept;
 
   /// How likely a read is to find its data in the page cache, by experience. Approximate under concurrency.
   bool expects_hit() noexcept;
@@ -65,7 +75,6 @@ class OpenFile {
   int identify();
   void orphan() noexcept;
   void destroy() noexcept;
-  int close_descriptors() noexcept;
 
   const std::string path_;
   std::atomic<int> cached_;
@@ -76,7 +85,7 @@ class OpenFile {
   std::uint32_t memory_alignment_ = 4096;
   std::uint64_t space_ = 0;
   Device* device_ = nullptr;
-  Waiter* closer_ = nullptr;  // Published by `closing`.
+  Drained* closer_ = nullptr;  // Published by `closing`.
   std::atomic<std::uint64_t> uses_{0};
   std::atomic<std::uint32_t> misses_{0};
 };

@@ -19,15 +19,12 @@
 namespace dovetail::storage {
 namespace {
 
-struct PausedRequest : Request {
-  detail::Task* task = nullptr;
-};
-
-void wake_task(Request& request) noexcept { tasking::wake(static_cast<PausedRequest&>(request).task); }
+void wake_task(Request& request) noexcept { tasking::wake(request.task); }
 
 // Runs one request to its end while its task is paused.
-void run_paused(PausedRequest& request, Device* device, const StorageService::Here& here) {
+void run_paused(Request& request, Device* device, const StorageService::Here& here) {
   request.task = tasking::current_task();
+  request.cancellable = !tasking::cancel_requested(request.task);
   request.ended = wake_task;
   tasking::prepare_pause(request.task);
   here.service->start(request, device, here.worker);
@@ -55,10 +52,13 @@ Outcome perform_pieces(OpenFile& file, const Operation& operation, const Pieces&
                        const StorageService::Here& here) {
   JoinedRequest requests[3];
   Join join{pieces.count, tasking::current_task()};
+  const bool cancellable = !tasking::cancel_requested(join.task);
   bool bounce[3] = {};
   for (unsigned i = 0; i < pieces.count; ++i) {
     requests[i].join = &join;
     requests[i].ended = join_ended;
+    requests[i].task = join.task;
+    requests[i].cancellable = cancellable;
     set_up(requests[i], file, operation, pieces.piece[i], bounce[i]);
   }
   tasking::prepare_pause(join.task);
@@ -119,7 +119,7 @@ Outcome perform_counted(OpenFile& file, const Operation& operation, const Storag
   if (here.service == nullptr) {
     return perform_in_place(file, operation, pieces);
   }
-  PausedRequest request;
+  Request request;
   bool needs_bounce = false;
   if (pieces.count > 1) {
     return perform_pieces(file, operation, pieces, here);
@@ -183,7 +183,7 @@ bool can_pause() noexcept { return here_in_task().service != nullptr; }
 
 Outcome perform(OpenFile& file, const Operation& operation) {
   if (!file.begin()) {
-    return {0, EBADF, operation.offset, operation.length};
+    return {0, EBADF, operation.offset, operation.length, operation.kind};
   }
   if (transfers(operation.kind) && operation.length == 0) {
     file.end();
@@ -195,7 +195,7 @@ Outcome perform(OpenFile& file, const Operation& operation) {
 }
 
 void bind(OpenFile& file, const Operation& operation, std::size_t* transferred) {
-  Outcome outcome{0, EBADF, operation.offset, operation.length};
+  Outcome outcome{0, EBADF, operation.offset, operation.length, operation.kind};
   if (file.begin()) {
     if (start_or_perform(file, operation, transferred, outcome)) {
       return;
@@ -206,7 +206,7 @@ void bind(OpenFile& file, const Operation& operation, std::size_t* transferred) 
     *transferred = outcome.bytes;
   }
   if (outcome.error != 0) {
-    std::exception_ptr cause = failure_of(file, operation.kind, outcome);
+    std::exception_ptr cause = failure_of(file, outcome);
     detail::Task* task = tasking::bind_event();
     if (task == nullptr) {
       std::rethrow_exception(cause);
@@ -216,7 +216,7 @@ void bind(OpenFile& file, const Operation& operation, std::size_t* transferred) 
 }
 
 Outcome open_descriptor(const char* path, int flags, unsigned mode) {
-  PausedRequest request;
+  Request request;
   request.kind = Kind::open;
   request.path = path;
   request.mode = flags;
@@ -228,13 +228,13 @@ Outcome open_descriptor(const char* path, int flags, unsigned mode) {
   } else {
     run_paused(request, &no_device(), here);
   }
-  return {request.transferred, request.error, 0, 0};
+  return {request.transferred, request.error, 0, 0, Kind::open};
 }
 
 void nop() {
   const StorageService::Here here = here_in_task();
   if (here.service != nullptr) {
-    PausedRequest request;
+    Request request;
     run_paused(request, nullptr, here);
   }
 }

@@ -20,6 +20,7 @@ struct Outcome {
   int error = 0;             ///< errno, or 0.
   std::uint64_t offset = 0;  ///< With an error: the first byte that was not transferred,
   std::uint64_t left = 0;    ///< and how many there are from it.
+  Kind kind = Kind::nop;     ///< What failed: of a durable write, the write or the sync.
 };
 
 /// An operation that is asked for. `data` or `vectors` belong to the program.
@@ -30,6 +31,7 @@ struct Operation {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;  ///< Bytes. readv, writev: set by `total_length`.
   int mode = 0;              ///< fallocate
+  bool durable = false;      ///< write: followed by `fdatasync`.
 };
 
 /// Whether a wait of the caller pauses a task, and operations of it go through the engines.

@@ -57,6 +57,7 @@ void set_up(Request& request, OpenFile& file, const Operation& operation, const 
     return;
   }
   request.remaining = piece.length;
+  request.durable = operation.durable;
   if (vectored(operation.kind)) {
     request.vectors = operation.vectors.data();
     std::uint64_t skip = piece.begin;
@@ -82,6 +83,7 @@ Outcome combine(const Request* requests, const Pieces& pieces, const Operation& 
     outcome.bytes += requests[i].transferred;
     if (requests[i].error != 0) {
       outcome.error = requests[i].error;
+      outcome.kind = requests[i].kind;
       break;
     }
     if (requests[i].remaining > 0) {

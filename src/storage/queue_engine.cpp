@@ -68,6 +68,15 @@ void QueueEngine<Queue>::flush(unsigned worker) noexcept {
 }
 
 template <class Queue>
+void QueueEngine<Queue>::cancel(unsigned worker) noexcept {
+  Queue* queue = queues_[worker].load(std::memory_order_relaxed);
+  if (queue != nullptr && queue->in_flight() > 0) {
+    queue->cancel();
+    queue->flush();
+  }
+}
+
+template <class Queue>
 unsigned QueueEngine<Queue>::take(Queue& queue, unsigned worker, bool owner) noexcept {
   // Taken in batches so that what is delivered may submit again without holding anything.
   constexpr unsigned most = 64;

@@ -32,6 +32,7 @@ class QueueEngine final : public Engine {
   void submit(Request& request, int worker) noexcept override;
   bool serve_all_threads() const noexcept override { return false; }
   void flush(unsigned worker) noexcept override;
+  void cancel(unsigned worker) noexcept override;
   unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override;
 
  private:

@@ -7,6 +7,7 @@
 
 #include "storage/bounce.hpp"
 #include "storage/open_file.hpp"
+#include "tasking/pause.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -101,6 +102,29 @@ bool at_end_of_file(const Request& request, std::uint64_t bytes) noexcept {
                         bytes % request.file->block_size() != 0);
 }
 
+// Takes what a transfer moved into account. Returns whether something is left to be moved.
+bool advance_transfer(Request& request, std::int64_t result) noexcept {
+  const std::uint64_t bytes = std::min(usable(request, static_cast<std::uint64_t>(result)), request.remaining);
+  if (bytes == 0 && writes(request.kind) && request.remaining > 0) {
+    // A write that moves nothing and gives no error would be tried for ever.
+    request.error = EIO;
+    return false;
+  }
+  if (request.bounce != nullptr && reads(request.kind)) {
+    copy_bounce(request, bytes);
+  }
+  advance(request, bytes);
+  return request.remaining > 0 && !(reads(request.kind) && at_end_of_file(request, bytes));
+}
+
+// All of a durable write is written. Returns whether it has to be synced yet; then that is the next attempt.
+bool needs_sync(Request& request) noexcept {
+  request.durable = false;
+  request.kind = Kind::fdatasync;
+  request.error = -request.synced;
+  return request.error == 0;
+}
+
 }  // namespace
 
 const char* name_of(Kind kind) noexcept {
@@ -165,21 +189,15 @@ bool attempt_done(Request& request, std::int64_t result) noexcept {
   if (!transfers(request.kind)) {
     return false;
   }
-  const std::uint64_t bytes = std::min(usable(request, static_cast<std::uint64_t>(result)), request.remaining);
-  if (bytes == 0 && writes(request.kind) && request.remaining > 0) {
-    // A write that moves nothing and gives no error would be tried for ever.
-    request.error = EIO;
-    return false;
+  if (advance_transfer(request, result)) {
+    plan_attempt(request);
+    return true;
   }
-  if (request.bounce != nullptr && reads(request.kind)) {
-    copy_bounce(request, bytes);
-  }
-  advance(request, bytes);
-  if (request.remaining == 0 || (reads(request.kind) && at_end_of_file(request, bytes))) {
-    return false;
-  }
-  plan_attempt(request);
-  return true;
+  return request.durable && request.error == 0 && needs_sync(request);
+}
+
+bool given_up(const Request& request) noexcept {
+  return request.cancellable && tasking::cancel_requested(request.task);
 }
 
 }  // namespace dovetail::storage

@@ -29,7 +29,8 @@ struct Request {
   tasking::BlockingWork work;                          ///< For engines that perform it on an executor.
   void (*ended)(Request& request) noexcept = nullptr;  ///< Called once, by any thread, when nothing is left to do.
   StorageService* service = nullptr;
-  OpenFile* file = nullptr;  ///< Null for `nop` and `open`.
+  OpenFile* file = nullptr;      ///< Null for `nop` and `open`.
+  detail::Task* task = nullptr;  ///< The one that is paused for it, or that it is bound to.
   union {
     std::byte* data = nullptr;  ///< read, write: what is left of the buffer.
     const iovec* vectors;       ///< readv, writev: the first buffer that is not done.
@@ -46,10 +47,19 @@ struct Request {
   int descriptor = -1;
   int error = 0;  ///< errno, once it has failed.
   Kind kind = Kind::nop;
-  std::uint8_t lane = 0;    ///< Which queue of its device it is counted in.
-  bool off_core = false;    ///< Copying it would keep a core busy for long: let somebody else do that.
-  bool on_threads = false;  ///< Its attempts are made by executors rather than by a ring.
-  int mode = 0;             ///< fallocate: mode of that call. open: flags.
+  std::uint8_t lane = 0;          ///< Which queue of its device it is counted in.
+  bool off_core = false;          ///< Copying it would keep a core busy for long: let somebody else do that.
+  bool on_threads = false;        ///< Its attempts are made by executors rather than by a ring.
+  bool durable = false;           ///< A write that is to be followed by an `fdatasync` before it has ended.
+  bool cancellable = false;       ///< Its task was not cancelled when it began: if that happens, it is given up.
+  std::uint8_t interruption = 0;  ///< The number of the cancellation by which it was interrupted last.
+  std::uint8_t halves = 0;        ///< How many of two attempts that were handed over together have ended.
+  int mode = 0;                   ///< fallocate: mode of that call. open: flags.
+  /// @name A write and an `fdatasync` that were handed over together
+  /// @{
+  int written = 0;  ///< What the first gave,
+  int synced = 0;   ///< and the second; afterwards: its failure, if there was one.
+  /// @}
 };
 static_assert(sizeof(Request) <= 144, "a request lies on the stacks of tasks and in a pool");
 
@@ -73,6 +83,9 @@ Attempt attempt_of(const Request& request) noexcept;
 /// Takes the result of an attempt (bytes, or a negative errno) into account. Returns whether another attempt is needed, and
 /// if so has planned it.
 bool attempt_done(Request& request, std::int64_t result) noexcept;
+
+/// Whether its task was cancelled after it began. While the request has not ended.
+bool given_up(const Request& request) noexcept;
 
 /// An intrusive first-in-first-out queue of requests. Not thread-safe.
 class RequestQueue {

@@ -20,14 +20,29 @@ void RequestLane::admit(Request& request) noexcept {
   request.on_threads = learner_.route().threads;
 }
 
-bool RequestLane::enter(Request& request) {
+RequestLane::Entry RequestLane::enter(Request& request) {
   const std::lock_guard lock(mutex_);
   if (in_flight_ >= learner_.route().depth) {
+    // Under the lock: whoever cancels sees it in the queue, or it sees here that it was cancelled.
+    if (given_up(request)) [[unlikely]] {
+      return Entry::cancelled;
+    }
     waiting_.push(request);
-    return false;
+    return Entry::kept;
   }
   admit(request);
-  return true;
+  return Entry::start;
+}
+
+RequestQueue RequestLane::take_cancelled() {
+  RequestQueue cancelled;
+  RequestQueue others;
+  const std::lock_guard lock(mutex_);
+  while (Request* request = waiting_.pop()) {
+    (given_up(*request) ? cancelled : others).push(*request);
+  }
+  waiting_ = others;
+  return cancelled;
 }
 
 RequestQueue RequestLane::leave(const Request& request) {

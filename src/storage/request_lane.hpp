@@ -15,8 +15,11 @@ class RequestLane {
  public:
   RequestLane(Device& device, Lane lane, const std::array<Route, Learner::candidates>& routes, bool fixed);
 
-  /// Counts the request in. Returns whether it may start now, by the way noted in it; else it is kept.
-  bool enter(Request& request);
+  /// What `enter` did with a request: it may start now, by the way noted in it; it is kept; it was given up already.
+  enum class Entry : std::uint8_t { start, kept, cancelled };
+  Entry enter(Request& request);
+  /// Takes out those of the kept ones that were given up.
+  RequestQueue take_cancelled();
   /// The request has ended. Returns those that may start now.
   RequestQueue leave(const Request& request);
   /// For tests and reports.

@@ -15,7 +15,15 @@ namespace {
 // Completions that are not of requests. Requests are aligned, so their addresses are never so small.
 constexpr std::uint64_t wake_tag = 1;
 constexpr std::uint64_t watch_tag = 2;
-constexpr std::uint64_t other_tag = 3;
+constexpr std::uint64_t cancel_tag = 3;
+// For the same reason their lowest bits are free: they mark the halves of a write that is linked with a sync.
+constexpr std::uint64_t written_mark = 1;
+constexpr std::uint64_t synced_mark = 2;
+constexpr std::uint64_t marks = 3;
+
+bool supports(io_uring_probe* probe, int operation) noexcept {
+  return probe != nullptr && io_uring_opcode_supported(probe, operation) != 0;
+}
 
 void prepare_transfer(io_uring_sqe* entry, const Request& request) noexcept {
   const Attempt attempt = attempt_of(request);
@@ -53,6 +61,8 @@ std::string explain_failure(int error) {
 
 }  // namespace
 
+RingFeatures Ring::allowed{};
+
 std::unique_ptr<Ring> Ring::make(std::string& why_not) {
   std::unique_ptr<Ring> made(new Ring);
   io_uring_params parameters{};
@@ -70,6 +80,10 @@ std::unique_ptr<Ring> Ring::make(std::string& why_not) {
     why_not = "this kernel's io_uring is too old (5.11 or newer is needed)";
     return nullptr;
   }
+  io_uring_probe* probe = io_uring_get_probe_ring(&made->ring_);
+  made->features_.links = allowed.links && supports(probe, IORING_OP_FSYNC);
+  made->features_.cancel = allowed.cancel && supports(probe, IORING_OP_ASYNC_CANCEL);
+  io_uring_free_probe(probe);
   // After a fork the child must not see, let alone move, the parent's queues.
   io_uring_ring_dontfork(&made->ring_);
   // Saves the look-up of the descriptor in each call. Only the thread that registers may use it, and only it enters.
@@ -122,14 +136,61 @@ void Ring::prepare(Request& request) noexcept {
     entry->flags |= IOSQE_ASYNC;
   }
   ++gathered_;
-  count_submitted(1);
+  if (!request.durable || !linkable(request)) [[likely]] {
+    count_submitted(1);
+    return;
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(&request);
+  entry->flags |= IOSQE_IO_LINK;
+  io_uring_sqe_set_data64(entry, address | written_mark);
+  io_uring_sqe* sync = io_uring_get_sqe(&ring_);
+  io_uring_prep_fsync(sync, request.descriptor, IORING_FSYNC_DATASYNC);
+  io_uring_sqe_set_data64(sync, address | synced_mark);
+  ++gathered_;
+  pairs_gathered_ = true;
+  count_submitted(2);
+}
+
+// Whether this attempt, if all of it succeeds, is all there is to write.
+bool Ring::linkable(const Request& request) const noexcept {
+  return features_.links && !cut_.load(std::memory_order_relaxed) && request.kind == Kind::write &&
+         request.attempt == request.remaining;
+}
+
+// Both halves of a pair have ended.
+void Ring::finish_pair(Request& request) const noexcept {
+  const int sync = request.synced;
+  request.halves = 0;
+  request.synced = 0;
+  if (request.written < 0 || static_cast<std::uint32_t>(request.written) != request.attempt ||
+      cut_.load(std::memory_order_seq_cst)) {
+    return;  // The link was broken, or might have been: the sync follows when everything is written.
+  }
+  if (sync == 0) {
+    request.durable = false;
+  } else if (sync != -ECANCELED && sync != -EINTR && sync != -EAGAIN) {
+    request.synced = sync;
+  }
+}
+
+void Ring::cancel() noexcept {
+  if (!features_.cancel || cannot_cancel_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  if (io_uring_sqe* request = entry()) {
+    io_uring_prep_cancel64(request, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+    io_uring_sqe_set_data64(request, cancel_tag);
+    ++gathered_;
+  }
 }
 
 void Ring::submit(Request& request) noexcept {
-  if (io_uring_sq_space_left(&ring_) == 0) [[unlikely]] {
+  constexpr unsigned most_entries = 2;  // of one request
+  if (io_uring_sq_space_left(&ring_) < most_entries) [[unlikely]] {
     flush();
   }
-  if (!kept_.empty() || io_uring_sq_space_left(&ring_) == 0 || in_flight() >= completion_entries) [[unlikely]] {
+  if (!kept_.empty() || io_uring_sq_space_left(&ring_) < most_entries || in_flight() >= completion_entries)
+      [[unlikely]] {
     kept_.push(request);
     return;
   }
@@ -141,9 +202,9 @@ void Ring::submit(Request& request) noexcept {
 
 void Ring::refill() noexcept {
   while (!kept_.empty() && in_flight() < completion_entries) {
-    if (io_uring_sq_space_left(&ring_) == 0) {
+    if (io_uring_sq_space_left(&ring_) < 2) {
       flush();
-      if (io_uring_sq_space_left(&ring_) == 0) {
+      if (io_uring_sq_space_left(&ring_) < 2) {
         return;
       }
     }
@@ -157,11 +218,16 @@ void Ring::flush() noexcept {
     if (result == -EINTR) {
       continue;
     }
+    if (static_cast<unsigned>(std::max(result, 0)) < gathered_ && pairs_gathered_) [[unlikely]] {
+      // A pair may have been cut in two, and a sync no longer waits for its write. Links are not relied on any more.
+      cut_.store(true, std::memory_order_seq_cst);
+    }
     if (result <= 0) {
       return;  // EAGAIN or EBUSY: the kernel is short of memory, or wants completions taken first. Tried again later.
     }
     gathered_ -= std::min(gathered_, static_cast<unsigned>(result));
   }
+  pairs_gathered_ = false;
 }
 
 void Ring::arm(bool& armed, int descriptor, std::uint64_t tag) noexcept {
@@ -200,6 +266,11 @@ void Ring::sleep(int wake_descriptor, int watch_descriptor, std::chrono::steady_
   }
   // What became of the submission is seen from the queue: the result may be that of the wait.
   gathered_ = io_uring_sq_ready(&ring_);
+  if (gathered_ == 0) {
+    pairs_gathered_ = false;
+  } else if (pairs_gathered_) {
+    cut_.store(true, std::memory_order_seq_cst);
+  }
   (void)result;
 }
 
@@ -228,16 +299,33 @@ unsigned Ring::take(Completion* completions, unsigned most, bool owner) noexcept
     return 0;
   }
   unsigned count = 0;
+  unsigned ended = 0;
   for (; head != tail && count < most; ++head) {
     const io_uring_cqe& entry = ring_.cq.cqes[head & *ring_.cq.kring_mask];
-    if (entry.user_data > other_tag) [[likely]] {
-      completions[count++] = {reinterpret_cast<Request*>(static_cast<std::uintptr_t>(entry.user_data)), entry.res};
+    if (entry.user_data > cancel_tag) [[likely]] {
+      auto* request = reinterpret_cast<Request*>(static_cast<std::uintptr_t>(entry.user_data & ~marks));
+      std::int32_t result = entry.res;
+      ++ended;
+      if ((entry.user_data & marks) != 0) [[unlikely]] {
+        // Under this lock both, whoever takes them.
+        ((entry.user_data & written_mark) != 0 ? request->written : request->synced) = result;
+        if (++request->halves < 2) {
+          continue;
+        }
+        result = request->written;
+        finish_pair(*request);
+      }
+      completions[count++] = {request, result};
+    } else if (entry.user_data == cancel_tag) {
+      if (entry.res == -EINVAL) {
+        cannot_cancel_.store(true, std::memory_order_relaxed);
+      }
     } else if ((entry.flags & IORING_CQE_F_MORE) == 0) {
       (entry.user_data == wake_tag ? wake_armed_ : watch_armed_) = false;
     }
   }
   io_uring_smp_store_release(ring_.cq.khead, head);
-  count_taken(count);
+  count_taken(ended);
   taking_.unlock();
   return count;
 }

@@ -3,6 +3,7 @@
 
 #include <liburing.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -12,8 +13,17 @@
 
 namespace dovetail::storage {
 
+/// What a kernel may have or not have, beyond what every ring needs.
+struct RingFeatures {
+  bool links = true;   ///< A write and the sync after it in one submission.
+  bool cancel = true;  ///< Giving up all that is under way (Linux 5.19).
+};
+
 class Ring final : public WorkerQueue {
  public:
+  /// What `make` must not use even where the kernel has it: old kernels for tests. Set before a ring is made.
+  static RingFeatures allowed;
+
   static constexpr unsigned submission_entries = 256;
   static constexpr unsigned completion_entries = 4096;
   /// Requests gathered before they are handed over without being asked.
@@ -31,6 +41,8 @@ class Ring final : public WorkerQueue {
   void flush() noexcept;
   void sleep(int wake_descriptor, int watch_descriptor,
              std::chrono::steady_clock::time_point deadline) noexcept override;
+  /// Asks the kernel to give up all that is under way in this ring.
+  void cancel() noexcept;
   /// Moves on what was kept while the ring was full.
   void refill() noexcept;
   /// @}
@@ -49,9 +61,15 @@ class Ring final : public WorkerQueue {
   Ring() = default;
   io_uring_sqe* entry() noexcept;
   void prepare(Request& request) noexcept;
+  bool linkable(const Request& request) const noexcept;
+  void finish_pair(Request& request) const noexcept;
   void arm(bool& armed, int descriptor, std::uint64_t tag) noexcept;
 
   io_uring ring_{};
+  RingFeatures features_;
+  std::atomic<bool> cut_{false};  // The kernel once took only a part of what was handed over: see `finish_pair`.
+  std::atomic<bool> cannot_cancel_{false};  // Tried, and refused.
+  bool pairs_gathered_ = false;
   bool wake_armed_ = false;  // Written by the owner, and under `taking_` when the poll has ended.
   bool watch_armed_ = false;
 };

@@ -2,8 +2,11 @@
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "storage/open_file.hpp"
@@ -19,7 +22,33 @@ thread_local constinit StorageService::Here this_thread{};
 // Set in the child of a fork: the workers are gone, and the rings belong to the parent.
 thread_local constinit bool forked = false;
 
+// Who cancels may be anywhere, and a runtime may end meanwhile: it is looked up here. The lock is held while its requests are
+// ended, which may complete tasks and run what the program does then; that may cancel in turn.
+struct Services {
+  std::recursive_mutex mutex;
+  std::vector<std::pair<const detail::RuntimeCore*, StorageService*>> all;
+};
+
+Services& services() {
+  static auto* made = new Services;
+  return *made;
+}
+
+void cancel_in(const detail::RuntimeCore* core) noexcept {
+  if (forked) {
+    return;  // the lock may be held by a thread that is not here
+  }
+  const std::lock_guard lock(services().mutex);
+  for (std::size_t i = 0; i < services().all.size(); ++i) {
+    if (services().all[i].first == core) {
+      services().all[i].second->cancel();
+      return;
+    }
+  }
+}
+
 const bool registered = [] {
+  tasking::register_cancel_hook(cancel_in);
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
   return tasking::register_service(&service_key,
                                    [](detail::RuntimeCore& core, const Options& options, unsigned workers) {
@@ -71,9 +100,15 @@ StorageService::StorageService(detail::RuntimeCore& core, const std::string& eng
                                 "\" was asked for (Options::engine or DOVETAIL_ENGINE) but " + why_not +
                                 "; use \"auto\" or \"threads\"");
   }
+  const std::lock_guard lock(services().mutex);
+  services().all.emplace_back(&core, this);
 }
 
 StorageService::~StorageService() {
+  if (!forked) {
+    const std::lock_guard lock(services().mutex);
+    std::erase_if(services().all, [this](const auto& entry) { return entry.second == this; });
+  }
   for (std::size_t i = 0; i < std::size_t{most_devices} * lanes; ++i) {
     delete lanes_[i].load(std::memory_order_relaxed);
   }
@@ -166,19 +201,67 @@ void StorageService::dispatch(Request& request, Device* device, int worker) noex
           request.remaining, transfers(request.kind) ? request.offset : 0);
     }
     request.device = device;
-    if (!lane_for(*device, static_cast<Lane>(request.lane)).enter(request)) {
-      return;
+    switch (lane_for(*device, static_cast<Lane>(request.lane)).enter(request)) {
+      case RequestLane::Entry::start:
+        break;
+      case RequestLane::Entry::kept:
+        return;
+      case RequestLane::Entry::cancelled:
+        finish_unadmitted(request, worker);
+        return;
     }
   }
   launch(request, worker);
 }
 
 void StorageService::attempt_ended(Request& request, std::int64_t result, int worker) noexcept {
-  if (attempt_done(request, result)) {
-    launch(request, worker);
-  } else {
-    finish(request, worker);
+  if (result == -ECANCELED && again_after_cancel(request)) [[unlikely]] {
+    result = -EINTR;
   }
+  if (!attempt_done(request, result)) [[likely]] {
+    finish(request, worker);
+  } else if (given_up(request)) [[unlikely]] {
+    request.error = ECANCELED;
+    finish(request, worker);
+  } else {
+    launch(request, worker);
+  }
+}
+
+// The kernel gives up everything that is under way in a ring, if asked. What was not meant is attempted again: once for each
+// time that somebody cancelled, so that a device which answers with that error by itself is believed.
+bool StorageService::again_after_cancel(Request& request) const noexcept {
+  const auto now = static_cast<std::uint8_t>(cancellations_.load(std::memory_order_acquire));
+  if (given_up(request) || request.interruption == now) {
+    return false;
+  }
+  request.interruption = now;
+  return true;
+}
+
+void StorageService::cancel() noexcept {
+  cancellations_.fetch_add(1, std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < std::size_t{most_devices} * lanes; ++i) {
+    if (RequestLane* lane = lanes_[i].load(std::memory_order_acquire)) {
+      RequestQueue cancelled = lane->take_cancelled();
+      while (Request* request = cancelled.pop()) {
+        finish_unadmitted(*request, -1);
+      }
+    }
+  }
+  // What the system has, only the worker that submitted it can take back.
+  for (unsigned worker = 0; worker < workers_; ++worker) {
+    parking_.unpark(worker);
+  }
+}
+
+void StorageService::finish_unadmitted(Request& request, int worker) noexcept {
+  request.error = ECANCELED;
+  if (trace::enabled()) [[unlikely]] {
+    trace::io_completed(trace::number_of(&request), -std::int64_t{ECANCELED});
+  }
+  request.ended(request);
+  count_delivered(worker);
 }
 
 void StorageService::finish(Request& request, int worker) noexcept {
@@ -221,6 +304,11 @@ std::size_t StorageService::in_flight() const noexcept {
 
 // Threads need neither: they deliver by themselves.
 unsigned StorageService::poll(unsigned worker, tasking::PollScope scope) {
+  Counts& counts = counts_[worker];
+  if (counts.cancellations_seen != cancellations_.load(std::memory_order_acquire)) [[unlikely]] {
+    counts.cancellations_seen = cancellations_.load(std::memory_order_acquire);
+    ring_path_->cancel(worker);
+  }
   unsigned count = ring_path_->poll(worker, scope);
   if (aio_used_.load(std::memory_order_acquire)) [[unlikely]] {
     count += aio_path_->poll(worker, scope);

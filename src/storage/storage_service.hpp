@@ -48,6 +48,9 @@ class StorageService final : public tasking::Service {
   /// For engines: what an attempt gave. `worker` is the calling compute worker, or -1.
   void attempt_ended(Request& request, std::int64_t result, int worker) noexcept;
 
+  /// Somebody cancelled tasks: has their requests end early, where that can be. From any thread.
+  void cancel() noexcept;
+
   /// Puts something between the requests and each engine, such as `FaultEngine`. While nothing is in flight. For tests.
   using Decorator = std::function<std::unique_ptr<Engine>(StorageService& service, Engine& inner)>;
   void decorate(const Decorator& decorator);
@@ -74,6 +77,7 @@ class StorageService final : public tasking::Service {
   struct alignas(64) Counts {
     std::atomic<std::uint64_t> begun{0};
     std::atomic<std::uint64_t> delivered{0};
+    std::uint64_t cancellations_seen = 0;  // Only the worker itself uses it.
   };
 
   static Choice parse(const std::string& engine);
@@ -82,6 +86,8 @@ class StorageService final : public tasking::Service {
   bool prepare_aio(const Request& request, unsigned worker) noexcept;
   void launch(Request& request, int worker) noexcept { engine_for(request, worker).submit(request, worker); }
   void finish(Request& request, int worker) noexcept;
+  void finish_unadmitted(Request& request, int worker) noexcept;
+  bool again_after_cancel(Request& request) const noexcept;
   void count_delivered(int worker) noexcept;
 
   const Choice choice_;
@@ -94,6 +100,7 @@ class StorageService final : public tasking::Service {
   Engine* aio_path_;
   Engine* threads_path_;
   std::atomic<bool> aio_used_{false};
+  std::atomic<std::uint64_t> cancellations_{0};
   std::unique_ptr<Engine> decorations_[3];
   std::unique_ptr<Counts[]> counts_;
   alignas(64) std::atomic<std::uint64_t> delivered_elsewhere_{0};  // By executors.

@@ -1,5 +1,6 @@
 #include "storage/threads_engine.hpp"
 
+#include <cerrno>
 #include <cstddef>
 
 #include "storage/storage_service.hpp"
@@ -11,7 +12,8 @@ namespace {
 void run(tasking::BlockingWork* work) {
   static_assert(std::is_standard_layout_v<Request>);
   auto& request = *reinterpret_cast<Request*>(reinterpret_cast<std::byte*>(work) - offsetof(Request, work));
-  request.service->attempt_ended(request, call_system(request), -1);
+  // What nobody has begun when its task is cancelled need not begin.
+  request.service->attempt_ended(request, given_up(request) ? -ECANCELED : call_system(request), -1);
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+// A device that does not answer until it is told to: stands behind any engine, and in place of it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "storage/storage_service.hpp"
+#include "storage/system_calls.hpp"
+#include "support.hpp"
+
+namespace dovetail::test {
+
+/// What the device holds. One for all engines of a runtime.
+class Held {
+ public:
+  /// From now on, attempts in `runtime` are held. Returns what holds them.
+  static std::shared_ptr<Held> install(Runtime& runtime) {
+    auto held = std::make_shared<Held>();
+    storage::StorageService::of(runtime.core())
+        ->decorate([held](storage::StorageService& service, storage::Engine& inner) {
+          return std::make_unique<Holder>(service, inner, held);
+        });
+    return held;
+  }
+  std::size_t count() {
+    const std::lock_guard lock(mutex_);
+    return requests_.size();
+  }
+  /// Returns when so many are held.
+  void wait_for(std::size_t wanted) {
+    while (count() < wanted) {
+      std::this_thread::yield();
+    }
+  }
+  /// Lets those that are held end: performed, or with an error of the caller's choice. `go_on`: later ones are not held.
+  void release(bool go_on, std::int64_t result = 0) {
+    std::vector<std::pair<storage::StorageService*, storage::Request*>> all;
+    {
+      const std::lock_guard lock(mutex_);
+      all.swap(requests_);
+      open_ = go_on;
+    }
+    for (const auto& [service, request] : all) {
+      service->attempt_ended(*request, result != 0 ? result : storage::call_system(*request), -1);
+    }
+  }
+
+ private:
+  class Holder final : public storage::Engine {
+   public:
+    Holder(storage::StorageService& service, storage::Engine& inner, std::shared_ptr<Held> held)
+        : service_(service), inner_(inner), held_(std::move(held)) {}
+    const char* name() const noexcept override { return "held"; }
+    void submit(storage::Request& request, int worker) noexcept override {
+      {
+        const std::lock_guard lock(held_->mutex_);
+        if (!held_->open_) {
+          held_->requests_.emplace_back(&service_, &request);
+          return;
+        }
+      }
+      inner_.submit(request, worker);
+    }
+    bool serve_all_threads() const noexcept override { return inner_.serve_all_threads(); }
+    void flush(unsigned worker) noexcept override { inner_.flush(worker); }
+    unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override { return inner_.poll(worker, scope); }
+
+   private:
+    storage::StorageService& service_;
+    storage::Engine& inner_;
+    const std::shared_ptr<Held> held_;
+  };
+
+  std::mutex mutex_;
+  bool open_ = false;
+  std::vector<std::pair<storage::StorageService*, storage::Request*>> requests_;
+};
+
+}  // namespace dovetail::test
