@@ -28,7 +28,7 @@ void demand(bool good, const char* name, Value value, const char* what) {
   }
 }
 
-const MeasureOptions& checked(const MeasureOptions& options) {
+void check_options(const MeasureOptions& options) {
   demand(!options.directions.empty(), "directions.size()", 0, "there must be one");
   demand(!options.blocks.empty(), "blocks.size()", 0, "there must be one");
   demand(!options.depths.empty(), "depths.size()", 0, "there must be one");
@@ -46,7 +46,6 @@ const MeasureOptions& checked(const MeasureOptions& options) {
     throw std::invalid_argument("MeasureOptions::engine is \"" + options.engine +
                                 "\": it must be auto, uring, aio or threads");
   }
-  return options;
 }
 
 template <class Value>
@@ -68,7 +67,7 @@ std::string describe(Direction direction, std::uint64_t block, unsigned depth) {
 }
 
 MeasureOptions normal(MeasureOptions options) {
-  checked(options);
+  check_options(options);
   options.blocks = sorted_once(std::move(options.blocks));
   options.depths = sorted_once(std::move(options.depths));
   return options;
