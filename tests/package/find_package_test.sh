@@ -6,3 +6,4 @@ cmake -S "$source_dir/tests/package" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PA
 cmake --build "$work/build"
 "$work/build/cpp_consumer"
 "$work/build/c_consumer"
+"$work/build/posix_consumer"

@@ -13,3 +13,7 @@ fi
 "${CC:-gcc}" -std=c11 -Wall -Wextra -Werror "$source_dir/tests/package/consumer.c" "${flags[@]}" -o "$work/c"
 LD_LIBRARY_PATH=$library_dir "$work/cpp"
 LD_LIBRARY_PATH=$library_dir "$work/c"
+
+read -ra flags < <(pkg-config --cflags --libs dovetail-posix)
+"${CXX:-g++}" -std=c++20 -Wall -Wextra -Werror -Wl,--as-needed "$source_dir/tests/package/consumer_posix.cpp" "${flags[@]}" -o "$work/posix"
+LD_LIBRARY_PATH=$library_dir "$work/posix"

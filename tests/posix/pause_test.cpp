@@ -13,14 +13,11 @@ namespace {
 
 constexpr unsigned tasks = 12;
 
-class PauseTest : public testing::TestWithParam<const char*> {
+class PauseTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!folder_.available()) {
       GTEST_SKIP() << "no FUSE here";
-    }
-    if (std::string(GetParam()) == "uring" && !ring_available()) {
-      GTEST_SKIP() << "no io_uring here";
     }
     for (unsigned i = 0; i < tasks; ++i) {
       const int file = open(path(i).c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
@@ -36,7 +33,7 @@ class PauseTest : public testing::TestWithParam<const char*> {
   // Runs `body` in so many tasks on one worker, and lets the calls go when all tasks are in one.
   void all_at_once(const char* rule, const std::function<void(unsigned)>& body, unsigned calls = tasks) {
     folder_.rules(rule);
-    Runtime runtime(Options{.workers = 1, .engine = GetParam()});
+    Runtime runtime(Options{.workers = 1});
     std::atomic<unsigned> ended{0};
     for (unsigned i = 0; i < tasks; ++i) {
       runtime.spawn([&, i] {
@@ -57,10 +54,7 @@ class PauseTest : public testing::TestWithParam<const char*> {
   const FaultFolder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, PauseTest, testing::Values("uring", "threads", "auto"),
-                         [](const auto& engine) { return std::string(engine.param); });
-
-TEST_P(PauseTest, Pread) {
+TEST_F(PauseTest, Pread) {
   all_at_once("read hold", [&](unsigned i) {
     const int file = open(path(i).c_str(), O_RDONLY);
     std::string text(8192, '\0');
@@ -70,7 +64,7 @@ TEST_P(PauseTest, Pread) {
   });
 }
 
-TEST_P(PauseTest, ReadOfTheFilePosition) {
+TEST_F(PauseTest, ReadOfTheFilePosition) {
   all_at_once("read hold", [&](unsigned i) {
     const int file = open(path(i).c_str(), O_RDONLY);
     std::string text(8192, '\0');
@@ -82,7 +76,7 @@ TEST_P(PauseTest, ReadOfTheFilePosition) {
   });
 }
 
-TEST_P(PauseTest, Vectors) {
+TEST_F(PauseTest, Vectors) {
   all_at_once("read,write hold", [&](unsigned i) {
     const int file = open(path(i).c_str(), O_RDWR);
     std::string text(8192, '\0');
@@ -101,7 +95,7 @@ TEST_P(PauseTest, Vectors) {
   }
 }
 
-TEST_P(PauseTest, Writes) {
+TEST_F(PauseTest, Writes) {
   all_at_once("write hold", [&](unsigned i) {
     const int file = open(path(i).c_str(), O_RDWR);
     const std::string text(4096, static_cast<char>('A' + i));
@@ -118,7 +112,7 @@ TEST_P(PauseTest, Writes) {
   }
 }
 
-TEST_P(PauseTest, Syncs) {
+TEST_F(PauseTest, Syncs) {
   all_at_once("fsync hold", [&](unsigned i) {
     const int file = open(path(i).c_str(), O_RDWR);
     EXPECT_EQ(i % 2 == 0 ? ::fsync(file) : ::fdatasync(file), 0);
@@ -126,7 +120,7 @@ TEST_P(PauseTest, Syncs) {
   });
 }
 
-TEST_P(PauseTest, Fstream) {
+TEST_F(PauseTest, Fstream) {
   all_at_once("read hold", [&](unsigned i) {
     std::ifstream file(path(i), std::ios::binary);
     std::string text(8192, '\0');
@@ -152,14 +146,14 @@ TEST_P(PauseTest, Fstream) {
   }
 }
 
-TEST_P(PauseTest, TheThreadStaysTheSame) {
+TEST_F(PauseTest, TheThreadStaysTheSame) {
   // What compilers and libraries keep across a call: the address of errno, of other thread-locals, a thread's name.
-  Runtime runtime(Options{.workers = 2, .engine = GetParam()});
+  Runtime runtime(Options{.workers = 2});
   for (unsigned i = 0; i < tasks; ++i) {
     runtime.spawn([&, i] {
       const int file = open(path(i).c_str(), O_RDONLY);
       const int wrong = open(path(i).c_str(), O_WRONLY);
-      for (int round = 0; round < 200; ++round) {
+      for (int round = 0; round < 50; ++round) {
         const pid_t before = gettid();
         int& error = errno;
         char byte = 0;
@@ -180,11 +174,11 @@ TEST_P(PauseTest, TheThreadStaysTheSame) {
 
 // Standard streams of C take a lock that belongs to the thread. They reach the system past us, and must: two tasks of one
 // worker that print would otherwise be in the lock at once.
-TEST_P(PauseTest, StreamsOfCBlockInPlace) {
+TEST_F(PauseTest, StreamsOfCBlockInPlace) {
   folder_.rules("");
   FILE* file = fopen(path(0).c_str(), "w");
   setvbuf(file, nullptr, _IONBF, 0);
-  Runtime runtime(Options{.workers = 1, .engine = GetParam()});
+  Runtime runtime(Options{.workers = 1});
   std::atomic<bool> inside{false};
   for (unsigned i = 0; i < tasks; ++i) {
     runtime.spawn([&, i] {
