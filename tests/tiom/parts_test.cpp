@@ -164,6 +164,15 @@ TEST(Model, InMemoryATransferOccupiesACore) {
   EXPECT_NEAR(bound_of(point, {100, 100}, 2, speed_of(curve, point)).seconds, 100 * 0.015 / 2, 1e-6);
 }
 
+TEST(Model, ABurstIsNotTakenForTheSpeedOfAThrottledDevice) {
+  DeviceCurve curve = ten_ms;
+  curve.device.throttle.write_bytes_per_second = 819200;
+  const Point point{Mode::mix, Pattern::random_write, 4096, 0, 64, 6400};
+  EXPECT_NEAR(bound_of(point, {6400, 6400}, 2, speed_of(curve, point)).seconds, 6400 / 200.0, 1e-3);
+  const Point reading{Mode::mix, Pattern::random_read, 4096, 0, 64, 6400};
+  EXPECT_NEAR(bound_of(reading, {6400, 6400}, 2, speed_of(curve, reading)).seconds, 6400 / 400.0, 1e-3);
+}
+
 TEST(Model, NoWorkTakesNoTime) {
   const Point point{};
   EXPECT_EQ(bound_of(point, {0, 0}, 2, speed_of(ten_ms, {Mode::mix, Pattern::random_read, 4096, 1, 1, 1})).seconds, 0);
@@ -363,7 +372,7 @@ TEST(Options, AnythingIsUnderstoodOrRefused) {
                                           "0",   "-1",       "1e308", "nan",   "18446744073709551615",
                                           ",",   "",         "auto",  "f"};
   const auto pick = [&](const auto& list) { return list[random() % list.size()]; };
-  const int rounds = std::getenv("DOVETAIL_TEST_SCALE") != nullptr ? 500 : 5000;
+  const int rounds = std::getenv("DOVETAIL_TEST_SCALE") != nullptr ? 200 : 1500;
   int understood = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::string> arguments = {"--file", "f"};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,19 @@ double rate_at(const std::vector<Corner>& hull, double depth) {
   return hull.back().rate;
 }
 
+/// Transfers per second that the control groups of this process allow; a measurement that was shorter than the burst which
+/// they let through says more than can be kept up.
+double allowed_rate(const Throttle& throttle, Direction direction, double block) {
+  const bool reading = direction == Direction::read;
+  const std::uint64_t bytes = reading ? throttle.read_bytes_per_second : throttle.write_bytes_per_second;
+  const std::uint64_t operations = reading ? throttle.read_operations_per_second : throttle.write_operations_per_second;
+  double rate = std::numeric_limits<double>::infinity();
+  if (bytes > 0) {
+    rate = static_cast<double>(bytes) / block;
+  }
+  return operations > 0 ? std::min(rate, static_cast<double>(operations)) : rate;
+}
+
 double ceil_divide(std::uint64_t value, double by) { return std::ceil(static_cast<double>(value) / by); }
 
 /// Seconds that the device needs at least for `operations`, while the series together compute for `busy` seconds: with
@@ -69,8 +83,9 @@ DeviceSpeed speed_of(const DeviceCurve& curve, const Point& point) {
   const auto most = static_cast<unsigned>(std::min(point.series * transfers_per_round(point.mode), deepest));
   std::vector<Corner> points = {{0, 0}};
   const auto block = static_cast<double>(point.block);
+  const double allowed = allowed_rate(curve.device.throttle, direction, block);
   for (unsigned depth = 1; depth <= most; depth += std::max(1U, depth / 16)) {
-    const double rate = curve.bytes_per_second(direction, point.block, depth) / block;
+    const double rate = std::min(curve.bytes_per_second(direction, point.block, depth) / block, allowed);
     points.push_back({static_cast<double>(depth), std::max(rate, points.back().rate)});
   }
   DeviceSpeed speed;

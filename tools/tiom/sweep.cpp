@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -275,6 +276,14 @@ ResultFolder begin_sweep(const Command& command, Curves& curves) {
     const double confirmation = command.confirm > 0 ? command.budget * share_of_confirmation : 0;
     const double seconds = std::max(command.budget - spent - confirmation, 0.0);
     const double expected = share_budget(plan.settings, curves, seconds, plan.points);
+    const double each =
+        expected / static_cast<double>(plan.points.size() * plan.settings.variants.size() * plan.settings.rounds);
+    constexpr double telling = 0.3;
+    std::cerr << "dovetail-tiom: " << plan.points.size() << " points in about " << duration_text(expected) << ", "
+              << std::round(each * 100) / 100 << " s for each run"
+              << (each < telling ? ": little beside the burst of a throttled device and the noise of a busy machine"
+                                 : "")
+              << '\n';
     if (expected > seconds * 1.05) {
       std::cerr << "dovetail-tiom: the budget of " << duration_text(command.budget) << " is too small for "
                 << plan.points.size() << " points: even one round of every series takes about "

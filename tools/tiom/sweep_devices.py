@@ -149,9 +149,9 @@ def main() -> int:
     skipped = []
 
     def share() -> float:
-        # What one device leaves over, the next ones get.
-        left = max(deadline - time.monotonic(), 1)
-        return left / (total - len(statuses) - len(skipped)) if arguments.budget > 0 else 0
+        # What one device leaves over, the next ones get; one that takes too long does not leave them without.
+        left = (deadline - time.monotonic()) / (total - len(statuses) - len(skipped))
+        return max(left, arguments.budget / total / 2)
 
     for disk in arguments.disk:
         print(f"== {disk.name}: reads {disk.read:g}, writes {disk.write:g} MB/s", flush=True)
