@@ -20,6 +20,10 @@ constexpr std::uint64_t longest_rest = std::uint64_t{1} << 20;
 // would follow the noise.
 constexpr double threads_must_win = 1.10;
 constexpr double others_must_win = 1.05;
+// Less depth is welcome for its own sake, as long as it hardly costs anything.
+constexpr double may_lose = 0.98;
+constexpr unsigned deepest_ring = 1024;
+constexpr unsigned deepest_threads = 64;
 
 template <std::size_t n>
 double median(std::array<double, n> values) {
@@ -29,9 +33,12 @@ double median(std::array<double, n> values) {
 
 }  // namespace
 
-Learner::Learner(const std::array<Route, candidates>& routes, bool fixed) noexcept : routes_(routes), fixed_(fixed) {
+Learner::Learner(const std::array<Route, candidates>& routes, bool fixed) noexcept
+    : routes_(routes), fixed_(fixed), current_(routes[0]) {
   for (State& state : states_) {
     state.next_rest = first_rest;
+    state.trial = routes_;
+    state.finding.route = routes_[0];
   }
 }
 
@@ -69,7 +76,8 @@ void Learner::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding
   if (state.rest > 0) {
     if (--state.rest == 0) {
       begin_epoch();
-      current_ = state.candidate = 0;
+      state.candidate = 0;
+      current_ = state.trial[0];
     }
     return;
   }
@@ -90,7 +98,7 @@ void Learner::enter(Load load) noexcept {
   load_hint_ = 0;
   State& state = states_[load];
   begin_epoch();
-  current_ = state.rest > 0 || load == light ? state.finding.best : state.candidate;
+  current_ = state.rest > 0 || load == light ? state.finding.route : state.trial[state.candidate];
 }
 
 void Learner::begin_epoch() noexcept {
@@ -115,11 +123,21 @@ void Learner::end_epoch(std::uint64_t now) noexcept {
       return;
     }
   }
-  current_ = state.candidate;
+  current_ = state.trial[state.candidate];
   begin_epoch();
 }
 
 void Learner::decide(State& state) noexcept {
+  state.round = 0;
+  state.candidate = 0;
+  if (state.seeks_depth) {
+    decide_depth(state);
+  } else {
+    decide_way(state);
+  }
+}
+
+void Learner::decide_way(State& state) noexcept {
   Finding& finding = state.finding;
   for (std::size_t i = 0; i < candidates; ++i) {
     finding.rate[i] = median(state.rates[i]);
@@ -135,10 +153,53 @@ void Learner::decide(State& state) noexcept {
   }
   finding.best = best;
   finding.known = true;
+  finding.route = routes_[best];
+  state.seeks_depth = true;
+  state.direction = 0;
+  state.best_rate = mark;
+  seek_depth(state, routes_[best]);
+  current_ = state.trial[0];
+}
+
+void Learner::seek_depth(State& state, Route route) noexcept {
+  const unsigned deepest = route.threads ? deepest_threads : deepest_ring;
+  state.trial = {route, route, route};
+  state.trial[1].depth = static_cast<std::uint16_t>(std::min(unsigned{route.depth} * 2, deepest));
+  state.trial[2].depth = static_cast<std::uint16_t>(std::max(unsigned{route.depth} / 2, 1U));
+}
+
+void Learner::decide_depth(State& state) noexcept {
+  std::array<double, candidates> rate{};
+  for (std::size_t i = 0; i < candidates; ++i) {
+    rate[i] = median(state.rates[i]);
+    state.best_rate = std::max(state.best_rate, i == 2 ? 0 : rate[i]);
+  }
+  const auto& [same, twice, half] = state.trial;
+  if (state.direction >= 0 && twice != same && rate[1] >= rate[0] * others_must_win) {
+    state.direction = 1;
+    state.finding.found_rate = rate[1];
+    state.finding.route = twice;
+    seek_depth(state, Route(twice));
+  } else if (state.direction <= 0 && half != same && rate[2] >= std::max(rate[0], state.best_rate) * may_lose) {
+    state.direction = -1;
+    state.finding.found_rate = rate[2];
+    state.finding.route = half;
+    seek_depth(state, Route(half));
+  } else {
+    state.finding.found_rate = rate[0];
+    state.finding.route = same;
+    rest(state);
+    return;
+  }
+  current_ = state.trial[0];
+}
+
+void Learner::rest(State& state) noexcept {
+  state.seeks_depth = false;
+  state.trial = routes_;
   state.rest = state.next_rest;
   state.next_rest = std::min(longest_rest, state.next_rest * 2);
-  state.round = 0;
-  current_ = best;
+  current_ = state.finding.route;
 }
 
 std::string Learner::explain() const {
@@ -147,7 +208,7 @@ std::string Learner::explain() const {
   for (unsigned load = light; load < loads; ++load) {
     const Finding& finding = states_[load].finding;
     text += std::string("  ") + names[load] + ": ";
-    const Route& route = routes_[finding.best];
+    const Route& route = finding.route;
     text += route.threads ? "threads" : "ring";
     text += ", depth " + std::to_string(route.depth);
     if (!finding.known) {
@@ -158,6 +219,12 @@ std::string Learner::explain() const {
         char number[64];
         std::snprintf(number, sizeof number, "%s %s at %u: %.0f", i == 0 ? "" : ",",
                       routes_[i].threads ? "threads" : "ring", unsigned{routes_[i].depth}, finding.rate[i]);
+        text += number;
+      }
+      if (finding.found_rate > 0) {
+        char number[96];
+        std::snprintf(number, sizeof number, "; by doubling and halving, %u: %.0f", unsigned{route.depth},
+                      finding.found_rate);
         text += number;
       }
       text += ")";

@@ -14,8 +14,12 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 
-/// For one device and one kind of request. Tries the candidates in turn while the load is steady, keeps the best, and looks
-/// again ever more seldom. Not thread-safe.
+/// For one device and one kind of request. Tries the candidates in turn while the load is steady and keeps the best; then looks
+/// for its depth by doubling and halving, keeps what it found, and looks again ever more seldom. Not thread-safe.
+///
+/// The law of the depth: twice as deep if that moves at least 5 % more; else half as deep if that moves no more than 2 % less
+/// than the best seen, since by Little's law half the depth at the same rate is half the latency; and so on in the same
+/// direction until neither is so.
 class Learner {
  public:
   static constexpr std::size_t candidates = 3;
@@ -28,7 +32,7 @@ class Learner {
   Learner(const std::array<Route, candidates>& routes, bool fixed) noexcept;
 
   /// The way to take now.
-  Route route() const noexcept { return routes_[current_]; }
+  Route route() const noexcept { return current_; }
   /// A request has ended. `now` in ticks, `outstanding`: under way or waiting, without it.
   void ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding) noexcept;
   /// What was found, for people.
@@ -39,6 +43,8 @@ class Learner {
     bool known = false;
     std::uint8_t best = 0;
     std::array<double, candidates> rate{};  ///< Bytes per microsecond, median.
+    Route route;                            ///< The best candidate at the depth that was found for it,
+    double found_rate = 0;                  ///< and its rate; 0: the depth was not looked for.
   };
   const Finding& finding(Load load) const noexcept { return states_[load].finding; }
   /// Takes over what another learner of the same candidates has found.
@@ -48,6 +54,10 @@ class Learner {
   static constexpr unsigned rounds = 3;
   struct State {
     Finding finding;
+    std::array<Route, candidates> trial{};  // What is compared now: the candidates; or a depth, twice and half of it.
+    bool seeks_depth = false;
+    std::int8_t direction = 0;  // In which the depth was changed.
+    double best_rate = 0;       // Of all depths that were tried.
     std::array<std::array<double, rounds>, candidates> rates{};
     std::uint8_t round = 0;
     std::uint8_t candidate = 0;
@@ -61,10 +71,14 @@ class Learner {
   bool epoch_over(std::uint64_t now) const noexcept;
   void end_epoch(std::uint64_t now) noexcept;
   void decide(State& state) noexcept;
+  void decide_way(State& state) noexcept;
+  void decide_depth(State& state) noexcept;
+  static void seek_depth(State& state, Route route) noexcept;
+  void rest(State& state) noexcept;
 
   std::array<Route, candidates> routes_;
   bool fixed_;
-  std::uint8_t current_ = 0;
+  Route current_;
   Load load_ = light;
   std::uint32_t load_hint_ = 0;  // How many requests in a row were seen under another load.
   std::array<State, loads> states_{};
