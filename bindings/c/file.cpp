@@ -11,12 +11,15 @@ namespace {
 
 FileOptions translate(const dovetail_file_options& given_options) {
   FileOptions options;
-  switch (choice(given_options.direct, DOVETAIL_DIRECT_ALWAYS, "options->direct")) {
+  switch (choice(given_options.direct, DOVETAIL_DIRECT_ADAPTIVE, "options->direct")) {
     case DOVETAIL_DIRECT_AUTOMATIC:
       options.direct = Direct::automatic;
       break;
     case DOVETAIL_DIRECT_ALWAYS:
       options.direct = Direct::always;
+      break;
+    case DOVETAIL_DIRECT_ADAPTIVE:
+      options.direct = Direct::adaptive;
       break;
     default:
       options.direct = Direct::never;
@@ -41,6 +44,29 @@ int32_t dovetail_file_open(const char* path, int32_t flags, const dovetail_file_
     given(file, "file");
     const auto translated = options != nullptr ? translate(known_part(options, "options")) : dovetail::FileOptions{};
     *file = new dovetail_file{dovetail::File::open(path, flags, translated)};
+    return 0;
+  });
+}
+
+int32_t dovetail_file_iopen(const char* path, int32_t flags, const dovetail_file_options* options,
+                            dovetail_file** file) {
+  return guarded(__func__, [&]() -> int32_t {
+    given(path, "path");
+    given(file, "file");
+    const auto translated = options != nullptr ? translate(known_part(options, "options")) : dovetail::FileOptions{};
+    auto opened = std::make_unique<dovetail_file>();
+    dovetail::File::iopen(path, flags, translated, &opened->file);
+    *file = opened.release();
+    return 0;
+  });
+}
+
+int32_t dovetail_file_iclose(dovetail_file* file) {
+  return guarded(__func__, [&]() -> int32_t {
+    const std::unique_ptr<dovetail_file> closed(file);
+    if (closed != nullptr) {
+      closed->file.iclose();
+    }
     return 0;
   });
 }

@@ -39,6 +39,19 @@ int32_t dovetail_file_ipwrite(const dovetail_file* file, const void* buffer, siz
   });
 }
 
+int64_t dovetail_file_pwrite_durable(const dovetail_file* file, const void* buffer, size_t length, int64_t offset) {
+  return count_of(__func__, of(file), offset, [&](const File& target, uint64_t begin) {
+    return target.pwrite_durable(content(buffer, length), begin);
+  });
+}
+
+int32_t dovetail_file_ipwrite_durable(const dovetail_file* file, const void* buffer, size_t length, int64_t offset,
+                                      size_t* transferred) {
+  return done_at(__func__, of(file), offset, [&](const File& target, uint64_t begin) {
+    target.ipwrite_durable(content(buffer, length), begin, transferred);
+  });
+}
+
 int64_t dovetail_file_preadv(const dovetail_file* file, const dovetail_buffer* buffers, size_t count, int64_t offset) {
   return count_of(__func__, of(file), offset,
                   [&](const File& target, uint64_t begin) { return target.preadv(list(buffers, count), begin); });

@@ -111,7 +111,7 @@ typedef struct dovetail_options {
   size_t size;             ///< `sizeof(dovetail_options)`.
   int32_t workers;         ///< Compute workers. 0: `DOVETAIL_WORKERS`, else the cores this process may use.
   int32_t io_executors;    ///< Most threads for I/O tasks and blocking calls. 0: `DOVETAIL_IO_EXECUTORS`, else 64.
-  const char* engine;      ///< "uring", "threads" or "auto". Null: `DOVETAIL_ENGINE`, else "auto".
+  const char* engine;      ///< "uring", "aio", "threads" or "auto". Null: `DOVETAIL_ENGINE`, else "auto".
   const char* trace;       ///< File for the trace at the end. Null: `DOVETAIL_TRACE`, else no trace.
   size_t stack_size;       ///< Usable bytes of the stack of a task. 0: `DOVETAIL_STACK_SIZE`, else 256 KiB.
   size_t pending_limit;    ///< Tasks not completed, above which spawning makes way for executing. 0: chosen.
@@ -317,7 +317,8 @@ int64_t dovetail_polling_interval(const dovetail_polling* polling);
 enum {
   DOVETAIL_DIRECT_NEVER = 0,      ///< Through the page cache, unless the flags say `O_DIRECT`.
   DOVETAIL_DIRECT_AUTOMATIC = 1,  ///< Bypassed where the file system can.
-  DOVETAIL_DIRECT_ALWAYS = 2      ///< Bypassed, or opening fails.
+  DOVETAIL_DIRECT_ALWAYS = 2,     ///< Bypassed, or opening fails.
+  DOVETAIL_DIRECT_ADAPTIVE = 3    ///< Bypassed by those transfers to which it pays.
 };
 
 /// How a file is opened, besides the POSIX flags.
@@ -336,12 +337,20 @@ typedef struct dovetail_buffer {
 /// Opens `path` with the flags of `open(2)` (`O_CLOEXEC` is added). `options` may be null. `*file` is the caller's
 /// until `dovetail_file_close`. Context: wait. Suspends: may. Errors: those of `open(2)`.
 int32_t dovetail_file_open(const char* path, int32_t flags, const dovetail_file_options* options, dovetail_file** file);
+/// Bound form of `dovetail_file_open`. `*file` is assigned at once and is the caller's until one of the two forms of
+/// closing, whatever becomes of the task; it may be used when the task has completed without failing. Context: wait.
+/// Suspends: no. Errors: -EINVAL, -ENOMEM; those of `open(2)` fail the task.
+int32_t dovetail_file_iopen(const char* path, int32_t flags, const dovetail_file_options* options,
+                            dovetail_file** file);
 /// Makes a file of a descriptor that the caller opened; closing the file closes the descriptor only if `owned` is not
 /// 0. `*file` is the caller's until `dovetail_file_close`. Context: any. Suspends: no. Errors: -EBADF.
 int32_t dovetail_file_adopt(int32_t descriptor, int32_t owned, dovetail_file** file);
 /// Closes the file after the operations in flight and frees it, whatever is returned; null is allowed. No other call
 /// may use it at the same time or afterwards. Context: wait. Suspends: may. Errors: those of `close(2)`.
 int32_t dovetail_file_close(dovetail_file* file);
+/// Bound form of `dovetail_file_close`: the object is freed at once, the descriptor is closed when the operations in
+/// flight have ended. Context: wait. Suspends: no. Errors: -ENOMEM; those of `close(2)` fail the task.
+int32_t dovetail_file_iclose(dovetail_file* file);
 /// The descriptor, valid until the file is closed. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_file_descriptor(const dovetail_file* file);
 /// The path given to open, or "descriptor N"; belongs to the file. Null only for a null file. Context: any. Suspends:
@@ -378,6 +387,13 @@ int64_t dovetail_file_preadv(const dovetail_file* file, const dovetail_buffer* b
 /// buffers are exhausted. Errors: -EINVAL; those of the operation fail the task.
 int32_t dovetail_file_ipreadv(const dovetail_file* file, const dovetail_buffer* buffers, size_t count, int64_t offset,
                               size_t* transferred);
+/// Writes as `dovetail_file_pwrite` and makes it durable as `dovetail_file_fdatasync`, in one submission where the kernel
+/// can; `dovetail_error_operation` names the half that failed. Context: wait. Suspends: may. Errors: those of both.
+int64_t dovetail_file_pwrite_durable(const dovetail_file* file, const void* buffer, size_t length, int64_t offset);
+/// Bound form of `dovetail_file_pwrite_durable`; the buffer must not change meanwhile. Context: wait. Suspends: only
+/// while buffers are exhausted. Errors: -EINVAL; those of the operation fail the task.
+int32_t dovetail_file_ipwrite_durable(const dovetail_file* file, const void* buffer, size_t length, int64_t offset,
+                                      size_t* transferred);
 /// Writes `count` buffers in turn at `offset`; returns the bytes written: all of them. Context: wait. Suspends: may.
 /// Errors: those of `pwritev(2)`, but any count is allowed.
 int64_t dovetail_file_pwritev(const dovetail_file* file, const dovetail_buffer* buffers, size_t count, int64_t offset);
@@ -401,6 +417,31 @@ int32_t dovetail_file_fallocate(const dovetail_file* file, int32_t mode, int64_t
 /// Bound form of `dovetail_file_fallocate`. Context: wait. Suspends: only while buffers are exhausted. Errors:
 /// -EINVAL; those of the operation fail the task.
 int32_t dovetail_file_ifallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length);
+
+// Buffers ------------------------------------------------------------------------------------------------------------
+
+/// Memory that begins at a page and that rings of io_uring keep registered: transfers that lie in it cost less. Everywhere
+/// else it is plain memory.
+typedef struct dovetail_io_buffer dovetail_io_buffer;
+
+/// What the rings that have used a buffer said.
+enum {
+  DOVETAIL_REGISTRATION_NONE = 0,      ///< No ring has used it yet.
+  DOVETAIL_REGISTRATION_ACCEPTED = 1,  ///< Registered with all rings that have used it.
+  DOVETAIL_REGISTRATION_REFUSED = 2    ///< Some ring could not have it: there it is plain memory.
+};
+
+/// Allocates `bytes` of zeros. `*buffer` is the caller's until `dovetail_io_buffer_destroy`. Context: any. Suspends: no.
+/// Errors: -EINVAL, -ENOMEM.
+int32_t dovetail_io_buffer_create(size_t bytes, dovetail_io_buffer** buffer);
+/// The first byte; null for a null buffer. Context: any. Suspends: no. Errors: none.
+void* dovetail_io_buffer_data(const dovetail_io_buffer* buffer);
+/// Bytes; 0 for a null buffer. Context: any. Suspends: no. Errors: none.
+size_t dovetail_io_buffer_size(const dovetail_io_buffer* buffer);
+/// DOVETAIL_REGISTRATION_NONE and so on. Context: any. Suspends: no. Errors: -EINVAL.
+int32_t dovetail_io_buffer_registration(const dovetail_io_buffer* buffer);
+/// Frees it; no transfer may be in flight. Null is allowed. Context: any. Suspends: no. Errors: none.
+void dovetail_io_buffer_destroy(dovetail_io_buffer* buffer);
 
 // Raw descriptors, which the caller owns and keeps open (-EBADF for one that is not) ---------------------------------
 

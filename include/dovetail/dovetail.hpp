@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dovetail/access.hpp"
+#include "dovetail/buffers.hpp"
 #include "dovetail/events.hpp"
 #include "dovetail/failure.hpp"
 #include "dovetail/file.hpp"

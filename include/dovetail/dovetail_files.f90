@@ -15,6 +15,22 @@ module dovetail_files
       integer(c_int32_t) :: answer
     end function
 
+    ! `file` must stay where it is until the call has returned only: the object behind it is assigned at once.
+    function dovetail_file_iopen(path, flags, options, file) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr
+      character(kind=c_char), dimension(*), intent(in) :: path
+      integer(c_int32_t), value, intent(in) :: flags
+      type(c_ptr), value, intent(in) :: options
+      type(c_ptr), intent(out) :: file
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_file_iclose(file) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value, intent(in) :: file
+      integer(c_int32_t) :: answer
+    end function
+
     function dovetail_file_adopt(descriptor, owned, file) bind(c) result(answer)
       import :: c_int32_t, c_ptr
       integer(c_int32_t), value, intent(in) :: descriptor, owned
@@ -91,6 +107,23 @@ module dovetail_files
     end function
 
     function dovetail_file_ipwrite(file, buffer, length, offset, transferred) bind(c) result(answer)
+      import :: c_int32_t, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value, intent(in) :: file, buffer
+      integer(c_size_t), value, intent(in) :: length
+      integer(c_int64_t), value, intent(in) :: offset
+      type(c_ptr), value, intent(in) :: transferred
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_file_pwrite_durable(file, buffer, length, offset) bind(c) result(answer)
+      import :: c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value, intent(in) :: file, buffer
+      integer(c_size_t), value, intent(in) :: length
+      integer(c_int64_t), value, intent(in) :: offset
+      integer(c_int64_t) :: answer
+    end function
+
+    function dovetail_file_ipwrite_durable(file, buffer, length, offset, transferred) bind(c) result(answer)
       import :: c_int32_t, c_int64_t, c_ptr, c_size_t
       type(c_ptr), value, intent(in) :: file, buffer
       integer(c_size_t), value, intent(in) :: length
@@ -176,6 +209,36 @@ module dovetail_files
       integer(c_int64_t), value, intent(in) :: offset, length
       integer(c_int32_t) :: answer
     end function
+
+    function dovetail_io_buffer_create(bytes, buffer) bind(c) result(answer)
+      import :: c_int32_t, c_ptr, c_size_t
+      integer(c_size_t), value, intent(in) :: bytes
+      type(c_ptr), intent(out) :: buffer
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_io_buffer_data(buffer) bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr), value, intent(in) :: buffer
+      type(c_ptr) :: answer
+    end function
+
+    function dovetail_io_buffer_size(buffer) bind(c) result(answer)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value, intent(in) :: buffer
+      integer(c_size_t) :: answer
+    end function
+
+    function dovetail_io_buffer_registration(buffer) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value, intent(in) :: buffer
+      integer(c_int32_t) :: answer
+    end function
+
+    subroutine dovetail_io_buffer_destroy(buffer) bind(c)
+      import :: c_ptr
+      type(c_ptr), value, intent(in) :: buffer
+    end subroutine
 
     function dovetail_descriptor_pread(descriptor, buffer, length, offset) bind(c) result(answer)
       import :: c_int32_t, c_int64_t, c_ptr, c_size_t

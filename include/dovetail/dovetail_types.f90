@@ -27,6 +27,10 @@ module dovetail_types
   integer(c_int32_t), parameter :: DOVETAIL_DIRECT_NEVER = 0
   integer(c_int32_t), parameter :: DOVETAIL_DIRECT_AUTOMATIC = 1
   integer(c_int32_t), parameter :: DOVETAIL_DIRECT_ALWAYS = 2
+  integer(c_int32_t), parameter :: DOVETAIL_DIRECT_ADAPTIVE = 3
+  integer(c_int32_t), parameter :: DOVETAIL_REGISTRATION_NONE = 0
+  integer(c_int32_t), parameter :: DOVETAIL_REGISTRATION_ACCEPTED = 1
+  integer(c_int32_t), parameter :: DOVETAIL_REGISTRATION_REFUSED = 2
 
   ! Flags of open(2) on Linux, for dovetail_file_open. Others may be added by their number.
   integer(c_int32_t), parameter :: DOVETAIL_O_RDONLY = 0

@@ -28,6 +28,8 @@ enum class Direct : std::uint8_t {
   never,      ///< Through the page cache, unless the flags given to `open` say `O_DIRECT`.
   automatic,  ///< Bypassed where the file system can; heads and tails that are not aligned are handled, not refused.
   always,     ///< Bypassed, or `open` fails; unaligned heads and tails are handled too.
+  adaptive,   ///< Bypassed by those transfers to which it pays: from 256 KiB, of what is not read again and again, on a
+              ///< disk. Both ways see the same bytes. See docs/design/storage.md, "Direct or not".
 };
 
 /// How a file is opened, besides the POSIX flags.
@@ -83,7 +85,7 @@ class File {
   const std::string& path() const noexcept;
   /// Number of this file as a space of regions: the same for every `File` and path that lead to the same inode.
   std::uint64_t space() const noexcept;
-  /// Whether transfers bypass the page cache.
+  /// Whether transfers bypass the page cache (`Direct::adaptive`: whether some may).
   bool direct() const noexcept;
   /// Size in bytes. Does not suspend.
   std::uint64_t size() const;

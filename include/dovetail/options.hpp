@@ -16,7 +16,8 @@ struct Options {
   unsigned workers = 0;
   /// Most threads that may run I/O tasks and blocking calls at once. 0: `DOVETAIL_IO_EXECUTORS`, or else 64.
   unsigned io_executors = 0;
-  /// Storage engine: `uring`, `threads`, or `auto` (measured and chosen). Empty: `DOVETAIL_ENGINE`, or else `auto`.
+  /// Storage engine: `uring`, `aio` (what is not direct goes to threads), `threads`, or `auto` (what works, measured and
+  /// chosen). Empty: `DOVETAIL_ENGINE`, or else `auto`.
   std::string engine = {};
   /// File that the trace is written to when the runtime ends (Chrome/Perfetto JSON). Empty: `DOVETAIL_TRACE`, or no trace.
   std::string trace = {};

@@ -1,8 +1,10 @@
 #include "storage/open_file.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/stat.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +32,16 @@ std::uint64_t space_of(std::uint64_t device, std::uint64_t inode) noexcept {
 
 std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
+// In memory there is nothing to bypass; a file system in user space may accept the flag and copy all the same.
+bool may_gain_by_direct(int descriptor) noexcept {
+  struct statfs information{};
+  if (fstatfs(descriptor, &information) != 0) {
+    return false;
+  }
+  const auto type = static_cast<unsigned long>(information.f_type);
+  return type != TMPFS_MAGIC && type != RAMFS_MAGIC && type != HUGETLBFS_MAGIC && type != FUSE_SUPER_MAGIC;
+}
+
 constexpr int creation_flags = O_CREAT | O_EXCL | O_TRUNC;
 
 [[noreturn]] void fail(int error, const std::string& path) { throw IoError(error, "open", path, 0, 0); }
@@ -45,13 +57,14 @@ std::shared_ptr<OpenFile> OpenFile::share(OpenFile* file) {
 
 std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, const FileOptions& options) {
   const bool demanded = options.direct == Direct::always || (flags & O_DIRECT) != 0;
-  const bool wanted = demanded || options.direct == Direct::automatic;
   const int plain = (flags | O_CLOEXEC) & ~O_DIRECT;
   const Outcome opened = open_descriptor(path.c_str(), plain, options.mode);
   if (opened.error != 0) {
     fail(opened.error, path);
   }
   const int cached = static_cast<int>(opened.bytes);
+  const bool adaptive = !demanded && options.direct == Direct::adaptive && may_gain_by_direct(cached);
+  const bool wanted = demanded || options.direct == Direct::automatic || adaptive;
   int direct = -1;
   if (wanted) {
     // By way of the first descriptor, so that both surely lead to the same file and nothing is created or cut twice.
@@ -68,6 +81,9 @@ std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, con
   }
   auto* file = new OpenFile(path, cached, direct, true);
   std::shared_ptr<OpenFile> shared = share(file);
+  if (adaptive && direct >= 0) {
+    file->choice_ = std::make_unique<DirectChoice>();
+  }
   if (const int error = file->identify()) {
     fail(error, path);
   }

@@ -8,6 +8,7 @@
 
 #include "dovetail/file.hpp"
 #include "storage/device.hpp"
+#include "storage/direct_choice.hpp"
 #include "storage/waiter.hpp"
 
 namespace dovetail::storage {
@@ -32,6 +33,11 @@ class OpenFile {
   int direct_descriptor() const noexcept { return direct_; }
   /// The one that the program is told.
   int descriptor() const noexcept { return direct_ >= 0 ? direct_ : cached_.load(std::memory_order_acquire); }
+
+  /// Whether this transfer should bypass the page cache: only where both ways are open is there a choice.
+  bool chooses_direct(Kind kind, std::uint64_t offset, std::uint64_t length) noexcept {
+    return choice_ == nullptr || cached_.load(std::memory_order_relaxed) < 0 || choice_->direct(kind, offset, length);
+  }
 
   /// Direct transfers begin and end at multiples of it. At least a page, so that a page is never written both ways.
   std::uint32_t alignment() const noexcept { return alignment_; }
@@ -85,7 +91,8 @@ class OpenFile {
   std::uint32_t memory_alignment_ = 4096;
   std::uint64_t space_ = 0;
   Device* device_ = nullptr;
-  Drained* closer_ = nullptr;  // Published by `closing`.
+  std::unique_ptr<DirectChoice> choice_;  // Direct::adaptive
+  Drained* closer_ = nullptr;             // Published by `closing`.
   std::atomic<std::uint64_t> uses_{0};
   std::atomic<std::uint32_t> misses_{0};
 };

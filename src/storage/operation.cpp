@@ -100,7 +100,8 @@ Outcome perform_in_place(OpenFile& file, const Operation& operation, const Piece
 
 Pieces pieces_of(OpenFile& file, const Operation& operation) noexcept {
   Pieces pieces;
-  if (transfers(operation.kind) && file.direct_descriptor() >= 0) {
+  if (transfers(operation.kind) && file.direct_descriptor() >= 0 && operation.length > 0 &&
+      file.chooses_direct(operation.kind, operation.offset, operation.length)) {
     pieces = cut(operation.offset, operation.length, file.alignment());
     if (pieces.count > 1 || !pieces.piece[0].direct) {
       if (file.cached_descriptor() < 0) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <system_error>
 
 namespace dovetail::storage {
@@ -82,6 +83,7 @@ std::unique_ptr<Ring> Ring::make(std::string& why_not) {
   }
   io_uring_probe* probe = io_uring_get_probe_ring(&made->ring_);
   made->features_.links = allowed.links && supports(probe, IORING_OP_FSYNC);
+  made->features_.buffers = allowed.buffers && supports(probe, IORING_OP_READ_FIXED);
   made->features_.cancel = allowed.cancel && supports(probe, IORING_OP_ASYNC_CANCEL);
   io_uring_free_probe(probe);
   // After a fork the child must not see, let alone move, the parent's queues.
@@ -92,6 +94,9 @@ std::unique_ptr<Ring> Ring::make(std::string& why_not) {
 }
 
 Ring::~Ring() {
+  if (has_table_.load(std::memory_order_relaxed)) {
+    BufferRegistry::instance().remove(this);
+  }
   if (ring_.ring_fd >= 0) {
     io_uring_queue_exit(&ring_);
   }
@@ -131,6 +136,9 @@ void Ring::prepare(Request& request) noexcept {
     default:
       prepare_transfer(entry, request);
   }
+  if (features_.buffers && transfers(request.kind)) {
+    use_registered(*entry, attempt_of(request));
+  }
   io_uring_sqe_set_data(entry, &request);
   if (request.off_core) {
     entry->flags |= IOSQE_ASYNC;
@@ -149,6 +157,51 @@ void Ring::prepare(Request& request) noexcept {
   ++gathered_;
   pairs_gathered_ = true;
   count_submitted(2);
+}
+
+// The same transfer, for memory that the kernel has pinned already. The entry differs in the operation and the slot only.
+void Ring::use_registered(io_uring_sqe& entry, const Attempt& attempt) noexcept {
+  if (vectored(attempt.kind)) {
+    return;
+  }
+  const BufferRegistry::Found buffer = BufferRegistry::find(attempt.address, attempt.length);
+  if (buffer.slot == BufferRegistry::slots) [[likely]] {
+    return;
+  }
+  const bool offered = offered_ != nullptr && offered_[buffer.slot].generation == buffer.generation;
+  if (offered ? offered_[buffer.slot].accepted : register_buffer(buffer)) {
+    entry.opcode = reads(attempt.kind) ? IORING_OP_READ_FIXED : IORING_OP_WRITE_FIXED;
+    entry.buf_index = static_cast<std::uint16_t>(buffer.slot);
+  }
+}
+
+// Lazily: by the ring that transfers. A refusal is remembered, and the memory used as any other.
+bool Ring::register_buffer(const BufferRegistry::Found& buffer) noexcept {
+  BufferRegistry& registry = BufferRegistry::instance();
+  if (offered_ == nullptr) {
+    offered_.reset(new (std::nothrow) Offered[BufferRegistry::slots]);
+    if (offered_ == nullptr || io_uring_register_buffers_sparse(&ring_, BufferRegistry::slots) != 0) {
+      features_.buffers = false;
+      registry.note(buffer.slot, false);
+      return false;
+    }
+    registry.add(this);
+    has_table_.store(true, std::memory_order_release);
+  }
+  const iovec memory{buffer.data, buffer.size};
+  const __u64 tag = 0;
+  const bool accepted = io_uring_register_buffers_update_tag(&ring_, buffer.slot, &memory, &tag, 1) == 1;
+  offered_[buffer.slot] = {buffer.generation, accepted};
+  registry.note(buffer.slot, accepted);
+  return accepted;
+}
+
+void Ring::forget_buffer(unsigned slot) noexcept {
+  if (has_table_.load(std::memory_order_acquire)) {
+    const iovec nothing{};
+    const __u64 tag = 0;
+    io_uring_register_buffers_update_tag(&ring_, slot, &nothing, &tag, 1);
+  }
 }
 
 // Whether this attempt, if all of it succeeds, is all there is to write.

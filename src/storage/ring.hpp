@@ -9,14 +9,16 @@
 #include <memory>
 #include <string>
 
+#include "storage/buffer_registry.hpp"
 #include "storage/worker_queue.hpp"
 
 namespace dovetail::storage {
 
 /// What a kernel may have or not have, beyond what every ring needs.
 struct RingFeatures {
-  bool links = true;   ///< A write and the sync after it in one submission.
-  bool cancel = true;  ///< Giving up all that is under way (Linux 5.19).
+  bool links = true;    ///< A write and the sync after it in one submission.
+  bool cancel = true;   ///< Giving up all that is under way (Linux 5.19).
+  bool buffers = true;  ///< A table of registered buffers that is filled on demand (Linux 5.19).
 };
 
 class Ring final : public WorkerQueue {
@@ -51,6 +53,8 @@ class Ring final : public WorkerQueue {
   /// that did not fit.
   unsigned take(Completion* completions, unsigned most, bool owner) noexcept;
 
+  /// The buffer of that slot of `BufferRegistry` is dropped. From any thread.
+  void forget_buffer(unsigned slot) noexcept;
   /// Whether completions lie in the ring. From any thread.
   bool has_completions() const noexcept;
 
@@ -61,6 +65,8 @@ class Ring final : public WorkerQueue {
   Ring() = default;
   io_uring_sqe* entry() noexcept;
   void prepare(Request& request) noexcept;
+  void use_registered(io_uring_sqe& entry, const Attempt& attempt) noexcept;
+  bool register_buffer(const BufferRegistry::Found& buffer) noexcept;
   bool linkable(const Request& request) const noexcept;
   void finish_pair(Request& request) const noexcept;
   void arm(bool& armed, int descriptor, std::uint64_t tag) noexcept;
@@ -70,7 +76,14 @@ class Ring final : public WorkerQueue {
   std::atomic<bool> cut_{false};  // The kernel once took only a part of what was handed over: see `finish_pair`.
   std::atomic<bool> cannot_cancel_{false};  // Tried, and refused.
   bool pairs_gathered_ = false;
-  bool wake_armed_ = false;  // Written by the owner, and under `taking_` when the poll has ended.
+  // Of each slot: the generation of the buffer that was offered to the kernel last, and whether it took it. Null: no table yet.
+  struct Offered {
+    std::uint32_t generation = 0;
+    bool accepted = false;
+  };
+  std::unique_ptr<Offered[]> offered_;
+  std::atomic<bool> has_table_{false};  // Partner of the acquire in `forget_buffer`.
+  bool wake_armed_ = false;             // Written by the owner, and under `taking_` when the poll has ended.
   bool watch_armed_ = false;
 };
 

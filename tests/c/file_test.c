@@ -141,7 +141,7 @@ static void test_opening(const char* path) {
   dovetail_file* file = NULL;
   CHECK_EQUAL(dovetail_file_open(NULL, O_RDONLY, NULL, &file), -EINVAL);
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, NULL, NULL), -EINVAL);
-  dovetail_file_options options = {.size = sizeof options, .direct = 3};
+  dovetail_file_options options = {.size = sizeof options, .direct = 4};
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
   CHECK_CONTAINS(dovetail_error_message(), "direct");
   options.direct = DOVETAIL_DIRECT_AUTOMATIC;
@@ -176,6 +176,71 @@ static void test_adopting(const char* path) {
   CHECK(fcntl(descriptor, F_GETFD) < 0);
 }
 
+typedef struct {
+  const char* path;
+  dovetail_file* file;
+  char text[16];
+} bound_opening;
+
+static int32_t bind_opening(void* argument) {
+  bound_opening* const opening = argument;
+  CHECK_EQUAL(dovetail_file_iopen(opening->path, O_RDWR, NULL, &opening->file), 0);
+  CHECK(opening->file != NULL);
+  return 0;
+}
+
+static int32_t bind_durable_write(void* argument) {
+  bound_opening* const opening = argument;
+  CHECK_EQUAL(dovetail_file_ipwrite_durable(opening->file, opening->text, 16, 100, NULL), 0);
+  return 0;
+}
+
+static int32_t bind_closing(void* argument) {
+  bound_opening* const opening = argument;
+  CHECK_EQUAL(dovetail_file_iclose(opening->file), 0);
+  return 0;
+}
+
+static void test_bound_opening_and_closing(dovetail_runtime* runtime, const char* path) {
+  bound_opening opening = {path, NULL, "fifteen letters"};
+  CHECK_EQUAL(run_task(runtime, bind_opening, &opening), 0);
+  CHECK_EQUAL(run_task(runtime, bind_durable_write, &opening), 0);
+  char back[16] = {0};
+  CHECK_EQUAL(dovetail_file_pread(opening.file, back, 16, 100), 16);
+  CHECK(strcmp(back, opening.text) == 0);
+  CHECK_EQUAL(dovetail_file_pwrite_durable(opening.file, back, 4, 0), 4);
+  const int descriptor = dovetail_file_descriptor(opening.file);
+  CHECK_EQUAL(run_task(runtime, bind_closing, &opening), 0);
+  CHECK(fcntl(descriptor, F_GETFD) < 0);
+
+  opening.path = "absent/file";
+  CHECK_EQUAL(run_task(runtime, bind_opening, &opening), -ENOENT);
+  CHECK_EQUAL(dovetail_file_descriptor(opening.file), -1);
+  CHECK_EQUAL(dovetail_file_close(opening.file), -EBADF);
+  CHECK_EQUAL(dovetail_file_iclose(NULL), 0);
+}
+
+static void test_buffers(const dovetail_file* file) {
+  dovetail_io_buffer* buffer = NULL;
+  CHECK_EQUAL(dovetail_io_buffer_create(10000, &buffer), 0);
+  char* const data = dovetail_io_buffer_data(buffer);
+  CHECK_EQUAL((uintptr_t)data % 4096, 0);
+  CHECK_EQUAL(dovetail_io_buffer_size(buffer), 10000);
+  CHECK_EQUAL(dovetail_io_buffer_registration(buffer), DOVETAIL_REGISTRATION_NONE);
+  memset(data, 'x', 10000);
+  CHECK_EQUAL(dovetail_file_pwrite(file, data, 10000, 0), 10000);
+  memset(data, 'y', 10000);
+  CHECK_EQUAL(dovetail_file_pread(file, data, 10000, 0), 10000);
+  CHECK(data[0] == 'x' && data[9999] == 'x');
+  dovetail_io_buffer_destroy(buffer);
+  dovetail_io_buffer_destroy(NULL);
+  CHECK(dovetail_io_buffer_data(NULL) == NULL);
+  CHECK_EQUAL(dovetail_io_buffer_size(NULL), 0);
+  CHECK_EQUAL(dovetail_io_buffer_registration(NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_io_buffer_create(1, NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_io_buffer_create((size_t)1 << 60, &buffer), -ENOMEM);
+}
+
 static void test_refused_arguments(const dovetail_file* file) {
   char byte = 0;
   const dovetail_buffer part = {&byte, 1};
@@ -185,6 +250,8 @@ static void test_refused_arguments(const dovetail_file* file) {
   CHECK_CONTAINS(dovetail_error_message(), "offset");
   CHECK_EQUAL(dovetail_file_pwrite(NULL, &byte, 1, 0), -EINVAL);
   CHECK_EQUAL(dovetail_file_pwrite(file, NULL, 1, 0), -EINVAL);
+  CHECK_EQUAL(dovetail_file_pwrite_durable(file, &byte, 1, -1), -EINVAL);
+  CHECK_EQUAL(dovetail_file_ipwrite_durable(file, NULL, 1, 0, NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_preadv(file, NULL, 1, 0), -EINVAL);
   CHECK_EQUAL(dovetail_file_pwritev(file, &part, 1, -5), -EINVAL);
   CHECK_EQUAL(dovetail_file_ipread(NULL, &byte, 1, 0, NULL), -EINVAL);
@@ -212,7 +279,7 @@ int main(void) {
   dovetail_runtime* const runtime = start_runtime(2);
   test_opening(path);
   test_adopting(path);
-  for (int32_t direct = DOVETAIL_DIRECT_NEVER; direct <= DOVETAIL_DIRECT_AUTOMATIC; ++direct) {
+  for (int32_t direct = DOVETAIL_DIRECT_NEVER; direct <= DOVETAIL_DIRECT_ADAPTIVE; ++direct) {
     const dovetail_file_options options = {.size = sizeof options, .direct = direct};
     dovetail_file* file = NULL;
     CHECK_EQUAL(dovetail_file_open(path, O_RDWR | O_CREAT, &options, &file), 0);
@@ -221,10 +288,12 @@ int main(void) {
     CHECK_EQUAL(use_many_buffers(file), 0);
     CHECK_EQUAL(run_task(runtime, use_many_buffers, file), 0);
     test_bound_operations(runtime, file);
+    test_buffers(file);
     test_refused_arguments(file);
     CHECK_EQUAL(dovetail_file_close(file), 0);
   }
   test_failing_bound_operations(runtime);
+  test_bound_opening_and_closing(runtime, path);
   CHECK_EQUAL(dovetail_runtime_destroy(runtime), 0);
   CHECK_EQUAL(unlink(path), 0);
   return 0;

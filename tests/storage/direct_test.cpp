@@ -3,6 +3,7 @@
 #include <sys/statfs.h>
 
 #include "storage/device.hpp"
+#include "storage/direct_choice.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {
@@ -147,7 +148,76 @@ TEST_P(DirectTest, ExclusiveCreationWorksWithDirect) {
   EXPECT_THROW(File::open(folder_ / "new", O_RDWR | O_CREAT | O_EXCL, {.direct = Direct::automatic}), IoError);
 }
 
+// Large and small transfers mixed, the first direct and the others not, with neighbours that share pages, from several tasks at
+// once: whatever way was chosen, the bytes are the same.
+TEST_P(DirectTest, TheAdaptiveChoiceNeverChangesBytes) {
+  Runtime runtime(options());
+  const File file = File::open(folder_ / "a", O_RDWR | O_CREAT, {.direct = Direct::adaptive});
+  std::mt19937_64 random(seed());
+  constexpr std::size_t span = std::size_t{4} << 20;
+  std::vector<std::byte> copy(span);
+  file.truncate(span);
+  for (std::size_t round = 0; round < scaled(30, 8); ++round) {
+    const auto fresh = random_bytes(span, seed() + round);
+    for (std::size_t begin = 0; begin < span;) {
+      const std::size_t most = random() % 2 == 0 ? 9000 : 700000;
+      const std::size_t length = std::min<std::size_t>(1 + random() % most, span - begin);
+      if (random() % 2 == 0) {
+        runtime.spawn([&, begin, length] { file.ipwrite(std::span(fresh).subspan(begin, length), begin); });
+        std::copy_n(fresh.begin() + static_cast<std::ptrdiff_t>(begin), length,
+                    copy.begin() + static_cast<std::ptrdiff_t>(begin));
+      } else {
+        runtime.spawn([&, begin, length] {
+          std::vector<std::byte> back(length);
+          EXPECT_EQ(file.pread(back, begin), length);
+          EXPECT_TRUE(std::equal(back.begin(), back.end(), copy.begin() + static_cast<std::ptrdiff_t>(begin)));
+        });
+      }
+      begin += length;
+    }
+    runtime.wait();
+  }
+  std::vector<std::byte> back(span);
+  EXPECT_EQ(file.pread(back, 0), span);
+  EXPECT_TRUE(back == copy);
+}
+
 DOVETAIL_FOR_EACH_ENGINE(DirectTest);
+
+TEST(AdaptiveDirect, OnlyWhereItMayPay) {
+  const File in_memory = File::open("/dev/shm/dovetail-direct-test", O_RDWR | O_CREAT, {.direct = Direct::adaptive});
+  struct statfs information{};
+  ASSERT_EQ(fstatfs(in_memory.descriptor(), &information), 0);
+  if (information.f_type == 0x01021994) {  // tmpfs
+    EXPECT_FALSE(in_memory.direct());
+  }
+  unlink("/dev/shm/dovetail-direct-test");
+}
+
+constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
+
+TEST(AdaptiveDirect, LargeStreamsBypassTheCacheAndSmallTransfersDoNot) {
+  storage::DirectChoice choice;
+  for (std::uint64_t i = 0; i < 32; ++i) {
+    EXPECT_TRUE(choice.direct(storage::Kind::write, i * mebibyte / 2, mebibyte / 2));
+    EXPECT_FALSE(choice.direct(storage::Kind::write, (100 + i) * mebibyte, 65536));
+  }
+  for (std::uint64_t i = 0; i < 32; ++i) {
+    EXPECT_TRUE(choice.direct(storage::Kind::read, i * mebibyte / 2, mebibyte / 2)) << i;
+    EXPECT_FALSE(choice.direct(storage::Kind::readv, (200 + i) * mebibyte, 65536));
+  }
+}
+
+TEST(AdaptiveDirect, WhatIsReadAgainIsKeptInTheCache) {
+  storage::DirectChoice choice;
+  EXPECT_TRUE(choice.direct(storage::Kind::read, 0, 4 * mebibyte));
+  EXPECT_FALSE(choice.direct(storage::Kind::read, 0, 4 * mebibyte));
+  EXPECT_FALSE(choice.direct(storage::Kind::read, 0, 4 * mebibyte));
+  EXPECT_TRUE(choice.direct(storage::Kind::read, 4 * mebibyte, 4 * mebibyte));
+  // It is read again and again: what is written there stays where the reader finds it.
+  EXPECT_FALSE(choice.direct(storage::Kind::write, 0, 4 * mebibyte));
+  EXPECT_TRUE(choice.direct(storage::Kind::write, 8 * mebibyte, 4 * mebibyte));
+}
 
 }  // namespace
 }  // namespace dovetail::test

@@ -1,0 +1,48 @@
+// Memory that rings keep registered.
+#include "dovetail/buffers.hpp"
+
+#include <memory>
+
+#include "argument.hpp"
+#include "error.hpp"
+
+struct dovetail_io_buffer {
+  dovetail::IoBuffer buffer;
+};
+
+using namespace dovetail::c;
+
+extern "C" {
+
+int32_t dovetail_io_buffer_create(size_t bytes, dovetail_io_buffer** buffer) {
+  return guarded(__func__, [&]() -> int32_t {
+    given(buffer, "buffer");
+    *buffer = new dovetail_io_buffer{dovetail::IoBuffer(bytes)};
+    return 0;
+  });
+}
+
+void* dovetail_io_buffer_data(const dovetail_io_buffer* buffer) {
+  return buffer != nullptr ? buffer->buffer.data() : nullptr;
+}
+
+size_t dovetail_io_buffer_size(const dovetail_io_buffer* buffer) {
+  return buffer != nullptr ? buffer->buffer.size() : 0;
+}
+
+int32_t dovetail_io_buffer_registration(const dovetail_io_buffer* buffer) {
+  return guarded(__func__, [&]() -> int32_t {
+    switch (given(buffer, "buffer").buffer.registration()) {
+      case dovetail::IoBuffer::Registration::accepted:
+        return DOVETAIL_REGISTRATION_ACCEPTED;
+      case dovetail::IoBuffer::Registration::refused:
+        return DOVETAIL_REGISTRATION_REFUSED;
+      default:
+        return DOVETAIL_REGISTRATION_NONE;
+    }
+  });
+}
+
+void dovetail_io_buffer_destroy(dovetail_io_buffer* buffer) { delete buffer; }
+
+}  // extern "C"

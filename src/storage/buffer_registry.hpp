@@ -1,0 +1,79 @@
+// The memory of all `IoBuffer`s of the process, and the rings that have it registered. Buffers lie in one range of addresses,
+// so that to tell whether some memory is registered takes two comparisons and a look into a table.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace dovetail::storage {
+
+class Ring;
+
+class BufferRegistry {
+ public:
+  /// Most buffers that are registered at once; further ones are plain memory.
+  static constexpr unsigned slots = 1024;
+  /// Addresses are given out in pieces of so many bytes. Memory is used only where it is written to.
+  static constexpr std::size_t piece = std::size_t{1} << 21;
+  static constexpr std::size_t pieces = std::size_t{1} << 15;
+
+  /// Never destroyed.
+  static BufferRegistry& instance() noexcept;
+
+  /// Null where there is no memory.
+  std::byte* allocate(std::size_t bytes) noexcept;
+  void release(std::byte* data, std::size_t bytes) noexcept;
+
+  /// The buffer around some memory.
+  struct Found {
+    unsigned slot = slots;         ///< `slots`: none.
+    std::uint32_t generation = 0;  ///< Tells buffers apart that had the slot one after the other. Never 0.
+    std::byte* data = nullptr;
+    std::size_t size = 0;
+  };
+  /// Hot: nearly always there is no such memory at all.
+  static Found find(const void* data, std::size_t bytes) noexcept {
+    const std::uintptr_t base = base_.load(std::memory_order_acquire);
+    if (reinterpret_cast<std::uintptr_t>(data) - base >= piece * pieces || base == 0) [[likely]] {
+      return {};
+    }
+    return instance().look_up(data, bytes);
+  }
+
+  /// @name For rings
+  /// @{
+  void add(Ring* ring);
+  void remove(Ring* ring) noexcept;
+  void note(unsigned slot, bool accepted) noexcept;
+  /// @}
+  /// What rings said about the buffer at `data`: bit 0 some accepted, bit 1 some refused.
+  unsigned answers(const std::byte* data) noexcept;
+
+ private:
+  struct Slot {
+    std::byte* data = nullptr;
+    std::size_t size = 0;
+    std::uint32_t generation = 0;
+    std::atomic<unsigned> answers{0};
+  };
+  BufferRegistry() = default;
+  Found look_up(const void* data, std::size_t bytes) noexcept;
+  bool allocate_in_range(std::size_t bytes, std::byte*& data) noexcept;
+  bool inherited() const noexcept;
+  bool reserve();
+
+  inline static std::atomic<std::uintptr_t> base_{0};
+  std::mutex mutex_;
+  std::vector<Ring*> rings_;
+  std::atomic<int> process_{0};       // Which made all this; its children only inherited it.
+  std::vector<std::uint16_t> owner_;  // Of each piece: the slot + 1, or 0; `unregistered` for plain memory.
+  std::vector<unsigned> free_slots_;
+  std::unique_ptr<Slot[]> all_;
+  bool refused_ = false;
+};
+
+}  // namespace dovetail::storage
