@@ -45,7 +45,8 @@ function(dovetail_library)
   target_include_directories(dovetail INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   target_link_libraries(dovetail PRIVATE $<BUILD_INTERFACE:dovetail_flags> $<BUILD_INTERFACE:dovetail_dependencies>)
-  target_link_options(dovetail PRIVATE "LINKER:--as-needed" "LINKER:-z,defs")
+  # Calls from one room to another need no indirection: nobody is meant to stand between them.
+  target_link_options(dovetail PRIVATE "LINKER:--as-needed" "LINKER:-z,defs" "LINKER:-Bsymbolic-functions")
   if(DOVETAIL_SANITIZE)
     # A program that uses an instrumented library must bring the sanitizer's runtime.
     target_link_options(dovetail INTERFACE "$<BUILD_INTERFACE:${sanitizer_flags}>")

@@ -314,6 +314,9 @@ void schedule(Task* task) noexcept {
   }
   Worker* const worker = context().worker;
   if (worker != nullptr && &worker->core() == &core) {
+    if (worker->give_back(task)) {
+      return;
+    }
     if (worker->in_scheduler()) {
       worker->push_successor(task);
     } else {

@@ -91,6 +91,9 @@ void submit_task(Task* task, const TaskDescription* description) {
   ThreadContext& here = context();
   RuntimeCore& core = *task->core;
   Worker* const worker = here.core == &core ? here.worker : nullptr;
+  if (worker != nullptr) {
+    task->home_worker = worker->index();
+  }
   // Before the task is let go: from then on it may be over at any time, and gone but for the caller's reference.
   tasking::count_spawned(task->parent, here.task);
   if (description == nullptr && worker != nullptr && here.task != nullptr) [[likely]] {

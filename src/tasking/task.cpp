@@ -62,7 +62,7 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
   task->children.store(0, std::memory_order_relaxed);
   task->children_spawned = 0;
   task->priority = 0;
-  task->home_worker = 0;
+  task->home_worker = no_worker;
   task->cancel_epoch = parent != nullptr ? parent->cancel_epoch : 0;
   task->wait_reason = WaitReason::none;
   task->io = false;

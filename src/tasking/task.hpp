@@ -82,7 +82,7 @@ struct Task {
   std::uint32_t children_spawned;           ///< Not published yet. Only the task itself writes it.
   std::int32_t priority;
   std::uint32_t cancel_epoch;  ///< Of the runtime when the task was spawned, or of its parent.
-  std::uint32_t home_worker;   ///< Where a tied task has to resume.
+  std::uint32_t home_worker;   ///< Which one made it, if one did; once it has paused, where a tied task has to resume.
   tasking::WaitReason wait_reason;
   bool io : 1;
   bool tied : 1;
@@ -106,6 +106,8 @@ static_assert(sizeof(Events) == sizeof(std::atomic<std::uint32_t>));
 namespace tasking {
 
 inline constexpr std::size_t task_header = 128;
+/// `home_worker` of a task that no worker made.
+inline constexpr std::uint32_t no_worker = UINT32_MAX;
 static_assert(sizeof(Task) <= task_header, "two cache lines: the memory of a pending task is part of the contract");
 
 /// The value of `Task::waiters` once the task has completed.

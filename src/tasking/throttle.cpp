@@ -11,16 +11,25 @@
 namespace dovetail::tasking {
 namespace {
 constexpr std::chrono::milliseconds between_releases{100};
+// Between two releases. Where more have completed than that, the window is no bottleneck.
+constexpr std::uint64_t much_progress = 1000;
+}  // namespace
+
+std::uint64_t Throttle::completed(const RuntimeCore& core) const noexcept {
+  std::uint64_t sum = foreign_completed.load(std::memory_order_relaxed);
+  for (const auto& worker : core.workers) {
+    sum += worker->count.completed.load(std::memory_order_relaxed);
+  }
+  return sum;
 }
 
 std::size_t Throttle::pending(const RuntimeCore& core) const noexcept {
   std::uint64_t made = foreign_made.load(std::memory_order_relaxed);
-  std::uint64_t completed = foreign_completed.load(std::memory_order_relaxed);
   for (const auto& worker : core.workers) {
     made += worker->count.made.load(std::memory_order_relaxed);
-    completed += worker->count.completed.load(std::memory_order_relaxed);
   }
-  return made > completed ? static_cast<std::size_t>(made - completed) : 0;
+  const std::uint64_t ended = completed(core);
+  return made > ended ? static_cast<std::size_t>(made - ended) : 0;
 }
 
 void Throttle::adapt(const RuntimeCore& core) noexcept {
@@ -31,11 +40,8 @@ void Throttle::adapt(const RuntimeCore& core) noexcept {
   if (elapsed < shortest_look || !adapted_at_.compare_exchange_strong(then, now, std::memory_order_relaxed)) {
     return;
   }
-  std::uint64_t completed = foreign_completed.load(std::memory_order_relaxed);
-  for (const auto& worker : core.workers) {
-    completed += worker->count.completed.load(std::memory_order_relaxed);
-  }
-  const std::uint64_t done = completed - completed_then_.exchange(completed, std::memory_order_relaxed);
+  const std::uint64_t sum = completed(core);
+  const std::uint64_t done = sum - completed_then_.exchange(sum, std::memory_order_relaxed);
   if (then == 0) {
     return;  // the first look has nothing to compare with
   }
@@ -112,7 +118,8 @@ bool Throttle::release_if_idle(RuntimeCore& core) noexcept {
     return false;
   }
   released_at_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-  if (others_run) {
+  const std::uint64_t sum = completed(core);
+  if (others_run && sum - completed_at_release_.exchange(sum, std::memory_order_relaxed) < much_progress) {
     widen();
   }
   release_all(core);

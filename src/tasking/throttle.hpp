@@ -62,6 +62,7 @@ class Throttle {
   static constexpr std::size_t least_limit = 1024;
   static constexpr std::size_t most_limit = 128 * 1024;
 
+  std::uint64_t completed(const RuntimeCore& core) const noexcept;
   void adapt(const RuntimeCore& core) noexcept;
   void release_all(RuntimeCore& core) noexcept;
   void widen() noexcept;
@@ -71,6 +72,7 @@ class Throttle {
   std::atomic<base::Clock::rep> adapted_at_{0};
   std::atomic<std::uint64_t> completed_then_{0};
   std::atomic<base::Clock::rep> released_at_{0};
+  std::atomic<std::uint64_t> completed_at_release_{0};
   std::atomic<std::size_t> held_{0};
   std::mutex mutex_;
   std::vector<Task*> tasks_;

@@ -16,6 +16,7 @@
 #include "tasking/fiber_cache.hpp"
 #include "tasking/slice_predictor.hpp"
 #include "tasking/task.hpp"
+#include "tasking/task_queue.hpp"
 #include "tasking/throttle.hpp"
 
 namespace dovetail::tasking {
@@ -41,6 +42,9 @@ class Worker {
   void push(Task* task);
   /// Queues a task that became ready because another one completed: it runs next here, while its data are in the cache.
   void push_successor(Task* task);
+  /// Gives a task that became ready here back to the worker that made it, if that is quicker than running it here: the task's
+  /// memory and the data it depends on are there. Returns whether it did.
+  bool give_back(Task* task) noexcept;
   /// Takes a task that `wait` may run on top of its caller. Null if there is none at hand.
   Task* take_local();
   /// Leaves the paused task's fiber for another one that runs the scheduler.
@@ -85,6 +89,7 @@ class Worker {
   Task* steal();
   Task* take_shared();
   Task* take_tied();
+  Task* take_returned();
   bool poll_services(bool all);
   void flush_services();
   bool may_be_work() const noexcept;
@@ -121,6 +126,7 @@ class Worker {
   std::thread thread_;
   std::atomic<bool> has_tied_{false};
   base::SpinLock tied_lock_;
+  SharedQueue returned_;  ///< Given back by others. They look here too, before they sleep.
   Task* first_tied_ = nullptr;
   Task* last_tied_ = nullptr;
   // What this worker knows of another one that it may steal from.
@@ -129,9 +135,14 @@ class Worker {
     std::uint64_t progress = 0;   ///< Tasks made and completed when last looked at.
     std::uint64_t looked_at = 0;  ///< In ticks.
     std::uint64_t robbed_at = 0;  ///< In ticks.
-    bool quick = false;           ///< Makes and completes tasks faster than they could be moved.
+    std::uint64_t patience = 0;   ///< Least time between two thefts while its tasks are small, in ticks.
+    bool small = false;           ///< The last task taken was not worth it.
+    bool moves = false;           ///< It made or completed tasks lately.
   };
+  static bool prefers_its_own(Victim& victim, std::uint64_t now) noexcept;
   std::size_t fair_share(Victim& victim) noexcept;
+  void judge_theft() noexcept;
+  Victim* theft_ = nullptr;  ///< Whom the task that runs was taken from, while it is not known what that was worth.
   std::vector<Victim> victims_;
   bool declined_ = false;  ///< The last look found tasks that are better left where they are.
   std::array<Task*, Deque::largest_batch> batch_;

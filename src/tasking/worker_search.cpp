@@ -1,0 +1,246 @@
+// Where a worker finds its next task. See docs/design/stealing.md.
+#include <algorithm>
+#include <utility>
+
+#include "tasking/core.hpp"
+#include "tasking/worker.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+// A stolen task that is over sooner than this, with all that it cost to bring it and to tell of its end, had better been left
+// where it was.
+constexpr std::uint64_t microseconds_of_a_small_task = 4;
+// While tasks are small one is taken all the same now and then, because it may be the root of many: less and less often.
+constexpr std::uint64_t least_microseconds_between_thefts = 5;
+constexpr std::uint64_t most_microseconds_between_thefts = 160;
+// A worker that makes or completes fewer than one task in this time has other things to do, and is helped in any case.
+constexpr std::uint64_t microseconds_of_a_step = 4;
+constexpr std::uint64_t microseconds_between_looks = 20;
+constexpr unsigned relaxes_after_declining = 64;
+
+}  // namespace
+
+Task* Worker::take_shared() {
+  // A share, so that the others find some too.
+  const std::size_t share = core_.shared.size() / core_.workers.size() + 1;
+  const std::size_t taken = core_.shared.pop(batch_.data(), std::min(share, batch_.size()));
+  if (taken == 0) {
+    return nullptr;
+  }
+  fed_from_outside_ = true;
+  for (std::size_t i = taken - 1; i >= 1; --i) {
+    push(batch_[i]);
+  }
+  return batch_[0];
+}
+
+// Whether the tasks of that worker are better left to it: they are small, and it gets on with them.
+bool Worker::prefers_its_own(Victim& victim, std::uint64_t now) noexcept {
+  if (!victim.small) {
+    return false;
+  }
+  const std::uint64_t ticks = base::ticks_per_microsecond();
+  const std::uint64_t elapsed = now - victim.looked_at;
+  if (elapsed >= microseconds_between_looks * ticks) {
+    const std::uint64_t progress = victim.worker->count.made.load(std::memory_order_relaxed) +
+                                   victim.worker->count.completed.load(std::memory_order_relaxed);
+    victim.moves = (progress - victim.progress) * microseconds_of_a_step * ticks >= elapsed;
+    victim.progress = progress;
+    victim.looked_at = now;
+  }
+  return victim.moves;
+}
+
+// How many tasks to take from a worker at once.
+std::size_t Worker::fair_share(Victim& victim) noexcept {
+  const std::uint64_t now = base::ticks();
+  const bool only_one = prefers_its_own(victim, now);
+  if (only_one && now - victim.robbed_at < victim.patience) {
+    return 0;
+  }
+  victim.robbed_at = now;
+  return only_one ? 1 : Deque::largest_batch;
+}
+
+// The first of the stolen tasks has ended, or paused.
+void Worker::judge_theft() noexcept {
+  Victim& victim = *std::exchange(theft_, nullptr);
+  const std::uint64_t ticks = base::ticks_per_microsecond();
+  victim.small = base::ticks() - victim.robbed_at < microseconds_of_a_small_task * ticks;
+  victim.patience = std::clamp(victim.small ? 2 * victim.patience : 0, least_microseconds_between_thefts * ticks,
+                               most_microseconds_between_thefts * ticks);
+}
+
+bool Worker::give_back(Task* task) noexcept {
+  if (task->home_worker == index_ || task->home_worker >= core_.workers.size()) {
+    return false;
+  }
+  // A paused task has its stack here or there; but a spawner that was held has its tables at home.
+  if (task->fiber != nullptr && task->wait_reason != WaitReason::throttle) {
+    return false;
+  }
+  Victim& home = victims_[task->home_worker - (task->home_worker > index_ ? 1 : 0)];
+  if (!prefers_its_own(home, base::ticks())) {
+    return false;
+  }
+  home.worker->returned_.push(task);
+  return true;
+}
+
+Task* Worker::steal() {
+  declined_ = false;
+  const std::size_t count_of_victims = victims_.size();
+  if (count_of_victims == 0) {
+    return nullptr;
+  }
+  random_ = random_ * 1664525U + 1013904223U;
+  const std::size_t first = (random_ >> 16) % count_of_victims;
+  for (std::size_t i = 0; i < count_of_victims; ++i) {
+    Victim& victim = victims_[(first + i) % count_of_victims];
+    if (victim.worker->deque_.size() <= 0 && victim.worker->returned_.empty()) {
+      continue;
+    }
+    const std::size_t share = fair_share(victim);
+    if (share == 0) {
+      declined_ = true;
+      continue;
+    }
+    std::size_t taken = victim.worker->deque_.steal(batch_.data(), share);
+    if (taken == 0) {
+      taken = victim.worker->returned_.pop(batch_.data(), std::min(share, victim.worker->returned_.size() / 2 + 1));
+    }
+    if (taken > 0) {
+      theft_ = &victim;
+      for (std::size_t k = taken - 1; k >= 1; --k) {
+        __builtin_prefetch(batch_[k], 1);
+        deque_.push(batch_[k]);
+      }
+      return batch_[0];
+    }
+  }
+  return nullptr;
+}
+
+Task* Worker::take_returned() {
+  const std::size_t taken = returned_.pop(batch_.data(), batch_.size());
+  if (taken == 0) {
+    return nullptr;
+  }
+  for (std::size_t i = taken - 1; i >= 1; --i) {
+    push(batch_[i]);
+  }
+  return batch_[0];
+}
+
+Task* Worker::find_task() {
+  ++tick_;
+  if (theft_ != nullptr) [[unlikely]] {
+    judge_theft();
+  }
+  if (slice_start_ != 0) [[unlikely]] {
+    after_slice();
+  }
+  if (operations_ && (long_slice_ || tick_ % 8 == 0)) [[unlikely]] {
+    poll_services(false);
+  }
+  if (tick_ % 64 == 0) [[unlikely]] {
+    core_.timers.run_due();
+    if (Task* task = take_shared()) {
+      return task;
+    }
+  }
+  if (Task* task = take_tied()) [[unlikely]] {
+    return task;
+  }
+  if (!core_.urgent.empty()) [[unlikely]] {
+    if (Task* task = core_.urgent.pop()) {
+      return task;
+    }
+  }
+  if (Task* task = take_local()) {
+    return task;
+  }
+  if (Task* task = take_returned()) {
+    return task;
+  }
+  Task* task = look_everywhere();
+  core_.stuck.activity();
+  if (searching_) {
+    searching_ = false;
+    // Whoever brought work while this worker looked has woken nobody.
+    if (core_.idle.end_search() && (deque_.size() > 0 || may_be_work())) {
+      core_.idle.notify_from_outside();
+    }
+  }
+  if (keeps_time_) {
+    keeps_time_ = false;
+    if (!core_.timers.empty()) {
+      core_.idle.wake_one();  // somebody else has to
+    }
+  }
+  return task;
+}
+
+Task* Worker::look_everywhere() {
+  for (;;) {
+    flush_children();
+    if (Task* task = take_tied()) {
+      return task;
+    }
+    if (Task* task = take_local()) {
+      return task;
+    }
+    if (Task* task = take_returned()) {
+      return task;
+    }
+    if (Task* task = core_.urgent.pop()) {
+      return task;
+    }
+    if (Task* task = take_shared()) {
+      return task;
+    }
+    if (operations_) {
+      flush_services();
+      if (poll_services(false)) {
+        continue;
+      }
+    }
+    if (core_.timers.run_due() > 0) {
+      continue;
+    }
+    if (!searching_) {
+      searching_ = true;
+      core_.idle.begin_search();
+    }
+    if (Task* task = steal()) {
+      return task;
+    }
+    if (Task* task = core_.deferred.pop()) {
+      return task;
+    }
+    if (core_.in_flight() > 0) {
+      if (poll_services(true)) {
+        continue;
+      }
+    } else {
+      operations_ = false;
+    }
+    if (core_.throttle.holds_any() && core_.throttle.release_if_idle(core_)) {
+      continue;
+    }
+    if (core_.stopping.load(std::memory_order_acquire)) {
+      return nullptr;
+    }
+    if (declined_) {
+      // Away from the memory that the other worker is writing.
+      for (unsigned i = 0; i < relaxes_after_declining; ++i) {
+        base::cpu_relax();
+      }
+      continue;
+    }
+    sleep();
+  }
+}
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,86 @@
+// How a worker sleeps and is woken. See docs/design/stealing.md.
+#include <algorithm>
+
+#include "tasking/core.hpp"
+#include "tasking/futex.hpp"
+#include "tasking/worker.hpp"
+#include "trace/trace.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+// While other workers run, work is likely to appear within this many looks; sleeping and being woken costs more.
+constexpr unsigned looks_before_sleep = 24;
+constexpr unsigned relaxes_between_looks = 16;
+
+constexpr std::uint32_t awake = 0;
+constexpr std::uint32_t parked = 1;
+constexpr std::uint32_t notified = 2;
+
+}  // namespace
+
+bool Worker::may_be_work() const noexcept {
+  if (!core_.shared.empty() || !core_.urgent.empty() || !core_.deferred.empty() ||
+      has_tied_.load(std::memory_order_seq_cst) || !returned_.empty() ||
+      core_.stopping.load(std::memory_order_acquire)) {
+    return true;
+  }
+  return std::any_of(victims_.begin(), victims_.end(), [](const Victim& victim) {
+    return victim.worker->deque_.size() > 0 || !victim.worker->returned_.empty();
+  });
+}
+
+void Worker::sleep() {
+  // Only while somebody runs, or ran a moment ago, who may spawn: waiting for a disk is no reason to spin.
+  if (fed_from_outside_ || core_.idle.count() + core_.idle.searching() < core_.workers.size()) {
+    fed_from_outside_ = false;
+    for (unsigned look = 0; look < looks_before_sleep; ++look) {
+      if (may_be_work()) {
+        return;
+      }
+      for (unsigned i = 0; i < relaxes_between_looks; ++i) {
+        base::cpu_relax();
+      }
+    }
+  }
+  searching_ = false;
+  core_.idle.end_search();
+  core_.idle.enter(this);
+  if (!victims_.empty()) {
+    process_wide_barrier();
+  }
+  if (!may_be_work()) {
+    const base::TimePoint timer = core_.timers.keep();
+    keeps_time_ = timer != base::TimePoint::max();
+    const base::TimePoint deadline = std::min({timer, core_.stuck.before_sleep(core_), core_.throttle.next_release()});
+    trace::idle_begin();
+    park(deadline);
+    trace::idle_end();
+    if (keeps_time_) {
+      core_.timers.stop_keeping(timer);
+    }
+  }
+  searching_ = !core_.idle.leave(this);
+}
+
+void Worker::park(base::TimePoint deadline) {
+  if (core_.parking != nullptr) {
+    core_.parking->park(index_, deadline);
+    return;
+  }
+  std::uint32_t expected = awake;
+  if (park_word_.compare_exchange_strong(expected, parked, std::memory_order_acq_rel)) {
+    futex_wait(park_word_, parked, deadline);
+  }
+  park_word_.store(awake, std::memory_order_release);
+}
+
+void Worker::unpark() noexcept {
+  if (core_.parking != nullptr) {
+    core_.parking->unpark(index_);
+  } else if (park_word_.exchange(notified, std::memory_order_acq_rel) == parked) {
+    futex_wake(park_word_);
+  }
+}
+
+}  // namespace dovetail::tasking
