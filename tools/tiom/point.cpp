@@ -133,6 +133,7 @@ nlohmann::json measure_point(const Settings& settings, const Point& asked, const
   const auto pausing = variants.find("blocking");
   if (pausing != variants.end() && all.contains(Variant::nonblocking)) {
     std::vector<double> ratios;
+    ratios.reserve(settings.rounds);
     for (unsigned round = 0; round < settings.rounds; ++round) {
       ratios.push_back(rate_of(all.at(Variant::blocking)[round]) / rate_of(all.at(Variant::nonblocking)[round]));
     }

@@ -68,6 +68,7 @@ void from_json(const nlohmann::json& json, Point& point) {
 
 void to_json(nlohmann::json& json, const Settings& settings) {
   std::vector<std::string> variants;
+  variants.reserve(settings.variants.size());
   for (const Variant variant : settings.variants) {
     variants.push_back(name_of(variant));
   }
