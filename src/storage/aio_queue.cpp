@@ -22,7 +22,7 @@ std::atomic<bool> has_sync{true};
 constexpr unsigned familiar_magic = 0xa10a10a1;
 
 std::string explain_failure(int error) {
-  const std::string text = "io_setup: " + std::generic_category().message(error);
+  std::string text = "io_setup: " + std::generic_category().message(error);
   switch (error) {
     case EAGAIN:
       return text + " (fs.aio-max-nr is used up: raise it, as `sysctl fs.aio-max-nr=1048576` does)";

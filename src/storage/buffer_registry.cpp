@@ -113,7 +113,11 @@ void BufferRegistry::release(std::byte* data, std::size_t bytes) noexcept {
   }
   std::fill_n(owner_.begin() + static_cast<std::ptrdiff_t>(first), whole_pieces(bytes), std::uint16_t{0});
   // The addresses stay ours; the memory goes back.
-  mmap(data, whole_pieces(bytes) * piece, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  void* const gone = mmap(data, whole_pieces(bytes) * piece, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (gone == MAP_FAILED) {
+    madvise(data, bytes, MADV_DONTNEED);  // too many mappings: then it stays readable, as zeros
+  }
 }
 
 // Without the lock: who transfers to a buffer sees what its making wrote, and it is not dropped meanwhile.

@@ -138,9 +138,7 @@ RequestLane& StorageService::lane_for(Device& device, Lane lane) {
   RequestLane* made = place.load(std::memory_order_relaxed);
   if (made == nullptr) {
     std::array<Route, Learner::candidates> routes = routes_of(lane);
-    if (choice_ == Choice::threads) {
-      routes = forced({true, 64});
-    } else if (choice_ == Choice::aio && !goes_to_aio(lane)) {
+    if (choice_ == Choice::threads || (choice_ == Choice::aio && !goes_to_aio(lane))) {
       routes = forced({true, 64});
     } else if (choice_ != Choice::automatic) {
       routes = forced(routes[0]);
