@@ -120,7 +120,9 @@ def draw(chart: Map, path: Path) -> None:
         "speedup": ("RdYlGn", TwoSlopeNorm(vcenter=1.0, vmin=0.5, vmax=2.5), "{:.2f}"),
         "efficiency": ("magma", Normalize(vmin=0, vmax=1.05), "{:.2f}"),
     }[chart.kind]
-    figure, axes = plt.subplots(figsize=(2.2 + 0.62 * len(blocks), 1.6 + 0.42 * len(computes)), layout="constrained")
+    figure, axes = plt.subplots(
+        figsize=(max(2.2 + 0.62 * len(blocks), 5.5), 1.6 + 0.42 * len(computes)), layout="constrained"
+    )
     image = axes.imshow(table, aspect="auto", origin="lower", cmap=colours, norm=norm)
     image.cmap.set_bad("#dddddd")
     axes.set_xticks(range(len(blocks)), [size_text(block) for block in blocks])
