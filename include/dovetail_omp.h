@@ -80,8 +80,8 @@ void dovetail_omp_pwrite(dovetail_omp_task* io, int descriptor, const void* buff
                          ssize_t* result);
 void dovetail_omp_preadv(dovetail_omp_task* io, int descriptor, const struct iovec* buffers, int count, int64_t offset,
                          ssize_t* result);
-void dovetail_omp_pwritev(dovetail_omp_task* io, int descriptor, const struct iovec* buffers, int count,
-                          int64_t offset, ssize_t* result);
+void dovetail_omp_pwritev(dovetail_omp_task* io, int descriptor, const struct iovec* buffers, int count, int64_t offset,
+                          ssize_t* result);
 /// Makes durable what was written before this call: by tasks that had completed, not by other requests of this task.
 void dovetail_omp_fsync(dovetail_omp_task* io, int descriptor, ssize_t* result);
 /// As `dovetail_omp_fsync`, without metadata that reading does not need.

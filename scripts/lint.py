@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".venv" / "bin"
-CXX_FOLDERS = ["include", "src", "bindings", "tests", "bench", "examples"]
+CXX_FOLDERS = ["include", "src", "bindings", "interpose", "tools", "tests", "bench", "examples"]
 CXX_SUFFIXES = {".cpp", ".hpp", ".h", ".c"}
 
 
@@ -50,7 +50,7 @@ def clang_tidy(build: Path, jobs: int) -> bool:
     if not (build / "compile_commands.json").is_file():
         print(f"{build} has no compile_commands.json: run `make build`", file=sys.stderr)
         return False
-    files = cxx_files(["src", "bindings"], {".cpp"})
+    files = cxx_files(["src", "bindings", "interpose", "tools"], {".cpp"})
     clean = True
     with ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda file: tidy_one(build, file), files)

@@ -4,6 +4,7 @@
 
 #include "dovetail/access.hpp"
 #include "dovetail/buffers.hpp"
+#include "dovetail/device.hpp"
 #include "dovetail/events.hpp"
 #include "dovetail/failure.hpp"
 #include "dovetail/file.hpp"

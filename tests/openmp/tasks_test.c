@@ -14,19 +14,19 @@ enum { BLOCK = 4096, MOST = 1000, PARTS = 4 };
 
 static int failures;
 static int scale = 1;
-static char* data;    /* MOST * PARTS blocks */
+static char* data; /* MOST * PARTS blocks */
 static char marks[MOST];
 static int file;
 
 /* What stands for all blocks of a task in `depend`. */
 #define KEY(task) data[(size_t)(task) * PARTS * BLOCK]
 
-#define EXPECT(condition)                                                    \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);        \
-      _Pragma("omp atomic") ++failures;                                      \
-    }                                                                        \
+#define EXPECT(condition)                                             \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      _Pragma("omp atomic")++ failures;                               \
+    }                                                                 \
   } while (0)
 
 static unsigned char byte_of(int task, int part) { return (unsigned char)(1 + (task * 7 + part * 31) % 255); }

@@ -58,7 +58,7 @@ struct Frame : ResultPlace<T> {
     }
   }
   static void discard_body(void* frame) { static_cast<Frame*>(frame)->body_.~Body(); }
-  static void discard_result(void* frame) { static_cast<Frame*>(frame)->ResultPlace<T>::~ResultPlace(); }
+  static void discard_result(void* frame) { static_cast<ResultPlace<T>*>(static_cast<Frame*>(frame))->~ResultPlace(); }
 
   static constexpr BodyOperations operations{
       &run,
