@@ -99,7 +99,9 @@ void dovetail_omp_pwrite_fdatasync(dovetail_omp_task* io, int descriptor, const 
 void dovetail_omp_add(dovetail_omp_task* io, uint32_t count);
 /// Gives `count` of them. The last may complete the task: `io` must not be used afterwards.
 void dovetail_omp_fulfill(dovetail_omp_task* io, uint32_t count);
-/// Gives one, and reports `error` (a negative errno) as an error of a request without location.
+/// Gives one, and reports an error as that of a request without location.
+/// @param io The task; not to be used afterwards if this was the last fulfilment.
+/// @param error A negative errno.
 /// @param operation What failed, for the message; copied. May be null.
 void dovetail_omp_fail(dovetail_omp_task* io, int error, const char* operation);
 /// @}
@@ -130,6 +132,7 @@ void dovetail_omp_set_error_handler(dovetail_omp_error_handler handler, void* ar
 
 /// The errors kept by `dovetail_omp_keep_errors` so far: 0, or the negative errno of the first.
 /// @param message Null, or where its words go, cut to `size` bytes with the closing zero; empty if there was none.
+/// @param size Bytes at `message`.
 /// @param count Null, or where the number of errors goes.
 int dovetail_omp_status(char* message, size_t size, uint64_t* count);
 /// Forgets them, and returns what `dovetail_omp_status` would have.
