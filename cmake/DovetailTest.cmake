@@ -50,7 +50,7 @@ endfunction()
 
 # dovetail_room_tests(room): every test of tests/<room>/.
 function(dovetail_room_tests room)
-  set(folder "${CMAKE_CURRENT_SOURCE_DIR}/${room}")
+  set(folder "${PROJECT_SOURCE_DIR}/tests/${room}")
   file(GLOB tests CONFIGURE_DEPENDS "${folder}/*_test.cpp" "${folder}/*_test.c")
   file(GLOB fortran_tests CONFIGURE_DEPENDS "${folder}/*_test.f90")
   file(GLOB scripts CONFIGURE_DEPENDS "${folder}/*_test.py" "${folder}/*_test.sh")
