@@ -19,7 +19,7 @@ struct FailurePolicy {
     /// Tasks that read what the failed one should have written do not run, and fail with its failure as their cause; so do those
     /// that read what they should have written. A task that only writes (`out`) runs and makes the data good again.
     cancel_successors,
-    ignore,             ///< Successors run as if nothing had happened; the failure is still told by `Future::get`.
+    ignore,  ///< Successors run as if nothing had happened; the failure is still told by `Future::get`.
   };
   Action action = Action::cancel_successors;  ///< What follows when no attempt is left.
   unsigned retries = 0;                       ///< How many times the body is run again before that.
