@@ -180,22 +180,26 @@ def facts_text(facts: dict) -> str:
 
 
 def legend(figure, entries: list[tuple[str, str]], bottom: float, title: str) -> None:
-    """A row of coloured names, after a title."""
+    """A row of coloured names, after a title; in smaller letters if there are too many for the width."""
     figure.text(0.012, bottom, title, fontsize=8.5, color=QUIET, va="center")
     handles = [Patch(facecolor=color, edgecolor="#c5ccd5", linewidth=0.4, label=text) for text, color in entries]
-    figure.legend(
-        handles=handles,
-        loc="center left",
-        bbox_to_anchor=(0.093, bottom),
-        ncols=len(handles),
-        frameon=False,
-        fontsize=8.5,
-        labelcolor=INK,
-        handlelength=1.1,
-        handleheight=0.9,
-        columnspacing=1.6,
-        borderpad=0,
-    )
+    for size in (8.5, 7.5, 6.5, 5.5):
+        row = figure.legend(
+            handles=handles,
+            loc="center left",
+            bbox_to_anchor=(0.093, bottom),
+            ncols=len(handles),
+            frameon=False,
+            fontsize=size,
+            labelcolor=INK,
+            handlelength=1.1,
+            handleheight=0.9,
+            columnspacing=1.6 if size > 8 else 0.9,
+            borderpad=0,
+        )
+        if row.get_window_extent(figure.canvas.get_renderer()).x1 <= figure.bbox.x1 or size == 5.5:
+            return
+        row.remove()
 
 
 def draw(trace: Trace, title: str, length: float):
