@@ -67,10 +67,9 @@ void FaultEngine::submit(Request& request, int worker) noexcept {
     inner_.submit(request, worker);
     return;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    held_.push_back({&request, fault.error, steady_clock::now() + fault.delay});
-  }
+  // Told under the lock: once the request has ended, the engine may go.
+  const std::lock_guard lock(mutex_);
+  held_.push_back({&request, fault.error, steady_clock::now() + fault.delay});
   changed_.notify_one();
 }
 

@@ -30,7 +30,7 @@ struct PollingService::State : std::enable_shared_from_this<State> {
     if (!closed) {
       const std::size_t found = poll();
       adapt(found);
-      pending.fetch_sub(std::min(found, pending.load(std::memory_order_relaxed)), std::memory_order_acq_rel);
+      pending.fetch_sub(static_cast<std::int64_t>(found), std::memory_order_acq_rel);
     }
     armed.store(false, std::memory_order_seq_cst);
     const bool again = !closed && pending.load(std::memory_order_seq_cst) > 0 && !armed.exchange(true);
@@ -55,7 +55,7 @@ struct PollingService::State : std::enable_shared_from_this<State> {
   const std::function<std::size_t()> poll;
   std::mutex mutex;  ///< Held while polling.
   bool closed = false;
-  std::atomic<std::size_t> pending{0};
+  std::atomic<std::int64_t> pending{0};  ///< Below zero while something has been found that is yet to be added.
   std::atomic<bool> armed{false};
   std::atomic<std::int64_t> interval;
 };
@@ -75,14 +75,16 @@ PollingService::~PollingService() {
 }
 
 void PollingService::add_pending(std::size_t count) {
-  state_->pending.fetch_add(count, std::memory_order_seq_cst);
+  state_->pending.fetch_add(static_cast<std::int64_t>(count), std::memory_order_seq_cst);
   if (!state_->armed.exchange(true, std::memory_order_seq_cst)) {
     state_->interval.store(state_->rate.shortest.count(), std::memory_order_relaxed);
     state_->arm();
   }
 }
 
-std::size_t PollingService::pending() const noexcept { return state_->pending.load(std::memory_order_acquire); }
+std::size_t PollingService::pending() const noexcept {
+  return static_cast<std::size_t>(std::max(std::int64_t{0}, state_->pending.load(std::memory_order_acquire)));
+}
 
 std::chrono::nanoseconds PollingService::interval() const noexcept {
   return std::chrono::nanoseconds(state_->interval.load(std::memory_order_relaxed));

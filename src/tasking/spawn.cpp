@@ -30,7 +30,8 @@ tasking::DependencyDomain& domain_of(Task* parent) {
 void describe(Task* task, const TaskDescription& description) {
   if (!description.label.empty()) {
     bool own = false;
-    task->label = tasking::intern_label(description.label, own);
+    std::atomic_ref<const tasking::Label*>(task->label)
+        .store(tasking::intern_label(description.label, own), std::memory_order_release);
     task->own_label = own;
   }
   task->priority = description.priority;

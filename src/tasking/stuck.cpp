@@ -22,8 +22,7 @@ struct Finding {
   std::vector<Task*> paused_for_resume;
   std::vector<Task*> paused_for_task;
   std::size_t waiting_for_events = 0;
-  std::size_t tasks = 0;
-  std::string text;
+  std::vector<Task*> tasks;
 };
 
 // A block of another runtime may be made a task of while this one looks.
@@ -31,9 +30,11 @@ RuntimeCore* owner_of(Task* task) noexcept {
   return std::atomic_ref<RuntimeCore*>(task->core).load(std::memory_order_relaxed);
 }
 
+// Threads outside may be spawning meanwhile.
 std::string quoted(const Task* task) {
+  const Label* label = std::atomic_ref<const Label*>(const_cast<Task*>(task)->label).load(std::memory_order_acquire);
   std::string text = "'";
-  text.append(task->label->text).append("'");
+  text.append(label->text).append("'");
   return text;
 }
 
@@ -101,13 +102,12 @@ std::string describe(const Task* task) {
 
 Finding look(const RuntimeCore& core) {
   Finding finding;
-  std::vector<Task*> tasks;
+  std::vector<Task*>& tasks = finding.tasks;
   for_each_task([&](Task* task) {
     if (owner_of(task) == &core && task != core.root && task->state.load() != TaskState::completed) {
       tasks.push_back(task);
     }
   });
-  finding.tasks = tasks.size();
   // Those that are paused first: they are where the others' waiting ends.
   std::sort(tasks.begin(), tasks.end(), [](const Task* left, const Task* right) {
     return (left->state.load() == TaskState::paused) > (right->state.load() == TaskState::paused);
@@ -123,14 +123,18 @@ Finding look(const RuntimeCore& core) {
       ++finding.waiting_for_events;
     }
   }
-  finding.text = "stuck: " + std::to_string(tasks.size()) + " task(s) can never run";
+  return finding;
+}
+
+std::string report_of(const std::vector<Task*>& tasks) {
+  std::string text = "stuck: " + std::to_string(tasks.size()) + " task(s) can never run";
   for (std::size_t i = 0; i < tasks.size() && i < most_reported; ++i) {
-    finding.text += "\n  " + describe(tasks[i]);
+    text += "\n  " + describe(tasks[i]);
   }
   if (tasks.size() > most_reported) {
-    finding.text += "\n  and " + std::to_string(tasks.size() - most_reported) + " more";
+    text += "\n  and " + std::to_string(tasks.size() - most_reported) + " more";
   }
-  return finding;
+  return text;
 }
 
 }  // namespace
@@ -165,10 +169,10 @@ base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {
       return since + core.options.stuck_after;
     }
   }
-  if (finding.tasks == 0 || !nothing_can_run(core)) {
+  if (finding.tasks.empty() || !nothing_can_run(core)) {
     return now + first_look;
   }
-  declare(core, finding.text);
+  declare(core, report_of(finding.tasks));
   quiet_since_.store(0, std::memory_order_relaxed);
   for (Task* task : finding.paused_for_resume) {
     ResumeState expected = ResumeState::awaited;

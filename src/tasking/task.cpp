@@ -54,7 +54,7 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
   task->parent = parent;
   task->operations = operations;
   task->records = nullptr;
-  task->label = unnamed_label();
+  std::atomic_ref<const Label*>(task->label).store(unnamed_label(), std::memory_order_relaxed);
   task->extra = nullptr;
   task->fiber = nullptr;
   task->waiters.store(nullptr, std::memory_order_relaxed);
