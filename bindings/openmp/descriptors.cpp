@@ -61,7 +61,11 @@ Found find_file(int descriptor) noexcept {
       found.file = place.file;
       found.in_memory = place.in_memory;
       // After so many misses in a row only now and then.
-      found.expects_hit = place.misses < misses_before_doubt || ++place.misses % doubtful_tries == 0;
+      found.expects_hit = place.misses < misses_before_doubt;
+      if (!found.expects_hit) {
+        ++place.misses;
+        found.expects_hit = place.misses % doubtful_tries == 0;
+      }
       return found;
     }
   }

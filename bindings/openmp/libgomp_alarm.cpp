@@ -17,8 +17,7 @@ using CreateTask = void (*)(void (*body)(void*), void* data, void (*copy)(void*,
 constexpr unsigned with_depend = 1U << 3;
 constexpr unsigned with_detach = 1U << 13;
 
-// Values of `dovetail_omp_task::alarm` that are not an event.
-constexpr std::uintptr_t none = 0;
+// Values of `dovetail_omp_task::alarm` that are not an event; nor is 0, which stands for none.
 constexpr std::uintptr_t being_spent = 1;
 constexpr std::uintptr_t spent = 2;
 constexpr std::uintptr_t spent_and_left =
