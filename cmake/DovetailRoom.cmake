@@ -28,6 +28,16 @@ function(dovetail_room name)
   target_compile_options(dovetail_${name} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
   set_target_properties(dovetail_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(dovetail_${name} PRIVATE dovetail_flags dovetail_dependencies)
+  # What most sources include is parsed once. Each source includes what it uses all the same.
+  get_property(parsed GLOBAL PROPERTY DOVETAIL_PARSED_HEADERS)
+  if(parsed)
+    target_precompile_headers(dovetail_${name} REUSE_FROM ${parsed})
+  else()
+    target_precompile_headers(dovetail_${name} PRIVATE
+      <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring> <exception> <functional> <memory>
+      <mutex> <optional> <span> <stdexcept> <string> <string_view> <thread> <utility> <vector>)
+    set_property(GLOBAL PROPERTY DOVETAIL_PARSED_HEADERS dovetail_${name})
+  endif()
   set_property(GLOBAL APPEND PROPERTY DOVETAIL_OBJECTS "$<TARGET_OBJECTS:dovetail_${name}>")
 endfunction()
 

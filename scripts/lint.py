@@ -48,7 +48,7 @@ def tidy_one(build: Path, file: str) -> tuple[str, bool, str]:
 
 def clang_tidy(build: Path, jobs: int) -> bool:
     if not (build / "compile_commands.json").is_file():
-        print(f"{build} has no compile_commands.json: run `make build`", file=sys.stderr)
+        print(f"{build} has no compile_commands.json: run `make lint`", file=sys.stderr)
         return False
     # Not the tools: they take as long as all the rest, for the headers of their libraries.
     files = cxx_files(["src", "bindings", "interpose"], {".cpp"})
@@ -73,7 +73,7 @@ def report(name: str, check: Callable[[], bool]) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build-dir", type=Path, default=Path("build/release"), help="a configured build folder")
+    parser.add_argument("--build-dir", type=Path, default=Path("build/lint"), help="a configured build folder")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--format", action="store_true", help="format the sources in place and check nothing")
     arguments = parser.parse_args()
