@@ -333,7 +333,7 @@ void Calibration::note_missing() {
         " points did not come to rest within their time: others use the device, or its speed varies.");
   }
   if (curve_.device.loop) {
-    curve_.notes.push_back("It is a loop device: reads may come from the page cache of its backing file.");
+    curve_.notes.emplace_back("It is a loop device: reads may come from the page cache of its backing file.");
   }
 }
 
