@@ -147,6 +147,7 @@ struct Device {
   dovetail_polling* polling;
   _Atomic(dovetail_events*) events;
   atomic_int polls_left;
+  atomic_bool looked;  // the body has seen what is pending
 };
 
 static size_t poll_device(void* argument) {
@@ -168,6 +169,7 @@ static int32_t start_on_device(void* argument) {
   CHECK_EQUAL(dovetail_polling_add_pending(device->polling, 1), 0);
   CHECK_EQUAL(dovetail_polling_pending(device->polling), 1);
   CHECK_EQUAL(dovetail_polling_destroy(device->polling), -EBUSY);
+  atomic_store(&device->looked, true);
   return 0;
 }
 
@@ -180,7 +182,7 @@ static void test_polling(dovetail_runtime* runtime) {
   // The first poll must not find the pending operation while the body still looks at it.
   device.polls_left = 1 << 30;
   CHECK_EQUAL(dovetail_runtime_spawn(runtime, &description, &future), 0);
-  while (atomic_load(&device.polls_left) > (1 << 30) - 5) {
+  while (!atomic_load(&device.looked) || atomic_load(&device.polls_left) > (1 << 30) - 5) {
   }
   CHECK_EQUAL(dovetail_future_ready(future), 0);
   atomic_store(&device.polls_left, 3);
