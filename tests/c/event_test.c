@@ -1,6 +1,7 @@
 // Events, suspending and resuming, polling services.
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "check.h"
 
