@@ -9,6 +9,7 @@ Exit status: COMMAND's; 77 if this machine cannot mount one; 2 for bad usage.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shutil
 import subprocess
@@ -40,6 +41,7 @@ class FaultFs:
         self._threads = threads
         self._executable = executable
         self._process: subprocess.Popen | None = None
+        self._errors = None
         self._folder: Path | None = None
         self.path = self.backing = Path()
 
@@ -75,22 +77,33 @@ class FaultFs:
         command += ["--cached"] if self._cached else []
         for rule in self._rules:
             command += ["--rule", rule]
-        with tempfile.TemporaryFile("w+") as errors:
-            self._process = subprocess.Popen(
-                [*command, str(self.backing), str(self.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,  # Ctrl-C is for the caller, who then unmounts
-            )
-            if self._process.stdout.readline() == b"ready\n":
-                return
-            status = self._process.wait()
-            errors.seek(0)
-            message = errors.read().strip() or f"{NAME} ended with status {status}"
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by close)
+        self._process = subprocess.Popen(
+            [*command, str(self.backing), str(self.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,  # Ctrl-C is for the caller, who then unmounts
+        )
+        if self._process.stdout.readline() == b"ready\n":
+            return
+        status = self._process.wait()
+        message = self._said() or f"{NAME} ended with status {status}"
         if status == 2:
             raise ValueError(message)
         raise FaultFsUnavailable(message)
+
+    def _said(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read().strip()
+
+    def _mount_is_left(self) -> bool:
+        """Whether the mount outlived the process, which then ended before it could unmount."""
+        try:
+            self.path.stat()
+        except OSError as error:
+            return error.errno == errno.ENOTCONN
+        return os.path.ismount(self.path)
 
     def close(self) -> None:
         """Unmount and remove the temporary folder; idempotent. Calls that still wait in the file system end with an error."""
@@ -102,9 +115,12 @@ class FaultFs:
                 self._process.kill()
                 self._process.wait()
             self._process.stdout.close()
+            if self._process.returncode not in (0, 2):  # 2 was told by an exception
+                print(f"{NAME} ended with status {self._process.returncode}: {self._said()}", file=sys.stderr)
+            self._errors.close()
             self._process = None
         if self._folder is not None:
-            if os.path.ismount(self.path):
+            if self._mount_is_left():
                 subprocess.run(["fusermount3", "-u", "-z", str(self.path)], check=False)
             # Never into what may still be mounted: rmdir, not rmtree, for the mount point.
             if self.path.exists():
