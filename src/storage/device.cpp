@@ -1,11 +1,12 @@
 #include "storage/device.hpp"
 
-#include <linux/magic.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
 #include <memory>
 #include <utility>
+
+#include "storage/memory_file_system.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -30,8 +31,7 @@ bool lies_in_memory(int descriptor) noexcept {
   if (fstatfs(descriptor, &information) != 0) {
     return false;
   }
-  const auto type = static_cast<unsigned long>(information.f_type);
-  return type == TMPFS_MAGIC || type == RAMFS_MAGIC || type == HUGETLBFS_MAGIC;
+  return keeps_files_in_memory(static_cast<unsigned long>(information.f_type));
 }
 
 template <std::size_t... i>

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "storage/memory_file_system.hpp"
 #include "storage/paused_call.hpp"
 #include "storage/pieces.hpp"
 #include "storage/uninterposed.hpp"
@@ -44,11 +45,12 @@ bool lies_in_memory(int descriptor) noexcept {
   if (fstatfs(descriptor, &information) != 0) {
     return false;
   }
-  constexpr unsigned long in_memory[] = {
-      TMPFS_MAGIC,   RAMFS_MAGIC,        HUGETLBFS_MAGIC,     PROC_SUPER_MAGIC, SYSFS_MAGIC,    DEBUGFS_MAGIC,
-      TRACEFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC, PSTOREFS_MAGIC, BPF_FS_MAGIC,
-      SELINUX_MAGIC, DEVPTS_SUPER_MAGIC, ANON_INODE_FS_MAGIC, BINFMTFS_MAGIC,   NSFS_MAGIC};
-  return std::ranges::count(in_memory, static_cast<unsigned long>(information.f_type)) > 0;
+  constexpr unsigned long made_by_the_kernel[] = {
+      PROC_SUPER_MAGIC,    SYSFS_MAGIC,         DEBUGFS_MAGIC,  TRACEFS_MAGIC, CGROUP_SUPER_MAGIC,
+      CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,    PSTOREFS_MAGIC, BPF_FS_MAGIC,  SELINUX_MAGIC,
+      DEVPTS_SUPER_MAGIC,  ANON_INODE_FS_MAGIC, BINFMTFS_MAGIC, NSFS_MAGIC};
+  const auto type = static_cast<unsigned long>(information.f_type);
+  return keeps_files_in_memory(type) || std::ranges::count(made_by_the_kernel, type) > 0;
 }
 
 bool is_file(const FileIdentity& file, CallKind kind) noexcept {

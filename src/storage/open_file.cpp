@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "dovetail/failure.hpp"
+#include "storage/memory_file_system.hpp"
 #include "storage/operation.hpp"
 
 namespace dovetail::storage {
@@ -39,7 +40,7 @@ bool may_gain_by_direct(int descriptor) noexcept {
     return false;
   }
   const auto type = static_cast<unsigned long>(information.f_type);
-  return type != TMPFS_MAGIC && type != RAMFS_MAGIC && type != HUGETLBFS_MAGIC && type != FUSE_SUPER_MAGIC;
+  return !keeps_files_in_memory(type) && type != FUSE_SUPER_MAGIC;
 }
 
 constexpr int creation_flags = O_CREAT | O_EXCL | O_TRUNC;

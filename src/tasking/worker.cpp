@@ -251,32 +251,15 @@ void Worker::flush_children() noexcept {
 }
 
 void Worker::push_tied(Task* task) {
-  {
-    std::lock_guard lock(tied_lock_);
-    task->next = nullptr;
-    if (first_tied_ == nullptr) {
-      first_tied_ = task;
-    } else {
-      last_tied_->next = task;
-    }
-    last_tied_ = task;
-    has_tied_.store(true, std::memory_order_seq_cst);
-  }
+  tied_.push(task);
   if (context().worker != this) {
     unpark();
   }
 }
 
 Task* Worker::take_tied() {
-  if (!has_tied_.load(std::memory_order_relaxed)) {
-    return nullptr;
-  }
-  std::lock_guard lock(tied_lock_);
-  Task* task = first_tied_;
-  if (task != nullptr) {
-    first_tied_ = task->next;
-  }
-  has_tied_.store(first_tied_ != nullptr, std::memory_order_relaxed);
+  Task* task = nullptr;
+  tied_.pop(&task, 1);
   return task;
 }
 

@@ -4,12 +4,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/spin_lock.hpp"
 #include "fiber/fiber.hpp"
 #include "tasking/context.hpp"
 #include "tasking/deque.hpp"
@@ -90,6 +88,7 @@ class Worker {
   Task* take_shared();
   Task* take_tied();
   Task* take_returned();
+  Task* first_of_batch(std::size_t taken);
   bool poll_services(bool all);
   void flush_services();
   bool may_be_work() const noexcept;
@@ -124,11 +123,8 @@ class Worker {
   fiber::Fiber* thread_fiber_ = nullptr;
   FiberCache fibers_;
   std::thread thread_;
-  std::atomic<bool> has_tied_{false};
-  base::SpinLock tied_lock_;
+  SharedQueue tied_;      ///< Woken tasks that may go on nowhere else.
   SharedQueue returned_;  ///< Given back by others. They look here too, before they sleep.
-  Task* first_tied_ = nullptr;
-  Task* last_tied_ = nullptr;
   // What this worker knows of another one that it may steal from.
   struct Victim {
     Worker* worker;

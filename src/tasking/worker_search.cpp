@@ -21,18 +21,25 @@ constexpr unsigned relaxes_after_declining = 64;
 
 }  // namespace
 
-Task* Worker::take_shared() {
-  // A share, so that the others find some too.
-  const std::size_t share = core_.shared.size() / core_.workers.size() + 1;
-  const std::size_t taken = core_.shared.pop(batch_.data(), std::min(share, batch_.size()));
+// Takes over what was put into the batch: one to run, the others into the deque.
+Task* Worker::first_of_batch(std::size_t taken) {
   if (taken == 0) {
     return nullptr;
   }
-  fed_from_outside_ = true;
   for (std::size_t i = taken - 1; i >= 1; --i) {
     push(batch_[i]);
   }
   return batch_[0];
+}
+
+Task* Worker::take_shared() {
+  // A share, so that the others find some too.
+  const std::size_t share = core_.shared.size() / core_.workers.size() + 1;
+  const std::size_t taken = core_.shared.pop(batch_.data(), std::min(share, batch_.size()));
+  if (taken > 0) {
+    fed_from_outside_ = true;
+  }
+  return first_of_batch(taken);
 }
 
 // Whether the tasks of that worker are better left to it: they are small, and it gets on with them.
@@ -85,6 +92,7 @@ bool Worker::give_back(Task* task) noexcept {
     return false;
   }
   home.worker->returned_.push(task);
+  core_.idle.notify_from_outside();  // its worker may have gone to sleep since it was last looked at
   return true;
 }
 
@@ -122,16 +130,7 @@ Task* Worker::steal() {
   return nullptr;
 }
 
-Task* Worker::take_returned() {
-  const std::size_t taken = returned_.pop(batch_.data(), batch_.size());
-  if (taken == 0) {
-    return nullptr;
-  }
-  for (std::size_t i = taken - 1; i >= 1; --i) {
-    push(batch_[i]);
-  }
-  return batch_[0];
-}
+Task* Worker::take_returned() { return first_of_batch(returned_.pop(batch_.data(), batch_.size())); }
 
 Task* Worker::find_task() {
   ++tick_;
@@ -159,9 +158,6 @@ Task* Worker::find_task() {
     }
   }
   if (Task* task = take_local()) {
-    return task;
-  }
-  if (Task* task = take_returned()) {
     return task;
   }
   Task* task = look_everywhere();
