@@ -44,8 +44,7 @@ install: build ## Install headers, library, CMake package and pkg-config file be
 
 lint: setup ## Check format, the order of the rooms, headers, and run clang-tidy
 	@bash scripts/setup.sh lint
-	@# Without precompiled headers, so that a source that does not include what it uses is found out.
-	@$(configure) -B build/lint -DCMAKE_BUILD_TYPE=Release -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
+	@$(configure) -B build/lint -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 	@$(PYTHON) scripts/lint.py --build-dir build/lint --jobs $(JOBS)
 
 format: setup ## Format all C++ and Python sources in place

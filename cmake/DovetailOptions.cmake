@@ -58,6 +58,8 @@ elseif(DOVETAIL_SANITIZE STREQUAL "address")
   set(sanitizer_flags -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined)
 endif()
 if(DOVETAIL_SANITIZE)
+  # Several sources at a time: these builds are made rarely and whole, and most of the time goes into headers.
+  set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
   set(CMAKE_C_FLAGS_DEBUG "-O1 -g1")
   target_compile_options(dovetail_flags INTERFACE ${sanitizer_flags} -fno-omit-frame-pointer)

@@ -31,13 +31,13 @@ struct Kept {
 };
 
 // Never destroyed: requests may end while the program does.
-struct Shared {
+struct Reports {
   std::mutex mutex;
   Handler handler;
   Kept kept;
 };
-Shared& shared() {
-  static auto* const made = new Shared;
+Reports& reports() {
+  static auto* const made = new Reports;
   return *made;
 }
 
@@ -104,8 +104,8 @@ void report(int* status, dovetail_omp_error error) noexcept {
   error.message = message.data();
   Handler handler;
   {
-    const std::lock_guard lock(shared().mutex);
-    handler = shared().handler;
+    const std::lock_guard lock(reports().mutex);
+    handler = reports().handler;
   }
   handler.function(&error, handler.argument);
 }
@@ -136,8 +136,8 @@ void dovetail_omp_abort_on_error(const dovetail_omp_error* error, void* /*argume
 }
 
 void dovetail_omp_keep_errors(const dovetail_omp_error* error, void* /*argument*/) {
-  const std::lock_guard lock(shared().mutex);
-  Kept& kept = shared().kept;
+  const std::lock_guard lock(reports().mutex);
+  Kept& kept = reports().kept;
   if (kept.count++ == 0) {
     kept.first = error->error;
     std::snprintf(kept.message.data(), kept.message.size(), "%s", error->message);
@@ -145,13 +145,13 @@ void dovetail_omp_keep_errors(const dovetail_omp_error* error, void* /*argument*
 }
 
 void dovetail_omp_set_error_handler(dovetail_omp_error_handler handler, void* argument) {
-  const std::lock_guard lock(shared().mutex);
-  shared().handler = handler != nullptr ? Handler{handler, argument} : Handler{};
+  const std::lock_guard lock(reports().mutex);
+  reports().handler = handler != nullptr ? Handler{handler, argument} : Handler{};
 }
 
 int dovetail_omp_status(char* message, size_t size, uint64_t* count) {
-  const std::lock_guard lock(shared().mutex);
-  const Kept& kept = shared().kept;
+  const std::lock_guard lock(reports().mutex);
+  const Kept& kept = reports().kept;
   if (message != nullptr && size > 0) {
     const std::size_t length = std::min(size - 1, std::strlen(kept.message.data()));
     std::memcpy(message, kept.message.data(), length);
@@ -164,8 +164,8 @@ int dovetail_omp_status(char* message, size_t size, uint64_t* count) {
 }
 
 int dovetail_omp_clear_status(void) {
-  const std::lock_guard lock(shared().mutex);
-  const int first = shared().kept.first;
-  shared().kept = {};
+  const std::lock_guard lock(reports().mutex);
+  const int first = reports().kept.first;
+  reports().kept = {};
   return first;
 }

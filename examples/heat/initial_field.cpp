@@ -15,11 +15,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little endian and read as they are");
 
-constexpr std::array<char, 8> magic{'H', 'E', 'A', 'T', 'F', 'L', 'D', '1'};
-constexpr std::uint64_t largest_side = std::uint64_t{1} << 20;
+constexpr std::array<char, 8> field_magic{'H', 'E', 'A', 'T', 'F', 'L', 'D', '1'};
+constexpr std::uint64_t largest_field_side = std::uint64_t{1} << 20;
 
 struct FileHeader {
-  std::array<char, 8> magic;
+  std::array<char, 8> field_magic;
   std::uint64_t rows;
   std::uint64_t columns;
 };
@@ -39,10 +39,11 @@ Raster read_raster(const std::string& path) {
   }
   FileHeader header{};
   file.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (!file || header.magic != magic) {
+  if (!file || header.field_magic != field_magic) {
     throw BadInput(path + ": is not a field file (make one with prepare_field.py)");
   }
-  if (header.rows < 2 || header.columns < 2 || header.rows > largest_side || header.columns > largest_side) {
+  if (header.rows < 2 || header.columns < 2 || header.rows > largest_field_side ||
+      header.columns > largest_field_side) {
     throw BadInput(path + ": says that it has " + std::to_string(header.rows) + " x " + std::to_string(header.columns) +
                    " cells, which cannot be");
   }

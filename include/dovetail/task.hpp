@@ -11,6 +11,7 @@
 #include "dovetail/detail/body.hpp"
 #include "dovetail/failure.hpp"
 #include "dovetail/future.hpp"
+#include "dovetail/storage_bandwidth.hpp"
 
 namespace dovetail {
 
@@ -31,6 +32,11 @@ struct TaskDescription {
   FailurePolicy on_failure = {};
   /// After a pause the task goes on where it was, on the same operating-system thread.
   bool tied = false;
+  /// For a task with `io`: when its device has room for it. A type of task, of which is learned, is all tasks of one label.
+  StorageBandwidth storage_bw = {};
+  /// For a task with `io`: name of its device, or a path on it (docs/admission.md). Empty: the first configured device, or else that
+  /// of the current folder; with no constraint either, the task is not subject to admission.
+  std::string_view device = {};
 };
 
 /// Shared by all forms of spawn; use those.

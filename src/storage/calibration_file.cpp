@@ -106,7 +106,7 @@ void CalibrationFile::truncate(std::uint64_t size) {
 }
 
 void CalibrationFile::sync() {
-  if (fdatasync(descriptor_) != 0) {
+  if (::fdatasync(descriptor_) != 0) {
     throw IoError(errno, "fdatasync", name_, 0, 0);
   }
 }

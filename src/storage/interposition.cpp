@@ -40,7 +40,7 @@ bool in_task() noexcept {
 }
 
 // A file system whose transfers are copies: nothing waits, or what waits is not a disk.
-bool lies_in_memory(int descriptor) noexcept {
+bool answers_at_once(int descriptor) noexcept {
   struct statfs information{};
   if (fstatfs(descriptor, &information) != 0) {
     return false;
@@ -133,7 +133,7 @@ std::int64_t perform_in_task(const Call& call) {
       is_cached(call.descriptor, call.count)) {
     return call.libc(call);
   }
-  if (lies_in_memory(call.descriptor) || !tasking::thread_is_as_noted()) {
+  if (answers_at_once(call.descriptor) || !tasking::thread_is_as_noted()) {
     return call.libc(call);
   }
   return pause_for(call, file);

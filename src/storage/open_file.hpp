@@ -7,8 +7,8 @@
 #include <string>
 
 #include "dovetail/file.hpp"
-#include "storage/device.hpp"
 #include "storage/direct_choice.hpp"
+#include "storage/learned_device.hpp"
 #include "storage/waiter.hpp"
 
 namespace dovetail::storage {
@@ -24,7 +24,7 @@ class OpenFile {
 
   const std::string& path() const noexcept { return path_; }
   std::uint64_t space() const noexcept { return space_; }
-  Device& device() const noexcept { return *device_; }
+  LearnedDevice& device() const noexcept { return *device_; }
   bool closed() const noexcept { return (uses_.load(std::memory_order_acquire) & closing) != 0; }
 
   /// The descriptor that transfers through the page cache, or -1: a direct file whose other descriptor cannot be made.
@@ -90,7 +90,7 @@ class OpenFile {
   std::uint32_t block_size_ = 4096;
   std::uint32_t memory_alignment_ = 4096;
   std::uint64_t space_ = 0;
-  Device* device_ = nullptr;
+  LearnedDevice* device_ = nullptr;
   std::unique_ptr<DirectChoice> choice_;  // Direct::adaptive
   Drained* closer_ = nullptr;             // Published by `closing`.
   std::atomic<std::uint64_t> uses_{0};

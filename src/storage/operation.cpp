@@ -22,7 +22,7 @@ namespace {
 void wake_task(Request& request) noexcept { tasking::wake(request.task); }
 
 // Runs one request to its end while its task is paused.
-void run_paused(Request& request, Device* device, const StorageService::Here& here) {
+void run_paused(Request& request, LearnedDevice* device, const StorageService::Here& here) {
   request.task = tasking::current_task();
   request.cancellable = !tasking::cancel_requested(request.task);
   request.ended = wake_task;

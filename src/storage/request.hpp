@@ -15,7 +15,7 @@ namespace dovetail::storage {
 class OpenFile;
 class StorageService;
 struct BounceBuffer;
-struct Device;
+struct LearnedDevice;
 
 enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close };
 
@@ -42,7 +42,7 @@ struct Request {
   std::uint64_t transferred = 0;    ///< Bytes so far. open: the descriptor.
   std::uint64_t within_vector = 0;  ///< Bytes done of the first buffer that is not done.
   BounceBuffer* bounce = nullptr;   ///< Aligned memory to go through, when the program's is not aligned.
-  Device* device = nullptr;         ///< Whose queue it is counted in.
+  LearnedDevice* device = nullptr;  ///< Whose queue it is counted in.
   std::uint32_t attempt = 0;        ///< Bytes (or whole buffers) that the next attempt asks for.
   int descriptor = -1;
   int error = 0;  ///< errno, once it has failed.

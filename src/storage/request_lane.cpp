@@ -4,7 +4,8 @@
 
 namespace dovetail::storage {
 
-RequestLane::RequestLane(Device& device, Lane lane, const std::array<Route, Learner::candidates>& routes, bool fixed)
+RequestLane::RequestLane(LearnedDevice& device, Lane lane, const std::array<Route, Learner::candidates>& routes,
+                         bool fixed)
     : device_(device),
       lane_(lane),
       learner_(routes, fixed || lane == metadata || device.in_memory),

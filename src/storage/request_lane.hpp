@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "storage/device.hpp"
+#include "storage/learned_device.hpp"
 #include "storage/learner.hpp"
 #include "storage/request.hpp"
 
@@ -13,7 +13,7 @@ namespace dovetail::storage {
 /// Thread-safe. The mutex is held for a few instructions.
 class RequestLane {
  public:
-  RequestLane(Device& device, Lane lane, const std::array<Route, Learner::candidates>& routes, bool fixed);
+  RequestLane(LearnedDevice& device, Lane lane, const std::array<Route, Learner::candidates>& routes, bool fixed);
 
   /// What `enter` did with a request: it may start now, by the way noted in it; it is kept; it was given up already.
   enum class Entry : std::uint8_t { start, kept, cancelled };
@@ -28,7 +28,7 @@ class RequestLane {
  private:
   void admit(Request& request) noexcept;
 
-  Device& device_;
+  LearnedDevice& device_;
   const Lane lane_;
   mutable std::mutex mutex_;
   Learner learner_;

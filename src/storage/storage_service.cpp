@@ -129,7 +129,7 @@ void StorageService::thread_started(int worker) {
 
 void StorageService::thread_stopping(int /*worker*/) { this_thread = {}; }
 
-RequestLane& StorageService::lane_for(Device& device, Lane lane) {
+RequestLane& StorageService::lane_for(LearnedDevice& device, Lane lane) {
   std::atomic<RequestLane*>& place = lanes_[std::size_t{device.index} * lanes + lane];
   if (RequestLane* made = place.load(std::memory_order_acquire)) [[likely]] {
     return *made;
@@ -184,7 +184,7 @@ void StorageService::finish_early(Request& request, int worker) noexcept {
   count_delivered(worker);
 }
 
-void StorageService::dispatch(Request& request, Device* device, int worker) noexcept {
+void StorageService::dispatch(Request& request, LearnedDevice* device, int worker) noexcept {
   plan_attempt(request);
   if (device == nullptr) {
     request.lane = lanes;

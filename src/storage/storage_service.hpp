@@ -33,7 +33,7 @@ class StorageService final : public tasking::Service {
 
   /// Starts a request whose fields are complete. On a compute worker of this runtime. Does not suspend.
   /// @param device Null: outside of all queues, as `nop` is.
-  void start(Request& request, Device* device, int worker) noexcept {
+  void start(Request& request, LearnedDevice* device, int worker) noexcept {
     count_begun(request, worker);
     dispatch(request, device, worker);
   }
@@ -41,7 +41,8 @@ class StorageService final : public tasking::Service {
   /// For a request that has to wait for something in between.
   /// @{
   void count_begun(Request& request, int worker) noexcept;
-  void dispatch(Request& request, Device* device, int worker) noexcept;  ///< Also elsewhere: `worker` is -1 there.
+  void dispatch(Request& request, LearnedDevice* device,
+                int worker) noexcept;  ///< Also elsewhere: `worker` is -1 there.
   /// @}
   /// Ends a request that was counted but never dispatched.
   void finish_early(Request& request, int worker) noexcept;
@@ -57,7 +58,7 @@ class StorageService final : public tasking::Service {
 
   /// Why requests go where they go: "auto", or the name of an engine with the reason.
   std::string why() const;
-  Route route(Device& device, Lane lane) { return lane_for(device, lane).route(); }
+  Route route(LearnedDevice& device, Lane lane) { return lane_for(device, lane).route(); }
 
   void thread_started(int worker) override;
   void thread_stopping(int worker) override;
@@ -81,7 +82,7 @@ class StorageService final : public tasking::Service {
   };
 
   static Choice parse(const std::string& engine);
-  RequestLane& lane_for(Device& device, Lane lane);
+  RequestLane& lane_for(LearnedDevice& device, Lane lane);
   Engine& engine_for(const Request& request, int worker) noexcept;
   bool prepare_aio(const Request& request, unsigned worker) noexcept;
   void launch(Request& request, int worker) noexcept { engine_for(request, worker).submit(request, worker); }

@@ -7,6 +7,7 @@
 
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/lifecycle.hpp"
 #include "trace/trace.hpp"
 
@@ -139,6 +140,9 @@ void Executors::thread_main(std::list<std::thread>::iterator self) {
       Task* task = first_task_;
       first_task_ = task->next;
       lock.unlock();
+      if (task->extra != nullptr && task->extra->ticket != nullptr) {
+        task->extra->ticket->started();
+      }
       run_body(task);
     } else {
       if (stopping_) {

@@ -4,6 +4,7 @@
 #include "tasking/core.hpp"
 #include "tasking/exclusion.hpp"
 #include "tasking/failure.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/label.hpp"
 #include "tasking/waiting.hpp"
 #include "tasking/worker.hpp"
@@ -13,12 +14,6 @@ namespace dovetail::tasking {
 namespace {
 
 void set_state(Task* task, TaskState state) noexcept { task->state.store(state, std::memory_order_relaxed); }
-
-// A body that must not run is still queued, so that a long chain of cancelled tasks does not become a deep recursion.
-bool must_not_run(const Task* task) noexcept {
-  return task->poisoned.load(std::memory_order_relaxed) || task->failure.load(std::memory_order_relaxed) != nullptr ||
-         is_cancelled(task);
-}
 
 void run_onready(Task* task) noexcept {
   set_state(task, TaskState::onready);
@@ -124,8 +119,13 @@ void discard_body(Task* task) noexcept {
 
 // What most tasks do not have.
 void complete_specials(Task* task, Failure* failure) noexcept {
-  if (task->extra != nullptr && !task->extra->exclusions.empty()) {
-    release_exclusions(task);
+  if (task->extra != nullptr) {
+    if (!task->extra->exclusions.empty()) {
+      release_exclusions(task);
+    }
+    if (task->extra->ticket != nullptr) {
+      task->extra->ticket->leave(failure != nullptr);
+    }
   }
   if (failure != nullptr) [[unlikely]] {
     trace::failed(trace::number_of(task));
@@ -239,6 +239,12 @@ void returned(Task* task) noexcept {
 
 }  // namespace
 
+// A body that must not run is still queued, so that a long chain of cancelled tasks does not become a deep recursion.
+bool must_not_run(const Task* task) noexcept {
+  return task->poisoned.load(std::memory_order_relaxed) || task->failure.load(std::memory_order_relaxed) != nullptr ||
+         is_cancelled(task);
+}
+
 bool is_cancelled(const Task* task) noexcept {
   return task->cancel_requested.load(std::memory_order_relaxed) ||
          task->cancel_epoch != task->core->cancel_epoch.load(std::memory_order_relaxed);
@@ -261,8 +267,16 @@ void dependencies_met(Task* task) noexcept {
 }
 
 void become_ready(Task* task) noexcept {
-  if (task->extra != nullptr && !task->extra->exclusions.empty() && !take_exclusions(task)) {
-    return;
+  if (task->extra != nullptr) {
+    if (!task->extra->exclusions.empty() && !take_exclusions(task)) {
+      return;
+    }
+    if (task->extra->ticket != nullptr && !must_not_run(task)) {
+      set_state(task, TaskState::admission);  // before: once it has entered, it may run
+      if (!task->extra->ticket->enter()) {
+        return;
+      }
+    }
   }
   schedule(task);
 }

@@ -1,6 +1,7 @@
 // The steps of a task's life. Each is one function.
 //
-//   created → dependencies met → `onready` ran and its events fulfilled → ready → running ⇄ paused → returned → completed
+//   created → dependencies met → `onready` ran and its events fulfilled → admitted, if it has a ticket (gate.hpp) → ready →
+//   running ⇄ paused → returned → completed
 #pragma once
 
 #include "tasking/task.hpp"

@@ -5,6 +5,7 @@
 
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/service.hpp"
 #include "tasking/service_registry.hpp"
 #include "tasking/worker.hpp"
@@ -43,6 +44,9 @@ bool register_cancel_hook(void (*hook)(const RuntimeCore* core) noexcept) {
 void tell_cancelled(const RuntimeCore* core) noexcept {
   if (auto* const hook = cancel_hook.load(std::memory_order_acquire)) {
     hook(core);
+  }
+  if (Gate* gate = find_gate()) {
+    gate->cancelled(core);
   }
 }
 

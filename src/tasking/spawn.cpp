@@ -4,6 +4,7 @@
 #include "dovetail/task.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
 #include "tasking/worker.hpp"
@@ -27,6 +28,19 @@ tasking::DependencyDomain& domain_of(Task* parent) {
   return *extra.domain;
 }
 
+[[gnu::cold]] void describe_admission(Task* task, const TaskDescription& description) {
+  if (!description.io) {
+    throw std::invalid_argument(
+        "task '" + std::string(description.label) +
+        "': TaskDescription::storage_bw and ::device are for I/O tasks; set .io = true");
+  }
+  tasking::Gate* const gate = tasking::find_gate();
+  if (gate == nullptr) {
+    throw std::invalid_argument("TaskDescription::storage_bw: this build of Dovetail has no admission");
+  }
+  tasking::extra_of(task).ticket = gate->describe(task, description);
+}
+
 void describe(Task* task, const TaskDescription& description) {
   if (!description.label.empty()) {
     bool own = false;
@@ -43,6 +57,9 @@ void describe(Task* task, const TaskDescription& description) {
     tasking::TaskExtra& extra = tasking::extra_of(task);
     extra.onready = description.onready;
     extra.on_failure = description.on_failure;
+  }
+  if (description.storage_bw.constrained() || !description.device.empty()) [[unlikely]] {
+    describe_admission(task, description);
   }
 }
 
@@ -77,7 +94,12 @@ Created create_task(RuntimeCore* core, const BodyOperations& operations, std::si
   }
   Task* const task = tasking::make_task(core, parent, &operations, frame_size);
   if (description != nullptr) {
-    describe(task, *description);
+    try {
+      describe(task, *description);
+    } catch (...) {
+      tasking::free_task(task);
+      throw;
+    }
   }
   if (parent == core->root) {
     task->cancel_epoch = core->cancel_epoch.load(std::memory_order_relaxed);

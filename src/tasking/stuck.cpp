@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tasking/core.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
 #include "tasking/pause.hpp"
@@ -79,6 +80,8 @@ std::string describe(const Task* task) {
     }
     case TaskState::onready:
       return name + " waits for an event that its onready added";
+    case TaskState::admission:
+      return name + " waits for admission to " + task->extra->ticket->waits_for();
     case TaskState::returned: {
       const auto events = task->blockers.load(std::memory_order_relaxed);
       return name + " has returned and waits for its children or for " + std::to_string(events) +
@@ -139,11 +142,19 @@ std::string report_of(const std::vector<Task*>& tasks) {
 
 }  // namespace
 
+namespace {
+bool held_elsewhere(const RuntimeCore& core) noexcept {
+  const Gate* const gate = find_gate();
+  return gate != nullptr && gate->held_elsewhere(core);
+}
+}  // namespace
+
 bool nothing_can_run(const RuntimeCore& core) noexcept {
   // The calling worker is idle too, or about to be.
   return core.idle.count() >= core.workers.size() && core.idle.searching() == 0 && core.shared.empty() &&
          core.urgent.empty() && core.deferred.empty() && core.timers.empty() && core.executors->busy() == 0 &&
-         core.in_flight() == 0 && !core.throttle.holds_any() && core.root->children.load() > 0;
+         core.in_flight() == 0 && !core.throttle.holds_any() && core.root->children.load() > 0 &&
+         core.visitors.load(std::memory_order_acquire) == 0 && !held_elsewhere(core);
 }
 
 base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {

@@ -8,6 +8,7 @@
 #include "tasking/dependency_domain.hpp"
 #include "tasking/exclusion.hpp"
 #include "tasking/failure.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/label.hpp"
 
 namespace dovetail {
@@ -23,6 +24,9 @@ base::BlockPool* const task_pools[class_count] = {
     new base::BlockPool(3, class_sizes[2], true), new base::BlockPool(4, class_sizes[3], true)};
 
 }  // namespace
+
+TaskExtra::TaskExtra() = default;
+TaskExtra::~TaskExtra() = default;
 
 TaskExtra& extra_of(Task* task) {
   if (task->extra == nullptr) {

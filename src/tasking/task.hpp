@@ -28,11 +28,12 @@ namespace tasking {
 class DependencyDomain;
 class Exclusion;
 class Failure;
+class Ticket;
 struct Label;
 struct WaitNode;
 
 /// Where a task is in its life. Written only by whoever moves it on; read by reports.
-enum class TaskState : std::uint8_t { free, created, onready, ready, running, paused, returned, completed };
+enum class TaskState : std::uint8_t { free, created, onready, admission, ready, running, paused, returned, completed };
 
 /// Who may move a paused task on: see `pause` and `wake`.
 enum class PauseState : std::uint8_t { running, paused, woken };
@@ -41,6 +42,11 @@ enum class PauseState : std::uint8_t { running, paused, woken };
 enum class ResumeState : std::uint8_t { none, kept, awaited };
 
 struct TaskExtra {
+  TaskExtra();
+  ~TaskExtra();
+  TaskExtra(const TaskExtra&) = delete;
+  TaskExtra& operator=(const TaskExtra&) = delete;
+
   std::function<void()> onready;
   FailurePolicy on_failure;
   unsigned attempts = 0;
@@ -49,6 +55,7 @@ struct TaskExtra {
   std::vector<Exclusion*> exclusions;        ///< Of commutative accesses, in a global order.
   std::size_t exclusions_held = 0;
   void* external_frame = nullptr;  ///< A frame too large for the block.
+  std::unique_ptr<Ticket> ticket;  ///< Of a task that has to be admitted.
 };
 
 }  // namespace tasking

@@ -109,6 +109,28 @@ bool children_done(Task* task) noexcept {
   return true;
 }
 
+constexpr std::chrono::milliseconds between_interrupt_looks{50};
+thread_local bool (*interrupt_look)() = nullptr;
+
+// Blocks the thread until `done`. Returns false if the look of the thread ended the wait.
+template <class Done>
+bool block_until(std::unique_lock<std::mutex>& lock, ForeignWaits& foreign, const Done& done) {
+  bool (*const look)() = interrupt_look;
+  if (look == nullptr) {
+    foreign.changed.wait(lock, done);
+    return true;
+  }
+  while (!foreign.changed.wait_for(lock, between_interrupt_looks, done)) {
+    lock.unlock();
+    const bool interrupted = look();
+    lock.lock();
+    if (interrupted && !done()) {
+      return false;
+    }
+  }
+  return true;
+}
+
 [[noreturn]] void throw_stuck(RuntimeCore& core) { throw Stuck(core.stuck.report()); }
 
 void block_for_task(Task* task) {
@@ -124,19 +146,24 @@ void block_for_task(Task* task) {
   core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t reports = core.stuck.reports();
   core.idle.wake_one();  // somebody waits now: being stuck matters
-  core.foreign.changed.wait(lock, [&] {
+  const bool awaited = block_until(lock, core.foreign, [&] {
     return node->state.load(std::memory_order_acquire) == WaitNode::State::done || core.stuck.reports() != reports;
   });
   core.foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
   lock.unlock();
   const bool given_up = node->settle(WaitNode::State::abandoned);
   node->release();
+  if (!awaited) {
+    throw WaitInterrupted();
+  }
   if (given_up) {
     throw_stuck(core);
   }
 }
 
 }  // namespace
+
+void set_interrupt_look(bool (*look)()) noexcept { interrupt_look = look; }
 
 void tell_waiters(Task* task) noexcept {
   WaitNode* node = task->waiters.exchange(completed_mark(), std::memory_order_acq_rel);
@@ -232,8 +259,11 @@ void wait_for_all(RuntimeCore& core) {
   const std::uint64_t reports = core.stuck.reports();
   auto done = [&] { return core.root->children.load(std::memory_order_seq_cst) == 0; };
   core.idle.wake_one();  // somebody waits now: being stuck matters
-  core.foreign.changed.wait(lock, [&] { return done() || core.stuck.reports() != reports; });
+  const bool awaited = block_until(lock, core.foreign, [&] { return done() || core.stuck.reports() != reports; });
   core.foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
+  if (!awaited) {
+    throw WaitInterrupted();
+  }
   if (core.stuck.reports() != reports) {
     // What could be told to tasks has been; give that the time to unwind, so that its consequences belong to this call.
     lock.unlock();

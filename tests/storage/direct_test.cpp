@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <sys/statfs.h>
 
-#include "storage/device.hpp"
 #include "storage/direct_choice.hpp"
+#include "storage/learned_device.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {

@@ -12,11 +12,11 @@
 namespace dovetail::doctor {
 namespace {
 
-constexpr std::uint64_t none = ~std::uint64_t{0};
+constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
 std::uint64_t limit_of(decltype(RLIMIT_NOFILE) resource) {
   rlimit limit{};
-  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : none;
+  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : no_limit;
 }
 
 unsigned objects(hwloc_topology_t topology, hwloc_obj_type_t type) {

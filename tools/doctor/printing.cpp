@@ -5,7 +5,7 @@
 namespace dovetail::doctor {
 namespace {
 
-constexpr std::uint64_t none = ~std::uint64_t{0};
+constexpr std::uint64_t unlimited = ~std::uint64_t{0};
 
 std::string size(std::uint64_t bytes) {
   static constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -50,7 +50,7 @@ void print_machine(const Machine& machine) {
   std::printf("  workers     %u (%s)\n", machine.workers, machine.workers_from.c_str());
   for (const Limit& limit : machine.limits) {
     std::printf("  %-16s %s: %s\n", limit.name.c_str(),
-                limit.value == none ? "unlimited" : std::to_string(limit.value).c_str(), limit.meaning.c_str());
+                limit.value == unlimited ? "unlimited" : std::to_string(limit.value).c_str(), limit.meaning.c_str());
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "storage/device.hpp"
+#include "storage/learned_device.hpp"
 
 namespace {
 

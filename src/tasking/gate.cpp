@@ -1,0 +1,28 @@
+#include "tasking/gate.hpp"
+
+#include "tasking/core.hpp"
+#include "tasking/lifecycle.hpp"
+
+namespace dovetail::tasking {
+namespace {
+constinit std::atomic<Gate*> the_gate{nullptr};
+}
+
+bool register_gate(Gate* gate) noexcept {
+  the_gate.store(gate, std::memory_order_release);
+  return true;
+}
+
+Gate* find_gate() noexcept { return the_gate.load(std::memory_order_acquire); }
+
+void announce(Task* task) noexcept { task->core->visitors.fetch_add(1, std::memory_order_seq_cst); }
+
+void pass(Task* announced) noexcept {
+  RuntimeCore& core = *announced->core;
+  schedule(announced);
+  core.visitors.fetch_sub(1, std::memory_order_release);  // from here on the runtime may be gone
+}
+
+const Options& options_of(const Task* task) noexcept { return task->core->options; }
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,59 @@
+// What a room of policy implements to say when an I/O task that is ready may start. The scheduler knows nothing of what is
+// shared out. A task that asks for nothing has no ticket and meets no gate.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "dovetail/task.hpp"
+#include "tasking/task.hpp"
+
+namespace dovetail::tasking {
+
+/// What one task has to do with the gate: made when it is spawned, destroyed with it.
+class Ticket {
+ public:
+  virtual ~Ticket() = default;
+
+  /// The task is ready. True: it may start at once. False: the gate keeps it, and calls `pass` later. Called once, on any thread.
+  virtual bool enter() noexcept = 0;
+  /// An executor's thread is about to run the body; the calling thread is that one. Called again for each retry, and not at all
+  /// for a task that no executor could take.
+  virtual void started() noexcept = 0;
+  /// The task is over, whether it entered, ran, failed or not. Others may pass now. Called once, on any thread.
+  virtual void leave(bool failed) noexcept = 0;
+  /// After `enter` was false and before `pass`: what the task waits for, for reports; "device 'scratch', where ..." or so.
+  virtual std::string waits_for() const = 0;
+};
+
+/// One for the process, which serves all runtimes.
+class Gate {
+ public:
+  virtual ~Gate() = default;
+
+  /// Reads what a task is described with. @throws std::invalid_argument for a description that makes no sense.
+  virtual std::unique_ptr<Ticket> describe(Task* task, const TaskDescription& description) = 0;
+  /// Somebody asked for a cancellation: tasks that wait and must not run any more should pass. The runtime may be gone, it is
+  /// only a name.
+  virtual void cancelled(const RuntimeCore* core) noexcept = 0;
+  /// Whether a task of this runtime waits for what a task of another runtime holds, so that it is not stuck.
+  virtual bool held_elsewhere(const RuntimeCore& core) const noexcept = 0;
+};
+
+/// Sets the gate of the process. Called from a static initialiser of the room that implements it; it lives for ever.
+bool register_gate(Gate* gate) noexcept;
+/// The gate; null if no room implements one.
+Gate* find_gate() noexcept;
+
+/// @name For a gate
+/// A task that passes is announced where it leaves the gate's books and then passes outside of the gate's locks: between the two,
+/// its runtime is not taken for stuck.
+/// @{
+void announce(Task* task) noexcept;
+void pass(Task* announced) noexcept;
+/// Whether the body of the task must not run (any more), so that nothing is to be kept for it.
+bool must_not_run(const Task* task) noexcept;
+const Options& options_of(const Task* task) noexcept;
+/// @}
+
+}  // namespace dovetail::tasking
