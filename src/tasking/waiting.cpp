@@ -1,5 +1,7 @@
 #include "tasking/waiting.hpp"
 
+#include <chrono>
+#include <mutex>
 #include <stdexcept>
 
 #include "dovetail/task.hpp"
