@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "dovetail/options.hpp"
 #include "dovetail/task.hpp"
 #include "tasking/task.hpp"
 
