@@ -1,0 +1,149 @@
+// One call of a Python task: what is shared by its body, its futures and those who wait for it.
+#pragma once
+
+#include <Python.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "dovetail/access.hpp"
+#include "dovetail/failure.hpp"
+#include "dovetail/future.hpp"
+#include "dovetail/task.hpp"
+#include "held.hpp"
+
+namespace dovetail::python {
+
+/// How a task uses one parameter.
+enum class Direction : std::uint8_t {
+  in,
+  out,
+  inout,
+  commutative,
+  file_in,
+  file_out,
+  file_inout,
+  file_commutative,
+  unordered
+};
+
+struct Parameter {
+  std::string name;
+  Direction direction = Direction::in;
+};
+
+/// What is the same for all calls of one decorated function.
+struct Signature {
+  Held function;
+  std::string label;
+  int priority = 0;
+  bool io = false;
+  /// The function is called with an `Ending` before its arguments, and the task completes when that is given a result.
+  bool deferred = false;
+  FailurePolicy on_failure;
+  /// Of the positional arguments, as far as they are not `rest`.
+  std::vector<Parameter> positional;
+  Direction rest = Direction::in;    ///< Of `*args`.
+  Direction others = Direction::in;  ///< Of keyword arguments without a direction.
+  std::unordered_map<std::string, Direction> named;
+  /// Sets in a description what the layers above know of the function, such as its share of a device.
+  std::function<void(TaskDescription&)> describe;
+};
+
+/// Made by the spawner, filled in by the body. Reference counted.
+class Call {
+ public:
+  Held signature_object;  ///< Keeps `signature` alive.
+  const Signature* signature = nullptr;
+  Held arguments;                        ///< Tuple; dropped when no attempt is left.
+  Held keywords;                         ///< Dictionary or nothing.
+  Held result;                           ///< Valid once the task has completed without failure.
+  std::uint64_t token = 0;               ///< Stands for the result in the dependency graph.
+  const detail::Task* domain = nullptr;  ///< Whose child the task is; null: nobody's.
+  unsigned attempts_left = 0;
+  bool futures_in_arguments = false;
+  bool changed = false;  ///< A task was told to change the result in place. Under the interpreter's lock.
+
+  Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete this;
+    }
+  }
+
+  /// Has `tell` called once, when the task is about to complete, from any thread and without the interpreter. Returns false,
+  /// and does not call it, if that has happened already.
+  bool when_completed(std::function<void()> tell);
+  /// The task completes: drops what only the body needed and tells those who asked.
+  void completed() noexcept;
+
+ private:
+  ~Call() = default;
+  std::atomic<std::uint32_t> references_{1};
+  std::mutex mutex_;
+  bool completed_ = false;
+  std::vector<std::function<void()>> tells_;
+};
+
+/// One reference to a call.
+class CallReference {
+ public:
+  CallReference() noexcept = default;
+  explicit CallReference(Call* adopted) noexcept : call_(adopted) {}
+  CallReference(const CallReference& other) noexcept : call_(other.call_) {
+    if (call_ != nullptr) {
+      call_->retain();
+    }
+  }
+  CallReference(CallReference&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
+  CallReference& operator=(CallReference other) noexcept {
+    std::swap(call_, other.call_);
+    return *this;
+  }
+  ~CallReference() {
+    if (call_ != nullptr) {
+      call_->release();
+    }
+  }
+  Call* operator->() const noexcept { return call_; }
+  Call& operator*() const noexcept { return *call_; }
+  Call* get() const noexcept { return call_; }
+
+ private:
+  Call* call_ = nullptr;
+};
+
+/// The body of a Python task. Destroyed when the task completes, run or not: that is how its completion is noticed.
+class Body {
+ public:
+  explicit Body(CallReference call) noexcept : call_(std::move(call)) {}
+  Body(Body&& other) noexcept = default;
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+  Body& operator=(Body&&) = delete;
+  ~Body() {
+    if (call_.get() != nullptr) {
+      call_->completed();
+    }
+  }
+  void operator()();
+
+ private:
+  CallReference call_;
+};
+
+/// A number that stands for one thing that is not in memory.
+std::uint64_t new_token() noexcept;
+
+}  // namespace dovetail::python

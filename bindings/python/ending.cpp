@@ -1,0 +1,68 @@
+#include "ending.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <exception>
+
+#include "failure.hpp"
+#include "tasking/pause.hpp"
+#include "thread_state.hpp"
+
+namespace nb = nanobind;
+
+namespace dovetail::python {
+namespace {
+
+/// Ends its task once. An ending that is dropped unused fails the task.
+class Ending {
+ public:
+  explicit Ending(CallReference call) : call_(std::move(call)), task_(tasking::bind_event()) { add_outside_work(1); }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+  ~Ending() {
+    if (task_ != nullptr) {
+      end(std::make_exception_ptr(std::runtime_error("whoever was to end this task has forgotten it")));
+    }
+  }
+
+  void give(nb::handle value) {
+    if (task_ == nullptr) {
+      throw nb::value_error("this task has been ended already");
+    }
+    call_->result = Held::share(value.ptr());
+    end(nullptr);
+  }
+  void fail(nb::handle exception) {
+    if (task_ == nullptr) {
+      throw nb::value_error("this task has been ended already");
+    }
+    end(exception_of(Held::share(exception.ptr())));
+  }
+  bool ended() const { return task_ == nullptr; }
+
+ private:
+  void end(std::exception_ptr cause) {
+    detail::Task* const task = std::exchange(task_, nullptr);
+    const Unlocked unlocked;
+    tasking::fulfill_event(task, std::move(cause));
+    add_outside_work(-1);
+  }
+
+  CallReference call_;
+  detail::Task* task_;
+};
+
+}  // namespace
+
+Held make_ending(const CallReference& call) {
+  return Held::adopt(nb::cast(new Ending(call), nb::rv_policy::take_ownership).release().ptr());
+}
+
+void bind_ending(nb::module_& module) {
+  nb::class_<Ending>(module, "Ending", "Ends a task that runs elsewhere.")
+      .def("give", &Ending::give, nb::arg("value").none(), "The task's result.")
+      .def("fail", &Ending::fail, nb::arg("exception"), "Why the task failed.")
+      .def_prop_ro("ended", &Ending::ended, "Whether it has been used.");
+}
+
+}  // namespace dovetail::python

@@ -1,0 +1,150 @@
+#include "failure.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include "dovetail/failure.hpp"
+#include "tasking/waiting.hpp"
+
+namespace nb = nanobind;
+
+namespace dovetail::python {
+namespace {
+
+// Never freed: a failure may be raised as long as there is an interpreter.
+PyObject* task_failed_class = nullptr;
+PyObject* stuck_class = nullptr;
+
+Held fetch_error() {
+#if PY_VERSION_HEX >= 0x030C0000
+  return Held::adopt(PyErr_GetRaisedException());
+#else
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback != nullptr) {
+    PyException_SetTraceback(value, traceback);
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return Held::adopt(value);
+#endif
+}
+
+std::string text_of(PyObject* exception) {
+  std::string text = Py_TYPE(exception)->tp_name;
+  const Held message = Held::adopt(PyObject_Str(exception));
+  const char* bytes = message ? PyUnicode_AsUTF8(message.get()) : nullptr;
+  if (bytes == nullptr) {
+    PyErr_Clear();
+  } else if (*bytes != '\0') {
+    text += std::string(": ") + bytes;
+  }
+  return text;
+}
+
+void set_error(PyObject* type, const char* text) { PyErr_SetString(type, text); }
+
+Held python_exception_of(const std::exception_ptr& cause);
+
+// What the failure began with: the user's exception, below any number of tasks that were cancelled because of it.
+Held root_cause(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const TaskFailed& failure) {
+    if (failure.cause() != nullptr) {
+      return root_cause(failure.cause());
+    }
+    return python_exception_of(cause);
+  } catch (...) {
+    return python_exception_of(cause);
+  }
+}
+
+Held python_exception_of(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const PythonError& error) {
+    return Held::share(error.exception());
+  } catch (...) {
+    set_python_error();
+  }
+  return fetch_error();
+}
+
+void raise_task_failed(const TaskFailed& failure) {
+  Held cause;
+  if (failure.cause() != nullptr) {
+    cause = root_cause(failure.cause());
+  }
+  const Held exception = Held::adopt(PyObject_CallFunction(
+      task_failed_class, "ssO", failure.what(), failure.label().c_str(), failure.cancelled() ? Py_True : Py_False));
+  if (!exception) {
+    return;
+  }
+  PyException_SetCause(exception.get(), cause.release());
+  PyErr_SetObject(task_failed_class, exception.get());
+}
+
+void raise_io_error(const IoError& error) {
+  const Held arguments = Held::adopt(Py_BuildValue("(iss)", error.code().value(), error.what(), error.path().c_str()));
+  if (arguments) {
+    PyErr_SetObject(PyExc_OSError, arguments.get());
+  }
+}
+
+}  // namespace
+
+void throw_python_error() {
+  Held exception = fetch_error();
+  std::string text = text_of(exception.get());
+  throw PythonError(std::move(exception), text);
+}
+
+std::exception_ptr exception_of(Held exception) {
+  std::string text = text_of(exception.get());
+  return std::make_exception_ptr(PythonError(std::move(exception), text));
+}
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (const PythonError& error) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.exception())), error.exception());
+  } catch (const TaskFailed& failure) {
+    raise_task_failed(failure);
+  } catch (const tasking::WaitInterrupted&) {
+    // The look that ended the wait has left the error of the signal handler.
+    if (PyErr_Occurred() == nullptr) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  } catch (const IoError& error) {
+    raise_io_error(error);
+  } catch (const Stuck& error) {
+    set_error(stuck_class, error.what());
+  } catch (const std::system_error& error) {
+    const Held arguments = Held::adopt(Py_BuildValue("(is)", error.code().value(), error.what()));
+    PyErr_SetObject(PyExc_OSError, arguments.get());
+  } catch (const std::invalid_argument& error) {
+    set_error(PyExc_ValueError, error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    set_error(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    set_error(PyExc_RuntimeError, "an exception that is unknown to Python");
+  }
+}
+
+void bind_failure(nb::module_& module) {
+  module.def(
+      "set_failure_classes",
+      [](nb::object task_failed, nb::object stuck) {
+        task_failed_class = task_failed.release().ptr();
+        stuck_class = stuck.release().ptr();
+      },
+      nb::arg("task_failed"), nb::arg("stuck"), "Which exceptions say that a task failed, or that none can ever run.");
+}
+
+}  // namespace dovetail::python

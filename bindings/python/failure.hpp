@@ -1,0 +1,61 @@
+// Exceptions on their way from Python through the runtime and back.
+#pragma once
+
+#include <Python.h>
+
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "held.hpp"
+
+namespace nanobind {
+class module_;
+}
+
+namespace dovetail::python {
+
+/// A Python exception inside the runtime.
+class PythonError : public std::runtime_error {
+ public:
+  PythonError(Held exception, const std::string& text)
+      : std::runtime_error(text), exception_(std::make_shared<Held>(std::move(exception))) {}
+  PyObject* exception() const noexcept { return exception_->get(); }
+
+ private:
+  std::shared_ptr<Held> exception_;
+};
+
+/// Throws the Python error that is set, as `PythonError`.
+[[noreturn]] void throw_python_error();
+/// As a `PythonError` that is not thrown.
+std::exception_ptr exception_of(Held exception);
+
+/// Sets the Python error that says what the exception being handled says. To be called in a `catch (...)`, with the interpreter.
+void set_python_error() noexcept;
+/// Calls `action` and has whatever it throws become a Python error, thrown as nanobind wants it. The caller holds the interpreter
+/// before and after; what `action` does about it meanwhile is its own.
+template <class Action>
+auto translated(const Action& action);
+
+/// Tells the module which Python classes stand for failures.
+void bind_failure(nanobind::module_& module);
+
+}  // namespace dovetail::python
+
+#include <nanobind/nanobind.h>
+
+template <class Action>
+auto dovetail::python::translated(const Action& action) {
+  try {
+    return action();
+  } catch (const nanobind::python_error&) {
+    throw;
+  } catch (const nanobind::builtin_exception&) {
+    throw;
+  } catch (...) {
+    set_python_error();
+  }
+  throw nanobind::python_error();
+}

@@ -1,0 +1,32 @@
+// `dovetail.open`: arrays to and from files through the storage engines.
+#pragma once
+
+#include <Python.h>
+
+#include <string>
+
+#include "dovetail/file.hpp"
+
+namespace nanobind {
+class module_;
+}
+
+namespace dovetail::python {
+
+/// An open file as Python sees it.
+class OpenedFile {
+ public:
+  OpenedFile(const std::string& path, int flags, unsigned mode, const std::string& direct);
+  /// All bytes of the file.
+  Region region() const { return {file_.space(), 0, ~std::uint64_t{0} / 2}; }
+  File& file() noexcept { return file_; }
+
+ private:
+  File file_;
+};
+
+/// The Python type of open files. It has no subtypes.
+PyTypeObject* file_type() noexcept;
+void bind_file(nanobind::module_& module);
+
+}  // namespace dovetail::python

@@ -1,0 +1,63 @@
+#include "file_name.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+
+#include "call.hpp"
+#include "held.hpp"
+
+namespace nb = nanobind;
+
+namespace dovetail::python {
+namespace {
+
+constexpr std::uint64_t path_space = ~std::uint64_t{2};
+
+PyTypeObject* file_name_class = nullptr;
+
+// Under the interpreter's lock.
+std::unordered_map<std::string, std::uint64_t>& tokens() {
+  static auto* const instance = new std::unordered_map<std::string, std::uint64_t>;
+  return *instance;
+}
+
+}  // namespace
+
+bool is_file_name(PyObject* object) noexcept {
+  return file_name_class != nullptr && PyObject_TypeCheck(object, file_name_class) != 0;
+}
+
+Region file_name_region(PyObject* object, const char* name) {
+  PyObject* converted = nullptr;
+  if (PyUnicode_FSConverter(object, &converted) == 0) {
+    PyErr_Clear();
+    throw nb::type_error((std::string("argument '") + name +
+                          "' is declared as a file and must be a path, not a value of type '" +
+                          Py_TYPE(object)->tp_name + "'")
+                             .c_str());
+  }
+  const Held bytes = Held::adopt(converted);
+  const std::string path(PyBytes_AS_STRING(converted), static_cast<std::size_t>(PyBytes_GET_SIZE(converted)));
+  std::error_code error;
+  std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  if (error) {
+    resolved = std::filesystem::absolute(path).lexically_normal();
+  }
+  const auto [place, added] = tokens().try_emplace(resolved.native(), 0);
+  if (added) {
+    place->second = new_token();
+  }
+  return {path_space, place->second, 1};
+}
+
+void bind_file_name(nb::module_& module) {
+  module.def(
+      "set_file_class",
+      [](nb::object file_class) { file_name_class = reinterpret_cast<PyTypeObject*>(file_class.release().ptr()); },
+      nb::arg("file_class"), "Which class names files among the arguments of tasks.");
+}
+
+}  // namespace dovetail::python

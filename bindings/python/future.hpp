@@ -1,0 +1,39 @@
+// What a call of a task returns to Python.
+#pragma once
+
+#include <Python.h>
+
+#include "call.hpp"
+#include "dovetail/future.hpp"
+#include "held.hpp"
+
+namespace nanobind {
+class module_;
+}
+
+namespace dovetail::python {
+
+/// The result of a task, or one item of it.
+class Future : public FutureBase {
+ public:
+  Future(FutureBase task, CallReference call) : FutureBase(std::move(task)), call_(std::move(call)) {}
+  Future(const Future& whole, Held key) : FutureBase(whole), call_(whole.call_), key_(std::move(key)) {}
+
+  const CallReference& call() const noexcept { return call_; }
+  /// Waits without the interpreter; fails as the task did.
+  void finish() const;
+  /// As `finish`, but a failure counts as not noticed.
+  void finish_quietly() const;
+  /// The value. The task has completed without failure, and the caller holds the interpreter.
+  Held value() const;
+
+ private:
+  CallReference call_;
+  Held key_;  ///< Of the item.
+};
+
+/// The Python type of futures. It has no subtypes.
+PyTypeObject* future_type() noexcept;
+void bind_future(nanobind::module_& module);
+
+}  // namespace dovetail::python

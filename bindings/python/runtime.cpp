@@ -1,0 +1,277 @@
+#include "runtime.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <signal.h>
+
+#include <memory>
+#include <string>
+
+#include "call.hpp"
+#include "collect.hpp"
+#include "dovetail/runtime.hpp"
+#include "dovetail/this_task.hpp"
+#include "failure.hpp"
+#include "future.hpp"
+#include "resolve.hpp"
+#include "tasking/core.hpp"
+#include "tasking/pause.hpp"
+#include "thread_state.hpp"
+
+namespace nb = nanobind;
+
+namespace dovetail::python {
+namespace {
+
+// Spawners look this much earlier than the runtime would hold them, since they must not be held while they have the interpreter.
+constexpr std::size_t spawns_between_looks = 64;
+
+// Signals are for the threads of the program: a worker that takes one makes a blocked call of its own end early.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+      sigdelset(&all, fault);
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+class PythonRuntime {
+ public:
+  explicit PythonRuntime(const Options& options) {
+    const Unlocked unlocked;
+    const SignalsBlocked blocked;
+    runtime_ = std::make_unique<Runtime>(options);
+  }
+  ~PythonRuntime() { stop(); }
+  PythonRuntime(const PythonRuntime&) = delete;
+  PythonRuntime& operator=(const PythonRuntime&) = delete;
+
+  Runtime& get() const {
+    if (runtime_ == nullptr) {
+      throw std::runtime_error("this runtime has been stopped");
+    }
+    return *runtime_;
+  }
+  void stop() {
+    const Unlocked unlocked;
+    runtime_.reset();
+  }
+  /// The child of a fork cannot stop what is the parent's.
+  void forget() { [[maybe_unused]] const auto* const leaked = runtime_.release(); }
+  bool stopped() const noexcept { return runtime_ == nullptr; }
+
+ private:
+  std::unique_ptr<Runtime> runtime_;
+};
+
+PythonRuntime* current = nullptr;  // under the interpreter's lock
+PyObject* start_default = nullptr;
+
+Runtime& current_or_default() {
+  if (current == nullptr) {
+    static_cast<void>(nb::handle(start_default)());
+    if (current == nullptr) {
+      throw std::runtime_error("no runtime could be started");
+    }
+  }
+  return current->get();
+}
+
+// In a task of the current runtime the new task is a child of it.
+const detail::Task* domain_in(Runtime& runtime) noexcept {
+  return tasking::current_runtime() == &runtime.core() ? tasking::current_task() : nullptr;
+}
+
+// Delays the start of a task until tasks in other domains have completed. What they failed with is found by the body.
+std::function<void()> start_after(std::vector<CallReference> calls) {
+  return [calls = std::move(calls)] {
+    for (const CallReference& call : calls) {
+      detail::Task* const task = tasking::bind_event();
+      if (!call->when_completed([task] { tasking::fulfill_event(task); })) {
+        tasking::fulfill_event(task);
+      }
+    }
+  };
+}
+
+template <class Body>
+dovetail::Future<void> spawn_described(Runtime& runtime, const detail::Task* domain, const TaskDescription& description,
+                                       Body&& body) {
+  detail::RuntimeCore& core = runtime.core();
+  if (core.throttle.pending(core) + 2 * spawns_between_looks >= core.throttle.limit()) {
+    const Unlocked unlocked;
+    core.throttle.make_way(core);
+  }
+  return domain != nullptr ? dovetail::spawn(description, std::forward<Body>(body))
+                           : runtime.spawn(description, std::forward<Body>(body));
+}
+
+Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords) {
+  drop_deferred();
+  const Signature& signature = *nb::inst_ptr<Signature>(signature_object);
+  return translated([&] {
+    Runtime& runtime = current_or_default();
+    const detail::Task* const domain = domain_in(runtime);
+    Uses uses;
+    collect_arguments(signature, arguments.ptr(), keywords.ptr(), domain, uses);
+    CallReference call(new Call);
+    call->signature_object = Held::share(signature_object.ptr());
+    call->signature = &signature;
+    call->arguments = Held::share(arguments.ptr());
+    if (keywords.size() != 0) {
+      call->keywords = Held::share(keywords.ptr());
+    }
+    call->domain = domain;
+    call->attempts_left = signature.on_failure.retries;
+    call->futures_in_arguments = uses.futures;
+    uses.accesses.push_back(result_access(*call));
+    TaskDescription description{.label = signature.label,
+                                .access = std::span<const Access>(uses.accesses),
+                                .priority = signature.priority,
+                                .io = signature.io,
+                                .on_failure = signature.on_failure,
+                                .tied = true};
+    if (!uses.elsewhere.empty()) {
+      description.onready = start_after(std::move(uses.elsewhere));
+    }
+    if (signature.describe) {
+      signature.describe(description);
+    }
+    return Future(spawn_described(runtime, domain, description, Body(call)), call);
+  });
+}
+
+// Waits for whatever has been told to change the object or what is in it.
+void wait_for_object(nb::handle object) {
+  translated([&] {
+    if (current == nullptr) {
+      return;
+    }
+    Runtime& runtime = current->get();
+    const detail::Task* const domain = domain_in(runtime);
+    Uses uses;
+    collect(object.ptr(), Direction::in, domain, "x", uses);
+    if (uses.accesses.empty()) {
+      return;
+    }
+    const TaskDescription description{
+        .label = "dovetail.wait", .access = std::span<const Access>(uses.accesses), .priority = 1};
+    const auto reached = spawn_described(runtime, domain, description, [] {});
+    const Unlocked unlocked;
+    try {
+      reached.get();
+    } catch (const TaskFailed& failure) {
+      if (failure.cause() != nullptr) {
+        std::rethrow_exception(failure.cause());
+      }
+      throw;
+    }
+  });
+}
+
+nb::object wait(nb::object object) {
+  drop_deferred();
+  if (nb::type_check(object.type()) && Py_TYPE(object.ptr()) == future_type() &&
+      !nb::inst_ptr<Future>(object)->call()->changed) {
+    return object.attr("result")();
+  }
+  wait_for_object(object);
+  return translated([&] { return nb::steal<nb::object>(resolve(object.ptr()).release()); });
+}
+
+void barrier() {
+  drop_deferred();
+  translated([&] {
+    if (current == nullptr) {
+      return;
+    }
+    Runtime& runtime = current->get();
+    const bool in_task = domain_in(runtime) != nullptr;
+    const Unlocked unlocked;
+    if (in_task) {
+      dovetail::wait();
+    } else {
+      runtime.wait();
+    }
+  });
+}
+
+Options options_of(nb::dict fields) {
+  Options options;
+  const auto number = [&](const char* name, auto& field) {
+    if (fields.contains(name) && !fields[name].is_none()) {
+      field = nb::cast<std::remove_reference_t<decltype(field)>>(fields[name]);
+    }
+  };
+  number("workers", options.workers);
+  number("io_executors", options.io_executors);
+  number("engine", options.engine);
+  number("trace", options.trace);
+  number("stack_size", options.stack_size);
+  number("pending_limit", options.pending_limit);
+  number("bind_workers", options.bind_workers);
+  if (fields.contains("stuck_after")) {
+    options.stuck_after =
+        std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(fields["stuck_after"]) * 1000));
+  }
+  return options;
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& module) {
+  nb::class_<PythonRuntime>(module, "Runtime", "The C++ runtime: workers, stacks, engines.")
+      .def(
+          "__init__",
+          [](PythonRuntime* self, nb::dict fields) {
+            const Options options = options_of(fields);
+            translated([&] { new (self) PythonRuntime(options); });
+          },
+          nb::arg("fields"))
+      .def(
+          "stop", [](PythonRuntime& self) { translated([&] { self.stop(); }); },
+          "Waits for all tasks, prints failures that nobody asked for, ends the workers.")
+      .def("forget", &PythonRuntime::forget, "In the child of a fork: the workers are the parent's.")
+      .def(
+          "cancel", [](PythonRuntime& self) { translated([&] { self.get().cancel(); }); },
+          "Cancels every task that has not started and asks the running ones to stop.")
+      .def_prop_ro("stopped", &PythonRuntime::stopped, "Whether it has been stopped.")
+      .def_prop_ro(
+          "workers", [](PythonRuntime& self) { return translated([&] { return self.get().workers(); }); },
+          "Number of compute workers.")
+      .def_prop_ro(
+          "pending",
+          [](PythonRuntime& self) {
+            return translated([&] {
+              detail::RuntimeCore& core = self.get().core();
+              return core.throttle.pending(core);
+            });
+          },
+          "About how many tasks have not completed.");
+  module.def(
+      "set_current", [](PythonRuntime* runtime) { current = runtime; }, nb::arg("runtime").none(),
+      "Which runtime new tasks belong to; the caller keeps it alive.");
+  module.def(
+      "set_default", [](nb::object start) { start_default = start.release().ptr(); }, nb::arg("start"),
+      "What starts a runtime when there is none.");
+  module.def("spawn", &spawn, nb::arg("signature"), nb::arg("arguments"), nb::arg("keywords"), "One call of a task.");
+  module.def("wait", &wait, nb::arg("x").none(),
+             "Waits for futures and for what tasks change, and returns the values.");
+  module.def("barrier", &barrier, "Waits for all tasks; in a task, for its children.");
+  module.def("cancelled", &this_task::cancelled, "Whether somebody asked the running task to stop.");
+  module.def("in_task", &this_task::active, "Whether the caller is inside a task.");
+  module.def(
+      "label", [] { return std::string(this_task::label()); }, "The label of the running task; empty outside of one.");
+}
+
+}  // namespace dovetail::python

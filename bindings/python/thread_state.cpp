@@ -1,0 +1,148 @@
+#include "thread_state.hpp"
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "gilstate.h"
+#include "tasking/pause.hpp"
+#include "tasking/service.hpp"
+#include "tasking/waiting.hpp"
+
+namespace dovetail::python {
+namespace {
+
+std::atomic<std::ptrdiff_t> outside_work{0};
+
+struct ThreadStates {
+  PyThreadState* kept = nullptr;        ///< Attached, though no body runs: for the next one.
+  PyThreadState* own = nullptr;         ///< The first that was made here.
+  PyThreadState* blocked = nullptr;     ///< Of a thread that blocks outside of any task.
+  std::vector<PyThreadState*> resting;  ///< Used by no body.
+
+  ThreadStates() = default;
+  ThreadStates(const ThreadStates&) = delete;
+  ThreadStates& operator=(const ThreadStates&) = delete;
+  ~ThreadStates() {
+    if (resting.empty() || Py_IsInitialized() == 0) {
+      return;
+    }
+    PyEval_RestoreThread(resting.front());
+    dovetail_python_bind_gilstate(resting.front());
+    for (std::size_t i = 1; i < resting.size(); ++i) {
+      PyThreadState_Clear(resting[i]);
+      PyThreadState_Delete(resting[i]);
+    }
+    PyThreadState_Clear(resting.front());
+    PyThreadState_DeleteCurrent();
+  }
+};
+
+// Not inlined, so that no address of it is kept across a pause.
+[[gnu::noinline]] ThreadStates& states() {
+  thread_local ThreadStates instance;
+  return instance;
+}
+
+void attach(PyThreadState* state) {
+  PyEval_RestoreThread(state);
+  dovetail_python_bind_gilstate(state);
+}
+
+void rest_kept(ThreadStates& mine) {
+  mine.resting.push_back(mine.kept);
+  mine.kept = nullptr;
+  PyEval_SaveThread();
+}
+
+bool signal_arrived() {
+  PyThreadState* const state = states().blocked;
+  if (state == nullptr) {
+    return false;
+  }
+  attach(state);
+  const bool interrupted = PyErr_CheckSignals() != 0;
+  PyEval_SaveThread();
+  return interrupted;
+}
+
+// Workers flush their services before they run something long and before they sleep: then others may have the interpreter.
+class InterpreterService final : public tasking::Service {
+ public:
+  unsigned poll(unsigned /*worker*/, tasking::PollScope /*scope*/) override { return 0; }
+  void flush(unsigned /*worker*/) override {
+    ThreadStates& mine = states();
+    if (mine.kept != nullptr) {
+      rest_kept(mine);
+    }
+  }
+  std::size_t in_flight() const noexcept override {
+    return static_cast<std::size_t>(outside_work.load(std::memory_order_relaxed));
+  }
+};
+
+}  // namespace
+
+void enter_body() {
+  ThreadStates& mine = states();
+  if (mine.kept != nullptr) {
+    mine.kept = nullptr;
+    return;
+  }
+  PyThreadState* state = nullptr;
+  if (mine.resting.empty()) {
+    state = PyThreadState_New(PyInterpreterState_Main());
+    if (state == nullptr) {
+      throw std::bad_alloc();
+    }
+  } else {
+    state = mine.resting.back();
+    mine.resting.pop_back();
+  }
+  attach(state);
+}
+
+void leave_body() {
+  ThreadStates& mine = states();
+  mine.kept = PyThreadState_Get();
+  if (tasking::current_worker() >= 0) {
+    tasking::request_flush();
+  } else {
+    rest_kept(mine);
+  }
+}
+
+Unlocked::Unlocked() : state_(holds_interpreter() ? PyEval_SaveThread() : nullptr), outer_(states().blocked) {
+  if (tasking::current_task() == nullptr) {
+    states().blocked = state_;
+    tasking::set_interrupt_look(state_ == nullptr ? nullptr : &signal_arrived);
+  }
+}
+
+Unlocked::~Unlocked() {
+  ThreadStates& mine = states();
+  if (tasking::current_task() == nullptr) {
+    mine.blocked = outer_;
+  }
+  if (state_ == nullptr) {
+    return;
+  }
+  if (mine.kept != nullptr) {
+    rest_kept(mine);
+  }
+  attach(state_);
+}
+
+bool holds_interpreter() noexcept { return PyGILState_Check() != 0; }
+
+void add_outside_work(std::ptrdiff_t count) noexcept { outside_work.fetch_add(count, std::memory_order_relaxed); }
+
+void register_interpreter_service() {
+  static const char key = 0;
+  tasking::register_service(&key,
+                            [](detail::RuntimeCore&, const Options&, unsigned) -> std::unique_ptr<tasking::Service> {
+                              return std::make_unique<InterpreterService>();
+                            });
+}
+
+}  // namespace dovetail::python

@@ -1,0 +1,74 @@
+"""The command `dovetail`. Sub-commands that are programs in C++ (`tiom`, `doctor`) are found beside the package and get their arguments as
+they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from importlib import import_module, util
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+
+app = typer.Typer(
+    name="dovetail",
+    help="Tasks in which computation and storage I/O overlap.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+def _program(name: str) -> str:
+    """The installed program: below the package (pip), in the build tree, or on the path."""
+    package = Path(__file__).parent
+    for folder in (package / "bin", Path(os.environ.get("DOVETAIL_BUILD_DIR", package / "bin")) / "bin"):
+        if (folder / name).is_file():
+            return str(folder / name)
+    found = shutil.which(name)
+    if found is None:
+        print(f"dovetail: the program {name} is not installed beside {package} and not on the path", file=sys.stderr)
+        sys.exit(2)
+    return found
+
+
+def _become(name: str, arguments: list[str]) -> NoReturn:
+    program = _program(name)
+    sys.stdout.flush()
+    os.execv(program, [program, *arguments])
+
+
+@app.command(context_settings=_PASS_ON, help="Measures how much of your I/O can be hidden (dovetail-tiom).")
+def tiom(context: typer.Context) -> None:
+    _become("dovetail-tiom", context.args)
+
+
+@app.command(
+    context_settings=_PASS_ON, help="Shows which engines work here and how fast the disks are (dovetail-doctor)."
+)
+def doctor(context: typer.Context) -> None:
+    _become("dovetail-doctor", context.args)
+
+
+@app.command(help="Shows the version.")
+def version() -> None:
+    from . import __version__
+
+    print(__version__)
+
+
+# Sub-commands with modules of their own: each defines `register(app)`.
+for _name in ("run",):
+    if util.find_spec(f"{__package__}.{_name}") is not None:
+        import_module(f"{__package__}.{_name}").register(app)
+
+
+def main() -> None:
+    app()
+
+
+if __name__ == "__main__":
+    main()

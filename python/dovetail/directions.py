@@ -1,0 +1,20 @@
+"""What a task does with a parameter: `@dt.task(a=dt.INOUT)`.
+
+Without a direction a parameter is read (`IN`). Directions apply to whatever can change: NumPy arrays (by their bytes in memory, so
+that overlapping views are ordered), other objects (by identity), and what is in lists, tuples and dictionaries. The `FILE_`
+directions are for parameters that are paths.
+"""
+
+from __future__ import annotations
+
+from ._core import Direction
+
+IN = Direction.IN
+OUT = Direction.OUT
+INOUT = Direction.INOUT
+COMMUTATIVE = Direction.COMMUTATIVE
+FILE_IN = Direction.FILE_IN
+FILE_OUT = Direction.FILE_OUT
+FILE_INOUT = Direction.FILE_INOUT
+FILE_COMMUTATIVE = Direction.FILE_COMMUTATIVE
+UNORDERED = Direction.UNORDERED

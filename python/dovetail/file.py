@@ -1,0 +1,78 @@
+"""Files: `dt.File` names one for the dependency graph, `dt.open` opens one whose transfers pause the task and not its core."""
+
+from __future__ import annotations
+
+import os
+
+from . import _core
+from ._core import OpenFile
+
+
+class File(os.PathLike[str]):
+    """The path of a file that tasks read and write by whatever means they like.
+
+    Tasks that get the same file are ordered by the direction of the parameter (`IN` unless it says otherwise), whatever way the path
+    is written. It can be given to `open` and to everything else that takes a path.
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"File({self.path!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, File) and os.path.realpath(self.path) == os.path.realpath(other.path)
+
+    def __hash__(self) -> int:
+        return hash(os.path.realpath(self.path))
+
+
+_core.set_file_class(File)
+
+_FLAGS = {
+    "r": os.O_RDONLY,
+    "r+": os.O_RDWR,
+    "w": os.O_RDWR | os.O_CREAT | os.O_TRUNC,
+    "a": os.O_RDWR | os.O_CREAT,
+    "x": os.O_RDWR | os.O_CREAT | os.O_EXCL,
+}
+
+
+def open(
+    path: str | os.PathLike[str], mode: str | None = None, *, direct: str = "never", permissions: int = 0o644
+) -> OpenFile:
+    """Opens a file for `pread(array, offset)` and `pwrite(array, offset)`.
+
+    mode: `r` read, `r+` read and write what is there, `a` the same and create it, `w` create or empty it, `x` create it, which must not be
+    there. Without one: read and write if that is allowed, else read.
+    direct: whether transfers bypass the page cache: `never`, `automatic` where the file system can, `always`, or `adaptive` where
+    it pays.
+    """
+    name = os.fspath(path)
+    if mode is None:
+        mode = "r+" if os.access(name, os.W_OK) else "r"
+    flags = _FLAGS.get(mode.replace("b", ""))
+    if flags is None:
+        raise ValueError(f"mode must be one of {', '.join(map(repr, _FLAGS))}, not {mode!r}")
+    return _core.open_file(name, flags, permissions, direct)
+
+
+def _enter(self: OpenFile) -> OpenFile:
+    return self
+
+
+def _exit(self: OpenFile, *_: object) -> None:
+    self.close()
+
+
+OpenFile.__enter__ = _enter  # type: ignore[attr-defined, method-assign]
+OpenFile.__exit__ = _exit  # type: ignore[attr-defined, method-assign]

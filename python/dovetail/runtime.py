@@ -1,0 +1,169 @@
+"""The runtime that tasks run in: an implicit one, or one made by `dt.Runtime(...)`."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from typing import Any, TypeVar, overload
+
+from . import _core
+from .future import Future
+
+T = TypeVar("T")
+
+# As deep as a thread of Python itself: a task may recurse as deeply as it could there.
+_STACK_SIZE = 8 * 1024 * 1024
+
+_lock = threading.RLock()
+_active: list[Runtime] = []
+
+
+class Runtime:
+    """Workers, I/O executors and storage engines.
+
+        with dt.Runtime(workers=4):
+            ...
+
+    Leaving the block waits for all tasks and raises the first failure that nobody has asked for. Tasks outside of any such block use an
+    implicit runtime, made by the first of them and ended with the program.
+
+    workers: threads for computation; by default as many as the process has cores. io_executors: most threads that run I/O tasks at
+    once (64). engine: `uring`, `aio`, `threads` or `auto`. trace: a file for the recording, which Perfetto opens. config: path of a
+    `dovetail.toml`. stuck_after: seconds after which a program in which nothing can happen any more is told so; 0: never.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        config: str | os.PathLike[str] | None = None,
+        *,
+        io_executors: int | None = None,
+        engine: str | None = None,
+        trace: str | os.PathLike[str] | None = None,
+        stack_size: int | None = None,
+        stuck_after: float = 5.0,
+        progress: bool = False,
+    ) -> None:
+        for name, value in (("workers", workers), ("io_executors", io_executors), ("stack_size", stack_size)):
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
+        if stuck_after < 0:
+            raise ValueError(f"stuck_after must not be negative, and is {stuck_after!r}")
+        self.config = None if config is None else os.fspath(config)
+        if self.config is not None and not os.path.isfile(self.config):
+            raise FileNotFoundError(f"config names {self.config!r}, and there is no such file")
+        self._progress = progress
+        self._fields: dict[str, Any] = {
+            "workers": workers,
+            "io_executors": io_executors,
+            "engine": engine,
+            "trace": None if trace is None else os.fspath(trace),
+            "stack_size": stack_size or _STACK_SIZE,
+            "stuck_after": stuck_after,
+        }
+        self._core: _core.Runtime | None = None
+
+    def start(self) -> Runtime:
+        """Starts the workers; new tasks belong to this runtime until it is stopped."""
+        with _lock:
+            if self._core is not None:
+                raise RuntimeError("this runtime has been started already")
+            self._core = _core.Runtime(self._fields)
+            _active.append(self)
+            _core.set_current(self._core)
+        return self
+
+    def stop(self) -> None:
+        """Waits for all tasks and ends the workers. Failures that nobody asked for are printed."""
+        with _lock:
+            core, self._core = self._core, None
+            if core is None:
+                return
+            _active.remove(self)
+            _core.set_current(_active[-1]._core if _active else None)
+        core.stop()
+
+    def cancel(self) -> None:
+        """Cancels every task that has not started, and asks those that run to stop (`dt.cancelled()`)."""
+        if self._core is not None:
+            self._core.cancel()
+
+    @property
+    def workers(self) -> int:
+        """Number of threads for computation."""
+        if self._core is None:
+            raise RuntimeError("this runtime has not been started, or has been stopped")
+        return self._core.workers
+
+    def __enter__(self) -> Runtime:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                _core.barrier()
+            else:
+                self.cancel()
+        except BaseException:
+            self.cancel()
+            raise
+        finally:
+            self.stop()
+
+
+def _start_default() -> None:
+    with _lock:
+        if not _active:
+            Runtime().start()
+
+
+def _stop_all() -> None:
+    while _active:
+        runtime = _active[-1]
+        try:
+            _core.barrier()
+        except KeyboardInterrupt:
+            runtime.cancel()
+        except BaseException as error:
+            print("dovetail: at the end of the program nobody had asked for this failure:", file=sys.stderr)
+            sys.excepthook(type(error), error, error.__traceback__)
+        runtime.stop()
+
+
+def _forget_all() -> None:
+    """In the child of a fork there are no workers: the next task starts a runtime of the child's own."""
+    global _lock
+    _lock = threading.RLock()
+    for runtime in _active:
+        if runtime._core is not None:
+            runtime._core.forget()
+            runtime._core = None
+    _active.clear()
+    _core.set_current(None)
+
+
+_core.set_default(_start_default)
+atexit.register(_stop_all)
+os.register_at_fork(after_in_child=_forget_all)
+
+
+@overload
+def wait(x: Future[T], /) -> T: ...
+@overload
+def wait(x: list[Future[T]], /) -> list[T]: ...
+@overload
+def wait(x: T, /) -> T: ...
+def wait(x: Any, /) -> Any:
+    """Waits for `x` and returns its value.
+
+    x: a future (its result), an object that tasks were told to change (itself, with all changes made), or lists, tuples and dictionaries of
+    these, nested in any way. Raises `TaskFailed` if a task failed that it depends on. In a task, the core runs other tasks meanwhile.
+    """
+    return _core.wait(x)
+
+
+def barrier() -> None:
+    """Waits for all tasks (in a task: for those it has made). Raises the first failure that nobody has asked for."""
+    _core.barrier()

@@ -1,0 +1,205 @@
+"""`@dt.task`, `@dt.io` and `@dt.constraint`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+
+from . import _core
+from .directions import IN, Direction
+from .future import Future
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_POLICIES = ("fail", "retry", "cancel_successors", "ignore")
+_WRITTEN = (Direction.OUT, Direction.INOUT, Direction.COMMUTATIVE)
+_VARIABLE = 0x04
+_KEYWORDS = 0x08
+_COROUTINE = 0x80
+
+
+class Task(Generic[P, R]):
+    """A function whose calls are tasks. Calling it returns a `Future`; `task.function` is the function itself."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        label: str | None = None,
+        priority: int = 0,
+        retries: int = 0,
+        on_failure: str = "fail",
+        io: bool = False,
+        process: bool = False,
+        returns: int | None = None,
+        storage_bw: float | str | None = None,
+        directions: dict[str, Direction] | None = None,
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"a task is made of a function, not of {function!r}")
+        name = getattr(function, "__name__", type(function).__name__)
+        if on_failure not in _POLICIES:
+            raise ValueError(f"task '{name}': on_failure must be one of {', '.join(_POLICIES)}, not {on_failure!r}")
+        if not isinstance(retries, int) or retries < 0:
+            raise ValueError(f"task '{name}': retries must be a whole number and not negative, not {retries!r}")
+        if not isinstance(priority, int):
+            raise TypeError(f"task '{name}': priority must be a whole number, not {priority!r}")
+        if returns is not None and (not isinstance(returns, int) or returns < 1):
+            raise ValueError(f"task '{name}': returns must be a whole number above 0, not {returns!r}")
+        if on_failure == "retry" and retries == 0:
+            retries = 2
+        self.function = function
+        self.label = label or name
+        self.priority = priority
+        self.retries = retries
+        self.on_failure = on_failure
+        self.io = io
+        self.process = process
+        self.returns = returns
+        self.storage_bw = storage_bw
+        self.directions = dict(directions or {})
+        functools.update_wrapper(self, function)
+        self._signature = self._make_signature(name)
+
+    def _make_signature(self, name: str) -> _core.Signature:
+        code = getattr(getattr(self.function, "__wrapped__", self.function), "__code__", None)
+        names: tuple[str, ...] = ()
+        rest = others = IN
+        if code is not None:
+            count = code.co_argcount
+            named = code.co_varnames[: count + code.co_kwonlyargcount]
+            names = code.co_varnames[:count]
+            variables = list(code.co_varnames[len(named) :])
+            variable = variables.pop(0) if code.co_flags & _VARIABLE else None
+            keywords = variables.pop(0) if code.co_flags & _KEYWORDS else None
+            for parameter, direction in self.directions.items():
+                if not isinstance(direction, Direction):
+                    raise TypeError(
+                        f"task '{name}': '{parameter}' must be given a direction, such as INOUT, not {direction!r}"
+                    )
+                if parameter == variable:
+                    rest = direction
+                elif parameter == keywords:
+                    others = direction
+                elif parameter not in named and keywords is None:
+                    raise ValueError(f"task '{name}' has no parameter and no option '{parameter}'")
+        function, deferred = self._body(code)
+        return _core.Signature(
+            function=function,
+            label=self.label,
+            positional=[(parameter, self.directions.get(parameter, IN)) for parameter in names],
+            rest=rest,
+            others=others,
+            named=self.directions,
+            priority=self.priority,
+            io=self.io,
+            deferred=deferred,
+            retries=self.retries,
+            ignore=self.on_failure == "ignore",
+        )
+
+    def _body(self, code: Any) -> tuple[Callable[..., Any], bool]:
+        """What the runtime calls, and whether that only starts what ends the task elsewhere."""
+        if code is not None and code.co_flags & _COROUTINE:
+            from .asynchronous import in_event_loop
+
+            return in_event_loop(cast("Callable[..., Any]", self.function)), True
+        if self.process:
+            from .processes import Function
+
+            names = code.co_varnames[: code.co_argcount] if code is not None else ()
+            written = frozenset(name for name, direction in self.directions.items() if direction in _WRITTEN)
+            return Function(self.function, self.label, self.priority, names, written), True
+        return self.function, False
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        future = _core.spawn(self._signature, args, kwargs)
+        if self.returns is not None and self.returns > 1:
+            return cast("Future[R]", tuple(future._item(i) for i in range(self.returns)))
+        return future
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<dovetail task '{self.label}'>"
+
+    def replaced(self, **options: Any) -> Task[P, R]:
+        """The same task with other options."""
+        return Task(self.function, **{**self._options(), **options})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.function, self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "label": self.label,
+            "priority": self.priority,
+            "retries": self.retries,
+            "on_failure": self.on_failure,
+            "io": self.io,
+            "process": self.process,
+            "returns": self.returns,
+            "storage_bw": self.storage_bw,
+            "directions": self.directions,
+        }
+
+
+def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any]:
+    return Task(function, **options)
+
+
+@overload
+def task(function: Callable[P, R], /) -> Task[P, R]: ...
+@overload
+def task(
+    *,
+    label: str | None = None,
+    priority: int = 0,
+    retries: int = 0,
+    on_failure: str = "fail",
+    io: bool = False,
+    process: bool = False,
+    returns: int | None = None,
+    storage_bw: float | str | None = None,
+    directions: dict[str, Direction] | None = None,
+    **parameters: Direction,
+) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+def task(function: Any = None, /, *, directions: dict[str, Direction] | None = None, **options: Any) -> Any:
+    """Makes a function a task: `@dt.task`, or `@dt.task(a=dt.INOUT, label="sum", priority=1)`.
+
+    label: shown in errors, traces and reports; the function's name if not given. priority: ready tasks of higher priority start first.
+    retries: how often the body is run again when it fails. on_failure: `fail` or `cancel_successors` (tasks that need what it should have
+    made do not run), `retry` (twice, unless `retries` says otherwise), or `ignore`. process: run it in a worker process. returns:
+    how many values it returns, each as a future of its own. All other keywords are directions of parameters; `directions` takes
+    those whose names are taken.
+    """
+    named = {name: options.pop(name) for name in list(options) if name not in _OPTIONS}
+    named.update(directions or {})
+
+    def decorate(target: Callable[..., Any]) -> Task[..., Any]:
+        if isinstance(target, Task):
+            return target.replaced(directions={**target.directions, **named}, **options)
+        return Task(target, directions=named, **options)
+
+    return decorate if function is None else decorate(function)
+
+
+_OPTIONS = ("label", "priority", "retries", "on_failure", "io", "process", "returns", "storage_bw")
+
+
+def io(function: Any = None, /, **options: Any) -> Any:
+    """Makes a function an I/O task: it may block, runs beside the computing tasks and takes none of their cores.
+
+    storage_bw: its share of the device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`. The other options are those of
+    `task`. Above or below `@dt.task` it turns that task into an I/O task.
+    """
+    options["io"] = True
+    return task(**options) if function is None else task(**options)(function)
+
+
+def constraint(*, storage_bw: float | str) -> Callable[[Any], Any]:
+    """Gives an I/O task its share of the device's bandwidth: `@dt.constraint(storage_bw=20)` above `@dt.io`."""
+    return io(storage_bw=storage_bw)
