@@ -10,7 +10,9 @@ find_package(nlohmann_json 3.9 REQUIRED)
 # libaio brings neither a CMake package nor a pkg-config file.
 find_library(DOVETAIL_LIBAIO aio REQUIRED)
 find_path(DOVETAIL_LIBAIO_INCLUDE libaio.h REQUIRED)
-mark_as_advanced(DOVETAIL_LIBAIO DOVETAIL_LIBAIO_INCLUDE)
+# Headers only; not every distribution's package can be found otherwise.
+find_path(DOVETAIL_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
+mark_as_advanced(DOVETAIL_LIBAIO DOVETAIL_LIBAIO_INCLUDE DOVETAIL_TOMLPLUSPLUS_INCLUDE)
 
 # Private to the library: nothing of these shows in a public header.
 add_library(dovetail_dependencies INTERFACE)

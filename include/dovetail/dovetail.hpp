@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dovetail/access.hpp"
+#include "dovetail/admission.hpp"
 #include "dovetail/buffers.hpp"
 #include "dovetail/device.hpp"
 #include "dovetail/events.hpp"
@@ -12,6 +13,7 @@
 #include "dovetail/options.hpp"
 #include "dovetail/polling.hpp"
 #include "dovetail/runtime.hpp"
+#include "dovetail/storage_bandwidth.hpp"
 #include "dovetail/task.hpp"
 #include "dovetail/this_task.hpp"
 #include "dovetail/trace.hpp"

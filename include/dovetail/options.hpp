@@ -19,6 +19,9 @@ struct Options {
   /// Storage engine: `uring`, `aio` (what is not direct goes to threads), `threads`, or `auto` (what works, measured and
   /// chosen). Empty: `DOVETAIL_ENGINE`, or else `auto`.
   std::string engine = {};
+  /// File of settings that names storage devices (docs/admission.md). Empty: `DOVETAIL_CONFIG`, or else `dovetail.toml` in the current
+  /// folder or in the user's folder of settings, if there is one. Read when the first task asks for a device.
+  std::string config = {};
   /// File that the trace is written to when the runtime ends (Chrome/Perfetto JSON). Empty: `DOVETAIL_TRACE`, or no trace.
   std::string trace = {};
   /// Usable bytes of the stack of a task that pauses; rounded up to pages. 0: `DOVETAIL_STACK_SIZE`, or else 256 KiB.

@@ -49,12 +49,12 @@ class StorageBandwidth {
   /// @throws std::invalid_argument saying what is wrong with it.
   static StorageBandwidth parse(std::string_view text);
 
-  Kind kind() const noexcept { return kind_; }                        ///< Which of them it is.
-  bool constrained() const noexcept { return kind_ != Kind::none; }   ///< Whether it is any.
-  double mb_per_second() const noexcept { return first_; }            ///< Of `fixed`.
-  double minimum() const noexcept { return first_; }                  ///< Of `bounded`, in MB/s.
-  double maximum() const noexcept { return maximum_; }                ///< Of `bounded`, in MB/s.
-  double delta() const noexcept { return delta_; }                    ///< Of `bounded`, a factor.
+  Kind kind() const noexcept { return kind_; }                       ///< Which of them it is.
+  bool constrained() const noexcept { return kind_ != Kind::none; }  ///< Whether it is any.
+  double mb_per_second() const noexcept { return first_; }           ///< Of `fixed`.
+  double minimum() const noexcept { return first_; }                 ///< Of `bounded`, in MB/s.
+  double maximum() const noexcept { return maximum_; }               ///< Of `bounded`, in MB/s.
+  double delta() const noexcept { return delta_; }                   ///< Of `bounded`, a factor.
   /// As text that `parse` understands.
   std::string text() const;
   friend bool operator==(const StorageBandwidth&, const StorageBandwidth&) noexcept = default;

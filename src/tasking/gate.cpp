@@ -24,5 +24,7 @@ void pass(Task* announced) noexcept {
 }
 
 const Options& options_of(const Task* task) noexcept { return task->core->options; }
+const RuntimeCore* core_of(const Task* task) noexcept { return task->core; }
+const Task* root_of(const Task* task) noexcept { return task->core->root; }
 
 }  // namespace dovetail::tasking

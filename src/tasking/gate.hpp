@@ -55,6 +55,9 @@ void pass(Task* announced) noexcept;
 /// Whether the body of the task must not run (any more), so that nothing is to be kept for it.
 bool must_not_run(const Task* task) noexcept;
 const Options& options_of(const Task* task) noexcept;
+const RuntimeCore* core_of(const Task* task) noexcept;
+/// Parent of the tasks that no task spawned.
+const Task* root_of(const Task* task) noexcept;
 /// @}
 
 }  // namespace dovetail::tasking

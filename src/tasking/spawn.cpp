@@ -30,9 +30,8 @@ tasking::DependencyDomain& domain_of(Task* parent) {
 
 [[gnu::cold]] void describe_admission(Task* task, const TaskDescription& description) {
   if (!description.io) {
-    throw std::invalid_argument(
-        "task '" + std::string(description.label) +
-        "': TaskDescription::storage_bw and ::device are for I/O tasks; set .io = true");
+    throw std::invalid_argument("task '" + std::string(description.label) +
+                                "': TaskDescription::storage_bw and ::device are for I/O tasks; set .io = true");
   }
   tasking::Gate* const gate = tasking::find_gate();
   if (gate == nullptr) {

@@ -1,0 +1,392 @@
+#include "admission/budget.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dovetail::admission {
+namespace {
+
+constexpr double megabyte = 1e6;
+// Sums of shares that fill a device exactly, but for rounding.
+constexpr double whole = 1 + 1e-9;
+// How many tasks of a type show how much work they are.
+constexpr unsigned unit_samples = 4;
+// Programs that make a label for every task share one type for the rest.
+constexpr std::size_t most_types = 256;
+constexpr const char* other_labels = "(other labels)";
+
+bool goes_before(const Request& left, const Request& right) noexcept {
+  return left.priority != right.priority ? left.priority > right.priority : left.sequence < right.sequence;
+}
+
+}  // namespace
+
+void RequestList::add(Request* request) noexcept {
+  request->next = nullptr;
+  (first == nullptr ? first : last->next) = request;
+  last = request;
+}
+
+void RequestList::insert(Request* request) noexcept {
+  if (first == nullptr || !goes_before(*request, *last)) {
+    add(request);
+    return;
+  }
+  Request** place = &first;
+  while (!goes_before(*request, **place)) {
+    place = &(*place)->next;
+  }
+  request->next = *place;
+  *place = request;
+}
+
+Request* RequestList::take() noexcept {
+  Request* const taken = first;
+  if (taken != nullptr) {
+    first = taken->next;
+    taken->next = nullptr;
+  }
+  return taken;
+}
+
+TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors) {
+  std::lock_guard lock(mutex_);
+  if (executors > executors_) {
+    executors_ = executors;
+    adaptive_.set_most(executors);
+  }
+  const auto find = [&](const std::string& label) -> TaskType*& {
+    return by_name_[{label, names.constraint.text(), names.direction}];
+  };
+  const std::string& label = types_.size() < most_types || has_name(names) ? names.label : std::string(other_labels);
+  TaskType*& found = find(label);
+  if (found == nullptr) {
+    auto made = std::make_unique<TaskType>();
+    made->label = label;
+    made->constraint = names.constraint;
+    made->direction = names.direction;
+    made->bandwidth = bandwidth;
+    const auto kind = names.constraint.kind();
+    if (kind == StorageBandwidth::Kind::automatic || kind == StorageBandwidth::Kind::bounded) {
+      made->automatic = std::make_unique<AutoLearner>(names.constraint, bandwidth, executors);
+    }
+    types_.push_back(std::move(made));
+    found = types_.back().get();
+  }
+  return *found;
+}
+
+bool Budget::has_type(const Names& names) const {
+  std::lock_guard lock(mutex_);
+  return has_name(names);
+}
+
+bool Budget::has_name(const Names& names) const {
+  return by_name_.contains({names.label, names.constraint.text(), names.direction});
+}
+
+Budget::Owner& Budget::owner(const void* owner) {
+  for (Owner& known : owners_) {
+    if (known.owner == owner) {
+      return known;
+    }
+  }
+  std::erase_if(owners_, [](const Owner& known) { return known.inside == 0 && known.waiting == 0; });
+  return owners_.emplace_back(Owner{owner});
+}
+
+void Budget::advance(double now) {
+  const double passed = std::max(0.0, now - now_);
+  area_ += passed * inside_;
+  square_area_ += passed * inside_ * inside_;
+  busy_seconds_ += inside_ > 0 ? passed : 0;
+  now_ = std::max(now_, now);
+}
+
+unsigned Budget::at_once(const TaskType& type) const noexcept {
+  switch (type.constraint.kind()) {
+    case StorageBandwidth::Kind::fixed:
+      return static_cast<unsigned>(std::max(1.0, std::floor(whole / share_of(type))));
+    case StorageBandwidth::Kind::adaptive:
+      return adaptive_.at_once();
+    case StorageBandwidth::Kind::none:
+      return 0;
+    default:
+      return type.automatic->at_once();
+  }
+}
+
+double Budget::constraint(const TaskType& type) const noexcept {
+  switch (type.constraint.kind()) {
+    case StorageBandwidth::Kind::fixed:
+      return type.constraint.mb_per_second();
+    case StorageBandwidth::Kind::adaptive:
+      return type.bandwidth / adaptive_.at_once();
+    case StorageBandwidth::Kind::none:
+      return 0;
+    default:
+      return type.automatic->constraint();
+  }
+}
+
+double Budget::share_of(const TaskType& type) const noexcept {
+  return type.bandwidth > 0 ? std::min(1.0, constraint(type) / type.bandwidth) : 0;
+}
+
+bool Budget::enter(Request& request, double now, RequestList& admitted, const std::function<bool()>& unwanted) {
+  std::lock_guard lock(mutex_);
+  if (unwanted && unwanted()) {
+    return false;
+  }
+  TaskType& type = *request.type;
+  request.sequence = next_sequence_++;
+  request.place = Request::Place::waiting;
+  type.queue.insert(&request);
+  ++type.waiting;
+  ++waiting_;
+  ++owner(request.owner).waiting;
+  if (type.automatic != nullptr && !type.automatic->learning()) {
+    // "every time new execution requests of an auto-constrained task arrive to the scheduler" (section 4.2.3 C)
+    type.automatic->requests(type.waiting);
+    note(type, now);
+  }
+  admit(now, admitted);
+  return true;
+}
+
+void Budget::tell_leaving(Request& request) const noexcept {
+  if (auto* const leaving = leaving_.load(std::memory_order_acquire)) {
+    leaving(request);
+  }
+}
+
+bool Budget::may_start(TaskType& type) {
+  if (type.learning()) {
+    reserved_ = &type;
+    return type.inside == inside_ && type.automatic->has_place();
+  }
+  const double used_by_adaptive = static_cast<double>(adaptive_inside_) / adaptive_.at_once();
+  switch (type.constraint.kind()) {
+    case StorageBandwidth::Kind::none:
+      return true;
+    case StorageBandwidth::Kind::adaptive:
+      return inside_ == 0 ||
+             (inside_ < adaptive_.at_once() && used_ + used_by_adaptive + 1.0 / adaptive_.at_once() <= whole);
+    default:
+      return inside_ == 0 || used_ + used_by_adaptive + share_of(type) <= whole;
+  }
+}
+
+void Budget::admit(double now, RequestList& admitted) {
+  for (;;) {
+    if (reserved_ != nullptr && (!reserved_->learning() || (reserved_->inside == 0 && reserved_->waiting == 0))) {
+      reserved_ = nullptr;
+    }
+    TaskType* head = nullptr;
+    for (const auto& type : types_) {
+      const bool allowed = reserved_ == nullptr || reserved_ == type.get();
+      if (allowed && !type->queue.empty() && (head == nullptr || goes_before(*type->queue.first, *head->queue.first))) {
+        head = type.get();
+      }
+    }
+    // Who does not fit is not overtaken, or a large share might never be free.
+    if (head == nullptr || !may_start(*head)) {
+      return;
+    }
+    Request* const request = head->queue.take();
+    start(*head, *request, now);
+    tell_leaving(*request);
+    admitted.add(request);
+  }
+}
+
+void Budget::start(TaskType& type, Request& request, double now) {
+  advance(now);
+  --type.waiting;
+  --waiting_;
+  Owner& whose = owner(request.owner);
+  --whose.waiting;
+  ++whose.inside;
+  ++type.inside;
+  ++inside_;
+  most_inside_ = std::max(most_inside_, inside_);
+  request.place = Request::Place::inside;
+  request.entered = now;
+  request.area = area_;
+  request.square_area = square_area_;
+  request.learning = type.learning();
+  request.share = 0;
+  if (request.learning) {
+    type.automatic->admitted();
+  } else if (type.constraint.kind() == StorageBandwidth::Kind::adaptive) {
+    ++adaptive_inside_;
+  } else {
+    request.share = share_of(type);
+  }
+  used_ += request.share;
+  if (type.history.empty()) {
+    note(type, now);
+  }
+}
+
+bool Budget::leave(Request& request, const Outcome& outcome, double now, RequestList& admitted) {
+  std::lock_guard lock(mutex_);
+  TaskType& type = *request.type;
+  advance(now);
+  const bool found = teach(request, outcome, now);
+  --owner(request.owner).inside;
+  --type.inside;
+  --inside_;
+  used_ = std::max(0.0, used_ - request.share);
+  if (inside_ == 0) {
+    used_ = 0;  // rounding does not add up
+  }
+  if (type.constraint.kind() == StorageBandwidth::Kind::adaptive) {
+    --adaptive_inside_;
+  }
+  request.place = Request::Place::over;
+  admit(now, admitted);
+  return found;
+}
+
+bool Budget::teach(Request& request, const Outcome& outcome, double now) {
+  TaskType& type = *request.type;
+  const double seconds = std::max(0.0, now - request.entered);
+  const double megabytes = outcome.bytes_known ? static_cast<double>(outcome.bytes) / megabyte : 0;
+  ++tasks_;
+  ++type.tasks;
+  type.failed += outcome.failed ? 1 : 0;
+  bytes_ += outcome.bytes_known ? outcome.bytes : 0;
+  note_transfer(now, megabytes, seconds);
+  if (request.learning) {
+    if (type.automatic->ended(seconds, outcome.failed)) {
+      if (!type.automatic->learning()) {
+        type.automatic->requests(type.waiting);
+      }
+      note(type, now);
+    }
+    return false;
+  }
+  if (type.constraint.kind() != StorageBandwidth::Kind::adaptive || seconds <= 0) {
+    return false;
+  }
+  type.tasks_searching += adaptive_.searching() ? 1 : 0;
+  if (outcome.failed) {
+    return false;  // it may have ended early, or waited for something else than the device
+  }
+  const double at_once = (area_ - request.area) / seconds;
+  const double variance = (square_area_ - request.square_area) / seconds - at_once * at_once;
+  const unsigned before = adaptive_.at_once();
+  const double work = work_of(type, outcome, seconds / at_once);
+  const bool found = adaptive_.ended({at_once, std::sqrt(std::max(0.0, variance)), work, seconds});
+  if (found || adaptive_.at_once() != before) {
+    note_adaptive(now);
+  }
+  return found;
+}
+
+// Work in the unit of the device's first type: MB if that is known of it, else its tasks. What a task, or MB, of another type is in
+// that unit is found from the time that the device gave to its first tasks; these teach nothing else.
+double Budget::work_of(TaskType& type, const Outcome& outcome, double device_seconds) {
+  const double megabytes = outcome.bytes_known ? static_cast<double>(outcome.bytes) / megabyte : 0;
+  if (type.unit == 0 && type.unit_count == 0) {
+    type.by_bytes = megabytes > 0;
+    const bool first = adaptive_.rate() == 0;
+    if (first) {
+      unit_by_bytes_ = type.by_bytes;
+    }
+    if (first || (type.by_bytes && unit_by_bytes_)) {
+      type.unit = 1;
+    }
+  }
+  const double amount = type.by_bytes ? megabytes : 1;
+  if (type.unit > 0) {
+    if (type.by_bytes && megabytes <= 0) {
+      return 0;  // this one's are not known: no sample
+    }
+    return type.unit * amount;
+  }
+  const double work = adaptive_.rate() * device_seconds;
+  if (amount > 0 && work > 0) {
+    type.unit_sum += work / amount;
+    if (++type.unit_count >= unit_samples) {
+      type.unit = type.unit_sum / type.unit_count;
+    }
+  }
+  return 0;
+}
+
+void Budget::withdraw(const std::function<bool(const Request&)>& unwanted, double now, RequestList& withdrawn,
+                      RequestList& admitted) {
+  std::lock_guard lock(mutex_);
+  for (const auto& type : types_) {
+    RequestList kept;
+    while (Request* request = type->queue.take()) {
+      if (unwanted(*request)) {
+        --type->waiting;
+        --waiting_;
+        --owner(request->owner).waiting;
+        request->place = Request::Place::outside;
+        tell_leaving(*request);
+        withdrawn.add(request);
+      } else {
+        kept.add(request);
+      }
+    }
+    type->queue = kept;
+  }
+  if (!withdrawn.empty()) {
+    admit(now, admitted);  // the one that did not fit may be gone
+  }
+}
+
+Request::Place Budget::place(const Request& request) const {
+  std::lock_guard lock(mutex_);
+  return request.place;
+}
+
+bool Budget::held_elsewhere(const void* owner) const {
+  std::lock_guard lock(mutex_);
+  bool waits = false;
+  bool others = false;
+  for (const Owner& known : owners_) {
+    waits = waits || (known.owner == owner && known.waiting > 0);
+    others = others || (known.owner != owner && known.inside > 0);
+  }
+  return waits && others;
+}
+
+std::string Budget::waits_for(const Request& request) const {
+  std::lock_guard lock(mutex_);
+  std::string text = "device '" + name_ + "', where " + std::to_string(inside_) + " task(s) run";
+  if (reserved_ != nullptr && reserved_ != request.type) {
+    text += " and task type '" + reserved_->label + "' is being learned";
+  } else {
+    text += " under constraint '" + request.type->constraint.text() + "'";
+  }
+  return text;
+}
+
+void Budget::recall(const AdaptiveLearner::Memory& memory) {
+  std::lock_guard lock(mutex_);
+  if (tasks_ == 0) {
+    adaptive_.recall(memory);
+    unit_by_bytes_ = memory.rate > 0;
+  }
+}
+
+AdaptiveLearner::Memory Budget::remember() const {
+  std::lock_guard lock(mutex_);
+  AdaptiveLearner::Memory memory = adaptive_.remember();
+  if (!unit_by_bytes_) {
+    memory.rate = 0;
+  }
+  return memory;
+}
+
+void Budget::inspect(const std::function<void(const Budget&)>& look) const {
+  std::lock_guard lock(mutex_);
+  look(*this);
+}
+
+}  // namespace dovetail::admission

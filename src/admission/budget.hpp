@@ -1,0 +1,204 @@
+// What one device shares out among the tasks that use it. Knows neither tasks nor clocks: requests come and go at times that it is
+// told, so that tests run it on a clock of their own.
+//
+// Thread-safe. Whoever calls `enter`, `leave` or `withdraw` lets go, afterwards and outside of the budget's lock, the requests that
+// are handed out.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "admission/adaptive_learner.hpp"
+#include "admission/auto_learner.hpp"
+#include "dovetail/device.hpp"
+#include "dovetail/storage_bandwidth.hpp"
+
+namespace dovetail::admission {
+
+struct TaskType;
+
+/// One task that wants a share. Belongs to the caller; the budget links it while it waits.
+struct Request {
+  enum class Place : std::uint8_t { outside, waiting, inside, over };
+
+  TaskType* type = nullptr;
+  const void* owner = nullptr;  ///< Whose task it is: requests of one owner can be stuck together.
+  int priority = 0;             ///< Higher goes first.
+  Place place = Place::outside;
+  bool learning = false;  ///< Was admitted in an epoch of `auto`.
+  Request* next = nullptr;
+  std::uint64_t sequence = 0;
+  double share = 0;  ///< Of the device, 0 to 1; 0 for `adaptive`, whose share changes while it runs.
+  double entered = 0;
+  double area = 0;  ///< Of the budget when it entered: see Budget::area_.
+  double square_area = 0;
+};
+
+/// Requests in the order in which they were added.
+struct RequestList {
+  Request* first = nullptr;
+  Request* last = nullptr;
+  bool empty() const noexcept { return first == nullptr; }
+  void add(Request* request) noexcept;
+  /// Behind those that go before it or are as urgent.
+  void insert(Request* request) noexcept;
+  Request* take() noexcept;
+};
+
+/// How a task ended.
+struct Outcome {
+  bool failed = false;
+  bool bytes_known = false;
+  std::uint64_t bytes = 0;  ///< Transferred.
+};
+
+/// What a history says of one moment.
+struct ConstraintChange {
+  double seconds = 0;
+  double mb_per_second = 0;
+  unsigned at_once = 0;
+  std::uint64_t waiting = 0;
+  bool learning = false;
+};
+
+/// All tasks of one label and constraint on one device. Guarded by the budget.
+struct TaskType {
+  std::string label;
+  StorageBandwidth constraint;
+  Direction direction = Direction::write;
+  double bandwidth = 0;  ///< MB/s of the device in that direction; 0: not known, and not needed.
+  std::unique_ptr<AutoLearner> automatic;
+  RequestList queue;
+  std::uint64_t waiting = 0;
+  unsigned inside = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t tasks_searching = 0;  ///< Of `adaptive`: that ended while it was searching.
+  double unit = 0;                    ///< Work of one task, or of one MB; 0: not known yet.
+  double unit_sum = 0;                ///< Of the first tasks, from which `unit` follows.
+  unsigned unit_count = 0;
+  bool by_bytes = false;  ///< Work is counted by bytes.
+  bool warned = false;
+  std::vector<ConstraintChange> history;
+
+  bool learning() const noexcept { return automatic != nullptr && automatic->learning(); }
+};
+
+class Budget {
+ public:
+  struct Names {
+    std::string label;
+    StorageBandwidth constraint;
+    Direction direction = Direction::write;
+  };
+
+  explicit Budget(std::string name) : name_(std::move(name)), adaptive_(64) {}
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  /// The type of these names; made, with `bandwidth` (MB/s) and for so many executors, if it is new. Lives as long as the budget.
+  TaskType& type(const Names& names, double bandwidth, unsigned executors);
+  bool has_type(const Names& names) const;
+
+  /// `leaving` is called for each request that is taken out of the queue, under the lock: before anybody can see that it waits no more.
+  void set_leaving(void (*leaving)(Request&) noexcept) noexcept { leaving_.store(leaving, std::memory_order_release); }
+
+  /// A request of a type is ready. It is among `admitted`, perhaps with others, or waits. False if `unwanted` says so (asked under
+  /// the lock, so that no cancellation falls between): then it is neither.
+  bool enter(Request& request, double now, RequestList& admitted, const std::function<bool()>& unwanted = nullptr);
+  /// A request that was admitted is over. Returns whether the adaptive learner has found something worth remembering.
+  bool leave(Request& request, const Outcome& outcome, double now, RequestList& admitted);
+  /// Takes waiting requests out.
+  void withdraw(const std::function<bool(const Request&)>& unwanted, double now, RequestList& withdrawn,
+                RequestList& admitted);
+  Request::Place place(const Request& request) const;
+
+  /// Whether a request of this owner waits while one of another is inside.
+  bool held_elsewhere(const void* owner) const;
+  /// What a waiting request waits for.
+  std::string waits_for(const Request& request) const;
+
+  void recall(const AdaptiveLearner::Memory& memory);
+  AdaptiveLearner::Memory remember() const;
+  /// Runs `look` under the lock; for reports.
+  void inspect(const std::function<void(const Budget&)>& look) const;
+
+  /// @name Only in `inspect`
+  /// @{
+  struct Interval {
+    double seconds = 0;  ///< When it begins.
+    double length = 0;
+    double megabytes = 0;
+    double task_seconds = 0;
+  };
+  const std::vector<std::unique_ptr<TaskType>>& types() const noexcept { return types_; }
+  const std::vector<Interval>& intervals() const noexcept { return intervals_; }
+  unsigned inside() const noexcept { return inside_; }
+  std::uint64_t waiting() const noexcept { return waiting_; }
+  unsigned most_inside() const noexcept { return most_inside_; }
+  double busy_seconds() const noexcept { return busy_seconds_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  std::uint64_t tasks() const noexcept { return tasks_; }
+  const AdaptiveLearner& adaptive() const noexcept { return adaptive_; }
+  /// How many of its tasks the constraint of a type lets run at once, and the constraint in MB/s.
+  unsigned at_once(const TaskType& type) const noexcept;
+  double constraint(const TaskType& type) const noexcept;
+  /// @}
+
+ private:
+  struct Owner {
+    const void* owner;
+    unsigned inside = 0;
+    std::uint64_t waiting = 0;
+  };
+
+  void advance(double now);
+  void admit(double now, RequestList& admitted);
+  bool may_start(TaskType& type);
+  void start(TaskType& type, Request& request, double now);
+  void tell_leaving(Request& request) const noexcept;
+  bool teach(Request& request, const Outcome& outcome, double now);
+  double work_of(TaskType& type, const Outcome& outcome, double device_seconds);
+  double share_of(const TaskType& type) const noexcept;
+  void note(TaskType& type, double now);
+  void note_adaptive(double now);
+  void note_transfer(double now, double megabytes, double task_seconds);
+  Owner& owner(const void* owner);
+  bool has_name(const Names& names) const;
+
+  const std::string name_;
+  std::atomic<void (*)(Request&) noexcept> leaving_{nullptr};
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<TaskType>> types_;
+  std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_;
+  std::vector<Owner> owners_;
+  AdaptiveLearner adaptive_;
+  unsigned executors_ = 0;
+  bool unit_by_bytes_ = false;  ///< What the adaptive learner calls work is MB.
+  TaskType* reserved_ =
+      nullptr;  ///< A type that is learning: nobody else enters (section 4.2.3 B, active learning nodes).
+  std::uint64_t next_sequence_ = 0;
+  double used_ = 0;  ///< Sum of the shares of those inside that are not adaptive.
+  unsigned adaptive_inside_ = 0;
+  unsigned inside_ = 0;
+  unsigned most_inside_ = 0;
+  std::uint64_t waiting_ = 0;
+  double now_ = 0;
+  double area_ = 0;         ///< Integral of the number inside over time.
+  double square_area_ = 0;  ///< Integral of its square.
+  double busy_seconds_ = 0;
+  std::uint64_t tasks_ = 0;
+  std::uint64_t bytes_ = 0;
+  double interval_ = 0.05;
+  std::vector<Interval> intervals_;
+};
+
+}  // namespace dovetail::admission

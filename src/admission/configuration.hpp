@@ -1,0 +1,19 @@
+// dovetail.toml: the devices that the user describes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dovetail/admission.hpp"
+
+namespace dovetail::admission {
+
+/// The file that is meant by this setting, absolute; empty if there is none. See dovetail/admission.hpp for where it is looked for.
+/// @throws std::invalid_argument if a file that is named does not exist.
+std::string configuration_file(const std::string& given);
+
+/// The devices in that file, in its order; paths are absolute and without symbolic links.
+/// @throws std::invalid_argument naming file, line and what is wrong.
+std::vector<StorageDevice> read_configuration(const std::string& file);
+
+}  // namespace dovetail::admission

@@ -1,0 +1,163 @@
+// Where admission plugs into tasking: a ticket for each task that has a constraint or names a device.
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "admission/devices.hpp"
+#include "admission/epoch.hpp"
+#include "admission/transferred_bytes.hpp"
+#include "dovetail/task.hpp"
+#include "tasking/gate.hpp"
+
+namespace dovetail::admission {
+namespace {
+
+using detail::RuntimeCore;
+using detail::Task;
+
+class AdmissionTicket final : public tasking::Ticket, public Request {
+ public:
+  AdmissionTicket(Task* task, SharedDevice& device, bool guest) : task_(task), device_(device), guest_(guest) {}
+
+  bool enter() noexcept override;
+  void started() noexcept override;
+  void leave(bool failed) noexcept override;
+  std::string waits_for() const override { return device_.budget().waits_for(*this); }
+
+  Task* task() const noexcept { return task_; }
+  SharedDevice& device() const noexcept { return device_; }
+
+ private:
+  Outcome outcome(bool failed) const noexcept;
+
+  Task* const task_;
+  SharedDevice& device_;
+  /// Its parent is on the device and waits for it: it runs in the parent's share, or both would wait for ever.
+  const bool guest_;
+  pthread_t thread_{};
+  std::optional<std::uint64_t> bytes_before_;
+};
+
+AdmissionTicket& ticket_of(Request& request) noexcept { return static_cast<AdmissionTicket&>(request); }
+
+// `list` has been announced. A request may be gone as soon as its task has passed.
+void pass_all(RequestList& list) noexcept {
+  while (Request* request = list.take()) {
+    tasking::pass(ticket_of(*request).task());
+  }
+}
+
+void announce(Request& request) noexcept { tasking::announce(ticket_of(request).task()); }
+
+bool AdmissionTicket::enter() noexcept {
+  if (guest_) {
+    return true;
+  }
+  RequestList admitted;
+  if (!device_.budget().enter(*this, seconds_now(), admitted, [this] { return tasking::must_not_run(task_); })) {
+    return true;  // cancelled: it completes without having run
+  }
+  pass_all(admitted);
+  return false;
+}
+
+void AdmissionTicket::started() noexcept {
+  thread_ = pthread_self();
+  bytes_before_ = transferred_by_this_thread();
+}
+
+// Less than this is not what an I/O task is for: a message, or the start of a program that does the transfer.
+constexpr std::uint64_t least_transfer = 4096;
+
+// What the task transferred is known if it began and ended on one thread and the kernel counts; what it had others do for it
+// (other threads, processes, an engine) does not show.
+Outcome AdmissionTicket::outcome(bool failed) const noexcept {
+  Outcome result{failed, false, 0};
+  if (bytes_before_ && pthread_equal(thread_, pthread_self()) != 0) {
+    if (const auto now = transferred_by_this_thread(); now && *now >= *bytes_before_ + least_transfer) {
+      result.bytes = *now - *bytes_before_;
+      result.bytes_known = true;
+    }
+  }
+  return result;
+}
+
+void AdmissionTicket::leave(bool failed) noexcept {
+  if (place != Place::inside) {
+    return;  // it was cancelled before, or is a guest
+  }
+  RequestList admitted;
+  const bool found = device_.budget().leave(*this, outcome(failed), seconds_now(), admitted);
+  pass_all(admitted);
+  if (found) {
+    device_.remember();
+  }
+}
+
+Direction direction_of(const TaskDescription& description) noexcept {
+  const auto is_file = [](const Access& access) { return access.region.space != 0; };
+  const auto reads = [&](const Access& access) { return !is_file(access) || access.mode == AccessMode::in; };
+  const AccessList& list = description.access;
+  return std::any_of(list.begin(), list.end(), is_file) && std::all_of(list.begin(), list.end(), reads)
+             ? Direction::read
+             : Direction::write;
+}
+
+class AdmissionGate final : public tasking::Gate {
+ public:
+  std::unique_ptr<tasking::Ticket> describe(Task* task, const TaskDescription& description) override;
+  void cancelled(const RuntimeCore* core) noexcept override;
+  bool held_elsewhere(const RuntimeCore& core) const noexcept override;
+};
+
+std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskDescription& description) {
+  const Options& options = tasking::options_of(task);
+  SharedDevice& device = Devices::of(options.config).find(description.device);
+  Budget& budget = device.budget();
+  // The parent is the task that spawns this one, so that nobody changes it meanwhile.
+  const auto* const above =
+      task->parent->extra != nullptr ? static_cast<const AdmissionTicket*>(task->parent->extra->ticket.get()) : nullptr;
+  const bool guest = task->parent != tasking::root_of(task) && above != nullptr && &above->device() == &device;
+  auto ticket = std::make_unique<AdmissionTicket>(task, device, guest);
+  const Budget::Names names{std::string(description.label.empty() ? "unnamed task" : description.label),
+                            description.storage_bw, direction_of(description)};
+  const auto kind = description.storage_bw.kind();
+  double bandwidth = device.known_bandwidth(names.direction);
+  if (!budget.has_type(names)) {
+    if (kind == StorageBandwidth::Kind::adaptive) {
+      device.recall();
+    } else if (kind != StorageBandwidth::Kind::none) {
+      bandwidth = device.bandwidth(names.direction);
+    }
+  }
+  budget.set_leaving(&announce);
+  ticket->type = &budget.type(names, bandwidth, options.io_executors);
+  ticket->owner = tasking::core_of(task);
+  ticket->priority = description.priority;
+  return ticket;
+}
+
+void AdmissionGate::cancelled(const RuntimeCore* core) noexcept {
+  Devices::for_each([core](SharedDevice& device) {
+    RequestList withdrawn;
+    RequestList admitted;
+    device.budget().withdraw(
+        [core](const Request& request) {
+          return request.owner == core && tasking::must_not_run(static_cast<const AdmissionTicket&>(request).task());
+        },
+        seconds_now(), withdrawn, admitted);
+    pass_all(withdrawn);
+    pass_all(admitted);
+  });
+}
+
+bool AdmissionGate::held_elsewhere(const RuntimeCore& core) const noexcept {
+  bool held = false;
+  Devices::for_each([&](SharedDevice& device) { held = held || device.budget().held_elsewhere(&core); });
+  return held;
+}
+
+const bool registered = tasking::register_gate(new AdmissionGate);
+
+}  // namespace
+}  // namespace dovetail::admission
