@@ -25,11 +25,16 @@ struct ExceptionState {
   unsigned int uncaught;
 };
 
+// Where this thread's are: asking the C++ runtime takes longer than the switch itself.
+thread_local constinit ExceptionState* known_exception_state = nullptr;
+
 [[gnu::noinline]] ExceptionState& exception_state() noexcept {
-  // Compilers hold `__cxa_get_globals` for a constant function and would merge the calls before and after a switch, though
-  // the thread may be another one.
+  // Compilers would merge what is read before and after a switch, though the thread may be another one.
   asm volatile("" ::: "memory");
-  return *reinterpret_cast<ExceptionState*>(__cxxabiv1::__cxa_get_globals());
+  if (known_exception_state == nullptr) [[unlikely]] {
+    known_exception_state = reinterpret_cast<ExceptionState*>(__cxxabiv1::__cxa_get_globals());
+  }
+  return *known_exception_state;
 }
 
 }  // namespace

@@ -287,7 +287,7 @@ namespace {
 // somebody else has to say that it is still there.
 class Visit {
  public:
-  explicit Visit(RuntimeCore& core) noexcept : core_(context().core == &core ? nullptr : &core) {
+  Visit(RuntimeCore& core, const ThreadContext& here) noexcept : core_(here.core == &core ? nullptr : &core) {
     if (core_ != nullptr) {
       core_->visitors.fetch_add(1, std::memory_order_seq_cst);
     }
@@ -310,7 +310,8 @@ void schedule(Task* task) noexcept {
   trace::ready(trace::number_of(task));
   set_state(task, TaskState::ready);
   RuntimeCore& core = *task->core;
-  const Visit visit(core);
+  const ThreadContext& here = context();
+  const Visit visit(core, here);
   if (task->io && task->fiber == nullptr && !must_not_run(task)) {
     if (core.executors->run_task(task)) {
       return;
@@ -326,12 +327,12 @@ void schedule(Task* task) noexcept {
     core.idle.wake_one();
     return;
   }
-  Worker* const worker = context().worker;
+  Worker* const worker = here.worker;
   if (worker != nullptr && &worker->core() == &core) {
     if (worker->give_back(task)) {
       return;
     }
-    if (worker->in_scheduler()) {
+    if (here.task == nullptr && here.onready == nullptr) {  // in the scheduler
       worker->push_successor(task);
     } else {
       worker->push(task);

@@ -135,11 +135,37 @@ void Worker::resume(Task* task) {
       &rest);
 }
 
+// The fiber of the task that this worker would run next, if that is paused too: going there at once saves the way through the
+// scheduler and one of two switches. Null now and then all the same, so that what the scheduler sees to is not starved.
+fiber::Fiber* Worker::next_paused_fiber() {
+  if ((tick_ + 1) % 8 == 0 || theft_ != nullptr || !tied_.empty() || !core_.urgent.empty()) {
+    return nullptr;
+  }
+  if (successor_ == nullptr) {
+    successor_ = deque_.pop();
+  }
+  if (successor_ == nullptr || successor_->fiber == nullptr) {
+    return nullptr;
+  }
+  ++tick_;
+  if (slice_start_ != 0) {
+    after_slice();
+  }
+  Task* const next = std::exchange(successor_, nullptr);
+  if (operations_) {
+    before_slice(next);
+  }
+  return std::exchange(next->fiber, nullptr);
+}
+
 void Worker::leave_fiber(Task* paused) {
   flush_children();
   fiber::Fiber* next = nullptr;
   try {
-    next = fibers_.acquire();
+    next = next_paused_fiber();
+    if (next == nullptr) {
+      next = fibers_.acquire();
+    }
   } catch (const std::exception& error) {
     // Somebody is going to wake the task: it cannot be told. Wait for that on this stack, and keep completions coming.
     std::fprintf(stderr, "dovetail: worker %u waits instead of switching: %s\n", index_, error.what());

@@ -61,10 +61,6 @@ class Worker {
   void run_inline(Task* task);
   /// The current task is about to pause and wants to be queued behind the others.
   void yielding(Task* task) noexcept { yielding_ = task; }
-  bool in_scheduler() const noexcept {
-    const ThreadContext& here = context();
-    return here.task == nullptr && here.onready == nullptr;
-  }
   void request_flush() noexcept { flush_requested_ = operations_ = true; }
   /// @}
 
@@ -96,6 +92,7 @@ class Worker {
   void park(base::TimePoint deadline);
   void run(Task* task);
   void resume(Task* task);
+  fiber::Fiber* next_paused_fiber();
   void run_others_until_woken(Task* paused);
   void before_slice(Task* task);
   void after_slice();
