@@ -72,14 +72,17 @@ class FaultFs:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _mount(self, executable: str) -> None:
+    def _mount_command(self, executable: str) -> list[str]:
         command = [executable, "--until-stdin-closes", "--threads", str(self._threads)]
         command += ["--cached"] if self._cached else []
         for rule in self._rules:
             command += ["--rule", rule]
+        return command
+
+    def _mount(self, executable: str) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by close)
         self._process = subprocess.Popen(
-            [*command, str(self.backing), str(self.path)],
+            [*self._mount_command(executable), str(self.backing), str(self.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
