@@ -1,20 +1,59 @@
 #include "call.hpp"
 
+#include <algorithm>
+
 #include "ending.hpp"
 #include "failure.hpp"
 #include "resolve.hpp"
+#include "tasking/pause.hpp"
 #include "thread_state.hpp"
 
 namespace dovetail::python {
 namespace {
 
+// By task. Entries are made by bodies and removed when the task completes, which may be on a thread without the interpreter.
+struct Running {
+  std::mutex mutex;
+  std::unordered_map<const detail::Task*, Call*> calls;
+  std::vector<IncompleteFile> incomplete;
+};
+
+// A program that fails again and again must not fill the memory with it.
+constexpr std::size_t most_incomplete = 1000;
+
+void note_incomplete(Running& all, const Call& call) {
+  for (const std::string& path : call.outputs) {
+    if (all.incomplete.size() < most_incomplete) {
+      all.incomplete.push_back({call.signature->label, path});
+    }
+  }
+}
+
+Running& running() {
+  static auto* const instance = new Running;
+  return *instance;
+}
+
 // The interpreter for as long as a body runs, pauses included.
 class Entered {
  public:
-  Entered() { enter_body(); }
-  ~Entered() { leave_body(); }
+  explicit Entered(Call& call) : call_(call) {
+    enter_body();
+    call.thread_state_id = PyThreadState_Get()->thread_id;
+    call.task = tasking::current_task();
+    Running& all = running();
+    std::lock_guard lock(all.mutex);
+    all.calls[call.task] = &call;
+  }
+  ~Entered() {
+    call_.thread_state_id = 0;
+    leave_body();
+  }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
+
+ private:
+  Call& call_;
 };
 
 Held with_ending(const CallReference& call, PyObject* arguments) {
@@ -46,6 +85,14 @@ bool Call::when_completed(std::function<void()> tell) {
 void Call::completed() noexcept {
   drop(arguments.release());
   drop(keywords.release());
+  if (task != nullptr) {
+    Running& all = running();
+    std::lock_guard lock(all.mutex);
+    all.calls.erase(task);
+    if (!result) {
+      note_incomplete(all, *this);
+    }
+  }
   std::vector<std::function<void()>> tells;
   {
     std::lock_guard lock(mutex_);
@@ -59,7 +106,7 @@ void Call::completed() noexcept {
 
 void Body::operator()() {
   Call& call = *call_;
-  const Entered entered;
+  const Entered entered(call);
   drop_deferred();
   Held arguments;
   Held keywords;
@@ -81,11 +128,57 @@ void Body::operator()() {
     arguments = with_ending(call_, arguments.get());
   }
   Held result = Held::adopt(PyObject_Call(call.signature->function.get(), arguments.get(), keywords.get()));
+  if (!result && call.signature->deferred) {
+    // The traceback keeps the ending alive, so that nobody else would end the task.
+    fail_ending(PyTuple_GET_ITEM(arguments.get(), 0));
+    return;
+  }
   if (!result) {
     throw_python_error();
   }
   if (!call.signature->deferred) {
     call.result = std::move(result);
+  }
+}
+
+void for_each_running(const std::function<void(const Call&)>& visit) {
+  std::vector<CallReference> calls;
+  {
+    Running& all = running();
+    std::lock_guard lock(all.mutex);
+    for (const auto& [task, call] : all.calls) {
+      call->retain();
+      calls.emplace_back(call);
+    }
+  }
+  for (const CallReference& call : calls) {
+    visit(*call);
+  }
+}
+
+std::vector<IncompleteFile> take_incomplete() {
+  Running& all = running();
+  std::lock_guard lock(all.mutex);
+  for (const auto& [task, call] : all.calls) {
+    note_incomplete(all, *call);
+  }
+  return std::exchange(all.incomplete, {});
+}
+
+void note_output(const std::string& path) {
+  const detail::Task* const task = tasking::current_task();
+  if (task == nullptr) {
+    return;
+  }
+  Running& all = running();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.calls.find(task);
+  if (found == all.calls.end()) {
+    return;
+  }
+  std::vector<std::string>& outputs = found->second->outputs;
+  if (std::find(outputs.begin(), outputs.end(), path) == outputs.end()) {
+    outputs.push_back(path);
   }
 }
 

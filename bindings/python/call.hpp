@@ -53,8 +53,8 @@ struct Signature {
   Direction rest = Direction::in;    ///< Of `*args`.
   Direction others = Direction::in;  ///< Of keyword arguments without a direction.
   std::unordered_map<std::string, Direction> named;
-  /// Sets in a description what the layers above know of the function, such as its share of a device.
-  std::function<void(TaskDescription&)> describe;
+  StorageBandwidth storage_bw;  ///< Of an I/O task.
+  std::string device;           ///< Of an I/O task; empty: the usual one.
 };
 
 /// Made by the spawner, filled in by the body. Reference counted.
@@ -67,9 +67,13 @@ class Call {
   Held result;                           ///< Valid once the task has completed without failure.
   std::uint64_t token = 0;               ///< Stands for the result in the dependency graph.
   const detail::Task* domain = nullptr;  ///< Whose child the task is; null: nobody's.
+  const detail::Task* task = nullptr;    ///< Once the body has begun.
   unsigned attempts_left = 0;
   bool futures_in_arguments = false;
-  bool changed = false;  ///< A task was told to change the result in place. Under the interpreter's lock.
+  std::vector<std::string>
+      outputs;  ///< Paths of files that the body writes. Under the interpreter's lock, as all below.
+  unsigned long thread_state_id = 0;  ///< While the body runs: of its thread state.
+  bool changed = false;               ///< A task was told to change the result in place.
 
   Call();
   Call(const Call&) = delete;
@@ -142,6 +146,18 @@ class Body {
  private:
   CallReference call_;
 };
+
+/// Calls `visit` for each call whose body has begun and whose task has not ended. The caller holds the interpreter.
+void for_each_running(const std::function<void(const Call&)>& visit);
+/// A file that a task has begun to write and not finished.
+struct IncompleteFile {
+  std::string label;  ///< Of the task.
+  std::string path;
+};
+/// Those of tasks that run, and of those that have failed since the last call. The caller holds the interpreter.
+std::vector<IncompleteFile> take_incomplete();
+/// The running task writes that file. Does nothing outside of the bodies of Python tasks. The caller holds the interpreter.
+void note_output(const std::string& path);
 
 /// A number that stands for one thing that is not in memory.
 std::uint64_t new_token() noexcept;

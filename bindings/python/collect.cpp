@@ -29,6 +29,7 @@ struct Collector {
   void collect(PyObject* object, Direction direction, unsigned depth);
   void collect_future(PyObject* object, AccessMode mode);
   void collect_file_name(PyObject* object, Direction direction);
+  void add_file_name(PyObject* object, AccessMode mode);
   void collect_items(PyObject* object, Direction direction, unsigned depth);
 };
 
@@ -94,7 +95,15 @@ void Collector::collect_file_name(PyObject* object, Direction direction) {
     collect_future(object, AccessMode::in);  // its name is not known yet
     return;
   }
-  uses.accesses.push_back({file_name_region(object, name), mode_of(direction)});
+  add_file_name(object, mode_of(direction));
+}
+
+void Collector::add_file_name(PyObject* object, AccessMode mode) {
+  std::string path;
+  uses.accesses.push_back({file_name_region(object, name, path), mode});
+  if (mode != AccessMode::in) {
+    uses.outputs.push_back(std::move(path));
+  }
 }
 
 void Collector::collect_items(PyObject* object, Direction direction, unsigned depth) {
@@ -163,7 +172,7 @@ void Collector::collect(PyObject* object, Direction direction, unsigned depth) {
     uses.accesses.push_back({nb::inst_ptr<OpenedFile>(object)->region(), mode});
     return;
   } else if (is_file_name(object)) {
-    uses.accesses.push_back({file_name_region(object, name), mode});
+    add_file_name(object, mode);
     return;
   } else if (add_memory(object, mode, name, uses.accesses)) {
     return;

@@ -3,6 +3,7 @@
 
 #include <Python.h>
 
+#include <string>
 #include <vector>
 
 #include "call.hpp"
@@ -15,7 +16,8 @@ struct Uses {
   std::vector<Access> accesses;
   /// Futures of tasks that are no siblings of the new one, so that no region orders the two.
   std::vector<CallReference> elsewhere;
-  bool futures = false;  ///< There is a future among the arguments.
+  std::vector<std::string> outputs;  ///< Paths of files that the task writes.
+  bool futures = false;              ///< There is a future among the arguments.
 };
 
 /// Adds what `object`, and the lists, tuples, dictionaries and sets in it, stand for. `domain` is the task whose child the new

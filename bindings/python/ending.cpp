@@ -25,6 +25,16 @@ class Ending {
     }
   }
 
+  /// With the Python error that is set, unless it has been ended.
+  void fail_to_begin() {
+    try {
+      throw_python_error();
+    } catch (...) {
+      if (task_ != nullptr) {
+        end(std::current_exception());
+      }
+    }
+  }
   void give(nb::handle value) {
     if (task_ == nullptr) {
       throw nb::value_error("this task has been ended already");
@@ -57,6 +67,8 @@ class Ending {
 Held make_ending(const CallReference& call) {
   return Held::adopt(nb::cast(new Ending(call), nb::rv_policy::take_ownership).release().ptr());
 }
+
+void fail_ending(PyObject* ending) { nb::inst_ptr<Ending>(ending)->fail_to_begin(); }
 
 void bind_ending(nb::module_& module) {
   nb::class_<Ending>(module, "Ending", "Ends a task that runs elsewhere.")

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "call.hpp"
 #include "failure.hpp"
 #include "memory.hpp"
 #include "thread_state.hpp"
@@ -54,6 +55,7 @@ std::size_t write(OpenedFile& self, nb::handle array, std::int64_t offset) {
   return translated([&] {
     const std::uint64_t to = checked_offset(offset);
     const Buffer buffer(array.ptr(), false, "pwrite");
+    note_output(self.file().path());
     const Unlocked unlocked;
     return self.file().pwrite(bytes_of(buffer), to);
   });
@@ -63,6 +65,7 @@ std::size_t write_durably(OpenedFile& self, nb::handle array, std::int64_t offse
   return translated([&] {
     const std::uint64_t to = checked_offset(offset);
     const Buffer buffer(array.ptr(), false, "pwrite_durable");
+    note_output(self.file().path());
     const Unlocked unlocked;
     return self.file().pwrite_durable(bytes_of(buffer), to);
   });

@@ -30,7 +30,7 @@ bool is_file_name(PyObject* object) noexcept {
   return file_name_class != nullptr && PyObject_TypeCheck(object, file_name_class) != 0;
 }
 
-Region file_name_region(PyObject* object, const char* name) {
+Region file_name_region(PyObject* object, const char* name, std::string& path) {
   PyObject* converted = nullptr;
   if (PyUnicode_FSConverter(object, &converted) == 0) {
     PyErr_Clear();
@@ -40,7 +40,7 @@ Region file_name_region(PyObject* object, const char* name) {
                              .c_str());
   }
   const Held bytes = Held::adopt(converted);
-  const std::string path(PyBytes_AS_STRING(converted), static_cast<std::size_t>(PyBytes_GET_SIZE(converted)));
+  path.assign(PyBytes_AS_STRING(converted), static_cast<std::size_t>(PyBytes_GET_SIZE(converted)));
   std::error_code error;
   std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
   if (error) {

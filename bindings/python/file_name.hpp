@@ -3,6 +3,8 @@
 
 #include <Python.h>
 
+#include <string>
+
 #include "dovetail/access.hpp"
 
 namespace nanobind {
@@ -13,8 +15,9 @@ namespace dovetail::python {
 
 /// Whether the object is a `dovetail.File`.
 bool is_file_name(PyObject* object) noexcept;
-/// The region that stands for the file which `object` (a string or a path) names. `name` is the argument's, for errors.
-Region file_name_region(PyObject* object, const char* name);
+/// The region that stands for the file which `object` (a string or a path) names. `name` is the argument's, for
+/// errors. `path` receives the name as it was given.
+Region file_name_region(PyObject* object, const char* name, std::string& path);
 void bind_file_name(nanobind::module_& module);
 
 }  // namespace dovetail::python

@@ -2,13 +2,13 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
-#include <signal.h>
 
 #include <memory>
 #include <string>
 
 #include "call.hpp"
 #include "collect.hpp"
+#include "dovetail/admission.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/this_task.hpp"
 #include "failure.hpp"
@@ -26,30 +26,10 @@ namespace {
 // Spawners look this much earlier than the runtime would hold them, since they must not be held while they have the interpreter.
 constexpr std::size_t spawns_between_looks = 64;
 
-// Signals are for the threads of the program: a worker that takes one makes a blocked call of its own end early.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
-      sigdelset(&all, fault);
-    }
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 class PythonRuntime {
  public:
   explicit PythonRuntime(const Options& options) {
     const Unlocked unlocked;
-    const SignalsBlocked blocked;
     runtime_ = std::make_unique<Runtime>(options);
   }
   ~PythonRuntime() { stop(); }
@@ -132,6 +112,7 @@ Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords
       call->keywords = Held::share(keywords.ptr());
     }
     call->domain = domain;
+    call->outputs = std::move(uses.outputs);
     call->attempts_left = signature.on_failure.retries;
     call->futures_in_arguments = uses.futures;
     uses.accesses.push_back(result_access(*call));
@@ -140,12 +121,11 @@ Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords
                                 .priority = signature.priority,
                                 .io = signature.io,
                                 .on_failure = signature.on_failure,
-                                .tied = true};
+                                .tied = true,
+                                .storage_bw = signature.storage_bw,
+                                .device = signature.device};
     if (!uses.elsewhere.empty()) {
       description.onready = start_after(std::move(uses.elsewhere));
-    }
-    if (signature.describe) {
-      signature.describe(description);
     }
     return Future(spawn_described(runtime, domain, description, Body(call)), call);
   });
@@ -206,6 +186,26 @@ void barrier() {
   });
 }
 
+nb::list describe_running() {
+  nb::list all;
+  for_each_running([&](const Call& call) {
+    nb::list outputs;
+    for (const std::string& path : call.outputs) {
+      outputs.append(path);
+    }
+    all.append(nb::make_tuple(call.signature->label, outputs));
+  });
+  return all;
+}
+
+void interrupt_bodies(nb::handle exception) {
+  for_each_running([&](const Call& call) {
+    if (call.thread_state_id != 0) {
+      PyThreadState_SetAsyncExc(call.thread_state_id, exception.ptr());
+    }
+  });
+}
+
 Options options_of(nb::dict fields) {
   Options options;
   const auto number = [&](const char* name, auto& field) {
@@ -217,6 +217,7 @@ Options options_of(nb::dict fields) {
   number("io_executors", options.io_executors);
   number("engine", options.engine);
   number("trace", options.trace);
+  number("config", options.config);
   number("stack_size", options.stack_size);
   number("pending_limit", options.pending_limit);
   number("bind_workers", options.bind_workers);
@@ -241,6 +242,16 @@ void bind_runtime(nb::module_& module) {
       .def(
           "stop", [](PythonRuntime& self) { translated([&] { self.stop(); }); },
           "Waits for all tasks, prints failures that nobody asked for, ends the workers.")
+      .def(
+          "wait",
+          [](PythonRuntime& self) {
+            translated([&] {
+              Runtime& runtime = self.get();
+              const Unlocked unlocked;
+              runtime.wait();
+            });
+          },
+          "Waits for all tasks.")
       .def("forget", &PythonRuntime::forget, "In the child of a fork: the workers are the parent's.")
       .def(
           "cancel", [](PythonRuntime& self) { translated([&] { self.get().cancel(); }); },
@@ -268,6 +279,21 @@ void bind_runtime(nb::module_& module) {
   module.def("wait", &wait, nb::arg("x").none(),
              "Waits for futures and for what tasks change, and returns the values.");
   module.def("barrier", &barrier, "Waits for all tasks; in a task, for its children.");
+  module.def("running", &describe_running,
+             "Label, files to be written and state of each task that has begun and not ended: (label, paths).");
+  module.def(
+      "take_incomplete",
+      [] {
+        nb::list all;
+        for (const IncompleteFile& file : take_incomplete()) {
+          all.append(nb::make_tuple(file.label, file.path));
+        }
+        return all;
+      },
+      "Label and path of files that tasks began to write and did not finish, since the last call.");
+  module.def("interrupt_bodies", &interrupt_bodies, nb::arg("exception"),
+             "Has the exception raised in every body that runs, as soon as it is at a Python instruction.");
+  module.def("admission_report", &admission_report, "What admission did so far in this process, as JSON text.");
   module.def("cancelled", &this_task::cancelled, "Whether somebody asked the running task to stop.");
   module.def("in_task", &this_task::active, "Whether the caller is inside a task.");
   module.def(

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "call.hpp"
+#include "failure.hpp"
 
 namespace nb = nanobind;
 
@@ -11,7 +12,9 @@ namespace dovetail::python {
 namespace {
 
 void construct(Signature* self, nb::object function, const std::string& label, nb::list positional, Direction rest,
-               Direction others, nb::dict named, int priority, bool io, bool deferred, unsigned retries, bool ignore) {
+               Direction others, nb::dict named, int priority, bool io, bool deferred, unsigned retries, bool ignore,
+               const std::string& storage_bw, const std::string& device) {
+  const StorageBandwidth share = translated([&] { return StorageBandwidth::parse(storage_bw); });
   auto* const signature = new (self) Signature;
   signature->function = Held::adopt(function.release().ptr());
   signature->label = label;
@@ -25,6 +28,8 @@ void construct(Signature* self, nb::object function, const std::string& label, n
   }
   signature->priority = priority;
   signature->io = io;
+  signature->storage_bw = share;
+  signature->device = device;
   signature->deferred = deferred;
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};
 }
@@ -46,7 +51,7 @@ void bind_signature(nb::module_& module) {
   nb::class_<Signature>(module, "Signature", "What is the same for all calls of a task.")
       .def("__init__", &construct, nb::arg("function"), nb::arg("label"), nb::arg("positional"), nb::arg("rest"),
            nb::arg("others"), nb::arg("named"), nb::arg("priority"), nb::arg("io"), nb::arg("deferred"),
-           nb::arg("retries"), nb::arg("ignore"));
+           nb::arg("retries"), nb::arg("ignore"), nb::arg("storage_bw"), nb::arg("device"));
 }
 
 }  // namespace dovetail::python

@@ -16,7 +16,7 @@ std::atomic<std::ptrdiff_t> outside_work{0};
 
 struct ThreadStates {
   PyThreadState* kept = nullptr;        ///< Attached, though no body runs: for the next one.
-  PyThreadState* own = nullptr;         ///< The first that was made here.
+  unsigned made = 0;                    ///< How many were made here.
   PyThreadState* blocked = nullptr;     ///< Of a thread that blocks outside of any task.
   std::vector<PyThreadState*> resting;  ///< Used by no body.
 
@@ -94,6 +94,11 @@ void enter_body() {
     state = PyThreadState_New(PyInterpreterState_Main());
     if (state == nullptr) {
       throw std::bad_alloc();
+    }
+    // Asynchronous exceptions are sent to numbers of threads, and go to one of the states that have the number.
+    if (mine.made++ > 0) {
+      static std::atomic<unsigned long> next{1UL << 63U};
+      state->thread_id = next.fetch_add(1, std::memory_order_relaxed);
     }
   } else {
     state = mine.resting.back();

@@ -9,6 +9,7 @@ import threading
 from typing import Any, TypeVar, overload
 
 from . import _core
+from .errors import TaskFailed
 from .future import Future
 
 T = TypeVar("T")
@@ -18,6 +19,7 @@ _STACK_SIZE = 8 * 1024 * 1024
 
 _lock = threading.RLock()
 _active: list[Runtime] = []
+_was_used = False
 
 
 class Runtime:
@@ -59,6 +61,7 @@ class Runtime:
             "workers": workers,
             "io_executors": io_executors,
             "engine": engine,
+            "config": self.config,
             "trace": None if trace is None else os.fspath(trace),
             "stack_size": stack_size or _STACK_SIZE,
             "stuck_after": stuck_after,
@@ -67,11 +70,13 @@ class Runtime:
 
     def start(self) -> Runtime:
         """Starts the workers; new tasks belong to this runtime until it is stopped."""
+        global _was_used
         with _lock:
             if self._core is not None:
                 raise RuntimeError("this runtime has been started already")
             self._core = _core.Runtime(self._fields)
             _active.append(self)
+            _was_used = True
             _core.set_current(self._core)
         return self
 
@@ -104,13 +109,24 @@ class Runtime:
         try:
             if kind is None:
                 _core.barrier()
-            else:
-                self.cancel()
-        except BaseException:
-            self.cancel()
+        except BaseException as error:
+            self._give_up(type(error))
             raise
+        else:
+            if kind is not None:
+                self._give_up(kind)
         finally:
             self.stop()
+
+    def _give_up(self, kind: type[BaseException]) -> None:
+        if self._core is None:
+            return
+        if issubclass(kind, KeyboardInterrupt):
+            from . import interruption
+
+            interruption.end(self._core)
+        else:
+            self._core.cancel()
 
 
 def _start_default() -> None:
@@ -120,16 +136,28 @@ def _start_default() -> None:
 
 
 def _stop_all() -> None:
+    """The end of the program: its tasks are waited for, unless it was interrupted."""
+    interrupted = issubclass(getattr(sys, "last_type", None) or type(None), KeyboardInterrupt)
     while _active:
         runtime = _active[-1]
         try:
-            _core.barrier()
+            if interrupted:
+                runtime._give_up(KeyboardInterrupt)
+            else:
+                _core.barrier()
         except KeyboardInterrupt:
-            runtime.cancel()
+            interrupted = True
+            runtime._give_up(KeyboardInterrupt)
         except BaseException as error:
             print("dovetail: at the end of the program nobody had asked for this failure:", file=sys.stderr)
             sys.excepthook(type(error), error, error.__traceback__)
+            if isinstance(error, TaskFailed):
+                continue  # there may be more
         runtime.stop()
+    if interrupted and _was_used:
+        from . import interruption
+
+        interruption.exit_with_status()
 
 
 def _forget_all() -> None:

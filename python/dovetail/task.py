@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -35,6 +36,7 @@ class Task(Generic[P, R]):
         process: bool = False,
         returns: int | None = None,
         storage_bw: float | str | None = None,
+        device: str | os.PathLike[str] | None = None,
         directions: dict[str, Direction] | None = None,
     ) -> None:
         if not callable(function):
@@ -48,6 +50,8 @@ class Task(Generic[P, R]):
             raise TypeError(f"task '{name}': priority must be a whole number, not {priority!r}")
         if returns is not None and (not isinstance(returns, int) or returns < 1):
             raise ValueError(f"task '{name}': returns must be a whole number above 0, not {returns!r}")
+        if (storage_bw is not None or device is not None) and process:
+            raise ValueError(f"task '{name}': storage_bw and device are for I/O tasks, which run in this process")
         if on_failure == "retry" and retries == 0:
             retries = 2
         self.function = function
@@ -59,6 +63,7 @@ class Task(Generic[P, R]):
         self.process = process
         self.returns = returns
         self.storage_bw = storage_bw
+        self.device = None if device is None else os.fspath(device)
         self.directions = dict(directions or {})
         functools.update_wrapper(self, function)
         self._signature = self._make_signature(name)
@@ -98,6 +103,8 @@ class Task(Generic[P, R]):
             deferred=deferred,
             retries=self.retries,
             ignore=self.on_failure == "ignore",
+            storage_bw="" if self.storage_bw is None else str(self.storage_bw),
+            device=self.device or "",
         )
 
     def _body(self, code: Any) -> tuple[Callable[..., Any], bool]:
@@ -143,6 +150,7 @@ class Task(Generic[P, R]):
             "process": self.process,
             "returns": self.returns,
             "storage_bw": self.storage_bw,
+            "device": self.device,
             "directions": self.directions,
         }
 
@@ -164,6 +172,7 @@ def task(
     process: bool = False,
     returns: int | None = None,
     storage_bw: float | str | None = None,
+    device: str | os.PathLike[str] | None = None,
     directions: dict[str, Direction] | None = None,
     **parameters: Direction,
 ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
@@ -187,19 +196,23 @@ def task(function: Any = None, /, *, directions: dict[str, Direction] | None = N
     return decorate if function is None else decorate(function)
 
 
-_OPTIONS = ("label", "priority", "retries", "on_failure", "io", "process", "returns", "storage_bw")
+_OPTIONS = ("label", "priority", "retries", "on_failure", "io", "process", "returns", "storage_bw", "device")
 
 
 def io(function: Any = None, /, **options: Any) -> Any:
     """Makes a function an I/O task: it may block, runs beside the computing tasks and takes none of their cores.
 
-    storage_bw: its share of the device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`. The other options are those of
+    storage_bw: its share of the device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`. device: the name of the device in
+    `dovetail.toml`, or a path on it. The other options are those of
     `task`. Above or below `@dt.task` it turns that task into an I/O task.
     """
     options["io"] = True
     return task(**options) if function is None else task(**options)(function)
 
 
-def constraint(*, storage_bw: float | str) -> Callable[[Any], Any]:
-    """Gives an I/O task its share of the device's bandwidth: `@dt.constraint(storage_bw=20)` above `@dt.io`."""
-    return io(storage_bw=storage_bw)
+def constraint(*, storage_bw: float | str, device: str | os.PathLike[str] | None = None) -> Callable[[Any], Any]:
+    """Gives an I/O task its share of the device's bandwidth: `@dt.constraint(storage_bw=20)` above `@dt.io`.
+
+    device: the name of the device in `dovetail.toml`, or a path on it.
+    """
+    return task(storage_bw=storage_bw, device=device, io=True)

@@ -1,0 +1,103 @@
+"""Ctrl-C in the middle: what has not begun is cancelled, bodies that run are told, the processes that tasks started are ended, and the
+files that are incomplete are named."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+
+from . import _core
+from .errors import TaskFailed
+
+# How long bodies and commands have to end by themselves.
+_GRACE_SECONDS = 3.0
+STATUS = 128 + signal.SIGINT
+
+
+class Interrupted(BaseException):
+    """Raised in the bodies of tasks that run when the program is interrupted."""
+
+
+def end(runtime: _core.Runtime) -> None:
+    """Ends everything that the runtime does, and says on standard error what it left behind."""
+    _core.take_incomplete()  # what failed before has been told of as a failure
+    runtime.cancel()
+    if "dovetail.processes" in sys.modules:
+        from . import processes
+
+        processes.kill_all()
+    _core.interrupt_bodies(Interrupted)
+    children = _descendants()
+    _send(children, signal.SIGTERM)
+    waiter = threading.Thread(target=_wait_quietly, args=(runtime,), name="dovetail-interrupted", daemon=True)
+    waiter.start()
+    try:
+        waiter.join(_GRACE_SECONDS)
+    finally:
+        _send(_descendants() & children, signal.SIGKILL)
+    if waiter.is_alive():
+        waiter.join(_GRACE_SECONDS / 3)
+    _tell(_core.take_incomplete())
+    if waiter.is_alive():
+        labels = sorted({label for label, _ in _core.running()})
+        print(f"dovetail: interrupted while these tasks did not end: {', '.join(labels)}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(STATUS)
+
+
+def _wait_quietly(runtime: _core.Runtime) -> None:
+    """Until all tasks have ended. That they failed is no news."""
+    while True:
+        try:
+            runtime.wait()
+        except TaskFailed:
+            continue
+        except Exception:
+            return
+        return
+
+
+def _tell(incomplete: list[tuple[str, str]]) -> None:
+    if incomplete:
+        print("dovetail: interrupted; these files may be incomplete:", file=sys.stderr)
+        for label, path in incomplete:
+            print(f"  {path} (written by task '{label}')", file=sys.stderr)
+
+
+def _send(processes: set[int], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)
+
+
+def _descendants() -> set[int]:
+    """All processes that were started by this one, and by those, and so on."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as file:
+                # The name may contain anything, so look behind its end.
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != b"Z":
+            children.setdefault(int(fields[1]), []).append(int(entry))
+    found: set[int] = set()
+    waiting = [os.getpid()]
+    while waiting:
+        for child in children.get(waiting.pop(), []):
+            if child not in found:
+                found.add(child)
+                waiting.append(child)
+    return found
+
+
+def exit_with_status() -> None:
+    """Has the interpreter end with status 130 and not by the signal, which it sends itself at the very end."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

@@ -1,0 +1,112 @@
+"""`pycompss.api.parameter`: what a task does with a parameter, and of which sort it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..directions import COMMUTATIVE as _COMMUTATIVE
+from ..directions import FILE_COMMUTATIVE as _FILE_COMMUTATIVE
+from ..directions import FILE_IN as _FILE_IN
+from ..directions import FILE_INOUT as _FILE_INOUT
+from ..directions import FILE_OUT as _FILE_OUT
+from ..directions import IN as _IN
+from ..directions import INOUT as _INOUT
+from ..directions import OUT as _OUT
+from ..directions import Direction as _Direction
+
+_FILES = {_IN: _FILE_IN, _OUT: _FILE_OUT, _INOUT: _FILE_INOUT, _COMMUTATIVE: _FILE_COMMUTATIVE}
+
+
+class Parameter:
+    """The sort of a parameter (`object`, `file`, `directory`, `collection`, `dictionary`) and its direction."""
+
+    __slots__ = ("direction", "name", "sort")
+
+    def __init__(self, name: str, sort: str, direction: _Direction) -> None:
+        self.name = name
+        self.sort = sort
+        self.direction = direction
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def is_path(self) -> bool:
+        """Whether the argument is the path of what the direction is about."""
+        return self.sort in ("file", "directory") or self.name.startswith("COLLECTION_FILE")
+
+    @property
+    def written(self) -> bool:
+        """Whether the task changes it."""
+        return self.direction != _IN
+
+    @property
+    def holds_items(self) -> bool:
+        """Whether the task may put other objects in the place of its items."""
+        return self.sort in ("collection", "dictionary") and self.written and not self.is_path
+
+    @property
+    def dependency(self) -> _Direction:
+        """The direction that the runtime orders tasks by."""
+        return _FILES[self.direction] if self.is_path else self.direction
+
+
+# Concurrent tasks may run in any order; here they also run one at a time, which is right for all of them.
+_DIRECTIONS = {
+    "IN": _IN,
+    "OUT": _OUT,
+    "INOUT": _INOUT,
+    "CONCURRENT": _COMMUTATIVE,
+    "COMMUTATIVE": _COMMUTATIVE,
+    "IN_DELETE": _IN,
+}
+
+
+def _family(prefix: str, sort: str, *directions: str) -> dict[str, Parameter]:
+    family = {prefix + name: Parameter(prefix + name, sort, _DIRECTIONS[name]) for name in directions}
+    if prefix:
+        family[prefix[:-1]] = Parameter(prefix[:-1], sort, _IN)
+    return family
+
+
+_ALL: dict[str, Parameter] = {
+    **_family("", "object", *_DIRECTIONS),
+    **_family("FILE_", "file", "IN", "OUT", "INOUT", "CONCURRENT", "COMMUTATIVE"),
+    **_family("DIRECTORY_", "directory", "IN", "OUT", "INOUT"),
+    **_family("COLLECTION_", "collection", "IN", "OUT", "INOUT", "IN_DELETE"),
+    **_family("COLLECTION_FILE_", "collection", "IN", "OUT", "INOUT"),
+    **_family("DICTIONARY_", "dictionary", "IN", "OUT", "INOUT", "IN_DELETE"),
+}
+globals().update(_ALL)
+
+# The keys of the long form: {Type: COLLECTION_IN, Depth: 2}.
+Type = "Type"
+Direction = "Direction"
+Depth = "Depth"
+StdIOStream = "StdIOStream"
+Prefix = "Prefix"
+
+__all__ = [*_ALL, "Depth", "Direction", "Prefix", "StdIOStream", "Type"]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise ImportError(f"the parameter type {name} of PyCOMPSs is not covered by Dovetail (see docs/pycompss.md)")
+
+
+def understood(value: Any, where: str) -> Parameter:
+    """A parameter from what stands after its name in `@task`. Raises TypeError, naming what is not covered."""
+    if isinstance(value, Parameter):
+        return value
+    if not isinstance(value, dict):
+        raise TypeError(f"{where} is {value!r}: it must be a direction of pycompss.api.parameter, such as INOUT")
+    for key in value:
+        if key not in (Type, Direction, Depth):
+            raise TypeError(f"{where}: '{key}' is not covered by Dovetail (see docs/pycompss.md)")
+    parameter = value.get(Type, _ALL["IN"])
+    direction = value.get(Direction)
+    if not isinstance(parameter, Parameter) or not isinstance(direction, Parameter | None):
+        raise TypeError(f"{where}: {value!r} must name types and directions of pycompss.api.parameter")
+    # Items are found at every depth, so that Depth needs no attention.
+    return parameter if direction is None else Parameter(parameter.name, parameter.sort, direction.direction)

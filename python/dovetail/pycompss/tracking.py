@@ -1,0 +1,130 @@
+"""Which tasks are under way, in which groups, and what becomes of the program when one of them fails. Also `pycompss.api.exceptions`."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+from ..errors import TaskFailed
+from ..future import Future
+
+__all__ = ["COMPSsException"]
+
+
+class COMPSsException(Exception):
+    """Raised by a task: the other tasks of its group are cancelled, and the program gets it where it waits for the group."""
+
+    def __init__(self, message: str = "", *more: object) -> None:
+        super().__init__(message, *more)
+        self.message = message
+
+
+class Group:
+    """Tasks with a name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.futures: list[Future[Any]] = []
+        self.exception: COMPSsException | None = None
+
+    def cancel(self) -> None:
+        for future in list(self.futures):
+            future.cancel()
+
+
+class Tracker:
+    """All tasks that a PyCOMPSs program has made and not waited for."""
+
+    _ENOUGH = 1000  # finished tasks that are kept at most
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._futures: list[Future[Any]] = []
+        self._fatal: tuple[str, BaseException] | None = None
+        self._groups: dict[str, Group] = {}
+        self._prune_at = self._ENOUGH
+        self.open_groups: tuple[Group, ...] = ()
+
+    def add(self, future: Future[Any]) -> None:
+        with self._lock:
+            self._futures.append(future)
+            for group in self.open_groups:
+                group.futures.append(future)
+            crowded = len(self._futures) >= self._prune_at
+        if crowded:
+            with self._lock:
+                done = [future for future in self._futures if future.done()]
+                self._futures = [future for future in self._futures if not future.done()]
+                self._prune_at = len(self._futures) + self._ENOUGH
+            _settle(done)
+        for group in self.open_groups:
+            if group.exception is not None:
+                group.cancel()
+
+    def failed(self, label: str, error: BaseException, groups: tuple[Group, ...], ends_program: bool) -> None:
+        """A body has failed for good."""
+        if isinstance(error, COMPSsException) and groups:
+            for group in groups:
+                group.exception = group.exception or error
+                group.cancel()
+        elif ends_program:
+            with self._lock:
+                self._fatal = self._fatal or (label, error)
+        else:
+            warn(
+                f"task '{label}' failed: {type(error).__name__}: {error}; the tasks that need its results are cancelled"
+            )
+
+    def check(self) -> None:
+        """Raises if a task has failed that the program cannot go on without."""
+        if self._fatal is not None:
+            label, error = self._fatal
+            raise TaskFailed(f"task '{label}' failed: {type(error).__name__}: {error}", label) from error
+
+    def barrier(self) -> None:
+        """Waits for all tasks."""
+        while True:
+            with self._lock:
+                waiting, self._futures = self._futures, []
+                if self._fatal is not None:
+                    for future in waiting:
+                        future.cancel()
+            if not waiting:
+                break
+            _settle(waiting)
+        self.check()
+
+    def group(self, name: str, make: bool = False) -> Group:
+        if make:
+            self._groups[name] = Group(name)
+        if name not in self._groups:
+            raise ValueError(f"there is no task group '{name}'")
+        return self._groups[name]
+
+    def group_barrier(self, name: str) -> None:
+        """Waits for the tasks of a group, and raises the COMPSsException that one of them ended with."""
+        group = self.group(name)
+        while group.futures:
+            waiting, group.futures = group.futures, []
+            _settle(waiting)
+        self.check()
+        if group.exception is not None:
+            error, group.exception = group.exception, None
+            raise error
+
+
+def _settle(futures: list[Future[Any]]) -> None:
+    """Waits. What failed has been told to the tracker by the body, or is a consequence of that."""
+    for future in futures:
+        try:
+            future.result()
+        except TaskFailed:
+            tracker.check()
+
+
+def warn(text: str) -> None:
+    print(f"dovetail: {text}", file=sys.stderr, flush=True)
+
+
+tracker = Tracker()

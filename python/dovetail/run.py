@@ -1,0 +1,171 @@
+"""`dovetail run app.py`: runs a program as Python itself would, waits for its tasks, and reports on them.
+
+The exit status is the program's own; 1 if an exception left it or a task failed that nobody asked about, 2 for bad usage, 130 after
+Ctrl-C. Tracebacks show the frames of the user's code only.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import tempfile
+import traceback
+import types
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_BAD_USAGE = 2
+_INTERRUPTED = 130
+
+
+def _shown(frame: traceback.FrameSummary) -> bool:
+    return not (frame.filename.startswith((_PACKAGE + os.sep, "<frozen")) or frame.filename.endswith(".so"))
+
+
+def _without_our_frames(error: traceback.TracebackException | None) -> None:
+    if error is None:
+        return
+    error.stack = traceback.StackSummary.from_list([frame for frame in error.stack if _shown(frame)])
+    for inner in (error.__cause__, error.__context__, *(error.exceptions or ())):
+        _without_our_frames(inner)
+
+
+def print_exception(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
+    """As `sys.__excepthook__`, without the frames of this package."""
+    told = traceback.TracebackException(kind, error, trace)
+    _without_our_frames(told)
+    sys.stdout.flush()
+    print("".join(told.format()), end="", file=sys.stderr, flush=True)
+
+
+def _refuse(text: str) -> int:
+    print(f"dovetail run: {text}", file=sys.stderr)
+    return _BAD_USAGE
+
+
+def _main_module(script: Path) -> tuple[types.ModuleType, types.CodeType]:
+    """The module `__main__` of the program. It outlives the program's last line, since its tasks may still run then."""
+    code = compile(script.read_bytes(), str(script), "exec")
+    module = types.ModuleType("__main__")
+    module.__file__ = str(script)
+    module.__builtins__ = builtins  # type: ignore[attr-defined]
+    return module, code
+
+
+def _exit_status(leaving: SystemExit) -> int:
+    if leaving.code is None:
+        return 0
+    if isinstance(leaving.code, int):
+        return leaving.code
+    print(leaving.code, file=sys.stderr)
+    return 1
+
+
+def _show(error: BaseException) -> None:
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+def _run_program(module: types.ModuleType, code: types.CodeType) -> int:
+    try:
+        exec(code, module.__dict__)
+    except SystemExit as leaving:
+        return _exit_status(leaving)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BaseException as error:
+        _show(error)
+        return 1
+    return 0
+
+
+def _finish(status: int, settle: Any) -> int:
+    """Waits for what the program left behind."""
+    from . import runtime
+
+    try:
+        if status == _INTERRUPTED:
+            raise KeyboardInterrupt
+        settle()
+    except KeyboardInterrupt:
+        _interrupt()
+        status = _INTERRUPTED
+    except BaseException as error:
+        _show(error)
+        status = status or 1
+    runtime._stop_all()
+    return status
+
+
+def _interrupt() -> None:
+    """What waits is cancelled, what runs in a worker process is ended, what runs in a thread is left to finish."""
+    from . import runtime
+
+    print("dovetail run: interrupted", file=sys.stderr)
+    for active in runtime._active:
+        active.cancel()
+    if f"{__package__}.processes" in sys.modules:
+        sys.modules[f"{__package__}.processes"].kill_all()
+
+
+def run(script: Path, arguments: list[str], report: Path | None = None, pycompss: bool = False) -> int:
+    """Runs a program and returns its exit status. The process is the program's from here on."""
+    if script.is_dir() or not script.exists():
+        return _refuse(f"{script}: {'is a folder' if script.is_dir() else 'there is no such file'}")
+    folder = tempfile.TemporaryDirectory(prefix="dovetail-run-")
+    trace = os.environ.get("DOVETAIL_TRACE") or os.path.join(folder.name, "trace.json")
+    if report is not None:
+        from . import report as report_page
+
+        refusal = report_page.unusable(report)
+        if refusal is not None:
+            return _refuse(refusal)
+        os.environ["DOVETAIL_TRACE"] = trace
+    from . import barrier
+
+    settle: Any = barrier
+    if pycompss:
+        from .pycompss import install
+
+        settle = install()
+    sys.argv = [str(script), *arguments]
+    sys.path[0] = str(script.resolve().parent)
+    sys.excepthook = print_exception
+    try:
+        module, code = _main_module(script)
+    except OSError as error:
+        return _refuse(f"{script}: {error.strerror}")
+    except (SyntaxError, ValueError) as error:
+        _show(error)
+        return 1
+    sys.modules["__main__"] = module
+    status = _finish(_run_program(module, code), settle)
+    if report is not None and os.path.exists(trace):
+        for written in report_page.write(Path(trace), report, str(script)):
+            print(f"dovetail run: wrote {written}", file=sys.stderr)
+    elif report is not None:
+        print(f"dovetail run: {script} made no task, so there is nothing to report", file=sys.stderr)
+    folder.cleanup()
+    return status
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the sub-command."""
+
+    @app.command(
+        "run",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] app.py ARGUMENTS...",
+        context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+    )
+    def command(
+        script: Annotated[Path, typer.Argument(help="The program.")],
+        arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments, left as they are.")] = None,
+        report: Annotated[
+            Path | None, typer.Option(help="Writes a page (.html), and beside it a picture and a trace for Perfetto.")
+        ] = None,
+        pycompss: Annotated[bool, typer.Option("--pycompss", help="The program is written for PyCOMPSs.")] = False,
+    ) -> None:
+        sys.exit(run(script, arguments or [], report, pycompss))
