@@ -31,6 +31,8 @@ class AdaptiveLearner {
   bool searching() const noexcept { return searching_; }
   /// Work per second that was last found at the level that it holds, or at the best so far; 0: nothing is known.
   double rate() const noexcept;
+  /// The same with so many tasks at once; 0: nothing is known.
+  double rate(double at_once) const noexcept;
 
   /// Returns true when a search has ended with this sample: worth remembering.
   bool ended(const Sample& sample);
@@ -49,26 +51,37 @@ class AdaptiveLearner {
   };
   using Levels = std::map<unsigned, Level>;
 
-  bool measured(unsigned at_once) const noexcept;
+  unsigned samples_needed(unsigned at_once) const noexcept;
+  void note_scatter(const Level& level, double device_seconds_per_work) noexcept;
   void measure(unsigned at_once);
   Levels::const_iterator best() const noexcept;
   bool decide();
   unsigned next_to_measure(Levels::const_iterator best) const noexcept;
+  unsigned next_above(unsigned at, unsigned lower, unsigned upper) const noexcept;
+  unsigned next_below(unsigned at, unsigned lower) const noexcept;
+  bool promising(unsigned neighbour, unsigned at) const noexcept;
   void hold(unsigned at_once);
+  void begin_block() noexcept;
   void held(const Sample& sample);
   void end_block();
   void look_around();
 
   unsigned most_;
-  unsigned limit_ = 1;
+  unsigned limit_;
   bool searching_ = true;
+  unsigned held_before_ = 0;  ///< Where the search began, after a change; 0 for the first search.
+  bool slower_ = false;       ///< That change made the device slower.
   Levels levels_;
-  Level block_;           ///< The latest samples at the level that is held.
-  double spread_ = 0;     ///< Mean relative deviation of a sample from the reference.
+  Levels shape_;          ///< What was measured before the last change, as it would be if all had changed alike.
   double reference_ = 0;  ///< Rate at the level that is held.
+  Level block_;           ///< The latest samples at that level.
   double credit_ = 0;     ///< Seconds of the device that may be spent on looking around.
   unsigned held_ = 0;     ///< Samples since the last look.
   bool upwards_ = true;   ///< Where to look next.
+  double scatter_ = 0;    ///< Squared relative deviations of samples from their level, summed with slow oblivion, ...
+  double scatter_weight_ = 0;        ///< ... and how many.
+  double scatter_before_block_ = 0;  ///< Their values when the block began: what a change adds is not scatter.
+  double scatter_weight_before_block_ = 0;
 };
 
 }  // namespace dovetail::admission

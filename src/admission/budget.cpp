@@ -277,7 +277,7 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
   const double at_once = (area_ - request.area) / seconds;
   const double variance = (square_area_ - request.square_area) / seconds - at_once * at_once;
   const unsigned before = adaptive_.at_once();
-  const double work = work_of(type, outcome, seconds / at_once);
+  const double work = work_of(type, outcome, at_once, seconds / at_once);
   const bool found = adaptive_.ended({at_once, std::sqrt(std::max(0.0, variance)), work, seconds});
   if (found || adaptive_.at_once() != before) {
     note_adaptive(now);
@@ -287,7 +287,7 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
 
 // Work in the unit of the device's first type: MB if that is known of it, else its tasks. What a task, or MB, of another type is in
 // that unit is found from the time that the device gave to its first tasks; these teach nothing else.
-double Budget::work_of(TaskType& type, const Outcome& outcome, double device_seconds) {
+double Budget::work_of(TaskType& type, const Outcome& outcome, double at_once, double device_seconds) {
   const double megabytes = outcome.bytes_known ? static_cast<double>(outcome.bytes) / megabyte : 0;
   if (type.unit == 0 && type.unit_count == 0) {
     type.by_bytes = megabytes > 0;
@@ -306,7 +306,7 @@ double Budget::work_of(TaskType& type, const Outcome& outcome, double device_sec
     }
     return type.unit * amount;
   }
-  const double work = adaptive_.rate() * device_seconds;
+  const double work = adaptive_.rate(at_once) * device_seconds;
   if (amount > 0 && work > 0) {
     type.unit_sum += work / amount;
     if (++type.unit_count >= unit_samples) {

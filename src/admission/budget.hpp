@@ -166,7 +166,7 @@ class Budget {
   void start(TaskType& type, Request& request, double now);
   void tell_leaving(Request& request) const noexcept;
   bool teach(Request& request, const Outcome& outcome, double now);
-  double work_of(TaskType& type, const Outcome& outcome, double device_seconds);
+  double work_of(TaskType& type, const Outcome& outcome, double at_once, double device_seconds);
   double share_of(const TaskType& type) const noexcept;
   void note(TaskType& type, double now);
   void note_adaptive(double now);
