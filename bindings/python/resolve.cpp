@@ -45,7 +45,7 @@ Held resolve_tuple(PyObject* tuple) {
   // A named tuple is made from its items one by one, others from all of them.
   PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(tuple));
   if (PyObject_HasAttrString(type, "_make") != 0) {
-    return checked(PyObject_CallMethod(type, "_make", "O", items.get()));
+    return checked(PyObject_CallMethod(type, "_make", "(O)", items.get()));
   }
   return checked(PyObject_CallFunctionObjArgs(type, items.get(), nullptr));
 }

@@ -60,6 +60,11 @@ def _keep(task: asyncio.Task[None]) -> None:
     task.add_done_callback(_running.discard)
 
 
+def _tell(told: asyncio.Future[None]) -> None:
+    if not told.done():
+        told.set_result(None)
+
+
 async def completion(future: _core.Future[Any]) -> None:
     """Returns when the future's task has completed, failed or not."""
     if future.done():
@@ -68,8 +73,8 @@ async def completion(future: _core.Future[Any]) -> None:
     descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
     try:
         if future._notify(descriptor):
-            told = loop.create_future()
-            loop.add_reader(descriptor, lambda: told.done() or told.set_result(None))
+            told: asyncio.Future[None] = loop.create_future()
+            loop.add_reader(descriptor, _tell, told)
             try:
                 await told
             finally:

@@ -7,7 +7,7 @@ directions are for parameters that are paths.
 
 from __future__ import annotations
 
-from ._core import Direction
+from ._core import Direction as Direction
 
 IN = Direction.IN
 OUT = Direction.OUT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._core import OpenFile
+from ._core import OpenFile as OpenFile
 
 
 class File(os.PathLike[str]):
@@ -74,5 +74,5 @@ def _exit(self: OpenFile, *_: object) -> None:
     self.close()
 
 
-OpenFile.__enter__ = _enter  # type: ignore[attr-defined, method-assign]
-OpenFile.__exit__ = _exit  # type: ignore[attr-defined, method-assign]
+OpenFile.__enter__ = _enter  # type: ignore[method-assign]
+OpenFile.__exit__ = _exit  # type: ignore[method-assign]

@@ -19,10 +19,11 @@ def _await(self: Future[Any]) -> Generator[Any, None, Any]:
 def _class_getitem(cls: type, item: object) -> object:
     import types
 
-    return types.GenericAlias(cls, item)  # type: ignore[arg-type]
+    return types.GenericAlias(cls, item)
 
 
-Future.__await__ = _await  # type: ignore[attr-defined]
-Future.__class_getitem__ = classmethod(_class_getitem)  # type: ignore[attr-defined]
+# The type comes from the extension, which knows neither event loops nor type parameters.
+setattr(Future, "__await__", _await)  # noqa: B010
+setattr(Future, "__class_getitem__", classmethod(_class_getitem))  # noqa: B010
 
 __all__ = ["Future"]

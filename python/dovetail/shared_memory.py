@@ -69,7 +69,7 @@ def array_on(
         segment.address = numpy.frombuffer(segment.memory, numpy.uint8).__array_interface__["data"][0]
         _mapped[segment.address] = segment
     whole: _Array = numpy.asarray(_SharedBytes(segment, writable))
-    result: _Array = numpy.ndarray(shape, dtype, buffer=whole, offset=offset, strides=strides)  # type: ignore[call-overload]
+    result: _Array = numpy.ndarray(shape, dtype, buffer=whole, offset=offset, strides=strides)
     return result
 
 

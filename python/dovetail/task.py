@@ -128,7 +128,7 @@ class Task(Generic[P, R]):
         return future
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else functools.partial(cast("Callable[..., Any]", self), instance)
 
     def __repr__(self) -> str:
         return f"<dovetail task '{self.label}'>"

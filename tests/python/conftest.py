@@ -1,0 +1,58 @@
+"""What all tests of the Python package share."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+# Far above what any test takes, also on a machine that does other things.
+ALARM_SECONDS = 120
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: builds the package; run apart")
+
+
+@pytest.fixture(autouse=True)
+def alarm() -> Iterator[None]:
+    """A test that hangs ends the run and says where everybody is."""
+    faulthandler.dump_traceback_later(ALARM_SECONDS, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_left() -> Iterator[None]:
+    """Each module begins and ends with no task and no failure that nobody took."""
+    import dovetail
+
+    yield
+    dovetail.barrier()
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run_program(tmp_path: Path) -> Run:
+    """Runs a text as a program of its own."""
+
+    def run(text: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        program = tmp_path / "program.py"
+        program.write_text(text)
+        return subprocess.run(
+            [sys.executable, str(program), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=ALARM_SECONDS,
+            env={**os.environ, **environment},
+            check=False,
+        )
+
+    return run
