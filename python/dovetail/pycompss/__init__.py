@@ -55,4 +55,4 @@ def install() -> Callable[[], None]:
         setattr(inner, name, module)
         sys.modules[f"pycompss.api.{name}"] = module
     sys.meta_path.insert(0, _Finder())
-    return tracking.tracker.barrier
+    return tracking.tracker.finish

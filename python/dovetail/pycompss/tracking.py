@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from typing import Any
@@ -42,6 +43,7 @@ class Tracker:
         self._lock = threading.Lock()
         self._futures: list[Future[Any]] = []
         self._fatal: tuple[str, BaseException] | None = None
+        self._told = False
         self._groups: dict[str, Group] = {}
         self._prune_at = self._ENOUGH
         self.open_groups: tuple[Group, ...] = ()
@@ -71,6 +73,9 @@ class Tracker:
         elif ends_program:
             with self._lock:
                 self._fatal = self._fatal or (label, error)
+                waiting = list(self._futures)
+            for future in waiting:
+                future.cancel()
         else:
             warn(
                 f"task '{label}' failed: {type(error).__name__}: {error}; the tasks that need its results are cancelled"
@@ -79,6 +84,7 @@ class Tracker:
     def check(self) -> None:
         """Raises if a task has failed that the program cannot go on without."""
         if self._fatal is not None:
+            self._told = True
             label, error = self._fatal
             raise TaskFailed(f"task '{label}' failed: {type(error).__name__}: {error}", label) from error
 
@@ -87,13 +93,19 @@ class Tracker:
         while True:
             with self._lock:
                 waiting, self._futures = self._futures, []
-                if self._fatal is not None:
-                    for future in waiting:
-                        future.cancel()
             if not waiting:
                 break
             _settle(waiting)
         self.check()
+
+    def finish(self) -> None:
+        """Waits for all tasks at the end of the program. Raises unless the program has been told already."""
+        told = self._told
+        try:
+            self.barrier()
+        except TaskFailed:
+            if not told:
+                raise
 
     def group(self, name: str, make: bool = False) -> Group:
         if make:
@@ -117,10 +129,8 @@ class Tracker:
 def _settle(futures: list[Future[Any]]) -> None:
     """Waits. What failed has been told to the tracker by the body, or is a consequence of that."""
     for future in futures:
-        try:
+        with contextlib.suppress(TaskFailed):
             future.result()
-        except TaskFailed:
-            tracker.check()
 
 
 def warn(text: str) -> None:

@@ -1,0 +1,179 @@
+"""`pycompss.api.api`: waiting for objects, files and groups."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import shutil
+from types import TracebackType
+from typing import Any
+
+from .. import runtime
+from ..directions import FILE_IN, FILE_INOUT
+from ..errors import TaskFailed
+from ..future import Future
+from ..task import Task
+from . import items
+from .tracking import Group, tracker
+
+__all__ = [
+    "TaskGroup",
+    "compss_barrier",
+    "compss_barrier_group",
+    "compss_cancel_group",
+    "compss_delete_file",
+    "compss_delete_object",
+    "compss_file_exists",
+    "compss_get_number_of_resources",
+    "compss_open",
+    "compss_start",
+    "compss_stop",
+    "compss_wait_on",
+    "compss_wait_on_directory",
+    "compss_wait_on_file",
+]
+
+_PathText = str | os.PathLike[str]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise ImportError(f"the function {name} of PyCOMPSs is not covered by Dovetail (see docs/pycompss.md)")
+
+
+def compss_start(*_: Any, **__: Any) -> None:
+    """The runtime starts by itself."""
+
+
+def compss_stop(*_: Any, **__: Any) -> None:
+    """Waits for all tasks."""
+    tracker.barrier()
+
+
+def compss_wait_on(*objects: Any, **_: Any) -> Any:
+    """The final value of one object, or a list of those of several."""
+    values = [_final(value) for value in objects]
+    return values[0] if len(values) == 1 else values
+
+
+def _final(value: Any) -> Any:
+    try:
+        return items.latest(runtime.wait(value))
+    except TaskFailed:
+        # Unless it ends the program, a failure is over once its successors are cancelled: what they should have made is None.
+        tracker.check()
+    if isinstance(value, list | tuple):
+        return type(value)([_final(item) for item in value])
+    if isinstance(value, dict):
+        return {key: _final(item) for key, item in value.items()}
+    return None if isinstance(value, Future) else items.latest(value)
+
+
+def _nothing(path: Any) -> None:
+    pass
+
+
+_reader = Task(_nothing, label="compss_open", directions={"path": FILE_IN})
+_writer = Task(_nothing, label="compss_open", directions={"path": FILE_INOUT})
+
+
+def _reach(path: _PathText, writes: bool = False) -> bool:
+    """Waits for the tasks that have to do with a path. False if one of them failed."""
+    good = True
+    try:
+        (_writer if writes else _reader)(path).result()
+    except TaskFailed:
+        good = False
+    tracker.check()
+    return good
+
+
+def compss_open(file_name: _PathText, mode: str = "r") -> Any:
+    """Opens a file when the tasks that write it (and to write it, those that read it) have ended."""
+    _reach(file_name, writes=any(letter in mode for letter in "wax+"))
+    return builtins.open(file_name, mode)
+
+
+def compss_wait_on_file(*file_names: _PathText) -> bool:
+    """Waits for the tasks that write these files. Whether all of them succeeded."""
+    return all([_reach(name) for name in file_names])
+
+
+def compss_wait_on_directory(*directory_names: _PathText) -> bool:
+    """Waits for the tasks that write these folders. Whether all of them succeeded."""
+    return all([_reach(name) for name in directory_names])
+
+
+def compss_file_exists(*file_names: _PathText) -> Any:
+    """Whether a file is there once the tasks that write it have ended; for several, a list."""
+    found = []
+    for name in file_names:
+        _reach(name)
+        found.append(os.path.exists(name))
+    return found[0] if len(found) == 1 else found
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+_remover = Task(_remove, label="compss_delete_file", io=True, directions={"path": FILE_INOUT})
+
+
+def compss_delete_file(*file_names: _PathText) -> Any:
+    """Deletes files when all tasks that were made before have done with them. Does not wait."""
+    for name in file_names:
+        tracker.add(_remover(os.fspath(name)))
+    return True if len(file_names) == 1 else [True for _ in file_names]
+
+
+def compss_delete_object(*objects: Any) -> Any:
+    """What no task and no variable needs is freed anyway."""
+    for value in objects:
+        items.forget(value)
+    return True if len(objects) == 1 else [True for _ in objects]
+
+
+def compss_barrier(no_more_tasks: bool = False) -> None:
+    """Waits for all tasks."""
+    tracker.barrier()
+
+
+def compss_barrier_group(group_name: str) -> None:
+    """Waits for the tasks of a group. Raises the COMPSsException that one of them ended with."""
+    tracker.group_barrier(group_name)
+
+
+def compss_cancel_group(group_name: str) -> None:
+    """Cancels the tasks of a group that have not begun."""
+    tracker.group(group_name).cancel()
+
+
+def compss_get_number_of_resources() -> int:
+    """One machine."""
+    return 1
+
+
+class TaskGroup:
+    """The tasks made in the block. Leaving it waits for them unless `implicit_barrier` is false."""
+
+    def __init__(self, group_name: str, implicit_barrier: bool = True) -> None:
+        self.name = group_name
+        self.implicit_barrier = implicit_barrier
+        self._group: Group | None = None
+
+    def __enter__(self) -> TaskGroup:
+        self._group = tracker.group(self.name, make=True)
+        tracker.open_groups = (*tracker.open_groups, self._group)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tracker.open_groups = tuple(group for group in tracker.open_groups if group is not self._group)
+        if kind is None and self.implicit_barrier:
+            tracker.group_barrier(self.name)

@@ -1,0 +1,166 @@
+"""What runs as the body of a PyCOMPSs task: tries, time limits, failure policies, items of collections."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import TaskFailed
+from ..task import Task
+from . import items
+from .parameter import Parameter
+from .tracking import COMPSsException, Group, tracker, warn
+
+_MANAGEMENT = ("RETRY", "FAIL", "IGNORE", "CANCEL_SUCCESSORS")
+_TRIES = 3  # under RETRY
+_NOTHING = object()
+
+
+class Policy:
+    """What becomes of a task that fails."""
+
+    def __init__(self) -> None:
+        self.management = "RETRY"
+        self.time_out = 0.0
+        self.returns: Any = None
+        self.defaults: dict[str, Any] = {}
+
+    def set_management(self, value: Any, where: str) -> None:
+        if value not in _MANAGEMENT:
+            raise ValueError(f"{where}: on failure there is {', '.join(_MANAGEMENT)}, and not {value!r}")
+        self.management = value
+
+
+def _with_alarm(function: Callable[..., Any], name: str, seconds: float) -> Callable[..., Any]:
+    """The function with a time limit, for the main thread of a process of its own."""
+
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        def ring(*_: object) -> None:
+            raise TimeoutError(f"task '{name}' took longer than its time_out of {seconds:g} s")
+
+        before = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    return limited
+
+
+class Body:
+    """Calls the function of a task."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        policy: Policy,
+        parameters: dict[str, Parameter],
+        count: int,
+        changes_objects: bool,
+    ) -> None:
+        self._name = name
+        self._policy = policy
+        self._parameters = parameters
+        self._count = count
+        code = function.__code__
+        self._names = code.co_varnames[: code.co_argcount]
+        self._apart = policy.time_out > 0
+        # A second try in this process would begin with what the first has left half changed.
+        retried = policy.management == "RETRY" and (self._apart or not changes_objects)
+        self._tries = _TRIES if retried else 1
+        self._function = function
+        if self._apart:
+            limited = _with_alarm(function, name, policy.time_out)
+            limited.__wrapped__ = function  # type: ignore[attr-defined]
+            written = {n: p.direction for n, p in parameters.items() if p.written and not p.is_path}
+            self._function = Task(limited, label=name, process=True, directions=written)
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        groups: tuple[Group, ...] = kwargs.pop(GROUPS, ())
+        args = tuple(items.latest(value) for value in args)
+        kwargs = {name: items.latest(value) for name, value in kwargs.items()}
+        collections, args, kwargs = self._copy_collections(args, kwargs)
+        try:
+            result = self._try(args, kwargs)
+        except Exception as error:
+            if self._policy.management == "IGNORE" and not isinstance(error, COMPSsException):
+                warn(f"task '{self._name}' failed: {type(error).__name__}: {error}; this is ignored")
+                return self._ignored(args, kwargs)
+            ends_program = self._policy.management in ("RETRY", "FAIL")
+            tracker.failed(self._name, error, groups, ends_program)
+            raise
+        for before, after in collections:
+            items.note_changes(before, after)
+        return self._checked(result)
+
+    def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for left in range(self._tries - 1, -1, -1):
+            try:
+                return self._call(args, kwargs)
+            except COMPSsException:
+                raise
+            except Exception as error:
+                if left == 0:
+                    raise
+                warn(f"task '{self._name}' failed: {type(error).__name__}: {error}; it is run again")
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not self._apart:
+            return self._function(*args, **kwargs)
+        try:
+            return self._function(*args, **kwargs).result()
+        except TaskFailed as failure:
+            raise failure.__cause__ or failure from None
+
+    def _copy_collections(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[tuple[Any, Any]], tuple[Any, ...], dict[str, Any]]:
+        pairs: list[tuple[Any, Any]] = []
+
+        def of(name: str, value: Any) -> Any:
+            parameter = self._parameters.get(name)
+            if parameter is None or not parameter.holds_items:
+                return value
+            pairs.append((value, items.copied(value)))
+            return pairs[-1][1]
+
+        named = [of(name, value) for name, value in zip(self._names, args, strict=False)]
+        return pairs, (*named, *args[len(named) :]), {name: of(name, value) for name, value in kwargs.items()}
+
+    def _ignored(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Outputs of a task whose failure is ignored: the defaults of @on_failure; files that are not there are empty."""
+        from ..processes import _update
+
+        given = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        for name, parameter in self._parameters.items():
+            value = given.get(name, _NOTHING)
+            if value is _NOTHING or not parameter.written:
+                continue
+            if name in self._policy.defaults and not parameter.is_path:
+                _update(value, self._policy.defaults[name], name, self._name)
+            elif parameter.sort == "file" and not os.path.exists(value):
+                with open(value, "xb"):
+                    pass
+            elif parameter.sort == "directory":
+                os.makedirs(value, exist_ok=True)
+        returns = self._policy.returns
+        if self._count > 1 and not isinstance(returns, tuple | list):
+            return (returns,) * self._count
+        return returns
+
+    def _checked(self, result: Any) -> Any:
+        if self._count > 1:
+            got = len(result) if isinstance(result, tuple | list) else 1
+            if got != self._count:
+                error = TypeError(f"task '{self._name}' is declared to return {self._count} values, and returned {got}")
+                tracker.failed(self._name, error, (), True)
+                raise error
+        return result
+
+
+GROUPS = "dovetail_groups"

@@ -1,0 +1,86 @@
+"""`pycompss.api.constraint`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .task import PyCompssTask
+
+__all__ = ["Constraint", "constraint"]
+
+# What a machine must have: there is one machine, and it has what it has.
+_OF_THE_MACHINE = {
+    "is_local",
+    "processor_name",
+    "processor_speed",
+    "processor_architecture",
+    "processor_type",
+    "processor_property_name",
+    "processor_property_value",
+    "processor_internal_memory_size",
+    "memory_size",
+    "memory_type",
+    "storage_size",
+    "storage_type",
+    "operating_system_type",
+    "operating_system_distribution",
+    "operating_system_version",
+    "wall_clock_limit",
+    "host_queues",
+    "app_software",
+}
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def decorated(target: Any, decorator: str) -> PyCompssTask:
+    """The task below a decorator. Raises TypeError when there is none."""
+    if not isinstance(target, PyCompssTask):
+        raise TypeError(f"@{decorator} must be above @task, and stands above {target!r}")
+    return target
+
+
+def constraint(**options: Any) -> Callable[[Any], PyCompssTask]:
+    """What a task needs: `@constraint(computing_units="2")`, `@constraint(storageBW=20)`, `@constraint(storageBW="auto")`."""
+    wanted = {_snake(name): os.path.expandvars(v) if isinstance(v, str) else v for name, v in options.items()}
+
+    def decorate(target: Any) -> PyCompssTask:
+        task = decorated(target, "constraint")
+        for name, value in wanted.items():
+            if name == "storage_bw":
+                task.change("constraint", storage_bw=_bandwidth(value), io=True)
+            elif name == "computing_units":
+                _check_units(task.name, value)
+            elif name not in _OF_THE_MACHINE:
+                raise TypeError(
+                    f"@constraint of '{task.name}': '{name}' is not covered by Dovetail (see docs/pycompss.md)"
+                )
+        return task
+
+    return decorate
+
+
+def _bandwidth(value: Any) -> float | str:
+    if isinstance(value, str):
+        text = value.strip()
+        return float(text) if re.fullmatch(r"\d+(\.\d*)?", text) else text
+    return float(value)
+
+
+def _check_units(name: str, value: Any) -> None:
+    try:
+        good = int(value) >= 0
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError(
+            f"@constraint of '{name}': computing_units must be a whole number and not negative, not {value!r}"
+        )
+
+
+Constraint = constraint

@@ -1,0 +1,266 @@
+"""`dovetail run`, and programs for PyCOMPSs that it runs as they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parent / "pycompss_programs"
+LIMIT = 60
+
+
+def run(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dovetail.cli", "run", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **more)  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def script(tmp_path: Path):
+    def make(text: str) -> Path:
+        path = tmp_path / "program.py"
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return make
+
+
+def pycompss(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return run("--pycompss", PROGRAMS / name, *arguments)
+
+
+def output_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_program_is_main_and_gets_its_own_arguments(script):
+    path = script("""
+        import sys
+        import dovetail as dt
+
+        @dt.task
+        def late():
+            print("task", NAME)
+
+        NAME = __name__
+        print(sys.argv[1:], __file__ == sys.argv[0])
+        late()
+    """)
+    lines = output_of(run(path, "--report", "x", "-h"))
+    assert lines == ["['--report', 'x', '-h'] True", "task __main__"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("import sys; sys.exit(7)", 7), ("import sys; sys.exit('why')", 1), ("", 0), ("1 +", 1)]
+)
+def test_the_exit_status_is_the_programs(script, text, status):
+    assert run(script(text)).returncode == status
+
+
+def test_a_failure_nobody_asked_for_is_shown_and_fails_the_run(script):
+    done = run(
+        script("""
+        import dovetail as dt
+
+        @dt.task
+        def bad():
+            raise ValueError("of the user")
+
+        bad()
+        print("last")
+    """)
+    )
+    assert done.returncode == 1
+    assert done.stdout == "last\n"
+    assert "ValueError: of the user" in done.stderr
+
+
+def test_tracebacks_show_frames_of_the_user_only(script):
+    path = script("""
+        import dovetail as dt
+
+        @dt.task
+        def inner(x):
+            return 1 // x
+
+        dt.wait([inner(1), inner(0)])
+    """)
+    done = run(path)
+    assert done.returncode == 1
+    assert "return 1 // x" in done.stderr and "dt.wait(" in done.stderr
+    assert set(re.findall(r'File "([^"]+)"', done.stderr)) == {str(path)}
+
+
+@pytest.mark.parametrize("words", [("nothing.py",), ("--bogus", "x.py"), (".",), ()])
+def test_bad_usage_is_status_2(words, tmp_path):
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr
+
+
+def test_ctrl_c_is_status_130(script):
+    path = script("""
+        import time
+        import dovetail as dt
+
+        @dt.io
+        def wait_long():
+            for _ in range(600):
+                if dt.cancelled():
+                    return
+                time.sleep(0.1)
+
+        x = [wait_long() for _ in range(3)]
+        print("ready", flush=True)
+        dt.wait(x)
+    """)
+    command = [sys.executable, "-m", "dovetail.cli", "run", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+
+
+def test_wordcount(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("a b a c\n d a b e")
+    assert output_of(pycompss("wordcount.py", text, 2)) == ["a 3", "b 2", "c 1", "d 1", "e 1"]
+
+
+def test_matrices_of_blocks_changed_in_place():
+    assert output_of(pycompss("matmul.py", 3, 32)) == ["equal True (96, 96)"]
+
+
+def test_files_and_folders(tmp_path):
+    assert output_of(pycompss("files.py", tmp_path)) == [
+        r"'begin 2\n012'",
+        "[44, 44]",
+        r"'begin 1\n012'",
+        r"True 'begin 0\n012!?'",
+        "[True, True, True, False] False",
+        "['0', '1', '2']",
+        "True ['0', '1']",
+    ]
+
+
+def test_collections_dictionaries_methods_and_several_results():
+    assert output_of(pycompss("collections_and_objects.py")) == [
+        "65 25 30",
+        "[0, 10, 25, 30]",
+        "[[3, 4], [5, 6]]",
+        "2 ['a', 'b'] [0, 1]",
+        "[0, 1, 2, 3, 4, 5] True",
+        "14 8 16",
+        "49 [3, 7] [1, 5]",
+    ]
+
+
+def test_policies_for_failures(tmp_path):
+    folder = tmp_path / "tries"
+    folder.mkdir()
+    done = pycompss("failures.py", "policies", folder)
+    assert output_of(done) == [
+        "retried 2",
+        "ignored None",
+        "replaced -1 [0]",
+        "empty ''",
+        "cancelled None [None, 1]",
+        "limit None 2",
+    ]
+    assert done.stderr.count("it is run again") == 2
+    assert "task 'endless' took longer than its time_out of 1 s" in done.stderr
+
+
+def test_groups_and_their_exceptions():
+    assert output_of(pycompss("failures.py", "groups")) == [
+        "good [1, 1, 1]",
+        "caught from a task",
+        "caught later",
+        "end",
+    ]
+
+
+@pytest.mark.parametrize(("how", "printed"), [("fatal", ""), ("unwaited", "last line\n")])
+def test_a_failure_that_ends_the_program(how, printed):
+    done = pycompss("failures.py", how)
+    assert done.returncode == 1
+    assert done.stdout == printed
+    assert done.stderr.count("TaskFailed: task 'fatal' failed: RuntimeError: the end") == 1
+    assert 'raise RuntimeError("the end")' in done.stderr
+
+
+NOT_COVERED = [
+    ("from pycompss.api.mpi import mpi", "@mpi"),
+    ("from pycompss.api.parameter import STREAM_IN", "STREAM_IN"),
+    ("from pycompss.api.api import compss_snapshot", "compss_snapshot"),
+    ("import pycompss.functions.reduce", "pycompss.functions"),
+    ("@task(numba=True)\ndef f(): pass", "numba"),
+    ("@task(b=INOUT)\ndef f(a): pass", "'b'"),
+    ("@task(a={StdIOStream: 1})\ndef f(a): pass", "StdIOStream"),
+    ("@task(a=3)\ndef f(a): pass", "'a'"),
+    ("@task(on_failure='PANIC')\ndef f(a): pass", "PANIC"),
+    ("@constraint(processors=[])\n@task()\ndef f(): pass", "processors"),
+    ("@constraint(computing_units='x')\n@task()\ndef f(): pass", "computing_units"),
+    ("@IO()\ndef f(): pass", "@IO"),
+    ("@task\ndef f(): pass", "@task"),
+    ("@task(a=INOUT)\ndef f(a): pass\nf(3)", "'a'"),
+    ("@task(returns=2)\ndef f(): return 1\ncompss_wait_on(f())", "2 values"),
+]
+
+
+def test_what_is_not_covered_is_named(script):
+    done = run(
+        "--pycompss",
+        script(f"""
+            from pycompss.api.api import compss_wait_on
+            from pycompss.api.IO import IO
+            from pycompss.api.constraint import constraint
+            from pycompss.api.parameter import *
+            from pycompss.api.task import task
+            for text in {[text for text, _ in NOT_COVERED]!r}:
+                try:
+                    exec(text)
+                    print("accepted", text)
+                except Exception as error:
+                    print(str(error))
+        """),
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(NOT_COVERED), done.stderr
+    for line, (text, named) in zip(lines, NOT_COVERED, strict=True):
+        assert named in line and not line.startswith("accepted"), f"{text}: {line}"
+
+
+def test_constraints_of_the_paper_reach_the_task(script):
+    path = script("""
+        from pycompss.api.api import compss_wait_on
+        from pycompss.api.constraint import constraint
+        from pycompss.api.IO import IO
+        from pycompss.api.task import task
+
+        def write(data):
+            return len(data)
+
+        made = []
+        for value in (20, "20", "auto(10,50,4)", "auto", "$SHARE"):
+            made.append(constraint(storageBW=value)(IO()(task(returns=1)(write))))
+        print([task.storage_bw for task in made], {task.io for task in made})
+        constraint(computingUnits="2", memorySize="1")(IO()(task(returns=1)(write)))
+        print(compss_wait_on([task(b"abc") for task in made]))
+    """)
+    lines = output_of(run("--pycompss", path, env={**os.environ, "SHARE": "7.5"}))
+    assert lines == ["[20.0, 20.0, 'auto(10,50,4)', 'auto', 7.5] {True}", "[3, 3, 3, 3, 3]"]
+
+
+def test_without_the_option_there_is_no_pycompss(script):
+    done = run(script("import pycompss.api.task"))
+    assert done.returncode == 1
+    assert "No module named 'pycompss'" in done.stderr
