@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "storage/uninterposed.hpp"
 #include "storage/worker_queue.hpp"
 
@@ -19,6 +20,9 @@ using std::chrono::steady_clock;
 // A watcher looks after so long, then twice as long, and so on: an owner that is back by then needs no help.
 constexpr auto first_tick = std::chrono::microseconds(100);
 constexpr unsigned most_doublings = 4;
+// After so many looks that found no long slice, it is not worth waking somebody at once only to look.
+constexpr unsigned quiet_from = 8;
+constexpr std::uint64_t microseconds_between_wakes = 2000;
 
 timespec to_timespec(steady_clock::duration duration) noexcept {
   const auto left = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
@@ -132,7 +136,9 @@ Parking::TimePoint Parking::begin_watch(unsigned worker, TimePoint deadline) noe
       slots_[other].slice_seen = slots_[other].slice.load(std::memory_order_relaxed);
     }
   }
-  return std::min(deadline, steady_clock::now() + first_tick * (1U << std::min(quiet_ticks_, most_doublings)));
+  return std::min(deadline,
+                  steady_clock::now() +
+                      first_tick * (1U << std::min(quiet_ticks_.load(std::memory_order_relaxed), most_doublings)));
 }
 
 void Parking::end_watch(unsigned worker) noexcept {
@@ -140,7 +146,7 @@ void Parking::end_watch(unsigned worker) noexcept {
     drain(watch_descriptor_);
     announcing_ = false;
   }
-  ++quiet_ticks_;
+  unsigned quiet_ticks = quiet_ticks_.load(std::memory_order_relaxed) + 1;
   for (unsigned other = 0; other < workers_; ++other) {
     Slot& slot = slots_[other];
     WorkerQueue* queue = slot.queue.load(std::memory_order_acquire);
@@ -151,7 +157,7 @@ void Parking::end_watch(unsigned worker) noexcept {
     }
     // The same slice has been running all the time. From now on its completions ring the bell until it ends.
     slots_[worker].looked_after |= std::uint64_t{1} << (other % 64);
-    quiet_ticks_ = 0;
+    quiet_ticks = 0;
     if (!slot.announceable && watch_descriptor_ >= 0) {
       slot.announceable = queue->register_announcement(watch_descriptor_);
     }
@@ -160,6 +166,7 @@ void Parking::end_watch(unsigned worker) noexcept {
     }
     announcing_ |= slot.announceable;
   }
+  quiet_ticks_.store(quiet_ticks, std::memory_order_relaxed);
   watcher_.store(-1, std::memory_order_seq_cst);
 }
 
@@ -171,8 +178,18 @@ void Parking::started_operations(unsigned worker) noexcept {
   if (watcher_.load(std::memory_order_seq_cst) >= 0 || parked_.load(std::memory_order_seq_cst) == 0) {
     return;
   }
+  const std::uint64_t now = base::ticks();
+  const bool patient = quiet_ticks_.load(std::memory_order_relaxed) >= quiet_from &&
+                       now - woken_to_watch_.load(std::memory_order_relaxed) <
+                           microseconds_between_wakes * base::ticks_per_microsecond();
   for (unsigned other = 0; other < workers_; ++other) {
-    if (other != worker && slots_[other].state.load(std::memory_order_relaxed) >= asleep_on_word) {
+    if (other == worker || slots_[other].state.load(std::memory_order_relaxed) < asleep_on_word) {
+      continue;
+    }
+    // One that waits for operations of its own comes back before long, and becomes the watcher when it parks again.
+    const WorkerQueue* queue = slots_[other].queue.load(std::memory_order_relaxed);
+    if (!patient || queue == nullptr || queue->in_flight() == 0) {
+      woken_to_watch_.store(now, std::memory_order_relaxed);
       unpark(other);
       return;
     }

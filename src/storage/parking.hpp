@@ -59,8 +59,10 @@ class Parking {
   int watch_descriptor_ = -1;
   std::atomic<int> watcher_{-1};
   std::atomic<unsigned> parked_{0};
-  unsigned quiet_ticks_ = 0;  // The watcher's, as the next.
-  bool announcing_ = false;   // The watch descriptor may have been written.
+  std::atomic<unsigned> quiet_ticks_{
+      0};  // Looks of watchers since one of them found a long slice. Only the watcher changes it.
+  std::atomic<std::uint64_t> woken_to_watch_{0};  // When somebody was last woken to become the watcher, in ticks.
+  bool announcing_ = false;                       // The watcher's: the watch descriptor may have been written.
 };
 
 }  // namespace dovetail::storage

@@ -15,11 +15,12 @@ bool process_wide_barrier() noexcept {
   return registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-void IdleWorkers::enter(Worker* worker) {
+std::size_t IdleWorkers::enter(Worker* worker) {
   std::lock_guard lock(mutex_);
   worker->is_idle = true;
   workers_.push_back(worker);
   count_.store(workers_.size(), std::memory_order_seq_cst);
+  return workers_.size();
 }
 
 bool IdleWorkers::leave(Worker* worker) {

@@ -14,7 +14,8 @@ class Worker;
 class IdleWorkers {
  public:
   /// The worker is about to sleep. It must look for work once more afterwards, since whoever brought some may not have seen it.
-  void enter(Worker* worker);
+  /// Returns how many are idle now, itself included.
+  std::size_t enter(Worker* worker);
   /// The worker does not sleep any more. Returns false if somebody had already woken it, who then has counted it as one that
   /// searches.
   bool leave(Worker* worker);

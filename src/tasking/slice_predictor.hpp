@@ -18,6 +18,11 @@ class SlicePredictor {
     const Entry& entry = entries_[index_of(body)];
     return entry.body == body && entry.short_streak >= 2;
   }
+  /// So many were short in a row that something may be staked on it.
+  bool is_surely_short(const void* body) const noexcept {
+    const Entry& entry = entries_[index_of(body)];
+    return entry.body == body && entry.short_streak >= sure_streak;
+  }
   void observe(const void* body, std::uint64_t ticks) noexcept {
     Entry& entry = entries_[index_of(body)];
     if (entry.body != body) {
@@ -25,12 +30,13 @@ class SlicePredictor {
     }
     if (ticks > limit_) {
       entry.short_streak = 0;
-    } else if (entry.short_streak < 2) {
+    } else if (entry.short_streak < sure_streak) {
       ++entry.short_streak;
     }
   }
 
  private:
+  static constexpr std::uint8_t sure_streak = 32;
   struct Entry {
     const void* body = nullptr;
     std::uint8_t short_streak = 0;

@@ -23,6 +23,9 @@ constexpr std::uint32_t most_counted_children = 256;
 // Short slices after which prepared requests are handed over even if more may come.
 constexpr unsigned most_slices_before_flush = 64;
 
+// Resumed tasks with short slices that a worker runs by itself, one after the other.
+constexpr std::int64_t most_kept_to_itself = 32;
+
 void arrive_nowhere(void*) {}
 
 }  // namespace
@@ -245,6 +248,11 @@ void Worker::push(Task* task) {
 void Worker::push_successor(Task* task) {
   if (successor_ == nullptr) {
     successor_ = task;
+  } else if (operations_ && task->fiber != nullptr && deque_.size() < most_kept_to_itself &&
+             predictor_.is_surely_short(task->operations)) {
+    // Completions come in bursts. To wake a worker for its share of one takes longer than to run all of it here.
+    deque_.push(task);
+    keeps_to_itself_ = true;
   } else {
     push(task);
   }
@@ -297,6 +305,10 @@ void Worker::before_slice(Task* task) {
   }
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, true);
+  }
+  if (long_slice_ && keeps_to_itself_) {
+    keeps_to_itself_ = false;
+    core_.idle.notify_from_outside();
   }
   slice_body_ = body;
   slice_start_ = base::ticks();

@@ -112,6 +112,7 @@ class Worker {
   bool operations_ = false;        ///< This worker has started operations that may be in flight.
   bool flush_requested_ = false;   ///< Some of them are prepared and not handed over.
   bool long_slice_ = false;        ///< The slice that runs, or ran last, was expected to be long.
+  bool keeps_to_itself_ = false;   ///< Tasks were queued that nobody was told of.
   unsigned slices_since_flush_ = 0;
   std::uint64_t slice_start_ = 0;  ///< In ticks; 0: not measured.
   const void* slice_body_ = nullptr;

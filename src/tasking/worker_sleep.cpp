@@ -44,8 +44,9 @@ void Worker::sleep() {
   }
   searching_ = false;
   core_.idle.end_search();
-  core_.idle.enter(this);
-  if (!victims_.empty()) {
+  // The barrier is for those who are at work. One that is idle too has to take the lock of `enter` before it can bring any, and
+  // then sees that this worker is. Interrupting processors costs more than many a slice.
+  if (core_.idle.enter(this) < core_.workers.size()) {
     process_wide_barrier();
   }
   if (!may_be_work()) {
