@@ -40,6 +40,9 @@ class Entered {
   explicit Entered(Call& call) : call_(call) {
     enter_body();
     call.thread_state_id = PyThreadState_Get()->thread_id;
+    if (call.task == nullptr) {
+      counts_of(call.signature->io).running.fetch_add(1, std::memory_order_relaxed);
+    }
     call.task = tasking::current_task();
     Running& all = running();
     std::lock_guard lock(all.mutex);
@@ -85,7 +88,13 @@ bool Call::when_completed(std::function<void()> tell) {
 void Call::completed() noexcept {
   drop(arguments.release());
   drop(keywords.release());
+  Counts& counts = counts_of(signature->io);
+  counts.completed.fetch_add(1, std::memory_order_relaxed);
+  if (!result) {
+    counts.failed.fetch_add(1, std::memory_order_relaxed);
+  }
   if (task != nullptr) {
+    counts.running.fetch_sub(1, std::memory_order_relaxed);
     Running& all = running();
     std::lock_guard lock(all.mutex);
     all.calls.erase(task);
@@ -102,6 +111,15 @@ void Call::completed() noexcept {
   for (const auto& tell : tells) {
     tell();
   }
+}
+
+Counts& counts_of(bool io) noexcept {
+  static Counts counts[2];
+  return counts[io ? 1 : 0];
+}
+
+Body::Body(CallReference call) noexcept : call_(std::move(call)) {
+  counts_of(call_->signature->io).made.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Body::operator()() {

@@ -131,7 +131,7 @@ class CallReference {
 /// The body of a Python task. Destroyed when the task completes, run or not: that is how its completion is noticed.
 class Body {
  public:
-  explicit Body(CallReference call) noexcept : call_(std::move(call)) {}
+  explicit Body(CallReference call) noexcept;
   Body(Body&& other) noexcept = default;
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
@@ -149,6 +149,16 @@ class Body {
 
 /// Calls `visit` for each call whose body has begun and whose task has not ended. The caller holds the interpreter.
 void for_each_running(const std::function<void(const Call&)>& visit);
+/// How many tasks of one kind there were so far in this process.
+struct Counts {
+  std::atomic<std::int64_t> made{0};
+  std::atomic<std::int64_t> running{0};
+  std::atomic<std::int64_t> completed{0};
+  std::atomic<std::int64_t> failed{0};  ///< Of `completed`.
+};
+/// Of I/O tasks, or of all others.
+Counts& counts_of(bool io) noexcept;
+
 /// A file that a task has begun to write and not finished.
 struct IncompleteFile {
   std::string label;  ///< Of the task.

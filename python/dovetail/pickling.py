@@ -20,8 +20,9 @@ def is_plain(values: tuple[Any, ...]) -> bool:
 class _Parcel:
     """What belongs to one message: descriptors of segments, each once."""
 
-    def __init__(self, writable: bool) -> None:
-        self.writable = writable
+    def __init__(self, writable: bool, every_array: bool) -> None:
+        self.writable = writable  # the receiver may change the arrays
+        self.every_array = every_array  # small ones too, since they are to be changed where they are
         self.segments: list[Any] = []
         self.arrays: list[Any] = []
         self._index: dict[int, int] = {}
@@ -52,7 +53,7 @@ def _pickler_class() -> type:
             if numpy is not None and type(obj) is numpy.ndarray and not obj.dtype.hasobject:
                 from . import shared_memory
 
-                if obj.nbytes >= shared_memory.SMALLEST or self.parcel.writable:
+                if obj.nbytes >= shared_memory.SMALLEST or self.parcel.every_array:
                     return self._reduce_array(obj, shared_memory)
             return super().reducer_override(obj)
 
@@ -67,7 +68,7 @@ def _pickler_class() -> type:
             else:
                 segment, strides = shared_memory.copy_to_segment(obj)
                 offset = 0
-            if parcel.writable:
+            if parcel.every_array:
                 parcel.arrays.append((obj, segment, strides, offset, known is None))
             return _array_reference, (parcel.add(segment), obj.dtype, obj.shape, strides, offset, parcel.writable)
 
@@ -116,8 +117,8 @@ def load(payload: bytes, files: list[int], *, writable: bool = True) -> Any:
     return unpickler.load()
 
 
-def parcel(writable: bool = False) -> _Parcel:
-    return _Parcel(writable)
+def parcel(*, writable: bool = False, every_array: bool = False) -> _Parcel:
+    return _Parcel(writable, every_array)
 
 
 def failing_argument(names: list[str], values: list[Any], attempt: Callable[[Any], object]) -> str | None:

@@ -30,8 +30,8 @@ def _run(functions: dict[int, Any], call: tuple[Any, ...], files: list[int]) -> 
     _, number, constants, constant_payload, changed_payload = call
     started = time.perf_counter()
     changed: dict[str | int, Any] = {}
-    parcel = pickling.parcel()
-    changed_parcel = pickling.parcel()
+    parcel = pickling.parcel(writable=True)
+    changed_parcel = pickling.parcel(writable=True)
     try:
         function = functions[number]
         if isinstance(function, bytes):

@@ -312,7 +312,7 @@ class Function:
             changed[name] = kwargs[name]
             constant_kwargs[name] = None
         constant_parcel = pickling.parcel()
-        changed_parcel = pickling.parcel(writable=True)
+        changed_parcel = pickling.parcel(writable=True, every_array=True)
         try:
             constant_payload = pickling.dump((tuple(constant_args), constant_kwargs), constant_parcel)
             changed_payload = pickling.dump(changed, changed_parcel) if changed else None

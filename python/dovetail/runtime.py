@@ -6,11 +6,14 @@ import atexit
 import os
 import sys
 import threading
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import _core
 from .errors import TaskFailed
 from .future import Future
+
+if TYPE_CHECKING:
+    from .progress import Progress
 
 T = TypeVar("T")
 
@@ -34,6 +37,7 @@ class Runtime:
     workers: threads for computation; by default as many as the process has cores. io_executors: most threads that run I/O tasks at
     once (64). engine: `uring`, `aio`, `threads` or `auto`. trace: a file for the recording, which Perfetto opens. config: path of a
     `dovetail.toml`. stuck_after: seconds after which a program in which nothing can happen any more is told so; 0: never.
+    progress: show a bar on standard error; by default if `DOVETAIL_PROGRESS` is set.
     """
 
     def __init__(
@@ -46,7 +50,7 @@ class Runtime:
         trace: str | os.PathLike[str] | None = None,
         stack_size: int | None = None,
         stuck_after: float = 5.0,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> None:
         for name, value in (("workers", workers), ("io_executors", io_executors), ("stack_size", stack_size)):
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
@@ -56,7 +60,8 @@ class Runtime:
         self.config = None if config is None else os.fspath(config)
         if self.config is not None and not os.path.isfile(self.config):
             raise FileNotFoundError(f"config names {self.config!r}, and there is no such file")
-        self._progress = progress
+        self._show_progress = os.environ.get("DOVETAIL_PROGRESS", "") not in ("", "0") if progress is None else progress
+        self._progress: Progress | None = None
         self._fields: dict[str, Any] = {
             "workers": workers,
             "io_executors": io_executors,
@@ -77,6 +82,11 @@ class Runtime:
             self._core = _core.Runtime(self._fields)
             _active.append(self)
             _was_used = True
+            if self._show_progress:
+                from .progress import Progress
+
+                self._progress = Progress()
+                self._progress.start()
             _core.set_current(self._core)
         return self
 
@@ -89,6 +99,8 @@ class Runtime:
             _active.remove(self)
             _core.set_current(_active[-1]._core if _active else None)
         core.stop()
+        if self._progress is not None:
+            self._progress.stop()
 
     def cancel(self) -> None:
         """Cancels every task that has not started, and asks those that run to stop (`dt.cancelled()`)."""

@@ -6,10 +6,9 @@ import os
 import random
 import threading
 
+import dovetail as dt
 import numpy as np
 import pytest
-
-import dovetail as dt
 
 
 @dt.task(a=dt.INOUT)

@@ -9,10 +9,9 @@ import threading
 import weakref
 from collections import namedtuple
 
+import dovetail as dt
 import numpy as np
 import pytest
-
-import dovetail as dt
 
 
 @dt.task
@@ -42,7 +41,12 @@ def test_futures_are_dependencies_at_any_depth():
         return values["list"][0], values["tuple"][1], values["pair"].second, values["deep"][0]["x"][0], key
 
     one = increment(0)
-    values = {"list": [one], "tuple": (0, increment(1)), "pair": Pair(0, increment(2)), "deep": [{"x": (increment(3),)}]}
+    values = {
+        "list": [one],
+        "tuple": (0, increment(1)),
+        "pair": Pair(0, increment(2)),
+        "deep": [{"x": (increment(3),)}],
+    }
     assert dt.wait(look(values, key=increment(4))) == (1, 2, 3, 4, 5)
     # What the caller handed over is as it was.
     assert values["list"][0] is one
