@@ -6,7 +6,6 @@
 namespace dovetail::admission {
 namespace {
 
-constexpr double megabyte = 1e6;
 // Sums of shares that fill a device exactly, but for rounding.
 constexpr double whole = 1 + 1e-9;
 // How many tasks of a type show how much work they are.

@@ -22,6 +22,9 @@
 
 namespace dovetail::admission {
 
+/// Bytes; bandwidths are in MB/s.
+inline constexpr double megabyte = 1e6;
+
 struct TaskType;
 
 /// One task that wants a share. Belongs to the caller; the budget links it while it waits.

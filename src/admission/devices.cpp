@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_known = 4096;
-constexpr double megabyte = 1e6;
 
 struct AllDevices {
   std::mutex mutex;
