@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "admission/devices.hpp"
 #include "admission/epoch.hpp"
@@ -110,6 +111,16 @@ class AdmissionGate final : public tasking::Gate {
   bool held_elsewhere(const RuntimeCore& core) const noexcept override;
 };
 
+// What is asked for is more than there is. It need not be an error, and with a device that was measured it should not be one: the task
+// has the device to itself.
+void warn_of_excess(const Budget::Names& names, double asked, double bandwidth, const std::string& device) {
+  if (asked > bandwidth) {
+    std::fprintf(
+        stderr, "dovetail: task type '%s' asks for %g MB/s of device '%s', which has %g: its tasks run one at a time\n",
+        names.label.c_str(), asked, device.c_str(), bandwidth);
+  }
+}
+
 std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskDescription& description) {
   const Options& options = tasking::options_of(task);
   SharedDevice& device = Devices::of(options.config).find(description.device);
@@ -128,6 +139,7 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
       device.recall();
     } else if (kind != StorageBandwidth::Kind::none) {
       bandwidth = device.bandwidth(names.direction);
+      warn_of_excess(names, description.storage_bw.minimum(), bandwidth, budget.name());
     }
   }
   budget.set_leaving(&announce);

@@ -1,0 +1,166 @@
+#include "checkpoint/checkpoint.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+extern char** environ;
+
+namespace bench::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t piece = std::size_t{1} << 20;
+constexpr int unavailable = 77;
+
+std::string new_folder(const std::string& where) {
+  std::string name = where + "/dovetail-checkpoint-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) {
+    throw std::system_error(errno, std::generic_category(), name);
+  }
+  return name;
+}
+
+int checked(ssize_t result, const std::string& what) {
+  if (result < 0) {
+    throw std::system_error(errno, std::generic_category(), what);
+  }
+  return static_cast<int>(result);
+}
+
+std::int64_t thread_nanoseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+Sizes::Sizes(CommandLine& line)
+    : tasks(line.size("tasks", 64, "tasks, each with one checkpoint")),
+      compute_milliseconds(line.size("compute-milliseconds", 50, "processor time of a task before its checkpoint")),
+      kibibytes(line.size("kibibytes", 16384, "of a checkpoint")),
+      peak(line.size("peak", 400, "MB/s of the device with as many writers as it likes best")) {}
+
+CongestedDevice::CongestedDevice(const Sizes& sizes)
+    : folder_(new_folder(fs::temp_directory_path())),
+      backing_(new_folder(fs::exists("/dev/shm") ? "/dev/shm" : folder_)),
+      mount_(folder_ + "/device"),
+      configuration_(folder_ + "/dovetail.toml") {
+  fs::create_directory(mount_);
+  const std::string peak = std::to_string(sizes.peak);
+  std::ofstream(configuration_) << "[[device]]\nname = \"congested\"\npaths = [\"" << mount_ << "\"]\nread = " << peak
+                                << "\nwrite = " << peak << "\n";
+  const std::string program = fs::read_symlink("/proc/self/exe").parent_path() / "dovetail-congested-fs";
+  int in[2];
+  int out[2];
+  checked(pipe2(in, O_CLOEXEC), "pipe");
+  checked(pipe2(out, O_CLOEXEC), "pipe");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  const char* const words[] = {program.c_str(),  "--until-stdin-closes", "--peak", peak.c_str(),
+                               backing_.c_str(), mount_.c_str(),         nullptr};
+  const int error =
+      posix_spawn(&process_, program.c_str(), &actions, nullptr, const_cast<char* const*>(words), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(in[0]);
+  close(out[1]);
+  input_ = in[1];
+  char byte = 0;
+  const bool ready = error == 0 && read(out[0], &byte, 1) == 1;
+  close(out[0]);
+  if (!ready) {
+    std::fprintf(stderr, "%s cannot be mounted here%s%s\n", program.c_str(), error != 0 ? ": " : "",
+                 error != 0 ? std::strerror(error) : "");
+    std::exit(unavailable);
+  }
+}
+
+CongestedDevice::~CongestedDevice() {
+  close(input_);
+  int status = 0;
+  waitpid(process_, &status, 0);
+  std::error_code ignored;
+  fs::remove(mount_, ignored);  // not what may still be mounted there
+  fs::remove_all(backing_, ignored);
+  fs::remove_all(folder_, ignored);
+}
+
+double CongestedDevice::most_waiting() const {
+  std::ifstream law(mount_ + "/.law");
+  for (std::string word; law >> word;) {
+    if (word.starts_with("most_waiting=")) {
+      return std::atof(word.c_str() + word.find('=') + 1);
+    }
+  }
+  return 0;
+}
+
+Checkpoint::Checkpoint(const CommandLine& command_line, const Sizes& sizes, const CongestedDevice& device)
+    : command_line_(command_line), sizes_(sizes), device_(device) {}
+
+void Checkpoint::compute() const {
+  const std::int64_t end = thread_nanoseconds() + sizes_.compute_milliseconds * 1'000'000;
+  while (thread_nanoseconds() < end) {
+  }
+}
+
+std::string Checkpoint::file(std::int64_t task) const { return device_.path() + "/" + std::to_string(task); }
+
+void Checkpoint::write(std::int64_t task) const {
+  static thread_local std::vector<char> data(piece, 'x');
+  std::memcpy(data.data(), &task, sizeof task);
+  const std::string name = file(task);
+  const int descriptor = checked(open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), name);
+  const std::int64_t bytes = sizes_.kibibytes * 1024;
+  for (std::int64_t offset = 0; offset < bytes;) {
+    const auto length = std::min<std::size_t>(piece, static_cast<std::size_t>(bytes - offset));
+    offset += checked(pwrite(descriptor, data.data(), length, offset), name);
+  }
+  checked(fsync(descriptor), name);
+  close(descriptor);
+}
+
+std::string Checkpoint::check() const {
+  for (std::int64_t task = 0; task < sizes_.tasks; ++task) {
+    std::int64_t first = -1;
+    std::ifstream stream(file(task), std::ios::binary);
+    stream.read(reinterpret_cast<char*>(&first), sizeof first);
+    if (first != task || fs::file_size(file(task)) != static_cast<std::uintmax_t>(sizes_.kibibytes) * 1024) {
+      return "the checkpoint of task " + std::to_string(task) + " is not what was written";
+    }
+    fs::remove(file(task));
+  }
+  return {};
+}
+
+void Checkpoint::measure(Report& report, const std::function<void()>& body) const {
+  for (int run = -command_line_.warmup(); run < command_line_.repeat(); ++run) {
+    const std::int64_t begin = wall_nanoseconds();
+    body();
+    const double seconds = static_cast<double>(wall_nanoseconds() - begin) * 1e-9;
+    if (const std::string wrong = check(); !wrong.empty()) {
+      report.wrong(wrong);
+    }
+    if (run >= 0) {
+      report.add("seconds", seconds);
+    }
+  }
+  report.add("most_at_once", device_.most_waiting());
+}
+
+}  // namespace bench::checkpoint

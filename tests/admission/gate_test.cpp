@@ -1,0 +1,413 @@
+// Admission in a runtime.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "dovetail/dovetail.hpp"
+
+namespace dovetail {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Bodies that wait here until they are let go.
+class Door {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++inside_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_ > 0; });
+    --open_;
+    --inside_;
+  }
+  void wait_for(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return inside_ >= count; });
+  }
+  void let(int count) {
+    std::lock_guard lock(mutex_);
+    open_ += count;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int inside_ = 0;
+  int open_ = 0;
+};
+
+class Admission : public testing::Test {
+ protected:
+  // Devices are shared by all runtimes of a process: each test has its own.
+  Admission() {
+    alarm(120);
+    std::string name = (fs::temp_directory_path() / "dovetail-gate-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);
+    device_ = folder_.filename().string();
+    config_ = (folder_ / "dovetail.toml").string();
+    fs::create_directory(folder_ / "data");
+    std::ofstream(config_) << "[[device]]\nname = \"" << device_ << "\"\npaths = [\"data\"]\nread = 200\nwrite = 100\n";
+  }
+  ~Admission() override {
+    fs::remove_all(folder_);
+    unsetenv("XDG_STATE_HOME");
+    alarm(0);
+  }
+
+  Options options(unsigned executors = 16) const {
+    Options result;
+    result.workers = 2;
+    result.io_executors = executors;
+    result.config = config_;
+    return result;
+  }
+  TaskDescription describe(const StorageBandwidth& constraint, const char* label = "write") const {
+    return {.label = label, .io = true, .storage_bw = constraint, .device = device_};
+  }
+  json device() const {
+    const json report = json::parse(admission_report());
+    for (const json& known : report.at("devices")) {
+      if (known.at("name") == device_) {
+        return known;
+      }
+    }
+    return {};
+  }
+
+  fs::path folder_;
+  std::string device_;
+  std::string config_;
+};
+
+TEST_F(Admission, AsManyRunAtOnceAsTheBandwidthHolds) {
+  Runtime runtime(options());
+  Door door;
+  for (int i = 0; i < 10; ++i) {
+    runtime.spawn(describe(25), [&] { door.pass(); });
+  }
+  door.wait_for(4);
+  EXPECT_EQ(device().at("running"), 4);
+  EXPECT_EQ(device().at("waiting"), 6);
+  door.let(10);
+  runtime.wait();
+  EXPECT_EQ(device().at("most_running"), 4);
+  EXPECT_EQ(device().at("tasks"), 10);
+  EXPECT_EQ(device().at("running"), 0);
+}
+
+TEST_F(Admission, TasksThatReadShareTheReadBandwidth) {
+  Runtime runtime(options());
+  File file = File::open((folder_ / "data" / "file").string(), O_RDWR | O_CREAT);
+  Door door;
+  for (int i = 0; i < 10; ++i) {
+    TaskDescription description = describe(50);
+    description.access = {in(file, 0, 10)};
+    runtime.spawn(description, [&] { door.pass(); });
+  }
+  door.wait_for(4);
+  EXPECT_EQ(device().at("running"), 4) << "200 MB/s, not 100";
+  door.let(10);
+  runtime.wait();
+}
+
+TEST_F(Admission, TasksWithoutConstraintMeetNoGate) {
+  Runtime runtime(options());
+  Door door;
+  for (int i = 0; i < 3; ++i) {
+    runtime.spawn(describe(100), [&] { door.pass(); });
+  }
+  bool ran = false;
+  runtime.spawn({.label = "free", .io = true}, [&] { ran = true; }).get();
+  EXPECT_TRUE(ran);
+  door.let(3);
+  runtime.wait();
+}
+
+TEST_F(Admission, BadInputIsRefusedWhereItIsSaid) {
+  Runtime runtime(options());
+  const auto refusal = [&](const TaskDescription& description) -> std::string {
+    try {
+      runtime.spawn(description, [] { ADD_FAILURE() << "it ran"; });
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "not refused";
+  };
+  EXPECT_NE(refusal({.label = "compute", .storage_bw = 20}).find("task 'compute'"), std::string::npos);
+  EXPECT_NE(refusal({.label = "x", .io = true, .storage_bw = 20, .device = "nowhere"})
+                .find("there is no storage device 'nowhere'"),
+            std::string::npos);
+  Options broken = options();
+  broken.config = (folder_ / "missing.toml").string();
+  Runtime other(broken);
+  EXPECT_THROW(other.spawn(describe(20), [] {}), std::invalid_argument);
+  runtime.wait();
+  other.wait();
+}
+
+TEST_F(Admission, ADeviceThatIsNotConfiguredIsMeasured) {
+  Runtime runtime(options());
+  TaskDescription description = describe(1);
+  const std::string path = folder_.string();  // beside the configured folder
+  description.device = path;
+  runtime.spawn(description, [] {}).get();
+  const StorageDevice found = storage_device(path, config_, false);
+  EXPECT_FALSE(found.configured);
+  EXPECT_GT(found.write_mb_per_second, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "state" / "dovetail" / "admission.json")) << "it is measured once";
+}
+
+TEST_F(Admission, AConstraintAboveTheDeviceRunsAloneAndIsPointedOutOnce) {
+  testing::internal::CaptureStderr();
+  {
+    Runtime runtime(options());
+    for (int i = 0; i < 5; ++i) {
+      runtime.spawn(describe(500), [] {});
+    }
+    runtime.wait();
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("task type 'write' asks for 500 MB/s of device"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_EQ(device().at("most_running"), 1);
+}
+
+TEST_F(Admission, AllKindsOfConstraintRunAllTasks) {
+  Runtime runtime(options());
+  std::atomic<int> ran{0};
+  int spawned = 0;
+  for (const char* constraint : {"none", "10", "auto", "auto(10,100,2)", "adaptive", "1000"}) {
+    for (int i = 0; i < 100; ++i, ++spawned) {
+      runtime.spawn(describe(constraint, i % 2 == 0 ? "even" : "odd"), [&] { ++ran; });
+    }
+  }
+  runtime.wait();
+  EXPECT_EQ(ran, spawned);
+  EXPECT_EQ(device().at("waiting"), 0);
+  EXPECT_EQ(device().at("types").size(), 12U);
+}
+
+TEST_F(Admission, ATaskThatWaitsForAdmissionCanBeCancelled) {
+  Runtime runtime(options());
+  Door door;
+  runtime.spawn(describe(100), [&] { door.pass(); });
+  door.wait_for(1);
+  bool ran = false;
+  auto waiting = runtime.spawn(describe(100), [&] { ran = true; });
+  auto behind = runtime.spawn(describe(100), [] {});
+  waiting.cancel();
+  try {
+    waiting.get();  // while the device is still taken
+    ADD_FAILURE() << "it was not cancelled";
+  } catch (const TaskFailed& failure) {
+    EXPECT_TRUE(failure.cancelled());
+  }
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(device().at("waiting"), 1);
+  door.let(1);
+  behind.get();
+}
+
+TEST_F(Admission, ARuntimeThatIsCancelledLeavesNothingBehind) {
+  Runtime runtime(options());
+  Door door;
+  runtime.spawn(describe(100), [&] { door.pass(); });
+  door.wait_for(1);
+  for (int i = 0; i < 50; ++i) {
+    runtime.spawn(describe(100), [] { ADD_FAILURE() << "it ran"; });
+  }
+  runtime.cancel();
+  door.let(1);
+  runtime.wait();
+  EXPECT_EQ(device().at("waiting"), 0);
+  EXPECT_EQ(device().at("running"), 0);
+}
+
+TEST_F(Admission, ARuntimeEndsWithItsWaitingTasksDone) {
+  std::atomic<int> ran{0};
+  {
+    Runtime runtime(options());
+    for (int i = 0; i < 20; ++i) {
+      runtime.spawn(describe(100), [&] { ++ran; });
+    }
+  }
+  EXPECT_EQ(ran, 20);
+}
+
+TEST_F(Admission, RuntimesShareADevice) {
+  Runtime one(options());
+  Runtime two(options());
+  Door door;
+  for (int i = 0; i < 6; ++i) {
+    (i % 2 == 0 ? one : two).spawn(describe(50), [&] { door.pass(); });
+  }
+  door.wait_for(2);
+  EXPECT_EQ(device().at("running"), 2);
+  EXPECT_EQ(device().at("waiting"), 4);
+  door.let(6);
+  one.wait();
+  two.wait();
+  EXPECT_EQ(device().at("most_running"), 2);
+}
+
+TEST_F(Admission, WhatAnotherRuntimeHoldsIsNotStuck) {
+  Options never = options();
+  Runtime one(never);
+  Runtime two(never);
+  Door door;
+  one.spawn(describe(100), [&] { door.pass(); });
+  door.wait_for(1);
+  auto waits = two.spawn(describe(100), [] {});
+  std::thread waiting([&] { EXPECT_NO_THROW(waits.get()); });
+  // Long enough for the runtime to look whether it is stuck: it looks after 50 ms, and this is the work of another runtime.
+  for (int i = 0; i < 20; ++i) {
+    one.spawn([] { this_task::wait_for(std::chrono::milliseconds(10)); }).get();
+  }
+  door.let(1);
+  waiting.join();
+}
+
+TEST_F(Admission, TheStuckReportNamesWhoWaitsForAdmission) {
+  Runtime runtime(options());
+  const auto holder = [&] {
+    auto inner = runtime.spawn(describe(100, "inner"), [] {});
+    inner.get();
+  };
+  runtime.spawn(describe(100, "outer"), holder);
+  try {
+    runtime.wait();
+    ADD_FAILURE() << "not stuck";
+  } catch (const Stuck& stuck) {
+    EXPECT_NE(std::string(stuck.what()).find("task 'inner' waits for admission to device '" + device_ + "'"),
+              std::string::npos)
+        << stuck.what();
+  }
+}
+
+TEST_F(Admission, AChildRunsInTheShareOfItsParent) {
+  Runtime runtime(options());
+  std::atomic<int> ran{0};
+  runtime
+      .spawn(describe(100, "parent"),
+             [&] {
+               for (int i = 0; i < 3; ++i) {
+                 spawn(describe(100, "child"), [&] { ++ran; });
+               }
+               wait();
+             })
+      .get();
+  EXPECT_EQ(ran, 3);
+}
+
+TEST_F(Admission, ATaskThatIsRetriedKeepsItsShare) {
+  Runtime runtime(options());
+  std::atomic<int> attempts{0};
+  TaskDescription description = describe(100);
+  description.on_failure = retry(3);
+  auto retried = runtime.spawn(description, [&] {
+    if (++attempts < 3) {
+      throw std::runtime_error("not yet");
+    }
+  });
+  auto other = runtime.spawn(describe(100), [&] { EXPECT_EQ(attempts, 3); });
+  retried.get();
+  other.get();
+}
+
+TEST_F(Admission, FailuresWhileATypeIsLearnedReachWhoAsks) {
+  for (const char* constraint : {"auto", "auto(25,100,2)", "adaptive"}) {
+    Runtime runtime(options(4));
+    std::vector<Future<void>> futures;
+    for (int i = 0; i < 60; ++i) {
+      futures.push_back(runtime.spawn(describe(constraint), [i] {
+        if (i % 3 != 0) {
+          throw std::runtime_error("no");
+        }
+      }));
+    }
+    int failed = 0;
+    for (auto& future : futures) {
+      try {
+        future.get();
+      } catch (const TaskFailed&) {
+        ++failed;
+      }
+    }
+    EXPECT_EQ(failed, 40);
+  }
+}
+
+TEST_F(Admission, ATaskIsOnItsDeviceUntilItsEventsAreFulfilled) {
+  Runtime runtime(options());
+  std::atomic<Events*> events{nullptr};
+  runtime.spawn(describe(100), [&] {
+    this_task::events().add(1);
+    events = &this_task::events();
+  });
+  bool second = false;
+  auto behind = runtime.spawn(describe(100), [&] { second = true; });
+  while (events == nullptr) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(device().at("waiting"), 1);
+  events.load()->fulfill(1);
+  behind.get();
+  EXPECT_TRUE(second);
+}
+
+TEST_F(Admission, WhatThreadsTransferIsCounted) {
+  Runtime runtime(options());
+  const std::string path = (folder_ / "data" / "counted").string();
+  for (int i = 0; i < 3; ++i) {
+    runtime.spawn(describe("adaptive"), [&] { std::ofstream(path) << std::string(1'000'000, 'x'); });
+    runtime.wait();
+  }
+  const auto bytes = device().at("bytes").get<double>();
+  EXPECT_NEAR(bytes, 3e6, 1e5);
+}
+
+TEST_F(Admission, ManyTasksOfManyRuntimesAllRun) {
+  std::atomic<int> ran{0};
+  const bool small = std::getenv("DOVETAIL_TEST_SCALE") != nullptr;
+  const int tasks = small ? 300 : 2000;
+  std::vector<std::thread> programs;
+  for (int program = 0; program < 3; ++program) {
+    programs.emplace_back([&] {
+      Runtime runtime(options(8));
+      for (int i = 0; i < tasks; ++i) {
+        const char* const constraints[] = {"adaptive", "auto", "30", "auto(25,100,2)"};
+        auto future = runtime.spawn(describe(constraints[i % 4], i % 8 < 4 ? "a" : "b"), [&] { ++ran; });
+        if (i % 50 == 49) {
+          future.cancel();
+          ran += 1;  // put right below, if it ran all the same
+          try {
+            future.get();
+            ran -= 1;
+          } catch (const TaskFailed&) {
+          }
+        }
+      }
+      runtime.wait();
+    });
+  }
+  for (std::thread& program : programs) {
+    program.join();
+  }
+  EXPECT_EQ(ran, 3 * tasks);
+  EXPECT_EQ(device().at("waiting"), 0);
+  EXPECT_EQ(device().at("running"), 0);
+}
+
+}  // namespace
+}  // namespace dovetail
