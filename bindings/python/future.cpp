@@ -28,7 +28,7 @@ nb::object result_of(const Future& future) {
 bool notify(const Future& future, int descriptor) {
   return future.call()->when_completed([descriptor] {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(descriptor, &one, sizeof(one));
+    [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof(one));
   });
 }
 
