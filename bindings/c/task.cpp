@@ -15,6 +15,7 @@
 
 #include "argument.hpp"
 #include "dovetail/access.hpp"
+#include "dovetail/dovetail_admission.h"
 #include "error.hpp"
 #include "frame.hpp"
 #include "tasking/pause.hpp"
@@ -114,8 +115,9 @@ struct FreeCopy {
   void operator()(void* copy) const noexcept { free_copy(copy); }
 };
 
-// `core` null: a child of the current task.
-std::int32_t spawn(detail::RuntimeCore* core, const dovetail_task_description* structure, dovetail_future** future) {
+// `core` null: a child of the current task. `admission` null: not admitted to a device.
+std::int32_t spawn(detail::RuntimeCore* core, const dovetail_task_description* structure, dovetail_future** future,
+                   const dovetail_admission* admission = nullptr) {
   const auto wanted = known_part(structure, "description");
   if ((wanted.body == nullptr) == (wanted.fallible_body == nullptr)) {
     throw std::invalid_argument("set exactly one of 'description->body' and 'description->fallible_body'");
@@ -124,6 +126,10 @@ std::int32_t spawn(detail::RuntimeCore* core, const dovetail_task_description* s
     given(static_cast<std::byte*>(wanted.argument), "description->argument");
   }
   TaskDescription description = translate(wanted);
+  if (admission != nullptr) {
+    description.storage_bw = StorageBandwidth::parse(admission->storage_bw != nullptr ? admission->storage_bw : "");
+    description.device = admission->device != nullptr ? admission->device : "";
+  }
 
   // The copy of an argument is a part of the frame, without an allocation, save where `onready` must be told its
   // address before there is a frame.
@@ -181,6 +187,23 @@ int32_t dovetail_task_spawn(const dovetail_task_description* description, doveta
   return dovetail::c::guarded(__func__, [&] {
     dovetail::c::require_task();
     return dovetail::c::spawn(nullptr, description, future);
+  });
+}
+
+int32_t dovetail_runtime_spawn_admitted(dovetail_runtime* runtime, const dovetail_task_description* description,
+                                        const dovetail_admission* admission, dovetail_future** future) {
+  return dovetail::c::guarded(__func__, [&] {
+    const auto known = dovetail::c::known_part(admission, "admission");
+    return dovetail::c::spawn(&dovetail::c::given(runtime, "runtime").runtime.core(), description, future, &known);
+  });
+}
+
+int32_t dovetail_task_spawn_admitted(const dovetail_task_description* description, const dovetail_admission* admission,
+                                     dovetail_future** future) {
+  return dovetail::c::guarded(__func__, [&] {
+    dovetail::c::require_task();
+    const auto known = dovetail::c::known_part(admission, "admission");
+    return dovetail::c::spawn(nullptr, description, future, &known);
   });
 }
 

@@ -11,6 +11,8 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["DOVETAIL_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["DOVETAIL_BUILD_DIR"])
 HEADER = SOURCE / "include/dovetail/dovetail.h"
+# What not every program needs. Fortran has no modules for it yet.
+MORE = [HEADER.with_name("dovetail_admission.h")]
 FORTRAN = [HEADER.with_name(f"dovetail_{part}.f90") for part in ("types", "tasks", "files")]
 # size is an intrinsic function of Fortran.
 FORTRAN_NAMES = {"size_of_this": "size"}
@@ -49,7 +51,7 @@ def check_compiles() -> list[str]:
             for language, flags in languages.items():
                 strict = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-x", language]
                 source = pathlib.Path(folder) / "header"
-                source.write_text("#include <dovetail/dovetail.h>\n")
+                source.write_text("".join(f"#include <dovetail/{path.name}>\n" for path in (HEADER, *MORE)))
                 command = [compiler, *flags, *strict, f"-I{SOURCE / 'include'}", str(source)]
                 result = subprocess.run(command, capture_output=True, text=True, check=False)
                 if result.returncode != 0:
@@ -77,7 +79,7 @@ def check_interoperable(text: str) -> list[str]:
     problems += [
         f"macro {name} that programs might need"
         for name in re.findall(r"#define (\w+)", code)
-        if name != "DOVETAIL_DOVETAIL_H"
+        if name not in {"DOVETAIL_DOVETAIL_H", "DOVETAIL_ADMISSION_H"}
     ]
     return problems
 
@@ -117,7 +119,7 @@ def check_exported(text: str) -> list[str]:
         return [f"no library in {BUILD / 'lib'}"]
     symbols = subprocess.run(["nm", "-D", "--defined-only", libraries[0]], capture_output=True, text=True, check=True)
     exported = set(re.findall(r" T (dovetail_\w+)$", symbols.stdout, re.M))
-    declared = set(functions(text))
+    declared = set(functions(text)).union(*(functions(path.read_text()) for path in MORE))
     return [f"{name} is declared and not in the library" for name in sorted(declared - exported)] + [
         f"{name} is in the library and not declared" for name in sorted(exported - declared)
     ]
@@ -161,6 +163,8 @@ def main() -> int:
         return 1
     problems = check_compiles() + check_interoperable(text) + check_documented(text) + check_version(text)
     problems += check_fortran(text) + check_exported(text)
+    for path in MORE:
+        problems += check_interoperable(path.read_text()) + check_documented(path.read_text())
     print("\n".join(problems) or f"{len(functions(text))} functions are documented, exported and known to Fortran")
     return 1 if problems else 0
 
