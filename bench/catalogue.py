@@ -314,4 +314,91 @@ PYTHON = [
     ),
 ]
 
-BENCHMARKS = [*TASKING, *STORAGE, *POSIX, *PYTHON]
+# A learner that has seen one run would have nothing to learn in the next: no warm-up.
+COLD = ("--repeat", "1", "--warmup", "0")
+
+
+def checkpoint(name: str, *arguments: str) -> Contender:
+    return Contender(name, "checkpoint_dovetail", (*arguments, *COLD))
+
+
+def checkpoint_threads(name: str, *arguments: str) -> Contender:
+    return Contender(name, "checkpoint_threads", (*arguments, *COLD))
+
+
+MANY = ("--tasks", "1000", "--compute-milliseconds", "2", "--kibibytes", "4096")
+
+ADMISSION = [
+    Benchmark(
+        "checkpoint",
+        "64 tasks of 50 ms and a 16 MiB checkpoint with fsync, 2 workers, device that congests, s",
+        (
+            checkpoint_threads("inline"),
+            checkpoint_threads("4 writers", "--way", "writers", "--writers", "4"),
+            checkpoint_threads("64 writers", "--way", "writers", "--writers", "64"),
+            checkpoint("none", "--way", "none"),
+            *(
+                checkpoint(f"{at_once} at once", "--way", "fixed", "--at-once", str(at_once))
+                for at_once in (1, 2, 3, 4, 6, 8, 16, 32)
+            ),
+            checkpoint("auto, 64 executors", "--way", "auto", "--executors", "64"),
+            checkpoint("auto, 8 executors", "--way", "auto", "--executors", "8"),
+            checkpoint("auto(50,400,2)", "--way", "bounded", "--minimum", "50"),
+            checkpoint("adaptive", "--way", "adaptive"),
+        ),
+        (
+            Target("110 % of 4 writers by hand", "adaptive", "seconds", at_most=1.1, peers=("4 writers",)),
+            Target(
+                "110 % of the best static",
+                "adaptive",
+                "seconds",
+                at_most=1.1,
+                peers=tuple(f"{at_once} at once" for at_once in (1, 2, 3, 4, 6, 8, 16, 32)),
+            ),
+            *(
+                Target("no more than inline", name, "seconds", at_most=1.0, peers=("inline",))
+                for name in ("adaptive", "auto, 8 executors", "auto(50,400,2)", "4 at once")
+            ),
+        ),
+        metric="seconds",
+        unit="s",
+        quick=("--tasks", "8", "--compute-milliseconds", "5"),
+    ),
+    Benchmark(
+        "checkpoint_many",
+        "1000 tasks of 2 ms and a 4 MiB checkpoint with fsync, 2 workers, device that congests, s",
+        (
+            checkpoint_threads("inline", *MANY),
+            *(
+                checkpoint(f"{at_once} at once", "--way", "fixed", "--at-once", str(at_once), *MANY)
+                for at_once in (1, 2, 3, 4, 6, 8)
+            ),
+            checkpoint("auto, 64 executors", "--way", "auto", "--executors", "64", *MANY),
+            checkpoint("auto, 8 executors", "--way", "auto", "--executors", "8", *MANY),
+            checkpoint("auto(50,400,2)", "--way", "bounded", "--minimum", "50", *MANY),
+            checkpoint("adaptive", "--way", "adaptive", *MANY),
+        ),
+        (
+            Target(
+                "103 % of the best static",
+                "adaptive",
+                "seconds",
+                at_most=1.03,
+                peers=tuple(f"{at_once} at once" for at_once in (1, 2, 3, 4, 6, 8)),
+            ),
+            Target(
+                "no more than auto",
+                "adaptive",
+                "seconds",
+                at_most=1.0,
+                peers=("auto, 64 executors", "auto, 8 executors", "auto(50,400,2)"),
+            ),
+        ),
+        metric="seconds",
+        unit="s",
+        quick=("--tasks", "20"),
+        rounds=3,
+    ),
+]
+
+BENCHMARKS = [*TASKING, *STORAGE, *POSIX, *PYTHON, *ADMISSION]
