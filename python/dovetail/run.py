@@ -101,14 +101,11 @@ def _finish(status: int, settle: Any) -> int:
 
 
 def _interrupt() -> None:
-    """What waits is cancelled, what runs in a worker process is ended, what runs in a thread is left to finish."""
+    """What waits is cancelled, what runs is told, the processes that tasks started are ended, incomplete files are named."""
     from . import runtime
 
-    print("dovetail run: interrupted", file=sys.stderr)
-    for active in runtime._active:
-        active.cancel()
-    if f"{__package__}.processes" in sys.modules:
-        sys.modules[f"{__package__}.processes"].kill_all()
+    for active in reversed(runtime._active):
+        active._give_up(KeyboardInterrupt)
 
 
 def run(script: Path, arguments: list[str], report: Path | None = None, pycompss: bool = False) -> int:
@@ -118,9 +115,9 @@ def run(script: Path, arguments: list[str], report: Path | None = None, pycompss
     folder = tempfile.TemporaryDirectory(prefix="dovetail-run-")
     trace = os.environ.get("DOVETAIL_TRACE") or os.path.join(folder.name, "trace.json")
     if report is not None:
-        from . import report as report_page
+        from . import report as reporting
 
-        refusal = report_page.unusable(report)
+        refusal = reporting.unusable(report)
         if refusal is not None:
             return _refuse(refusal)
         os.environ["DOVETAIL_TRACE"] = trace
@@ -144,7 +141,7 @@ def run(script: Path, arguments: list[str], report: Path | None = None, pycompss
     sys.modules["__main__"] = module
     status = _finish(_run_program(module, code), settle)
     if report is not None and os.path.exists(trace):
-        for written in report_page.write(Path(trace), report, str(script)):
+        for written in reporting.write(Path(trace), report, str(script)):
             print(f"dovetail run: wrote {written}", file=sys.stderr)
     elif report is not None:
         print(f"dovetail run: {script} made no task, so there is nothing to report", file=sys.stderr)

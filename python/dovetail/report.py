@@ -1,0 +1,49 @@
+"""`dovetail run --report out.html app.py`: one page about a run, with everything in it, and beside it the picture of the timeline and the
+trace, which opens in Perfetto.
+
+The data are the runtime's trace and what admission says of devices. Nothing is asked of a server, now or when the page is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+_ENDINGS = (".html", ".htm")
+
+
+def unusable(page: Path) -> str | None:
+    """Why no report could be written to this path. Asked before the program runs."""
+    if page.suffix not in _ENDINGS:
+        return f"--report {page}: the name must end with .html"
+    folder = page.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return f"--report {page}: {folder} is no folder that can be written to"
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return "--report needs matplotlib: pip install matplotlib"
+    return None
+
+
+def write(trace: Path, page: Path, title: str) -> list[Path]:
+    """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote."""
+    from . import _core, report_figures, report_page
+    from .report_data import read
+
+    kept = page.with_suffix(".trace.json")
+    admission: dict[str, Any] = json.loads(_core.admission_report())
+    # Into the trace too, so that it tells all that the page does.
+    with open(trace, encoding="utf-8") as file:
+        document = json.load(file)
+    document.setdefault("otherData", {})["admission"] = admission
+    with open(kept, "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    data = read(document, admission)
+    picture = page.with_suffix(".png")
+    drawn = report_figures.draw_all(data, title)
+    picture.write_bytes(drawn.timeline)
+    page.write_text(report_page.compose(data, drawn, title, kept.name, picture.name), encoding="utf-8")
+    return [page, picture, kept]

@@ -1,0 +1,183 @@
+"""The pictures of a report: the timeline as PNG, everything as SVG."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from .report_data import Lane, Run
+
+INK, QUIET, IDLE, LANE = "#1f2933", "#7b8794", "#d5dae1", "#f2f4f7"
+TASKS = ["#2a9d8f", "#e9b949", "#7a6fb0", "#5fa8d3", "#b08968", "#8ab17d", "#d8738c", "#577590"]
+STATES = {"both": "#2a7f62", "computing only": "#bcdccb", "I/O only": "#d64545", "neither": IDLE}
+_MOST_LANES = 28
+_MOST_SLICES = 6000  # in one lane; what is narrower than a pixel then is drawn with its neighbours
+
+
+@dataclass
+class Drawn:
+    """SVG texts, and one PNG."""
+
+    split: str = ""
+    timeline_svg: str = ""
+    timeline: bytes = b""
+    throughput: list[tuple[str, str]] = field(default_factory=list)  # device, picture
+    constraints: list[tuple[str, str]] = field(default_factory=list)  # title, picture
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.fonttype"] = "none"
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+@contextmanager
+def _axes(width: float, height: float, answer: list[Any]) -> Iterator[Any]:
+    pyplot = _pyplot()
+    figure, axes = pyplot.subplots(figsize=(width, height), layout="constrained")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8, colors=INK)
+    yield axes
+    text = io.StringIO()
+    figure.savefig(text, format="svg")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=144)
+    pyplot.close(figure)
+    # What comes before <svg> is for files of their own.
+    answer[:] = [text.getvalue()[text.getvalue().index("<svg") :], picture.getvalue()]
+
+
+def draw_split(run: Run) -> str:
+    """One bar: computing and I/O, computing only, I/O only, neither."""
+    answer: list[Any] = []
+    parts = {
+        "both": run.hidden,
+        "computing only": run.computing - run.hidden,
+        "I/O only": run.io - run.hidden,
+        "neither": run.neither,
+    }
+    with _axes(10, 1.25, answer) as axes:
+        left = 0.0
+        for name, seconds in parts.items():
+            axes.barh(0, seconds, left=left, color=STATES[name], label=f"{name}  {seconds:.2f} s")
+            left += seconds
+        axes.set_yticks([])
+        axes.set_xlim(0, max(run.length, 1e-9))
+        axes.set_xlabel("s", fontsize=8)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4, frameon=False, fontsize=8.5)
+    return str(answer[0])
+
+
+def colors_of(run: Run) -> dict[str, str]:
+    """The kinds of tasks that took longest have colours of their own."""
+    order = sorted(run.kinds, key=lambda kind: -run.kinds[kind]["seconds"])
+    return dict(zip(order, TASKS, strict=False))
+
+
+def _thinned(lane: Lane, pixel: float) -> list[tuple[float, float, str]]:
+    """Neighbours of one kind that nobody could tell apart are one slice."""
+    if len(lane.slices) <= _MOST_SLICES:
+        return lane.slices
+    result: list[tuple[float, float, str]] = []
+    for begin, end, kind in lane.slices:
+        if result and result[-1][2] == kind and begin - result[-1][1] < pixel:
+            result[-1] = (result[-1][0], max(end, result[-1][1]), kind)
+        elif not result or end - begin >= pixel or begin - result[-1][1] >= pixel:
+            result.append((begin, end, kind))
+    return result
+
+
+def draw_timeline(run: Run, title: str) -> tuple[str, bytes]:
+    """A lane for each thread, and one for each request in flight."""
+    answer: list[Any] = []
+    colors = colors_of(run)
+    lanes = run.lanes[:_MOST_LANES]
+    requests = run.requests[: max(0, _MOST_LANES - len(lanes))]
+    rows = [*lanes, *requests]
+    with _axes(12, 1.2 + 0.27 * max(1, len(rows)), answer) as axes:
+        for row, lane in enumerate(rows):
+            by_color: dict[str, list[tuple[float, float]]] = {}
+            for begin, end, kind in _thinned(lane, run.length / 1500):
+                color = "#e07a3f" if row >= len(lanes) else IDLE if kind == "idle" else colors.get(kind, QUIET)
+                by_color.setdefault(color, []).append((begin, end - begin))
+            for color, bars in by_color.items():
+                axes.broken_barh(bars, (row - 0.42, 0.84), facecolors=color, edgecolors="white", linewidth=0.15)
+        axes.set_yticks(range(len(rows)), [lane.name for lane in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlim(0, max(run.length, 1e-9))
+        axes.set_xlabel("s", fontsize=8)
+        left_out = len(run.lanes) + len(run.requests) - len(rows)
+        axes.set_title(f"{title}{f'   ({left_out} more lanes)' if left_out else ''}", fontsize=10, loc="left")
+        for kind, color in colors.items():
+            axes.barh(0, 0, color=color, label=kind)
+        if requests:
+            axes.barh(0, 0, color="#e07a3f", label="request in flight")
+        if colors or requests:
+            axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
+    return str(answer[0]), bytes(answer[1])
+
+
+def draw_throughput(device: dict[str, Any]) -> str:
+    """MB/s of a device, and how many tasks it had at once."""
+    answer: list[Any] = []
+    points = device["throughput"]
+    with _axes(10, 2.3, answer) as axes:
+        times = [point["seconds"] for point in points]
+        axes.step(times, [point["mb_per_second"] for point in points], where="post", color="#3a6ea5", linewidth=1.3)
+        axes.fill_between(times, [p["mb_per_second"] for p in points], step="post", color="#3a6ea5", alpha=0.2)
+        axes.set_ylabel("MB/s", fontsize=8, color="#3a6ea5")
+        axes.set_xlabel("s", fontsize=8)
+        axes.set_ylim(bottom=0)
+        right = axes.twinx()
+        right.step(times, [point["running"] for point in points], where="post", color="#e07a3f", linewidth=1)
+        right.set_ylabel("tasks at once", fontsize=8, color="#e07a3f")
+        right.set_ylim(bottom=0)
+        right.tick_params(labelsize=8)
+        right.spines[["top"]].set_visible(False)
+    return str(answer[0])
+
+
+def draw_constraint(kind: dict[str, Any], until: float) -> str:
+    """The constraint of a task type over time: figures 12 and 15 to 19 of the paper."""
+    answer: list[Any] = []
+    history = kind["history"]
+    in_numbers = any(change["mb_per_second"] > 0 for change in history)
+    key, unit = ("mb_per_second", "constraint, MB/s") if in_numbers else ("at_once", "tasks at once")
+    with _axes(10, 2.3, answer) as axes:
+        times = [change["seconds"] for change in history]
+        values = [change[key] for change in history]
+        end = max([until, *times])
+        axes.step([*times, end], [*values, values[-1]], where="post", color="#2a7f62", linewidth=1.5)
+        for begin, change, stop in zip(times, history, [*times[1:], end], strict=True):
+            if change["learning"]:
+                axes.axvspan(begin, stop, color="#e9b949", alpha=0.18, linewidth=0)
+        axes.set_ylabel(unit, fontsize=8)
+        axes.set_xlabel("s since the first constrained task", fontsize=8)
+        if in_numbers:
+            axes.set_yscale("log", base=2)
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        else:
+            axes.set_ylim(bottom=0)
+    return str(answer[0])
+
+
+def draw_all(run: Run, title: str) -> Drawn:
+    """Everything."""
+    drawn = Drawn(split=draw_split(run))
+    drawn.timeline_svg, drawn.timeline = draw_timeline(run, title)
+    for device in run.devices:
+        if device.get("throughput"):
+            drawn.throughput.append((device["name"], draw_throughput(device)))
+        for kind in device.get("types", []):
+            if kind["history"] and kind["constraint"] != "none":
+                until = max([change["seconds"] for change in device.get("throughput", kind["history"])], default=0.0)
+                title_of = f"{kind['label']}: {kind['constraint']} on {device['name']}"
+                drawn.constraints.append((title_of, draw_constraint(kind, until)))
+    return drawn

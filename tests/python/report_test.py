@@ -1,0 +1,138 @@
+"""The page of `dovetail run --report`: one file with everything in it, a picture and a trace beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+PROGRAM = """
+import sys, os
+import dovetail as dt
+
+@dt.task
+def compute(i):
+    return sum(range(100_000))
+
+@dt.io(storage_bw=sys.argv[2], device=sys.argv[1])
+def checkpoint(value, path):
+    with open(path, "w") as file:
+        file.write(str(value) * 1000)
+        file.flush()
+        os.fsync(file.fileno())
+
+for i in range(12):
+    checkpoint(compute(i), os.path.join(sys.argv[1], str(i)))
+dt.barrier()
+"""
+
+
+def run(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dovetail.cli", "run", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **more)  # type: ignore[call-overload]
+
+
+class Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found |= {v for k, v in attributes if k in ("src", "href", "xlink:href") and v and not v.startswith("#")}
+
+
+def test_page_picture_and_trace(tmp_path: Path) -> None:
+    folder = tmp_path / "device"
+    folder.mkdir()
+    (tmp_path / "dovetail.toml").write_text(
+        f'[[device]]\nname = "disk"\npaths = ["{folder}"]\nwrite = 400\nread = 400\n'
+    )
+    program = tmp_path / "app.py"
+    program.write_text(PROGRAM)
+    page = tmp_path / "out.html"
+    done = run("--report", page, program, folder, "auto(25,100,2)", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+    document = json.loads((tmp_path / "out.trace.json").read_text())
+    slices = [event["name"] for event in document["traceEvents"] if event["ph"] == "X"]
+    assert slices.count("compute") == 12 and slices.count("checkpoint") == 12
+    (device,) = document["otherData"]["admission"]["devices"]
+    assert device["tasks"] == 12
+
+    assert (tmp_path / "out.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    text = page.read_text()
+    links = Links()
+    links.feed(text)
+    assert links.found == {"out.png", "out.trace.json"}
+    for words in (
+        "I/O hidden",
+        "Where the time went",
+        "Throughput of disk",
+        "checkpoint: auto(25,100,2) on disk",
+        "Timeline",
+    ):
+        assert words in text, words
+    assert re.search(r"<td>checkpoint</td><td>I/O</td><td>12</td>", text)
+    assert re.search(r"<td>compute</td><td>compute</td><td>12</td>", text)
+    assert text.count("<svg") == 4  # split, throughput, constraint, timeline
+
+
+def test_a_program_without_tasks_has_nothing_to_report(tmp_path: Path) -> None:
+    program = tmp_path / "app.py"
+    program.write_text("import dovetail")
+    done = run("--report", tmp_path / "out.html", program)
+    assert done.returncode == 0
+    assert "nothing to report" in done.stderr
+    assert not (tmp_path / "out.html").exists()
+
+
+@pytest.mark.parametrize("name", ["out.pdf", "no/such/folder/out.html"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_program_runs(tmp_path: Path, name: str) -> None:
+    program = tmp_path / "app.py"
+    program.write_text("print('ran')")
+    done = run("--report", name, program, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert name in done.stderr
+
+
+def test_time_that_is_hidden() -> None:
+    from dovetail.report_data import read
+
+    def slice_of(pid: int, tid: int, name: str, begin: float, end: float, category: str = "task") -> dict[str, object]:
+        return {
+            "ph": "X",
+            "pid": pid,
+            "tid": tid,
+            "cat": category,
+            "name": name,
+            "ts": begin * 1e6,
+            "dur": (end - begin) * 1e6,
+        }
+
+    def name_of(pid: int, tid: int, name: str) -> dict[str, object]:
+        return {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}, "ts": 0}
+
+    events = [
+        name_of(1, 1, "worker 0"),
+        name_of(1, 2, "worker 1"),
+        name_of(1, 3, "I/O executor 0"),
+        slice_of(1, 1, "sum 1", 0, 4),
+        slice_of(1, 1, "idle", 4, 10, "idle"),
+        slice_of(1, 2, "sum 2", 3, 5),
+        slice_of(1, 3, "write", 4, 7),
+        slice_of(2, 100_001, "pread", 1, 2, "io"),
+    ]
+    run_ = read({"traceEvents": events, "otherData": {"total_s": 12}}, {"devices": []})
+    assert run_.computing == pytest.approx(5)
+    assert run_.io == pytest.approx(4)
+    assert run_.hidden == pytest.approx(2)
+    assert run_.neither == pytest.approx(12 - 7)
+    assert run_.computed == pytest.approx(3)
+    assert run_.kinds["sum"]["slices"] == 2 and run_.kinds["write"]["io"]
