@@ -10,7 +10,7 @@ namespace {
 
 // A stolen task that is over sooner than this, with all that it cost to bring it and to tell of its end, had better been left
 // where it was.
-constexpr std::uint64_t microseconds_of_a_small_task = 4;
+constexpr std::uint64_t microseconds_of_a_small_task = 1;
 // While tasks are small one is taken all the same now and then, because it may be the root of many: less and less often.
 constexpr std::uint64_t least_microseconds_between_thefts = 5;
 constexpr std::uint64_t most_microseconds_between_thefts = 160;
