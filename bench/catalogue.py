@@ -306,7 +306,7 @@ PYTHON = [
     Benchmark(
         "python_array_read",
         "1 GiB from the disk into a NumPy array, direct, MB/s",
-        tuple(Contender(name, f"python_array_read_{name}") for name in ("dovetail", "fio")),
+        tuple(Contender(name, f"python_array_read_{name}") for name in ("dovetail", "dovetail_askew", "fio")),
         (Target("95 % of fio", metric="mb_per_second", at_least=0.95, peers=("fio",)),),
         metric="mb_per_second",
         unit="MB/s",

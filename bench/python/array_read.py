@@ -1,4 +1,5 @@
-"""A file read into a NumPy array of its size, past the page cache: through `dt.open(path).pread`, and by fio."""
+"""A file read into an array of its size, past the page cache: through `dt.open(path).pread` into memory from `dt.empty`, or (`askew`) from
+NumPy, which direct transfers cannot use as it is; and by fio."""
 
 from __future__ import annotations
 
@@ -27,11 +28,12 @@ def prepare(path: Path, size: int) -> None:
         os.fsync(file.fileno())
 
 
-def read_with_dovetail(path: Path, size: int, repeat: int) -> tuple[list[float], str]:
+def read_with_dovetail(path: Path, size: int, repeat: int, askew: bool = False) -> tuple[list[float], str]:
     import dovetail as dt
     import numpy as np
 
-    array = np.zeros(size // 8, np.int64)
+    array = np.zeros(size // 8, np.int64) if askew else dt.empty(size // 8, np.int64)
+    array[:] = 0
 
     @dt.task(into=dt.OUT)
     def read(file: dt.OpenFile, into: np.ndarray) -> int:
@@ -67,7 +69,7 @@ def read_with_fio(path: Path, size: int, repeat: int) -> tuple[list[float], str]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runtime", choices=("dovetail", "fio"), required=True)
+    parser.add_argument("--runtime", choices=("dovetail", "dovetail_askew", "fio"), required=True)
     parser.add_argument("--megabytes", type=int, default=1024)
     parser.add_argument("--folder", type=Path, default=Path("."))
     parser.add_argument("--repeat", type=int, default=3)
@@ -76,8 +78,10 @@ def main() -> int:
     path = arguments.folder / f"dovetail-bench-array-{arguments.megabytes}"
     size = arguments.megabytes << 20
     prepare(path, size)
-    read = read_with_dovetail if arguments.runtime == "dovetail" else read_with_fio
-    samples, wrong = read(path, size, arguments.repeat)
+    if arguments.runtime == "fio":
+        samples, wrong = read_with_fio(path, size, arguments.repeat)
+    else:
+        samples, wrong = read_with_dovetail(path, size, arguments.repeat, arguments.runtime == "dovetail_askew")
     if arguments.json:
         print(json.dumps({"correct": not wrong, "wrong": wrong, "metrics": {"mb_per_second": samples}}))
     else:

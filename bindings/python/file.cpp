@@ -8,7 +8,9 @@
 #include "call.hpp"
 #include "failure.hpp"
 #include "memory.hpp"
+#include "runtime.hpp"
 #include "thread_state.hpp"
+#include "transfer.hpp"
 
 namespace nb = nanobind;
 
@@ -35,6 +37,9 @@ Direct direct_of(const std::string& name) {
 
 std::span<std::byte> bytes_of(const Buffer& buffer) { return {static_cast<std::byte*>(buffer.data()), buffer.size()}; }
 
+// A transfer that is not cut up needs no runtime.
+Runtime* runtime_for(std::size_t bytes) { return bytes < smallest_cut ? nullptr : &current_or_default_runtime(); }
+
 std::uint64_t checked_offset(std::int64_t offset) {
   if (offset < 0) {
     throw std::invalid_argument("the offset must not be negative, and is " + std::to_string(offset));
@@ -46,8 +51,9 @@ std::size_t read(OpenedFile& self, nb::handle array, std::int64_t offset) {
   return translated([&] {
     const std::uint64_t from = checked_offset(offset);
     const Buffer buffer(array.ptr(), true, "pread");
+    Runtime* const runtime = runtime_for(buffer.size());
     const Unlocked unlocked;
-    return self.file().pread(bytes_of(buffer), from);
+    return read_all(self.file(), bytes_of(buffer), from, runtime);
   });
 }
 
@@ -56,8 +62,9 @@ std::size_t write(OpenedFile& self, nb::handle array, std::int64_t offset) {
     const std::uint64_t to = checked_offset(offset);
     const Buffer buffer(array.ptr(), false, "pwrite");
     note_output(self.file().path());
+    Runtime* const runtime = runtime_for(buffer.size());
     const Unlocked unlocked;
-    return self.file().pwrite(bytes_of(buffer), to);
+    return write_all(self.file(), bytes_of(buffer), to, runtime);
   });
 }
 

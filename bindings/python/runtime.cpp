@@ -57,16 +57,6 @@ class PythonRuntime {
 PythonRuntime* current = nullptr;  // under the interpreter's lock
 PyObject* start_default = nullptr;
 
-Runtime& current_or_default() {
-  if (current == nullptr) {
-    static_cast<void>(nb::handle(start_default)());
-    if (current == nullptr) {
-      throw std::runtime_error("no runtime could be started");
-    }
-  }
-  return current->get();
-}
-
 // In a task of the current runtime the new task is a child of it.
 const detail::Task* domain_in(Runtime& runtime) noexcept {
   return tasking::current_runtime() == &runtime.core() ? tasking::current_task() : nullptr;
@@ -100,7 +90,7 @@ Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords
   drop_deferred();
   const Signature& signature = *nb::inst_ptr<Signature>(signature_object);
   return translated([&] {
-    Runtime& runtime = current_or_default();
+    Runtime& runtime = current_or_default_runtime();
     const detail::Task* const domain = domain_in(runtime);
     Uses uses;
     collect_arguments(signature, arguments.ptr(), keywords.ptr(), domain, uses);
@@ -229,6 +219,16 @@ Options options_of(nb::dict fields) {
 }
 
 }  // namespace
+
+Runtime& current_or_default_runtime() {
+  if (current == nullptr) {
+    static_cast<void>(nb::handle(start_default)());
+    if (current == nullptr) {
+      throw std::runtime_error("no runtime could be started");
+    }
+  }
+  return current->get();
+}
 
 void bind_runtime(nb::module_& module) {
   nb::class_<PythonRuntime>(module, "Runtime", "The C++ runtime: workers, stacks, engines.")

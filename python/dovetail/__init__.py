@@ -25,7 +25,7 @@ from .directions import (
     Direction,
 )
 from .errors import Stuck, TaskFailed
-from .file import File, OpenFile, open
+from .file import File, OpenFile, empty, open
 from .future import Future
 from .runtime import Runtime, barrier, wait
 from .task import Task, constraint, io, task
@@ -53,6 +53,7 @@ __all__ = [
     "barrier",
     "cancelled",
     "constraint",
+    "empty",
     "in_task",
     "io",
     "open",

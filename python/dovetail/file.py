@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from . import _core
 from ._core import OpenFile as OpenFile
@@ -38,6 +39,8 @@ class File(os.PathLike[str]):
 
 _core.set_file_class(File)
 
+_ALIGNMENT = 4096
+
 _FLAGS = {
     "r": os.O_RDONLY,
     "r+": os.O_RDWR,
@@ -64,6 +67,20 @@ def open(
     if flags is None:
         raise ValueError(f"mode must be one of {', '.join(map(repr, _FLAGS))}, not {mode!r}")
     return _core.open_file(name, flags, permissions, direct)
+
+
+def empty(shape: int | tuple[int, ...], dtype: Any = float) -> Any:
+    """As `numpy.empty`, in memory that direct transfers can use as it is.
+
+    NumPy puts arrays where the kernel does not transfer to directly: then the bytes go through other memory first.
+    """
+    import numpy
+
+    kind = numpy.dtype(dtype)
+    count = int(numpy.prod(shape, dtype=numpy.int64))
+    memory = numpy.empty(count * kind.itemsize + _ALIGNMENT, numpy.uint8)
+    begin = -memory.__array_interface__["data"][0] % _ALIGNMENT
+    return memory[begin : begin + count * kind.itemsize].view(kind).reshape(shape)
 
 
 def _enter(self: OpenFile) -> OpenFile:

@@ -185,7 +185,9 @@ def _forget_all() -> None:
 
 
 _core.set_default(_start_default)
-atexit.register(_stop_all)
+# As the pools of the standard library do: while threads can still be started, which tasks and their interruption may need.
+_register = getattr(threading, "_register_atexit", atexit.register)
+_register(_stop_all)
 os.register_at_fork(after_in_child=_forget_all)
 
 

@@ -301,6 +301,13 @@ def test_transfers_through_the_engine(tmp_path):
     assert np.fromfile(path, np.int64)[1:].tolist() == list(range(5))
 
 
+def test_arrays_for_direct_transfers_are_aligned():
+    array = dt.empty((3, 5), "f4")
+    assert array.shape == (3, 5) and array.dtype == np.float32 and array.flags.c_contiguous
+    assert array.ctypes.data % 4096 == 0
+    assert dt.empty(7).shape == (7,)
+
+
 def test_an_open_file_that_is_written_orders_its_tasks(tmp_path):
     @dt.task(file=dt.INOUT)
     def double(file):
@@ -349,3 +356,40 @@ def test_errors_of_files_name_the_file_and_what_is_wrong(tmp_path):
         assert isinstance(failure.value.__cause__, OSError)
     with pytest.raises(OSError, match="r"):
         file.pread(bytearray(3), 0)
+
+
+@pytest.mark.parametrize("direct", ["never", "automatic"])
+@pytest.mark.parametrize("askew", [0, 16])
+def test_large_transfers_are_cut_up_and_put_together(tmp_path, direct, askew):
+    size = (33 << 20) + 12_345
+    memory = np.zeros(size + 8192, np.uint8)
+    begin = -memory.ctypes.data % 4096 + askew
+    array = memory[begin : begin + size]
+    expected = np.resize(np.arange(size // 8 + 1, dtype=np.int64).view(np.uint8), size)
+
+    @dt.task
+    def write(file):
+        return file.pwrite(expected, 4096)
+
+    @dt.task(into=dt.OUT)
+    def read(file, into):
+        return file.pread(into, 4096)
+
+    @dt.io(into=dt.OUT)
+    def read_on_an_executor(file, into):
+        return file.pread(into, 4096)
+
+    with dt.open(tmp_path / "large", "w", direct=direct) as file:
+        assert dt.wait(write(file)) == size
+        for way in (read, read_on_an_executor, lambda file, into: file.pread(into, 4096)):
+            array[:] = 0
+            assert dt.wait(way(file, array)) == size
+            assert (array == expected).all()
+        array[:] = 7
+        assert file.pwrite(array, 4096) == size
+        # At the end of the file there is less.
+        array[:] = 1
+        assert file.pread(array, 4096 + (20 << 20)) == size - (20 << 20)
+        assert (array[: size - (20 << 20)] == 7).all()
+    with dt.open(tmp_path / "large", "r") as file, pytest.raises(OSError, match="pwrite.*large"):
+        file.pwrite(array, 0)
