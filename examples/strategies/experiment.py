@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "bench" / "devices"))
 
 SKIPPED = 77
 DEVICE = "target"
+PEAK = 400.0
 
 
 class Missing(RuntimeError):
@@ -55,7 +56,9 @@ def parser_of(application: Application) -> argparse.ArgumentParser:
     parser.add_argument(
         "--target", type=Path, help="write checkpoints to this folder, and not to a device that congests"
     )
-    parser.add_argument("--peak", type=float, default=400.0, help="MB/s of the device that congests (400)")
+    parser.add_argument(
+        "--peak", type=float, help="MB/s of the device that congests (400), or that --target has (measured)"
+    )
     parser.add_argument("--strategies", help="several, separated by spaces (default: those of the paper, and adaptive)")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each, in turn; the median counts (1)")
     parser.add_argument("--workers", type=int, help="compute workers (default: as many as cores)")
@@ -85,8 +88,8 @@ def device_of(arguments: argparse.Namespace, scratch: Path) -> Iterator[tuple[Pa
 
     try:
         with ExitStack() as stack:
-            system = stack.enter_context(CongestedFs(peak=arguments.peak))
-            yield Path(system.path), f"device that congests, {arguments.peak:g} MB/s"
+            system = stack.enter_context(CongestedFs(peak=arguments.peak or PEAK))
+            yield Path(system.path), f"device that congests, {arguments.peak or PEAK:g} MB/s"
     except FaultFsUnavailable as error:
         raise Missing(f"{error}; give a folder by --target") from error
 
@@ -155,6 +158,9 @@ def compare(application: Application, arguments: argparse.Namespace, words: list
     import plot
     from strategy import understood
 
+    bandwidth = arguments.peak or PEAK
+    strategies = (arguments.strategies or " ".join(default_strategies(bandwidth, arguments.executors))).split()
+    strategies = [understood(text) for text in strategies]
     data = arguments.data or scratch / "data"
     data.mkdir(parents=True, exist_ok=True)
     arguments.output.mkdir(parents=True, exist_ok=True)
@@ -165,13 +171,10 @@ def compare(application: Application, arguments: argparse.Namespace, words: list
     wrong = 0
     with device_of(arguments, scratch) as (target, device):
         print("device    ", device, flush=True)
-        bandwidth = arguments.peak
         entry = f'[[device]]\nname = "{DEVICE}"\npaths = ["{target}"]\n'
-        if arguments.target is None:
+        if arguments.target is None or arguments.peak is not None:
             entry += f"write = {bandwidth}\nread = {bandwidth}\n"
         (scratch / "dovetail.toml").write_text(entry)
-        strategies = (arguments.strategies or " ".join(default_strategies(bandwidth, arguments.executors))).split()
-        strategies = [understood(text) for text in strategies]
         for _ in range(arguments.repeat):
             for strategy in strategies:
                 page = arguments.output / f"report-{plot.file_name(strategy)}.html" if arguments.report else None
