@@ -16,6 +16,7 @@
 #include "resolve.hpp"
 #include "tasking/core.hpp"
 #include "tasking/pause.hpp"
+#include "tasking/waiting.hpp"
 #include "thread_state.hpp"
 
 namespace nb = nanobind;
@@ -196,6 +197,25 @@ void interrupt_bodies(nb::handle exception) {
   });
 }
 
+bool wait_for_some_time(PythonRuntime& self, double seconds) {
+  return translated([&] {
+    const auto length =
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+    const WaitsUntil until(std::chrono::steady_clock::now() + length);
+    try {
+      Runtime& runtime = self.get();
+      const Unlocked unlocked;
+      runtime.wait();
+    } catch (const tasking::WaitInterrupted&) {
+      if (PyErr_Occurred() != nullptr) {
+        throw;
+      }
+      return false;
+    }
+    return true;
+  });
+}
+
 Options options_of(nb::dict fields) {
   Options options;
   const auto number = [&](const char* name, auto& field) {
@@ -242,16 +262,8 @@ void bind_runtime(nb::module_& module) {
       .def(
           "stop", [](PythonRuntime& self) { translated([&] { self.stop(); }); },
           "Waits for all tasks, prints failures that nobody asked for, ends the workers.")
-      .def(
-          "wait",
-          [](PythonRuntime& self) {
-            translated([&] {
-              Runtime& runtime = self.get();
-              const Unlocked unlocked;
-              runtime.wait();
-            });
-          },
-          "Waits for all tasks.")
+      .def("wait", &wait_for_some_time, nb::arg("seconds"),
+           "Waits for all tasks, but no longer than that. Returns whether there are none.")
       .def("forget", &PythonRuntime::forget, "In the child of a fork: the workers are the parent's.")
       .def(
           "cancel", [](PythonRuntime& self) { translated([&] { self.get().cancel(); }); },

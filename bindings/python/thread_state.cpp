@@ -19,6 +19,8 @@ struct ThreadStates {
   unsigned made = 0;                    ///< How many were made here.
   PyThreadState* blocked = nullptr;     ///< Of a thread that blocks outside of any task.
   std::vector<PyThreadState*> resting;  ///< Used by no body.
+  /// Of waits outside of any task.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 
   ThreadStates() = default;
   ThreadStates(const ThreadStates&) = delete;
@@ -56,6 +58,9 @@ void rest_kept(ThreadStates& mine) {
 }
 
 bool signal_arrived() {
+  if (std::chrono::steady_clock::now() >= states().deadline) {
+    return true;
+  }
   PyThreadState* const state = states().blocked;
   if (state == nullptr) {
     return false;
@@ -137,6 +142,9 @@ Unlocked::~Unlocked() {
   }
   attach(state_);
 }
+
+WaitsUntil::WaitsUntil(std::chrono::steady_clock::time_point deadline) { states().deadline = deadline; }
+WaitsUntil::~WaitsUntil() { states().deadline = std::chrono::steady_clock::time_point::max(); }
 
 bool holds_interpreter() noexcept { return PyGILState_Check() != 0; }
 

@@ -7,6 +7,7 @@
 
 #include <Python.h>
 
+#include <chrono>
 #include <cstddef>
 
 #include "dovetail/detail/body.hpp"
@@ -30,6 +31,15 @@ class Unlocked {
  private:
   PyThreadState* state_;
   PyThreadState* outer_;
+};
+
+/// While it lives, waits of the calling thread outside of any task end by `tasking::WaitInterrupted` once the time has come.
+class WaitsUntil {
+ public:
+  explicit WaitsUntil(std::chrono::steady_clock::time_point deadline);
+  ~WaitsUntil();
+  WaitsUntil(const WaitsUntil&) = delete;
+  WaitsUntil& operator=(const WaitsUntil&) = delete;
 };
 
 /// Whether the calling thread holds the interpreter.

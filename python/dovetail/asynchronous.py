@@ -19,7 +19,8 @@ _loop: asyncio.AbstractEventLoop | None = None
 _process = 0
 
 
-def _event_loop() -> asyncio.AbstractEventLoop:
+def event_loop() -> asyncio.AbstractEventLoop:
+    """Of all tasks that are coroutines; started if need be."""
     global _loop, _process
     with _lock:
         if _loop is None or _process != os.getpid():
@@ -44,7 +45,7 @@ def in_event_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable
     """What the runtime calls for a task whose function is a coroutine function."""
 
     def start(ending: _core.Ending, /, *args: Any, **kwargs: Any) -> None:
-        loop = _event_loop()
+        loop = event_loop()
         coroutine = _run(ending, function(*args, **kwargs))
         loop.call_soon_threadsafe(lambda: _keep(loop.create_task(coroutine)))
 

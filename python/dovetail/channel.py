@@ -56,12 +56,14 @@ class Channel:
 
     def receive(self) -> tuple[bytes, list[int]] | None:
         """A message and its descriptors, which become the caller's. None when the other end is gone."""
-        try:
-            payload, ancillary, _, _ = self._socket.recvmsg(
-                _LARGEST + 1, socket.CMSG_SPACE(_MOST_FILES * array.array("i").itemsize), socket.MSG_CMSG_CLOEXEC
-            )
-        except ConnectionResetError:
-            return None
+        space = socket.CMSG_SPACE(_MOST_FILES * array.array("i").itemsize)
+        while True:
+            try:
+                payload, ancillary, _, _ = self._socket.recvmsg(_LARGEST + 1, space, socket.MSG_CMSG_CLOEXEC)
+                break
+            except ConnectionResetError:
+                # The other end has gone with messages unread. That is told once, and before what it had sent.
+                continue
         if not payload:
             return None
         descriptors = array.array("i")

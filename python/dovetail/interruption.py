@@ -7,10 +7,10 @@ import contextlib
 import os
 import signal
 import sys
-import threading
+import time
 
 from . import _core
-from .errors import TaskFailed
+from .errors import Stuck, TaskFailed
 
 # How long bodies and commands have to end by themselves.
 _GRACE_SECONDS = 3.0
@@ -32,16 +32,13 @@ def end(runtime: _core.Runtime) -> None:
     _core.interrupt_bodies(Interrupted)
     children = _descendants()
     _send(children, signal.SIGTERM)
-    waiter = threading.Thread(target=_wait_quietly, args=(runtime,), name="dovetail-interrupted", daemon=True)
-    waiter.start()
     try:
-        waiter.join(_GRACE_SECONDS)
+        ended = _wait(runtime, _GRACE_SECONDS)
     finally:
         _send(_descendants() & children, signal.SIGKILL)
-    if waiter.is_alive():
-        waiter.join(_GRACE_SECONDS / 3)
+    ended = ended or _wait(runtime, _GRACE_SECONDS / 3)
     _tell(_core.take_incomplete())
-    if waiter.is_alive():
+    if not ended:
         labels = sorted({label for label, _ in _core.running()})
         print(f"dovetail: interrupted while these tasks did not end: {', '.join(labels)}", file=sys.stderr)
         sys.stdout.flush()
@@ -49,16 +46,16 @@ def end(runtime: _core.Runtime) -> None:
         os._exit(STATUS)
 
 
-def _wait_quietly(runtime: _core.Runtime) -> None:
-    """Until all tasks have ended. That they failed is no news."""
+def _wait(runtime: _core.Runtime, seconds: float) -> bool:
+    """Whether all tasks end within that time. That they failed is no news."""
+    deadline = time.monotonic() + seconds
     while True:
         try:
-            runtime.wait()
+            return runtime.wait(max(deadline - time.monotonic(), 0.0))
         except TaskFailed:
             continue
-        except Exception:
-            return
-        return
+        except Stuck:
+            return False
 
 
 def _tell(incomplete: list[tuple[str, str]]) -> None:

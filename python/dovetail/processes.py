@@ -86,10 +86,11 @@ class _Worker:
         return self.short and len(self.jobs) < _AHEAD and len(self.jobs[-1].message) < _SMALL_MESSAGE
 
     def send(self, job: _Job) -> None:
-        if job.function not in self.functions:
-            self.functions.add(job.function)
-            self.channel.send(pickle.dumps(("function", job.function, job.call.pickled())), [])
+        # First: whatever becomes of the process is looked up there.
         self.jobs.append(job)
+        if job.function not in self.functions:
+            self.channel.send(pickle.dumps(("function", job.function, job.call.pickled())), [])
+            self.functions.add(job.function)
         self.channel.send(job.message, [segment.descriptor for segment in job.keep])
 
     def fate(self) -> str:
@@ -120,6 +121,9 @@ class Pool:
 
     def submit(self, job: _Job) -> None:
         with self._lock:
+            if self._stopped:
+                job.ending.fail(self._ended(job))
+                return
             worker = min((w for w in self._workers if w.takes()), key=lambda w: len(w.jobs), default=None)
             if (worker is None or worker.jobs) and len(self._workers) < self._size:
                 worker = _Worker()
@@ -210,9 +214,11 @@ class Pool:
             worker.channel.close()
         for job in [job for worker in workers for job in worker.jobs] + [entry[2] for entry in waiting]:
             if not job.ending.ended:
-                job.ending.fail(
-                    WorkerProcessDied(f"the worker processes were ended before task '{job.call.label}' had ended")
-                )
+                job.ending.fail(self._ended(job))
+
+    @staticmethod
+    def _ended(job: _Job) -> WorkerProcessDied:
+        return WorkerProcessDied(f"the worker processes were ended before task '{job.call.label}' had ended")
 
     def processes(self) -> list[int]:
         with self._lock:
@@ -223,7 +229,8 @@ _pool: Pool | None = None
 _pool_lock = threading.Lock()
 
 
-def _the_pool() -> Pool:
+def the_pool() -> Pool:
+    """Starts it, if need be; the processes come with the tasks."""
     global _pool
     with _pool_lock:
         if _pool is None:
@@ -262,8 +269,7 @@ def _forget() -> None:
 
 
 os.register_at_fork(after_in_child=_forget)
-# After the runtime has waited for its tasks, since what is registered last is called first and this module is imported later: see
-# `runtime._stop_all`, which calls it too.
+# The runtime waits for its tasks earlier, while the threads of the program are ended.
 atexit.register(kill_all)
 
 _numbers = itertools.count(1)
@@ -298,7 +304,7 @@ class Function:
             message = pickle.dumps(("call", self.number, 0, pickle.dumps((args, kwargs), -1), None), -1)
         else:
             message = self._message(args, kwargs, keep, written)
-        _the_pool().submit(_Job(ending, self, self.number, message, keep, written))
+        the_pool().submit(_Job(ending, self, self.number, message, keep, written))
 
     def _message(self, args: tuple[Any, ...], kwargs: dict[str, Any], keep: list[Any], written: list[Any]) -> bytes:
         changed: dict[str | int, Any] = {}

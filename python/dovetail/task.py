@@ -66,6 +66,8 @@ class Task(Generic[P, R]):
         self.device = None if device is None else os.fspath(device)
         self.directions = dict(directions or {})
         functools.update_wrapper(self, function)
+        # What bodies need that is started by the first call, not by a body: CPython starts no threads while it ends.
+        self._prepare: Callable[[], object] | None = None
         self._signature = self._make_signature(name)
 
     def _make_signature(self, name: str) -> _core.Signature:
@@ -110,18 +112,22 @@ class Task(Generic[P, R]):
     def _body(self, code: Any) -> tuple[Callable[..., Any], bool]:
         """What the runtime calls, and whether that only starts what ends the task elsewhere."""
         if code is not None and code.co_flags & _COROUTINE:
-            from .asynchronous import in_event_loop
+            from .asynchronous import event_loop, in_event_loop
 
+            self._prepare = event_loop
             return in_event_loop(cast("Callable[..., Any]", self.function)), True
         if self.process:
-            from .processes import Function
+            from .processes import Function, the_pool
 
+            self._prepare = the_pool
             names = code.co_varnames[: code.co_argcount] if code is not None else ()
             written = frozenset(name for name, direction in self.directions.items() if direction in _WRITTEN)
             return Function(self.function, self.label, self.priority, names, written), True
         return self.function, False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        if self._prepare is not None:
+            self._prepare()
         future = _core.spawn(self._signature, args, kwargs)
         if self.returns is not None and self.returns > 1:
             return cast("Future[R]", tuple(future._item(i) for i in range(self.returns)))

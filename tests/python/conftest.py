@@ -12,19 +12,23 @@ from pathlib import Path
 import pytest
 
 # Far above what any test takes, also on a machine that does other things.
-ALARM_SECONDS = 120
+ALARM_SECONDS = int(os.environ.get("DOVETAIL_TEST_ALARM", "120"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: builds the package; run apart")
 
 
+def pytest_unconfigure() -> None:
+    faulthandler.cancel_dump_traceback_later()
+
+
 @pytest.fixture(autouse=True)
 def alarm() -> Iterator[None]:
-    """A test that hangs ends the run and says where everybody is."""
+    """A test that hangs, or what is taken down after it, ends the run and says where everybody is."""
     faulthandler.dump_traceback_later(ALARM_SECONDS, exit=True)
     yield
-    faulthandler.cancel_dump_traceback_later()
+    faulthandler.dump_traceback_later(ALARM_SECONDS, exit=True)
 
 
 @pytest.fixture(autouse=True, scope="module")
