@@ -12,7 +12,7 @@ namespace dovetail::tasking {
 class SlicePredictor {
  public:
   /// What lasts longer than this is long.
-  static constexpr std::uint64_t short_microseconds = 5;
+  static constexpr std::uint64_t short_microseconds = 12;
 
   bool is_short(const void* body) const noexcept {
     const Entry& entry = entries_[index_of(body)];

@@ -23,7 +23,7 @@ constexpr std::uint32_t most_counted_children = 256;
 // Short slices after which prepared requests are handed over even if more may come.
 constexpr unsigned most_slices_before_flush = 64;
 
-// Resumed tasks with short slices that a worker runs by itself, one after the other.
+// Tasks with short slices that a worker runs by itself, one after the other.
 constexpr std::int64_t most_kept_to_itself = 32;
 
 void arrive_nowhere(void*) {}
@@ -234,8 +234,18 @@ std::size_t Worker::stack_left() const noexcept {
   return static_cast<std::size_t>(here - fiber_->stack().lowest);
 }
 
+// Whether to wake somebody for the task would take longer than to run it here, after what else is at hand.
+bool Worker::keeps_to_itself(const Task* task) const noexcept {
+  return deque_.size() <= most_kept_to_itself && predictor_.is_surely_short(task->operations) &&
+         (slice_start_ == 0 || predictor_.is_surely_short(slice_body_));
+}
+
 void Worker::push(Task* task) {
   deque_.push(task);
+  if (operations_ && keeps_to_itself(task)) [[unlikely]] {
+    kept_to_itself_ = true;
+    return;
+  }
   // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (core_.barrier_works) [[likely]] {
@@ -248,11 +258,6 @@ void Worker::push(Task* task) {
 void Worker::push_successor(Task* task) {
   if (successor_ == nullptr) {
     successor_ = task;
-  } else if (operations_ && task->fiber != nullptr && deque_.size() < most_kept_to_itself &&
-             predictor_.is_surely_short(task->operations)) {
-    // Completions come in bursts. To wake a worker for its share of one takes longer than to run all of it here.
-    deque_.push(task);
-    keeps_to_itself_ = true;
   } else {
     push(task);
   }
@@ -306,8 +311,8 @@ void Worker::before_slice(Task* task) {
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, true);
   }
-  if (long_slice_ && keeps_to_itself_) {
-    keeps_to_itself_ = false;
+  if (long_slice_ && kept_to_itself_) {
+    kept_to_itself_ = false;
     core_.idle.notify_from_outside();
   }
   slice_body_ = body;

@@ -88,6 +88,7 @@ class Worker {
   bool poll_services(bool all);
   void flush_services();
   bool may_be_work() const noexcept;
+  bool keeps_to_itself(const Task* task) const noexcept;
   void sleep();
   void park(base::TimePoint deadline);
   void run(Task* task);
@@ -112,7 +113,7 @@ class Worker {
   bool operations_ = false;        ///< This worker has started operations that may be in flight.
   bool flush_requested_ = false;   ///< Some of them are prepared and not handed over.
   bool long_slice_ = false;        ///< The slice that runs, or ran last, was expected to be long.
-  bool keeps_to_itself_ = false;   ///< Tasks were queued that nobody was told of.
+  bool kept_to_itself_ = false;    ///< Tasks were queued that nobody was told of.
   unsigned slices_since_flush_ = 0;
   std::uint64_t slice_start_ = 0;  ///< In ticks; 0: not measured.
   const void* slice_body_ = nullptr;
