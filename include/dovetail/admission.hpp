@@ -31,7 +31,7 @@ struct StorageDevice {
 std::vector<StorageDevice> storage_devices(const std::string& config = {});
 
 /// The device that a task with this `device` is admitted to: by name, or by a path (that need not exist yet), or if empty the
-/// first of the file, or else that of the current folder. A device that is not configured is measured (up to half a second;
+/// first of the file, or else that of the current folder. A device that is not configured is measured (half a second, more if it is slow;
 /// the result is remembered in the user's folder of state) if `with_bandwidth`.
 /// @throws std::invalid_argument if there is no such device; and as `storage_devices`.
 StorageDevice storage_device(std::string_view name_or_path = {}, const std::string& config = {},

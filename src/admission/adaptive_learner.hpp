@@ -37,6 +37,8 @@ class AdaptiveLearner {
   /// Returns true when a search has ended with this sample: worth remembering.
   bool ended(const Sample& sample);
   void set_most(unsigned most) noexcept;
+  /// Whether it has learned nothing and been told nothing yet.
+  bool fresh() const noexcept { return searching_ && levels_.empty(); }
   /// Starts with what an earlier run found, instead of searching.
   void recall(const Memory& memory);
   Memory remember() const noexcept;

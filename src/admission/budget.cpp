@@ -368,7 +368,7 @@ std::string Budget::waits_for(const Request& request) const {
 
 void Budget::recall(const AdaptiveLearner::Memory& memory) {
   std::lock_guard lock(mutex_);
-  if (tasks_ == 0) {
+  if (adaptive_.fresh()) {
     adaptive_.recall(memory);
     unit_by_bytes_ = memory.rate > 0;
   }

@@ -1,10 +1,13 @@
 #include "admission/devices.hpp"
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -20,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_known = 4096;
+constexpr double same_rate_within = 0.1;
 
 struct AllDevices {
   std::mutex mutex;
@@ -28,10 +32,17 @@ struct AllDevices {
   std::map<std::string, Devices*> by_file;
   std::map<std::string, Devices*> by_setting;
 };
-// Never destroyed: tasks of runtimes that were given up may end at any time.
+// Never destroyed: tasks of runtimes that were given up may end at any time. A thread of the parent may hold any lock when the
+// process forks, so that the child begins anew.
+constinit std::atomic<AllDevices*> the_devices{nullptr};
+
 AllDevices& all() {
-  static auto* const instance = new AllDevices;
-  return *instance;
+  static const int registered = [] {
+    the_devices.store(new AllDevices, std::memory_order_release);
+    return pthread_atfork(nullptr, nullptr, [] { the_devices.store(new AllDevices, std::memory_order_release); });
+  }();
+  static_cast<void>(registered);
+  return *the_devices.load(std::memory_order_acquire);
 }
 
 const char* word(Direction direction) noexcept { return direction == Direction::read ? "read" : "write"; }
@@ -55,17 +66,23 @@ std::string nearest_folder(const fs::path& path) {
   return folder.string();
 }
 
+// A device that is slow, or busy, shows nothing in the usual time: then it is given more.
 double measured(const std::string& folder, Direction direction) {
   MeasureOptions options;
   options.directions = {direction};
   options.blocks = {1 << 20};
   options.depths = {4};
-  options.point_limit = std::chrono::milliseconds(200);
-  options.total_limit = std::chrono::milliseconds(500);
   options.file_bytes = 64 << 20;
   double best = 0;
-  for (const CurvePoint& point : measure(folder, options).points) {
-    best = std::max(best, point.bytes_per_second);
+  for (const int milliseconds : {500, 2000, 8000}) {
+    options.total_limit = std::chrono::milliseconds(milliseconds);
+    options.point_limit = options.total_limit * 2 / 5;
+    for (const CurvePoint& point : measure(folder, options).points) {
+      best = std::max(best, point.bytes_per_second);
+    }
+    if (best > 0) {
+      break;
+    }
   }
   return best / megabyte;
 }
@@ -127,7 +144,11 @@ void SharedDevice::recall() {
 
 void SharedDevice::remember() {
   std::lock_guard lock(remembering_);
-  remember_level(memory_key_, budget_.remember());
+  const AdaptiveLearner::Memory found = budget_.remember();
+  const bool same_rate = std::abs(found.rate - remembered_.rate) <= same_rate_within * remembered_.rate;
+  if ((found.at_once != remembered_.at_once || !same_rate) && remember_level(memory_key_, found)) {
+    remembered_ = found;
+  }
 }
 
 Devices& Devices::of(const std::string& config) {

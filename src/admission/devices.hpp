@@ -15,7 +15,8 @@
 
 namespace dovetail::admission {
 
-/// A device and its budget, which all runtimes of the process share. Never destroyed.
+/// A device and its budget, which all runtimes of the process share. Never destroyed. The child of a fork has others: what is inside
+/// and waits here is the parent's.
 class SharedDevice {
  public:
   SharedDevice(StorageDevice description, std::string folder, std::string memory_key);
@@ -30,7 +31,7 @@ class SharedDevice {
   double known_bandwidth(Direction direction) const;
   /// Lets the budget start with what an earlier run learned; once.
   void recall();
-  /// Writes down what was learned.
+  /// Writes down what was learned, if that is news.
   void remember();
 
  private:
@@ -39,6 +40,7 @@ class SharedDevice {
   mutable std::mutex mutex_;
   std::mutex measuring_;
   std::mutex remembering_;
+  AdaptiveLearner::Memory remembered_;
   StorageDevice description_;
   const std::string folder_;  ///< To measure in.
   const std::string memory_key_;

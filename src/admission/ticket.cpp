@@ -134,16 +134,17 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
                             description.storage_bw, direction_of(description)};
   const auto kind = description.storage_bw.kind();
   double bandwidth = device.known_bandwidth(names.direction);
-  if (!budget.has_type(names)) {
-    if (kind == StorageBandwidth::Kind::adaptive) {
-      device.recall();
-    } else if (kind != StorageBandwidth::Kind::none) {
-      bandwidth = device.bandwidth(names.direction);
-      warn_of_excess(names, description.storage_bw.minimum(), bandwidth, budget.name());
-    }
+  const bool known = budget.has_type(names);
+  if (!known && (kind == StorageBandwidth::Kind::fixed || kind == StorageBandwidth::Kind::automatic ||
+                 kind == StorageBandwidth::Kind::bounded)) {
+    bandwidth = device.bandwidth(names.direction);
+    warn_of_excess(names, description.storage_bw.minimum(), bandwidth, budget.name());
   }
   budget.set_leaving(&announce);
   ticket->type = &budget.type(names, bandwidth, options.io_executors);
+  if (!known && kind == StorageBandwidth::Kind::adaptive) {
+    device.recall();
+  }
   ticket->owner = tasking::core_of(task);
   ticket->priority = description.priority;
   return ticket;

@@ -1,5 +1,6 @@
 // Admission in a runtime.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -375,6 +376,31 @@ TEST_F(Admission, WhatThreadsTransferIsCounted) {
   }
   const auto bytes = device().at("bytes").get<double>();
   EXPECT_NEAR(bytes, 3e6, 1e5);
+}
+
+TEST_F(Admission, TheChildOfAForkHasBudgetsOfItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not allow threads in the child of a fork";
+#endif
+  Runtime runtime(options());
+  Door door;
+  runtime.spawn(describe(100), [&] { door.pass(); });
+  door.wait_for(1);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    bool ran = false;
+    {
+      Runtime own(options());
+      own.spawn(describe(100), [&] { ran = true; }).get();
+    }
+    _exit(ran ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  door.let(1);
+  runtime.wait();
 }
 
 TEST_F(Admission, ManyTasksOfManyRuntimesAllRun) {
