@@ -90,6 +90,7 @@ def main() -> int:
         ("clang-format", lambda: clang_format("--dry-run", "-Werror")),
         ("ruff format", lambda: ruff("format", "--check")),
         ("ruff", lambda: ruff("check")),
+        ("types", lambda: run(str(TOOLS / "mypy"))),
         ("rooms", lambda: run(sys.executable, "scripts/check_rooms.py", "--jobs", str(arguments.jobs))),
         ("clang-tidy", lambda: clang_tidy(build, arguments.jobs)),
     ]
