@@ -124,10 +124,28 @@ def draw_timeline(run: Run, title: str) -> tuple[str, bytes]:
     return str(answer[0]), bytes(answer[1])
 
 
+def smoothed(points: list[dict[str, float]], most: int = 60) -> list[dict[str, float]]:
+    """Means over at most so many stretches of equal length, of which none is shorter than ten of the given intervals.
+
+    What a task has transferred is known when it ends. So a short interval may show far more than the device can do.
+    """
+    gaps = [b["seconds"] - a["seconds"] for a, b in zip(points, points[1:], strict=False)]
+    interval = min((gap for gap in gaps if gap > 0), default=1.0)
+    begin, end = points[0]["seconds"], points[-1]["seconds"] + interval
+    count = max(1, min(most, int((end - begin) / (10 * interval))))
+    width = (end - begin) / count
+    result = [{"seconds": begin + k * width, "mb_per_second": 0.0, "running": 0.0} for k in range(count)]
+    for point in points:
+        stretch = result[min(count - 1, int((point["seconds"] - begin) / width))]
+        for key in ("mb_per_second", "running"):
+            stretch[key] += point[key] * interval / width
+    return [*result, {**result[-1], "seconds": end}]
+
+
 def draw_throughput(device: dict[str, Any]) -> str:
     """MB/s of a device, and how many tasks it had at once."""
     answer: list[Any] = []
-    points = device["throughput"]
+    points = smoothed(device["throughput"])
     with _axes(10, 2.3, answer) as axes:
         times = [point["seconds"] for point in points]
         axes.step(times, [point["mb_per_second"] for point in points], where="post", color="#3a6ea5", linewidth=1.3)
@@ -162,7 +180,9 @@ def draw_constraint(kind: dict[str, Any], until: float) -> str:
         axes.set_xlabel("s since the first constrained task", fontsize=8)
         if in_numbers:
             axes.set_yscale("log", base=2)
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            shown = sorted({value for value in values if value > 0})
+            axes.set_yticks(shown[:: -(-len(shown) // 8)])
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:.4g}")
         else:
             axes.set_ylim(bottom=0)
     return str(answer[0])

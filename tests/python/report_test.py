@@ -136,3 +136,18 @@ def test_time_that_is_hidden() -> None:
     assert run_.neither == pytest.approx(12 - 7)
     assert run_.computed == pytest.approx(3)
     assert run_.kinds["sum"]["slices"] == 2 and run_.kinds["write"]["io"]
+
+
+def test_throughput_is_a_mean_over_stretches_that_are_long_enough() -> None:
+    from dovetail.report_figures import smoothed
+
+    # A task of 10 MB ends in every fifth interval of 50 ms, but for a while in which none does.
+    points = [{"seconds": 0.25 * k, "mb_per_second": 200.0, "running": 20.0} for k in range(40)]
+    points.append({"seconds": 9.8, "mb_per_second": 0.0, "running": 0.0})
+    means = smoothed(points)
+    assert len(means) <= 61
+    for mean in means[1:-3]:
+        assert 20 <= mean["mb_per_second"] <= 61
+        assert 2 <= mean["running"] <= 6.1
+    total = sum((b["seconds"] - a["seconds"]) * a["mb_per_second"] for a, b in zip(means, means[1:], strict=False))
+    assert total == pytest.approx(40 * 10)
