@@ -38,13 +38,13 @@ bool can_fulfill() noexcept { return resolve() != nullptr; }
 void fulfill(std::uintptr_t event) noexcept { resolve()(event); }
 
 void add_places(cpu_set_t& processors) noexcept {
-  auto* const places = find<int (*)()>("omp_get_num_places");
+  auto* const count_of_places = find<int (*)()>("omp_get_num_places");
   auto* const size_of_place = find<int (*)(int)>("omp_get_place_num_procs");
   auto* const processors_of_place = find<void (*)(int, int*)>("omp_get_place_proc_ids");
-  if (places == nullptr || size_of_place == nullptr || processors_of_place == nullptr) {
+  if (count_of_places == nullptr || size_of_place == nullptr || processors_of_place == nullptr) {
     return;
   }
-  for (int place = 0, count = places(); place < count; ++place) {
+  for (int place = 0, count = count_of_places(); place < count; ++place) {
     const int size = size_of_place(place);
     if (size <= 0) {
       continue;

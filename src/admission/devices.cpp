@@ -196,6 +196,7 @@ Devices::Devices(const std::string& file) {
 
 std::vector<StorageDevice> Devices::configured() const {
   std::vector<StorageDevice> result;
+  result.reserve(configured_.size());
   for (const SharedDevice* device : configured_) {
     result.push_back(device->description());
   }

@@ -39,7 +39,7 @@ json read(const std::string& file) {
   }
   std::ostringstream text;
   text << stream.rdbuf();
-  const json content = json::parse(text.str(), nullptr, false);
+  json content = json::parse(text.str(), nullptr, false);
   if (content.is_discarded() || !content.is_object()) {
     warn_once(file, "it is damaged");
     return nothing();
