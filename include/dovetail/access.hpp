@@ -67,6 +67,9 @@ template <class T>
 concept Declarable = !std::is_pointer_v<std::remove_cvref_t<T>> && !std::is_same_v<std::remove_cvref_t<T>, Region> &&
                      (std::is_lvalue_reference_v<T> || std::ranges::borrowed_range<std::remove_cvref_t<T>>);
 
+template <class T>
+concept Pointer = std::is_pointer_v<T>;
+
 }  // namespace detail
 
 /// @name Declaring an access
@@ -90,20 +93,20 @@ template <detail::Declarable T>
 Access commutative(T&& data) noexcept {
   return {detail::region_of(data), AccessMode::commutative};
 }
-template <class T>
-Access in(const T* data, std::size_t count = 1) noexcept {
+template <detail::Pointer P>
+Access in(const P& data, std::size_t count = 1) noexcept {
   return {detail::region_of(data, count), AccessMode::in};
 }
-template <class T>
-Access out(const T* data, std::size_t count = 1) noexcept {
+template <detail::Pointer P>
+Access out(const P& data, std::size_t count = 1) noexcept {
   return {detail::region_of(data, count), AccessMode::out};
 }
-template <class T>
-Access inout(const T* data, std::size_t count = 1) noexcept {
+template <detail::Pointer P>
+Access inout(const P& data, std::size_t count = 1) noexcept {
   return {detail::region_of(data, count), AccessMode::inout};
 }
-template <class T>
-Access commutative(const T* data, std::size_t count = 1) noexcept {
+template <detail::Pointer P>
+Access commutative(const P& data, std::size_t count = 1) noexcept {
   return {detail::region_of(data, count), AccessMode::commutative};
 }
 inline Access in(Region region) noexcept { return {region, AccessMode::in}; }

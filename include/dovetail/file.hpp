@@ -84,7 +84,8 @@ class File {
   /// The path given to `open`, or "descriptor N".
   const std::string& path() const noexcept;
   /// Number of this file as a space of regions: the same for every `File` and path that lead to the same inode.
-  std::uint64_t space() const noexcept;
+  /// @throws IoError (EBADF) if there never was an open file: its regions would be taken for memory.
+  std::uint64_t space() const;
   /// Whether transfers bypass the page cache (`Direct::adaptive`: whether some may).
   bool direct() const noexcept;
   /// Size in bytes. Does not suspend.

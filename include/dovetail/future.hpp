@@ -63,7 +63,7 @@ class Future : public FutureBase {
       return std::move(*place().result);
     }
   }
-  /// As `get` of an lvalue, but moves the result out of a temporary that is the last to need it.
+  /// As `get` of an lvalue: others may hold the same future.
   T get() && { return static_cast<const Future&>(*this).get(); }
 
  private:

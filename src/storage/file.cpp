@@ -112,7 +112,12 @@ int File::descriptor() const noexcept { return is_open() ? file_->descriptor() :
 
 const std::string& File::path() const noexcept { return file_ != nullptr ? file_->path() : no_path; }
 
-std::uint64_t File::space() const noexcept { return file_ != nullptr ? file_->space() : 0; }
+std::uint64_t File::space() const {
+  if (file_ == nullptr) {
+    throw IoError(EBADF, "declare a region of", "a File that was never opened", 0, 0);
+  }
+  return file_->space();
+}
 
 bool File::direct() const noexcept { return is_open() && file_->direct_descriptor() >= 0; }
 

@@ -133,7 +133,8 @@ std::int64_t perform_in_task(const Call& call) {
       is_cached(call.descriptor, call.count)) {
     return call.libc(call);
   }
-  if (answers_at_once(call.descriptor) || !tasking::thread_is_as_noted()) {
+  // The file system of a device node says nothing about the device.
+  if ((!S_ISBLK(file.mode) && answers_at_once(call.descriptor)) || !tasking::thread_is_as_noted()) {
     return call.libc(call);
   }
   return pause_for(call, file);

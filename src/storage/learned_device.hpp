@@ -50,7 +50,7 @@ struct LearnedDevice {
 /// Most devices told apart; later ones share the last entry.
 inline constexpr unsigned most_devices = 64;
 
-/// The device of an open file. Thread-safe; takes a lock.
+/// The device of an open file, whose file system is asked whether it keeps files in memory; -1: it does not. Thread-safe; takes a lock.
 LearnedDevice& device_of(dev_t id, int descriptor);
 /// Where operations without a file, such as open, are queued.
 LearnedDevice& no_device();

@@ -59,13 +59,19 @@ std::shared_ptr<OpenFile> OpenFile::share(OpenFile* file) {
 std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, const FileOptions& options) {
   const bool demanded = options.direct == Direct::always || (flags & O_DIRECT) != 0;
   const int plain = (flags | O_CLOEXEC) & ~O_DIRECT;
+  // The kernel appends wherever the request says: the unaligned head and tail, which go another way, would change places.
+  const bool appends = (flags & O_APPEND) != 0;
+  if (demanded && appends) {
+    throw IoError(EINVAL, "open with O_APPEND past the page cache (use Direct::never or Direct::automatic)", path, 0,
+                  0);
+  }
   const Outcome opened = open_descriptor(path.c_str(), plain, options.mode);
   if (opened.error != 0) {
     fail(opened.error, path);
   }
   const int cached = static_cast<int>(opened.bytes);
-  const bool adaptive = !demanded && options.direct == Direct::adaptive && may_gain_by_direct(cached);
-  const bool wanted = demanded || options.direct == Direct::automatic || adaptive;
+  const bool adaptive = !demanded && !appends && options.direct == Direct::adaptive && may_gain_by_direct(cached);
+  const bool wanted = demanded || (options.direct == Direct::automatic && !appends) || adaptive;
   int direct = -1;
   if (wanted) {
     // By way of the first descriptor, so that both surely lead to the same file and nothing is created or cut twice.
@@ -112,7 +118,8 @@ int OpenFile::identify() {
     return errno;
   }
   space_ = space_of(status.st_dev, status.st_ino);
-  device_ = &device_of(status.st_dev, descriptor());
+  // The file system of a device node says nothing about the device.
+  device_ = S_ISBLK(status.st_mode) ? &device_of(status.st_rdev, -1) : &device_of(status.st_dev, descriptor());
   if (direct_ < 0) {
     return 0;
   }

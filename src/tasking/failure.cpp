@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "tasking/label.hpp"
@@ -131,6 +132,25 @@ std::string Failure::describe() const {
     return "task '" + label_ + "' was cancelled because " + describe_exception(cause_);
   }
   return "task '" + label_ + "' was cancelled by the program";
+}
+
+bool Failure::stems_from_stuck() const noexcept {
+  std::exception_ptr cause = origin_ != nullptr ? origin_->cause_ : cause_;
+  while (cause) {
+    try {
+      std::rethrow_exception(std::exchange(cause, nullptr));
+    } catch (const Stuck&) {
+      return true;
+    } catch (const std::exception& exception) {
+      try {
+        std::rethrow_if_nested(exception);
+      } catch (...) {
+        cause = std::current_exception();
+      }
+    } catch (...) {
+    }
+  }
+  return false;
 }
 
 void Failure::raise() const { throw TaskFailed(label_, describe(), cause_, cancelled_); }

@@ -26,6 +26,8 @@ class Failure {
   bool take() noexcept;
   bool taken() const noexcept;
   bool cancelled() const noexcept { return cancelled_; }
+  /// Whether it began with a task that was told that it can never go on.
+  bool stems_from_stuck() const noexcept;
   /// The failure that all of this began with; itself if it is that.
   Failure& origin() noexcept { return origin_ != nullptr ? *origin_ : *this; }
   /// Throws it as `TaskFailed`.

@@ -423,6 +423,22 @@ void children_completed(Task* parent, std::int64_t count) noexcept {
   }
 }
 
+void drop_stuck_failures(Task* parent) noexcept {
+  if (parent->extra == nullptr) {
+    return;
+  }
+  std::lock_guard lock(parent->core->failures);
+  std::erase_if(parent->extra->child_failures, [](Failure* failure) {
+    const bool drop = failure->stems_from_stuck();
+    if (drop) {
+      failure->origin().take();
+      failure->take();
+      failure->release();
+    }
+    return drop;
+  });
+}
+
 Failure* take_child_failure(Task* parent) noexcept {
   if (parent->extra == nullptr) {
     return nullptr;

@@ -142,14 +142,12 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
   if (core->forked.load()) {
     return;  // its threads are the parent's; nothing here can be taken apart
   }
+  bool ended = true;
   try {
     tasking::wait_for_all(*core);
   } catch (const std::exception&) {
     // Reported where it was found. Tasks that wait for somebody outside would wait on: their memory is given up.
-    if (core->root->children.load() != 0 && !core->drains()) {
-      core->stop_workers();
-      return;
-    }
+    ended = core->root->children.load() == 0 || core->drains();
   }
   core->stop_workers();
   while (tasking::Failure* failure = tasking::take_child_failure(core->root)) {
@@ -165,7 +163,9 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
       std::fprintf(stderr, "dovetail: the trace was not written: %s\n", error.what());
     }
   }
-  delete core;
+  if (ended) {
+    delete core;
+  }
 }
 
 void Runtime::wait() {
@@ -177,9 +177,7 @@ void Runtime::wait() {
   } catch (const Stuck&) {
     // The tasks that could be told fail now, and others with them: that is this report, not a failure of its own.
     if (core_->drains()) {
-      while (tasking::Failure* failure = tasking::take_child_failure(core_->root)) {
-        failure->release();
-      }
+      tasking::drop_stuck_failures(core_->root);
     }
     throw;
   }

@@ -1,6 +1,7 @@
 // Every operation of a file, in both forms, on every engine.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "storage/operation.hpp"
@@ -248,6 +249,31 @@ TEST_P(FileTest, SpacesFollowTheInode) {
   EXPECT_NE(one.space(), other.space());
   EXPECT_EQ(File::from_descriptor(one.descriptor()).space(), one.space());
 }
+
+TEST_P(FileTest, WhatIsAppendedStaysInOrder) {
+  in_task([&] {
+    const auto data = random_bytes(50001, seed());
+    const std::string path = folder_ / "log";
+    File file = File::open(path, O_RDWR | O_CREAT | O_APPEND, {.direct = Direct::automatic});
+    EXPECT_FALSE(file.direct()) << "an unaligned transfer would be cut into pieces that go two ways";
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(file.pwrite(data, 0), data.size());
+    }
+    std::vector<std::byte> back(3 * data.size());
+    ASSERT_EQ(file.pread(back, 0), back.size());
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(std::equal(data.begin(), data.end(), back.begin() + static_cast<std::ptrdiff_t>(i * data.size())));
+    }
+    try {
+      File::open(path, O_RDWR | O_APPEND, {.direct = Direct::always});
+      ADD_FAILURE() << "it cannot keep the order";
+    } catch (const IoError& error) {
+      EXPECT_EQ(error.code().value(), EINVAL);
+    }
+  });
+}
+
+TEST_P(FileTest, NoRegionOfNoFile) { EXPECT_THROW(in(File{}, 0, 1), IoError); }
 
 TEST_P(FileTest, NopsPauseAndEnd) {
   Runtime runtime(options());

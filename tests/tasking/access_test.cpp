@@ -46,10 +46,12 @@ TEST(AccessTest, RangesStandForTheirElements) {
   std::vector<int> vector(10);
   std::array<short, 4> array{};
   long plain[7] = {};
+  const long constant[7] = {};
   std::string text = "a text";
   expect_region(in(vector), vector.data(), 40);
   expect_region(out(array), array.data(), 8);
   expect_region(inout(plain), plain, sizeof plain);
+  expect_region(in(constant), constant, sizeof constant);
   expect_region(in(text), text.data(), 6);
   expect_region(out(std::span(vector).subspan(2, 3)), &vector[2], 12);
   expect_region(in(std::string_view(text).substr(2)), text.data() + 2, 4);

@@ -23,6 +23,17 @@ TEST(StuckTest, ACycleThroughSuspend) {
   runtime.wait();
 }
 
+TEST(StuckTest, WhatFailedBeforeIsStillThere) {
+  Runtime runtime(Options{.workers = 2, .stuck_after = milliseconds(100)});
+  runtime.spawn({.label = "the thrower"}, [] { throw std::runtime_error("before"); });
+  runtime.spawn({.label = "the sleeper"}, [] { this_task::suspend(); });
+  EXPECT_THROW(runtime.wait(), Stuck);
+  const auto failed = failure_of([&] { runtime.wait(); });
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->label(), "the thrower");
+  runtime.wait();
+}
+
 TEST(StuckTest, ACycleThroughGet) {
   Runtime runtime(Options{.workers = 2});
   Future<void> futures[2];

@@ -6,7 +6,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <string>
+#include <system_error>
 
 #include "dovetail/failure.hpp"
 #include "dovetail_omp.h"
@@ -100,6 +103,10 @@ void make_round(RunState& state, [[maybe_unused]] char* token, std::uint64_t ser
 bool has_openmp() noexcept { return true; }
 
 void run_openmp(RunState& state) {
+  // Its runtime has no other door.
+  if (!state.settings().engine.empty() && setenv("DOVETAIL_ENGINE", state.settings().engine.c_str(), 1) != 0) {
+    throw std::system_error(errno, std::generic_category(), "setenv DOVETAIL_ENGINE");
+  }
   if (const int error = dovetail_omp_start(); error != 0) {
     throw std::runtime_error("no I/O for OpenMP tasks: dovetail_omp_start gives error " + std::to_string(-error));
   }

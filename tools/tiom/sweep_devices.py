@@ -106,10 +106,9 @@ def sweep(arguments: argparse.Namespace, output: Path, folder: Path, budget: flo
     output.mkdir(parents=True, exist_ok=True)
     file = folder / "dovetail-tiom.data"
     begun = output / "points.jsonl"
-    if begun.is_file() and begun.stat().st_size > 0:
+    head, newline, rest = (begun.read_text() if begun.is_file() else "").partition("\n")
+    if newline:
         # A disk that was made anew is mounted elsewhere.
-        text = begun.read_text()
-        head, _, rest = text.partition("\n")
         plan = json.loads(head)
         if plan["settings"]["file"] != str(file):
             plan["settings"]["file"] = str(file)
@@ -119,6 +118,7 @@ def sweep(arguments: argparse.Namespace, output: Path, folder: Path, budget: flo
         print(f"{output.name}: going on, {remaining_points(output)} points are left", flush=True)
         command = [arguments.program, "--resume", output]
     else:
+        begun.unlink(missing_ok=True)  # killed while it wrote its first line
         command = [arguments.program, "--sweep", "--output", output, "--file", file, "--size", arguments.size]
         command += ["--budget", f"{budget:.0f}"] if budget > 0 else []
         command += arguments.options
