@@ -1,5 +1,6 @@
 #include "base/block_pool.hpp"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -14,14 +15,14 @@
 namespace dovetail::base {
 
 thread_local constinit BlockPool::Cache BlockPool::caches[BlockPool::slots];
-BlockPool* BlockPool::pools[BlockPool::slots] = {};
+std::atomic<BlockPool*> BlockPool::pools[BlockPool::slots] = {};
 
 // Gives a thread's free blocks back when the thread ends.
 struct BlockPool::ThreadExit {
   ~ThreadExit() {
     for (unsigned slot = 0; slot < slots; ++slot) {
-      if (pools[slot] != nullptr) {
-        pools[slot]->return_magazines(caches[slot]);
+      if (BlockPool* pool = pools[slot].load(std::memory_order_acquire)) {
+        pool->return_magazines(caches[slot]);
       }
     }
   }
@@ -29,7 +30,31 @@ struct BlockPool::ThreadExit {
 
 BlockPool::BlockPool(unsigned slot, std::size_t block_size, bool visited)
     : slot_(slot), block_size_(block_size), visited_(visited) {
-  pools[slot] = this;
+  keep_over_forks();
+  pools[slot].store(this, std::memory_order_release);
+}
+
+// The child of a fork allocates too, and must not inherit a lock from a thread that it does not have.
+void BlockPool::keep_over_forks() noexcept {
+  static BlockPool* locked[slots] = {};  // by the thread that forks
+  static const auto unlock = [] {
+    for (unsigned slot = slots; slot-- > 0;) {
+      if (BlockPool* pool = std::exchange(locked[slot], nullptr)) {
+        pool->mutex_.unlock();
+      }
+    }
+  };
+  static const int registered = pthread_atfork(
+      [] {
+        for (unsigned slot = 0; slot < slots; ++slot) {
+          if (BlockPool* pool = pools[slot].load(std::memory_order_acquire)) {
+            pool->mutex_.lock();
+            locked[slot] = pool;
+          }
+        }
+      },
+      [] { unlock(); }, [] { unlock(); });
+  static_cast<void>(registered);
 }
 
 void BlockPool::poison([[maybe_unused]] void* block) const noexcept {

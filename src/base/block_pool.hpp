@@ -6,6 +6,7 @@
 // report relies on it).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -69,11 +70,12 @@ class BlockPool {
   void fill(Magazine& magazine);
   void return_magazines(Cache& cache) noexcept;
   static void register_thread();
+  static void keep_over_forks() noexcept;
   void poison(void* block) const noexcept;
   void unpoison(void* block) const noexcept;
 
   static thread_local constinit Cache caches[slots];
-  static BlockPool* pools[slots];
+  static std::atomic<BlockPool*> pools[slots];
 
   const unsigned slot_;
   const std::size_t block_size_;

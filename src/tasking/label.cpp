@@ -1,5 +1,7 @@
 #include "tasking/label.hpp"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -28,7 +30,11 @@ struct Table {
 
 // Never destroyed: labels outlive every thread that might still report.
 Table& table() {
-  static auto* const instance = new Table;
+  static auto* const instance = [] {
+    // The child of a fork must not inherit the lock from a thread that it does not have.
+    pthread_atfork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); }, [] { table().mutex.unlock(); });
+    return new Table;
+  }();
   return *instance;
 }
 
