@@ -148,6 +148,7 @@ bool Failure::stems_from_stuck() const noexcept {
         cause = std::current_exception();
       }
     } catch (...) {
+      return false;
     }
   }
   return false;
