@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <utility>
+
+#include "dovetail/registration.hpp"
 
 namespace dovetail {
 
@@ -35,14 +36,8 @@ class IoBuffer {
   std::byte* end() const noexcept { return data_ + size_; }              ///< One past the last byte.
   std::span<std::byte> span() const noexcept { return {data_, size_}; }  ///< All of it.
 
+  using Registration = dovetail::Registration;
   /// What the rings that have used it said.
-  enum class Registration : std::uint8_t {
-    none,      ///< No ring has used it yet.
-    accepted,  ///< Registered with all rings that have used it.
-    refused,  ///< Some ring could not have it: an old kernel (before 5.19), `RLIMIT_MEMLOCK`, or too many buffers. It works as
-              ///< plain memory there.
-  };
-  /// See `Registration`.
   Registration registration() const noexcept;
 
  private:

@@ -12,6 +12,7 @@
 #include "dovetail/future.hpp"
 #include "dovetail/options.hpp"
 #include "dovetail/polling.hpp"
+#include "dovetail/registration.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 #include "dovetail/task.hpp"

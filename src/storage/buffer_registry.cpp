@@ -7,6 +7,7 @@
 #include <new>
 
 #include "dovetail/buffers.hpp"
+#include "storage/registration.hpp"
 #include "storage/ring.hpp"
 
 namespace dovetail::storage {
@@ -172,8 +173,7 @@ IoBuffer::~IoBuffer() {
 }
 
 IoBuffer::Registration IoBuffer::registration() const noexcept {
-  const unsigned answers = data_ != nullptr ? storage::BufferRegistry::instance().answers(data_) : 0;
-  return (answers & 2) != 0 ? Registration::refused : answers != 0 ? Registration::accepted : Registration::none;
+  return storage::registration_of(data_ != nullptr ? storage::BufferRegistry::instance().answers(data_) : 0);
 }
 
 }  // namespace dovetail

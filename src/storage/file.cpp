@@ -11,6 +11,7 @@
 #include "storage/open_close.hpp"
 #include "storage/open_file.hpp"
 #include "storage/operation.hpp"
+#include "storage/registration.hpp"
 
 namespace dovetail {
 namespace {
@@ -120,6 +121,10 @@ std::uint64_t File::space() const {
 }
 
 bool File::direct() const noexcept { return is_open() && file_->direct_descriptor() >= 0; }
+
+Registration File::registration() const noexcept {
+  return storage::registration_of(is_open() ? file_->registration_answers() : 0);
+}
 
 std::uint64_t File::size() const {
   OpenFile& file = need(file_, "fstat");

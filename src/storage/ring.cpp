@@ -10,6 +10,9 @@
 #include <new>
 #include <system_error>
 
+#include "storage/file_registry.hpp"
+#include "storage/open_file.hpp"
+
 namespace dovetail::storage {
 namespace {
 
@@ -84,6 +87,7 @@ std::unique_ptr<Ring> Ring::make(std::string& why_not) {
   io_uring_probe* probe = io_uring_get_probe_ring(&made->ring_);
   made->features_.links = allowed.links && supports(probe, IORING_OP_FSYNC);
   made->features_.buffers = allowed.buffers && supports(probe, IORING_OP_READ_FIXED);
+  made->features_.files = allowed.files;
   made->features_.cancel = allowed.cancel && supports(probe, IORING_OP_ASYNC_CANCEL);
   io_uring_free_probe(probe);
   // After a fork the child must not see, let alone move, the parent's queues.
@@ -96,6 +100,9 @@ std::unique_ptr<Ring> Ring::make(std::string& why_not) {
 Ring::~Ring() {
   if (has_table_.load(std::memory_order_relaxed)) {
     BufferRegistry::instance().remove(this);
+  }
+  if (has_file_table_.load(std::memory_order_relaxed)) {
+    FileRegistry::instance().remove(this);
   }
   if (ring_.ring_fd >= 0) {
     io_uring_queue_exit(&ring_);
@@ -139,6 +146,9 @@ void Ring::prepare(Request& request) noexcept {
   if (features_.buffers && transfers(request.kind)) {
     use_registered(*entry, attempt_of(request));
   }
+  if (features_.files && request.file != nullptr) {
+    use_registered_file(*entry, request);
+  }
   io_uring_sqe_set_data(entry, &request);
   if (request.off_core) {
     entry->flags |= IOSQE_ASYNC;
@@ -153,6 +163,9 @@ void Ring::prepare(Request& request) noexcept {
   io_uring_sqe_set_data64(entry, address | written_mark);
   io_uring_sqe* sync = io_uring_get_sqe(&ring_);
   io_uring_prep_fsync(sync, request.descriptor, IORING_FSYNC_DATASYNC);
+  if (features_.files && request.file != nullptr) {
+    use_registered_file(*sync, request);
+  }
   io_uring_sqe_set_data64(sync, address | synced_mark);
   ++gathered_;
   pairs_gathered_ = true;
@@ -201,6 +214,45 @@ void Ring::forget_buffer(unsigned slot) noexcept {
     const iovec nothing{};
     const __u64 tag = 0;
     io_uring_register_buffers_update_tag(&ring_, slot, &nothing, &tag, 1);
+  }
+}
+
+// The same operation, on a file that the ring looks up in its own table.
+void Ring::use_registered_file(io_uring_sqe& entry, const Request& request) noexcept {
+  const unsigned slot = request.file->registered_slot(request.descriptor);
+  if (slot == FileRegistry::slots || request.kind == Kind::close) [[likely]] {
+    return;
+  }
+  const std::uint32_t generation = FileRegistry::instance().generation(slot);
+  const bool offered = offered_files_ != nullptr && offered_files_[slot].generation == generation;
+  if (offered ? offered_files_[slot].accepted : register_file(slot, generation, request.descriptor)) {
+    entry.fd = static_cast<int>(slot);
+    entry.flags |= IOSQE_FIXED_FILE;
+  }
+}
+
+bool Ring::register_file(unsigned slot, std::uint32_t generation, int descriptor) noexcept {
+  FileRegistry& registry = FileRegistry::instance();
+  if (offered_files_ == nullptr) {
+    offered_files_.reset(new (std::nothrow) Offered[FileRegistry::slots]);
+    if (offered_files_ == nullptr || io_uring_register_files_sparse(&ring_, FileRegistry::slots) != 0) {
+      features_.files = false;
+      registry.note(slot, false);
+      return false;
+    }
+    registry.add(this);
+    has_file_table_.store(true, std::memory_order_release);
+  }
+  const bool accepted = io_uring_register_files_update(&ring_, slot, &descriptor, 1) == 1;
+  offered_files_[slot] = {generation, accepted};
+  registry.note(slot, accepted);
+  return accepted;
+}
+
+void Ring::forget_file(unsigned slot) noexcept {
+  if (has_file_table_.load(std::memory_order_acquire)) {
+    const int nothing = -1;
+    io_uring_register_files_update(&ring_, slot, &nothing, 1);
   }
 }
 

@@ -19,6 +19,7 @@ struct RingFeatures {
   bool links = true;    ///< A write and the sync after it in one submission.
   bool cancel = true;   ///< Giving up all that is under way (Linux 5.19).
   bool buffers = true;  ///< A table of registered buffers that is filled on demand (Linux 5.19).
+  bool files = true;    ///< And one of registered files.
 };
 
 class Ring final : public WorkerQueue {
@@ -55,6 +56,8 @@ class Ring final : public WorkerQueue {
 
   /// The buffer of that slot of `BufferRegistry` is dropped. From any thread.
   void forget_buffer(unsigned slot) noexcept;
+  /// The descriptor of that slot of `FileRegistry` is closed. From any thread.
+  void forget_file(unsigned slot) noexcept;
   /// Whether completions lie in the ring. From any thread.
   bool has_completions() const noexcept;
 
@@ -66,6 +69,8 @@ class Ring final : public WorkerQueue {
   io_uring_sqe* entry() noexcept;
   void prepare(Request& request) noexcept;
   void use_registered(io_uring_sqe& entry, const Attempt& attempt) noexcept;
+  void use_registered_file(io_uring_sqe& entry, const Request& request) noexcept;
+  bool register_file(unsigned slot, std::uint32_t generation, int descriptor) noexcept;
   bool register_buffer(const BufferRegistry::Found& buffer) noexcept;
   bool linkable(const Request& request) const noexcept;
   void finish_pair(Request& request) const noexcept;
@@ -76,14 +81,16 @@ class Ring final : public WorkerQueue {
   std::atomic<bool> cut_{false};  // The kernel once took only a part of what was handed over: see `finish_pair`.
   std::atomic<bool> cannot_cancel_{false};  // Tried, and refused.
   bool pairs_gathered_ = false;
-  // Of each slot: the generation of the buffer that was offered to the kernel last, and whether it took it. Null: no table yet.
+  // Of each slot: the generation of what was offered to the kernel last, and whether it took it. Null: no table yet.
   struct Offered {
     std::uint32_t generation = 0;
     bool accepted = false;
   };
   std::unique_ptr<Offered[]> offered_;
   std::atomic<bool> has_table_{false};  // Partner of the acquire in `forget_buffer`.
-  bool wake_armed_ = false;             // Written by the owner, and under `taking_` when the poll has ended.
+  std::unique_ptr<Offered[]> offered_files_;
+  std::atomic<bool> has_file_table_{false};  // Partner of the acquire in `forget_file`.
+  bool wake_armed_ = false;                  // Written by the owner, and under `taking_` when the poll has ended.
   bool watch_armed_ = false;
 };
 
