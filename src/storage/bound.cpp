@@ -40,7 +40,7 @@ base::BlockPool& pool() {
 void finish(BoundOperation* bound) noexcept {
   Pieces pieces;
   pieces.count = bound->count;
-  Request results[3];
+  Request results[most_pieces];
   std::copy_n(bound->requests(), bound->count, results);
   Operation operation;
   operation.offset = bound->offset;
@@ -125,7 +125,7 @@ void start_bound(OpenFile& file, const Operation& operation, const Pieces& piece
   bound->vectors = std::move(vectors);
   bound->several = std::move(several);
   const bool cancellable = !tasking::cancel_requested(task);
-  bool needs_bounce[3] = {};
+  bool needs_bounce[most_pieces] = {};
   BoundRequest* requests = bound->requests();
   for (unsigned i = 0; i < pieces.count; ++i) {
     requests[i].owner = bound;

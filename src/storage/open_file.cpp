@@ -33,8 +33,13 @@ std::uint64_t space_of(std::uint64_t device, std::uint64_t inode) noexcept {
 
 std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
-// In memory there is nothing to bypass; a file system in user space may accept the flag and copy all the same.
+// In memory there is nothing to bypass; a file system in user space may accept the flag and copy all the same. The node of a block
+// device lies in memory, what it stands for does not.
 bool may_gain_by_direct(int descriptor) noexcept {
+  struct stat status{};
+  if (fstat(descriptor, &status) == 0 && S_ISBLK(status.st_mode)) {
+    return true;
+  }
   struct statfs information{};
   if (fstatfs(descriptor, &information) != 0) {
     return false;
@@ -94,7 +99,30 @@ std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, con
   if (const int error = file->identify()) {
     fail(error, path);
   }
+  if (options.registered) {
+    file->be_registered();
+  }
   return shared;
+}
+
+void OpenFile::be_registered() noexcept {
+  FileRegistry& registry = FileRegistry::instance();
+  registered_ = true;
+  cached_slot_ = registry.acquire();
+  if (direct_ >= 0) {
+    direct_slot_ = registry.acquire();
+  }
+}
+
+unsigned OpenFile::registration_answers() const noexcept {
+  unsigned answers = 0;
+  for (const unsigned slot : {cached_slot_, direct_slot_}) {
+    answers |= slot != FileRegistry::slots ? FileRegistry::instance().answers(slot) : 0;
+  }
+  // One that found no place is used as any other, by all rings.
+  const bool without_place =
+      cached_slot_ == FileRegistry::slots || (direct_ >= 0 && direct_slot_ == FileRegistry::slots);
+  return registered_ && without_place ? answers | 2 : answers;
 }
 
 std::shared_ptr<OpenFile> OpenFile::adopt(int descriptor, bool owned) {
@@ -117,6 +145,8 @@ int OpenFile::identify() {
   if (fstat(descriptor(), &status) != 0) {
     return errno;
   }
+  file_system_ = status.st_dev;
+  inode_ = status.st_ino;
   space_ = space_of(status.st_dev, status.st_ino);
   // The file system of a device node says nothing about the device.
   device_ = S_ISBLK(status.st_mode) ? &device_of(status.st_rdev, -1) : &device_of(status.st_dev, descriptor());
@@ -133,6 +163,14 @@ int OpenFile::identify() {
   }
   alignment_ = std::max(block_size_, static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE)));
   return 0;
+}
+
+bool OpenFile::leads_here(int descriptor) const noexcept {
+  if (owned_ || descriptor < 0) {
+    return true;
+  }
+  struct stat status{};
+  return fstat(descriptor, &status) == 0 && status.st_dev == file_system_ && status.st_ino == inode_;
 }
 
 int OpenFile::cached_descriptor() noexcept {
@@ -232,6 +270,10 @@ int OpenFile::close_descriptors() noexcept {
       error = errno;
     }
   };
+  if (registered_) {
+    FileRegistry::instance().release(cached_slot_);
+    FileRegistry::instance().release(direct_slot_);
+  }
   // Of an adopted file only the second descriptor is ours, unless the program gave us the first.
   const bool adopted_is_direct = direct_ >= 0;
   const int cached = cached_.load(std::memory_order_acquire);

@@ -8,6 +8,7 @@
 
 #include "dovetail/file.hpp"
 #include "storage/direct_choice.hpp"
+#include "storage/file_registry.hpp"
 #include "storage/learned_device.hpp"
 #include "storage/waiter.hpp"
 
@@ -31,6 +32,9 @@ class OpenFile {
   int cached_descriptor() noexcept;
   /// The descriptor that transfers directly, or -1.
   int direct_descriptor() const noexcept { return direct_; }
+  /// Whether that descriptor of it, one of the program's, still leads to this file: a program may close its descriptor, and
+  /// open another file that gets the number, while a request waits for its turn. A system call for such; true for our own.
+  bool leads_here(int descriptor) const noexcept;
   /// The one that the program is told.
   int descriptor() const noexcept { return direct_ >= 0 ? direct_ : cached_.load(std::memory_order_acquire); }
 
@@ -45,6 +49,13 @@ class OpenFile {
   std::uint32_t block_size() const noexcept { return block_size_; }
   /// And of addresses.
   std::uint32_t memory_alignment() const noexcept { return memory_alignment_; }
+
+  /// The place of that descriptor of it in `FileRegistry`; `FileRegistry::slots`: it is not to be registered.
+  unsigned registered_slot(int descriptor) const noexcept {
+    return descriptor == direct_ ? direct_slot_ : cached_slot_;
+  }
+  /// As `FileRegistry::answers`, of both descriptors.
+  unsigned registration_answers() const noexcept;
 
   /// Counts an operation in. False once the file has been closed. Each true is followed by one `end`, which may destroy the
   /// file if no `File` is left.
@@ -79,17 +90,23 @@ class OpenFile {
   ~OpenFile() = default;
   static std::shared_ptr<OpenFile> share(OpenFile* file);
   int identify();
+  void be_registered() noexcept;
   void orphan() noexcept;
   void destroy() noexcept;
 
   const std::string path_;
   std::atomic<int> cached_;
   int direct_;
+  unsigned cached_slot_ = FileRegistry::slots;
+  unsigned direct_slot_ = FileRegistry::slots;
+  bool registered_ = false;
   const bool owned_;
   std::uint32_t alignment_ = 4096;
   std::uint32_t block_size_ = 4096;
   std::uint32_t memory_alignment_ = 4096;
   std::uint64_t space_ = 0;
+  dev_t file_system_ = 0;
+  ino_t inode_ = 0;
   LearnedDevice* device_ = nullptr;
   std::unique_ptr<DirectChoice> choice_;  // Direct::adaptive
   Drained* closer_ = nullptr;             // Published by `closing`.

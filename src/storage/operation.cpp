@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <exception>
@@ -50,10 +51,10 @@ void join_ended(Request& request) noexcept {
 
 Outcome perform_pieces(OpenFile& file, const Operation& operation, const Pieces& pieces,
                        const StorageService::Here& here) {
-  JoinedRequest requests[3];
+  JoinedRequest requests[most_pieces];
   Join join{pieces.count, tasking::current_task()};
   const bool cancellable = !tasking::cancel_requested(join.task);
-  bool bounce[3] = {};
+  bool bounce[most_pieces] = {};
   for (unsigned i = 0; i < pieces.count; ++i) {
     requests[i].join = &join;
     requests[i].ended = join_ended;
@@ -66,13 +67,14 @@ Outcome perform_pieces(OpenFile& file, const Operation& operation, const Pieces&
     start_piece(requests[i], bounce[i], here);
   }
   tasking::pause(join.task, tasking::WaitReason::io, &join);
-  Request results[3] = {requests[0], requests[1], requests[2]};
+  Request results[most_pieces];
+  std::copy_n(requests, pieces.count, results);
   return combine(results, pieces, operation);
 }
 
 // Everywhere but on a compute worker: the calling thread blocks.
 Outcome perform_in_place(OpenFile& file, const Operation& operation, const Pieces& pieces) {
-  Request requests[3];
+  Request requests[most_pieces];
   for (unsigned i = 0; i < pieces.count; ++i) {
     bool needs_bounce = false;
     set_up(requests[i], file, operation, pieces.piece[i], needs_bounce);
@@ -108,6 +110,7 @@ Pieces pieces_of(OpenFile& file, const Operation& operation) noexcept {
         pieces = {{Piece{0, operation.length, true}}, 1};  // the system says what it thinks of it
       }
     }
+    share_out(pieces, file, operation);
     return pieces;
   }
   pieces.piece[0] = {0, operation.length, false};
@@ -129,7 +132,9 @@ Outcome perform_counted(OpenFile& file, const Operation& operation, const Storag
   if (needs_bounce) {
     return perform_pieces(file, operation, pieces, here);
   }
-  if (!try_inline(request, file)) {
+  request.task = tasking::current_task();
+  if (!try_inline(request, file) &&
+      !(transfers(request.kind) && here.service->perform_alone(request, file.device(), here.worker))) {
     run_paused(request, &file.device(), here);
   }
   return combine(&request, pieces, operation);

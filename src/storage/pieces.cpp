@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "storage/bounce.hpp"
+
 namespace dovetail::storage {
 namespace {
 
@@ -38,6 +40,30 @@ Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) 
   add(head, middle, true);
   add(head + middle, length - head - middle, false);
   return pieces;
+}
+
+void share_out(Pieces& pieces, OpenFile& file, const Operation& operation) noexcept {
+  Piece* const end = pieces.piece.data() + pieces.count;
+  Piece* const direct = std::find_if(pieces.piece.data(), end, [](const Piece& piece) { return piece.direct; });
+  if (operation.durable || direct == end || direct->length < 2 * BounceBuffer::size) {
+    return;
+  }
+  Request probe;
+  bool needs_bounce = false;
+  set_up(probe, file, operation, *direct, needs_bounce);
+  if (!needs_bounce) {
+    return;
+  }
+  // Whole buffers, so that only the last share has a short one.
+  const std::uint64_t buffers = (direct->length + BounceBuffer::size - 1) / BounceBuffer::size;
+  const std::uint64_t share = (buffers + most_shares - 1) / most_shares * BounceBuffer::size;
+  const auto more = static_cast<unsigned>((direct->length + share - 1) / share) - 1;
+  std::move_backward(direct + 1, end, end + more);
+  pieces.count += more;
+  const Piece whole = *direct;
+  for (unsigned i = 0; i <= more; ++i) {
+    direct[i] = {whole.begin + i * share, std::min(share, whole.length - i * share), true};
+  }
 }
 
 void set_up(Request& request, OpenFile& file, const Operation& operation, const Piece& piece,

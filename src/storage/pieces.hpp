@@ -21,13 +21,22 @@ struct Piece {
   bool direct = false;
 };
 
+/// Parts that one direct piece is divided into where it has to go through aligned memory: each has a buffer of its own, so that
+/// the device has several to do while one is copied.
+inline constexpr unsigned most_shares = 8;
+/// Head and tail, and what is between them.
+inline constexpr unsigned most_pieces = 2 + most_shares;
+
 struct Pieces {
-  std::array<Piece, 3> piece{};
+  std::array<Piece, most_pieces> piece{};
   unsigned count = 0;
 };
 
 /// Cuts `[offset, offset + length)` at multiples of `alignment`.
 Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) noexcept;
+
+/// Divides the direct piece of `pieces` into shares if it is long and the memory of the operation does not suit a direct transfer.
+void share_out(Pieces& pieces, OpenFile& file, const Operation& operation) noexcept;
 
 /// Fills in the request for one piece of an operation. Does not touch `ended`.
 /// @param needs_bounce Set if the program's memory does not suit a direct transfer.

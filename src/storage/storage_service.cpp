@@ -10,6 +10,8 @@
 
 #include "base/clock.hpp"
 #include "storage/open_file.hpp"
+#include "storage/pieces.hpp"
+#include "storage/system_calls.hpp"
 #include "storage/threads_engine.hpp"
 #include "trace/trace.hpp"
 
@@ -57,6 +59,26 @@ const bool registered = [] {
 }();
 
 std::array<Route, Learner::candidates> forced(Route route) noexcept { return {route, route, route}; }
+
+void trace_begin(const Request& request) noexcept {
+  if (trace::enabled()) [[unlikely]] {
+    const trace::Transfer direction = reads(request.kind)    ? trace::Transfer::read
+                                      : writes(request.kind) ? trace::Transfer::write
+                                                             : trace::Transfer::none;
+    trace::io_submitted(
+        trace::number_of(&request), direction, name_of(request.kind),
+        request.file != nullptr ? std::string_view(request.file->path()) : std::string_view(request.path),
+        request.remaining, transfers(request.kind) ? request.offset : 0);
+  }
+}
+
+void trace_end(const Request& request) noexcept {
+  if (trace::enabled()) [[unlikely]] {
+    trace::io_completed(trace::number_of(&request), request.error != 0
+                                                        ? -std::int64_t{request.error}
+                                                        : static_cast<std::int64_t>(request.transferred));
+  }
+}
 
 // Of the others, nothing is asynchronous in that engine.
 bool goes_to_aio(Lane lane) noexcept { return lane >= direct_read_small; }
@@ -179,25 +201,35 @@ void StorageService::count_begun(Request& request, int worker) noexcept {
   counts.begun.store(counts.begun.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
-void StorageService::finish_early(Request& request, int worker) noexcept {
-  request.ended(request);
+bool StorageService::perform_alone(Request& request, LearnedDevice& device, int worker) noexcept {
+  if (choice_ != Choice::automatic || decorations_[0] != nullptr || !device.is_disk() ||
+      request.remaining > most_inline || request.durable || in_flight() > 0 || !tasking::nothing_else_to_run()) {
+    return false;
+  }
+  TimeAlone& time = lane_for(device, static_cast<Lane>(request.lane)).time_alone();
+  if (!time.quick()) {
+    return false;
+  }
+  count_begun(request, worker);
+  trace::paused(trace::number_of(request.task), "I/O");
+  trace_begin(request);
+  const std::uint64_t begun = base::ticks();
+  call_to_end(request);
+  time.note((base::ticks() - begun) / base::ticks_per_microsecond());
+  trace_end(request);
+  trace::resumed(trace::number_of(request.task));
   count_delivered(worker);
+  return true;
 }
+
+void StorageService::finish_early(Request& request, int worker) noexcept { deliver(request, worker); }
 
 void StorageService::dispatch(Request& request, LearnedDevice* device, int worker) noexcept {
   plan_attempt(request);
   if (device == nullptr) {
     request.lane = lanes;
   } else {
-    if (trace::enabled()) [[unlikely]] {
-      const trace::Transfer direction = reads(request.kind)    ? trace::Transfer::read
-                                        : writes(request.kind) ? trace::Transfer::write
-                                                               : trace::Transfer::none;
-      trace::io_submitted(
-          trace::number_of(&request), direction, name_of(request.kind),
-          request.file != nullptr ? std::string_view(request.file->path()) : std::string_view(request.path),
-          request.remaining, transfers(request.kind) ? request.offset : 0);
-    }
+    trace_begin(request);
     request.device = device;
     switch (lane_for(*device, static_cast<Lane>(request.lane)).enter(request)) {
       case RequestLane::Entry::start:
@@ -213,7 +245,7 @@ void StorageService::dispatch(Request& request, LearnedDevice* device, int worke
 }
 
 void StorageService::attempt_ended(Request& request, std::int64_t result, int worker) noexcept {
-  if (result == -ECANCELED && again_after_cancel(request)) [[unlikely]] {
+  if (result == -ECANCELED && again_after_cancel(request, worker)) [[unlikely]] {
     result = -EINTR;
   }
   if (!attempt_done(request, result)) [[likely]] {
@@ -226,15 +258,21 @@ void StorageService::attempt_ended(Request& request, std::int64_t result, int wo
   }
 }
 
-// The kernel gives up everything that is under way in a ring, if asked. What was not meant is attempted again: once for each
-// time that somebody cancelled, so that a device which answers with that error by itself is believed.
-bool StorageService::again_after_cancel(Request& request) const noexcept {
-  const auto now = static_cast<std::uint8_t>(cancellations_.load(std::memory_order_acquire));
-  if (given_up(request) || request.interruption == now) {
+// The kernel gives up everything that is under way in a ring, if asked. What was not meant is attempted again there, once for each
+// time that somebody cancelled. A signal that reaches a worker in a ring may end requests in the same way though nobody
+// cancelled: those are attempted by a system call, whose answer is believed, also if a device gives that error by itself.
+bool StorageService::again_after_cancel(Request& request, int worker) const noexcept {
+  if (given_up(request)) {
     return false;
   }
-  request.interruption = now;
-  return true;
+  const auto now = static_cast<std::uint8_t>(cancellations_.load(std::memory_order_acquire));
+  if (request.interruption != now) {
+    request.interruption = now;
+    return true;
+  }
+  const bool from_ring = worker >= 0 && !request.on_threads;
+  request.on_threads = true;
+  return from_ring;
 }
 
 void StorageService::cancel() noexcept {
@@ -255,25 +293,37 @@ void StorageService::cancel() noexcept {
 
 void StorageService::finish_unadmitted(Request& request, int worker) noexcept {
   request.error = ECANCELED;
-  if (trace::enabled()) [[unlikely]] {
-    trace::io_completed(trace::number_of(&request), -std::int64_t{ECANCELED});
-  }
-  request.ended(request);
-  count_delivered(worker);
+  trace_end(request);
+  deliver(request, worker);
 }
 
 void StorageService::finish(Request& request, int worker) noexcept {
-  if (request.lane < lanes) {
-    if (trace::enabled()) [[unlikely]] {
-      trace::io_completed(trace::number_of(&request), request.error != 0
-                                                          ? -std::int64_t{request.error}
-                                                          : static_cast<std::int64_t>(request.transferred));
-    }
-    RequestQueue next = lane_for(*request.device, static_cast<Lane>(request.lane)).leave(request);
-    while (Request* waiter = next.pop()) {
+  RequestQueue startable;
+  leave_lane(request, startable);
+  while (Request* waiter = startable.pop()) {
+    if (waiter->file == nullptr || waiter->file->leads_here(waiter->descriptor)) [[likely]] {
       launch(*waiter, worker);
+    } else {
+      waiter->error = EBADF;
+      leave_lane(*waiter, startable);
+      deliver(*waiter, worker);
     }
   }
+  deliver(request, worker);
+}
+
+// Adds those to `startable` that may start now.
+void StorageService::leave_lane(const Request& request, RequestQueue& startable) noexcept {
+  if (request.lane < lanes) {
+    trace_end(request);
+    RequestQueue next = lane_for(*request.device, static_cast<Lane>(request.lane)).leave(request);
+    while (Request* waiter = next.pop()) {
+      startable.push(*waiter);
+    }
+  }
+}
+
+void StorageService::deliver(Request& request, int worker) noexcept {
   request.ended(request);
   count_delivered(worker);
 }

@@ -61,6 +61,8 @@ class Worker {
   void run_inline(Task* task);
   /// The current task is about to pause and wants to be queued behind the others.
   void yielding(Task* task) noexcept { yielding_ = task; }
+  /// See `tasking::nothing_else_to_run`.
+  bool nothing_else_to_run() noexcept;
   void request_flush() noexcept { flush_requested_ = operations_ = true; }
   /// @}
 

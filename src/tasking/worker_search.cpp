@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/service.hpp"
 #include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
@@ -128,6 +130,18 @@ Task* Worker::steal() {
     }
   }
   return nullptr;
+}
+
+bool Worker::nothing_else_to_run() noexcept {
+  flush_children();
+  return core_.idle.count() + core_.idle.searching() > 0 && successor_ == nullptr && deque_.size() <= 0 &&
+         returned_.empty() && tied_.empty() && core_.shared.empty() && core_.urgent.empty() && core_.deferred.empty() &&
+         !core_.throttle.holds_any();
+}
+
+bool nothing_else_to_run() noexcept {
+  Worker* const worker = context().worker;
+  return worker != nullptr && worker->nothing_else_to_run();
 }
 
 Task* Worker::take_returned() { return first_of_batch(returned_.pop(batch_.data(), batch_.size())); }

@@ -182,6 +182,37 @@ TEST_P(DirectTest, TheAdaptiveChoiceNeverChangesBytes) {
   EXPECT_TRUE(back == copy);
 }
 
+// Long enough to be divided into shares, each of which goes through a buffer of its own; also past the end of the file.
+TEST_P(DirectTest, LongTransfersToMemoryThatIsNotAligned) {
+  Runtime runtime(options());
+  const File file = open_direct("a");
+  if (!file.direct()) {
+    GTEST_SKIP() << "this file system has no direct I/O";
+  }
+  std::mt19937_64 random(seed());
+  for (std::size_t round = 0; round < scaled(12, 4); ++round) {
+    const std::size_t length = 400'000 + random() % 5'000'000;
+    const std::size_t offset = random() % 10'000;
+    const bool bound = random() % 2 == 0;
+    const std::vector<std::byte> data = random_bytes(length + 1, random());
+    const auto source = std::span(data).subspan(1);
+    std::vector<std::byte> back(length + 70'000);
+    const auto target = std::span(back).subspan(3);
+    std::size_t written = 0;
+    std::size_t read = 0;
+    file.truncate(0);
+    runtime.spawn([&] { bound ? file.ipwrite(source, offset, &written) : void(written = file.pwrite(source, offset)); })
+        .get();
+    ASSERT_EQ(written, length);
+    ASSERT_EQ(file.size(), offset + length);
+    runtime.spawn([&] { bound ? file.ipread(target, offset, &read) : void(read = file.pread(target, offset)); }).get();
+    ASSERT_EQ(read, length) << "offset " << offset;
+    ASSERT_TRUE(std::equal(source.begin(), source.end(), target.begin()));
+    ASSERT_EQ(std::count(target.begin() + static_cast<std::ptrdiff_t>(length), target.end(), std::byte{0}),
+              static_cast<std::ptrdiff_t>(target.size() - length));
+  }
+}
+
 DOVETAIL_FOR_EACH_ENGINE(DirectTest);
 
 TEST(AdaptiveDirect, OnlyWhereItMayPay) {
