@@ -215,7 +215,9 @@ bool StorageService::perform_alone(Request& request, LearnedDevice& device, int 
   trace_begin(request);
   const std::uint64_t begun = base::ticks();
   call_to_end(request);
-  time.note((base::ticks() - begun) / base::ticks_per_microsecond());
+  const std::uint64_t took = base::ticks() - begun;
+  tasking::has_blocked(took);
+  time.note(took / base::ticks_per_microsecond());
   trace_end(request);
   trace::resumed(trace::number_of(request.task));
   count_delivered(worker);

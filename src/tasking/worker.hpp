@@ -63,6 +63,11 @@ class Worker {
   void yielding(Task* task) noexcept { yielding_ = task; }
   /// See `tasking::nothing_else_to_run`.
   bool nothing_else_to_run() noexcept;
+  /// See `tasking::has_blocked`.
+  void has_blocked(std::uint64_t ticks) noexcept {
+    operations_ = true;  // slices are judged from now on
+    slice_start_ += slice_start_ != 0 ? ticks : 0;
+  }
   void request_flush() noexcept { flush_requested_ = operations_ = true; }
   /// @}
 

@@ -144,6 +144,8 @@ bool nothing_else_to_run() noexcept {
   return worker != nullptr && worker->nothing_else_to_run();
 }
 
+void has_blocked(std::uint64_t ticks) noexcept { context().worker->has_blocked(ticks); }
+
 Task* Worker::take_returned() { return first_of_batch(returned_.pop(batch_.data(), batch_.size())); }
 
 Task* Worker::find_task() {
