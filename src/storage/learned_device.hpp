@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process_mutex.hpp"
 #include "storage/learner.hpp"
 #include "storage/request.hpp"
 
@@ -43,7 +44,7 @@ struct LearnedDevice {
   const unsigned index;  ///< From 0, in the order of first use.
   const bool in_memory;  ///< A file system such as tmpfs: a transfer is a copy and nothing waits.
 
-  std::mutex mutex;
+  base::ProcessMutex mutex;
   std::array<Learner, lanes> learned;  ///< Guarded by `mutex`.
 };
 
