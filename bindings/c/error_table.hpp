@@ -9,6 +9,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/process_mutex.hpp"
 #include "error.hpp"
 
 namespace dovetail::c {
@@ -38,7 +39,7 @@ class ErrorTable {
     Error error;
   };
   struct Shard {
-    std::mutex mutex;
+    base::ProcessMutex mutex;
     std::unordered_map<detail::Task*, std::unique_ptr<Entry>> entries;
     std::size_t sweep_above = 16;
     // Lets the many tasks that end without an error pass by without the mutex. A task sees at least the entry it

@@ -1,6 +1,5 @@
 #include "base/block_pool.hpp"
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -30,31 +29,7 @@ struct BlockPool::ThreadExit {
 
 BlockPool::BlockPool(unsigned slot, std::size_t block_size, bool visited)
     : slot_(slot), block_size_(block_size), visited_(visited) {
-  keep_over_forks();
   pools[slot].store(this, std::memory_order_release);
-}
-
-// The child of a fork allocates too, and must not inherit a lock from a thread that it does not have.
-void BlockPool::keep_over_forks() noexcept {
-  static BlockPool* locked[slots] = {};  // by the thread that forks
-  static const auto unlock = [] {
-    for (unsigned slot = slots; slot-- > 0;) {
-      if (BlockPool* pool = std::exchange(locked[slot], nullptr)) {
-        pool->mutex_.unlock();
-      }
-    }
-  };
-  static const int registered = pthread_atfork(
-      [] {
-        for (unsigned slot = 0; slot < slots; ++slot) {
-          if (BlockPool* pool = pools[slot].load(std::memory_order_acquire)) {
-            pool->mutex_.lock();
-            locked[slot] = pool;
-          }
-        }
-      },
-      [] { unlock(); }, [] { unlock(); });
-  static_cast<void>(registered);
 }
 
 void BlockPool::poison([[maybe_unused]] void* block) const noexcept {
@@ -79,7 +54,7 @@ void BlockPool::register_thread() {
 // The pool knows all of them: one that a thread takes so late in its end that nobody returns it is not lost.
 BlockPool::Magazine* BlockPool::make_magazine() {
   auto* magazine = new Magazine;
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   magazines_.push_back(magazine);
   return magazine;
 }
@@ -116,7 +91,7 @@ BlockPool::Magazine* BlockPool::load() {
     std::swap(cache.magazine, cache.previous);
     return cache.magazine;
   }
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (full_ != nullptr) {
     Magazine* loaded = std::exchange(full_, full_->next);
     cache.magazine->next = empty_;
@@ -141,7 +116,7 @@ BlockPool::Magazine* BlockPool::make_room() noexcept {
   }
   Magazine* room = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex_);
     if (cache.previous != nullptr) {
       cache.previous->next = full_;
       full_ = cache.previous;
@@ -155,7 +130,7 @@ BlockPool::Magazine* BlockPool::make_room() noexcept {
 }
 
 void BlockPool::return_magazines(Cache& cache) noexcept {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (Magazine* magazine : {std::exchange(cache.magazine, nullptr), std::exchange(cache.previous, nullptr)}) {
     if (magazine != nullptr) {
       Magazine*& list = magazine->count > 0 ? full_ : empty_;
@@ -166,7 +141,7 @@ void BlockPool::return_magazines(Cache& cache) noexcept {
 }
 
 void BlockPool::for_each_block(const std::function<void(void*)>& visit) {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (std::byte* slab : slabs_) {
     std::byte* end = slab + slab_size / block_size_ * block_size_;
     if (slab == slabs_.back()) {

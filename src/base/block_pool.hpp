@@ -10,8 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <vector>
+
+#include "base/process_mutex.hpp"
 
 namespace dovetail::base {
 
@@ -70,7 +71,6 @@ class BlockPool {
   void fill(Magazine& magazine);
   void return_magazines(Cache& cache) noexcept;
   static void register_thread();
-  static void keep_over_forks() noexcept;
   void poison(void* block) const noexcept;
   void unpoison(void* block) const noexcept;
 
@@ -80,7 +80,7 @@ class BlockPool {
   const unsigned slot_;
   const std::size_t block_size_;
   [[maybe_unused]] const bool visited_;
-  std::mutex mutex_;
+  ProcessMutex mutex_;
   Magazine* full_ = nullptr;  ///< Not empty, at least.
   Magazine* empty_ = nullptr;
   std::byte* fresh_ = nullptr;

@@ -12,7 +12,7 @@ namespace dovetail::storage {
 namespace {
 
 struct Table {
-  std::mutex mutex;
+  base::ProcessMutex mutex;
   std::vector<std::unique_ptr<LearnedDevice>> devices;
 };
 

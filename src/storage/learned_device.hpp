@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process_mutex.hpp"
 #include "storage/learner.hpp"
 #include "storage/request.hpp"
 
@@ -47,7 +48,7 @@ struct LearnedDevice {
   /// Whether it is a block device, or a file system on one. Those of networks and of programs have no number of their own.
   bool is_disk() const noexcept { return major(id) != 0 && !in_memory; }
 
-  std::mutex mutex;
+  base::ProcessMutex mutex;
   std::array<Learner, lanes> learned;  ///< Guarded by `mutex`.
 };
 

@@ -31,15 +31,13 @@ struct Services {
   std::vector<std::pair<const detail::RuntimeCore*, StorageService*>> all;
 };
 
-Services& services() {
+Services*& the_services() {
   static auto* made = new Services;
-  return *made;
+  return made;
 }
+Services& services() { return *the_services(); }
 
 void cancel_in(const detail::RuntimeCore* core) noexcept {
-  if (forked) {
-    return;  // the lock may be held by a thread that is not here
-  }
   const std::lock_guard lock(services().mutex);
   for (std::size_t i = 0; i < services().all.size(); ++i) {
     if (services().all[i].first == core) {
@@ -51,7 +49,10 @@ void cancel_in(const detail::RuntimeCore* core) noexcept {
 
 const bool registered = [] {
   tasking::register_cancel_hook(cancel_in);
-  pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  pthread_atfork(nullptr, nullptr, [] {
+    forked = true;
+    the_services() = new Services;  // the other, and its lock, are the parent's
+  });
   return tasking::register_service(&service_key,
                                    [](detail::RuntimeCore& core, const Options& options, unsigned workers) {
                                      return std::make_unique<StorageService>(core, options.engine, workers);
@@ -127,7 +128,7 @@ StorageService::StorageService(detail::RuntimeCore& core, const std::string& eng
 }
 
 StorageService::~StorageService() {
-  if (!forked) {
+  {
     const std::lock_guard lock(services().mutex);
     std::erase_if(services().all, [this](const auto& entry) { return entry.second == this; });
   }

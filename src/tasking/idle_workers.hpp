@@ -19,15 +19,17 @@ class IdleWorkers {
   /// The worker does not sleep any more. Returns false if somebody had already woken it, who then has counted it as one that
   /// searches.
   bool leave(Worker* worker);
-  /// Work has arrived: wakes a worker unless one is looking already.
-  void notify() noexcept {
-    if (count_.load(std::memory_order_relaxed) > 0 && searching_.load(std::memory_order_relaxed) == 0) [[unlikely]] {
-      wake_one();
-    }
+  /// Work has arrived: whether a worker has to be woken for it, because some are idle and none is looking already.
+  bool lacks_searcher() const noexcept {
+    return count_.load(std::memory_order_relaxed) > 0 && searching_.load(std::memory_order_relaxed) == 0;
   }
-  /// As `notify`, for callers whose push is not ordered by the process-wide barrier of a worker that falls asleep.
+  /// As above, for callers whose push is not ordered by the process-wide barrier of a worker that falls asleep.
+  bool lacks_searcher_from_outside() noexcept {
+    return count_.fetch_add(0, std::memory_order_seq_cst) > 0 && searching_.load(std::memory_order_relaxed) == 0;
+  }
+  /// Work has arrived from a caller as above: wakes a worker unless one is looking already.
   void notify_from_outside() noexcept {
-    if (count_.fetch_add(0, std::memory_order_seq_cst) > 0 && searching_.load(std::memory_order_relaxed) == 0) {
+    if (lacks_searcher_from_outside()) {
       wake_one();
     }
   }

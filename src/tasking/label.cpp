@@ -1,12 +1,12 @@
 #include "tasking/label.hpp"
 
-#include <pthread.h>
-
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+
+#include "base/process_mutex.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -24,17 +24,13 @@ const Label* make_label(std::string_view text) {
 }
 
 struct Table {
-  std::mutex mutex;
+  base::ProcessMutex mutex;
   std::unordered_map<std::string_view, const Label*> labels;
 };
 
 // Never destroyed: labels outlive every thread that might still report.
 Table& table() {
-  static auto* const instance = [] {
-    // The child of a fork must not inherit the lock from a thread that it does not have.
-    pthread_atfork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); }, [] { table().mutex.unlock(); });
-    return new Table;
-  }();
+  static auto* const instance = new Table;
   return *instance;
 }
 

@@ -312,6 +312,7 @@ void schedule(Task* task) noexcept {
   RuntimeCore& core = *task->core;
   const ThreadContext& here = context();
   const Visit visit(core, here);
+  Worker* const worker = here.core == &core ? here.worker : nullptr;
   if (task->io && task->fiber == nullptr && !must_not_run(task)) {
     if (core.executors->run_task(task)) {
       return;
@@ -324,11 +325,14 @@ void schedule(Task* task) noexcept {
   }
   if (task->priority != 0) {
     (task->priority > 0 ? core.urgent : core.deferred).push(task);
-    core.idle.wake_one();
+    if (worker != nullptr) {
+      worker->wake_another();
+    } else {
+      core.idle.wake_one();
+    }
     return;
   }
-  Worker* const worker = here.worker;
-  if (worker != nullptr && &worker->core() == &core) {
+  if (worker != nullptr) {
     if (worker->give_back(task)) {
       return;
     }

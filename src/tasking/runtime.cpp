@@ -7,6 +7,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "base/process_mutex.hpp"
 #include "base/topology.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 // All runtimes of the process, so that the child of a fork can be told that it has none.
 struct LiveRuntimes {
-  std::mutex mutex;
+  base::ProcessMutex mutex;
   std::vector<detail::RuntimeCore*> cores;
 };
 LiveRuntimes& live_runtimes() {
@@ -31,14 +32,12 @@ LiveRuntimes& live_runtimes() {
   return *instance;
 }
 
-void before_fork() { live_runtimes().mutex.lock(); }
-void after_fork_in_parent() { live_runtimes().mutex.unlock(); }
 void after_fork_in_child() {
+  // Nobody was in the midst of changing them, and nobody else is here.
   for (detail::RuntimeCore* core : live_runtimes().cores) {
     core->forked.store(true);
   }
   tasking::context() = {};
-  live_runtimes().mutex.unlock();
 }
 
 constexpr detail::BodyOperations no_body{nullptr, nullptr, nullptr};
@@ -52,7 +51,7 @@ RuntimeCore::RuntimeCore(const Options& given)
       stacks(options.stack_size),
       fibers(stacks, tasking::worker_fiber_entry()),
       throttle(options.pending_limit) {
-  static const int registered = pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
+  static const int registered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
   static_cast<void>(registered);
   barrier_works = tasking::process_wide_barrier();
   root = tasking::make_task(this, nullptr, &no_body, 0);

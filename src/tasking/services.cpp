@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process_mutex.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
@@ -14,7 +15,7 @@ namespace dovetail::tasking {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
+  base::ProcessMutex mutex;
   std::vector<std::pair<const void*, ServiceFactory>> factories;
 };
 
@@ -52,8 +53,11 @@ void tell_cancelled(const RuntimeCore* core) noexcept {
 
 void make_services(RuntimeCore& core) {
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
-  for (const auto& [key, factory] : all.factories) {
+  // Called outside of the lock: a service may take locks of its own, and do anything.
+  std::unique_lock lock(all.mutex);
+  const auto factories = all.factories;
+  lock.unlock();
+  for (const auto& [key, factory] : factories) {
     core.services.push_back({key, factory(core, core.options, core.options.workers)});
     if (core.parking == nullptr && core.services.back().service->parks()) {
       core.parking = core.services.back().service.get();

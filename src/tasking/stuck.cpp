@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <vector>
 
 #include "tasking/core.hpp"
@@ -140,9 +141,28 @@ std::string report_of(const std::vector<Task*>& tasks) {
   return text;
 }
 
-}  // namespace
+// Takes the tasks out of what they wait for, all of them before the first is woken: what that one does may end the waits of others,
+// which then run, complete and are gone. One that was taken out has nobody but this thread to wake it, so it stays until then.
+void tell(const Finding& finding) {
+  std::vector<Task*> told;
+  for (Task* task : finding.paused_for_resume) {
+    ResumeState expected = ResumeState::awaited;
+    if (task->resume_state.compare_exchange_strong(expected, ResumeState::none)) {
+      told.push_back(task);
+    }
+  }
+  if (finding.paused_for_resume.empty()) {
+    std::copy_if(finding.paused_for_task.begin(), finding.paused_for_task.end(), std::back_inserter(told),
+                 &abandon_wait);
+  }
+  for (Task* task : told) {
+    task->deliver_stuck = true;
+  }
+  for (Task* task : told) {
+    wake(task);
+  }
+}
 
-namespace {
 bool held_elsewhere(const RuntimeCore& core) noexcept {
   const Gate* const gate = find_gate();
   return gate != nullptr && gate->held_elsewhere(core);
@@ -169,6 +189,11 @@ base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {
   if (now < since + first_look) {
     return since + first_look;
   }
+  // One at a time: what a task that is told does may free what another worker still looks at.
+  const std::unique_lock alone(looking_, std::try_to_lock);
+  if (!alone.owns_lock() || quiet_since_.load(std::memory_order_relaxed) != since.time_since_epoch().count()) {
+    return now + first_look;
+  }
   Finding finding = look(core);
   // Somebody outside may still resume or fulfill; tasks that wait only for each other have nobody.
   const bool outside = !finding.paused_for_resume.empty() || finding.waiting_for_events > 0;
@@ -185,21 +210,7 @@ base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {
   }
   declare(core, report_of(finding.tasks));
   quiet_since_.store(0, std::memory_order_relaxed);
-  for (Task* task : finding.paused_for_resume) {
-    ResumeState expected = ResumeState::awaited;
-    if (task->resume_state.compare_exchange_strong(expected, ResumeState::none)) {
-      task->deliver_stuck = true;
-      wake(task);
-    }
-  }
-  if (finding.paused_for_resume.empty()) {
-    for (Task* task : finding.paused_for_task) {
-      if (abandon_wait(task)) {
-        task->deliver_stuck = true;
-        wake(task);
-      }
-    }
-  }
+  tell(finding);
   return now + first_look;
 }
 

@@ -32,6 +32,7 @@ class StuckWatch {
 
   std::atomic<base::Clock::rep> quiet_since_{0};
   std::atomic<std::uint64_t> reports_{0};
+  std::mutex looking_;  ///< Held by the worker that looks at the tasks and tells them.
   mutable std::mutex mutex_;
   std::string text_;
 };

@@ -248,10 +248,19 @@ void Worker::push(Task* task) {
   }
   // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier.
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (core_.barrier_works) [[likely]] {
-    core_.idle.notify();
-  } else {
-    core_.idle.notify_from_outside();
+  const bool wanted = core_.barrier_works ? core_.idle.lacks_searcher() : core_.idle.lacks_searcher_from_outside();
+  if (wanted) [[unlikely]] {
+    wake_another();
+  }
+}
+
+// A system call, often longer than the slice that makes it, of whose length it says nothing: it would make tasks look long, and so
+// worth another such call.
+void Worker::wake_another() noexcept {
+  const std::uint64_t begin = base::ticks();
+  core_.idle.wake_one();
+  if (slice_start_ != 0) {
+    slice_start_ += base::ticks() - begin;
   }
 }
 

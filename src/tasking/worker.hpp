@@ -43,6 +43,8 @@ class Worker {
   /// Gives a task that became ready here back to the worker that made it, if that is quicker than running it here: the task's
   /// memory and the data it depends on are there. Returns whether it did.
   bool give_back(Task* task) noexcept;
+  /// Wakes one of the workers that are idle, if there are any; the time that takes is no part of the slice that runs.
+  void wake_another() noexcept;
   /// Takes a task that `wait` may run on top of its caller. Null if there is none at hand.
   Task* take_local();
   /// Leaves the paused task's fiber for another one that runs the scheduler.

@@ -94,7 +94,9 @@ bool Worker::give_back(Task* task) noexcept {
     return false;
   }
   home.worker->returned_.push(task);
-  core_.idle.notify_from_outside();  // its worker may have gone to sleep since it was last looked at
+  if (core_.idle.lacks_searcher_from_outside()) {  // its worker may have gone to sleep since it was last looked at
+    wake_another();
+  }
   return true;
 }
 

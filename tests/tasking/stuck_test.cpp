@@ -56,6 +56,32 @@ TEST(StuckTest, ACycleThroughGet) {
   futures[1].wait();
 }
 
+TEST(StuckTest, ALongCycleThroughGet) {
+  // Whoever is told ends the wait of the next, who could then go on and be gone: yet all are told, each in its turn.
+  const std::size_t length = scaled(8'000, 4'000);
+  Runtime runtime(Options{.workers = 4});
+  std::vector<Future<void>> futures(length);
+  std::atomic<std::size_t> told{0};
+  Gate gate;
+  for (std::size_t i = 0; i < length; ++i) {
+    // Queued where every worker looks first, so that some run while others are still being told.
+    futures[i] = runtime.spawn({.priority = 1}, [&, i] {
+      gate.pass();
+      try {
+        futures[(i + 1) % length].get();
+      } catch (const Stuck&) {
+        told.fetch_add(1);
+      }
+    });
+  }
+  gate.open();
+  EXPECT_THROW(runtime.wait(), Stuck);
+  for (const Future<void>& future : futures) {
+    future.wait();
+  }
+  EXPECT_EQ(told.load(), length);
+}
+
 TEST(StuckTest, GetFromOutsideIsToldToo) {
   Runtime runtime(Options{.workers = 2, .stuck_after = milliseconds(100)});
   auto future = runtime.spawn({.label = "asleep"}, [] { this_task::suspend(); });
