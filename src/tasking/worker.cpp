@@ -246,8 +246,12 @@ void Worker::push(Task* task) {
     kept_to_itself_ = true;
     return;
   }
-  // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier.
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier, or here.
+  if (operations_) [[unlikely]] {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
   const bool wanted = core_.barrier_works ? core_.idle.lacks_searcher() : core_.idle.lacks_searcher_from_outside();
   if (wanted) [[unlikely]] {
     wake_another();

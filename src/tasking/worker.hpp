@@ -67,10 +67,13 @@ class Worker {
   bool nothing_else_to_run() noexcept;
   /// See `tasking::has_blocked`.
   void has_blocked(std::uint64_t ticks) noexcept {
-    operations_ = true;  // slices are judged from now on
+    begin_operations(true);  // slices are judged from now on
     slice_start_ += slice_start_ != 0 ? ticks : 0;
   }
-  void request_flush() noexcept { flush_requested_ = operations_ = true; }
+  void request_flush() noexcept {
+    flush_requested_ = true;
+    begin_operations(true);
+  }
   /// @}
 
   /// Gives a tied task back to the worker it belongs to. Any thread.
@@ -104,6 +107,8 @@ class Worker {
   void resume(Task* task);
   fiber::Fiber* next_paused_fiber();
   void run_others_until_woken(Task* paused);
+  void begin_operations(bool begin) noexcept;
+  bool others_order_their_pushes() const noexcept;
   void before_slice(Task* task);
   void after_slice();
 
@@ -120,6 +125,7 @@ class Worker {
   bool keeps_time_ = false;        ///< Slept until the next timer, for all workers.
   bool searching_ = false;         ///< Counted as one that looks for work.
   bool operations_ = false;        ///< This worker has started operations that may be in flight.
+  std::atomic<bool> orders_pushes_{false};  ///< As `operations_`, for others: see `begin_operations`.
   bool flush_requested_ = false;   ///< Some of them are prepared and not handed over.
   bool long_slice_ = false;        ///< The slice that runs, or ran last, was expected to be long.
   bool kept_to_itself_ = false;    ///< Tasks were queued that nobody was told of.

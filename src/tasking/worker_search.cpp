@@ -238,7 +238,7 @@ Task* Worker::look_everywhere() {
         continue;
       }
     } else {
-      operations_ = false;
+      begin_operations(false);
     }
     if (core_.throttle.holds_any() && core_.throttle.release_if_idle(core_)) {
       continue;

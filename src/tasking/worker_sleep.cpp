@@ -29,6 +29,26 @@ bool Worker::may_be_work() const noexcept {
   });
 }
 
+// A worker with operations sleeps and is woken so often that the process-wide barrier of each sleep would cost more than a fence in
+// each push. It says so: who falls asleep needs the barrier only if another worker pushes without a fence.
+void Worker::begin_operations(bool begin) noexcept {
+  if (operations_ == begin) {
+    return;
+  }
+  operations_ = begin;
+  // What was pushed before is visible to whoever sees this; what is pushed from now on is ordered by a fence. And back: the fence
+  // comes between this and the next push, whose look for idle workers then sees one that has seen the old value.
+  orders_pushes_.store(begin, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+bool Worker::others_order_their_pushes() const noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return std::all_of(victims_.begin(), victims_.end(), [](const Victim& victim) {
+    return victim.worker->orders_pushes_.load(std::memory_order_acquire);
+  });
+}
+
 void Worker::sleep() {
   // Only while somebody runs, or ran a moment ago, who may spawn: waiting for a disk is no reason to spin.
   if (fed_from_outside_ || core_.idle.count() + core_.idle.searching() < core_.workers.size()) {
@@ -46,7 +66,7 @@ void Worker::sleep() {
   core_.idle.end_search();
   // The barrier is for those who are at work. One that is idle too has to take the lock of `enter` before it can bring any, and
   // then sees that this worker is. Interrupting processors costs more than many a slice.
-  if (core_.idle.enter(this) < core_.workers.size()) {
+  if (core_.idle.enter(this) < core_.workers.size() && !others_order_their_pushes()) {
     process_wide_barrier();
   }
   if (!may_be_work()) {
