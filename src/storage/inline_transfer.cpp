@@ -17,8 +17,8 @@ std::int64_t transfer_now(const Request& request, int flags) noexcept {
   const iovec* vectors = many ? static_cast<const iovec*>(attempt.address) : &single;
   const int count = many ? static_cast<int>(attempt.length) : 1;
   const auto offset = static_cast<off_t>(attempt.offset);
-  const ssize_t result = reads(request.kind) ? preadv2(request.descriptor, vectors, count, offset, flags)
-                                             : pwritev2(request.descriptor, vectors, count, offset, flags);
+  const ssize_t result = reads(request.kind) ? ::preadv2(request.descriptor, vectors, count, offset, flags)
+                                             : ::pwritev2(request.descriptor, vectors, count, offset, flags);
   return result < 0 ? -errno : result;
 }
 

@@ -20,13 +20,13 @@ std::int64_t transfer(const Request& request) noexcept {
   const auto* vectors = static_cast<const iovec*>(attempt.address);
   switch (attempt.kind) {
     case Kind::read:
-      return or_errno(pread(request.descriptor, attempt.address, attempt.length, offset));
+      return or_errno(::pread(request.descriptor, attempt.address, attempt.length, offset));
     case Kind::write:
-      return or_errno(pwrite(request.descriptor, attempt.address, attempt.length, offset));
+      return or_errno(::pwrite(request.descriptor, attempt.address, attempt.length, offset));
     case Kind::readv:
-      return or_errno(preadv(request.descriptor, vectors, static_cast<int>(attempt.length), offset));
+      return or_errno(::preadv(request.descriptor, vectors, static_cast<int>(attempt.length), offset));
     default:
-      return or_errno(pwritev(request.descriptor, vectors, static_cast<int>(attempt.length), offset));
+      return or_errno(::pwritev(request.descriptor, vectors, static_cast<int>(attempt.length), offset));
   }
 }
 
