@@ -86,6 +86,8 @@ TEST(ProcessMutexTest, TheChildOfAForkCanLockWhatAnotherThreadHeld) {
 }
 
 TEST(ProcessMutexTest, NestedInEitherOrderOfMaking) {
+  ProcessMutex one, two;
+  ProcessMutex three, four;  // others, lest the two orders be taken for a mistake
   std::atomic<bool> over{false};
   std::atomic<long> nested{0};
   const auto nest = [&](ProcessMutex& outer, ProcessMutex& inner) {
@@ -95,8 +97,8 @@ TEST(ProcessMutexTest, NestedInEitherOrderOfMaking) {
     nested.fetch_add(1);
   };
   for (const bool ascending : {true, false}) {
-    ProcessMutex first;
-    ProcessMutex second;
+    ProcessMutex& first = ascending ? one : three;
+    ProcessMutex& second = ascending ? two : four;
     over.store(false);
     nested.store(0);
     std::thread other([&] {
