@@ -28,11 +28,11 @@ class ExecTest : public testing::Test {
     ::close(file);
   }
 
-  // Becomes a shell with the library preloaded, which says so and copies a file. Only what is allowed after a fork.
+  // Becomes a shell with the library preloaded, which says so and copies a file (through a pipe, or the kernel would copy it). Only what is allowed after a fork.
   [[noreturn]] void become_a_preloaded_shell() const {
     const std::string preload = "LD_PRELOAD=" + preloaded_library();
-    const std::string script =
-        "grep -q libdovetail-posix /proc/self/maps && cat '" + faults_.behind("file") + "' >'" + copy_ + "' && exit 43";
+    const std::string script = "grep -q libdovetail-posix /proc/self/maps && cat '" + faults_.behind("file") +
+                               "' | cat >'" + copy_ + "' && exit 43";
     const char* words[] = {"sh", "-c", script.c_str(), nullptr};
     const char* environment[] = {preload.c_str(), "PATH=/usr/bin:/bin", nullptr};
     execve("/bin/sh", const_cast<char**>(words), const_cast<char**>(environment));
