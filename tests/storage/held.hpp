@@ -34,6 +34,11 @@ class Held {
       std::this_thread::yield();
     }
   }
+  /// From now on attempts are held, as they are at first.
+  void hold() {
+    const std::lock_guard lock(mutex_);
+    open_ = false;
+  }
   /// Lets those that are held end: performed, or with an error of the caller's choice. `go_on`: later ones are not held.
   void release(bool go_on, std::int64_t result = 0) {
     std::vector<std::pair<storage::StorageService*, storage::Request*>> all;
