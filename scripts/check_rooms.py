@@ -2,7 +2,7 @@
 
 1. A room includes only itself and the rooms that CMakeLists.txt lists below it (`dovetail_room(x DEPENDS ...)`).
 2. A public header includes nothing but public headers, the standard library and a few POSIX headers, and compiles alone.
-3. A source file of more than 500 lines is pointed out (a warning).
+3. A source file has at most 500 lines.
 4. No committed file names the host of a package registry or an absolute path of somebody's machine.
 """
 
@@ -119,8 +119,8 @@ def committed_files() -> list[Path]:
     return sorted(p for p in paths if p.is_file() and not p.is_symlink())
 
 
-def check_texts() -> tuple[list[str], list[str]]:
-    problems, warnings = [], []
+def check_texts() -> list[str]:
+    problems = []
     for path in committed_files():
         content = path.read_bytes()
         if b"\0" in content:
@@ -128,12 +128,12 @@ def check_texts() -> tuple[list[str], list[str]]:
         lines = content.decode(errors="replace").splitlines()
         name = path.relative_to(ROOT)
         if path.suffix in SOURCE_SUFFIXES and len(lines) > MAX_LINES:
-            warnings.append(f"{name}: {len(lines)} lines; split it (limit {MAX_LINES})")
+            problems.append(f"{name}: {len(lines)} lines; split it by concept (at most {MAX_LINES})")
         for number, line in enumerate(lines, 1):
             for what, pattern in FORBIDDEN.items():
                 if match := pattern.search(line):
                     problems.append(f"{name}:{number}: {what}: {match.group()}")
-    return problems, warnings
+    return problems
 
 
 def main() -> int:
@@ -141,10 +141,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilations at a time")
     arguments = parser.parse_args()
 
-    text_problems, warnings = check_texts()
-    problems = check_arrows() + check_public_includes() + text_problems + check_headers_alone(arguments.jobs)
-    for warning in warnings:
-        print(f"warning: {warning}")
+    problems = check_arrows() + check_public_includes() + check_texts() + check_headers_alone(arguments.jobs)
     for problem in problems:
         print(f"error: {problem}")
     return 1 if problems else 0

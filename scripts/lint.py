@@ -57,6 +57,13 @@ def clang_tidy(build: Path, jobs: int) -> bool:
     joined = (Path(entry["file"]) for entry in json.loads((build / "compile_commands.json").read_text()))
     targets = re.compile(r"/(CMakeFiles/dovetail_|bindings/|interpose/|tools/)")
     files = sorted({str(file) for file in joined if file.parent.name == "Unity" and targets.search(str(file))})
+    if not files:
+        print(
+            f"{build} joins no sources, so that there is nothing to read: has the form of the Unity build changed? "
+            f"Configure it with -DCMAKE_UNITY_BUILD=ON, as `make lint` does",
+            file=sys.stderr,
+        )
+        return False
     clean = True
     with ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda file: tidy_one(build, file), files)

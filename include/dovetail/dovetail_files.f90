@@ -1,4 +1,4 @@
-! Files and raw descriptors. What each function does is said in dovetail.h. Use the module `dovetail`.
+! Files and raw descriptors. What each function does is said in dovetail_files.h and dovetail_buffers.h. Use the module `dovetail`.
 module dovetail_files
   use, intrinsic :: iso_c_binding
   use :: dovetail_types

@@ -1,4 +1,4 @@
-! Runtimes, tasks, events, errors and traces. What each does is said in dovetail.h. Use the module `dovetail`.
+! Runtimes, tasks, events, errors and traces. What each does is said in dovetail.h and dovetail_trace.h. Use the module `dovetail`.
 module dovetail_tasks
   use, intrinsic :: iso_c_binding
   use :: dovetail_types

@@ -1,4 +1,4 @@
-! Constants and structures of dovetail.h. Use the module `dovetail`.
+! Constants and structures of dovetail.h and what it includes. Use the module `dovetail`.
 module dovetail_types
   use, intrinsic :: iso_c_binding
   implicit none

@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
+#include <system_error>
 
 #include "base/topology.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -45,6 +47,15 @@ std::string text_from_environment(const char* variable, const char* fallback) {
   return text != nullptr ? text : fallback;
 }
 
+// A run whose trace cannot be written at its end had better not begin.
+void require_trace(const std::string& name, const std::string& path) {
+  try {
+    trace::require_writable(path);
+  } catch (const std::system_error& error) {
+    throw std::invalid_argument(name + " is '" + path + "': " + error.what());
+  }
+}
+
 }  // namespace
 
 Options complete_options(const Options& given) {
@@ -68,6 +79,9 @@ Options complete_options(const Options& given) {
   }
   if (options.trace.empty()) {
     options.trace = text_from_environment("DOVETAIL_TRACE", "");
+  }
+  if (!options.trace.empty()) {
+    require_trace(given.trace.empty() ? "DOVETAIL_TRACE" : "Options::trace", options.trace);
   }
   if (options.stuck_after.count() < 0) {
     throw std::invalid_argument("Options::stuck_after is negative; zero means never");

@@ -9,6 +9,7 @@
 #include "trace/json_file.hpp"
 #include "trace/summary.hpp"
 #include "trace/timeline.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::trace {
 
@@ -187,6 +188,8 @@ void write(const Recording& recording, const std::string& path) {
   Exporter(recording, file).run();
   file.close();
 }
+
+void require_writable(const std::string& path) { const JsonFile file(path, JsonFile::keep_contents); }
 
 void write(const std::string& path) { write(Recorder::instance().copy(), path); }
 

@@ -67,9 +67,10 @@ void append_escaped(std::string& text, char character) {
 
 }  // namespace
 
-JsonFile::JsonFile(std::string path) : path_(std::move(path)) {
+JsonFile::JsonFile(std::string path, Contents before) : path_(std::move(path)) {
   constexpr mode_t readable_by_all = 0666;
-  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, readable_by_all);
+  const int truncate = before == keep_contents ? 0 : O_TRUNC;
+  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | truncate, readable_by_all);
   if (file_ < 0) fail(errno, "create");
   text_.reserve(piece + piece / 4);
 }

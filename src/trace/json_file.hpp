@@ -11,8 +11,9 @@ namespace dovetail::trace {
 /// Appends text to a file. One thread; all functions that write throw std::system_error naming the file.
 class JsonFile {
  public:
-  /// Creates or empties the file.
-  explicit JsonFile(std::string path);
+  enum Contents : bool { replace_contents, keep_contents };
+  /// Creates the file, or empties it unless it is told not to.
+  explicit JsonFile(std::string path, Contents before = replace_contents);
   ~JsonFile();
   JsonFile(const JsonFile&) = delete;
   JsonFile& operator=(const JsonFile&) = delete;

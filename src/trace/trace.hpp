@@ -1,13 +1,14 @@
 // What the other rooms call to have something recorded. While recording is off each call is one load and one branch;
 // while it is on, it appends one event to a buffer that only the calling thread writes.
 //
-// All functions may be called from any thread and never suspend, throw, or block on a recording that is being read
+// All functions that record may be called from any thread and never suspend, throw, or block on a recording that is being read
 // (the first event of a thread and a name seen for the first time take a lock and allocate). Names are copied: the text
 // behind a `string_view` need not outlive the call.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "dovetail/trace.hpp"
@@ -112,5 +113,9 @@ inline void io_completed(std::uint64_t request, std::int64_t result) noexcept {
   if (enabled()) detail::record_completed(request, result);
 }
 /// @}
+
+/// Sees whether `write` could write there, before there is something to lose; makes the file if there is none. May block.
+/// @throws std::system_error naming the file; nothing else here throws.
+void require_writable(const std::string& path);
 
 }  // namespace dovetail::trace

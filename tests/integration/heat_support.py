@@ -33,10 +33,20 @@ def check(condition: object, message: str) -> None:
 
 
 def main(*tests: Callable[[Path], None]) -> None:
-    """Run each test in a folder of its own and exit: 0 passed, 1 failed, 77 all of them skipped."""
+    """Run each test in a folder of its own and exit: 0 passed, 1 failed, 77 all of them skipped.
+
+    With names as arguments only those are run; `--list` prints them all, so that each is a test of ctest.
+    """
+    named = {test.__name__: test for test in tests}
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(named))
+        sys.exit(0)
+    if unknown := set(sys.argv[1:]) - set(named):
+        print(f"no such test: {', '.join(unknown)}; there are {', '.join(named)}", file=sys.stderr)
+        sys.exit(2)
     check(HEAT.is_file(), f"{HEAT} is missing: build it, or set DOVETAIL_BUILD_DIR")
     passed = failed = 0
-    for test in tests:
+    for test in [named[name] for name in sys.argv[1:]] or tests:
         folder = Path(tempfile.mkdtemp(prefix="dovetail-heat-"))
         try:
             test(folder)

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <mutex>
 
-#include "fault_folder.hpp"
+#include "storage/fault_folder.hpp"
 
 namespace dovetail::test {
 namespace {

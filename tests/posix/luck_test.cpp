@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "fault_folder.hpp"
+#include "storage/fault_folder.hpp"
 
 namespace dovetail::test {
 namespace {

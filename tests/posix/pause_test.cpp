@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-#include "fault_folder.hpp"
+#include "storage/fault_folder.hpp"
 
 namespace dovetail::test {
 namespace {

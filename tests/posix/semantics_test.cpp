@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "fault_folder.hpp"
+#include "storage/fault_folder.hpp"
 
 namespace dovetail::test {
 namespace {

@@ -1,7 +1,6 @@
 // Tasks that are cancelled while they wait for storage, and devices that do not answer for long.
 #include <fcntl.h>
 
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -125,36 +124,6 @@ TEST_P(CancelTest, ATaskThatFailsCompletesAfterItsRequests) {
   held->release(true);
   EXPECT_THROW(task.get(), TaskFailed);
   memory.reset();
-}
-
-TEST_P(CancelTest, ManyPausedTasksNeedNoThreads) {
-  const auto threads = [] {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
-  };
-  const std::size_t before = threads();
-  Runtime runtime(options());
-  const auto held = Held::install(runtime);
-  const File source = file();
-  const std::size_t count = scaled(10000, 500);
-  std::vector<std::byte> memory(large);  // shared: there is nothing to be read into it
-  std::atomic<std::size_t> begun{0};
-  std::atomic<std::size_t> ended{0};
-  for (std::size_t i = 0; i < count; ++i) {
-    runtime.spawn([&] {
-      begun.fetch_add(1);
-      source.preadv(std::vector<iovec>{{memory.data(), large}}, 0);
-      ended.fetch_add(1);
-    });
-  }
-  while (begun.load() < count) {
-    std::this_thread::yield();
-  }
-  held->wait_for(1);
-  EXPECT_EQ(ended.load(), 0U);
-  EXPECT_LE(threads(), before + runtime.workers());  // nothing runs on an executor: the device holds everything
-  held->release(true, -EINTR);
-  runtime.wait();
-  EXPECT_EQ(ended.load(), count);
 }
 
 TEST_P(CancelTest, AHundredThousandRequestsAtOnce) {

@@ -1,6 +1,7 @@
 // A device that does not answer until it is told to: stands behind any engine, and in place of it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -33,6 +34,11 @@ class Held {
       std::this_thread::yield();
     }
   }
+  /// From now on attempts are held, as they are at first.
+  void hold() {
+    const std::lock_guard lock(mutex_);
+    open_ = false;
+  }
   /// Lets those that are held end: performed, or with an error of the caller's choice. `go_on`: later ones are not held.
   void release(bool go_on, std::int64_t result = 0) {
     std::vector<std::pair<storage::StorageService*, storage::Request*>> all;
@@ -44,6 +50,20 @@ class Held {
     for (const auto& [service, request] : all) {
       service->attempt_ended(*request, result != 0 ? result : storage::call_system(*request), -1);
     }
+  }
+
+  /// Ends the one that transfers at `offset` with `result`; it must be held.
+  void end_at(std::uint64_t offset, std::int64_t result) {
+    std::pair<storage::StorageService*, storage::Request*> found{};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto place = std::find_if(requests_.begin(), requests_.end(),
+                                      [&](const auto& entry) { return entry.second->offset == offset; });
+      ASSERT_NE(place, requests_.end()) << offset;
+      found = *place;
+      requests_.erase(place);
+    }
+    found.first->attempt_ended(*found.second, result, -1);
   }
 
  private:

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <utility>
 
 #include "base/sanitizer.hpp"
 #include "storage/storage_service.hpp"
@@ -82,7 +83,9 @@ TEST(Limits, WithoutIoUringTheOlderInterfaceDoesTheWorkAndTheReasonIsKept) {
   if (!aio_available()) {
     GTEST_SKIP() << "no asynchronous I/O of Linux here";
   }
-  for (const int error : {EPERM, ENOSYS}) {
+  // ENOMEM is what kernels say that count rings among the locked memory of their user.
+  for (const auto& [error, words] :
+       {std::pair{EPERM, "seccomp"}, {ENOSYS, "no io_uring"}, {ENOMEM, "RLIMIT_MEMLOCK"}}) {
     Folder folder;
     in_child([&] {
       if (!forbid(SYS_io_uring_setup, error)) {
@@ -91,7 +94,7 @@ TEST(Limits, WithoutIoUringTheOlderInterfaceDoesTheWorkAndTheReasonIsKept) {
       Runtime runtime(Options{.workers = 2, .engine = "auto"});
       const bool right = works(runtime, folder / "a");
       const std::string why = storage::StorageService::of(runtime.core())->why();
-      return right && why.find("aio") == 0 && has(why, {"io_uring_setup"});
+      return right && why.find("aio") == 0 && has(why, {"io_uring_setup", words});
     });
   }
 }
@@ -141,6 +144,7 @@ TEST(Limits, AnEngineAskedForButForbiddenIsAnErrorThatSaysSo) {
     });
   };
   refused(SYS_io_uring_setup, EPERM, "uring", {"seccomp"});
+  refused(SYS_io_uring_setup, ENOMEM, "uring", {"RLIMIT_MEMLOCK"});
   refused(SYS_io_setup, EPERM, "aio", {"seccomp"});
   refused(SYS_io_setup, EAGAIN, "aio", {"fs.aio-max-nr"});
 }
@@ -200,16 +204,78 @@ TEST(Limits, NoDescriptorLeftIsAnErrorOfOpen) {
   });
 }
 
+// Sets the limit and becomes somebody whom it binds: root may lock as much as it likes.
+bool limit_locked_memory(rlim_t bytes) {
+  constexpr unsigned nobody = 65534;
+  const rlimit limit{bytes, bytes};
+  return setrlimit(RLIMIT_MEMLOCK, &limit) == 0 && (geteuid() != 0 || (setgid(nobody) == 0 && setuid(nobody) == 0));
+}
+
 TEST(Limits, LittleLockedMemory) {
-  Folder folder;
-  in_child([&] {
-    const rlimit limit{4096, 4096};
-    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0) {
-      return false;
+  for (const char* engine : {"auto", "uring"}) {
+    Folder folder;
+    in_child([&] {
+      const auto data = random_bytes(50000, seed());
+      std::vector<std::byte> back(data.size());
+      const File file = File::open(folder / "a", O_RDWR | O_CREAT, {.direct = Direct::automatic});
+      if (!limit_locked_memory(4096)) {
+        return false;
+      }
+      if (std::string(engine) == "uring" && !ring_available()) {
+        // Kernels that count rings, too: who insists on one is told why there is none.
+        try {
+          Runtime runtime(Options{.workers = 1, .engine = engine});
+          return false;
+        } catch (const std::invalid_argument& refusal) {
+          return has(refusal.what(), {"io_uring_setup", "uring", "threads", "DOVETAIL_ENGINE"});
+        }
+      }
+      Runtime runtime(Options{.workers = 2, .engine = engine});
+      for (std::size_t i = 0; i < 50; ++i) {
+        runtime.spawn([&, i] { file.ipwrite(std::span(data).subspan(i * 1000, 1000), i * 1000); });
+      }
+      runtime.wait();
+      runtime.spawn([&] { file.pread(back, 0); }).get();
+      return back == data;
+    });
+  }
+}
+
+// Memory that a ring may not keep registered says so, and transfers to and from it move the same bytes.
+TEST(Limits, BuffersLargerThanTheLockedMemoryAreRefusedAndWorkAsPlainMemory) {
+  if (!ring_available()) {
+    GTEST_SKIP() << "no io_uring here";
+  }
+  using enum IoBuffer::Registration;
+  constexpr rlim_t enough = 8 << 20;
+  for (const auto& [bytes, expected] : {std::pair{rlim_t{256} << 10, refused}, {enough, accepted}}) {
+    rlimit most{};
+    ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &most), 0);
+    if (most.rlim_max < bytes) {
+      std::cout << "not tried: this process may lock " << most.rlim_max << " bytes only" << std::endl;
+      continue;
     }
-    Runtime runtime(Options{.workers = 2, .engine = "auto"});
-    return works(runtime, folder / "a");
-  });
+    Folder folder;
+    in_child([&] {
+      const auto data = random_bytes(2 << 20, seed());
+      const File file = File::open(folder / "a", O_RDWR | O_CREAT, {.direct = Direct::automatic});
+      if (!limit_locked_memory(bytes)) {
+        return false;
+      }
+      Runtime runtime(Options{.workers = 1, .engine = "uring"});
+      IoBuffer out(data.size());
+      IoBuffer back(data.size());
+      std::copy(data.begin(), data.end(), out.begin());
+      runtime.spawn([&] { file.ipwrite(out.span(), 0); }).get();
+      runtime.spawn([&] { file.pread(back.span(), 0); }).get();
+      if (out.registration() != expected || back.registration() != expected) {
+        std::fprintf(stderr, "with %ju bytes: registration %d and %d\n", static_cast<std::uintmax_t>(bytes),
+                     static_cast<int>(out.registration()), static_cast<int>(back.registration()));
+        return false;
+      }
+      return std::equal(data.begin(), data.end(), back.begin());
+    });
+  }
 }
 
 TEST(Limits, AFullDiskIsTold) {

@@ -1,10 +1,25 @@
 // More requests than any queue of the system takes.
 #include <fcntl.h>
 
-#include "support.hpp"
+#include <filesystem>
+#include <fstream>
+
+#include "held.hpp"
 
 namespace dovetail::test {
 namespace {
+
+std::size_t threads() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t size = 0;
+  std::size_t resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
 
 using ManyTest = EngineTest;
 
@@ -50,6 +65,51 @@ TEST_P(ManyTest, PausedTasksAtOnce) {
   }
   runtime.wait();
   EXPECT_EQ(right.load(), count);
+}
+
+// As many as the device likes to keep waiting: no threads but workers and executors, and no memory but what their stacks have touched, which
+// those that come after them use again.
+TEST_P(ManyTest, PausedTasksNeedNoThreadsAndTheMemoryOfTheirStacks) {
+  const std::size_t threads_before = threads();
+  Runtime runtime(options());
+  const auto held = Held::install(runtime);
+  // Larger than what a core copies by itself; shared, since there is nothing to be read into it.
+  constexpr std::size_t large = 256 * 1024;
+  std::vector<std::byte> memory(large);
+  const File source = File::open(folder_ / "a", O_RDWR | O_CREAT);
+  const std::size_t count = scaled(10000, 500);
+  const std::size_t memory_before = resident_bytes();
+  std::size_t memory_of_first = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<std::size_t> begun{0};
+    std::atomic<std::size_t> ended{0};
+    held->hold();
+    for (std::size_t i = 0; i < count; ++i) {
+      runtime.spawn([&] {
+        begun.fetch_add(1);
+        source.preadv(std::vector<iovec>{{memory.data(), large}}, 0);
+        ended.fetch_add(1);
+      });
+    }
+    while (begun.load() < count) {
+      std::this_thread::yield();
+    }
+    held->wait_for(1);
+    EXPECT_EQ(ended.load(), 0U);
+    // Nothing runs on an executor while the device holds everything. When it lets go, threads take their part, and stay a while.
+    EXPECT_LE(threads(), threads_before + runtime.workers() + (round == 0 ? 0 : runtime.options().io_executors));
+    const std::size_t resident = resident_bytes();
+    const std::size_t grown = resident - std::min(resident, memory_before);
+    if (std::getenv("DOVETAIL_SANITIZE") == nullptr) {
+      memory_of_first = round == 0 ? grown : memory_of_first;
+      // Two pages of stack, and what is kept of a task and of its request. A stack has 256 KiB.
+      EXPECT_LE(grown / count, 16U * 1024) << "bytes a paused task, in round " << round;
+      EXPECT_LE(grown, memory_of_first + memory_of_first / 4) << "stacks are not used again, in round " << round;
+    }
+    held->release(true, -EINTR);
+    runtime.wait();
+    EXPECT_EQ(ended.load(), count);
+  }
 }
 
 // More unaligned transfers than there are buffers for them.

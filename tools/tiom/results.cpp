@@ -99,9 +99,11 @@ void lock(int descriptor, const std::string& path) {
 
 }  // namespace
 
+// Without a whole first line there is nothing to continue, nor to lose: that sweep was killed while it wrote the line.
 void refuse_used_folder(const std::string& path) {
-  const std::string lines = path + "/" + lines_name;
-  if (std::filesystem::exists(lines) && std::filesystem::file_size(lines) > 0) {
+  std::ifstream stream(path + "/" + lines_name);
+  std::string first;
+  if (std::getline(stream, first) && !stream.eof()) {
     throw std::invalid_argument("'" + path +
                                 "' holds a sweep already: name another folder, or continue it with --resume " + path);
   }
@@ -117,6 +119,10 @@ ResultFolder ResultFolder::create(const std::string& path, const SweepPlan& plan
   refuse_used_folder(path);
   ResultFolder folder(path, open_for_appending(lines, O_CREAT));
   lock(folder.lines_, path);
+  refuse_used_folder(path);  // somebody may have begun meanwhile
+  if (ftruncate(folder.lines_, 0) != 0) {
+    throw IoError(errno, "ftruncate", lines, 0, 0);
+  }
   folder.plan_ = plan;
   append(folder.lines_, json_of(plan).dump() + "\n", lines);
   folder.open_table();
@@ -149,7 +155,8 @@ ResultFolder ResultFolder::open(const std::string& path) {
     begin = end + 1;
   }
   if (number == 0) {
-    throw std::invalid_argument("'" + path + "' holds no sweep: " + lines_name + " ends before its first line does");
+    throw std::invalid_argument("'" + path + "' holds no sweep: " + lines_name +
+                                " ends before its first line does; begin again with --sweep --output " + path);
   }
   if (ftruncate(folder.lines_, static_cast<off_t>(begin)) != 0) {
     throw IoError(errno, "ftruncate", lines, begin, 0);

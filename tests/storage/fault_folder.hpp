@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "storage/support.hpp"
+#include "support.hpp"
 
 namespace dovetail::test {
 
