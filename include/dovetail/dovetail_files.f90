@@ -229,6 +229,12 @@ module dovetail_files
       integer(c_size_t) :: answer
     end function
 
+    function dovetail_file_registration(file) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value, intent(in) :: file
+      integer(c_int32_t) :: answer
+    end function
+
     function dovetail_io_buffer_registration(buffer) bind(c) result(answer)
       import :: c_int32_t, c_ptr
       type(c_ptr), value, intent(in) :: buffer

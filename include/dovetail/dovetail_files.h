@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dovetail/dovetail_buffers.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,6 +35,9 @@ typedef struct dovetail_file_options {
   size_t size;     ///< `sizeof(dovetail_file_options)`.
   int32_t direct;  ///< DOVETAIL_DIRECT_NEVER and so on.
   int32_t mode;    ///< Permissions of a file that is created. 0: 0644.
+  /// 1: rings of io_uring keep the file in a table of their own, from its first use to its close. 0: they do not.
+  int32_t registered;
+  int32_t reserved;  ///< 0.
 } dovetail_file_options;
 
 /// One of several buffers. Laid out as `struct iovec`.
@@ -58,6 +63,9 @@ int32_t dovetail_file_close(dovetail_file* file);
 /// Bound form of `dovetail_file_close`: the object is freed at once, the descriptor is closed when the operations in
 /// flight have ended. Context: wait. Suspends: no. Errors: -ENOMEM; those of `close(2)` fail the task.
 int32_t dovetail_file_iclose(dovetail_file* file);
+/// Of a file opened with `registered`: DOVETAIL_REGISTRATION_NONE and so on, as of a buffer; a file that a ring refused is used
+/// there as any other. Context: any. Suspends: no. Errors: -EINVAL.
+int32_t dovetail_file_registration(const dovetail_file* file);
 /// The descriptor, valid until the file is closed. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_file_descriptor(const dovetail_file* file);
 /// The path given to open, or "descriptor N"; belongs to the file. Null only for a null file. Context: any. Suspends:

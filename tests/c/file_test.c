@@ -145,6 +145,9 @@ static void test_opening(const char* path) {
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
   CHECK_CONTAINS(dovetail_error_message(), "direct");
   options.direct = DOVETAIL_DIRECT_AUTOMATIC;
+  options.registered = 2;
+  CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
+  options.registered = 1;
   options.size = 1;
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
   options.size = sizeof options;
@@ -156,8 +159,23 @@ static void test_opening(const char* path) {
   CHECK(strcmp(dovetail_file_path(file), path) == 0);
   CHECK(fcntl(dovetail_file_descriptor(file), F_GETFD) == FD_CLOEXEC);
   CHECK_EQUAL(dovetail_file_direct(file), 0);
+  CHECK_EQUAL(dovetail_file_registration(file), DOVETAIL_REGISTRATION_NONE);
   CHECK_EQUAL(dovetail_file_close(file), 0);
   CHECK_EQUAL(dovetail_file_close(NULL), 0);
+  CHECK_EQUAL(dovetail_file_registration(NULL), -EINVAL);
+}
+
+static int32_t sync_it(void* argument) { return dovetail_file_fsync(argument); }
+
+// A ring that there is takes the file, or says that it did not; the sync works in any case.
+static void test_registering(dovetail_runtime* runtime, const char* path) {
+  const dovetail_file_options options = {.size = sizeof options, .registered = 1};
+  dovetail_file* file = NULL;
+  CHECK_EQUAL(dovetail_file_open(path, O_RDWR, &options, &file), 0);
+  CHECK_EQUAL(dovetail_file_registration(file), DOVETAIL_REGISTRATION_NONE);
+  CHECK_EQUAL(run_task(runtime, sync_it, file), 0);
+  CHECK(dovetail_file_registration(file) <= DOVETAIL_REGISTRATION_REFUSED);
+  CHECK_EQUAL(dovetail_file_close(file), 0);
 }
 
 static void test_adopting(const char* path) {
@@ -279,6 +297,7 @@ int main(void) {
   dovetail_runtime* const runtime = start_runtime(2);
   test_opening(path);
   test_adopting(path);
+  test_registering(runtime, path);
   for (int32_t direct = DOVETAIL_DIRECT_NEVER; direct <= DOVETAIL_DIRECT_ADAPTIVE; ++direct) {
     const dovetail_file_options options = {.size = sizeof options, .direct = direct};
     dovetail_file* file = NULL;
