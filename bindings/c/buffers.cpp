@@ -5,6 +5,7 @@
 
 #include "argument.hpp"
 #include "error.hpp"
+#include "registration.hpp"
 
 struct dovetail_io_buffer {
   dovetail::IoBuffer buffer;
@@ -31,16 +32,7 @@ size_t dovetail_io_buffer_size(const dovetail_io_buffer* buffer) {
 }
 
 int32_t dovetail_io_buffer_registration(const dovetail_io_buffer* buffer) {
-  return guarded(__func__, [&]() -> int32_t {
-    switch (given(buffer, "buffer").buffer.registration()) {
-      case dovetail::IoBuffer::Registration::accepted:
-        return DOVETAIL_REGISTRATION_ACCEPTED;
-      case dovetail::IoBuffer::Registration::refused:
-        return DOVETAIL_REGISTRATION_REFUSED;
-      default:
-        return DOVETAIL_REGISTRATION_NONE;
-    }
-  });
+  return guarded(__func__, [&]() -> int32_t { return translate(given(buffer, "buffer").buffer.registration()); });
 }
 
 void dovetail_io_buffer_destroy(dovetail_io_buffer* buffer) { delete buffer; }

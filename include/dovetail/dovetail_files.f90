@@ -68,6 +68,12 @@ module dovetail_files
       integer(c_int32_t) :: answer
     end function
 
+    function dovetail_file_registration(file) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value, intent(in) :: file
+      integer(c_int32_t) :: answer
+    end function
+
     function dovetail_file_size(file) bind(c) result(answer)
       import :: c_int64_t, c_ptr
       type(c_ptr), value, intent(in) :: file

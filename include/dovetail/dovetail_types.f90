@@ -85,6 +85,8 @@ module dovetail_types
     integer(c_size_t) :: size_of_this = 0
     integer(c_int32_t) :: direct = 0
     integer(c_int32_t) :: mode = 0
+    integer(c_int32_t) :: registered = 0
+    integer(c_int32_t) :: reserved = 0
   end type
 
   type, bind(c) :: dovetail_buffer
