@@ -32,9 +32,7 @@ size_t dovetail_io_buffer_size(const dovetail_io_buffer* buffer) {
 }
 
 int32_t dovetail_io_buffer_registration(const dovetail_io_buffer* buffer) {
-  return guarded(__func__, [&]() -> int32_t {
-    return translate(given(buffer, "buffer").buffer.registration());
-  });
+  return guarded(__func__, [&]() -> int32_t { return translate(given(buffer, "buffer").buffer.registration()); });
 }
 
 void dovetail_io_buffer_destroy(dovetail_io_buffer* buffer) { delete buffer; }

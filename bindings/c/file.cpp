@@ -25,11 +25,11 @@ FileOptions translate(const dovetail_file_options& given_options) {
     default:
       options.direct = Direct::never;
   }
-  options.registered = choice(given_options.registered, 1, "options->registered") != 0;
-  choice(given_options.reserved, 0, "options->reserved");
   if (given_options.mode != 0) {
     options.mode = static_cast<unsigned>(choice(given_options.mode, 07777, "options->mode"));
   }
+  options.registered = given_options.registered != 0;
+  choice(given_options.reserved, 0, "options->reserved");
   return options;
 }
 
@@ -112,7 +112,7 @@ int32_t dovetail_file_direct(const dovetail_file* file) {
 }
 
 int32_t dovetail_file_registration(const dovetail_file* file) {
-  return guarded(__func__, [&] { return translate(given(file, "file").file.registration()); });
+  return guarded(__func__, [&]() -> int32_t { return translate(given(file, "file").file.registration()); });
 }
 
 int64_t dovetail_file_size(const dovetail_file* file) {

@@ -1,4 +1,4 @@
-// What rings said of buffers and files, as C knows it.
+// What rings said of a buffer or a file, as the C face says it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace dovetail::c {
 
-constexpr std::int32_t translate(Registration registration) noexcept {
+inline std::int32_t translate(Registration registration) noexcept {
   switch (registration) {
     case Registration::accepted:
       return DOVETAIL_REGISTRATION_ACCEPTED;

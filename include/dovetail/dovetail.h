@@ -116,7 +116,7 @@ typedef struct dovetail_options {
   int32_t workers;         ///< Compute workers. 0: `DOVETAIL_WORKERS`, else the cores this process may use.
   int32_t io_executors;    ///< Most threads for I/O tasks and blocking calls. 0: `DOVETAIL_IO_EXECUTORS`, else 64.
   const char* engine;      ///< "uring", "aio", "threads" or "auto". Null: `DOVETAIL_ENGINE`, else "auto".
-  const char* trace;       ///< File for the trace at the end. Null: `DOVETAIL_TRACE`, else no trace.
+  const char* trace;       ///< File for the trace at the end; must be writable. Null: `DOVETAIL_TRACE`, else none.
   size_t stack_size;       ///< Usable bytes of the stack of a task. 0: `DOVETAIL_STACK_SIZE`, else 256 KiB.
   size_t pending_limit;    ///< Tasks not completed, above which spawning makes way for executing. 0: chosen.
   int64_t stuck_after_ms;  ///< Quiet after which waiting tasks are stuck, in ms. 0: 5000; negative: never.

@@ -15,11 +15,11 @@ extern "C" {
 /// else it is plain memory.
 typedef struct dovetail_io_buffer dovetail_io_buffer;
 
-/// What the rings that have used a buffer, or a file, said.
+/// What the rings said that have used a buffer, or a file opened with `registered`.
 enum {
   DOVETAIL_REGISTRATION_NONE = 0,      ///< No ring has used it yet.
   DOVETAIL_REGISTRATION_ACCEPTED = 1,  ///< Registered with all rings that have used it.
-  DOVETAIL_REGISTRATION_REFUSED = 2    ///< Some ring could not have it: there it is used as any other.
+  DOVETAIL_REGISTRATION_REFUSED = 2    ///< Some ring could not have it: there it is plain memory.
 };
 
 /// Allocates `bytes` of zeros. `*buffer` is the caller's until `dovetail_io_buffer_destroy`. Context: any. Suspends: no.

@@ -68,6 +68,12 @@ module dovetail_files
       integer(c_int32_t) :: answer
     end function
 
+    function dovetail_file_registration(file) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value, intent(in) :: file
+      integer(c_int32_t) :: answer
+    end function
+
     function dovetail_file_size(file) bind(c) result(answer)
       import :: c_int64_t, c_ptr
       type(c_ptr), value, intent(in) :: file
@@ -227,12 +233,6 @@ module dovetail_files
       import :: c_ptr, c_size_t
       type(c_ptr), value, intent(in) :: buffer
       integer(c_size_t) :: answer
-    end function
-
-    function dovetail_file_registration(file) bind(c) result(answer)
-      import :: c_int32_t, c_ptr
-      type(c_ptr), value, intent(in) :: file
-      integer(c_int32_t) :: answer
     end function
 
     function dovetail_io_buffer_registration(buffer) bind(c) result(answer)

@@ -36,7 +36,7 @@ typedef struct dovetail_file_options {
   int32_t direct;  ///< DOVETAIL_DIRECT_NEVER and so on.
   int32_t mode;    ///< Permissions of a file that is created. 0: 0644.
   int32_t registered;  ///< 1: rings of io_uring keep the file in a table of their own until it is closed. 0: they do not.
-  int32_t reserved;  ///< 0.
+  int32_t reserved;  ///< Must be 0.
 } dovetail_file_options;
 
 /// One of several buffers. Laid out as `struct iovec`.
@@ -62,9 +62,6 @@ int32_t dovetail_file_close(dovetail_file* file);
 /// Bound form of `dovetail_file_close`: the object is freed at once, the descriptor is closed when the operations in
 /// flight have ended. Context: wait. Suspends: no. Errors: -ENOMEM; those of `close(2)` fail the task.
 int32_t dovetail_file_iclose(dovetail_file* file);
-/// Of a file opened with `registered`: DOVETAIL_REGISTRATION_NONE and so on, as of a buffer; a file that a ring refused is used
-/// there as any other. Context: any. Suspends: no. Errors: -EINVAL.
-int32_t dovetail_file_registration(const dovetail_file* file);
 /// The descriptor, valid until the file is closed. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_file_descriptor(const dovetail_file* file);
 /// The path given to open, or "descriptor N"; belongs to the file. Null only for a null file. Context: any. Suspends:
@@ -75,9 +72,12 @@ const char* dovetail_file_path(const dovetail_file* file);
 int64_t dovetail_file_space(const dovetail_file* file);
 /// Whether transfers bypass the page cache: 1 or 0. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_file_direct(const dovetail_file* file);
-/// Size in bytes. Context: any. Suspends: no. Errors: those of `fstat(2)`.
+/// What the rings said of a file opened with `registered`: DOVETAIL_REGISTRATION_NONE and so on; none for others. Context:
+/// any. Suspends: no. Errors: -EINVAL.
+int32_t dovetail_file_registration(const dovetail_file* file);
+/// Size in bytes, with what has been written so far. Context: any. Suspends: no. Errors: those of `fstat(2)`.
 int64_t dovetail_file_size(const dovetail_file* file);
-/// Cuts or extends the file to `size` bytes. Context: any. Suspends: no, blocks. Errors: those of `ftruncate(2)`.
+/// Cuts or extends the file to `size` bytes; not ordered with operations in flight. Context: any. Suspends: no, blocks. Errors: those of `ftruncate(2)`.
 int32_t dovetail_file_truncate(const dovetail_file* file, int64_t size);
 
 /// Reads up to `length` bytes at `offset` into `buffer`; returns the bytes read: fewer than asked only at the end of

@@ -68,7 +68,7 @@ std::span<const std::byte> bytes_from(R&& data) noexcept {
 /// standard error: call `close` to be told). A default-constructed `File` is not open.
 ///
 /// Unless said otherwise, every operation may suspend (`i` forms: only while the buffers for it are exhausted) and throws
-/// `IoError` with path, offset and errno; an `i` form fails its task instead. Short transfers are continued, `EINTR` and
+/// `IoError` with path, offset and errno; an `i` form in a task fails that task instead, with the same error as the cause. Short transfers are continued, `EINTR` and
 /// `EAGAIN` are retried.
 class File {
  public:
@@ -92,7 +92,7 @@ class File {
   std::uint64_t space() const;
   /// Whether transfers bypass the page cache (`Direct::adaptive`: whether some may).
   bool direct() const noexcept;
-  /// Size in bytes. Does not suspend.
+  /// Size in bytes, with what has been written so far. Does not suspend.
   std::uint64_t size() const;
 
   /// Reads into `data` from `offset` in bytes. @returns bytes read: fewer than asked only at the end of the file, 0 there.
@@ -111,7 +111,7 @@ class File {
   std::size_t pwrite(R&& data, std::uint64_t offset) const {
     return write_bytes(detail::bytes_from(data), offset);
   }
-  /// Bound form of `pwrite`. `data` must stay valid and unchanged until the task has completed.
+  /// Bound form of `pwrite`. `data` must stay valid and unchanged until the task has completed. `transferred` as in `ipread`.
   template <detail::WritableFrom R>
   void ipwrite(R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) const {
     bind_write(detail::bytes_from(data), offset, transferred);
@@ -123,31 +123,34 @@ class File {
   std::size_t pwrite_durable(R&& data, std::uint64_t offset) const {
     return write_durably(detail::bytes_from(data), offset);
   }
-  /// Bound form of `pwrite_durable`. `data` must stay valid and unchanged until the task has completed.
+  /// Bound form of `pwrite_durable`. `data` must stay valid and unchanged until the task has completed. `transferred` as in `ipread`.
   template <detail::WritableFrom R>
   void ipwrite_durable(R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) const {
     bind_durable_write(detail::bytes_from(data), offset, transferred);
   }
-  /// Reads into several buffers, in order, as `preadv(2)`. Any number of buffers.
+  /// Reads into several buffers, in order, as `preadv(2)`, from `offset` in bytes. Any number of buffers. @returns bytes read, as
+  /// `pread`.
   std::size_t preadv(std::span<const iovec> buffers, std::uint64_t offset) const;
-  /// Bound form of `preadv`; the list of buffers is copied, the buffers are not.
+  /// Bound form of `preadv`; the list of buffers is copied, the buffers are not: they must stay valid until the task has completed.
   void ipreadv(std::span<const iovec> buffers, std::uint64_t offset, std::size_t* transferred = nullptr) const;
-  /// Writes several buffers, in order, as `pwritev(2)`. Any number of buffers.
+  /// Writes several buffers, in order, as `pwritev(2)`, at `offset` in bytes. Any number of buffers. @returns bytes written: all of
+  /// them.
   std::size_t pwritev(std::span<const iovec> buffers, std::uint64_t offset) const;
-  /// Bound form of `pwritev`; the list of buffers is copied, the buffers are not.
+  /// Bound form of `pwritev`; the list of buffers is copied, the buffers are not: they must stay valid and unchanged until the task
+  /// has completed.
   void ipwritev(std::span<const iovec> buffers, std::uint64_t offset, std::size_t* transferred = nullptr) const;
 
   void fsync() const;       ///< Makes data and metadata durable.
   void ifsync() const;      ///< Bound form of `fsync`: covers writes that had ended before the call.
   void fdatasync() const;   ///< Makes data durable, and the metadata needed to read it.
   void ifdatasync() const;  ///< Bound form of `fdatasync`: covers writes that had ended before the call.
-  /// Reserves space as `fallocate(2)`; `mode` is that call's.
+  /// Reserves `length` bytes from `offset` as `fallocate(2)`; `mode` is that call's.
   void fallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
   /// Bound form of `fallocate`.
   void ifallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
   /// What the rings said of a file opened with `FileOptions::registered`; `none` for others. Does not suspend.
   Registration registration() const noexcept;
-  /// Cuts or extends the file to `size` bytes. Blocks; does not suspend.
+  /// Cuts or extends the file to `size` bytes. Blocks; does not suspend. Not ordered with operations in flight.
   void truncate(std::uint64_t size) const;
   /// Closes the file for all copies after the operations in flight have ended. Later operations fail with `EBADF`.
   void close();

@@ -22,7 +22,8 @@ struct Options {
   /// File of settings that names storage devices (docs/admission.md). Empty: `DOVETAIL_CONFIG`, or else `dovetail.toml` in the current
   /// folder or in the user's folder of settings, if there is one. Read when the first task asks for a device.
   std::string config = {};
-  /// File that the trace is written to when the runtime ends (Chrome/Perfetto JSON). Empty: `DOVETAIL_TRACE`, or no trace.
+  /// File that the trace is written to when the runtime ends (Chrome/Perfetto JSON). Empty: `DOVETAIL_TRACE`, or no trace. One that
+  /// cannot be written is refused at the start; what it holds stays until there is a trace.
   std::string trace = {};
   /// Usable bytes of the stack of a task that pauses; rounded up to pages. 0: `DOVETAIL_STACK_SIZE`, or else 256 KiB.
   std::size_t stack_size = 0;

@@ -1,8 +1,12 @@
 """dovetail-doctor: what it says of engines and devices, its mistakes, and that it leaves nothing behind."""
 
+import ctypes
+import errno
 import json
 import os
+import platform
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,6 +38,26 @@ def device_or_skip(test: unittest.TestCase, maker):
         yield device
     finally:
         maker.__exit__(None, None, None)
+
+
+IO_SETUP = {"x86_64": 206, "aarch64": 0, "riscv64": 0, "ppc64le": 227, "s390x": 243}
+
+
+def forbid(call: int, error: int):
+    """What makes a system call fail with `error` in a child, from before its program begins."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    load, jump_if_equal, answer = 0x20, 0x15, 0x06
+    allowed, fails = 0x7FFF0000, 0x00050000 | error
+    instructions = ((load, 0, 0, 0), (jump_if_equal, 0, 1, call), (answer, 0, 0, fails), (answer, 0, 0, allowed))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in instructions))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(code)))
+    no_new_privileges, set_seccomp, filter_mode = 38, 22, 2
+
+    def restrict() -> None:
+        if libc.prctl(no_new_privileges, 1, 0, 0, 0) != 0 or libc.prctl(set_seccomp, filter_mode, program, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), f"no filter can be set ({ctypes.addressof(code)})")
+
+    return restrict
 
 
 class DoctorTest(unittest.TestCase):
@@ -100,6 +124,61 @@ class DoctorTest(unittest.TestCase):
             self.assertNotIn("uring", {point["engine"] for point in device["curve"]["points"]})
         done = self.run_doctor("--engine", "uring", "/dev/shm", before=(without,), status=2)
         self.assertIn("seccomp", done.stderr)
+
+    def test_it_explains_why_aio_does_not_work(self):
+        call = IO_SETUP.get(platform.machine())
+        if call is None:
+            self.skipTest(f"the number of io_setup on {platform.machine()} is not known here")
+        for error, words in (
+            (errno.EPERM, ("seccomp",)),
+            (errno.ENOSYS, ("filter",)),
+            (errno.EAGAIN, ("fs.aio-max-nr", "sysctl")),
+        ):
+            restrict = forbid(call, error)
+            try:
+                subprocess.run(["true"], check=True, preexec_fn=restrict)
+            except subprocess.SubprocessError as reason:
+                self.skipTest(f"this kernel takes no filter: {reason}")
+            report = self.report("--no-measure", "/dev/shm", preexec_fn=restrict)
+            uring, aio, threads = report["engines"]
+            self.assertFalse(aio["works"])
+            for word in ("io_setup", os.strerror(error), *words):
+                self.assertIn(word, aio["why_not"])
+            self.assertTrue(threads["works"])
+            self.assertNotEqual(report["engine"]["name"], "aio")
+            self.assertIn(aio["why_not"], self.run_doctor("--no-measure", "/dev/shm", preexec_fn=restrict).stdout)
+            done = self.run_doctor("--engine", "aio", *QUICK, str(self.folder()), status=2, preexec_fn=restrict)
+            for word in ("aio", *words):
+                self.assertIn(word, done.stderr)
+
+    def test_a_file_and_a_folder_lead_to_their_device_and_keep_what_they_hold(self):
+        folder = self.folder()
+        file = folder / "file"
+        file.write_text("to be kept")
+        report = self.report(*QUICK, str(file))
+        (device,) = report["devices"]
+        self.assertEqual(device["device"]["path"], str(file))
+        status = os.stat(folder)
+        self.assertEqual(device["device"]["number"], f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}")
+        self.assertTrue(device["curve"]["points"])
+        self.assertEqual(file.read_text(), "to be kept")
+        self.assertEqual(list(folder.iterdir()), [file])
+        # The same device, whichever of the two is named.
+        (same,) = self.report("--no-measure", str(folder))["devices"]
+        self.assertEqual(same["device"]["number"], device["device"]["number"])
+
+    def test_a_block_device_is_described_and_never_written_to(self):
+        with device_or_skip(self, SmallDisk(4)) as disk:
+            before = Path(disk.device).read_bytes()
+            report = self.report("--no-measure", disk.device)
+            (device,) = report["devices"]
+            self.assertEqual(device["device"]["name"], Path(disk.device).name)
+            self.assertTrue(device["device"]["loop"])
+            done = self.run_doctor(*QUICK, disk.device, status=1)
+            for words in (disk.device, "name a folder of the file system on it"):
+                self.assertIn(words, done.stderr)
+            self.assertIn(Path(disk.device).name, done.stdout)
+            self.assertEqual(Path(disk.device).read_bytes(), before)
 
     def test_bad_options_are_refused_with_a_message(self):
         for bad in (
