@@ -28,7 +28,7 @@ FileOptions translate(const dovetail_file_options& given_options) {
   if (given_options.mode != 0) {
     options.mode = static_cast<unsigned>(choice(given_options.mode, 07777, "options->mode"));
   }
-  options.registered = given_options.registered != 0;
+  options.registered = choice(given_options.registered, 1, "options->registered") != 0;
   choice(given_options.reserved, 0, "options->reserved");
   return options;
 }
