@@ -36,7 +36,7 @@ class IoBuffer {
   std::byte* end() const noexcept { return data_ + size_; }              ///< One past the last byte.
   std::span<std::byte> span() const noexcept { return {data_, size_}; }  ///< All of it.
 
-  using Registration = dovetail::Registration;
+  using Registration = dovetail::Registration;  ///< See there.
   /// What the rings that have used it said.
   Registration registration() const noexcept;
 
