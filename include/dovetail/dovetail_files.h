@@ -32,11 +32,11 @@ enum {
 
 /// How a file is opened, besides the POSIX flags.
 typedef struct dovetail_file_options {
-  size_t size;     ///< `sizeof(dovetail_file_options)`.
-  int32_t direct;  ///< DOVETAIL_DIRECT_NEVER and so on.
-  int32_t mode;    ///< Permissions of a file that is created. 0: 0644.
-  int32_t registered;  ///< 1: rings of io_uring keep the file in a table of their own until it is closed. 0: they do not.
-  int32_t reserved;  ///< Must be 0.
+  size_t size;         ///< `sizeof(dovetail_file_options)`.
+  int32_t direct;      ///< DOVETAIL_DIRECT_NEVER and so on.
+  int32_t mode;        ///< Permissions of a file that is created. 0: 0644.
+  int32_t registered;  ///< 1: rings of io_uring keep the file in a table until it is closed. 0: they do not.
+  int32_t reserved;    ///< Must be 0.
 } dovetail_file_options;
 
 /// One of several buffers. Laid out as `struct iovec`.
