@@ -296,9 +296,11 @@ unsigned AdaptiveLearner::next_above(unsigned at, unsigned upper) const noexcept
   if (at >= most_) {
     return 0;
   }
-  // What a few tasks showed is enough for this: who is wrong here tries a level that hinders all of its tasks.
+  // What a few tasks showed is enough for this: who is wrong here tries a level that hinders all of its tasks. But the level must be a good deal
+  // lower, or chance alone makes a device look free.
   const auto here = levels_.find(at);
-  const auto below = here == levels_.begin() ? levels_.end() : std::prev(here);
+  auto below = levels_.upper_bound(at * 2 / 3);
+  below = below == levels_.begin() ? levels_.end() : std::prev(below);
   const bool known = below != levels_.end() && below->second.count >= inkling;
   const bool first = held_before_ == 0 && !known;
   const bool free_device =
