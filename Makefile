@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
 
-.PHONY: help setup build demo test test-tsan test-asan bench install lint format docs clean
+.PHONY: help setup build demo demo-heat test test-tsan test-asan bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -18,7 +18,12 @@ build: setup ## Build the release in build/release
 	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
 	@cmake --build build/release --parallel $(JOBS)
 
-demo: setup ## Build what it needs, then run the heat example in its three ways (DEMO_ARGS="..." for its options)
+demo: setup ## Build what it needs, then run k-means without and with I/O tasks (DEMO_ARGS="..." for its options)
+	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
+	@cmake --build build/release --parallel $(JOBS) --target kmeans_demo
+	@$(PYTHON) examples/kmeans/demo.py --build-dir build/release $(DEMO_ARGS)
+
+demo-heat: setup ## Build what it needs, then run the heat example in its three ways (DEMO_ARGS as well)
 	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
 	@cmake --build build/release --parallel $(JOBS) --target heat
 	@$(PYTHON) examples/heat/demo.py --build-dir build/release $(DEMO_ARGS)

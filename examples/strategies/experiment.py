@@ -8,11 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,8 +22,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "devices"))
 
 SKIPPED = 77
+INTERRUPTED = 130
 DEVICE = "target"
 PEAK = 400.0
+# After these a run that was asked to stop is killed: what it waits for on a slow device takes less.
+PATIENCE_SECONDS = 10.0
 
 
 class Missing(RuntimeError):
@@ -94,6 +98,14 @@ def device_of(arguments: argparse.Namespace, scratch: Path) -> Iterator[tuple[Pa
         raise Missing(f"{error}; give a folder by --target") from error
 
 
+def describe_device(scratch: Path, target: Path, bandwidth: float | None) -> None:
+    """Writes the configuration of the runs. Without a bandwidth in MB/s it is measured when it is needed."""
+    entry = f'[[device]]\nname = "{DEVICE}"\npaths = ["{target}"]\n'
+    if bandwidth is not None:
+        entry += f"write = {bandwidth}\nread = {bandwidth}\n"
+    (scratch / "dovetail.toml").write_text(entry)
+
+
 def run_one(application: Application, arguments: argparse.Namespace, data: Path, target: Path, strategy: str) -> dict:
     """In this process."""
     import dovetail as dt
@@ -115,13 +127,47 @@ def run_one(application: Application, arguments: argparse.Namespace, data: Path,
     }
 
 
-def run_apart(words: list[str], strategy: str, folders: tuple[Path, Path], scratch: Path, report: Path | None) -> dict:
-    """In a process of its own, which remembers nothing of earlier runs."""
+def follow(command: list[str], environment: dict[str, str], errors: Any, watch: Callable[[], None] | None) -> int:
+    """Runs a command to its end, calls `watch` several times a second meanwhile, and returns its exit status.
+
+    If this process is interrupted, so is the command with all that it has started.
+    """
+    # In a session of its own: Ctrl-C comes here first, and from here to all of it, once.
+    with subprocess.Popen(command, env=environment, stderr=errors, start_new_session=True) as process:
+        try:
+            while True:
+                try:
+                    return process.wait(timeout=0.2 if watch else None)
+                except subprocess.TimeoutExpired:
+                    if watch:
+                        watch()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGINT)
+            try:
+                process.wait(timeout=PATIENCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def run_apart(
+    script: list[str],
+    strategy: str,
+    folders: tuple[Path, Path],
+    scratch: Path,
+    report: Path | None = None,
+    watch: Callable[[], None] | None = None,
+) -> dict:
+    """The application `script`, a path and its arguments, in a process of its own, which remembers nothing of earlier runs.
+
+    With `watch`, which is called several times a second, what it says on standard error is shown only if it fails. Raises
+    RuntimeError then.
+    """
     data, target = folders
     answer = scratch / "answer.json"
     answer.unlink(missing_ok=True)
     state = tempfile.mkdtemp(dir=scratch, prefix="state-")
-    script = [os.path.abspath(sys.argv[0]), *words, "--one", f"{strategy}|{data}|{target}|{answer}"]
+    script = [*script, "--one", f"{strategy}|{data}|{target}|{answer}"]
     command = [sys.executable, *script]
     if report is not None:
         command = [sys.executable, "-m", "dovetail.cli", "run", "--report", str(report), *script]
@@ -130,10 +176,13 @@ def run_apart(words: list[str], strategy: str, folders: tuple[Path, Path], scrat
     for left in target.iterdir():
         if left.is_file():
             left.unlink()
-    done = subprocess.run(command, env=environment, check=False)
-    if done.returncode != 0 or not answer.is_file():
-        raise RuntimeError(f"the run with strategy '{strategy}' ended with status {done.returncode}")
-    return json.loads(answer.read_text())
+    with tempfile.TemporaryFile("w+", dir=scratch) as said:
+        status = follow(command, environment, said if watch else None, watch)
+        if status == 0 and answer.is_file():
+            return json.loads(answer.read_text())
+        said.seek(0)
+        print(said.read(), end="", file=sys.stderr)
+        raise RuntimeError(f"the run with strategy '{strategy}' ended with status {status}")
 
 
 def median(numbers: list[float]) -> float:
@@ -171,14 +220,11 @@ def compare(application: Application, arguments: argparse.Namespace, words: list
     wrong = 0
     with device_of(arguments, scratch) as (target, device):
         print("device    ", device, flush=True)
-        entry = f'[[device]]\nname = "{DEVICE}"\npaths = ["{target}"]\n'
-        if arguments.target is None or arguments.peak is not None:
-            entry += f"write = {bandwidth}\nread = {bandwidth}\n"
-        (scratch / "dovetail.toml").write_text(entry)
+        describe_device(scratch, target, bandwidth if arguments.target is None else arguments.peak)
         for _ in range(arguments.repeat):
             for strategy in strategies:
                 page = arguments.output / f"report-{plot.file_name(strategy)}.html" if arguments.report else None
-                row = run_apart(words, strategy, (data, target), scratch, page)
+                row = run_apart([os.path.abspath(sys.argv[0]), *words], strategy, (data, target), scratch, page)
                 times.setdefault(strategy, []).append(row["total_s"])
                 rows[strategy] = row
                 problem = application.differs(row.pop("result"), reference)
@@ -212,7 +258,10 @@ def main(application: Application) -> int:
     arguments = parser.parse_args(words)
     if arguments.one is not None:
         strategy, data, target, answer = arguments.one.split("|")
-        Path(answer).write_text(json.dumps(run_one(application, arguments, Path(data), Path(target), strategy)))
+        try:
+            Path(answer).write_text(json.dumps(run_one(application, arguments, Path(data), Path(target), strategy)))
+        except KeyboardInterrupt:
+            return INTERRUPTED
         return 0
     try:
         with tempfile.TemporaryDirectory(prefix=f"{application.name}-") as scratch:
@@ -227,4 +276,4 @@ def main(application: Application) -> int:
         print(f"{application.name}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED

@@ -22,6 +22,7 @@ struct StorageDevice {
   double write_mb_per_second = 0;       ///< Most that is written in a second, likewise.
   bool shared = false;                  ///< Used by several machines; else it belongs to this one.
   bool configured = false;              ///< From `dovetail.toml`; else found by path.
+  unsigned most_at_once = 0;            ///< More I/O tasks than this never use it at a time, whatever their constraint; 0: any number.
 };
 
 /// The devices of `dovetail.toml`: of the file named here or, if it is empty, of that named by `DOVETAIL_CONFIG`, else
@@ -39,7 +40,7 @@ StorageDevice storage_device(std::string_view name_or_path = {}, const std::stri
 
 /// What admission did so far in this process, as JSON text, for reports:
 ///
-///     {"devices": [{"name", "paths", "read_mb_per_second", "write_mb_per_second", "shared", "configured",
+///     {"devices": [{"name", "paths", "read_mb_per_second", "write_mb_per_second", "shared", "configured", "most_at_once",
 ///                   "running", "waiting", "most_running", "tasks", "bytes", "busy_seconds",
 ///                   "throughput": [{"seconds", "mb_per_second", "running"}],
 ///                   "types": [{"label", "constraint", "direction", "tasks", "failed", "running", "waiting", "learning",

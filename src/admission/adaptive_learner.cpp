@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace dovetail::admission {
@@ -11,9 +12,10 @@ namespace {
 constexpr unsigned first_level = 2;
 // Levels within this of the best count as equal; the one with the fewest tasks is taken.
 constexpr double tie = 0.02;
-// A sample belongs to a level only if about so many tasks were there all the time.
-constexpr double steady = 0.15;
-constexpr double nearly_whole = 0.25;
+// A task shows the scatter, or a change, if it had this share of its device's time at one level.
+constexpr double pure = 0.85;
+// Numbers of tasks that differ from the present level by less than a twelfth of it count for it.
+constexpr unsigned closeness = 12;
 // More than this share of the gain that twice the tasks could bring means that the device is not yet busy.
 constexpr double rising = 0.7;
 // The rate at the held level has changed if a block of samples differs by this, and by more than chance explains.
@@ -30,8 +32,19 @@ constexpr double assumed_loss = 0.25;
 // After a change, a neighbour that used to lose more than this is left to looking around, on the side where it is not expected.
 constexpr double unpromising = 0.1;
 constexpr unsigned forget_after = 64;
+// A level that is not measured after so many tasks, and as many again for each that is needed, cannot be: there are not that many at a time.
+constexpr unsigned patience = 8;
+// So much of a task is enough to see that a lower level may be better, which can always be measured.
+constexpr double inkling = 0.3;
+// What a task of unknown size did is said only if it was at known levels for this share of its device's time.
+constexpr double mostly = 0.6;
+// Parts of tasks do not always add up to whole ones.
+constexpr double rounding = 1e-6;
+// Of so many tasks the work is put down to levels anew with each that ends, in so many turns.
+constexpr std::size_t most_recent = 24;
+constexpr unsigned turns = 8;
 
-unsigned least_samples(unsigned at_once) noexcept { return std::max(2U, (at_once + 1) / 2); }
+unsigned least_samples(unsigned at_once) noexcept { return std::clamp((at_once + 1) / 2, 2U, forget_after / 2); }
 // Levels closer than this are not told apart by a search.
 unsigned resolution(unsigned at_once) noexcept { return std::max(1U, at_once / 4); }
 
@@ -52,20 +65,47 @@ double AdaptiveLearner::rate() const noexcept {
   return found == levels_.end() ? 0 : found->second.rate();
 }
 
-double AdaptiveLearner::rate(double at_once) const noexcept {
-  const auto found = levels_.find(static_cast<unsigned>(std::lround(std::max(1.0, at_once))));
-  return found == levels_.end() ? 0 : found->second.rate();
+bool AdaptiveLearner::measured(unsigned at_once, const Level& level) const noexcept {
+  return level.count >= least_samples(at_once) - rounding;
+}
+
+// What is known of a level, or of the nearest one; 0: nothing is known of any.
+double AdaptiveLearner::guess(unsigned at_once) const noexcept {
+  const auto above = levels_.lower_bound(at_once);
+  if (above != levels_.end() && above->first == at_once) {
+    return above->second.rate();
+  }
+  if (above == levels_.begin()) {
+    return above == levels_.end() ? 0 : above->second.rate();
+  }
+  const auto below = std::prev(above);
+  const bool nearer_above = above != levels_.end() && above->first - at_once < at_once - below->first;
+  return nearer_above ? above->second.rate() : below->second.rate();
+}
+
+double AdaptiveLearner::expected_work(std::span<const double> seconds_among) const noexcept {
+  double work = 0;
+  double all = 0;
+  double known = 0;
+  for (std::size_t count = 1; count < seconds_among.size(); ++count) {
+    const double time = seconds_among[count] / static_cast<double>(count);
+    const auto level = levels_.find(static_cast<unsigned>(count));
+    work += time * guess(static_cast<unsigned>(count));
+    all += time;
+    known += level != levels_.end() && level->second.count >= 1 ? time : 0;
+  }
+  return known >= mostly * all ? work : 0;
 }
 
 // Tasks of equal size on a quiet device need few; where they differ, or the device does, their mean must be precise enough.
-unsigned AdaptiveLearner::samples_needed(unsigned at_once) const noexcept {
+double AdaptiveLearner::samples_needed(unsigned at_once) const noexcept {
   const double variance = scatter_weight_ > 0 ? scatter_ / scatter_weight_ : 0;
   const double for_precision = std::min(most_samples, std::ceil(variance / (precision * precision)));
-  return std::max(least_samples(at_once), static_cast<unsigned>(for_precision));
+  return std::max<double>(least_samples(at_once), for_precision) - rounding;
 }
 
 void AdaptiveLearner::note_scatter(const Level& level, double device_seconds_per_work) noexcept {
-  if (level.count == 0) {
+  if (level.count < 1) {
     return;
   }
   const double off = std::min(2.0, device_seconds_per_work * level.rate() - 1);
@@ -78,55 +118,144 @@ void AdaptiveLearner::note_scatter(const Level& level, double device_seconds_per
 
 // The fewest tasks that give as much as any number does.
 AdaptiveLearner::Levels::const_iterator AdaptiveLearner::best() const noexcept {
-  const auto measured = [](const auto& entry) { return entry.second.count >= least_samples(entry.first); };
   double most = 0;
-  for (const auto& entry : levels_) {
-    most = measured(entry) ? std::max(most, entry.second.rate()) : most;
+  for (const auto& [at_once, level] : levels_) {
+    most = measured(at_once, level) ? std::max(most, level.rate()) : most;
   }
   return std::find_if(levels_.begin(), levels_.end(), [&](const auto& entry) {
-    return measured(entry) && most > 0 && entry.second.rate() >= most * (1 - tie);
+    return measured(entry.first, entry.second) && most > 0 && entry.second.rate() >= most * (1 - tie);
   });
 }
 
+void AdaptiveLearner::Level::add(const Level& more) noexcept {
+  work += more.work;
+  device_seconds += more.device_seconds;
+  count += more.count;
+  if (count > forget_after) {
+    *this = {work / 2, device_seconds / 2, count / 2};
+  }
+}
+
+AdaptiveLearner::Ended AdaptiveLearner::parts_of(const Sample& sample) const {
+  Ended task;
+  task.work = sample.work;
+  double here = 0;
+  for (std::size_t count = 1; count < sample.seconds_among.size(); ++count) {
+    if (const double there = sample.seconds_among[count]; there > 0) {
+      const auto number = static_cast<unsigned>(count);
+      const bool close = (number > limit_ ? number - limit_ : limit_ - number) <= limit_ / closeness;
+      if (close && here > 0) {
+        task.parts.back().second += there / number;
+      } else {
+        task.parts.emplace_back(close ? limit_ : number, there / number);
+      }
+      task.device_seconds += there / number;
+      here += close ? there / number : 0;
+    }
+  }
+  task.here = task.device_seconds > 0 ? here / task.device_seconds : 0;
+  return task;
+}
+
+void AdaptiveLearner::learn(const Ended& task) {
+  for (const auto& [at_once, time] : task.parts) {
+    if (const auto known = levels_.find(at_once); known != levels_.end() && time >= pure * task.device_seconds) {
+      note_scatter(known->second, task.device_seconds / task.work);
+    }
+  }
+  if (task.parts.size() > 1) {
+    recent_.push_back(task);
+  } else {
+    settled_[task.parts.front().first].add({task.work, task.device_seconds, 1});
+    levels_[task.parts.front().first].add({task.work, task.device_seconds, 1});
+  }
+  for (unsigned turn = 0; turn < (searching_ ? turns : 1) && !recent_.empty(); ++turn) {
+    Levels next = settled_;
+    for (const Ended& known : recent_) {
+      put_down(known, next);
+    }
+    levels_ = std::move(next);
+  }
+  if (recent_.size() > most_recent) {
+    put_down(recent_.front(), settled_);
+    recent_.pop_front();
+  }
+}
+
+// A task that had the device for time d(n) while it was among n did the sum of d(n) X(n). Its work is put down to levels in these proportions;
+// with the X(n) that follow all tasks are explained better than before (it is the expectation-maximisation of Poisson rates).
+void AdaptiveLearner::put_down(const Ended& task, Levels& levels) const {
+  double expected = 0;
+  for (const auto& [at_once, time] : task.parts) {
+    expected += time * guess(at_once);
+  }
+  for (const auto& [at_once, time] : task.parts) {
+    const double share = expected > 0 ? time * guess(at_once) / expected : time / task.device_seconds;
+    levels[at_once].add({task.work * share, time, time / task.device_seconds});
+  }
+}
+
+// What is known stays as it is put down now.
+void AdaptiveLearner::settle() {
+  settled_ = levels_;
+  recent_.clear();
+}
+
 bool AdaptiveLearner::ended(const Sample& sample) {
-  const double nearest = std::max(1.0, std::round(sample.at_once));
-  if (sample.seconds <= 0 || sample.work <= 0 || sample.deviation > steady * nearest ||
-      std::abs(sample.at_once - nearest) > nearly_whole) {
+  ++since_;
+  const Ended task = parts_of(sample);
+  if (task.device_seconds <= 0 || task.work <= 0) {
+    return searching_ && give_up();
+  }
+  learn(task);
+  if (searching_) {
+    const auto level = levels_.find(limit_);
+    const bool enough = level != levels_.end() && level->second.count >= samples_needed(limit_);
+    return enough ? decide(sample.present) : give_up();
+  }
+  if (task.here >= pure) {
+    held(task, sample.present);
+  }
+  return !searching_ && postponed_ != 0 && sample.present >= postponed_ && decide(sample.present);
+}
+
+// A level that nobody fills would meet the next burst of tasks unmeasured: the best one that is known is better.
+bool AdaptiveLearner::give_up() {
+  const auto found = best();
+  if (found == levels_.end() || found->first == limit_ || since_ < under_way_ + patience + 2 * samples_needed(limit_)) {
     return false;
   }
-  const auto at_once = static_cast<unsigned>(nearest);
-  const double device_seconds = sample.seconds / sample.at_once;
-  Level& level = levels_[at_once];
-  note_scatter(level, device_seconds / sample.work);
-  level.work += sample.work;
-  level.device_seconds += device_seconds;
-  if (++level.count > forget_after) {
-    level = {level.work / 2, level.device_seconds / 2, level.count / 2};
+  postponed_ = limit_ > found->first ? limit_ : 0;
+  hold(found->first);
+  return true;
+}
+
+void AdaptiveLearner::go_to(unsigned at_once) noexcept {
+  if (at_once != limit_) {
+    since_ = 0;
+    under_way_ = limit_;
+    limit_ = at_once;
   }
-  if (searching_) {
-    return at_once == limit_ && level.count >= samples_needed(at_once) && decide();
-  }
-  if (at_once == limit_) {
-    held(sample);
-  }
-  return false;
 }
 
 void AdaptiveLearner::measure(unsigned at_once) {
   searching_ = true;
-  limit_ = at_once;
+  go_to(at_once);
+  postponed_ = 0;
+  settle();
+  settled_.erase(at_once);
   levels_.erase(at_once);
 }
 
 // Goes on searching, or holds the best level and returns true.
-bool AdaptiveLearner::decide() {
+bool AdaptiveLearner::decide(unsigned present) {
   const auto found = best();
-  if (const unsigned next = next_to_measure(found); next != 0) {
-    if (levels_.contains(next)) {
-      limit_ = next;  // more of the same: what is known of it counts
-    } else {
-      measure(next);
-    }
+  postponed_ = 0;
+  if (const unsigned next = next_to_measure(found); next > found->first && next > present) {
+    postponed_ = next;
+  } else if (next != 0) {
+    searching_ = true;
+    go_to(next);  // what is known of it counts
     return false;
   }
   hold(found->first);
@@ -139,7 +268,7 @@ unsigned AdaptiveLearner::next_to_measure(Levels::const_iterator found) const no
   unsigned lower = 0;
   unsigned upper = 0;
   for (const auto& [at_once, level] : levels_) {
-    if (level.count >= least_samples(at_once)) {
+    if (measured(at_once, level)) {
       lower = at_once < at ? at_once : lower;
       upper = at_once > at && upper == 0 ? at_once : upper;
     }
@@ -149,21 +278,33 @@ unsigned AdaptiveLearner::next_to_measure(Levels::const_iterator found) const no
       return known;
     }
   }
-  const unsigned above = next_above(at, lower, upper);
+  // A lower level that shows promise: it can always be measured.
+  if (const auto below = found == levels_.begin() ? levels_.end() : std::prev(found);
+      below != levels_.end() && !measured(below->first, below->second) && below->second.count >= inkling &&
+      below->second.rate() >= found->second.rate() * (1 - tie)) {
+    return below->first;
+  }
+  const unsigned above = next_above(at, upper);
   const unsigned below = next_below(at, lower);
   return slower_ && below != 0 ? below : (above != 0 ? above : below);
 }
 
-unsigned AdaptiveLearner::next_above(unsigned at, unsigned lower, unsigned upper) const noexcept {
+unsigned AdaptiveLearner::next_above(unsigned at, unsigned upper) const noexcept {
   if (upper != 0) {
     return upper - at > resolution(at) ? (at + upper) / 2 : 0;
   }
   if (at >= most_) {
     return 0;
   }
-  const bool first = held_before_ == 0 && lower == 0;
+  // What a few tasks showed is enough for this: who is wrong here tries a level that hinders all of its tasks. But the level must be a good deal
+  // lower, or chance alone makes a device look free.
+  const auto here = levels_.find(at);
+  auto below = levels_.upper_bound(at * 2 / 3);
+  below = below == levels_.begin() ? levels_.end() : std::prev(below);
+  const bool known = below != levels_.end() && below->second.count >= inkling;
+  const bool first = held_before_ == 0 && !known;
   const bool free_device =
-      lower != 0 && levels_.at(at).rate() / levels_.at(lower).rate() >= 1 + rising * (1.0 * at / lower - 1);
+      known && here->second.rate() / below->second.rate() >= 1 + rising * (1.0 * at / below->first - 1);
   const unsigned next = std::min(first || free_device ? at * 2 : at + resolution(at), most_);
   return slower_ && at == held_before_ && !promising(next, at) ? 0 : next;
 }
@@ -188,7 +329,7 @@ bool AdaptiveLearner::promising(unsigned neighbour, unsigned at) const noexcept 
 
 void AdaptiveLearner::hold(unsigned at_once) {
   searching_ = false;
-  limit_ = at_once;
+  go_to(at_once);
   held_before_ = at_once;
   slower_ = false;
   reference_ = levels_[at_once].rate();
@@ -202,18 +343,15 @@ void AdaptiveLearner::begin_block() noexcept {
   scatter_weight_before_block_ = scatter_weight_;
 }
 
-void AdaptiveLearner::held(const Sample& sample) {
-  const double device_seconds = sample.seconds / sample.at_once;
-  block_.work += sample.work;
-  block_.device_seconds += device_seconds;
-  ++block_.count;
+void AdaptiveLearner::held(const Ended& task, unsigned present) {
+  block_.add({task.work, task.device_seconds, 1});
   ++held_;
-  credit_ += price_of_looking * device_seconds;
-  if (block_.count >= std::max({4U, limit_, samples_needed(limit_)})) {
+  credit_ += price_of_looking * task.device_seconds;
+  if (block_.count >= std::max<double>(std::clamp(limit_, 4U, forget_after / 2), samples_needed(limit_))) {
     end_block();
   }
   if (!searching_ && held_ >= between_looks) {
-    look_around();
+    look_around(present);
   }
 }
 
@@ -231,6 +369,8 @@ void AdaptiveLearner::end_block() {
       entry.second.work *= ratio;
     }
     shape_ = std::exchange(levels_, {});
+    settled_.clear();
+    recent_.clear();
     credit_ = 0;
     slower_ = ratio < 1;
     measure(limit_);
@@ -238,21 +378,23 @@ void AdaptiveLearner::end_block() {
   }
   // A slow drift takes the levels along that are not measured meanwhile.
   const double drift = 1 + (ratio - 1) / 4;
+  settle();
   reference_ = reference_ > 0 ? reference_ * drift : rate;
   for (auto& [at_once, level] : levels_) {
     if (at_once != limit_) {
       level.work *= drift;
     }
   }
+  settled_ = levels_;
   begin_block();
 }
 
 // Measures a neighbour again when the device's time that this is expected to cost has been saved up.
-void AdaptiveLearner::look_around() {
+void AdaptiveLearner::look_around(unsigned present) {
   for (int direction = 0; direction < 2; ++direction) {
     const bool up = std::exchange(upwards_, !upwards_);
     const unsigned step = std::max(1U, limit_ / 8);
-    if (up ? limit_ + step > most_ : limit_ <= step) {
+    if (up ? limit_ + step > std::min(most_, present) : limit_ <= step) {
       continue;
     }
     const unsigned neighbour = up ? limit_ + step : limit_ - step;
@@ -276,6 +418,8 @@ void AdaptiveLearner::recall(const Memory& memory) {
     return;
   }
   levels_.clear();
+  settled_.clear();
+  recent_.clear();
   searching_ = false;
   limit_ = held_before_ = std::min(memory.at_once, most_);
   reference_ = memory.rate;

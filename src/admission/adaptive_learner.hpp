@@ -3,7 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace dovetail::admission {
 
@@ -11,10 +15,10 @@ class AdaptiveLearner {
  public:
   /// One task that has ended.
   struct Sample {
-    double at_once = 0;    ///< How many tasks were on the device during its time, on average, itself included.
-    double deviation = 0;  ///< Standard deviation of that number over its time.
+    /// Seconds that it was on the device among so many tasks, itself included. The last entry is for all greater numbers.
+    std::span<const double> seconds_among;
     double work = 0;       ///< What it did, in any unit that all samples of the device share.
-    double seconds = 0;    ///< From its admission to its end.
+    unsigned present = 0;  ///< Tasks that are on the device or wait for it now.
   };
   /// What is worth remembering between runs.
   struct Memory {
@@ -31,8 +35,8 @@ class AdaptiveLearner {
   bool searching() const noexcept { return searching_; }
   /// Work per second that was last found at the level that it holds, or at the best so far; 0: nothing is known.
   double rate() const noexcept;
-  /// The same with so many tasks at once; 0: nothing is known.
-  double rate(double at_once) const noexcept;
+  /// The work that a task should have done, by what is known of the levels that it was among; 0: nothing is known of them.
+  double expected_work(std::span<const double> seconds_among) const noexcept;
 
   /// Returns true when a search has ended with this sample: worth remembering.
   bool ended(const Sample& sample);
@@ -48,39 +52,60 @@ class AdaptiveLearner {
   struct Level {
     double work = 0;
     double device_seconds = 0;  ///< Sum of seconds / at_once: the device's time that these tasks had.
-    unsigned count = 0;
+    double count = 0;  ///< Of these tasks; one that was elsewhere for a part of its time counts for the rest only.
     double rate() const noexcept { return device_seconds > 0 ? work / device_seconds : 0; }
+    void add(const Level& more) noexcept;
   };
   using Levels = std::map<unsigned, Level>;
+  /// What a task did, and the device's time that it had at each level.
+  struct Ended {
+    double work = 0;
+    std::vector<std::pair<unsigned, double>> parts;
+    double device_seconds = 0;  ///< Their sum.
+    double here = 0;            ///< The present level's share of it.
+  };
 
-  unsigned samples_needed(unsigned at_once) const noexcept;
+  double samples_needed(unsigned at_once) const noexcept;
+  bool measured(unsigned at_once, const Level& level) const noexcept;
+  double guess(unsigned at_once) const noexcept;
+  Ended parts_of(const Sample& sample) const;
+  void learn(const Ended& task);
+  void put_down(const Ended& task, Levels& levels) const;
+  void settle();
   void note_scatter(const Level& level, double device_seconds_per_work) noexcept;
   void measure(unsigned at_once);
   Levels::const_iterator best() const noexcept;
-  bool decide();
+  bool decide(unsigned present);
   unsigned next_to_measure(Levels::const_iterator best) const noexcept;
-  unsigned next_above(unsigned at, unsigned lower, unsigned upper) const noexcept;
+  unsigned next_above(unsigned at, unsigned upper) const noexcept;
   unsigned next_below(unsigned at, unsigned lower) const noexcept;
   bool promising(unsigned neighbour, unsigned at) const noexcept;
+  bool give_up();
+  void go_to(unsigned at_once) noexcept;
   void hold(unsigned at_once);
   void begin_block() noexcept;
-  void held(const Sample& sample);
+  void held(const Ended& task, unsigned present);
   void end_block();
-  void look_around();
+  void look_around(unsigned present);
 
   unsigned most_;
   unsigned limit_;
   bool searching_ = true;
   unsigned held_before_ = 0;  ///< Where the search began, after a change; 0 for the first search.
   bool slower_ = false;       ///< That change made the device slower.
+  unsigned since_ = 0;        ///< Tasks that have ended since the level was last changed, ...
+  unsigned under_way_ = 0;    ///< ... when so many may have been under way.
+  unsigned postponed_ = 0;    ///< A greater level that is to be measured when there are tasks enough; 0: none.
   Levels levels_;
-  Levels shape_;          ///< What was measured before the last change, as it would be if all had changed alike.
-  double reference_ = 0;  ///< Rate at the level that is held.
-  Level block_;           ///< The latest samples at that level.
-  double credit_ = 0;     ///< Seconds of the device that may be spent on looking around.
-  unsigned held_ = 0;     ///< Samples since the last look.
-  bool upwards_ = true;   ///< Where to look next.
-  double scatter_ = 0;    ///< Squared relative deviations of samples from their level, summed with slow oblivion, ...
+  Levels settled_;            ///< Of these, what is of tasks that are not among ...
+  std::deque<Ended> recent_;  ///< ... the last ones, whose work is put down to levels anew when more is known of these.
+  Levels shape_;              ///< What was measured before the last change, as it would be if all had changed alike.
+  double reference_ = 0;      ///< Rate at the level that is held.
+  Level block_;               ///< The latest samples at that level.
+  double credit_ = 0;         ///< Seconds of the device that may be spent on looking around.
+  unsigned held_ = 0;         ///< Samples since the last look.
+  bool upwards_ = true;       ///< Where to look next.
+  double scatter_ = 0;  ///< Squared relative deviations of samples from their level, summed with slow oblivion, ...
   double scatter_weight_ = 0;        ///< ... and how many.
   double scatter_before_block_ = 0;  ///< Their values when the block began: what a change adds is not scatter.
   double scatter_weight_before_block_ = 0;

@@ -9,7 +9,7 @@ namespace {
 // Sums of shares that fill a device exactly, but for rounding.
 constexpr double whole = 1 + 1e-9;
 // How many tasks of a type show how much work they are.
-constexpr unsigned unit_samples = 4;
+constexpr unsigned unit_samples = 3;
 // Programs that make a label for every task share one type for the rest.
 constexpr std::size_t most_types = 256;
 constexpr const char* other_labels = "(other labels)";
@@ -50,9 +50,11 @@ Request* RequestList::take() noexcept {
 
 TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors) {
   std::lock_guard lock(mutex_);
+  executors = most_ != 0 ? std::min(executors, most_) : executors;
   if (executors > executors_) {
     executors_ = executors;
     adaptive_.set_most(executors);
+    seconds_among_.resize(executors + 1);
   }
   const auto find = [&](const std::string& label) -> TaskType*& {
     return by_name_[{label, names.constraint.text(), names.direction}];
@@ -96,8 +98,9 @@ Budget::Owner& Budget::owner(const void* owner) {
 
 void Budget::advance(double now) {
   const double passed = std::max(0.0, now - now_);
-  area_ += passed * inside_;
-  square_area_ += passed * inside_ * inside_;
+  if (!seconds_among_.empty()) {
+    seconds_among_[std::min<std::size_t>(inside_, seconds_among_.size() - 1)] += passed;
+  }
   busy_seconds_ += inside_ > 0 ? passed : 0;
   now_ = std::max(now_, now);
 }
@@ -160,6 +163,9 @@ void Budget::tell_leaving(Request& request) const noexcept {
 }
 
 bool Budget::may_start(TaskType& type) {
+  if (most_ != 0 && inside_ >= most_) {
+    return false;
+  }
   if (type.learning()) {
     reserved_ = &type;
     return type.inside == inside_ && type.automatic->has_place();
@@ -211,14 +217,13 @@ void Budget::start(TaskType& type, Request& request, double now) {
   most_inside_ = std::max(most_inside_, inside_);
   request.place = Request::Place::inside;
   request.entered = now;
-  request.area = area_;
-  request.square_area = square_area_;
   request.learning = type.learning();
   request.share = 0;
   if (request.learning) {
     type.automatic->admitted();
   } else if (type.constraint.kind() == StorageBandwidth::Kind::adaptive) {
     ++adaptive_inside_;
+    request.seconds_among = seconds_among_;
   } else {
     request.share = share_of(type);
   }
@@ -273,11 +278,13 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
   if (outcome.failed) {
     return false;  // it may have ended early, or waited for something else than the device
   }
-  const double at_once = (area_ - request.area) / seconds;
-  const double variance = (square_area_ - request.square_area) / seconds - at_once * at_once;
+  std::vector<double>& among = request.seconds_among;
+  for (std::size_t count = 0; count < among.size(); ++count) {
+    among[count] = seconds_among_[count] - among[count];
+  }
   const unsigned before = adaptive_.at_once();
-  const double work = work_of(type, outcome, at_once, seconds / at_once);
-  const bool found = adaptive_.ended({at_once, std::sqrt(std::max(0.0, variance)), work, seconds});
+  const bool found =
+      adaptive_.ended({among, work_of(type, outcome, among), inside_ - 1 + static_cast<unsigned>(waiting_)});
   if (found || adaptive_.at_once() != before) {
     note_adaptive(now);
   }
@@ -286,12 +293,13 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
 
 // Work in the unit of the device's first type: MB if that is known of it, else its tasks. What a task, or MB, of another type is in
 // that unit is found from the time that the device gave to its first tasks; these teach nothing else.
-double Budget::work_of(TaskType& type, const Outcome& outcome, double at_once, double device_seconds) {
+double Budget::work_of(TaskType& type, const Outcome& outcome, std::span<const double> seconds_among) {
   const double megabytes = outcome.bytes_known ? static_cast<double>(outcome.bytes) / megabyte : 0;
   if (type.unit == 0 && type.unit_count == 0) {
     type.by_bytes = megabytes > 0;
-    const bool first = adaptive_.rate() == 0;
+    const bool first = !has_unit_ && adaptive_.rate() == 0;
     if (first) {
+      has_unit_ = true;
       unit_by_bytes_ = type.by_bytes;
     }
     if (first || (type.by_bytes && unit_by_bytes_)) {
@@ -305,7 +313,7 @@ double Budget::work_of(TaskType& type, const Outcome& outcome, double at_once, d
     }
     return type.unit * amount;
   }
-  const double work = adaptive_.rate(at_once) * device_seconds;
+  const double work = adaptive_.expected_work(seconds_among);
   if (amount > 0 && work > 0) {
     type.unit_sum += work / amount;
     if (++type.unit_count >= unit_samples) {

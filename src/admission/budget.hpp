@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -40,8 +41,7 @@ struct Request {
   std::uint64_t sequence = 0;
   double share = 0;  ///< Of the device, 0 to 1; 0 for `adaptive`, whose share changes while it runs.
   double entered = 0;
-  double area = 0;  ///< Of the budget when it entered: see Budget::area_.
-  double square_area = 0;
+  std::vector<double> seconds_among;  ///< Of the budget when it entered, if it is adaptive: see Budget::seconds_among_.
 };
 
 /// Requests in the order in which they were added.
@@ -102,7 +102,8 @@ class Budget {
     Direction direction = Direction::write;
   };
 
-  explicit Budget(std::string name) : name_(std::move(name)), adaptive_(64) {}
+  /// @param most  Tasks that may be inside at once, whatever their constraints; 0: any number.
+  explicit Budget(std::string name, unsigned most = 0) : name_(std::move(name)), most_(most), adaptive_(64) {}
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
@@ -169,7 +170,7 @@ class Budget {
   void start(TaskType& type, Request& request, double now);
   void tell_leaving(Request& request) const noexcept;
   bool teach(Request& request, const Outcome& outcome, double now);
-  double work_of(TaskType& type, const Outcome& outcome, double at_once, double device_seconds);
+  double work_of(TaskType& type, const Outcome& outcome, std::span<const double> seconds_among);
   double share_of(const TaskType& type) const noexcept;
   void note(TaskType& type, double now);
   void note_adaptive(double now);
@@ -178,6 +179,7 @@ class Budget {
   bool has_name(const Names& names) const;
 
   const std::string name_;
+  const unsigned most_;
   std::atomic<void (*)(Request&) noexcept> leaving_{nullptr};
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<TaskType>> types_;
@@ -185,7 +187,8 @@ class Budget {
   std::vector<Owner> owners_;
   AdaptiveLearner adaptive_;
   unsigned executors_ = 0;
-  bool unit_by_bytes_ = false;  ///< What the adaptive learner calls work is MB.
+  bool has_unit_ = false;       ///< The first type has said what the adaptive learner calls work: ...
+  bool unit_by_bytes_ = false;  ///< ... MB, or its tasks.
   TaskType* reserved_ =
       nullptr;  ///< A type that is learning: nobody else enters (section 4.2.3 B, active learning nodes).
   std::uint64_t next_sequence_ = 0;
@@ -195,8 +198,8 @@ class Budget {
   unsigned most_inside_ = 0;
   std::uint64_t waiting_ = 0;
   double now_ = 0;
-  double area_ = 0;         ///< Integral of the number inside over time.
-  double square_area_ = 0;  ///< Integral of its square.
+  std::vector<double>
+      seconds_among_;  ///< For each number of tasks, how long so many were inside; the last is for all above, too.
   double busy_seconds_ = 0;
   std::uint64_t tasks_ = 0;
   std::uint64_t bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -94,8 +95,11 @@ class Reader {
           refuse(line, "'shared' must be true (used by several machines) or false (node-local)");
         }
         result.shared = node.as_boolean()->get();
+      } else if (key == "most_at_once") {
+        result.most_at_once = count(node, key);
       } else {
-        refuse(line, "a device has no '" + key + "'; known are name, paths, read, write (MB/s) and shared");
+        refuse(line,
+               "a device has no '" + key + "'; known are name, paths, read, write (MB/s), shared and most_at_once");
       }
     }
     const unsigned line = fields.source().begin.line;
@@ -121,6 +125,14 @@ class Reader {
       refuse(node.source().begin.line, "'" + key + "' must be a number of MB/s greater than 0");
     }
     return *value;
+  }
+
+  unsigned count(const toml::node& node, const std::string& key) const {
+    const auto value = node.value_exact<std::int64_t>();
+    if (!value || *value < 1 || *value > std::numeric_limits<unsigned>::max()) {
+      refuse(node.source().begin.line, "'" + key + "' must be a number of tasks, at least 1");
+    }
+    return static_cast<unsigned>(*value);
   }
 
   // A relative path is meant from where the file lies.

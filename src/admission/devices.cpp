@@ -93,7 +93,7 @@ SharedDevice::SharedDevice(StorageDevice description, std::string folder, std::s
     : description_(std::move(description)),
       folder_(std::move(folder)),
       memory_key_(std::move(memory_key)),
-      budget_(description_.name) {}
+      budget_(description_.name, description_.most_at_once) {}
 
 StorageDevice SharedDevice::description() const {
   std::lock_guard lock(mutex_);

@@ -52,7 +52,8 @@ json describe(SharedDevice& device) {
                  {"read_mb_per_second", description.read_mb_per_second},
                  {"write_mb_per_second", description.write_mb_per_second},
                  {"shared", description.shared},
-                 {"configured", description.configured}};
+                 {"configured", description.configured},
+                 {"most_at_once", description.most_at_once}};
   device.budget().inspect([&](const Budget& budget) {
     json types = json::array();
     json throughput = json::array();

@@ -245,6 +245,26 @@ TEST(Budget, ProgramsThatLabelEveryTaskAreBounded) {
   budget.inspect([](const Budget& known) { EXPECT_LT(known.types().size(), 300U); });
 }
 
+TEST(Budget, TheMostOfADeviceHoldsForEveryConstraint) {
+  constexpr unsigned most = 3;
+  for (const char* constraint : {"none", "1", "auto", "auto(10,400,2)", "adaptive"}) {
+    Simulator simulator(CongestionLaw{}, 64, most);
+    TaskType& type = simulator.type("checkpoint", constraint);
+    for (unsigned i = 0; i < 40; ++i) {
+      simulator.arrive(type, 16);
+      simulator.arrive(simulator.type("other", "none"), 16);
+    }
+    simulator.run();
+    simulator.budget.inspect([&](const Budget& known) {
+      EXPECT_EQ(known.tasks(), 80U) << constraint;
+      EXPECT_LE(known.most_inside(), most) << constraint;
+    });
+    if (type.automatic != nullptr && constraint == std::string("auto")) {
+      EXPECT_EQ(type.automatic->registry().front().at_once, most) << "it begins with as many as there can be";
+    }
+  }
+}
+
 TEST(Configuration, ReadsDevices) {
   const Folder folder;
   fs::create_directories(folder.path / "real");
@@ -252,7 +272,7 @@ TEST(Configuration, ReadsDevices) {
   const std::string file =
       folder.write("dovetail.toml",
                    "[other]\nx = 1\n[[device]]\nname = \"scratch\"\npaths = [\"link\", \"/data\"]\n"
-                   "read = 450\nwrite = 400.5\nshared = true\n[[device]]\nname = \"local\"\n");
+                   "read = 450\nwrite = 400.5\nshared = true\nmost_at_once = 8\n[[device]]\nname = \"local\"\n");
   const auto devices = storage_devices(file);
   ASSERT_EQ(devices.size(), 2U);
   EXPECT_EQ(devices[0].name, "scratch");
@@ -261,6 +281,8 @@ TEST(Configuration, ReadsDevices) {
   EXPECT_EQ(devices[0].write_mb_per_second, 400.5);
   EXPECT_TRUE(devices[0].shared);
   EXPECT_FALSE(devices[1].shared);
+  EXPECT_EQ(devices[0].most_at_once, 8U);
+  EXPECT_EQ(devices[1].most_at_once, 0U);
   EXPECT_EQ(storage_device("", file, false).name, "scratch") << "the first";
   EXPECT_EQ(storage_device("local", file, false).name, "local");
   EXPECT_EQ(storage_device((folder.path / "link" / "new" / "file").string(), file, false).name, "scratch");
@@ -282,6 +304,8 @@ TEST(Configuration, SaysWhichLineIsWrong) {
       {"[[device]]\nname = \"a\"\npaths = \"/x\"\n", ":3: 'paths' must be a list"},
       {"[[device]]\nname = \"a\"\npaths = [1]\n", "'paths' must be a text"},
       {"[[device]]\nname = \"a\"\nshared = 1\n", ":3: 'shared' must be true"},
+      {"[[device]]\nname = \"a\"\nmost_at_once = 0\n", ":3: 'most_at_once' must be a number of tasks, at least 1"},
+      {"[[device]]\nname = \"a\"\nmost_at_once = 2.5\n", ":3: 'most_at_once' must be a number of tasks"},
       {"[[device]]\nname = \"a\"\n[[device]]\nname = \"a\"\n", "two devices are called 'a'"},
       {"[[device]]\nname = \"a\"\npaths = [\"/x\", \"/x/\"]\n", "'/x' is given twice"},
       {"[[device]\nname", "dovetail.toml:1: "},

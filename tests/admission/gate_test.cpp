@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "admission/memory.hpp"
 #include "dovetail/dovetail.hpp"
 
 namespace dovetail {
@@ -105,6 +106,38 @@ TEST_F(Admission, AsManyRunAtOnceAsTheBandwidthHolds) {
   EXPECT_EQ(device().at("most_running"), 4);
   EXPECT_EQ(device().at("tasks"), 10);
   EXPECT_EQ(device().at("running"), 0);
+}
+
+TEST_F(Admission, TheMostOfADeviceHoldsForTasksWithoutConstraint) {
+  std::ofstream(config_, std::ios::app) << "most_at_once = 2\n";
+  Runtime runtime(options());
+  Door door;
+  for (int i = 0; i < 6; ++i) {
+    runtime.spawn(describe("none"), [&] { door.pass(); });
+  }
+  door.wait_for(2);
+  EXPECT_EQ(device().at("running"), 2);
+  EXPECT_EQ(device().at("waiting"), 4);
+  EXPECT_EQ(device().at("most_at_once"), 2);
+  door.let(6);
+  runtime.wait();
+  EXPECT_EQ(device().at("most_running"), 2);
+}
+
+TEST_F(Admission, AdaptiveBeginsWithWhatAnEarlierRunLearned) {
+  std::ofstream(config_, std::ios::app) << "shared = true\n";
+  const std::string key = "device " + device_ + " " + fs::canonical(folder_ / "data").string();
+  ASSERT_TRUE(admission::remember_level(key, {5, 0}));
+  Runtime runtime(options());
+  Door door;
+  for (int i = 0; i < 8; ++i) {
+    runtime.spawn(describe("adaptive"), [&] { door.pass(); });
+  }
+  door.wait_for(5);
+  EXPECT_EQ(device().at("running"), 5);
+  EXPECT_EQ(device().at("waiting"), 3);
+  door.let(8);
+  runtime.wait();
 }
 
 TEST_F(Admission, TasksThatReadShareTheReadBandwidth) {

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <vector>
 
 #include "simulator.hpp"
 
@@ -244,6 +246,134 @@ TEST(Adaptive, HoldsSeveralTypesOnOneDevice) {
     const double end = simulator.run();
     EXPECT_GE(megabytes / end, 0.95 * best_bandwidth(ssd)) << "bytes known: " << bytes_known;
   }
+}
+
+// The checkpoints of the variant discovery pipeline (io-aware-pycompss, table 1): five types of few tasks, in the order in which so many
+// workers make them, computing as long as the device writes at `load` 1.
+struct Arrival {
+  double at;
+  unsigned type;
+  double megabytes;
+};
+
+std::vector<Arrival> pipelines(std::mt19937& random, unsigned samples, unsigned workers, double load) {
+  constexpr double sizes[] = {162, 290, 330, 596, 615};
+  struct Step {
+    unsigned type;
+    double cost;
+    bool joins;  // both lanes
+  };
+  constexpr Step lane[] = {{0, 0.3, false}, {1, 1.0, false}, {1, 0.6, false}};
+  constexpr Step rest[] = {{2, 0.5, true}, {3, 0.8, false}, {4, 0.5, false}};
+  constexpr double scale = checkpoint / 290;
+  const double second = (2 * 162 + 4 * 290 + 330 + 596 + 615) * scale / 400 / load * workers / 5.6;
+  std::vector<double> free_at(workers, 0.0);
+  std::vector<Arrival> arrivals;
+  const auto run = [&](const Step& step, double ready) {
+    double& worker = *std::min_element(free_at.begin(), free_at.end());
+    worker = std::max(worker, ready) + step.cost * second * (0.8 + 0.4 * static_cast<double>(random()) / 4294967296.0);
+    arrivals.push_back({worker, step.type, sizes[step.type] * scale});
+    return worker;
+  };
+  for (unsigned sample = 0; sample < samples; ++sample) {
+    double joined = 0;
+    for (unsigned lanes = 0; lanes < 2; ++lanes) {
+      double ready = 0;
+      for (const Step& step : lane) {
+        ready = run(step, ready);
+      }
+      joined = std::max(joined, ready);
+    }
+    for (const Step& step : rest) {
+      joined = run(step, joined);
+    }
+  }
+  return arrivals;
+}
+
+double total(const CongestionLaw& law, const StorageBandwidth& constraint, const std::vector<Arrival>& arrivals,
+             bool bytes_known) {
+  Simulator simulator(law, 16);
+  std::vector<TaskType*> types;
+  for (unsigned type = 0; type < 5; ++type) {
+    types.push_back(&simulator.type("type " + std::to_string(type), constraint));
+  }
+  for (const Arrival& arrival : arrivals) {
+    simulator.arrive(*types[arrival.type], arrival.megabytes, arrival.at).bytes_known = bytes_known;
+  }
+  return simulator.run();
+}
+
+TEST(Adaptive, FewTasksOfSeveralTypesAtATimeAreEnoughToLearnFrom) {
+  for (const bool bytes_known : {true, false}) {
+    double sum = 0;
+    unsigned cases = 0;
+    unsigned slow = 0;
+    for (unsigned seed = 0; seed < 160; ++seed) {
+      std::mt19937 random(seed);
+      const CongestionLaw& law = laws[seed % 6];
+      const unsigned samples = 6 + static_cast<unsigned>(random()) % 12;
+      const unsigned workers = 1 + static_cast<unsigned>(random()) % 4;
+      const auto arrivals =
+          pipelines(random, samples, workers, 0.4 + 1.2 * static_cast<double>(random()) / 4294967296.0);
+      double best = 1e300;
+      for (unsigned at_once = 1; at_once <= 16; ++at_once) {
+        best = std::min(best, total(law, law.peak / at_once, arrivals, bytes_known));
+      }
+      const double ratio = total(law, "adaptive", arrivals, bytes_known) / best;
+      EXPECT_LE(ratio, bytes_known ? 2 : 4) << "seed " << seed << ", " << name(law);
+      slow += ratio > 1.1 ? 1 : 0;
+      sum += ratio;
+      ++cases;
+    }
+    // From the first task on, search included: of hard disks, and of those who have little to do, every try costs.
+    EXPECT_LE(sum / cases, bytes_known ? 1.03 : 1.06) << "bytes known: " << bytes_known;
+    EXPECT_LE(slow, cases / 10) << "bytes known: " << bytes_known;
+  }
+}
+
+TEST(Adaptive, ALevelThatNobodyFillsIsGivenUpBeforeTheNextBurst) {
+  for (const CongestionLaw& law : laws) {
+    for (unsigned burst = 6; burst <= 60; ++burst) {
+      Simulator simulator(law);
+      TaskType& type = simulator.type("checkpoint", "adaptive");
+      // A search begins, and at its end, wherever that is, there are no more than two at a time.
+      for (unsigned i = 0; i < burst; ++i) {
+        simulator.arrive(type, checkpoint);
+      }
+      double end = simulator.run();
+      for (unsigned i = 0; i < 120; ++i) {
+        simulator.arrive(type, checkpoint, end + (i / 2) * 1.0);
+      }
+      simulator.run();
+      const AdaptiveLearner& learner = simulator.budget.adaptive();
+      EXPECT_TRUE(!learner.searching() || learner.at_once() <= 2)
+          << name(law) << ", burst of " << burst << ": level " << learner.at_once();
+    }
+  }
+}
+
+TEST(Adaptive, DoesNotTryALevelForWhichThereAreNoTasks) {
+  Simulator simulator(ssd);
+  TaskType& type = simulator.type("checkpoint", "adaptive");
+  for (unsigned i = 0; i < 60; ++i) {
+    simulator.arrive(type, checkpoint, (i / 2) * 0.5);
+  }
+  unsigned most = 0;
+  simulator.on_end = [&](const SimulatedTask&) { most = std::max(most, simulator.budget.adaptive().at_once()); };
+  simulator.run();
+  EXPECT_EQ(most, 2U);
+}
+
+TEST(Adaptive, MoreExecutorsThanItCanRememberTasksAreNoHindrance) {
+  const CongestionLaw wide{4000, 160, 300, 0.1};
+  Simulator simulator(wide, 512);
+  TaskType& type = simulator.type("checkpoint", "adaptive");
+  for (unsigned i = 0; i < 6000; ++i) {
+    simulator.arrive(type, checkpoint);
+  }
+  simulator.run();
+  EXPECT_GE(wide.bandwidth(simulator.budget.adaptive().at_once()), 0.9 * wide.peak);
 }
 
 TEST(Adaptive, TasksOfChangingSizeDoNotMisleadIt) {

@@ -25,8 +25,8 @@ struct SimulatedTask {
 
 class Simulator {
  public:
-  explicit Simulator(const CongestionLaw& given, unsigned executors = 64)
-      : law(given), budget("simulated"), executors_(executors) {}
+  explicit Simulator(const CongestionLaw& given, unsigned executors = 64, unsigned most = 0)
+      : law(given), budget("simulated", most), executors_(executors) {}
 
   TaskType& type(const std::string& label, const StorageBandwidth& constraint) {
     return budget.type({label, constraint, Direction::write}, law.peak, executors_);

@@ -250,6 +250,50 @@ def test_a_constraint_limits_how_many_io_tasks_run_at_once(tmp_path):
         dt.wait(nowhere())
 
 
+@pytest.mark.parametrize("constraint", ["none", 40, "40", 1000, "auto", "auto(25,100,2)", "adaptive"])
+def test_every_kind_of_constraint_runs_all_tasks(tmp_path, capfd, constraint):
+    name = f"disk-{tmp_path.name}"  # a device keeps what it learned for all of the process
+    (tmp_path / "dovetail.toml").write_text(
+        f'[[device]]\nname = "{name}"\npaths = ["{tmp_path}"]\nread = 100\nwrite = 100\n'
+    )
+
+    @dt.constraint(storage_bw=constraint)
+    @dt.io(device=tmp_path)
+    def write(i):
+        (tmp_path / str(i)).write_bytes(bytes(8192))
+        return i
+
+    with dt.Runtime(config=tmp_path / "dovetail.toml", io_executors=8):
+        assert dt.wait([write(i) for i in range(60)]) == list(range(60))
+    assert len(list(tmp_path.glob("[0-9]*"))) == 60
+    said = capfd.readouterr().err
+    assert ("asks for 1000 MB/s of device" in said) == (constraint == 1000)
+    assert said.count("\n") <= 1
+
+
+def test_what_was_handed_over_may_be_handed_on_and_is_final_after_waiting():
+    gate = threading.Event()
+
+    @dt.task(values=dt.INOUT)
+    def extend(values):
+        gate.wait()
+        values.append(1)
+
+    @dt.task
+    def length(values):
+        return len(values)
+
+    values = []
+    extend(values)
+    seen = length(values)
+    extend(values)
+    assert values == [], "the program itself is not held back: it sees what is there"
+    gate.set()
+    assert dt.wait(seen) == 1
+    assert dt.wait(values) is values
+    assert values == [1, 1]
+
+
 def test_progress_shows_computing_and_io_apart(run_program):
     result = run_program(
         """

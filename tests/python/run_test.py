@@ -163,6 +163,74 @@ def test_collections_dictionaries_methods_and_several_results():
     ]
 
 
+def test_names_that_are_seldom_used(tmp_path):
+    environment = {**os.environ, "UNITS": "4", "RESULTS": "2"}
+    assert output_of(run("--pycompss", PROGRAMS / "covered.py", tmp_path, env=environment)) == [
+        "OUT [1, 2, 3]",
+        "FILE text",
+        "FILE_COMMUTATIVE 0123",
+        "FILE_CONCURRENT 0123",
+        "DIRECTORY_INOUT ['one', 'two']",
+        "COLLECTION_FILE ['ab', 'ab']",
+        "IN_DELETE 10",
+        "DICTIONARY_OUT {'a': ['a'], 'b': ['b']}",
+        "COMMUTATIVE [40]",
+        "RETRY 3",
+        "returns 3 2",
+        "compss_cancel_group None",
+        "compss_delete_object True [True, True]",
+        "compss_get_number_of_resources 1",
+    ]
+
+
+def test_the_names_of_the_page_are_there_and_used_by_a_program_here(script):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "pycompss.md").read_text()
+    table = page.partition("## What is covered")[2].partition("Not covered:")[0]
+    module, names = "", []
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) < 5:
+            continue
+        module = cells[1].strip("`") or module
+        family = ""
+        for word in re.findall(r"`@?(\w+)`", cells[2]):
+            name = family + word if word.startswith("_") else word
+            family = name.rpartition("_")[0] if not word.startswith("_") else family
+            if module in ("parameter", "api", "exceptions", "local"):
+                names.append((module, name))
+    assert len(names) > 40
+    programs = "".join(path.read_text() for path in PROGRAMS.glob("*.py"))
+    assert [name for _, name in names if not re.search(rf"\b{name}\b", programs)] == []
+    done = run("--pycompss", script("\n".join(f"from pycompss.api.{module} import {name}" for module, name in names)))
+    assert done.returncode == 0, done.stderr
+
+
+def test_that_computing_units_reserve_no_core_is_said_once(script):
+    path = script("""
+        from pycompss.api.api import compss_wait_on
+        from pycompss.api.constraint import constraint
+        from pycompss.api.task import task
+
+        @constraint(computing_units="1")
+        @task(returns=1)
+        def one(): return 1
+
+        @constraint(computing_units="2")
+        @task(returns=1)
+        def two(): return 2
+
+        @constraint(computingUnits=8)
+        @task(returns=1)
+        def eight(): return 8
+
+        print(compss_wait_on([one(), two(), eight()]))
+    """)
+    done = run("--pycompss", path)
+    assert output_of(done) == ["[1, 2, 8]"]
+    (line,) = done.stderr.splitlines()
+    assert "'two': computing_units=2 reserves no core" in line
+
+
 def test_policies_for_failures(tmp_path):
     folder = tmp_path / "tries"
     folder.mkdir()

@@ -52,7 +52,8 @@ Sizes::Sizes(CommandLine& line)
     : tasks(line.size("tasks", 64, "tasks, each with one checkpoint")),
       compute_milliseconds(line.size("compute-milliseconds", 50, "processor time of a task before its checkpoint")),
       kibibytes(line.size("kibibytes", 16384, "of a checkpoint")),
-      peak(line.size("peak", 400, "MB/s of the device with as many writers as it likes best")) {}
+      peak(line.size("peak", 400, "MB/s of the device with as many writers as it likes best")),
+      most(line.size("most", 0, "tasks that the configuration lets use the device at once, 0: any number")) {}
 
 CongestedDevice::CongestedDevice(const Sizes& sizes)
     : folder_(new_folder(fs::temp_directory_path())),
@@ -61,8 +62,13 @@ CongestedDevice::CongestedDevice(const Sizes& sizes)
       configuration_(folder_ + "/dovetail.toml") {
   fs::create_directory(mount_);
   const std::string peak = std::to_string(sizes.peak);
-  std::ofstream(configuration_) << "[[device]]\nname = \"congested\"\npaths = [\"" << mount_ << "\"]\nread = " << peak
-                                << "\nwrite = " << peak << "\n";
+  std::ofstream configuration(configuration_);
+  configuration << "[[device]]\nname = \"congested\"\npaths = [\"" << mount_ << "\"]\nread = " << peak
+                << "\nwrite = " << peak << "\n";
+  if (sizes.most != 0) {
+    configuration << "most_at_once = " << sizes.most << "\n";
+  }
+  configuration.close();
   const std::string program = fs::read_symlink("/proc/self/exe").parent_path() / "dovetail-congested-fs";
   int in[2];
   int out[2];

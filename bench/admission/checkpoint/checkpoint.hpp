@@ -20,6 +20,7 @@ struct Sizes {
   const std::int64_t& compute_milliseconds;
   const std::int64_t& kibibytes;
   const std::int64_t& peak;  ///< MB/s
+  const std::int64_t& most;  ///< Tasks that dovetail.toml lets use the device at once; 0: any number.
 };
 
 /// The device, mounted in a temporary folder for as long as this lives. Ends the program with 77 where that cannot be done.

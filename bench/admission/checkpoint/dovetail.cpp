@@ -41,7 +41,7 @@ int main(int count, char** arguments) {
                      .access = {dovetail::in(block)},
                      .io = true,
                      .storage_bw = constraint,
-                     .device = constraint.constrained() ? "congested" : ""},
+                     .device = constraint.constrained() || sizes.most != 0 ? "congested" : ""},
                     [&problem, task] { problem.write(task); });
     }
     runtime.wait();

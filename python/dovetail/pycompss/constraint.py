@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,10 @@ _OF_THE_MACHINE = {
     "host_queues",
     "app_software",
 }
+
+
+# The first task that asked for several cores.
+_told_of_units: list[str] = []
 
 
 def _snake(name: str) -> str:
@@ -74,12 +79,20 @@ def _bandwidth(value: Any) -> float | str:
 
 def _check_units(name: str, value: Any) -> None:
     try:
-        good = int(value) >= 0
+        units = int(value)
     except (TypeError, ValueError):
-        good = False
-    if not good:
+        units = -1
+    if units < 0:
         raise ValueError(
             f"@constraint of '{name}': computing_units must be a whole number and not negative, not {value!r}"
+        )
+    if units > 1 and not _told_of_units:
+        _told_of_units.append(name)
+        print(
+            f"dovetail: @constraint of '{name}': computing_units={units} reserves no core. Each task takes one, and what it starts in "
+            "threads or processes of its own runs beside the others (this is said once)",
+            file=sys.stderr,
+            flush=True,
         )
 
 
