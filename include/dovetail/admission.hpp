@@ -22,7 +22,8 @@ struct StorageDevice {
   double write_mb_per_second = 0;       ///< Most that is written in a second, likewise.
   bool shared = false;                  ///< Used by several machines; else it belongs to this one.
   bool configured = false;              ///< From `dovetail.toml`; else found by path.
-  unsigned most_at_once = 0;            ///< More I/O tasks than this never use it at a time, whatever their constraint; 0: any number.
+  unsigned most_at_once =
+      0;  ///< More I/O tasks than this never use it at a time, whatever their constraint; 0: any number.
 };
 
 /// The devices of `dovetail.toml`: of the file named here or, if it is empty, of that named by `DOVETAIL_CONFIG`, else

@@ -121,14 +121,14 @@ class Worker {
   std::uint32_t counted_children_ = 0;
   std::uint32_t tick_ = 0;
   std::uint32_t random_;
-  bool fed_from_outside_ = false;  ///< The last tasks came from the shared queue.
-  bool keeps_time_ = false;        ///< Slept until the next timer, for all workers.
-  bool searching_ = false;         ///< Counted as one that looks for work.
-  bool operations_ = false;        ///< This worker has started operations that may be in flight.
+  bool fed_from_outside_ = false;           ///< The last tasks came from the shared queue.
+  bool keeps_time_ = false;                 ///< Slept until the next timer, for all workers.
+  bool searching_ = false;                  ///< Counted as one that looks for work.
+  bool operations_ = false;                 ///< This worker has started operations that may be in flight.
   std::atomic<bool> orders_pushes_{false};  ///< As `operations_`, for others: see `begin_operations`.
-  bool flush_requested_ = false;   ///< Some of them are prepared and not handed over.
-  bool long_slice_ = false;        ///< The slice that runs, or ran last, was expected to be long.
-  bool kept_to_itself_ = false;    ///< Tasks were queued that nobody was told of.
+  bool flush_requested_ = false;            ///< Some of them are prepared and not handed over.
+  bool long_slice_ = false;                 ///< The slice that runs, or ran last, was expected to be long.
+  bool kept_to_itself_ = false;             ///< Tasks were queued that nobody was told of.
   unsigned slices_since_flush_ = 0;
   std::uint64_t slice_start_ = 0;  ///< In ticks; 0: not measured.
   const void* slice_body_ = nullptr;
