@@ -56,20 +56,20 @@ def end_once(number: int, _: object) -> None:
 
 
 @contextmanager
-def device(output: Path, scratch: Path) -> Iterator[tuple[Path, str, float | None]]:
+def device(application: experiment.Application, output: Path) -> Iterator[tuple[Path, str, float | None]]:
     """The folder for checkpoints, what it is, and its MB/s if they are known. A real disk where there can be no other."""
     arguments = argparse.Namespace(target=None, peak=None)
     with ExitStack() as stack:
-        bandwidth = experiment.PEAK
+        bandwidth: float | None = application.peak
         try:
-            target, text = stack.enter_context(experiment.device_of(arguments, scratch))
+            target, text = stack.enter_context(experiment.device_of(application, arguments))
         except experiment.Missing as missing:
             why = str(missing).partition("; give a folder")[0]
             print(
                 f"note       no device that congests ({why}):\n           checkpoints go to the real disk, where less is gained"
             )
             arguments.target, bandwidth = output, None
-            target, _ = stack.enter_context(experiment.device_of(arguments, scratch))
+            target, _ = stack.enter_context(experiment.device_of(application, arguments))
             text = f"the real disk, in {output}"
         yield target, text, bandwidth
 
@@ -158,7 +158,7 @@ def demonstrate(arguments: argparse.Namespace) -> int:
         try:
             warn_if_busy(demo)
             reference = demo.prepare()
-            with device(output, scratch) as (target, name, bandwidth):
+            with device(demo.application, output) as (target, name, bandwidth):
                 demo.say(f"device     {name}")
                 experiment.describe_device(scratch, target, bandwidth)
                 rows = [demo.run(strategy, target, reference) for strategy in STRATEGIES]

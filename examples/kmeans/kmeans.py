@@ -64,6 +64,7 @@ def moved(centers: np.ndarray, sums: np.ndarray) -> np.ndarray:
 class KMeans:
     name = "kmeans"
     about = __doc__
+    peak = 400.0
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--points", type=int, default=1 << 20)

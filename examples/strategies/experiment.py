@@ -24,7 +24,6 @@ sys.path.insert(0, str(ROOT / "bench" / "devices"))
 SKIPPED = 77
 INTERRUPTED = 130
 DEVICE = "target"
-PEAK = 400.0
 # After these a run that was asked to stop is killed: what it waits for on a slow device takes less.
 PATIENCE_SECONDS = 10.0
 
@@ -36,6 +35,7 @@ class Missing(RuntimeError):
 class Application(Protocol):
     name: str
     about: str
+    peak: float  # MB/s of the device that congests, unless the command line says otherwise
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Sizes."""
@@ -61,12 +61,14 @@ def parser_of(application: Application) -> argparse.ArgumentParser:
         "--target", type=Path, help="write checkpoints to this folder, and not to a device that congests"
     )
     parser.add_argument(
-        "--peak", type=float, help="MB/s of the device that congests (400), or that --target has (measured)"
+        "--peak",
+        type=float,
+        help=f"MB/s of the device that congests ({application.peak:g}), or that --target has (measured)",
     )
     parser.add_argument("--strategies", help="several, separated by spaces (default: those of the paper, and adaptive)")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each, in turn; the median counts (1)")
     parser.add_argument("--workers", type=int, help="compute workers (default: as many as cores)")
-    parser.add_argument("--executors", type=int, default=64, help="I/O executors (64)")
+    parser.add_argument("--executors", type=int, default=16, help="I/O executors (16)")
     parser.add_argument("--report", action="store_true", help="a report page (dovetail run --report) for each strategy")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     application.add_arguments(parser)
@@ -74,13 +76,13 @@ def parser_of(application: Application) -> argparse.ArgumentParser:
 
 
 def default_strategies(bandwidth: float, executors: int) -> list[str]:
-    sweep = [f"static:{bandwidth / at_once:g}" for at_once in (32, 16, 8, 4, 2, 1)]
+    sweep = [f"static:{bandwidth / at_once:g}" for at_once in (16, 8, 4, 2, 1)]
     bounded = f"auto({bandwidth / executors:g},{bandwidth:g},2)"
     return ["baseline", "unconstrained", *sweep, "auto", bounded, "adaptive"]
 
 
 @contextmanager
-def device_of(arguments: argparse.Namespace, scratch: Path) -> Iterator[tuple[Path, str]]:
+def device_of(application: Application, arguments: argparse.Namespace) -> Iterator[tuple[Path, str]]:
     """The folder that checkpoints go to, and what it is."""
     if arguments.target is not None:
         arguments.target.mkdir(parents=True, exist_ok=True)
@@ -92,8 +94,8 @@ def device_of(arguments: argparse.Namespace, scratch: Path) -> Iterator[tuple[Pa
 
     try:
         with ExitStack() as stack:
-            system = stack.enter_context(CongestedFs(peak=arguments.peak or PEAK))
-            yield Path(system.path), f"device that congests, {arguments.peak or PEAK:g} MB/s"
+            system = stack.enter_context(CongestedFs(peak=arguments.peak or application.peak))
+            yield Path(system.path), f"device that congests, {arguments.peak or application.peak:g} MB/s"
     except FaultFsUnavailable as error:
         raise Missing(f"{error}; give a folder by --target") from error
 
@@ -207,7 +209,7 @@ def compare(application: Application, arguments: argparse.Namespace, words: list
     import plot
     from strategy import understood
 
-    bandwidth = arguments.peak or PEAK
+    bandwidth = arguments.peak or application.peak
     strategies = (arguments.strategies or " ".join(default_strategies(bandwidth, arguments.executors))).split()
     strategies = [understood(text) for text in strategies]
     data = arguments.data or scratch / "data"
@@ -218,7 +220,7 @@ def compare(application: Application, arguments: argparse.Namespace, words: list
     times: dict[str, list[float]] = {}
     rows: dict[str, dict] = {}
     wrong = 0
-    with device_of(arguments, scratch) as (target, device):
+    with device_of(application, arguments) as (target, device):
         print("device    ", device, flush=True)
         describe_device(scratch, target, bandwidth if arguments.target is None else arguments.peak)
         for _ in range(arguments.repeat):

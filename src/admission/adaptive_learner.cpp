@@ -104,6 +104,20 @@ double AdaptiveLearner::samples_needed(unsigned at_once) const noexcept {
   return std::max<double>(least_samples(at_once), for_precision) - rounding;
 }
 
+// Well enough to decide: precisely, or that it is worse than another by more than chance explains.
+bool AdaptiveLearner::known_well(unsigned at_once, const Level& level) const noexcept {
+  if (level.count >= samples_needed(at_once)) {
+    return true;
+  }
+  const auto found = best();
+  if (!measured(at_once, level) || found == levels_.end()) {
+    return false;
+  }
+  const double variance = scatter_weight_ > 0 ? scatter_ / scatter_weight_ : 0;
+  const double by_chance = std::sqrt(variance / level.count + variance / found->second.count);
+  return level.rate() < found->second.rate() * (1 - changed - 2 * by_chance);
+}
+
 void AdaptiveLearner::note_scatter(const Level& level, double device_seconds_per_work) noexcept {
   if (level.count < 1) {
     return;
@@ -210,7 +224,7 @@ bool AdaptiveLearner::ended(const Sample& sample) {
   learn(task);
   if (searching_) {
     const auto level = levels_.find(limit_);
-    const bool enough = level != levels_.end() && level->second.count >= samples_needed(limit_);
+    const bool enough = level != levels_.end() && known_well(limit_, level->second);
     return enough ? decide(sample.present) : give_up();
   }
   if (task.here >= pure) {
@@ -274,7 +288,7 @@ unsigned AdaptiveLearner::next_to_measure(Levels::const_iterator found) const no
     }
   }
   for (const unsigned known : {at, upper, lower}) {
-    if (known != 0 && levels_.at(known).count < samples_needed(known)) {
+    if (known != 0 && !known_well(known, levels_.at(known))) {
       return known;
     }
   }

@@ -67,6 +67,7 @@ class AdaptiveLearner {
 
   double samples_needed(unsigned at_once) const noexcept;
   bool measured(unsigned at_once, const Level& level) const noexcept;
+  bool known_well(unsigned at_once, const Level& level) const noexcept;
   double guess(unsigned at_once) const noexcept;
   Ended parts_of(const Sample& sample) const;
   void learn(const Ended& task);
