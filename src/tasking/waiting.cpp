@@ -86,7 +86,7 @@ bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
     worker->push(candidate);
     return false;
   }
-  worker->run_inline(candidate);
+  worker->run(candidate);
   Worker* const here = context().worker;  // perhaps another one
   if (here->counted_children(task) == 0) {
     here->flush_children();
