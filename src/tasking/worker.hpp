@@ -159,6 +159,8 @@ class Worker {
   std::size_t fair_share(Victim& victim, std::uint64_t now) noexcept;
   void judge_theft() noexcept;
   void measure_body() noexcept;
+  /// Any thread. Not so in a poll that brings some.
+  bool has_no_work() const noexcept { return out_of_work_.load(std::memory_order_relaxed) != 0 && deque_.size() <= 0; }
   std::uint64_t body_begin_ = 0;  ///< Of the body that runs, in ticks; 0: it is not measured.
   std::uint32_t runs_ = 0;        ///< Of bodies.
   Victim* theft_ = nullptr;  ///< Whom the task that runs was taken from, while it is not known what that was worth.

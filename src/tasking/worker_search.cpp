@@ -59,8 +59,7 @@ bool Worker::prefers_its_own(Victim& victim, std::uint64_t now) noexcept {
         1000 * std::uint64_t{worker.usual_body_.load(std::memory_order_relaxed)} < nanoseconds_of_a_small_body * ticks;
     // What it has done since a look long ago says nothing, nor what it does without work: it is given the benefit of the doubt until
     // the next one.
-    const bool gets_on = elapsed >= microseconds_of_an_old_look * ticks ||
-                         worker.out_of_work_.load(std::memory_order_relaxed) != 0 ||
+    const bool gets_on = elapsed >= microseconds_of_an_old_look * ticks || worker.has_no_work() ||
                          (progress - victim.progress) * microseconds_of_a_step * ticks >= elapsed;
     victim.prefers_its_own = small && gets_on;
     victim.progress = progress;
@@ -76,6 +75,7 @@ std::size_t Worker::fair_share(Victim& victim, std::uint64_t now) noexcept {
     return 0;
   }
   victim.robbed_at = now;
+  victim.patience = std::max(victim.patience, least_microseconds_between_thefts * base::ticks_per_microsecond());
   if (only_one) {
     return victim.worker->deque_.size() >= least_of_small_tasks ? 1 : 0;
   }
@@ -210,7 +210,7 @@ Task* Worker::find_task() {
   if (Task* task = take_local()) {
     return task;
   }
-  out_of_work_.store(1, std::memory_order_relaxed);
+  out_of_work_.store(1, std::memory_order_seq_cst);
   Task* task = look_everywhere();
   out_of_work_.store(0, std::memory_order_relaxed);
   core_.stuck.activity();

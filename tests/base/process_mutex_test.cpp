@@ -41,7 +41,7 @@ int fork_and_lock(Mutex& mutex) {
     {
       const std::lock_guard lock(mutex);
     }
-    // ThreadSanitizer would report the threads that are not here.
+    // Not `_exit`: ThreadSanitizer would report there that the threads of the parent were not joined.
     syscall(SYS_exit_group, 42);
   }
   int status = 0;
@@ -86,7 +86,8 @@ TEST(ProcessMutexTest, TheChildOfAForkCanLockWhatAnotherThreadHeld) {
 }
 
 TEST(ProcessMutexTest, NestedInEitherOrderOfMaking) {
-  ProcessMutex mutexes[4];  // two for each order
+  ProcessMutex one, two;
+  ProcessMutex three, four;  // others, lest the two orders be taken for a mistake
   std::atomic<bool> over{false};
   std::atomic<long> nested{0};
   const auto nest = [&](ProcessMutex& outer, ProcessMutex& inner) {
@@ -96,8 +97,8 @@ TEST(ProcessMutexTest, NestedInEitherOrderOfMaking) {
     nested.fetch_add(1);
   };
   for (const bool ascending : {true, false}) {
-    ProcessMutex& first = mutexes[ascending ? 0 : 2];
-    ProcessMutex& second = mutexes[ascending ? 1 : 3];
+    ProcessMutex& first = ascending ? one : three;
+    ProcessMutex& second = ascending ? two : four;
     over.store(false);
     nested.store(0);
     std::thread other([&] {
