@@ -3,7 +3,7 @@
 # dovetail_room(name [DEPENDS lower-rooms...] [SOURCES folder])
 # A folder without sources yet (a room of headers alone, say) makes no target.
 function(dovetail_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "" "SOURCES" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 room "AS_ONE" "SOURCES" "DEPENDS")
   if(NOT room_SOURCES)
     set(room_SOURCES "src/${name}")
   endif()
@@ -27,6 +27,9 @@ function(dovetail_room name)
   # initial-exec: the current worker is read on every spawn, and a call into the loader for it would be felt.
   target_compile_options(dovetail_${name} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
   set_target_properties(dovetail_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  if(room_AS_ONE)
+    set_target_properties(dovetail_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  endif()
   target_link_libraries(dovetail_${name} PRIVATE dovetail_flags dovetail_dependencies)
   # What most sources include is parsed once. Each source includes what it uses all the same.
   get_property(parsed GLOBAL PROPERTY DOVETAIL_PARSED_HEADERS)

@@ -6,22 +6,21 @@
 #include <new>
 #include <utility>
 
-#include "base/sanitizer.hpp"
-#ifdef DOVETAIL_ADDRESS_SANITIZER
-#include <sanitizer/asan_interface.h>
-#endif
-
 namespace dovetail::base {
 
-thread_local constinit BlockPool::Cache BlockPool::caches[BlockPool::slots];
 std::atomic<BlockPool*> BlockPool::pools[BlockPool::slots] = {};
+
+BlockPool::Cache* BlockPool::own_caches() noexcept {
+  thread_local constinit Cache caches[slots];
+  return caches;
+}
 
 // Gives a thread's free blocks back when the thread ends.
 struct BlockPool::ThreadExit {
   ~ThreadExit() {
     for (unsigned slot = 0; slot < slots; ++slot) {
       if (BlockPool* pool = pools[slot].load(std::memory_order_acquire)) {
-        pool->return_magazines(caches[slot]);
+        pool->return_magazines(own_caches()[slot]);
       }
     }
   }
@@ -30,20 +29,6 @@ struct BlockPool::ThreadExit {
 BlockPool::BlockPool(unsigned slot, std::size_t block_size, bool visited)
     : slot_(slot), block_size_(block_size), visited_(visited) {
   pools[slot].store(this, std::memory_order_release);
-}
-
-void BlockPool::poison([[maybe_unused]] void* block) const noexcept {
-#ifdef DOVETAIL_ADDRESS_SANITIZER
-  if (!visited_) {
-    __asan_poison_memory_region(block, block_size_);
-  }
-#endif
-}
-
-void BlockPool::unpoison([[maybe_unused]] void* block) const noexcept {
-#ifdef DOVETAIL_ADDRESS_SANITIZER
-  __asan_unpoison_memory_region(block, block_size_);
-#endif
 }
 
 void BlockPool::register_thread() {
@@ -82,7 +67,7 @@ void BlockPool::fill(Magazine& magazine) {
 
 // A magazine that is not empty becomes the thread's.
 BlockPool::Magazine* BlockPool::load() {
-  Cache& cache = caches[slot_];
+  Cache& cache = own_caches()[slot_];
   if (cache.magazine == nullptr) {
     register_thread();
     cache.magazine = make_magazine();
@@ -104,7 +89,7 @@ BlockPool::Magazine* BlockPool::load() {
 
 // A magazine that is not full becomes the thread's.
 BlockPool::Magazine* BlockPool::make_room() noexcept {
-  Cache& cache = caches[slot_];
+  Cache& cache = own_caches()[slot_];
   if (cache.magazine == nullptr) {
     register_thread();
     cache.magazine = make_magazine();

@@ -13,6 +13,10 @@
 #include <vector>
 
 #include "base/process_mutex.hpp"
+#include "base/sanitizer.hpp"
+#ifdef DOVETAIL_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace dovetail::base {
 
@@ -28,7 +32,7 @@ class BlockPool {
   BlockPool& operator=(const BlockPool&) = delete;
 
   void* allocate() {
-    Magazine* magazine = caches[slot_].magazine;
+    Magazine* magazine = own_caches()[slot_].magazine;
     if (magazine == nullptr || magazine->count == 0) [[unlikely]] {
       magazine = load();
     }
@@ -39,7 +43,7 @@ class BlockPool {
 
   void deallocate(void* block) noexcept {
     poison(block);
-    Magazine* magazine = caches[slot_].magazine;
+    Magazine* magazine = own_caches()[slot_].magazine;
     if (magazine == nullptr || magazine->count == Magazine::capacity) [[unlikely]] {
       magazine = make_room();
     }
@@ -71,10 +75,23 @@ class BlockPool {
   void fill(Magazine& magazine);
   void return_magazines(Cache& cache) noexcept;
   static void register_thread();
-  void poison(void* block) const noexcept;
-  void unpoison(void* block) const noexcept;
+  void poison([[maybe_unused]] void* block) const noexcept {
+#ifdef DOVETAIL_ADDRESS_SANITIZER
+    if (!visited_) {
+      __asan_poison_memory_region(block, block_size_);
+    }
+#endif
+  }
+  void unpoison([[maybe_unused]] void* block) const noexcept {
+#ifdef DOVETAIL_ADDRESS_SANITIZER
+    __asan_unpoison_memory_region(block, block_size_);
+#endif
+  }
 
-  static thread_local constinit Cache caches[slots];
+  /// Of the calling thread, one for each pool. A function in another source, so that no compiler keeps the address across a switch to
+  /// another fiber, after which the thread may be another one.
+  static Cache* own_caches() noexcept;
+
   static std::atomic<BlockPool*> pools[slots];
 
   const unsigned slot_;

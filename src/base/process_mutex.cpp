@@ -2,9 +2,37 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <thread>
 
 namespace dovetail::base {
+namespace {
+
+// Threads that are about to fork. Whoever holds nothing waits for them, or those who come and go could keep them from ever finding
+// all free; whoever holds one goes on, since they wait for it.
+constinit std::atomic<int> forking{0};
+thread_local constinit int held = 0;
+
+}  // namespace
+
+void ProcessMutex::lock() {
+  while (held == 0 && forking.load(std::memory_order_relaxed) != 0) {
+    std::this_thread::yield();
+  }
+  mutex_.lock();
+  ++held;
+}
+
+bool ProcessMutex::try_lock() noexcept {
+  const bool locked = mutex_.try_lock();
+  held += locked ? 1 : 0;
+  return locked;
+}
+
+void ProcessMutex::unlock() noexcept {
+  --held;
+  mutex_.unlock();
+}
 
 struct ProcessMutex::All {
   std::mutex mutex;  ///< Guards the list.
@@ -12,7 +40,7 @@ struct ProcessMutex::All {
 
   void unlock_until(const ProcessMutex* end) noexcept {
     for (ProcessMutex* each = first; each != end; each = each->next_) {
-      each->unlock();
+      each->mutex_.unlock();
     }
     mutex.unlock();
   }
@@ -22,7 +50,7 @@ struct ProcessMutex::All {
   bool try_lock() {
     mutex.lock();
     for (ProcessMutex* each = first; each != nullptr; each = each->next_) {
-      if (!each->try_lock()) {
+      if (!each->mutex_.try_lock()) {
         unlock_until(each);
         return false;
       }
@@ -34,14 +62,23 @@ struct ProcessMutex::All {
 // Never destroyed: a thread may fork until the very end of the process.
 ProcessMutex::All& ProcessMutex::all() {
   static auto* const instance = [] {
-    constexpr auto release = [] { all().unlock_until(nullptr); };
+    constexpr auto release = [] {
+      all().unlock_until(nullptr);
+      forking.fetch_sub(1, std::memory_order_relaxed);
+    };
+    // In the child others that were about to fork are not there.
+    constexpr auto release_in_child = [] {
+      all().unlock_until(nullptr);
+      forking.store(0, std::memory_order_relaxed);
+    };
     pthread_atfork(
         [] {
+          forking.fetch_add(1, std::memory_order_relaxed);
           while (!all().try_lock()) {
             std::this_thread::yield();
           }
         },
-        release, release);
+        release, release_in_child);
     return new All;
   }();
   return *instance;

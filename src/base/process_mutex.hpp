@@ -14,9 +14,9 @@ class ProcessMutex {
   ProcessMutex(const ProcessMutex&) = delete;
   ProcessMutex& operator=(const ProcessMutex&) = delete;
 
-  void lock() { mutex_.lock(); }
-  bool try_lock() noexcept { return mutex_.try_lock(); }
-  void unlock() noexcept { mutex_.unlock(); }
+  void lock();
+  bool try_lock() noexcept;
+  void unlock() noexcept;
 
  private:
   struct All;

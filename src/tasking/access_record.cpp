@@ -93,8 +93,9 @@ std::uint32_t AccessRecord::precede(AccessRecord* successor, bool drop_too) {
 }
 
 void AccessRecord::drop() noexcept {
-  // Acquire: what the completing thread wrote into the record is read when it is destroyed.
-  if ((successors.fetch_or(dropped, std::memory_order_acq_rel) & closed) != 0) {
+  // Acquire: what the completing thread wrote into the record is read when it is destroyed. Once closed it is the table's alone.
+  if ((successors.load(std::memory_order_acquire) & closed) != 0 ||
+      (successors.fetch_or(dropped, std::memory_order_acq_rel) & closed) != 0) {
     destroy(this);
   }
 }

@@ -97,8 +97,13 @@ void AccessRecord::close(Failure* cause, Released&& released) {
     // Copied before the word is closed: then the table may free the record.
     own_successor = out_successor.load(std::memory_order_relaxed);
     own_next = out_next.load(std::memory_order_relaxed);
-  } while (!successors.compare_exchange_weak(word, closed | (is_bad ? bad : 0), std::memory_order_acq_rel,
+    // After the table has let go nobody else changes the word.
+  } while ((word & dropped) == 0 &&
+           !successors.compare_exchange_weak(word, closed | (is_bad ? bad : 0), std::memory_order_acq_rel,
                                              std::memory_order_acquire));
+  if (is_bad && (word & dropped) != 0) {
+    successors.store(bad, std::memory_order_relaxed);  // for `destroy`, which lets go of the failure
+  }
   for (Link link = word & ~flags; link != 0;) {
     AccessRecord* successor = nullptr;
     if ((link & kind_mask) == through_successor) {

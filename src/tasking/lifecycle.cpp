@@ -364,7 +364,11 @@ void run_body(Task* task) {
       set_failure(task, Failure::of_task(*task, std::current_exception()));
     }
     trace::returned(trace::number_of(task));
-    context().task = nullptr;
+    ThreadContext& here = context();  // perhaps of another thread now
+    here.task = nullptr;
+    if (here.worker != nullptr) {
+      here.worker->body_returned();
+    }
   }
   returned(task);
 }

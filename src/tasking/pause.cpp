@@ -83,8 +83,8 @@ void pause(Task* task, WaitReason reason, const void* subject) {
   } else if (context().worker == nullptr) {
     task->core->executors->woken_early();
   }
-  if (task->deliver_stuck) [[unlikely]] {
-    task->deliver_stuck = false;
+  if (task->deliver_stuck != 0) [[unlikely]] {
+    task->deliver_stuck = 0;
     throw Stuck(task->core->stuck.report());
   }
 }

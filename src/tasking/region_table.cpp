@@ -25,6 +25,12 @@ bool is_closed_and_bad(const AccessRecord* record) noexcept {
   return (record->successors.load(std::memory_order_acquire) & AccessRecord::bad) != 0;
 }
 
+// Nobody waits for it or learns anything from it any more: whoever has it in a group may destroy it.
+bool is_closed_and_good(const AccessRecord* record) noexcept {
+  return (record->successors.load(std::memory_order_acquire) & (AccessRecord::closed | AccessRecord::bad)) ==
+         AccessRecord::closed;
+}
+
 void drop_group(AccessRecord*& group) noexcept {
   for (AccessRecord* record = group; record != nullptr;) {
     AccessRecord* next = record->next_in_group;
@@ -39,9 +45,9 @@ std::uint32_t prune_group(AccessRecord*& group) noexcept {
   std::uint32_t left = 0;
   for (AccessRecord** link = &group; *link != nullptr;) {
     AccessRecord* record = *link;
-    if (is_closed(record) && !is_closed_and_bad(record)) {
+    if (is_closed_and_good(record)) {
       *link = record->next_in_group;
-      record->drop();
+      AccessRecord::destroy(record);
     } else {
       link = &record->next_in_group;
       ++left;
@@ -105,6 +111,10 @@ std::uint32_t follow(const RegionHistory& history, AccessRecord* record) {
 // `History` is a slot or a whole history.
 template <class History>
 void join(AccessRecord*& group, AccessRecord* record, History& history) {
+  // The youngest member often has closed by now: its memory is used again while it is in the cache.
+  if (group != nullptr && is_closed_and_good(group)) {
+    AccessRecord::destroy(std::exchange(group, group->next_in_group));
+  }
   record->next_in_group = group;
   group = record;
   if (++history.entered >= 1U << history.prune_shift) {
@@ -121,6 +131,9 @@ std::uint32_t add_reader(History& history, AccessRecord* record) {
   if (history.writers != nullptr && history.writers->task == record->task && !is_closed(history.writers)) {
     record->drop();  // the task writes the region too: that is what successors wait for
     return 0;
+  }
+  if (history.writers != nullptr && history.writers->next_in_group == nullptr && is_closed_and_good(history.writers)) {
+    AccessRecord::destroy(std::exchange(history.writers, nullptr));
   }
   const std::uint32_t dependencies = precede_all(history.writers, record, false);
   join(history.readers, record, history);
@@ -179,10 +192,13 @@ std::uint32_t enter_history(RegionHistory& history, AccessRecord* record, Exclus
 
 }  // namespace
 
-RegionTable::RegionTable()
-    : slots_(std::make_unique<Slot[]>(first_slots)),
-      mask_(first_slots - 1),
-      shift_(64 - static_cast<unsigned>(std::countr_zero(first_slots))) {}
+RegionTable::RegionTable() { make_slots(first_slots); }
+
+void RegionTable::make_slots(std::size_t size) {
+  slots_ = std::make_unique<Slot[]>(size);
+  mask_ = size - 1;
+  shift_ = 64 - static_cast<unsigned>(std::countr_zero(size / neighbours));
+}
 
 RegionTable::~RegionTable() { clear(); }
 
@@ -205,6 +221,7 @@ void RegionTable::clear() noexcept {
   free_histories_.clear();
   grids_.clear();
   last_grid_ = 0;
+  unit_ = longest_unit;
   used_ = 0;
   general_ = false;
 }
@@ -244,9 +261,13 @@ bool RegionTable::fits_grid(const Region& region, std::uint8_t& grid) {
 }
 
 RegionTable::Slot& RegionTable::place_for(std::uint64_t key) const {
-  std::size_t index = (key * hash_factor) >> shift_;
+  std::size_t index = place_of(key - 1);
   while (slots_[index].key != 0 && slots_[index].key != key) {
-    index = (index + 1) & mask_;
+    // To the next ones' neighbourhood, at the same place, so that all neighbours find room there together; after the last, one on.
+    index += neighbours;
+    if (index > mask_) [[unlikely]] {
+      index = (index + 1) & mask_;
+    }
   }
   return slots_[index];
 }
@@ -264,7 +285,9 @@ RegionTable::Slot* RegionTable::find_slot(const Region& region) {
   if (!fits_grid(region, grid)) {
     return nullptr;
   }
-  if (2 * (used_ + 1) > mask_ + 1) {
+  const auto unit = static_cast<unsigned>(std::bit_width(region.length) - 1);
+  if (2 * (used_ + 1) > mask_ + 1 || unit < unit_) {
+    unit_ = std::min(unit_, unit);
     grow();
     slot = &place_for(key);
   }
@@ -328,9 +351,7 @@ void RegionTable::grow() {
     }
   }
   const std::size_t size = 4 * kept > old_size ? old_size * 2 : old_size;
-  slots_ = std::make_unique<Slot[]>(size);
-  mask_ = size - 1;
-  shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
+  make_slots(size);
   for (std::size_t i = 0; i < old_size; ++i) {
     if (old[i].key != 0) {
       place_for(old[i].key) = old[i];
@@ -370,9 +391,7 @@ void RegionTable::become_general() {
       intervals_[{size_class, {slot.key - 1, length}}] = {length, take_history(slot)};
     }
   }
-  slots_ = std::make_unique<Slot[]>(first_slots);
-  mask_ = first_slots - 1;
-  shift_ = 64 - static_cast<unsigned>(std::countr_zero(first_slots));
+  make_slots(first_slots);
   histories_.clear();
   free_histories_.clear();
   used_ = 0;

@@ -42,7 +42,7 @@ class RegionTable {
   /// Starts to fetch what `enter` will look at, so that the waiting for several regions overlaps.
   void prefetch(const Region& region) const noexcept {
     if (!general_) {
-      const Slot& slot = slots_[((region.begin + 1) * hash_factor) >> shift_];
+      const Slot& slot = slots_[place_of(region.begin)];
       __builtin_prefetch(slot.writers, 1);
       __builtin_prefetch(slot.readers, 1);
     }
@@ -82,7 +82,17 @@ class RegionTable {
 
   // Fibonacci hashing: strides of a power of two spread as well as any other.
   static constexpr std::uint64_t hash_factor = 0x9E3779B97F4A7C15ULL;
+  // Regions that follow each other in memory often follow each other in time: as many as this lie together in the table.
+  static constexpr std::uint64_t neighbours = 8;
+  static constexpr unsigned longest_unit = 63;
 
+  void make_slots(std::size_t size);
+  std::size_t place_of(std::uint64_t begin) const noexcept {
+    const std::uint64_t position = begin >> unit_;
+    const std::uint64_t hash = (position / neighbours) * hash_factor;
+    // Which of the neighbours comes first differs from place to place, lest long strides meet all in the same one.
+    return (hash >> shift_) * neighbours + ((position ^ (hash >> 32)) % neighbours);
+  }
   Slot* find_slot(const Region& region);
   bool fits_grid(const Region& region, std::uint8_t& grid);
   bool bounds_are_free(std::uint64_t lowest, std::uint64_t highest, std::size_t except) const;
@@ -101,6 +111,7 @@ class RegionTable {
   std::unique_ptr<Slot[]> slots_;
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
+  unsigned unit_ = longest_unit;  ///< Logarithm of the shortest length seen, rounded down.
   std::size_t used_ = 0;
   std::vector<RegionHistory> histories_;
   std::vector<std::uint32_t> free_histories_;

@@ -45,7 +45,7 @@ void describe(Task* task, const TaskDescription& description) {
     bool own = false;
     std::atomic_ref<const tasking::Label*>(task->label)
         .store(tasking::intern_label(description.label, own), std::memory_order_release);
-    task->own_label = own;
+    task->own_label = own ? 1 : 0;
   }
   task->priority = description.priority;
   task->io = description.io;

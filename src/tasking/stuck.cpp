@@ -156,7 +156,7 @@ void tell(const Finding& finding) {
                  &abandon_wait);
   }
   for (Task* task : told) {
-    task->deliver_stuck = true;
+    task->deliver_stuck = 1;
   }
   for (Task* task : told) {
     wake(task);

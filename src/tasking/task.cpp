@@ -46,12 +46,15 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
     size_class = 0;
   }
   auto* task = static_cast<Task*>(task_pools[size_class]->allocate());
-  // Assigned one by one: a report may look at the block at any time, so that it is never constructed anew.
+  // Assigned one by one: a report may look at the block at any time, so that it is never constructed anew. Nothing is read: the block
+  // may lie in another core's cache, and a store need not wait for it.
   task->next = nullptr;
   task->references.store(2, std::memory_order_relaxed);
   task->pause_state.store(PauseState::running, std::memory_order_relaxed);
   task->resume_state.store(ResumeState::none, std::memory_order_relaxed);
-  task->size_class = static_cast<std::uint8_t>(size_class);
+  task->size_class = static_cast<std::uint8_t>(size_class & 63);
+  task->own_label = 0;
+  task->deliver_stuck = 0;
   task->predecessors.store(0, std::memory_order_relaxed);
   task->blockers.store(1, std::memory_order_relaxed);
   std::atomic_ref<RuntimeCore*>(task->core).store(core, std::memory_order_relaxed);
@@ -74,8 +77,6 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
   task->children_awaited = false;
   task->starting = false;
   task->has_run = false;
-  task->own_label = false;
-  task->deliver_stuck = false;
   task->poisoned.store(false, std::memory_order_relaxed);
   task->cancel_requested.store(false, std::memory_order_relaxed);
   task->state.store(TaskState::created, std::memory_order_release);
@@ -96,7 +97,7 @@ void free_task(Task* task) noexcept {
   if (Failure* failure = task->failure.load(std::memory_order_acquire)) {
     failure->release();
   }
-  if (task->own_label) {
+  if (task->own_label != 0) {
     free_label(task->label);
   }
   task->state.store(TaskState::free, std::memory_order_relaxed);

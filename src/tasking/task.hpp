@@ -72,7 +72,9 @@ struct Task {
   std::atomic<tasking::TaskState> state;
   std::atomic<tasking::PauseState> pause_state;
   std::atomic<tasking::ResumeState> resume_state;
-  std::uint8_t size_class;
+  std::uint8_t size_class : 6;
+  std::uint8_t own_label : 1;      ///< The label is a copy of the task's own.
+  std::uint8_t deliver_stuck : 1;  ///< The pause ends because nothing can end it properly.
 
   std::atomic<std::uint32_t> predecessors;  ///< Accesses that are not free yet, and one for the spawn itself.
   std::atomic<std::uint32_t> blockers;      ///< Space of `Events`: what completion (or `onready`) still waits for.
@@ -91,13 +93,11 @@ struct Task {
   std::uint32_t cancel_epoch;  ///< Of the runtime when the task was spawned, or of its parent.
   std::uint32_t home_worker;   ///< Which one made it, if one did; once it has paused, where a tied task has to resume.
   tasking::WaitReason wait_reason;
-  bool io : 1;
-  bool tied : 1;
-  bool children_awaited : 1;   ///< The body waits for its children; else, at zero, one blocker is removed.
-  bool starting : 1;           ///< In the phase of `onready`: blockers delay the start, not the completion.
-  bool has_run : 1;            ///< The body was entered. A retry runs what ran; it does not run what must not.
-  bool own_label : 1;          ///< The label is a copy of the task's own.
-  bool deliver_stuck : 1;      ///< The pause ends because nothing can end it properly.
+  bool io;
+  bool tied;
+  bool children_awaited;       ///< The body waits for its children; else, at zero, one blocker is removed.
+  bool starting;               ///< In the phase of `onready`: blockers delay the start, not the completion.
+  bool has_run;                ///< The body was entered. A retry runs what ran; it does not run what must not.
   std::atomic<bool> poisoned;  ///< A predecessor failed: the body must not run.
   std::atomic<bool> cancel_requested;
 

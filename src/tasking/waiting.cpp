@@ -38,7 +38,7 @@ struct WaitNode {
 namespace {
 
 // What is left of a stack before a task is no longer run on top of another.
-constexpr std::size_t least_stack = 24 * 1024;
+constexpr std::size_t least_stack_left = 24 * 1024;
 constexpr unsigned deepest_ancestor = 16;
 
 bool has_completed(const Task* task) noexcept {
@@ -73,7 +73,7 @@ bool descends_from(const Task* task, const Task* ancestor) noexcept {
 // below nothing that could take its stack to another thread.
 bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
   Worker* worker = context().worker;
-  if (worker == nullptr || task->tied || worker->stack_left() < least_stack) {
+  if (worker == nullptr || task->tied || worker->stack_left() < least_stack_left) {
     return false;
   }
   Task* candidate = worker->take_local();
@@ -86,7 +86,7 @@ bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
     worker->push(candidate);
     return false;
   }
-  worker->run_inline(candidate);
+  worker->run(candidate);
   Worker* const here = context().worker;  // perhaps another one
   if (here->counted_children(task) == 0) {
     here->flush_children();

@@ -23,6 +23,8 @@ constexpr std::uint32_t most_counted_children = 256;
 // Short slices after which prepared requests are handed over even if more may come.
 constexpr unsigned most_slices_before_flush = 64;
 
+constexpr std::uint32_t runs_between_measurements = 16;
+
 // Tasks with short slices that a worker runs by itself, one after the other.
 constexpr std::int64_t most_kept_to_itself = 32;
 
@@ -111,12 +113,8 @@ void Worker::run(Task* task) {
   if (counted_children_ != 0 && task->parent != counted_parent_) {
     flush_children();
   }
-  run_body(task);
-}
-
-void Worker::run_inline(Task* task) {
-  if (counted_children_ != 0 && task->parent != counted_parent_) {
-    flush_children();
+  if (++runs_ % runs_between_measurements == 0) [[unlikely]] {
+    body_begin_ = base::ticks();
   }
   run_body(task);
 }
@@ -162,6 +160,7 @@ fiber::Fiber* Worker::next_paused_fiber() {
 }
 
 void Worker::leave_fiber(Task* paused) {
+  body_begin_ = 0;  // it may go on elsewhere
   flush_children();
   fiber::Fiber* next = nullptr;
   try {
@@ -223,7 +222,7 @@ void Worker::run_others_until_woken(Task* paused) {
       core_.shared.push(task);
       std::this_thread::yield();
     } else {
-      run_inline(task);
+      run(task);
       flush_children();
     }
   }

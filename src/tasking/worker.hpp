@@ -60,7 +60,13 @@ class Worker {
   }
   void forget_counted_children() noexcept { counted_children_ = 0; }
   /// Runs a task that never ran before, on the current stack.
-  void run_inline(Task* task);
+  void run(Task* task);
+  /// The body that runs has returned.
+  void body_returned() noexcept {
+    if (body_begin_ != 0) [[unlikely]] {
+      measure_body();
+    }
+  }
   /// The current task is about to pause and wants to be queued behind the others.
   void yielding(Task* task) noexcept { yielding_ = task; }
   /// See `tasking::nothing_else_to_run`.
@@ -82,6 +88,8 @@ class Worker {
   void unpark() noexcept;
 
   alignas(64) TaskCount count;
+  /// Ticks that the bodies which this worker runs take, on an average of the last ones. Long until it is known.
+  std::atomic<std::uint32_t> usual_body_{1U << 20};
   /// Whether somebody has already woken this idle worker. Guarded by IdleWorkers.
   bool is_idle = false;
 
@@ -103,7 +111,6 @@ class Worker {
   bool keeps_to_itself(const Task* task) const noexcept;
   void sleep();
   void park(base::TimePoint deadline);
-  void run(Task* task);
   void resume(Task* task);
   fiber::Fiber* next_paused_fiber();
   void run_others_until_woken(Task* paused);
@@ -142,21 +149,26 @@ class Worker {
   // What this worker knows of another one that it may steal from.
   struct Victim {
     Worker* worker;
-    std::uint64_t progress = 0;   ///< Tasks made and completed when last looked at.
-    std::uint64_t looked_at = 0;  ///< In ticks.
-    std::uint64_t robbed_at = 0;  ///< In ticks.
-    std::uint64_t patience = 0;   ///< Least time between two thefts while its tasks are small, in ticks.
-    bool small = false;           ///< The last task taken was not worth it.
-    bool moves = false;           ///< It made or completed tasks lately.
+    std::uint64_t progress = 0;    ///< Tasks made and completed when last looked at.
+    std::uint64_t looked_at = 0;   ///< In ticks.
+    std::uint64_t robbed_at = 0;   ///< In ticks.
+    std::uint64_t patience = 0;    ///< Least time between two thefts while it prefers its own, in ticks.
+    bool prefers_its_own = false;  ///< When last looked at.
   };
   static bool prefers_its_own(Victim& victim, std::uint64_t now) noexcept;
-  std::size_t fair_share(Victim& victim) noexcept;
+  std::size_t fair_share(Victim& victim, std::uint64_t now) noexcept;
   void judge_theft() noexcept;
+  void measure_body() noexcept;
+  /// Any thread. Not so in a poll that brings some.
+  bool has_no_work() const noexcept { return out_of_work_.load(std::memory_order_relaxed) != 0 && deque_.size() <= 0; }
+  std::uint64_t body_begin_ = 0;  ///< Of the body that runs, in ticks; 0: it is not measured.
+  std::uint32_t runs_ = 0;        ///< Of bodies.
   Victim* theft_ = nullptr;  ///< Whom the task that runs was taken from, while it is not known what that was worth.
   std::vector<Victim> victims_;
   bool declined_ = false;  ///< The last look found tasks that are better left where they are.
   std::array<Task*, Deque::largest_batch> batch_;
   alignas(64) std::atomic<std::uint32_t> park_word_{0};
+  std::atomic<std::uint32_t> out_of_work_{0};  ///< 1: it looks for work elsewhere, or sleeps.
 };
 
 /// What fibers of workers run.

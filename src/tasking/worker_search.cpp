@@ -10,15 +10,18 @@
 namespace dovetail::tasking {
 namespace {
 
-// A stolen task that is over sooner than this, with all that it cost to bring it and to tell of its end, had better been left
-// where it was.
-constexpr std::uint64_t microseconds_of_a_small_task = 1;
-// While tasks are small one is taken all the same now and then, because it may be the root of many: less and less often.
+// Bodies that are over sooner than this had better be left where their tasks were made.
+constexpr std::uint64_t nanoseconds_of_a_small_body = 400;
+// While they are small one is taken all the same now and then, because it may be the root of many: less and less often, as long as it
+// keeps the thief for less than the least of these times.
 constexpr std::uint64_t least_microseconds_between_thefts = 5;
 constexpr std::uint64_t most_microseconds_between_thefts = 160;
+// A worker with fewer of them may be on a chain, where each makes the next one ready: without its task it could do nothing.
+constexpr std::int64_t least_of_small_tasks = 4;
 // A worker that makes or completes fewer than one task in this time has other things to do, and is helped in any case.
 constexpr std::uint64_t microseconds_of_a_step = 4;
 constexpr std::uint64_t microseconds_between_looks = 20;
+constexpr std::uint64_t microseconds_of_an_old_look = 200;
 constexpr unsigned relaxes_after_declining = 64;
 
 }  // namespace
@@ -46,39 +49,57 @@ Task* Worker::take_shared() {
 
 // Whether the tasks of that worker are better left to it: they are small, and it gets on with them.
 bool Worker::prefers_its_own(Victim& victim, std::uint64_t now) noexcept {
-  if (!victim.small) {
-    return false;
-  }
   const std::uint64_t ticks = base::ticks_per_microsecond();
   const std::uint64_t elapsed = now - victim.looked_at;
   if (elapsed >= microseconds_between_looks * ticks) {
-    const std::uint64_t progress = victim.worker->count.made.load(std::memory_order_relaxed) +
-                                   victim.worker->count.completed.load(std::memory_order_relaxed);
-    victim.moves = (progress - victim.progress) * microseconds_of_a_step * ticks >= elapsed;
+    const Worker& worker = *victim.worker;
+    const std::uint64_t progress =
+        worker.count.made.load(std::memory_order_relaxed) + worker.count.completed.load(std::memory_order_relaxed);
+    const bool small =
+        1000 * std::uint64_t{worker.usual_body_.load(std::memory_order_relaxed)} < nanoseconds_of_a_small_body * ticks;
+    // What it has done since a look long ago says nothing, nor what it does without work: it is given the benefit of the doubt until
+    // the next one.
+    const bool gets_on = elapsed >= microseconds_of_an_old_look * ticks || worker.has_no_work() ||
+                         (progress - victim.progress) * microseconds_of_a_step * ticks >= elapsed;
+    victim.prefers_its_own = small && gets_on;
     victim.progress = progress;
     victim.looked_at = now;
   }
-  return victim.moves;
+  return victim.prefers_its_own;
 }
 
 // How many tasks to take from a worker at once.
-std::size_t Worker::fair_share(Victim& victim) noexcept {
-  const std::uint64_t now = base::ticks();
+std::size_t Worker::fair_share(Victim& victim, std::uint64_t now) noexcept {
   const bool only_one = prefers_its_own(victim, now);
   if (only_one && now - victim.robbed_at < victim.patience) {
     return 0;
   }
   victim.robbed_at = now;
-  return only_one ? 1 : Deque::largest_batch;
+  victim.patience = std::max(victim.patience, least_microseconds_between_thefts * base::ticks_per_microsecond());
+  if (only_one) {
+    return victim.worker->deque_.size() >= least_of_small_tasks ? 1 : 0;
+  }
+  return Deque::largest_batch;
 }
 
 // The first of the stolen tasks has ended, or paused.
 void Worker::judge_theft() noexcept {
   Victim& victim = *std::exchange(theft_, nullptr);
-  const std::uint64_t ticks = base::ticks_per_microsecond();
-  victim.small = base::ticks() - victim.robbed_at < microseconds_of_a_small_task * ticks;
-  victim.patience = std::clamp(victim.small ? 2 * victim.patience : 0, least_microseconds_between_thefts * ticks,
-                               most_microseconds_between_thefts * ticks);
+  const std::uint64_t least = least_microseconds_between_thefts * base::ticks_per_microsecond();
+  const std::uint64_t most = most_microseconds_between_thefts * base::ticks_per_microsecond();
+  const bool worth_it = base::ticks() - victim.robbed_at >= least;
+  victim.patience = std::clamp(worth_it ? 0 : 2 * victim.patience, least, most);
+}
+
+// One in so many, so that it costs nothing.
+void Worker::measure_body() noexcept {
+  constexpr std::uint64_t most_microseconds = 2;
+  constexpr std::int64_t weight = 8;
+  const std::uint64_t longest = most_microseconds * base::ticks_per_microsecond();
+  // Cut off: one that took long by chance, by an interrupt say, does not make up for many.
+  const auto body = static_cast<std::int64_t>(std::min(base::ticks() - std::exchange(body_begin_, 0), longest));
+  const std::int64_t usual = usual_body_.load(std::memory_order_relaxed);
+  usual_body_.store(static_cast<std::uint32_t>(usual + (body - usual) / weight), std::memory_order_relaxed);
 }
 
 bool Worker::give_back(Task* task) noexcept {
@@ -90,12 +111,16 @@ bool Worker::give_back(Task* task) noexcept {
     return false;
   }
   Victim& home = victims_[task->home_worker - (task->home_worker > index_ ? 1 : 0)];
+  if (home.worker->out_of_work_.load(std::memory_order_relaxed) != 0) {
+    home.looked_at = 0;  // it has some from now on
+  }
   if (!prefers_its_own(home, base::ticks())) {
     return false;
   }
   home.worker->returned_.push(task);
-  if (core_.idle.lacks_searcher_from_outside()) {  // its worker may have gone to sleep since it was last looked at
-    wake_another();
+  // A read-modify-write: either this sees that the worker is about to sleep, or that one the task.
+  if (home.worker->out_of_work_.fetch_add(0, std::memory_order_seq_cst) != 0) {
+    home.worker->unpark();
   }
   return true;
 }
@@ -106,20 +131,27 @@ Task* Worker::steal() {
   if (count_of_victims == 0) {
     return nullptr;
   }
+  const std::uint64_t now = base::ticks();
+  const std::uint64_t ticks = base::ticks_per_microsecond();
   random_ = random_ * 1664525U + 1013904223U;
   const std::size_t first = (random_ >> 16) % count_of_victims;
   for (std::size_t i = 0; i < count_of_victims; ++i) {
     Victim& victim = victims_[(first + i) % count_of_victims];
+    if (victim.prefers_its_own && now - victim.robbed_at < victim.patience &&
+        now - victim.looked_at < microseconds_between_looks * ticks) {
+      declined_ = true;  // without a look at what it is writing
+      continue;
+    }
     if (victim.worker->deque_.size() <= 0 && victim.worker->returned_.empty()) {
       continue;
     }
-    const std::size_t share = fair_share(victim);
+    const std::size_t share = fair_share(victim, now);
     if (share == 0) {
       declined_ = true;
       continue;
     }
     std::size_t taken = victim.worker->deque_.steal(batch_.data(), share);
-    if (taken == 0) {
+    if (taken == 0 && share > 1) {
       taken = victim.worker->returned_.pop(batch_.data(), std::min(share, victim.worker->returned_.size() / 2 + 1));
     }
     if (taken > 0) {
@@ -178,7 +210,9 @@ Task* Worker::find_task() {
   if (Task* task = take_local()) {
     return task;
   }
+  out_of_work_.store(1, std::memory_order_seq_cst);
   Task* task = look_everywhere();
+  out_of_work_.store(0, std::memory_order_relaxed);
   core_.stuck.activity();
   if (searching_) {
     searching_ = false;
