@@ -39,7 +39,7 @@ constexpr double inkling = 0.3;
 // What a task of unknown size did is said only if it was at known levels for this share of its device's time.
 constexpr double mostly = 0.6;
 // Parts of tasks do not always add up to whole ones.
-constexpr double rounding = 1e-6;
+constexpr double slack_of_counts = 1e-6;
 // Of so many tasks the work is put down to levels anew with each that ends, in so many turns.
 constexpr std::size_t most_recent = 24;
 constexpr unsigned turns = 8;
@@ -66,7 +66,7 @@ double AdaptiveLearner::rate() const noexcept {
 }
 
 bool AdaptiveLearner::measured(unsigned at_once, const Level& level) const noexcept {
-  return level.count >= least_samples(at_once) - rounding;
+  return level.count >= least_samples(at_once) - slack_of_counts;
 }
 
 // What is known of a level, or of the nearest one; 0: nothing is known of any.
@@ -101,7 +101,7 @@ double AdaptiveLearner::expected_work(std::span<const double> seconds_among) con
 double AdaptiveLearner::samples_needed(unsigned at_once) const noexcept {
   const double variance = scatter_weight_ > 0 ? scatter_ / scatter_weight_ : 0;
   const double for_precision = std::min(most_samples, std::ceil(variance / (precision * precision)));
-  return std::max<double>(least_samples(at_once), for_precision) - rounding;
+  return std::max<double>(least_samples(at_once), for_precision) - slack_of_counts;
 }
 
 // Well enough to decide: precisely, or that it is worse than another by more than chance explains.
