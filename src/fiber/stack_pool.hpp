@@ -28,6 +28,7 @@ class StackPool {
   /// The memory beyond the first pages is given back to the system when many stacks lie idle.
   void release(Stack stack) noexcept;
 
+  /// Least usable bytes of a stack.
   std::size_t stack_size() const noexcept { return size_; }
   /// Stacks that have been made so far.
   std::size_t made() const;
@@ -42,6 +43,7 @@ class StackPool {
   mutable std::mutex mutex_;
   std::vector<Stack> free_;
   std::vector<std::byte*> slabs_;
+  std::size_t stride_ = 0;
   std::size_t slab_bytes_ = 0;
   std::size_t made_ = 0;
 };

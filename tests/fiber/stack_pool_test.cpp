@@ -29,7 +29,7 @@ TEST(StackPoolTest, StacksDoNotOverlapAndAreUsable) {
   std::vector<Stack> stacks;
   for (int i = 0; i < 100; ++i) {
     stacks.push_back(pool.acquire());
-    EXPECT_EQ(stacks.back().size, pool.stack_size());
+    EXPECT_GE(stacks.back().size, pool.stack_size());
     EXPECT_EQ(stacks.back().bottom(), stacks.back().lowest + stacks.back().size);
     std::memset(stacks.back().lowest, i, stacks.back().size);
   }
@@ -39,6 +39,18 @@ TEST(StackPoolTest, StacksDoNotOverlapAndAreUsable) {
     EXPECT_TRUE(std::all_of(stack.lowest, stack.bottom(), [&](std::byte byte) { return byte == std::byte(i); }));
     pool.release(stack);
   }
+}
+
+// What they use first would else lie in the same places of the cache.
+TEST(StackPoolTest, NeighboursBeginAtDifferentPlacesOfAPage) {
+  StackPool pool(16 * 1024);
+  std::set<std::uintptr_t> places;
+  for (int i = 0; i < 8; ++i) {
+    const auto bottom = reinterpret_cast<std::uintptr_t>(pool.acquire().bottom());
+    EXPECT_EQ(bottom % 64, 0U);
+    places.insert(bottom % static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)));
+  }
+  EXPECT_EQ(places.size(), 8U);
 }
 
 TEST(StackPoolTest, StacksAreUsedAgain) {
