@@ -100,7 +100,7 @@ void Worker::run_loop() {
     return;
   }
   if (operations_) [[unlikely]] {
-    before_slice(task);
+    before_slice(task, base::ticks());
   }
   if (task->fiber != nullptr) {
     resume(task);
@@ -149,12 +149,14 @@ fiber::Fiber* Worker::next_paused_fiber() {
     return nullptr;
   }
   ++tick_;
-  if (slice_start_ != 0) {
-    after_slice();
-  }
   Task* const next = std::exchange(successor_, nullptr);
+  // One look at the clock for the end of one slice and the beginning of the next: it takes as long as a good part of the switch.
+  const std::uint64_t now = operations_ || slice_start_ != 0 ? base::ticks() : 0;
+  if (slice_start_ != 0) {
+    after_slice(now);
+  }
   if (operations_) {
-    before_slice(next);
+    before_slice(next, now);
   }
   return std::exchange(next->fiber, nullptr);
 }
@@ -314,11 +316,12 @@ Task* Worker::take_tied() {
   return task;
 }
 
-void Worker::before_slice(Task* task) {
+void Worker::before_slice(Task* task, std::uint64_t now) {
   const void* body = task->operations;
   long_slice_ = !predictor_.is_short(body);
   if (flush_requested_ && (long_slice_ || ++slices_since_flush_ >= most_slices_before_flush)) {
     flush_services();
+    now = base::ticks();
   }
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, true);
@@ -326,13 +329,14 @@ void Worker::before_slice(Task* task) {
   if (long_slice_ && kept_to_itself_) {
     kept_to_itself_ = false;
     core_.idle.notify_from_outside();
+    now = base::ticks();
   }
   slice_body_ = body;
-  slice_start_ = base::ticks();
+  slice_start_ = now;
 }
 
-void Worker::after_slice() {
-  predictor_.observe(slice_body_, base::ticks() - slice_start_);
+void Worker::after_slice(std::uint64_t now) {
+  predictor_.observe(slice_body_, now - slice_start_);
   slice_start_ = 0;
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, false);

@@ -116,8 +116,8 @@ class Worker {
   void run_others_until_woken(Task* paused);
   void begin_operations(bool begin) noexcept;
   bool others_order_their_pushes() const noexcept;
-  void before_slice(Task* task);
-  void after_slice();
+  void before_slice(Task* task, std::uint64_t now);  ///< `now` in ticks.
+  void after_slice(std::uint64_t now);
 
   RuntimeCore& core_;
   const unsigned index_;

@@ -188,7 +188,7 @@ Task* Worker::find_task() {
     judge_theft();
   }
   if (slice_start_ != 0) [[unlikely]] {
-    after_slice();
+    after_slice(base::ticks());
   }
   if (operations_ && (long_slice_ || tick_ % 8 == 0)) [[unlikely]] {
     poll_services(false);
