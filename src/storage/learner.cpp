@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t settling = 32;        // Requests at the start of an epoch that do not count.
 constexpr std::uint32_t fewest = 64;          // Requests that are measured at least,
 constexpr std::uint32_t enough = 1024;        // and at most,
-constexpr std::uint64_t microseconds = 2000;  // or when so much time has passed.
+constexpr std::uint64_t microseconds = 5000;  // or when so much time has passed: completions come in crowds.
 constexpr std::uint32_t persistence = 64;     // Requests after which another load is believed.
 constexpr std::uint64_t first_rest = 16384;
 constexpr std::uint64_t longest_rest = std::uint64_t{1} << 20;
@@ -22,6 +22,11 @@ constexpr double threads_must_win = 1.10;
 constexpr double others_must_win = 1.05;
 // Less depth is welcome for its own sake, as long as it hardly costs anything.
 constexpr double may_lose = 0.98;
+// What is farther from the best is left out of three looks in four,
+constexpr double hopeless = 0.8;
+constexpr unsigned looks_of_all = 4;
+// unless the rate has become another meanwhile.
+constexpr double usual_change = 1.25;
 constexpr unsigned deepest_ring = 1024;
 constexpr unsigned deepest_threads = 64;
 
@@ -29,6 +34,12 @@ template <std::size_t n>
 double median(std::array<double, n> values) {
   std::sort(values.begin(), values.end());
   return values[n / 2];
+}
+
+// Bytes per microsecond.
+double rate_since(std::uint64_t begun, std::uint64_t now, std::uint64_t bytes) noexcept {
+  const double time = static_cast<double>(now - begun) / static_cast<double>(base::ticks_per_microsecond());
+  return static_cast<double>(bytes) / std::max(time, 1e-3);
 }
 
 }  // namespace
@@ -64,7 +75,7 @@ void Learner::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding
   const Load load = load_of(outstanding + 1);
   if (load != load_) {
     if (++load_hint_ >= persistence) {
-      enter(load);
+      enter(load, now);
     }
     return;
   }
@@ -74,10 +85,9 @@ void Learner::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding
   }
   State& state = states_[load_];
   if (state.rest > 0) {
+    bytes_ += bytes;
     if (--state.rest == 0) {
-      begin_epoch();
-      state.candidate = 0;
-      current_ = state.trial[0];
+      begin_look(state, rate_since(begun_, now, bytes_));
     }
     return;
   }
@@ -93,7 +103,8 @@ void Learner::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding
   }
 }
 
-void Learner::enter(Load load) noexcept {
+void Learner::enter(Load load, std::uint64_t now) noexcept {
+  begun_ = now;
   load_ = load;
   load_hint_ = 0;
   State& state = states_[load];
@@ -113,18 +124,38 @@ bool Learner::epoch_over(std::uint64_t now) const noexcept {
 
 void Learner::end_epoch(std::uint64_t now) noexcept {
   State& state = states_[load_];
-  const double time = static_cast<double>(now - begun_) / static_cast<double>(base::ticks_per_microsecond());
-  state.rates[state.candidate][state.round] = static_cast<double>(bytes_) / std::max(time, 1e-3);
-  if (++state.candidate == candidates) {
-    state.candidate = 0;
-    if (++state.round == rounds) {
-      decide(state);
-      begin_epoch();
-      return;
+  state.rates[state.candidate][state.round] = rate_since(begun_, now, bytes_);
+  do {
+    if (++state.candidate == candidates) {
+      state.candidate = 0;
+      if (++state.round == rounds) {
+        decide(state);
+        begin_epoch();
+        begun_ = now;
+        return;
+      }
     }
-  }
+  } while (state.left_out[state.candidate]);
   current_ = state.trial[state.candidate];
   begin_epoch();
+}
+
+void Learner::begin_look(State& state, double rate) noexcept {
+  const Finding& finding = state.finding;
+  const double best = finding.rate[finding.best];
+  const double usual = std::max(finding.found_rate, best);
+  const bool changed = rate > usual * usual_change || rate * usual_change < usual;
+  ++state.looks;
+  for (std::size_t i = 0; i < candidates; ++i) {
+    state.left_out[i] = !changed && state.looks % looks_of_all != 0 && finding.rate[i] < best * hopeless;
+    state.rates[i].fill(finding.rate[i]);
+  }
+  state.candidate = 0;
+  while (state.left_out[state.candidate]) {
+    ++state.candidate;
+  }
+  begin_epoch();
+  current_ = state.trial[state.candidate];
 }
 
 void Learner::decide(State& state) noexcept {
@@ -151,8 +182,14 @@ void Learner::decide_way(State& state) noexcept {
       mark = finding.rate[i];
     }
   }
+  const bool depth_stays = finding.known && finding.best == best && state.left_out != decltype(state.left_out){};
   finding.best = best;
   finding.known = true;
+  state.left_out = {};
+  if (depth_stays) {
+    rest(state);
+    return;
+  }
   finding.route = routes_[best];
   state.seeks_depth = true;
   state.direction = 0;

@@ -20,6 +20,9 @@ struct Route {
 /// The law of the depth: twice as deep if that moves at least 5 % more; else half as deep if that moves no more than 2 % less
 /// than the best seen, since by Little's law half the depth at the same rate is half the latency; and so on in the same
 /// direction until neither is so.
+///
+/// A look costs what the worse candidates cost. So while the rate stays what it was, the next looks leave out those that were far
+/// from the best, and the depth, which is sought again with them.
 class Learner {
  public:
   static constexpr std::size_t candidates = 3;
@@ -63,13 +66,16 @@ class Learner {
     std::uint8_t candidate = 0;
     std::uint64_t rest = 0;       // Requests until the next look.
     std::uint64_t next_rest = 0;  // And how many there will be after it.
+    std::uint8_t looks = 0;
+    std::array<bool, candidates> left_out{};  // Of this look.
   };
 
   static Load load_of(unsigned outstanding) noexcept;
-  void enter(Load load) noexcept;
+  void enter(Load load, std::uint64_t now) noexcept;
   void begin_epoch() noexcept;
   bool epoch_over(std::uint64_t now) const noexcept;
   void end_epoch(std::uint64_t now) noexcept;
+  void begin_look(State& state, double rate) noexcept;
   void decide(State& state) noexcept;
   void decide_way(State& state) noexcept;
   void decide_depth(State& state) noexcept;

@@ -19,9 +19,11 @@ using std::chrono::steady_clock;
 
 // A watcher looks after so long, then twice as long, and so on: an owner that is back by then needs no help.
 constexpr auto first_tick = std::chrono::microseconds(100);
-constexpr unsigned most_doublings = 4;
+constexpr unsigned most_doublings = 6;
 // After so many looks that found no long slice, it is not worth waking somebody at once only to look.
 constexpr unsigned quiet_from = 8;
+// From this many looks on the next one is far away; who begins a slice that is expected to be long calls the watcher then.
+constexpr unsigned long_tick_from = 3;
 constexpr std::uint64_t microseconds_between_wakes = 2000;
 
 timespec to_timespec(steady_clock::duration duration) noexcept {
@@ -136,9 +138,10 @@ Parking::TimePoint Parking::begin_watch(unsigned worker, TimePoint deadline) noe
       slots_[other].slice_seen = slots_[other].slice.load(std::memory_order_relaxed);
     }
   }
-  return std::min(deadline,
-                  steady_clock::now() +
-                      first_tick * (1U << std::min(quiet_ticks_.load(std::memory_order_relaxed), most_doublings)));
+  const unsigned doublings = look_soon_.exchange(false, std::memory_order_relaxed)
+                                 ? 0
+                                 : std::min(quiet_ticks_.load(std::memory_order_relaxed), most_doublings);
+  return std::min(deadline, steady_clock::now() + first_tick * (1U << doublings));
 }
 
 void Parking::end_watch(unsigned worker) noexcept {
@@ -227,10 +230,27 @@ void Parking::unpark(unsigned worker) noexcept {
   }
 }
 
+// The watcher sleeps for long because no slice was. It need not know of each that may be: a look is for those of milliseconds.
+void Parking::call_watcher(unsigned worker) noexcept {
+  const int watcher = watcher_.load(std::memory_order_relaxed);
+  const WorkerQueue* queue = slots_[worker].queue.load(std::memory_order_relaxed);
+  const std::uint64_t now = base::ticks();
+  if (watcher >= 0 && queue != nullptr && queue->in_flight() > 0 &&
+      now - woken_to_watch_.load(std::memory_order_relaxed) >=
+          microseconds_between_wakes * base::ticks_per_microsecond()) {
+    woken_to_watch_.store(now, std::memory_order_relaxed);
+    look_soon_.store(true, std::memory_order_relaxed);
+    unpark(static_cast<unsigned>(watcher));
+  }
+}
+
 void Parking::busy(unsigned worker, bool busy) noexcept {
   Slot& slot = slots_[worker];
   const std::uint64_t slice = slot.slice.load(std::memory_order_relaxed);
   slot.slice.store(busy ? slice | 1 : (slice | 1) + 1, std::memory_order_relaxed);
+  if (busy && quiet_ticks_.load(std::memory_order_relaxed) >= long_tick_from) {
+    call_watcher(worker);
+  }
   if (!busy && slot.announced.load(std::memory_order_relaxed) &&
       slot.announced.exchange(false, std::memory_order_acq_rel)) {
     slot.queue.load(std::memory_order_relaxed)->announce(false);

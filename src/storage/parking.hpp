@@ -53,6 +53,7 @@ class Parking {
   bool others_in_flight(unsigned worker) const noexcept;
   TimePoint begin_watch(unsigned worker, TimePoint deadline) noexcept;
   void end_watch(unsigned worker) noexcept;
+  void call_watcher(unsigned worker) noexcept;
 
   const unsigned workers_;
   std::unique_ptr<Slot[]> slots_;
@@ -61,6 +62,7 @@ class Parking {
   std::atomic<unsigned> parked_{0};
   std::atomic<unsigned> quiet_ticks_{
       0};  // Looks of watchers since one of them found a long slice. Only the watcher changes it.
+  std::atomic<bool> look_soon_{false};            // The next look is to be a short time after this one.
   std::atomic<std::uint64_t> woken_to_watch_{0};  // When somebody was last woken to become the watcher, in ticks.
   bool announcing_ = false;                       // The watcher's: the watch descriptor may have been written.
 };

@@ -299,10 +299,11 @@ void Ring::submit(Request& request) noexcept {
     kept_.push(request);
     return;
   }
-  prepare(request);
+  // Not as soon as there are enough: these may be the last ones before a sleep, which hands them over by the same system call.
   if (gathered_ >= batch) {
     flush();
   }
+  prepare(request);
 }
 
 void Ring::refill() noexcept {

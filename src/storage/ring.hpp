@@ -30,7 +30,7 @@ class Ring final : public WorkerQueue {
   static constexpr unsigned submission_entries = 256;
   static constexpr unsigned completion_entries = 4096;
   /// Requests gathered before they are handed over without being asked.
-  static constexpr unsigned batch = 32;
+  static constexpr unsigned batch = 16;
 
   /// Null where the system gives none; then `why_not` says why.
   static std::unique_ptr<Ring> make(std::string& why_not);

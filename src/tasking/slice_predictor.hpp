@@ -2,6 +2,7 @@
 // short, requests prepared in them are worth collecting and handing over together; before a long one they must go.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -18,28 +19,34 @@ class SlicePredictor {
     const Entry& entry = entries_[index_of(body)];
     return entry.body == body && entry.short_streak >= 2;
   }
-  /// So many were short in a row that something may be staked on it.
+  /// So many were short that something may be staked on it: the average of the last ones is. An interrupt in one of them, which
+  /// takes the time of a few, does not count against it; one that computes does.
   bool is_surely_short(const void* body) const noexcept {
     const Entry& entry = entries_[index_of(body)];
-    return entry.body == body && entry.short_streak >= sure_streak;
+    return entry.body == body && entry.short_streak >= 1 && entry.average < limit_;
   }
   void observe(const void* body, std::uint64_t ticks) noexcept {
     Entry& entry = entries_[index_of(body)];
     if (entry.body != body) {
-      entry = {body, 0};
+      entry = {body, 0, unknown * limit_};  // about 32 must be short until the average is
     }
+    const std::uint64_t counted = std::min(ticks, longest * limit_);
+    entry.average = entry.average - entry.average / weight + counted / weight;
     if (ticks > limit_) {
       entry.short_streak = 0;
-    } else if (entry.short_streak < sure_streak) {
+    } else if (entry.short_streak < 2) {
       ++entry.short_streak;
     }
   }
 
  private:
-  static constexpr std::uint8_t sure_streak = 32;
+  static constexpr std::uint64_t weight = 16;
+  static constexpr std::uint64_t unknown = 6;
+  static constexpr std::uint64_t longest = 16;
   struct Entry {
     const void* body = nullptr;
     std::uint8_t short_streak = 0;
+    std::uint64_t average = 0;  ///< In ticks.
   };
   static std::size_t index_of(const void* body) noexcept { return (reinterpret_cast<std::uintptr_t>(body) >> 4) % 64; }
   std::array<Entry, 64> entries_{};

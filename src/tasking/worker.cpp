@@ -26,7 +26,9 @@ constexpr unsigned most_slices_before_flush = 64;
 constexpr std::uint32_t runs_between_measurements = 16;
 
 // Tasks with short slices that a worker runs by itself, one after the other.
-constexpr std::int64_t most_kept_to_itself = 32;
+constexpr std::int64_t most_kept_to_itself = 256;
+// Without having slept in between: then there is more than one can do.
+constexpr std::uint64_t most_microseconds_alone = 200;
 
 void arrive_nowhere(void*) {}
 
@@ -237,14 +239,17 @@ std::size_t Worker::stack_left() const noexcept {
 
 // Whether to wake somebody for the task would take longer than to run it here, after what else is at hand.
 bool Worker::keeps_to_itself(const Task* task) const noexcept {
-  return deque_.size() <= most_kept_to_itself && predictor_.is_surely_short(task->operations) &&
+  // Negative when it has just woken.
+  const auto awake = static_cast<std::int64_t>(last_slice_.load(std::memory_order_relaxed) - occupancy_.woke());
+  const auto most_awake = static_cast<std::int64_t>(most_microseconds_alone * base::ticks_per_microsecond());
+  return deque_.size() <= most_kept_to_itself && awake < most_awake && predictor_.is_surely_short(task->operations) &&
          (slice_start_ == 0 || predictor_.is_surely_short(slice_body_));
 }
 
 void Worker::push(Task* task) {
   deque_.push(task);
   if (operations_ && keeps_to_itself(task)) [[unlikely]] {
-    kept_to_itself_ = true;
+    kept_to_itself_.store(true, std::memory_order_relaxed);
     return;
   }
   // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier, or here.
@@ -326,13 +331,14 @@ void Worker::before_slice(Task* task, std::uint64_t now) {
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, true);
   }
-  if (long_slice_ && kept_to_itself_) {
-    kept_to_itself_ = false;
+  if (long_slice_ && kept_to_itself_.load(std::memory_order_relaxed)) {
+    kept_to_itself_.store(false, std::memory_order_relaxed);
     core_.idle.notify_from_outside();
     now = base::ticks();
   }
   slice_body_ = body;
   slice_start_ = now;
+  last_slice_.store(now, std::memory_order_relaxed);
 }
 
 void Worker::after_slice(std::uint64_t now) {

@@ -12,6 +12,7 @@
 #include "tasking/context.hpp"
 #include "tasking/deque.hpp"
 #include "tasking/fiber_cache.hpp"
+#include "tasking/occupancy.hpp"
 #include "tasking/slice_predictor.hpp"
 #include "tasking/task.hpp"
 #include "tasking/task_queue.hpp"
@@ -109,6 +110,9 @@ class Worker {
   void flush_services();
   bool may_be_work() const noexcept;
   bool keeps_to_itself(const Task* task) const noexcept;
+  Worker* find_refuge(std::uint64_t now) const noexcept;
+  bool retreat() noexcept;
+  bool is_better_left_alone(const Worker& other, std::uint64_t now) const noexcept;
   void sleep();
   void park(base::TimePoint deadline);
   void resume(Task* task);
@@ -135,11 +139,15 @@ class Worker {
   std::atomic<bool> orders_pushes_{false};  ///< As `operations_`, for others: see `begin_operations`.
   bool flush_requested_ = false;            ///< Some of them are prepared and not handed over.
   bool long_slice_ = false;                 ///< The slice that runs, or ran last, was expected to be long.
-  bool kept_to_itself_ = false;             ///< Tasks were queued that nobody was told of.
+  std::atomic<bool> kept_to_itself_{false};  ///< Tasks were queued that nobody was told of.
   unsigned slices_since_flush_ = 0;
   std::uint64_t slice_start_ = 0;  ///< In ticks; 0: not measured.
   const void* slice_body_ = nullptr;
+  std::atomic<std::uint64_t> last_slice_{0};  ///< When it began, in ticks; only while there are operations.
   SlicePredictor predictor_;
+  Occupancy occupancy_;
+  Worker* refuge_ = nullptr;        ///< Does this worker's work, as long as there is little.
+  std::uint64_t retreated_at_ = 0;  ///< In ticks.
   fiber::Fiber* fiber_ = nullptr;  ///< The one that runs.
   fiber::Fiber* thread_fiber_ = nullptr;
   FiberCache fibers_;

@@ -142,7 +142,8 @@ Task* Worker::steal() {
       declined_ = true;  // without a look at what it is writing
       continue;
     }
-    if (victim.worker->deque_.size() <= 0 && victim.worker->returned_.empty()) {
+    if ((victim.worker->deque_.size() <= 0 && victim.worker->returned_.empty()) ||
+        is_better_left_alone(*victim.worker, now)) {
       continue;
     }
     const std::size_t share = fair_share(victim, now);
@@ -248,11 +249,12 @@ Task* Worker::look_everywhere() {
     if (Task* task = take_shared()) {
       return task;
     }
-    if (operations_) {
-      flush_services();
-      if (poll_services(false)) {
-        continue;
+    // What is prepared is handed over by the sleep itself, if this comes to nothing else: one system call for both.
+    if (operations_ && poll_services(false)) {
+      if (refuge_ != nullptr) {
+        retreat();
       }
+      continue;
     }
     if (core_.timers.run_due() > 0) {
       continue;
@@ -281,6 +283,9 @@ Task* Worker::look_everywhere() {
       return nullptr;
     }
     if (declined_) {
+      if (flush_requested_) {
+        flush_services();
+      }
       // Away from the memory that the other worker is writing.
       for (unsigned i = 0; i < relaxes_after_declining; ++i) {
         base::cpu_relax();

@@ -24,8 +24,9 @@ bool Worker::may_be_work() const noexcept {
       !returned_.empty() || core_.stopping.load(std::memory_order_acquire)) {
     return true;
   }
-  return std::any_of(victims_.begin(), victims_.end(), [](const Victim& victim) {
-    return victim.worker->deque_.size() > 0 || !victim.worker->returned_.empty();
+  return std::any_of(victims_.begin(), victims_.end(), [this](const Victim& victim) {
+    return (victim.worker->deque_.size() > 0 || !victim.worker->returned_.empty()) &&
+           !is_better_left_alone(*victim.worker, base::ticks());
   });
 }
 
@@ -53,6 +54,9 @@ void Worker::sleep() {
   // Only while somebody runs, or ran a moment ago, who may spawn: waiting for a disk is no reason to spin.
   if (fed_from_outside_ || core_.idle.count() + core_.idle.searching() < core_.workers.size()) {
     fed_from_outside_ = false;
+    if (flush_requested_) {
+      flush_services();
+    }
     for (unsigned look = 0; look < looks_before_sleep; ++look) {
       if (may_be_work()) {
         return;
@@ -74,13 +78,21 @@ void Worker::sleep() {
     keeps_time_ = timer != base::TimePoint::max();
     const base::TimePoint deadline = std::min({timer, core_.stuck.before_sleep(core_), core_.throttle.next_release()});
     trace::idle_begin();
+    occupancy_.falls_asleep(base::ticks());
     park(deadline);
+    const std::uint64_t now = base::ticks();
+    if (occupancy_.wakes(now)) {
+      refuge_ = find_refuge(now);
+    }
     trace::idle_end();
     if (keeps_time_) {
       core_.timers.stop_keeping(timer);
     }
   }
   searching_ = !core_.idle.leave(this);
+  if (searching_) {
+    refuge_ = nullptr;  // somebody has more than it can do
+  }
 }
 
 void Worker::park(base::TimePoint deadline) {
