@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/clock.hpp"
 
@@ -14,6 +15,7 @@ constexpr std::uint32_t enough = 1024;        // and at most,
 constexpr std::uint64_t microseconds = 5000;  // or when so much time has passed: completions come in crowds.
 constexpr std::uint32_t persistence = 64;     // Requests after which another load is believed.
 constexpr std::uint64_t first_rest = 16384;
+constexpr std::uint64_t rests_for_each = 8;  // Requests at rest for each one of a look, at least.
 constexpr std::uint64_t longest_rest = std::uint64_t{1} << 20;
 
 // Executors cost more of the processor than a ring does: they must be clearly faster. So must another depth be, or the choice
@@ -40,6 +42,11 @@ double median(std::array<double, n> values) {
 double rate_since(std::uint64_t begun, std::uint64_t now, std::uint64_t bytes) noexcept {
   const double time = static_cast<double>(now - begun) / static_cast<double>(base::ticks_per_microsecond());
   return static_cast<double>(bytes) / std::max(time, 1e-3);
+}
+
+bool has_changed(const Learner::Finding& finding, double rate) noexcept {
+  const double usual = std::max(finding.found_rate, finding.rate[finding.best]);
+  return rate > usual * usual_change || rate * usual_change < usual;
 }
 
 }  // namespace
@@ -86,12 +93,17 @@ void Learner::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding
   State& state = states_[load_];
   if (state.rest > 0) {
     bytes_ += bytes;
-    if (--state.rest == 0) {
-      begin_look(state, rate_since(begun_, now, bytes_));
+    if (--state.rest == 0 || state.rest == state.check_at) {
+      const bool changed = has_changed(state.finding, rate_since(begun_, now, bytes_));
+      if (state.rest == 0 || changed) {
+        state.rest = 0;
+        begin_look(state, changed);
+      }
     }
     return;
   }
   ++seen_;
+  ++state.spent;
   if (seen_ == settling) {
     begun_ = now;
     bytes_ = 0;
@@ -140,11 +152,9 @@ void Learner::end_epoch(std::uint64_t now) noexcept {
   begin_epoch();
 }
 
-void Learner::begin_look(State& state, double rate) noexcept {
+void Learner::begin_look(State& state, bool changed) noexcept {
   const Finding& finding = state.finding;
   const double best = finding.rate[finding.best];
-  const double usual = std::max(finding.found_rate, best);
-  const bool changed = rate > usual * usual_change || rate * usual_change < usual;
   ++state.looks;
   for (std::size_t i = 0; i < candidates; ++i) {
     state.left_out[i] = !changed && state.looks % looks_of_all != 0 && finding.rate[i] < best * hopeless;
@@ -234,7 +244,8 @@ void Learner::decide_depth(State& state) noexcept {
 void Learner::rest(State& state) noexcept {
   state.seeks_depth = false;
   state.trial = routes_;
-  state.rest = state.next_rest;
+  state.rest = std::max(state.next_rest, rests_for_each * std::exchange(state.spent, 0));
+  state.check_at = state.rest - state.next_rest;
   state.next_rest = std::min(longest_rest, state.next_rest * 2);
   current_ = state.finding.route;
 }

@@ -66,6 +66,8 @@ class Learner {
     std::uint8_t candidate = 0;
     std::uint64_t rest = 0;       // Requests until the next look.
     std::uint64_t next_rest = 0;  // And how many there will be after it.
+    std::uint64_t check_at = 0;   // So many before the next look it is begun if the rate has changed.
+    std::uint64_t spent = 0;      // Requests of the look that goes on.
     std::uint8_t looks = 0;
     std::array<bool, candidates> left_out{};  // Of this look.
   };
@@ -75,7 +77,7 @@ class Learner {
   void begin_epoch() noexcept;
   bool epoch_over(std::uint64_t now) const noexcept;
   void end_epoch(std::uint64_t now) noexcept;
-  void begin_look(State& state, double rate) noexcept;
+  void begin_look(State& state, bool changed) noexcept;
   void decide(State& state) noexcept;
   void decide_way(State& state) noexcept;
   void decide_depth(State& state) noexcept;

@@ -116,6 +116,38 @@ TEST(Learner, FollowsADeviceThatChanges) {
   EXPECT_FALSE(learner.route().threads);
 }
 
+TEST(Learner, LeavesOutWhatIsHopeless) {
+  Learner learner(routes, false);
+  std::uint64_t now = 0;
+  run(learner, now, settled, 16, {20, 20, 100});
+  unsigned by_threads = 0;
+  unsigned looks = 0;
+  Route before = learner.route();
+  for (int i = 0; i < 100000; ++i) {
+    run(learner, now, 1, 16, {20, 20, 100});
+    by_threads += learner.route().threads ? 1 : 0;
+    looks += learner.route() != before ? 1 : 0;
+    before = learner.route();
+  }
+  EXPECT_GT(looks, 0U);
+  EXPECT_EQ(by_threads, 0U);
+}
+
+TEST(Learner, SpendsLittleOnLooks) {
+  Learner learner(routes, false);
+  std::uint64_t now = 0;
+  run(learner, now, settled, 64, {20, 15, 19});
+  ASSERT_EQ(learner.route(), routes[1]);
+  unsigned elsewhere = 0;
+  constexpr unsigned requests = 500000;
+  for (unsigned i = 0; i < requests; ++i) {
+    run(learner, now, 1, 64, {20, 15, 19});
+    elsewhere += learner.route() != routes[1] ? 1 : 0;
+  }
+  EXPECT_GT(elsewhere, 0U);
+  EXPECT_LT(elsewhere, requests / 10);
+}
+
 TEST(Learner, StaysWhereItIsForced) {
   Learner learner({routes[2], routes[2], routes[2]}, true);
   std::uint64_t now = 0;
