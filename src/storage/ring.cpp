@@ -300,8 +300,9 @@ void Ring::submit(Request& request) noexcept {
     return;
   }
   // Not as soon as there are enough: these may be the last ones before a sleep, which hands them over by the same system call.
-  if (gathered_ >= batch) {
+  if (gathered_ >= batch_) {
     flush();
+    batch_ = has_completions() ? batch_that_ends_at_once : batch;
   }
   prepare(request);
 }

@@ -29,8 +29,10 @@ class Ring final : public WorkerQueue {
 
   static constexpr unsigned submission_entries = 256;
   static constexpr unsigned completion_entries = 4096;
-  /// Requests gathered before they are handed over without being asked.
+  /// Requests gathered before they are handed over without being asked: so many that the device begins while others are still being
+  /// prepared, and more where what is handed over ends at once, so that nothing is won by beginning.
   static constexpr unsigned batch = 16;
+  static constexpr unsigned batch_that_ends_at_once = 32;
 
   /// Null where the system gives none; then `why_not` says why.
   static std::unique_ptr<Ring> make(std::string& why_not);
@@ -80,6 +82,7 @@ class Ring final : public WorkerQueue {
   RingFeatures features_;
   std::atomic<bool> cut_{false};  // The kernel once took only a part of what was handed over: see `finish_pair`.
   std::atomic<bool> cannot_cancel_{false};  // Tried, and refused.
+  unsigned batch_ = batch;
   bool pairs_gathered_ = false;
   // Of each slot: the generation of what was offered to the kernel last, and whether it took it. Null: no table yet.
   struct Offered {

@@ -13,10 +13,18 @@ class Occupancy {
   /// @name For the worker's own thread. Times are in ticks.
   /// @{
   void falls_asleep(std::uint64_t now) noexcept { fell_asleep_ = now; }
-  /// Returns whether `percent` has just been determined anew.
+  /// Returns whether that was a sleep at all: what was over at once was the time that the system took to begin requests.
   bool wakes(std::uint64_t now) noexcept {
+    const std::uint64_t asleep = now - fell_asleep_;
+    if (asleep < least_microseconds_asleep * base::ticks_per_microsecond()) {
+      return false;
+    }
     woke_ = now;
-    slept_ += now - fell_asleep_;
+    slept_ += asleep;
+    return true;
+  }
+  /// Returns whether `percent` has just been determined anew.
+  bool window_ends(std::uint64_t now) noexcept {
     const std::uint64_t window = now - window_begin_;
     if (window < window_microseconds * base::ticks_per_microsecond()) {
       return false;
@@ -27,7 +35,7 @@ class Occupancy {
     slept_ = 0;
     return true;
   }
-  /// When it last woke.
+  /// When it last woke from a sleep.
   std::uint64_t woke() const noexcept { return woke_; }
   /// @}
 
@@ -38,6 +46,7 @@ class Occupancy {
   }
 
  private:
+  static constexpr std::uint64_t least_microseconds_asleep = 8;
   static constexpr std::uint64_t window_microseconds = 1000;
   static constexpr std::uint64_t stale_microseconds = 10'000;
   std::uint64_t fell_asleep_ = 0;

@@ -7,13 +7,18 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
+#include "base/sanitizer.hpp"
 
 namespace dovetail::tasking {
 
 class SlicePredictor {
  public:
-  /// What lasts longer than this is long.
+  /// What lasts longer than this is long. Instrumented code takes so much longer.
+#ifdef DOVETAIL_THREAD_SANITIZER
+  static constexpr std::uint64_t short_microseconds = 240;
+#else
   static constexpr std::uint64_t short_microseconds = 12;
+#endif
 
   bool is_short(const void* body) const noexcept {
     const Entry& entry = entries_[index_of(body)];
@@ -30,8 +35,7 @@ class SlicePredictor {
     if (entry.body != body) {
       entry = {body, 0, unknown * limit_};  // about 32 must be short until the average is
     }
-    const std::uint64_t counted = std::min(ticks, longest * limit_);
-    entry.average = entry.average - entry.average / weight + counted / weight;
+    entry.average += std::min(ticks, longest_) / weight - entry.average / weight;
     if (ticks > limit_) {
       entry.short_streak = 0;
     } else if (entry.short_streak < 2) {
@@ -42,7 +46,6 @@ class SlicePredictor {
  private:
   static constexpr std::uint64_t weight = 16;
   static constexpr std::uint64_t unknown = 6;
-  static constexpr std::uint64_t longest = 16;
   struct Entry {
     const void* body = nullptr;
     std::uint8_t short_streak = 0;
@@ -51,6 +54,7 @@ class SlicePredictor {
   static std::size_t index_of(const void* body) noexcept { return (reinterpret_cast<std::uintptr_t>(body) >> 4) % 64; }
   std::array<Entry, 64> entries_{};
   const std::uint64_t limit_ = short_microseconds * base::ticks_per_microsecond();
+  const std::uint64_t longest_ = 16 * limit_;  ///< Counts for one.
 };
 
 }  // namespace dovetail::tasking

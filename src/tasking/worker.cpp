@@ -27,8 +27,6 @@ constexpr std::uint32_t runs_between_measurements = 16;
 
 // Tasks with short slices that a worker runs by itself, one after the other.
 constexpr std::int64_t most_kept_to_itself = 256;
-// Without having slept in between: then there is more than one can do.
-constexpr std::uint64_t most_microseconds_alone = 200;
 
 void arrive_nowhere(void*) {}
 
@@ -241,8 +239,7 @@ std::size_t Worker::stack_left() const noexcept {
 bool Worker::keeps_to_itself(const Task* task) const noexcept {
   // Negative when it has just woken.
   const auto awake = static_cast<std::int64_t>(last_slice_.load(std::memory_order_relaxed) - occupancy_.woke());
-  const auto most_awake = static_cast<std::int64_t>(most_microseconds_alone * base::ticks_per_microsecond());
-  return deque_.size() <= most_kept_to_itself && awake < most_awake && predictor_.is_surely_short(task->operations) &&
+  return deque_.size() <= most_kept_to_itself && awake < most_awake_alone_ && predictor_.is_surely_short(task->operations) &&
          (slice_start_ == 0 || predictor_.is_surely_short(slice_body_));
 }
 

@@ -43,7 +43,7 @@ class Worker {
   void push_successor(Task* task);
   /// Gives a task that became ready here back to the worker that made it, if that is quicker than running it here: the task's
   /// memory and the data it depends on are there. Returns whether it did.
-  bool give_back(Task* task) noexcept;
+  bool give_back(Task* task) noexcept { return task->home_worker != index_ && give_back_home(task); }
   /// Wakes one of the workers that are idle, if there are any; the time that takes is no part of the slice that runs.
   void wake_another() noexcept;
   /// Takes a task that `wait` may run on top of its caller. Null if there is none at hand.
@@ -105,6 +105,7 @@ class Worker {
   Task* take_shared();
   Task* take_tied();
   Task* take_returned();
+  bool give_back_home(Task* task) noexcept;
   Task* first_of_batch(std::size_t taken);
   bool poll_services(bool all);
   void flush_services();
@@ -137,6 +138,7 @@ class Worker {
   bool searching_ = false;                  ///< Counted as one that looks for work.
   bool operations_ = false;                 ///< This worker has started operations that may be in flight.
   std::atomic<bool> orders_pushes_{false};  ///< As `operations_`, for others: see `begin_operations`.
+  bool ends_at_once_ = false;               ///< What this worker hands over, it seems.
   bool flush_requested_ = false;            ///< Some of them are prepared and not handed over.
   bool long_slice_ = false;                 ///< The slice that runs, or ran last, was expected to be long.
   std::atomic<bool> kept_to_itself_{false};  ///< Tasks were queued that nobody was told of.
@@ -146,6 +148,8 @@ class Worker {
   std::atomic<std::uint64_t> last_slice_{0};  ///< When it began, in ticks; only while there are operations.
   SlicePredictor predictor_;
   Occupancy occupancy_;
+  /// In ticks. Whoever has not slept for longer has more than one can do.
+  const std::int64_t most_awake_alone_ = static_cast<std::int64_t>(200 * base::ticks_per_microsecond());
   Worker* refuge_ = nullptr;        ///< Does this worker's work, as long as there is little.
   std::uint64_t retreated_at_ = 0;  ///< In ticks.
   fiber::Fiber* fiber_ = nullptr;  ///< The one that runs.

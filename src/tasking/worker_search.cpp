@@ -102,8 +102,8 @@ void Worker::measure_body() noexcept {
   usual_body_.store(static_cast<std::uint32_t>(usual + (body - usual) / weight), std::memory_order_relaxed);
 }
 
-bool Worker::give_back(Task* task) noexcept {
-  if (task->home_worker == index_ || task->home_worker >= core_.workers.size()) {
+bool Worker::give_back_home(Task* task) noexcept {
+  if (task->home_worker >= core_.workers.size()) {
     return false;
   }
   // A paused task has its stack here or there; but a spawner that was held has its tables at home.
@@ -249,12 +249,19 @@ Task* Worker::look_everywhere() {
     if (Task* task = take_shared()) {
       return task;
     }
-    // What is prepared is handed over by the sleep itself, if this comes to nothing else: one system call for both.
-    if (operations_ && poll_services(false)) {
-      if (refuge_ != nullptr) {
-        retreat();
+    if (operations_) {
+      // Else the sleep itself hands over what is prepared, if this comes to nothing else: one system call for both. But the last one
+      // was over at once, so it was no sleep.
+      if (ends_at_once_) {
+        flush_services();
       }
-      continue;
+      if (poll_services(false)) {
+        if (refuge_ != nullptr) {
+          retreat();
+        }
+        continue;
+      }
+      ends_at_once_ = false;
     }
     if (core_.timers.run_due() > 0) {
       continue;

@@ -81,7 +81,8 @@ void Worker::sleep() {
     occupancy_.falls_asleep(base::ticks());
     park(deadline);
     const std::uint64_t now = base::ticks();
-    if (occupancy_.wakes(now)) {
+    ends_at_once_ = !occupancy_.wakes(now);
+    if (occupancy_.window_ends(now)) {
       refuge_ = find_refuge(now);
     }
     trace::idle_end();
