@@ -1,7 +1,6 @@
 // The file systems that the process has used, and what was learned about them. Entries live as long as the process.
 #pragma once
 
-#include <sys/sysmacros.h>
 #include <sys/types.h>
 
 #include <array>
@@ -44,9 +43,6 @@ struct LearnedDevice {
   const dev_t id;
   const unsigned index;  ///< From 0, in the order of first use.
   const bool in_memory;  ///< A file system such as tmpfs: a transfer is a copy and nothing waits.
-
-  /// Whether it is a block device, or a file system on one. Those of networks and of programs have no number of their own.
-  bool is_disk() const noexcept { return major(id) != 0 && !in_memory; }
 
   base::ProcessMutex mutex;
   std::array<Learner, lanes> learned;  ///< Guarded by `mutex`.

@@ -133,8 +133,7 @@ Outcome perform_counted(OpenFile& file, const Operation& operation, const Storag
     return perform_pieces(file, operation, pieces, here);
   }
   request.task = tasking::current_task();
-  if (!try_inline(request, file) &&
-      !(transfers(request.kind) && here.service->perform_alone(request, file.device(), here.worker))) {
+  if (!try_inline(request, file)) {
     run_paused(request, &file.device(), here);
   }
   return combine(&request, pieces, operation);

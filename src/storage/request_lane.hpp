@@ -7,7 +7,6 @@
 #include "storage/learned_device.hpp"
 #include "storage/learner.hpp"
 #include "storage/request.hpp"
-#include "storage/time_alone.hpp"
 
 namespace dovetail::storage {
 
@@ -25,8 +24,6 @@ class RequestLane {
   RequestQueue leave(const Request& request);
   /// For tests and reports.
   Route route() const;
-  /// Of requests that did not pass through the queue because there were no others.
-  TimeAlone& time_alone() noexcept { return time_alone_; }
 
  private:
   void admit(Request& request) noexcept;
@@ -37,7 +34,6 @@ class RequestLane {
   Learner learner_;
   unsigned in_flight_ = 0;
   RequestQueue waiting_;
-  TimeAlone time_alone_;
   const bool fixed_;
 };
 

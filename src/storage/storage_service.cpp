@@ -202,29 +202,6 @@ void StorageService::count_begun(Request& request, int worker) noexcept {
   counts.begun.store(counts.begun.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
-bool StorageService::perform_alone(Request& request, LearnedDevice& device, int worker) noexcept {
-  if (choice_ != Choice::automatic || decorations_[0] != nullptr || !device.is_disk() ||
-      request.remaining > most_inline || request.durable || in_flight() > 0 || !tasking::nothing_else_to_run()) {
-    return false;
-  }
-  TimeAlone& time = lane_for(device, static_cast<Lane>(request.lane)).time_alone();
-  if (!time.quick()) {
-    return false;
-  }
-  count_begun(request, worker);
-  trace::paused(trace::number_of(request.task), "I/O");
-  trace_begin(request);
-  const std::uint64_t begun = base::ticks();
-  call_to_end(request);
-  const std::uint64_t took = base::ticks() - begun;
-  tasking::has_blocked(took);
-  time.note(took / base::ticks_per_microsecond());
-  trace_end(request);
-  trace::resumed(trace::number_of(request.task));
-  count_delivered(worker);
-  return true;
-}
-
 void StorageService::finish_early(Request& request, int worker) noexcept { deliver(request, worker); }
 
 void StorageService::dispatch(Request& request, LearnedDevice* device, int worker) noexcept {

@@ -44,10 +44,6 @@ class StorageService final : public tasking::Service {
   void dispatch(Request& request, LearnedDevice* device,
                 int worker) noexcept;  ///< Also elsewhere: `worker` is -1 there.
   /// @}
-  /// Performs a transfer by a system call of the calling worker, which blocks, if that is quicker than to hand it over and costs
-  /// nobody anything: nothing else is under way, nothing else is to be run, and the disk answers soon. Returns whether it has
-  /// ended. See docs/design/storage.md, "Alone".
-  bool perform_alone(Request& request, LearnedDevice& device, int worker) noexcept;
   /// Ends a request that was counted but never dispatched.
   void finish_early(Request& request, int worker) noexcept;
   /// For engines: what an attempt gave. `worker` is the calling compute worker, or -1.

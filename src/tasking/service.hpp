@@ -73,12 +73,6 @@ bool register_cancel_hook(void (*hook)(const detail::RuntimeCore* core) noexcept
 /// Tells the scheduler that the calling compute worker has prepared operations that wait for `Service::flush`.
 void request_flush() noexcept;
 
-/// Whether the calling compute worker, were it to block for a moment, would keep nothing from being run: nothing is ready, and
-/// another worker has nothing to do either, so that it takes what comes. False on other threads.
-bool nothing_else_to_run() noexcept;
-/// The calling compute worker has blocked for so many ticks, as `nothing_else_to_run` allowed: its slice is judged without them.
-void has_blocked(std::uint64_t ticks) noexcept;
-
 /// A piece of blocking work, run once on an I/O executor thread. Owned by whoever posts it; it must live until it runs.
 struct BlockingWork {
   BlockingWork* next = nullptr;

@@ -70,13 +70,6 @@ class Worker {
   }
   /// The current task is about to pause and wants to be queued behind the others.
   void yielding(Task* task) noexcept { yielding_ = task; }
-  /// See `tasking::nothing_else_to_run`.
-  bool nothing_else_to_run() noexcept;
-  /// See `tasking::has_blocked`.
-  void has_blocked(std::uint64_t ticks) noexcept {
-    begin_operations(true);  // slices are judged from now on
-    slice_start_ += slice_start_ != 0 ? ticks : 0;
-  }
   void request_flush() noexcept {
     flush_requested_ = true;
     begin_operations(true);

@@ -167,20 +167,6 @@ Task* Worker::steal() {
   return nullptr;
 }
 
-bool Worker::nothing_else_to_run() noexcept {
-  flush_children();
-  return core_.idle.count() + core_.idle.searching() > 0 && successor_ == nullptr && deque_.size() <= 0 &&
-         returned_.empty() && tied_.empty() && core_.shared.empty() && core_.urgent.empty() && core_.deferred.empty() &&
-         !core_.throttle.holds_any();
-}
-
-bool nothing_else_to_run() noexcept {
-  Worker* const worker = context().worker;
-  return worker != nullptr && worker->nothing_else_to_run();
-}
-
-void has_blocked(std::uint64_t ticks) noexcept { context().worker->has_blocked(ticks); }
-
 Task* Worker::take_returned() { return first_of_batch(returned_.pop(batch_.data(), batch_.size())); }
 
 Task* Worker::find_task() {
