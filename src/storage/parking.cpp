@@ -86,6 +86,9 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   Slot& slot = slots_[worker];
   WorkerQueue* queue = slot.queue.load(std::memory_order_relaxed);
   const bool own = queue != nullptr && (queue->in_flight() > 0 || queue->gathered() > 0);
+  if (own && queue->gathered() > 0) {
+    started_operations(worker);  // the sleep hands them over
+  }
   // Counted before looking at what others have in flight; `started_operations` does it the other way round, so that one of
   // the two sees the other.
   parked_.fetch_add(1, std::memory_order_seq_cst);

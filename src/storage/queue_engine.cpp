@@ -49,11 +49,11 @@ std::string QueueEngine<Queue>::why_not() const {
 template <class Queue>
 void QueueEngine<Queue>::submit(Request& request, int worker) noexcept {
   Queue& queue = *queues_[static_cast<unsigned>(worker)].load(std::memory_order_relaxed);
-  const bool first = queue.gathered() == 0;
+  const unsigned before = queue.gathered();
   queue.submit(request);
-  if (first && queue.gathered() > 0) {
+  if (before == 0 && queue.gathered() > 0) {
     tasking::request_flush();
-  } else if (queue.gathered() == 0) {
+  } else if (queue.gathered() <= before) {
     parking_.started_operations(static_cast<unsigned>(worker));
   }
 }

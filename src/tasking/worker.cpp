@@ -249,6 +249,9 @@ void Worker::push(Task* task) {
     kept_to_itself_.store(true, std::memory_order_relaxed);
     return;
   }
+  if (kept_to_itself_.load(std::memory_order_relaxed)) {
+    kept_to_itself_.store(false, std::memory_order_relaxed);  // whoever is told of this one finds the others too
+  }
   // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier, or here.
   if (operations_) [[unlikely]] {
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -328,7 +331,7 @@ void Worker::before_slice(Task* task, std::uint64_t now) {
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, true);
   }
-  if (long_slice_ && kept_to_itself_.load(std::memory_order_relaxed)) {
+  if (long_slice_ && (kept_to_itself_.load(std::memory_order_relaxed) || !returned_.empty())) {
     kept_to_itself_.store(false, std::memory_order_relaxed);
     core_.idle.notify_from_outside();
     now = base::ticks();

@@ -49,7 +49,7 @@ bool Worker::retreat() noexcept {
     }
   }
   while (staying > 0) {
-    deque_.push(batch_[--staying]);
+    push(batch_[--staying]);
   }
   if (gave) {
     retreated_at_ = base::ticks();

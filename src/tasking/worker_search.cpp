@@ -182,6 +182,9 @@ Task* Worker::find_task() {
   }
   if (tick_ % 64 == 0) [[unlikely]] {
     core_.timers.run_due();
+    if (Task* task = take_returned()) {
+      return task;
+    }
     if (Task* task = take_shared()) {
       return task;
     }
@@ -196,6 +199,9 @@ Task* Worker::find_task() {
   }
   if (Task* task = take_local()) {
     return task;
+  }
+  if (kept_to_itself_.load(std::memory_order_relaxed)) {
+    kept_to_itself_.store(false, std::memory_order_relaxed);  // they have run
   }
   out_of_work_.store(1, std::memory_order_seq_cst);
   Task* task = look_everywhere();
@@ -242,7 +248,7 @@ Task* Worker::look_everywhere() {
         flush_services();
       }
       if (poll_services(false)) {
-        if (refuge_ != nullptr) {
+        if (refuge_ != nullptr && refuge_->out_of_work_.load(std::memory_order_relaxed) != 0) {
           retreat();
         }
         continue;

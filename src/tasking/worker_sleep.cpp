@@ -13,6 +13,8 @@ namespace {
 constexpr unsigned looks_before_sleep = 24;
 constexpr unsigned relaxes_between_looks = 16;
 
+constexpr std::chrono::milliseconds until_left_alone_is_doubted{1};
+
 constexpr std::uint32_t awake = 0;
 constexpr std::uint32_t parked = 1;
 constexpr std::uint32_t notified = 2;
@@ -76,7 +78,14 @@ void Worker::sleep() {
   if (!may_be_work()) {
     const base::TimePoint timer = core_.timers.keep();
     keeps_time_ = timer != base::TimePoint::max();
-    const base::TimePoint deadline = std::min({timer, core_.stuck.before_sleep(core_), core_.throttle.next_release()});
+    base::TimePoint deadline = std::min({timer, core_.stuck.before_sleep(core_), core_.throttle.next_release()});
+    // Tasks that are left to others because they will run in a moment: that is a guess.
+    const bool guessed = std::any_of(victims_.begin(), victims_.end(), [](const Victim& victim) {
+      return victim.worker->deque_.size() > 0 || !victim.worker->returned_.empty();
+    });
+    if (guessed) {
+      deadline = std::min(deadline, base::Clock::now() + until_left_alone_is_doubted);
+    }
     trace::idle_begin();
     occupancy_.falls_asleep(base::ticks());
     park(deadline);
