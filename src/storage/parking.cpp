@@ -139,6 +139,7 @@ Parking::TimePoint Parking::begin_watch(unsigned worker, TimePoint deadline) noe
   for (unsigned other = 0; other < workers_; ++other) {
     if (other != worker) {
       slots_[other].slice_seen = slots_[other].slice.load(std::memory_order_relaxed);
+      slots_[other].polls_seen = slots_[other].polls.load(std::memory_order_relaxed);
     }
   }
   const unsigned doublings = look_soon_.exchange(false, std::memory_order_relaxed)
@@ -157,13 +158,21 @@ void Parking::end_watch(unsigned worker) noexcept {
     Slot& slot = slots_[other];
     WorkerQueue* queue = slot.queue.load(std::memory_order_acquire);
     const std::uint64_t slice = slot.slice.load(std::memory_order_relaxed);
-    if (other == worker || queue == nullptr || (slice & 1) == 0 || slice != slot.slice_seen ||
-        queue->in_flight() == 0) {
+    if (other == worker || queue == nullptr || queue->in_flight() == 0) {
       continue;
     }
-    // The same slice has been running all the time. From now on its completions ring the bell until it ends.
+    const bool long_slice = (slice & 1) != 0 && slice == slot.slice_seen;
+    const bool unexpected = slot.polls.load(std::memory_order_relaxed) == slot.polls_seen &&
+                            slot.state.load(std::memory_order_relaxed) < asleep_on_word;
+    if (!long_slice && !unexpected) {
+      continue;
+    }
     slots_[worker].looked_after |= std::uint64_t{1} << (other % 64);
     quiet_ticks = 0;
+    if (!long_slice) {
+      continue;  // its end would not be told, and so not end an announcement
+    }
+    // The same slice has been running all the time. From now on its completions ring the bell until it ends.
     if (!slot.announceable && watch_descriptor_ >= 0) {
       slot.announceable = queue->register_announcement(watch_descriptor_);
     }
@@ -178,6 +187,11 @@ void Parking::end_watch(unsigned worker) noexcept {
 
 bool Parking::looks_after(unsigned worker, unsigned owner) const noexcept {
   return (slots_[worker].looked_after >> (owner % 64) & 1) != 0;
+}
+
+void Parking::polled(unsigned worker) noexcept {
+  std::atomic<std::uint64_t>& polls = slots_[worker].polls;
+  polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void Parking::started_operations(unsigned worker) noexcept {

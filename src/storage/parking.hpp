@@ -30,6 +30,8 @@ class Parking {
   void busy(unsigned worker, bool busy) noexcept;
   /// The worker has handed operations over to the system: somebody should look after them if it is busy for long.
   void started_operations(unsigned worker) noexcept;
+  /// The worker looked for completions of its own.
+  void polled(unsigned worker) noexcept;
   /// Whether the calling worker was found to be the one that takes the completions of `owner`, whose slice is long.
   bool looks_after(unsigned worker, unsigned owner) const noexcept;
 
@@ -42,8 +44,11 @@ class Parking {
     std::atomic<WorkerQueue*> queue{nullptr};
     // Odd while a slice runs. Written by the worker; read by the watcher, to whom a number that stays means a long slice.
     std::atomic<std::uint64_t> slice{0};
+    // How often the worker polled: one that stays, of a worker that is awake, means a long slice that was expected to be short.
+    std::atomic<std::uint64_t> polls{0};
     std::atomic<bool> announced{false};  // Set by the watcher, cleared by the worker when the long slice is over.
-    std::uint64_t slice_seen = 0;        // The watcher's, as the next.
+    std::uint64_t slice_seen = 0;        // The watcher's, as the next ones.
+    std::uint64_t polls_seen = 0;
     bool announceable = false;
   };
 

@@ -92,6 +92,7 @@ template <class Queue>
 unsigned QueueEngine<Queue>::poll(unsigned worker, tasking::PollScope scope) noexcept {
   unsigned count = 0;
   if (Queue* own = queues_[worker].load(std::memory_order_relaxed)) {
+    parking_.polled(worker);
     count += take(*own, worker, true);
     own->refill();
     if (own->gathered() > 0) {

@@ -41,8 +41,10 @@ class Occupancy {
 
   /// Any thread. Hundred if that has not been determined for long: it computes.
   std::uint32_t percent(std::uint64_t now) const noexcept {
-    const std::uint64_t age = now - determined_.load(std::memory_order_relaxed);
-    return age > stale_microseconds * base::ticks_per_microsecond() ? 100 : percent_.load(std::memory_order_relaxed);
+    // Negative if it was determined after `now`.
+    const auto age = static_cast<std::int64_t>(now - determined_.load(std::memory_order_relaxed));
+    const auto oldest = static_cast<std::int64_t>(stale_microseconds * base::ticks_per_microsecond());
+    return age > oldest ? 100 : percent_.load(std::memory_order_relaxed);
   }
 
  private:

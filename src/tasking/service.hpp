@@ -33,7 +33,8 @@ class Service {
   virtual unsigned poll(unsigned worker, PollScope scope) = 0;
 
   /// Hands over what the calling worker has prepared but not yet submitted. Called before the worker runs something that may
-  /// take long, and before it parks. `needs_flush` is set by the service through `Scheduling::request_flush`.
+  /// take long, and before it parks, if `request_flush` was called on that worker. Not before it parks in this very service: then
+  /// `park` does it.
   virtual void flush(unsigned worker) = 0;
 
   /// Operations that have been started and not delivered, over all workers. For the stuck report and the decision to park.

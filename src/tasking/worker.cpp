@@ -219,6 +219,9 @@ void Worker::run_others_until_woken(Task* paused) {
       task = take_shared();
     }
     if (task == nullptr) {
+      task = take_returned();
+    }
+    if (task == nullptr) {
       std::this_thread::yield();
     } else if (task->fiber != nullptr || stack_left() < 32 * 1024) {
       core_.shared.push(task);
@@ -239,8 +242,8 @@ std::size_t Worker::stack_left() const noexcept {
 bool Worker::keeps_to_itself(const Task* task) const noexcept {
   // Negative when it has just woken.
   const auto awake = static_cast<std::int64_t>(last_slice_.load(std::memory_order_relaxed) - occupancy_.woke());
-  return deque_.size() <= most_kept_to_itself && awake < most_awake_alone_ && predictor_.is_surely_short(task->operations) &&
-         (slice_start_ == 0 || predictor_.is_surely_short(slice_body_));
+  return deque_.size() <= most_kept_to_itself && awake < most_awake_alone_ &&
+         predictor_.is_surely_short(task->operations) && (slice_start_ == 0 || predictor_.is_surely_short(slice_body_));
 }
 
 void Worker::push(Task* task) {
@@ -330,6 +333,7 @@ void Worker::before_slice(Task* task, std::uint64_t now) {
   }
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, true);
+    now = base::ticks();  // that may have woken somebody
   }
   if (long_slice_ && (kept_to_itself_.load(std::memory_order_relaxed) || !returned_.empty())) {
     kept_to_itself_.store(false, std::memory_order_relaxed);

@@ -102,6 +102,7 @@ class Worker {
   Task* first_of_batch(std::size_t taken);
   bool poll_services(bool all);
   void flush_services();
+  void flush_services_that_do_not_park();
   bool may_be_work() const noexcept;
   bool keeps_to_itself(const Task* task) const noexcept;
   Worker* find_refuge(std::uint64_t now) const noexcept;
@@ -126,14 +127,14 @@ class Worker {
   std::uint32_t counted_children_ = 0;
   std::uint32_t tick_ = 0;
   std::uint32_t random_;
-  bool fed_from_outside_ = false;           ///< The last tasks came from the shared queue.
-  bool keeps_time_ = false;                 ///< Slept until the next timer, for all workers.
-  bool searching_ = false;                  ///< Counted as one that looks for work.
-  bool operations_ = false;                 ///< This worker has started operations that may be in flight.
-  std::atomic<bool> orders_pushes_{false};  ///< As `operations_`, for others: see `begin_operations`.
-  bool ends_at_once_ = false;               ///< What this worker hands over, it seems.
-  bool flush_requested_ = false;            ///< Some of them are prepared and not handed over.
-  bool long_slice_ = false;                 ///< The slice that runs, or ran last, was expected to be long.
+  bool fed_from_outside_ = false;            ///< The last tasks came from the shared queue.
+  bool keeps_time_ = false;                  ///< Slept until the next timer, for all workers.
+  bool searching_ = false;                   ///< Counted as one that looks for work.
+  bool operations_ = false;                  ///< This worker has started operations that may be in flight.
+  std::atomic<bool> orders_pushes_{false};   ///< As `operations_`, for others: see `begin_operations`.
+  bool ends_at_once_ = false;                ///< What this worker hands over, it seems.
+  bool flush_requested_ = false;             ///< Some of them are prepared and not handed over.
+  bool long_slice_ = false;                  ///< The slice that runs, or ran last, was expected to be long.
   std::atomic<bool> kept_to_itself_{false};  ///< Tasks were queued that nobody was told of.
   unsigned slices_since_flush_ = 0;
   std::uint64_t slice_start_ = 0;  ///< In ticks; 0: not measured.
@@ -145,7 +146,7 @@ class Worker {
   const std::int64_t most_awake_alone_ = static_cast<std::int64_t>(200 * base::ticks_per_microsecond());
   Worker* refuge_ = nullptr;        ///< Does this worker's work, as long as there is little.
   std::uint64_t retreated_at_ = 0;  ///< In ticks.
-  fiber::Fiber* fiber_ = nullptr;  ///< The one that runs.
+  fiber::Fiber* fiber_ = nullptr;   ///< The one that runs.
   fiber::Fiber* thread_fiber_ = nullptr;
   FiberCache fibers_;
   std::thread thread_;

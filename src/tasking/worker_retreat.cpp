@@ -10,9 +10,9 @@ namespace {
 // Of the time of two workers together, one that does the work of both must have that much left.
 constexpr std::uint32_t most_percent_of_one = 50;
 // Since a slice began that was expected to be short. One that takes longer was not.
-constexpr std::uint64_t microseconds_of_trust = 50;
+constexpr std::int64_t microseconds_of_trust = 50;
 // After which a worker that was woken for tasks is surely at them.
-constexpr std::uint64_t microseconds_to_wake = 100;
+constexpr std::int64_t microseconds_to_wake = 100;
 
 }  // namespace
 
@@ -22,14 +22,17 @@ Worker* Worker::find_refuge(std::uint64_t now) const noexcept {
   if (!operations_ || own >= most_percent_of_one) {
     return nullptr;
   }
+  // The nearest, so that not all choose the same one before it is seen to have enough.
+  Worker* nearest = nullptr;
   for (const Victim& victim : victims_) {
     Worker* const other = victim.worker;
-    if (other->index_ < index_ && other->orders_pushes_.load(std::memory_order_relaxed) &&
+    if (other->index_ < index_ && (nearest == nullptr || other->index_ > nearest->index_) &&
+        other->orders_pushes_.load(std::memory_order_relaxed) &&
         own + other->occupancy_.percent(now) < most_percent_of_one) {
-      return other;
+      nearest = other;
     }
   }
-  return nullptr;
+  return nearest;
 }
 
 // Hands over the tasks that a poll has woken. What they begin next is the other worker's, and wakes this one no more.
@@ -63,12 +66,13 @@ bool Worker::retreat() noexcept {
 
 // Whether that worker has tasks that it told nobody of, and is getting on with them.
 bool Worker::is_better_left_alone(const Worker& other, std::uint64_t now) const noexcept {
-  const std::uint64_t ticks = base::ticks_per_microsecond();
-  if (&other == refuge_ && now - retreated_at_ < microseconds_to_wake * ticks) {
+  const auto ticks = static_cast<std::int64_t>(base::ticks_per_microsecond());
+  if (&other == refuge_ && static_cast<std::int64_t>(now - retreated_at_) < microseconds_to_wake * ticks) {
     return true;
   }
-  return other.kept_to_itself_.load(std::memory_order_relaxed) &&
-         now - other.last_slice_.load(std::memory_order_relaxed) < microseconds_of_trust * ticks;
+  // Negative if it began a slice after `now`.
+  const auto age = static_cast<std::int64_t>(now - other.last_slice_.load(std::memory_order_relaxed));
+  return other.kept_to_itself_.load(std::memory_order_relaxed) && age < microseconds_of_trust * ticks;
 }
 
 }  // namespace dovetail::tasking

@@ -52,7 +52,19 @@ bool Worker::others_order_their_pushes() const noexcept {
   });
 }
 
+// The one that parks hands over what it has in `park`: one system call for both.
+void Worker::flush_services_that_do_not_park() {
+  for (auto& entry : core_.services) {
+    if (entry.service.get() != core_.parking) {
+      entry.service->flush(index_);
+    }
+  }
+}
+
 void Worker::sleep() {
+  if (flush_requested_) {
+    flush_services_that_do_not_park();
+  }
   // Only while somebody runs, or ran a moment ago, who may spawn: waiting for a disk is no reason to spin.
   if (fed_from_outside_ || core_.idle.count() + core_.idle.searching() < core_.workers.size()) {
     fed_from_outside_ = false;

@@ -123,7 +123,7 @@ TEST(Learner, LeavesOutWhatIsHopeless) {
   unsigned by_threads = 0;
   unsigned looks = 0;
   Route before = learner.route();
-  for (int i = 0; i < 100000; ++i) {
+  for (int i = 0; i < 250000; ++i) {
     run(learner, now, 1, 16, {20, 20, 100});
     by_threads += learner.route().threads ? 1 : 0;
     looks += learner.route() != before ? 1 : 0;
@@ -143,9 +143,11 @@ TEST(Learner, SpendsLittleOnLooks) {
   for (unsigned i = 0; i < requests; ++i) {
     run(learner, now, 1, 64, {20, 15, 19});
     elsewhere += learner.route() != routes[1] ? 1 : 0;
+    // The first look took thousands, so that it is long until the next one.
+    ASSERT_TRUE(i > 45000 || elsewhere == 0) << i;
   }
   EXPECT_GT(elsewhere, 0U);
-  EXPECT_LT(elsewhere, requests / 10);
+  EXPECT_LT(elsewhere, requests / 40);
 }
 
 TEST(Learner, StaysWhereItIsForced) {

@@ -1,0 +1,206 @@
+// Little I/O is left to one worker; what it cannot get to, the other one does. A failure is a hang.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "storage/ring.hpp"
+#include "support.hpp"
+
+namespace dovetail {
+namespace {
+
+// A pipe with room for one page, which is full: a task that passes waits in the ring until somebody opens.
+class Turnstile {
+ public:
+  Turnstile() {
+    EXPECT_EQ(pipe2(ends_.data(), O_CLOEXEC), 0);
+    EXPECT_GE(fcntl(ends_[1], F_SETPIPE_SZ, 4096), 4096);
+    EXPECT_EQ(::write(ends_[1], page_.data(), page_.size()), static_cast<ssize_t>(page_.size()));
+  }
+  Turnstile(const Turnstile&) = delete;
+  Turnstile& operator=(const Turnstile&) = delete;
+  ~Turnstile() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+  void pass() { File::from_descriptor(ends_[1]).pwrite(page_, 0); }
+  void pass_later(std::size_t* written) { File::from_descriptor(ends_[1]).ipwrite(page_, 0, written); }
+  void open() {
+    std::array<std::byte, 4096> out;
+    for (std::size_t left = out.size(); left > 0;) {
+      const ssize_t got = ::read(ends_[0], out.data(), left);
+      ASSERT_GT(got, 0);
+      left -= static_cast<std::size_t>(got);
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+  std::array<std::byte, 4096> page_{};
+};
+
+class LittleWorkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (storage::Ring::make(why) == nullptr) {
+      GTEST_SKIP() << why;
+    }
+  }
+};
+
+// What was handed over by the sleep itself must be looked after too, when the sleeper computes.
+TEST_F(LittleWorkTest, AnIdleWorkerLooksAfterWhatASleepHandedOver) {
+  for (int round = 0; round < 5; ++round) {
+    Turnstile first, second, third;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> computing{false};
+    std::size_t written = 0;
+    Runtime runtime(Options{.workers = 2, .engine = "uring"});
+    std::thread outside([&] {
+      first.open();
+      begun.wait(false);
+      second.open();
+      computing.wait(false);
+      third.open();
+    });
+    runtime.spawn([&] {
+      first.pass();
+      third.pass_later(&written);
+      begun = true;
+      begun.notify_all();
+      second.pass();
+      computing = true;
+      computing.notify_all();
+      while (std::atomic_ref(written).load() == 0) {
+      }
+    });
+    runtime.wait();
+    outside.join();
+    EXPECT_EQ(written, 4096U);
+  }
+}
+
+// One task passes again and again, as others do, so that there is little to do and one worker has it all. Then that one computes,
+// and must not keep what comes meanwhile.
+TEST_F(LittleWorkTest, WhoeverComputesKeepsNothing) {
+  Turnstile often, now_and_then;
+  enum Order : int { go_on, compute, end };
+  std::atomic<int> order{go_on};
+  std::atomic<int> done{0};
+  std::atomic<int> passed{0};
+  std::atomic<bool> computing{false};
+  Runtime runtime(Options{.workers = 2, .engine = "uring"});
+  runtime.spawn([&] {
+    for (;;) {
+      often.pass();
+      ++passed;
+      if (order == end) return;
+      if (order.exchange(go_on) == compute) {
+        const int before = done;
+        computing = true;
+        while (done == before) {
+        }
+        computing = false;
+      }
+    }
+  });
+  const auto spawn_one = [&] {
+    runtime.spawn([&] {
+      now_and_then.pass();
+      ++done;
+    });
+  };
+  const auto let_pass = [&] {
+    const int before = passed;
+    often.open();
+    while (passed == before) {
+      std::this_thread::yield();
+    }
+  };
+  const auto pace = [](std::chrono::microseconds time) {  // the load is made so, nobody waits for anything by it
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < until) {
+      std::this_thread::yield();
+    }
+  };
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 40; ++i) {
+      const int before = done;
+      let_pass();
+      spawn_one();
+      pace(std::chrono::microseconds(500));
+      let_pass();
+      now_and_then.open();
+      while (done == before) {
+        std::this_thread::yield();
+      }
+    }
+    order = compute;
+    spawn_one();
+    pace(std::chrono::microseconds(1000));
+    let_pass();
+    while (!computing) {
+      std::this_thread::yield();
+    }
+    now_and_then.open();
+    while (computing) {
+      std::this_thread::yield();
+    }
+  }
+  order = end;
+  let_pass();
+  runtime.wait();
+}
+
+// Tasks that were kept while they were short say nothing of those that are announced later.
+TEST_F(LittleWorkTest, LongChildrenAreNotKept) {
+  Turnstile often;
+  std::atomic<int> order{0};
+  std::atomic<int> answered{0};
+  constexpr int rounds = 10;
+  Runtime runtime(Options{.workers = 2, .engine = "uring"});
+  runtime.spawn([&] {
+    for (;;) {
+      often.pass();
+      const int what = order;
+      if (what == 2) return;
+      if (what == 0) {
+        for (int i = 0; i < 2; ++i) spawn([] {});
+      } else {
+        // Each runs until another one runs beside it, which the worker of this task does not do: it waits for the first.
+        std::atomic<int> begun{0};
+        for (int i = 0; i < 4; ++i) {
+          spawn([&] { ++begun; });
+        }
+        while (begun == 0) {
+        }
+        wait();
+      }
+      ++answered;
+      answered.notify_all();
+    }
+  });
+  const auto ask = [&](int what) {
+    const int before = answered;
+    order = what;
+    often.open();
+    while (answered == before) {
+      std::this_thread::yield();
+    }
+  };
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < 60; ++i) ask(0);
+    ask(1);
+  }
+  order = 2;
+  often.open();
+  runtime.wait();
+}
+
+}  // namespace
+}  // namespace dovetail
