@@ -1,0 +1,49 @@
+// Memory for copies of what is still to be written and for what is read ahead. Buffers are used again, so that the kernel maps
+// their pages once and not for every write.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace dovetail::hdf5 {
+
+struct Buffer {
+  std::byte* data = nullptr;
+  std::size_t capacity = 0;
+};
+
+/// Not thread-safe: the caller locks.
+class BufferPool {
+ public:
+  /// `limit` bytes may be out at a time; what is kept for use again is not counted on top of it for long.
+  explicit BufferPool(std::size_t limit) noexcept : limit_(limit) {}
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+  ~BufferPool() = default;  // The one there is lives as long as the process.
+
+  static constexpr std::size_t largest = std::size_t{2} << 20;
+  static constexpr std::size_t few = 8 * largest;
+
+  /// A buffer of at least `bytes`, or of `largest`; none (data is null) while the budget or the memory of the machine is used up, or
+  /// while `modest` ones would need memory that the kernel has yet to map, beyond the first few.
+  Buffer take(std::size_t bytes, bool modest = false) noexcept;
+  void give_back(Buffer buffer) noexcept;
+  /// Nothing that was taken before will come back: it belongs to another process.
+  void forget_taken() noexcept { taken_ = 0; }
+
+  std::size_t taken() const noexcept { return taken_; }
+  std::size_t limit() const noexcept { return limit_; }
+
+ private:
+  static constexpr std::array<std::size_t, 5> sizes{std::size_t{8} << 10, std::size_t{32} << 10, std::size_t{128} << 10,
+                                                    std::size_t{512} << 10, largest};
+  void shrink_to(std::size_t bytes) noexcept;
+
+  std::array<std::vector<std::byte*>, sizes.size()> kept_;
+  std::size_t kept_bytes_ = 0;
+  std::size_t taken_ = 0;
+  std::size_t limit_;
+};
+
+}  // namespace dovetail::hdf5

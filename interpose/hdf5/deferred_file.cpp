@@ -1,0 +1,366 @@
+#include "deferred_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "settings.hpp"
+
+namespace dovetail::hdf5 {
+namespace {
+
+// Up to this many bytes are appended to a write that still waits, with the lock held.
+constexpr std::size_t largest_appended = std::size_t{32} << 10;
+constexpr std::size_t page = 4096;
+
+}  // namespace
+
+DeferredFile::DeferredFile(std::string path, int descriptor, bool writable, dev_t device, ino_t inode,
+                           std::uint64_t size)
+    : path_(std::move(path)),
+      descriptor_(descriptor),
+      writable_(writable),
+      device_(device),
+      inode_(inode),
+      generation_(Background::instance().generation()),
+      size_(size),
+      queue_(std::make_shared<WriteQueue>(path_, descriptor)),
+      read_ahead_(descriptor, settings().read_ahead) {
+  Background& background = Background::instance();
+  const Lock lock(background.mutex);
+  for (DeferredFile* other : background.files) {
+    if (other->device_ == device && other->inode_ == inode) {
+      other->shared_ = true;
+      other->read_ahead_.stop();
+      shared_ = true;
+      read_ahead_.stop();
+    }
+  }
+  background.files.push_back(this);
+}
+
+DeferredFile::~DeferredFile() {
+  settle(Cause::close);
+  Background& background = Background::instance();
+  Lock lock(background.mutex);
+  if (!foreign()) {
+    read_ahead_.stop();
+    background.wait(lock, Cause::close, [&] { return read_ahead_.idle(); });
+  }
+  std::erase(background.files, this);
+}
+
+Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::size_t length) {
+  if (!writable_) {
+    return {EBADF, offset};  // HDF5 tries, in H5Ocopy, and counts on being refused
+  }
+  size_ = std::max(size_, offset + length);
+  if (foreign()) {
+    const Answer answer = write_now(offset, data, length, "in the child of a fork");
+    const Lock lock(Background::instance().mutex);
+    queue_->pending().erase(offset, length);
+    return answer;
+  }
+  if (!failure().empty()) {
+    return {};
+  }
+  ++changes_;
+  settle_others();
+  wait_for_reads({offset, length});
+  forget_fetched({offset, length});
+  if (length <= largest_appended && !current_operation().asynchronous) {
+    Background& background = Background::instance();
+    const Lock lock(background.mutex);
+    if (queue_->append(offset, data, length)) {
+      background.report.bytes_copied += length;
+      return {};
+    }
+  }
+  const bool promised = current_operation().promised(data, length);
+  while (length > 0) {
+    // Pieces end where pages of the file do.
+    const std::size_t most = promised ? length : BufferPool::largest - static_cast<std::size_t>(offset % page);
+    const std::size_t piece = std::min(length, most);
+    const Answer answer = write_piece(offset, data, piece, promised);
+    if (answer.error != 0) {
+      return answer;
+    }
+    offset += piece;
+    data += piece;
+    length -= piece;
+  }
+  return {};
+}
+
+Buffer DeferredFile::take_buffer(std::size_t length) {
+  Background& background = Background::instance();
+  Buffer buffer;
+  Lock lock(background.mutex);
+  background.wait(lock, Cause::budget, [&] {
+    const bool wait_rather = queue_->fast() && !queue_->empty();
+    buffer = background.pool.take(length, wait_rather);
+    // With nothing out there is nothing to wait for: the machine has no memory.
+    return buffer.data != nullptr || background.pool.taken() == 0;
+  });
+  return buffer;
+}
+
+Answer DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised) {
+  Background& background = Background::instance();
+  Operation& operation = current_operation();
+  auto extent = std::make_unique<WriteQueue::Extent>();
+  extent->offset = offset;
+  extent->length = length;
+  extent->data = data;
+  extent->call = operation.call;
+  extent->name = operation.subject();
+  if (!promised) {
+    extent->buffer = take_buffer(length);
+    if (extent->buffer.data == nullptr) {
+      settle(Cause::budget);
+      return write_now(offset, data, length, "no memory for a copy");
+    }
+    std::memcpy(extent->buffer.data, data, length);
+    extent->data = extent->buffer.data;
+  }
+  {
+    const Lock lock(background.mutex);
+    if (operation.asynchronous) {
+      extent->transfers = operation.begin_transfer();
+      ++extent->transfers->outstanding;
+    }
+    ++background.report.writes;
+    (promised ? background.report.bytes_promised : background.report.bytes_copied) += length;
+  }
+  queue_->push(std::move(extent));
+  return {};
+}
+
+Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason) {
+  {
+    Background& background = Background::instance();
+    const Lock lock(background.mutex);
+    ++background.report.foreground[reason];
+  }
+  while (length > 0) {
+    const ssize_t written = ::pwrite(descriptor_, data, length, static_cast<off_t>(offset));
+    if (written < 0 && errno != EINTR) {
+      return {errno, offset};
+    }
+    if (written > 0) {
+      data += written;
+      offset += static_cast<std::uint64_t>(written);
+      length -= static_cast<std::size_t>(written);
+    }
+  }
+  return {};
+}
+
+Answer DeferredFile::read_now(std::uint64_t offset, std::byte* target, std::size_t length) {
+  while (length > 0) {
+    const ssize_t got = ::pread(descriptor_, target, length, static_cast<off_t>(offset));
+    if (got < 0 && errno != EINTR) {
+      return {errno, offset};
+    }
+    if (got == 0) {
+      std::memset(target, 0, length);
+      return {};
+    }
+    if (got > 0) {
+      target += got;
+      offset += static_cast<std::uint64_t>(got);
+      length -= static_cast<std::size_t>(got);
+    }
+  }
+  return {};
+}
+
+Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t length, bool raw) {
+  settle_others();
+  std::vector<Range> gaps;
+  bool written = false;
+  {
+    Background& background = Background::instance();
+    const Lock lock(background.mutex);
+    written = queue_->empty();
+    if (queue_->pending().empty()) {
+      gaps.push_back({offset, length});
+    } else {
+      queue_->pending().copy({offset, length}, target, gaps);
+      std::size_t missing = 0;
+      for (const Range& gap : gaps) {
+        missing += gap.length;
+      }
+      background.report.bytes_from_pending += length - missing;
+    }
+  }
+  const bool later = raw && reads_may_go_on_ && !foreign() && current_operation().asynchronous &&
+                     current_operation().promised(target, length);
+  const bool ahead = raw && !foreign();
+  const std::uint64_t begun = ahead ? now() : 0;
+  for (const Range& gap : gaps) {
+    std::byte* const place = target + (gap.offset - offset);
+    if (later && read_later(gap, place)) {
+      continue;
+    }
+    const std::size_t fetched = foreign() ? 0 : take_fetched(gap, place);
+    if (const Answer answer = read_now(gap.offset + fetched, place + fetched, gap.length - fetched);
+        answer.error != 0) {
+      return answer;
+    }
+  }
+  // What is fetched comes from the file: nothing may be on its way there. Writes from now on are told to the read-ahead.
+  if (ahead && !later && written) {
+    read_ahead_.follow({offset, length}, size_, begun);
+  }
+  return {};
+}
+
+std::size_t DeferredFile::take_fetched(Range range, std::byte* target) {
+  Lock lock(Background::instance().mutex);
+  return read_ahead_.serve(lock, range, target);
+}
+
+void DeferredFile::never_reads_ahead() noexcept {
+  const Lock lock(Background::instance().mutex);
+  read_ahead_.stop();
+}
+
+void DeferredFile::forget_fetched(Range range) noexcept {
+  const Lock lock(Background::instance().mutex);
+  read_ahead_.forget(range);
+}
+
+Answer DeferredFile::set_size(std::uint64_t size) {
+  if (size == size_) {
+    return {};
+  }
+  if (!foreign() && !failure().empty()) {
+    return {};
+  }
+  // Rare, and nearly always part of a close: an ordinary call behind all writes.
+  settle(Cause::truncate);
+  forget_fetched({0, SIZE_MAX});
+  {
+    const Lock lock(Background::instance().mutex);
+    if (size < size_) {
+      queue_->pending().erase(size, UINT64_MAX - size);
+    }
+  }
+  if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
+    return {errno, size};
+  }
+  size_ = size;
+  ++changes_;
+  return {};
+}
+
+std::uint64_t DeferredFile::size() { return size_; }
+
+std::string DeferredFile::settle(Cause cause) {
+  Background& background = Background::instance();
+  Lock lock(background.mutex);
+  background.wait(lock, cause, [&] { return settled(); });
+  return queue_->failure();
+}
+
+std::string DeferredFile::failure() const {
+  const Lock lock(Background::instance().mutex);
+  return queue_->failure();
+}
+
+std::string DeferredFile::make_durable() {
+  std::string failed = settle(Cause::request);
+  if (failed.empty() && ::fdatasync(descriptor_) != 0) {
+    failed = "cannot make " + path_ + " durable: " + std::generic_category().message(errno) + " (errno " +
+             std::to_string(errno) + ')';
+  }
+  if (failed.empty()) {
+    durable_changes_ = changes_;
+  }
+  return failed;
+}
+
+bool DeferredFile::memory_reusable() const {
+  const Lock lock(Background::instance().mutex);
+  return foreign() || !queue_->needs_memory();
+}
+
+bool DeferredFile::durable() const { return durable_changes_ == changes_; }
+
+// Into memory that the caller leaves alone until it is told. False: there can be no task.
+bool DeferredFile::read_later(Range range, std::byte* target) {
+  Background& background = Background::instance();
+  const std::shared_ptr<Transfers> transfers = current_operation().begin_transfer();
+  std::list<Range>::iterator entry;
+  {
+    const Lock lock(background.mutex);
+    entry = reads_.insert(reads_.end(), range);
+    ++transfers->outstanding;
+  }
+  auto body = [this, entry, target, transfers, label = current_operation().label()] {
+    const std::uint64_t begin = now();
+    const Answer answer = read_now(entry->offset, target, entry->length);
+    std::string failed;
+    if (answer.error != 0) {
+      failed = label + ": cannot read " + path_ + " at offset " + std::to_string(answer.offset) + ": " +
+               std::generic_category().message(answer.error) + " (errno " + std::to_string(answer.error) + ')';
+    }
+    std::vector<std::function<void()>> tell;
+    {
+      Background& here = Background::instance();
+      const Lock lock(here.mutex);
+      const std::uint64_t end = now();
+      here.report.transfer_time += end - begin;
+      transfers->one_ended(failed, end, tell);
+      reads_.erase(entry);
+      here.announce();
+    }
+    for (const auto& say : tell) {
+      say();
+    }
+  };
+  if (background.spawn(current_operation().label(), std::move(body))) {
+    return true;
+  }
+  const Lock lock(background.mutex);
+  reads_.erase(entry);
+  --transfers->outstanding;
+  return false;
+}
+
+void DeferredFile::wait_for_reads(Range range) noexcept {
+  Background& background = Background::instance();
+  Lock lock(background.mutex);
+  if (!reads_.empty()) {
+    background.wait(lock, Cause::read, [&] {
+      return std::none_of(reads_.begin(), reads_.end(), [&](const Range& read) {
+        return read.offset < range.offset + range.length && range.offset < read.offset + read.length;
+      });
+    });
+  }
+}
+
+void DeferredFile::settle_others() noexcept {
+  Background& background = Background::instance();
+  Lock lock(background.mutex);
+  if (!shared_) {
+    return;
+  }
+  background.wait(lock, Cause::read, [&] {
+    return std::all_of(background.files.begin(), background.files.end(), [&](const DeferredFile* other) {
+      return other == this || other->device_ != device_ || other->inode_ != inode_ || other->settled();
+    });
+  });
+}
+
+}  // namespace dovetail::hdf5

@@ -1,0 +1,98 @@
+// A file whose writes return at once. Its bytes go to the disk one write after the other, in the order of the calls, so that a
+// process killed at any instant leaves a file that plain writes could have left a little earlier. Reads see every write.
+#pragma once
+
+#include <sys/types.h>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "background.hpp"
+#include "read_ahead.hpp"
+#include "write_queue.hpp"
+
+namespace dovetail::hdf5 {
+
+/// What a call of the file says: 0, or an errno and where it happened.
+struct Answer {
+  int error = 0;
+  std::uint64_t offset = 0;
+};
+
+/// One thread at a time calls its functions (HDF5 holds a lock of its own), save for those that say otherwise.
+class DeferredFile {
+ public:
+  /// Takes over `descriptor`, of which `size` is the size in bytes.
+  DeferredFile(std::string path, int descriptor, bool writable, dev_t device, ino_t inode, std::uint64_t size);
+  DeferredFile(const DeferredFile&) = delete;
+  DeferredFile& operator=(const DeferredFile&) = delete;
+  ~DeferredFile();
+
+  /// Waits only for space in the buffer. Errors of earlier writes are kept for `failure`; nothing is written after one.
+  Answer write(std::uint64_t offset, const std::byte* data, std::size_t length);
+  /// Bytes behind the end of the file are zero. `raw`: data of the program, not HDF5's own.
+  Answer read(std::uint64_t offset, std::byte* target, std::size_t length, bool raw);
+  /// HDF5 may change what it has read, from pages of its own, when a read has returned: none may go on after that.
+  void reads_end_at_once() noexcept { reads_may_go_on_ = false; }
+  /// Another process writes the file: what is read must be what is there now.
+  void never_reads_ahead() noexcept;
+  /// Makes the file `size` bytes long.
+  Answer set_size(std::uint64_t size);
+  /// Size with all writes so far.
+  std::uint64_t size();
+  /// Waits for all writes so far. The text of the first failure, or nothing.
+  std::string settle(Cause cause);
+  /// The text of the first failure so far, or nothing; does not wait.
+  std::string failure() const;
+  /// Waits for all writes so far and makes them last. What failed, or nothing.
+  std::string make_durable();
+  /// Whether no write needs memory of the program any more, and whether all writes so far will last.
+  bool memory_reusable() const;
+  bool durable() const;
+
+  int* descriptor_address() noexcept { return &descriptor_; }
+  dev_t device() const noexcept { return device_; }
+  ino_t inode() const noexcept { return inode_; }
+  const std::string& path() const noexcept { return path_; }
+
+  /// With the lock of `Background` held: whether nothing is on its way, as seen by this process.
+  bool settled() const noexcept { return foreign() || (queue_->empty() && reads_.empty()); }
+  /// With the lock held: somebody is about to wait.
+  void hurry() noexcept {
+    if (!foreign()) {
+      queue_->hurry();
+    }
+  }
+
+ private:
+  bool foreign() const noexcept { return generation_ != Background::instance().generation(); }
+  Answer write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised);
+  Buffer take_buffer(std::size_t length);
+  Answer write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason);
+  Answer read_now(std::uint64_t offset, std::byte* target, std::size_t length);
+  void settle_others() noexcept;
+  bool read_later(Range range, std::byte* target);
+  void wait_for_reads(Range range) noexcept;
+  std::size_t take_fetched(Range range, std::byte* target);
+  void forget_fetched(Range range) noexcept;
+
+  const std::string path_;
+  int descriptor_;
+  const bool writable_;
+  const dev_t device_;
+  const ino_t inode_;
+  const unsigned generation_;
+  std::uint64_t size_;
+  std::uint64_t changes_ = 0;          // writes and cuts
+  std::uint64_t durable_changes_ = 0;  // as many of them last
+  // From here on guarded by the lock of `Background`.
+  const std::shared_ptr<WriteQueue> queue_;
+  std::list<Range> reads_;  // on their way into the program's memory
+  bool reads_may_go_on_ = true;
+  bool shared_ = false;  // another of these is open on the same inode, or was
+  ReadAhead read_ahead_;
+};
+
+}  // namespace dovetail::hdf5

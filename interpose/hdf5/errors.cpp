@@ -1,0 +1,35 @@
+#include "errors.hpp"
+
+namespace dovetail::hdf5 {
+namespace {
+
+hid_t minor_of(Kind kind) {
+  switch (kind) {
+    case Kind::read:
+      return H5E_READERROR;
+    case Kind::write:
+      return H5E_WRITEERROR;
+    case Kind::open:
+      return H5E_CANTOPENFILE;
+    case Kind::close:
+      return H5E_CANTCLOSEFILE;
+    case Kind::lock:
+      return H5E_CANTLOCKFILE;
+    case Kind::argument:
+      break;
+  }
+  return H5E_BADVALUE;
+}
+
+}  // namespace
+
+void push_error(Kind kind, const char* function, const std::string& text) noexcept {
+  push_error(H5E_DEFAULT, kind, function, text);
+}
+
+void push_error(hid_t stack, Kind kind, const char* function, const std::string& text) noexcept {
+  const hid_t major = kind == Kind::argument ? H5E_ARGS : H5E_VFL;
+  H5Epush2(stack, "dovetail", function, 0, H5E_ERR_CLS, major, minor_of(kind), "%s", text.c_str());
+}
+
+}  // namespace dovetail::hdf5

@@ -1,0 +1,60 @@
+#include "object.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include "driver.hpp"
+#include "errors.hpp"
+#include "request.hpp"
+
+namespace dovetail::hdf5 {
+
+Object* wrap(void* under, hid_t connector, std::string path) {
+  if (under == nullptr) {
+    return nullptr;
+  }
+  H5Iinc_ref(connector);
+  return new Object{under, connector, std::make_shared<ObjectName>(std::move(path))};
+}
+
+void unwrap(Object* object) noexcept {
+  {
+    const KeptErrors kept;
+    H5Idec_ref(object->connector);
+  }
+  delete object;
+}
+
+Call::Call(const char* name, const Object* object, const char* child, hid_t connector, void** request)
+    : operation_{.call = name,
+                 .object = object != nullptr ? object->name : nullptr,
+                 .child = child,
+                 .asynchronous = request != nullptr,
+                 .promises = {},
+                 .transfers = nullptr},
+      within_(operation_),
+      connector_(connector),
+      wanted_(request) {}
+
+Call::~Call() {
+  if (wanted_ != nullptr && (under_request_ != nullptr || operation_.transfers != nullptr)) {
+    *wanted_ = new_request(std::move(operation_.transfers), under_request_, connector_);
+  }
+}
+
+bool report_failure_of_closed(const char* call) noexcept {
+  const std::string failed = take_failure_of_closed();
+  if (failed.empty()) {
+    return true;
+  }
+  hbool_t terminating = false;
+  if (H5is_library_terminating(&terminating) >= 0 && terminating) {
+    // Nobody would see it.
+    std::fprintf(stderr, "dovetail: %s\n", failed.c_str());
+    return true;
+  }
+  push_error(Kind::write, call, failed);
+  return false;
+}
+
+}  // namespace dovetail::hdf5

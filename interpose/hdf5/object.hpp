@@ -1,0 +1,54 @@
+// What the connector hands to HDF5 in place of the objects of the connector below it, and the frame around each call of that one.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <string>
+
+#include "operation.hpp"
+
+namespace dovetail::hdf5 {
+
+struct Object {
+  void* under;      ///< Null once its close has been reported as failed; the next close ends it.
+  hid_t connector;  ///< The connector below; this holds one reference.
+  SharedName name;
+};
+
+/// Null for null.
+/// An empty path stands for an object of which no name is known.
+Object* wrap(void* under, hid_t connector, std::string path);
+/// Drops the reference to the connector below as well.
+void unwrap(Object* object) noexcept;
+
+inline Object& object_of(void* object) { return *static_cast<Object*>(object); }
+inline void* under_of(void* object) { return object != nullptr ? object_of(object).under : nullptr; }
+
+/// One call of the program on its way to the connector below. What is transferred in its course belongs to it; at its end its
+/// caller gets a request, if it asked for one and there is something left to wait for.
+class Call {
+ public:
+  Call(const char* name, const Object* object, const char* child, hid_t connector, void** request);
+  Call(const char* name, const Object& object, void** request)
+      : Call(name, &object, nullptr, object.connector, request) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call();
+
+  Operation& operation() noexcept { return operation_; }
+  /// Where the connector below puts its own request, if it has one.
+  void** request() noexcept { return wanted_ != nullptr ? &under_request_ : nullptr; }
+
+ private:
+  Operation operation_;
+  Within within_;
+  hid_t connector_;
+  void** wanted_;
+  void* under_request_ = nullptr;
+};
+
+/// Tells the caller of HDF5 of failures in a file that the call has closed. False: there was one.
+bool report_failure_of_closed(const char* call) noexcept;
+
+}  // namespace dovetail::hdf5

@@ -1,0 +1,19 @@
+// What the environment says about the connector. Read once; a value that makes no sense ends the program with status 2.
+#pragma once
+
+#include <cstddef>
+
+namespace dovetail::hdf5 {
+
+struct Settings {
+  std::size_t buffer_bytes =
+      0;  ///< DOVETAIL_HDF5_BUFFER: memory for copies of what is still to be written, and for read-ahead.
+  bool flush_waits = false;  ///< DOVETAIL_HDF5_FLUSH=wait: H5Fflush returns when the bytes are in the file.
+  bool read_ahead = true;    ///< DOVETAIL_HDF5_READ_AHEAD=0: reads fetch what they are asked for.
+  bool report = false;       ///< DOVETAIL_HDF5_REPORT=1.
+  int failure_status = 0;    ///< DOVETAIL_HDF5_EXIT_STATUS: of a program of which a write failed; 0: its own.
+};
+
+const Settings& settings();
+
+}  // namespace dovetail::hdf5
