@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import shutil
 import sys
 import tempfile
 import traceback
@@ -108,8 +109,21 @@ def _interrupt() -> None:
         active._give_up(KeyboardInterrupt)
 
 
-def run(script: Path, arguments: list[str], report: Path | None = None, pycompss: bool = False) -> int:
+def run(
+    script: Path, arguments: list[str], report: Path | None = None, pycompss: bool = False, hdf5: bool = False
+) -> int:
     """Runs a program and returns its exit status. The process is the program's from here on."""
+    if hdf5:
+        from . import hdf5 as connector
+
+        refusal = connector.use(os.environ)
+        if refusal is not None:
+            return _refuse(refusal)
+        found = shutil.which(script)
+        if found is not None and connector.is_program(Path(found)):
+            if report is not None or pycompss:
+                return _refuse(f"{script} is no Python program: of the options only --hdf5 goes with it")
+            os.execv(found, [str(script), *arguments])
     if script.is_dir() or not script.exists():
         return _refuse(f"{script}: {'is a folder' if script.is_dir() else 'there is no such file'}")
     folder = tempfile.TemporaryDirectory(prefix="dovetail-run-")
@@ -154,7 +168,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] app.py ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5] app.py ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -164,5 +178,11 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="Writes a page (.html), and beside it a picture and a trace for Perfetto.")
         ] = None,
         pycompss: Annotated[bool, typer.Option("--pycompss", help="The program is written for PyCOMPSs.")] = False,
+        hdf5: Annotated[
+            bool,
+            typer.Option(
+                "--hdf5", help="HDF5 files are written in the background; the program may be any, not only Python."
+            ),
+        ] = False,
     ) -> None:
-        sys.exit(run(script, arguments or [], report, pycompss))
+        sys.exit(run(script, arguments or [], report, pycompss, hdf5))
