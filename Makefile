@@ -6,13 +6,17 @@ PREFIX ?= /usr/local
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
 
-.PHONY: help setup build demo demo-heat test test-tsan test-asan bench install lint format docs clean
+.PHONY: help setup setup-hdf5 build demo demo-heat test test-hdf5 test-tsan test-asan bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
 
 setup: ## Install what is missing: packages of the system and a Python environment in .venv
 	@bash scripts/setup.sh
+	@bash scripts/setup_hdf5.sh try
+
+setup-hdf5: setup ## Fetch HDF5's headers and build a thread-safe HDF5 with its own tests in .cache-hdf5 (some minutes, once)
+	@bash scripts/setup_hdf5.sh all
 
 build: setup ## Build the release in build/release
 	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
@@ -30,6 +34,9 @@ demo-heat: setup ## Build what it needs, then run the heat example in its three 
 
 test: build ## Build, then run all tests (TEST_ARGS="-R storage" for options of ctest)
 	@$(PYTHON) scripts/run_tests.py build/release $(TEST_ARGS)
+
+test-hdf5: setup-hdf5 build ## The long run of the HDF5 connector: HDF5's own tests, h5py's, random programs (HDF5_ARGS="--repeats 3")
+	@$(PYTHON) tests/hdf5/acceptance.py $(HDF5_ARGS)
 
 test-tsan: setup ## The tests under ThreadSanitizer, in build/tsan
 	@$(configure) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=thread
