@@ -341,9 +341,12 @@ ADMISSION = [
                 checkpoint(f"{at_once} at once", "--way", "fixed", "--at-once", str(at_once))
                 for at_once in (1, 2, 3, 4, 6, 8, 16, 32)
             ),
-            checkpoint("auto, 64 executors", "--way", "auto", "--executors", "64"),
+            checkpoint("auto", "--way", "auto"),
+            checkpoint("auto, 32 executors", "--way", "auto", "--executors", "32"),
             checkpoint("auto, 8 executors", "--way", "auto", "--executors", "8"),
             checkpoint("auto(50,400,2)", "--way", "bounded", "--minimum", "50"),
+            checkpoint("none, most_at_once = 4", "--way", "none", "--most", "4"),
+            checkpoint("auto, most_at_once = 4", "--way", "auto", "--most", "4"),
             checkpoint("adaptive", "--way", "adaptive"),
         ),
         (
@@ -357,7 +360,16 @@ ADMISSION = [
             ),
             *(
                 Target("no more than inline", name, "seconds", at_most=1.0, peers=("inline",))
-                for name in ("adaptive", "auto, 8 executors", "auto(50,400,2)", "4 at once")
+                for name in (
+                    "adaptive",
+                    "none",
+                    "auto",
+                    "auto, 8 executors",
+                    "auto(50,400,2)",
+                    "4 at once",
+                    "none, most_at_once = 4",
+                    "auto, most_at_once = 4",
+                )
             ),
         ),
         metric="seconds",
@@ -373,7 +385,8 @@ ADMISSION = [
                 checkpoint(f"{at_once} at once", "--way", "fixed", "--at-once", str(at_once), *MANY)
                 for at_once in (1, 2, 3, 4, 6, 8)
             ),
-            checkpoint("auto, 64 executors", "--way", "auto", "--executors", "64", *MANY),
+            checkpoint("none", "--way", "none", *MANY),
+            checkpoint("auto", "--way", "auto", *MANY),
             checkpoint("auto, 8 executors", "--way", "auto", "--executors", "8", *MANY),
             checkpoint("auto(50,400,2)", "--way", "bounded", "--minimum", "50", *MANY),
             checkpoint("adaptive", "--way", "adaptive", *MANY),
@@ -391,7 +404,7 @@ ADMISSION = [
                 "adaptive",
                 "seconds",
                 at_most=1.0,
-                peers=("auto, 64 executors", "auto, 8 executors", "auto(50,400,2)"),
+                peers=("none", "auto", "auto, 8 executors", "auto(50,400,2)"),
             ),
         ),
         metric="seconds",

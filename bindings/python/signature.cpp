@@ -29,7 +29,9 @@ void construct(Signature* self, nb::object function, const std::string& label, n
   signature->priority = priority;
   signature->io = io;
   signature->storage_bw = share;
-  signature->device = device;
+  // Nobody says where it transfers to: it is held back only if its own tasks are seen to congest.
+  const bool unsaid = io && !deferred && !share.constrained() && device.empty();
+  signature->device = unsaid ? "*" : device;
   signature->deferred = deferred;
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};
 }

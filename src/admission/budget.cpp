@@ -10,6 +10,8 @@ namespace {
 constexpr double whole = 1 + 1e-9;
 // How many tasks of a type show how much work they are.
 constexpr unsigned unit_samples = 3;
+// So many that transferred nothing, and no other, are no transfers.
+constexpr std::uint64_t tasks_without_transfer = 32;
 // Programs that make a label for every task share one type for the rest.
 constexpr std::size_t most_types = 256;
 constexpr const char* other_labels = "(other labels)";
@@ -48,9 +50,10 @@ Request* RequestList::take() noexcept {
   return taken;
 }
 
-TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors) {
+TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors, unsigned starting) {
   std::lock_guard lock(mutex_);
   executors = most_ != 0 ? std::min(executors, most_) : executors;
+  starting = most_ != 0 || starting == 0 ? executors : std::min(executors, starting);
   if (executors > executors_) {
     executors_ = executors;
     adaptive_.set_most(executors);
@@ -69,7 +72,9 @@ TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors)
     made->bandwidth = bandwidth;
     const auto kind = names.constraint.kind();
     if (kind == StorageBandwidth::Kind::automatic || kind == StorageBandwidth::Kind::bounded) {
-      made->automatic = std::make_unique<AutoLearner>(names.constraint, bandwidth, executors);
+      // What is bounded starts where its bounds say.
+      made->automatic = std::make_unique<AutoLearner>(names.constraint, bandwidth,
+                                                      kind == StorageBandwidth::Kind::automatic ? starting : executors);
     }
     types_.push_back(std::move(made));
     found = types_.back().get();
@@ -112,7 +117,7 @@ unsigned Budget::at_once(const TaskType& type) const noexcept {
     case StorageBandwidth::Kind::adaptive:
       return adaptive_.at_once();
     case StorageBandwidth::Kind::none:
-      return 0;
+      return type.held_back ? adaptive_.at_once() : 0;
     default:
       return type.automatic->at_once();
   }
@@ -125,7 +130,7 @@ double Budget::constraint(const TaskType& type) const noexcept {
     case StorageBandwidth::Kind::adaptive:
       return type.bandwidth / adaptive_.at_once();
     case StorageBandwidth::Kind::none:
-      return 0;
+      return type.held_back ? type.bandwidth / adaptive_.at_once() : 0;
     default:
       return type.automatic->constraint();
   }
@@ -171,15 +176,16 @@ bool Budget::may_start(TaskType& type) {
     return type.inside == inside_ && type.automatic->has_place();
   }
   const double used_by_adaptive = static_cast<double>(adaptive_inside_) / adaptive_.at_once();
-  switch (type.constraint.kind()) {
-    case StorageBandwidth::Kind::none:
-      return true;
-    case StorageBandwidth::Kind::adaptive:
-      return inside_ == 0 ||
-             (inside_ < adaptive_.at_once() && used_ + used_by_adaptive + 1.0 / adaptive_.at_once() <= whole);
-    default:
-      return inside_ == 0 || used_ + used_by_adaptive + share_of(type) <= whole;
+  const bool unconstrained = type.constraint.kind() == StorageBandwidth::Kind::none;
+  type.held_back = type.held_back || (unconstrained && congests_ && type.without_transfer == 0);
+  if (type.tuned()) {
+    return inside_ == 0 ||
+           (inside_ < adaptive_.at_once() && used_ + used_by_adaptive + 1.0 / adaptive_.at_once() <= whole);
   }
+  if (unconstrained) {
+    return type.without_transfer != 0 || free_inside_ < guard_.most();
+  }
+  return inside_ == 0 || used_ + used_by_adaptive + share_of(type) <= whole;
 }
 
 void Budget::admit(double now, RequestList& admitted) {
@@ -219,10 +225,11 @@ void Budget::start(TaskType& type, Request& request, double now) {
   request.entered = now;
   request.learning = type.learning();
   request.share = 0;
+  request.tuned = type.tuned();
   if (request.learning) {
     type.automatic->admitted();
-  } else if (type.constraint.kind() == StorageBandwidth::Kind::adaptive) {
-    ++adaptive_inside_;
+  } else if (request.tuned || type.constraint.kind() == StorageBandwidth::Kind::none) {
+    ++(request.tuned ? adaptive_inside_ : free_inside_);
     request.seconds_among = seconds_among_;
   } else {
     request.share = share_of(type);
@@ -245,8 +252,10 @@ bool Budget::leave(Request& request, const Outcome& outcome, double now, Request
   if (inside_ == 0) {
     used_ = 0;  // rounding does not add up
   }
-  if (type.constraint.kind() == StorageBandwidth::Kind::adaptive) {
+  if (request.tuned) {
     --adaptive_inside_;
+  } else if (type.constraint.kind() == StorageBandwidth::Kind::none) {
+    --free_inside_;
   }
   request.place = Request::Place::over;
   admit(now, admitted);
@@ -271,16 +280,21 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
     }
     return false;
   }
-  if (type.constraint.kind() != StorageBandwidth::Kind::adaptive || seconds <= 0) {
+  if (request.seconds_among.empty() || seconds <= 0) {
     return false;
   }
-  type.tasks_searching += adaptive_.searching() ? 1 : 0;
+  type.tasks_searching += type.tuned() && adaptive_.searching() ? 1 : 0;
   if (outcome.failed) {
     return false;  // it may have ended early, or waited for something else than the device
   }
   std::vector<double>& among = request.seconds_among;
+  double device_seconds = 0;
   for (std::size_t count = 0; count < among.size(); ++count) {
     among[count] = seconds_among_[count] - among[count];
+    device_seconds += count != 0 ? among[count] / static_cast<double>(count) : 0;
+  }
+  if (type.constraint.kind() == StorageBandwidth::Kind::none && !watch(type, megabytes, seconds, device_seconds)) {
+    return false;
   }
   const unsigned before = adaptive_.at_once();
   const bool found =
@@ -289,6 +303,28 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
     note_adaptive(now);
   }
   return found;
+}
+
+// A task without constraint has ended. Returns whether such tasks are held back.
+bool Budget::watch(TaskType& type, double megabytes, double seconds, double device_seconds) {
+  if (megabytes <= 0) {
+    // Such tasks may wait for anything, each other among it: nobody may hold them back.
+    ++type.without_transfer;
+    type.held_back = false;
+    if (type.without_transfer == type.tasks && type.tasks >= tasks_without_transfer) {
+      needless_.store(true, std::memory_order_relaxed);
+    }
+    return false;
+  }
+  type.without_transfer = 0;
+  if (!type.held_back) {
+    congests_ = congests_ || guard_.ended(megabytes, seconds, device_seconds);
+    type.held_back = congests_;
+    if (congests_) {
+      note(type, now_);
+    }
+  }
+  return type.held_back;
 }
 
 // Work in the unit of the device's first type: MB if that is known of it, else its tasks. What a task, or MB, of another type is in

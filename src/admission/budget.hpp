@@ -18,6 +18,7 @@
 
 #include "admission/adaptive_learner.hpp"
 #include "admission/auto_learner.hpp"
+#include "admission/congestion_guard.hpp"
 #include "dovetail/device.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 
@@ -37,11 +38,12 @@ struct Request {
   int priority = 0;             ///< Higher goes first.
   Place place = Place::outside;
   bool learning = false;  ///< Was admitted in an epoch of `auto`.
+  bool tuned = false;     ///< Was admitted as the adaptive learner says.
   Request* next = nullptr;
   std::uint64_t sequence = 0;
   double share = 0;  ///< Of the device, 0 to 1; 0 for `adaptive`, whose share changes while it runs.
   double entered = 0;
-  std::vector<double> seconds_among;  ///< Of the budget when it entered, if it is adaptive: see Budget::seconds_among_.
+  std::vector<double> seconds_among;  ///< Of the budget when it entered, if it teaches: see Budget::seconds_among_.
 };
 
 /// Requests in the order in which they were added.
@@ -88,10 +90,15 @@ struct TaskType {
   double unit_sum = 0;                ///< Of the first tasks, from which `unit` follows.
   unsigned unit_count = 0;
   bool by_bytes = false;  ///< Work is counted by bytes.
+  std::uint64_t without_transfer =
+      0;                   ///< Of tasks without constraint: how many in a row transferred nothing that is known, ...
+  bool held_back = false;  ///< ... or that they are as those of `adaptive`, since such tasks were seen to congest.
   bool warned = false;
   std::vector<ConstraintChange> history;
 
   bool learning() const noexcept { return automatic != nullptr && automatic->learning(); }
+  /// Whether the adaptive learner says how many of its tasks run at once.
+  bool tuned() const noexcept { return held_back || constraint.kind() == StorageBandwidth::Kind::adaptive; }
 };
 
 class Budget {
@@ -109,7 +116,8 @@ class Budget {
 
   const std::string& name() const noexcept { return name_; }
   /// The type of these names; made, with `bandwidth` (MB/s) and for so many executors, if it is new. Lives as long as the budget.
-  TaskType& type(const Names& names, double bandwidth, unsigned executors);
+  /// @param starting  Executors from which `auto` starts, if nobody has said how many the device likes; 0: all.
+  TaskType& type(const Names& names, double bandwidth, unsigned executors, unsigned starting = 0);
   bool has_type(const Names& names) const;
 
   /// `leaving` is called for each request that is taken out of the queue, under the lock: before anybody can see that it waits no more.
@@ -129,6 +137,9 @@ class Budget {
   bool held_elsewhere(const void* owner) const;
   /// What a waiting request waits for.
   std::string waits_for(const Request& request) const;
+
+  /// Whether tasks without constraint that do not name the device gain nothing by coming here.
+  bool needless() const noexcept { return needless_.load(std::memory_order_relaxed); }
 
   void recall(const AdaptiveLearner::Memory& memory);
   AdaptiveLearner::Memory remember() const;
@@ -167,6 +178,7 @@ class Budget {
   void advance(double now);
   void admit(double now, RequestList& admitted);
   bool may_start(TaskType& type);
+  bool watch(TaskType& type, double megabytes, double seconds, double device_seconds);
   void start(TaskType& type, Request& request, double now);
   void tell_leaving(Request& request) const noexcept;
   bool teach(Request& request, const Outcome& outcome, double now);
@@ -181,11 +193,15 @@ class Budget {
   const std::string name_;
   const unsigned most_;
   std::atomic<void (*)(Request&) noexcept> leaving_{nullptr};
+  std::atomic<bool> needless_{false};
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<TaskType>> types_;
   std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_;
   std::vector<Owner> owners_;
   AdaptiveLearner adaptive_;
+  CongestionGuard guard_;     ///< Of tasks without constraint.
+  bool congests_ = false;     ///< What it found.
+  unsigned free_inside_ = 0;  ///< Of them, those that nobody holds back.
   unsigned executors_ = 0;
   bool has_unit_ = false;       ///< The first type has said what the adaptive learner calls work: ...
   bool unit_by_bytes_ = false;  ///< ... MB, or its tasks.

@@ -27,7 +27,7 @@ void Budget::note(TaskType& type, double now) {
 
 void Budget::note_adaptive(double now) {
   for (const auto& type : types_) {
-    if (type->constraint.kind() == StorageBandwidth::Kind::adaptive) {
+    if (type->tuned()) {
       note(*type, now);
     }
   }

@@ -15,6 +15,9 @@
 
 namespace dovetail::admission {
 
+/// Instead of a device's name: any, and it need not be the same for tasks of different labels.
+inline constexpr std::string_view unknown_device = "*";
+
 /// A device and its budget, which all runtimes of the process share. Never destroyed. The child of a fork has others: what is inside
 /// and waits here is the parent's.
 class SharedDevice {
@@ -29,6 +32,8 @@ class SharedDevice {
   double bandwidth(Direction direction);
   /// MB/s as far as it is known; 0: not known.
   double known_bandwidth(Direction direction) const;
+  /// Whether it stands for whatever the tasks of one label use.
+  bool unknown() const noexcept { return memory_key_.empty(); }
   /// Lets the budget start with what an earlier run learned; once.
   void recall();
   /// Writes down what was learned, if that is news.
@@ -53,6 +58,8 @@ class Devices {
  public:
   /// Those of a runtime with this setting (Options::config). @throws std::invalid_argument as `read_configuration`.
   static Devices& of(const std::string& config);
+  /// What stands for whatever the tasks of this label use, since they do not say; null if it need not be watched, or if there are too many labels.
+  static SharedDevice* unknown(std::string_view label);
   /// Visits all devices of the process.
   static void for_each(const std::function<void(SharedDevice&)>& visit);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "admission/devices.hpp"
@@ -20,7 +21,7 @@ json describe(const Budget& budget, const TaskType& type) {
     for (const AutoLearner::Entry& entry : type.automatic->registry()) {
       registry.push_back({{"mb_per_second", entry.constraint}, {"at_once", entry.at_once}, {"seconds", entry.seconds}});
     }
-  } else if (type.constraint.kind() == StorageBandwidth::Kind::adaptive) {
+  } else if (type.tuned()) {
     is_learning = budget.adaptive().searching();
   }
   for (const ConstraintChange& change : type.history) {
@@ -38,6 +39,7 @@ json describe(const Budget& budget, const TaskType& type) {
           {"running", type.inside},
           {"waiting", type.waiting},
           {"learning", is_learning},
+          {"held_back", type.held_back},
           {"tasks_learning", learning},
           {"current_mb_per_second", budget.constraint(type)},
           {"at_once", budget.at_once(type)},
@@ -77,13 +79,25 @@ json describe(SharedDevice& device) {
   return result;
 }
 
+bool held_back(SharedDevice& device) {
+  bool result = false;
+  device.budget().inspect([&](const Budget& budget) {
+    result =
+        std::any_of(budget.types().begin(), budget.types().end(), [](const auto& type) { return type->held_back; });
+  });
+  return result;
+}
+
 }  // namespace
 }  // namespace admission
 
 std::string admission_report() {
   nlohmann::json devices = nlohmann::json::array();
-  admission::Devices::for_each(
-      [&](admission::SharedDevice& device) { devices.push_back(admission::describe(device)); });
+  admission::Devices::for_each([&](admission::SharedDevice& device) {
+    if (!device.unknown() || admission::held_back(device)) {
+      devices.push_back(admission::describe(device));
+    }
+  });
   return nlohmann::json{{"devices", std::move(devices)}}.dump();
 }
 

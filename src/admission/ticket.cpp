@@ -121,9 +121,27 @@ void warn_of_excess(const Budget::Names& names, double asked, double bandwidth, 
   }
 }
 
+// I/O executors as `auto` counts them where nobody has said how many there are. The default is made for whatever blocks, and a device
+// may do badly with so many at once. Twice the workers is twice the writers that the program would have without I/O tasks.
+unsigned starting_executors(const Options& options) noexcept {
+  constexpr unsigned by_default = 64;
+  constexpr unsigned least = 4;
+  return options.io_executors != by_default ? options.io_executors : std::max(least, 2 * options.workers);
+}
+
+SharedDevice* device_of(const Options& options, const TaskDescription& description) {
+  return description.device == unknown_device && !description.storage_bw.constrained()
+             ? Devices::unknown(description.label)
+             : &Devices::of(options.config).find(description.device);
+}
+
 std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskDescription& description) {
   const Options& options = tasking::options_of(task);
-  SharedDevice& device = Devices::of(options.config).find(description.device);
+  SharedDevice* const found = device_of(options, description);
+  if (found == nullptr) {
+    return nullptr;
+  }
+  SharedDevice& device = *found;
   Budget& budget = device.budget();
   // The parent is the task that spawns this one, so that nobody changes it meanwhile.
   const auto* const above =
@@ -141,7 +159,7 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
     warn_of_excess(names, description.storage_bw.minimum(), bandwidth, budget.name());
   }
   budget.set_leaving(&announce);
-  ticket->type = &budget.type(names, bandwidth, options.io_executors);
+  ticket->type = &budget.type(names, bandwidth, options.io_executors, starting_executors(options));
   if (!known && kind == StorageBandwidth::Kind::adaptive) {
     device.recall();
   }

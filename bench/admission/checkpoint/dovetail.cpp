@@ -11,7 +11,8 @@ int main(int count, char** arguments) {
   const std::string& way = line.choice("way", {"adaptive", "none", "fixed", "auto", "bounded"},
                                        "storage bandwidth constraint of the I/O task");
   const std::int64_t& at_once = line.size("at-once", 4, "tasks that a fixed constraint lets run");
-  const std::int64_t& executors = line.size("executors", 64, "I/O executors, from which `auto` starts");
+  const std::int64_t& executors =
+      line.size("executors", 0, "I/O executors, 0: as many as there are unless somebody says");
   const std::int64_t& minimum = line.size("minimum", 50, "MB/s where `bounded` starts");
   line.parse(count, arguments);
   bench::Report report(line);
@@ -41,7 +42,7 @@ int main(int count, char** arguments) {
                      .access = {dovetail::in(block)},
                      .io = true,
                      .storage_bw = constraint,
-                     .device = constraint.constrained() || sizes.most != 0 ? "congested" : ""},
+                     .device = "congested"},
                     [&problem, task] { problem.write(task); });
     }
     runtime.wait();
