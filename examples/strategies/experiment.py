@@ -68,16 +68,16 @@ def parser_of(application: Application) -> argparse.ArgumentParser:
     parser.add_argument("--strategies", help="several, separated by spaces (default: those of the paper, and adaptive)")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each, in turn; the median counts (1)")
     parser.add_argument("--workers", type=int, help="compute workers (default: as many as cores)")
-    parser.add_argument("--executors", type=int, default=16, help="I/O executors (16)")
+    parser.add_argument("--executors", type=int, help="I/O executors (default: what the runtime thinks right)")
     parser.add_argument("--report", action="store_true", help="a report page (dovetail run --report) for each strategy")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     application.add_arguments(parser)
     return parser
 
 
-def default_strategies(bandwidth: float, executors: int) -> list[str]:
+def default_strategies(bandwidth: float, executors: int | None) -> list[str]:
     sweep = [f"static:{bandwidth / at_once:g}" for at_once in (16, 8, 4, 2, 1)]
-    bounded = f"auto({bandwidth / executors:g},{bandwidth:g},2)"
+    bounded = f"auto({bandwidth / (executors or 8):g},{bandwidth:g},2)"
     return ["baseline", "unconstrained", *sweep, "auto", bounded, "adaptive"]
 
 

@@ -43,7 +43,7 @@ def io_task(strategy: str, folder: Path) -> Callable[[Callable[..., Any]], Any]:
     if strategy == "baseline":
         return dt.task
     if strategy == "unconstrained":
-        return dt.io
+        return dt.io(device=folder)
     share = strategy.removeprefix("static:")
     return lambda function: dt.io(storage_bw=float(share) if share != strategy else share, device=folder)(function)
 

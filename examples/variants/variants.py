@@ -10,8 +10,12 @@ those that the same commands find one after the other.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +75,11 @@ class Variants:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--samples", type=int, default=12)
         parser.add_argument("--pairs", type=int, help="of reads (default: all 10 000)")
-        parser.add_argument("--checkpoint-mb", type=float, default=3.4, help="of mapped reads (3.4)")
+        parser.add_argument(
+            "--checkpoint-mb",
+            type=float,
+            help="of mapped reads (default: what the device takes about as long to write as the cores to compute)",
+        )
 
     def prepare(self, arguments: argparse.Namespace, data: Path) -> str:
         need("bwa", "bwa")
@@ -98,22 +106,46 @@ class Variants:
             (data / f"reads-{number // LANES}-{number % LANES}.bam").write_bytes(
                 call("samtools", "view", "--no-PG", "-b", "-", data=text)
             )
-        total = sum(self.size(arguments, step) * NUMBERS[step] for step in SIZES) * arguments.samples / 1e6
+        if arguments.checkpoint_mb is None:
+            megabytes = (arguments.peak or self.peak) * self.seconds_of_a_sample(arguments, data)
+            arguments.checkpoint_mb = round(
+                megabytes * SIZES["mapped"] / sum(SIZES[step] * NUMBERS[step] for step in SIZES), 3
+            )
+        # The runs, in processes of their own, write as much.
+        (data / "checkpoint-mb").write_text(str(arguments.checkpoint_mb))
+        total = self.bytes_in_all(arguments) / 1e6
         return f"{len(reads)} pairs of reads of the lambda phage in {arguments.samples} samples; checkpoints: {total:.0f} MB"
 
-    def size(self, arguments: argparse.Namespace, step: str) -> int:
-        return round(arguments.checkpoint_mb * 1e6 * SIZES[step] / SIZES["mapped"])
+    def size(self, checkpoint_mb: float, step: str) -> int:
+        return round(checkpoint_mb * 1e6 * SIZES[step] / SIZES["mapped"])
+
+    def bytes_in_all(self, arguments: argparse.Namespace) -> int:
+        return sum(self.size(arguments.checkpoint_mb, step) * NUMBERS[step] for step in SIZES) * arguments.samples
+
+    def seconds_of_a_sample(self, arguments: argparse.Namespace, data: Path) -> float:
+        """All cores computing, after once for practice."""
+        workers = arguments.workers or len(os.sched_getaffinity(0))
+        numbers = [number % arguments.samples for number in range(3 * workers)]
+
+        def one(number: int) -> None:
+            with tempfile.TemporaryDirectory(dir=data) as scratch:
+                self.by_hand(data, number, Path(scratch))
+
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(one, numbers[:workers]))
+            begun = time.perf_counter()
+            list(pool.map(one, numbers))
+            return (time.perf_counter() - begun) / len(numbers)
 
     def run(self, arguments: argparse.Namespace, data: Path, target: Path, strategy: str) -> Any:
-        import tempfile
-
         import dovetail as dt
 
         genome = data / "genome.fa"
+        checkpoint_mb = float((data / "checkpoint-mb").read_text())
         written = []
 
         def checkpoint(step: str) -> Callable[[Path], None]:
-            size = self.size(arguments, step)
+            size = self.size(checkpoint_mb, step)
 
             def write(made: Path) -> int:
                 return write_durably(target / f"{step}-{made.name}", made.read_bytes(), size)
@@ -159,20 +191,20 @@ class Variants:
             return {"variants": found, "bytes": sum(dt.wait(written))}
 
     def reference(self, arguments: argparse.Namespace, data: Path, scratch: Path) -> Any:
-        genome, found = data / "genome.fa", []
-        for number in range(arguments.samples):
-            sample, lanes = f"sample{number}", []
-            for lane in range(LANES):
-                to_fastq(data / f"reads-{number}-{lane}.bam", scratch / "fastq")
-                bwa_map(genome, scratch / "fastq", sample, scratch / "mapped")
-                lanes.append(scratch / f"sorted-{lane}.bam")
-                sort(scratch / "mapped", lanes[-1])
-            merge(lanes, scratch / "merged.bam")
-            mark_duplicates(scratch / "merged.bam", scratch / "marked.bam")
-            group_reads(scratch / "marked.bam", sample, scratch / "grouped.bam")
-            found.append(call_variants(genome, scratch / "grouped.bam"))
-        total = sum(self.size(arguments, step) * NUMBERS[step] for step in SIZES) * arguments.samples
-        return {"variants": found, "bytes": total}
+        found = [self.by_hand(data, number, scratch) for number in range(arguments.samples)]
+        return {"variants": found, "bytes": self.bytes_in_all(arguments)}
+
+    def by_hand(self, data: Path, number: int, scratch: Path) -> list[str]:
+        genome, sample, lanes = data / "genome.fa", f"sample{number}", []
+        for lane in range(LANES):
+            to_fastq(data / f"reads-{number}-{lane}.bam", scratch / "fastq")
+            bwa_map(genome, scratch / "fastq", sample, scratch / "mapped")
+            lanes.append(scratch / f"sorted-{lane}.bam")
+            sort(scratch / "mapped", lanes[-1])
+        merge(lanes, scratch / "merged.bam")
+        mark_duplicates(scratch / "merged.bam", scratch / "marked.bam")
+        group_reads(scratch / "marked.bam", sample, scratch / "grouped.bam")
+        return call_variants(genome, scratch / "grouped.bam")
 
     def differs(self, result: Any, reference: Any) -> str | None:
         if not any(len(lines) > 1 for lines in reference["variants"]):
