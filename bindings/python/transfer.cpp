@@ -20,21 +20,37 @@ namespace {
 constexpr std::size_t piece_bytes = std::size_t{4} << 20;
 static_assert(smallest_cut >= 2 * piece_bytes);
 constexpr std::size_t most_at_once = 4;
+// What is copied is still in a cache if the pieces are small; then there must be more of them to keep the device busy.
+constexpr std::size_t copied_bytes = std::size_t{1} << 20;
+constexpr std::size_t most_copied_at_once = 8;
 // What direct transfers of any file system are content with.
 constexpr std::size_t alignment = 4096;
 
 struct Free {
   void operator()(std::byte* memory) const noexcept { std::free(memory); }
 };
-using Scratch = std::unique_ptr<std::byte, Free>;
 
-Scratch make_scratch() {
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(alignment, piece_bytes));
-  if (memory == nullptr) {
-    throw std::bad_alloc();
+// Memory for a piece on its way. Each copy of a transfer has its own, and only when it needs it.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) noexcept {}
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() = default;
+
+  std::byte* get() {
+    if (memory_ == nullptr) {
+      memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, copied_bytes)));
+      if (memory_ == nullptr) {
+        throw std::bad_alloc();
+      }
+    }
+    return memory_.get();
   }
-  return Scratch(memory);
-}
+
+ private:
+  std::unique_ptr<std::byte, Free> memory_;
+};
 
 // NumPy puts arrays 16 bytes behind the begin of a page: the kernel refuses these for direct transfers.
 bool lies_askew(const File& file, const std::byte* data, std::uint64_t offset) {
@@ -44,19 +60,21 @@ bool lies_askew(const File& file, const std::byte* data, std::uint64_t offset) {
 // The pieces of one transfer, taken by whoever is free.
 class Pieces {
  public:
-  explicit Pieces(std::size_t size) : size_(size), count_((size + piece_bytes - 1) / piece_bytes), done_(count_) {}
+  Pieces(std::size_t size, std::size_t piece)
+      : size_(size), piece_bytes_(piece), count_((size + piece - 1) / piece), done_(count_) {}
 
   /// Calls `transfer(begin, length)` for pieces until there are none. It returns how many bytes it did.
   template <class Transfer>
   void work(const Transfer& transfer) noexcept {
+    auto own = transfer;
     for (;;) {
       const std::size_t piece = next_.fetch_add(1, std::memory_order_relaxed);
       if (piece >= count_ || failed_.load(std::memory_order_relaxed)) {
         return;
       }
-      const std::size_t begin = piece * piece_bytes;
+      const std::size_t begin = piece * piece_bytes_;
       try {
-        done_[piece] = transfer(begin, std::min(piece_bytes, size_ - begin));
+        done_[piece] = own(begin, std::min(piece_bytes_, size_ - begin));
       } catch (...) {
         std::lock_guard lock(mutex_);
         if (!failed_.exchange(true, std::memory_order_relaxed)) {
@@ -75,7 +93,7 @@ class Pieces {
     std::size_t sum = 0;
     for (std::size_t piece = 0; piece < count_; ++piece) {
       sum += done_[piece];
-      if (done_[piece] < piece_bytes) {
+      if (done_[piece] < piece_bytes_) {
         break;
       }
     }
@@ -85,6 +103,7 @@ class Pieces {
 
  private:
   const std::size_t size_;
+  const std::size_t piece_bytes_;
   const std::size_t count_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> failed_{false};
@@ -96,10 +115,10 @@ class Pieces {
 // In a task that can pause the helpers are its children, which pause too; elsewhere they are I/O tasks, and the caller is one of those
 // that work. What they use is theirs, all but the array.
 template <class Transfer>
-std::size_t run(std::size_t size, Runtime* runtime, Transfer transfer) {
-  const auto pieces = std::make_shared<Pieces>(size);
+std::size_t run(std::size_t size, Runtime* runtime, std::size_t piece, std::size_t at_once, Transfer transfer) {
+  const auto pieces = std::make_shared<Pieces>(size, piece);
   const bool pauses = tasking::current_task() != nullptr && tasking::pause_switches();
-  const std::size_t helpers = pauses || runtime != nullptr ? std::min(pieces->count(), most_at_once) - 1 : 0;
+  const std::size_t helpers = pauses || runtime != nullptr ? std::min(pieces->count(), at_once) - 1 : 0;
   const auto help = [pieces, transfer] { pieces->work(transfer); };
   std::vector<dovetail::Future<void>> futures;
   futures.reserve(helpers);
@@ -133,16 +152,17 @@ std::size_t read_all(const File& file, std::span<std::byte> data, std::uint64_t 
     return file.pread(data, offset);
   }
   if (!lies_askew(file, data.data(), offset)) {
-    return run(data.size(), runtime, [file, data, offset](std::size_t begin, std::size_t length) {
-      return file.pread(data.subspan(begin, length), offset + begin);
-    });
+    return run(data.size(), runtime, piece_bytes, most_at_once,
+               [file, data, offset](std::size_t begin, std::size_t length) {
+                 return file.pread(data.subspan(begin, length), offset + begin);
+               });
   }
-  return run(data.size(), runtime, [file, data, offset](std::size_t begin, std::size_t length) {
-    const Scratch scratch = make_scratch();
-    const std::size_t count = file.pread(std::span(scratch.get(), length), offset + begin);
-    std::memcpy(data.data() + begin, scratch.get(), count);
-    return count;
-  });
+  return run(data.size(), runtime, copied_bytes, most_copied_at_once,
+             [file, data, offset, scratch = Scratch()](std::size_t begin, std::size_t length) mutable {
+               const std::size_t count = file.pread(std::span(scratch.get(), length), offset + begin);
+               std::memcpy(data.data() + begin, scratch.get(), count);
+               return count;
+             });
 }
 
 std::size_t write_all(const File& file, std::span<const std::byte> data, std::uint64_t offset, Runtime* runtime) {
@@ -150,15 +170,16 @@ std::size_t write_all(const File& file, std::span<const std::byte> data, std::ui
     return file.pwrite(data, offset);
   }
   if (!lies_askew(file, data.data(), offset)) {
-    return run(data.size(), runtime, [file, data, offset](std::size_t begin, std::size_t length) {
-      return file.pwrite(data.subspan(begin, length), offset + begin);
-    });
+    return run(data.size(), runtime, piece_bytes, most_at_once,
+               [file, data, offset](std::size_t begin, std::size_t length) {
+                 return file.pwrite(data.subspan(begin, length), offset + begin);
+               });
   }
-  return run(data.size(), runtime, [file, data, offset](std::size_t begin, std::size_t length) {
-    const Scratch scratch = make_scratch();
-    std::memcpy(scratch.get(), data.data() + begin, length);
-    return file.pwrite(std::span<const std::byte>(scratch.get(), length), offset + begin);
-  });
+  return run(data.size(), runtime, copied_bytes, most_copied_at_once,
+             [file, data, offset, scratch = Scratch()](std::size_t begin, std::size_t length) mutable {
+               std::memcpy(scratch.get(), data.data() + begin, length);
+               return file.pwrite(std::span<const std::byte>(scratch.get(), length), offset + begin);
+             });
 }
 
 }  // namespace dovetail::python
