@@ -15,7 +15,7 @@ constexpr unsigned growth = 2;
 constexpr double filled = 0.75;
 constexpr unsigned least_limit = 4;
 // What was long ago says little of the device as it is.
-constexpr unsigned forget_after = 32;
+constexpr unsigned forget_offers_after = 32;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ bool CongestionGuard::ended(double work, double seconds, double device_seconds) 
   Group& here = groups_[place];
   here.work += work;
   here.device_seconds += device_seconds;
-  if (++here.count > forget_after) {
+  if (++here.count > forget_offers_after) {
     here = {here.work / 2, here.device_seconds / 2, here.count / 2};
   }
   grow(seconds / device_seconds);

@@ -93,7 +93,8 @@ void Learner::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding
   State& state = states_[load_];
   if (state.rest > 0) {
     bytes_ += bytes;
-    if (--state.rest == 0 || state.rest == state.check_at) {
+    --state.rest;
+    if (state.rest == 0 || state.rest == state.check_at) {
       const bool changed = has_changed(state.finding, rate_since(begun_, now, bytes_));
       if (state.rest == 0 || changed) {
         state.rest = 0;
