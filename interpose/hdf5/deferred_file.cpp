@@ -21,6 +21,8 @@ namespace {
 // Up to this many bytes are appended to a write that still waits, with the lock held.
 constexpr std::size_t largest_appended = std::size_t{32} << 10;
 constexpr std::size_t page = 4096;
+// A program that does something else between two writes, for at least this part of what a write takes, gains by copies.
+constexpr std::uint64_t most_between_writes = 4;
 
 }  // namespace
 
@@ -86,13 +88,15 @@ Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::siz
     }
   }
   const bool promised = current_operation().promised(data, length);
+  if (!promised && copies_gain_nothing()) {
+    return write_in_place(offset, data, length);
+  }
   while (length > 0) {
     // Pieces end where pages of the file do.
     const std::size_t most = promised ? length : BufferPool::largest - static_cast<std::size_t>(offset % page);
     const std::size_t piece = std::min(length, most);
-    const Answer answer = write_piece(offset, data, piece, promised);
-    if (answer.error != 0) {
-      return answer;
+    if (!write_piece(offset, data, piece, promised)) {
+      return write_in_place(offset, data, length);
     }
     offset += piece;
     data += piece;
@@ -101,20 +105,22 @@ Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::siz
   return {};
 }
 
+// None where the program had better write its own memory.
 Buffer DeferredFile::take_buffer(std::size_t length) {
   Background& background = Background::instance();
   Buffer buffer;
   Lock lock(background.mutex);
   background.wait(lock, Cause::budget, [&] {
-    const bool wait_rather = queue_->fast() && !queue_->empty();
-    buffer = background.pool.take(length, wait_rather);
+    fast_ = queue_->fast() && !queue_->empty();
+    buffer = background.pool.take(length, fast_);
     // With nothing out there is nothing to wait for: the machine has no memory.
-    return buffer.data != nullptr || background.pool.taken() == 0;
+    return buffer.data != nullptr || fast_ || background.pool.taken() == 0;
   });
   return buffer;
 }
 
-Answer DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised) {
+// False: there is no buffer, and waiting for one would not help.
+bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised) {
   Background& background = Background::instance();
   Operation& operation = current_operation();
   auto extent = std::make_unique<WriteQueue::Extent>();
@@ -126,8 +132,7 @@ Answer DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, st
   if (!promised) {
     extent->buffer = take_buffer(length);
     if (extent->buffer.data == nullptr) {
-      settle(Cause::budget);
-      return write_now(offset, data, length, "no memory for a copy");
+      return false;
     }
     std::memcpy(extent->buffer.data, data, length);
     extent->data = extent->buffer.data;
@@ -142,7 +147,26 @@ Answer DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, st
     (promised ? background.report.bytes_promised : background.report.bytes_copied) += length;
   }
   queue_->push(std::move(extent));
-  return {};
+  return true;
+}
+
+// A file in memory takes bytes about as fast as they can be copied. A program that has filled the buffers of such a file and does
+// nothing but write would have every byte moved twice, by two processors, and would wait for the slower of them.
+bool DeferredFile::copies_gain_nothing() const noexcept {
+  return fast_ && now() - in_place_until_ < in_place_took_ / most_between_writes;
+}
+
+// In its place among the writes: behind all that are queued.
+Answer DeferredFile::write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length) {
+  if (!settle(Cause::budget).empty()) {
+    return {};  // the next flush tells
+  }
+  const std::uint64_t begun = now();
+  const Answer answer =
+      write_now(offset, data, length, fast_ ? "the file takes bytes as fast as copies are made" : "no memory for a copy");
+  in_place_until_ = now();
+  in_place_took_ = in_place_until_ - begun;
+  return answer;
 }
 
 Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason) {

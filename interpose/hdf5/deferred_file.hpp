@@ -68,7 +68,9 @@ class DeferredFile {
 
  private:
   bool foreign() const noexcept { return generation_ != Background::instance().generation(); }
-  Answer write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised);
+  bool write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised);
+  bool copies_gain_nothing() const noexcept;
+  Answer write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length);
   Buffer take_buffer(std::size_t length);
   Answer write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason);
   Answer read_now(std::uint64_t offset, std::byte* target, std::size_t length);
@@ -87,6 +89,9 @@ class DeferredFile {
   std::uint64_t size_;
   std::uint64_t changes_ = 0;          // writes and cuts
   std::uint64_t durable_changes_ = 0;  // as many of them last
+  bool fast_ = false;                  // the file takes large writes as fast as copies are made
+  std::uint64_t in_place_until_ = 0;   // when the program last wrote its own memory, in nanoseconds, and for how long
+  std::uint64_t in_place_took_ = 0;
   // From here on guarded by the lock of `Background`.
   const std::shared_ptr<WriteQueue> queue_;
   std::list<Range> reads_;  // on their way into the program's memory
