@@ -162,8 +162,8 @@ Answer DeferredFile::write_in_place(std::uint64_t offset, const std::byte* data,
     return {};  // the next flush tells
   }
   const std::uint64_t begun = now();
-  const Answer answer =
-      write_now(offset, data, length, fast_ ? "the file takes bytes as fast as copies are made" : "no memory for a copy");
+  const Answer answer = write_now(offset, data, length,
+                                  fast_ ? "the file takes bytes as fast as copies are made" : "no memory for a copy");
   in_place_until_ = now();
   in_place_took_ = in_place_until_ - begun;
   return answer;

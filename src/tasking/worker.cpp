@@ -24,6 +24,8 @@ constexpr std::uint32_t most_counted_children = 256;
 constexpr unsigned most_slices_before_flush = 64;
 
 constexpr std::uint32_t runs_between_measurements = 16;
+// Tiny slices of the same body between two looks at the clock.
+constexpr std::uint32_t most_slices_together = 4;
 
 // Tasks with short slices that a worker runs by itself, one after the other.
 constexpr std::int64_t most_kept_to_itself = 256;
@@ -150,6 +152,12 @@ fiber::Fiber* Worker::next_paused_fiber() {
   }
   ++tick_;
   Task* const next = std::exchange(successor_, nullptr);
+  if (slice_start_ != 0 && next->operations == slice_body_ && slices_together_ < most_slices_together &&
+      slices_since_flush_ + 1 < most_slices_before_flush && predictor_.is_tiny(slice_body_)) {
+    ++slices_together_;
+    ++slices_since_flush_;
+    return std::exchange(next->fiber, nullptr);
+  }
   // One look at the clock for the end of one slice and the beginning of the next: it takes as long as a good part of the switch.
   const std::uint64_t now = operations_ || slice_start_ != 0 ? base::ticks() : 0;
   if (slice_start_ != 0) {
@@ -252,8 +260,17 @@ void Worker::push(Task* task) {
     kept_to_itself_.store(true, std::memory_order_relaxed);
     return;
   }
+  if (polling_) {
+    announce_after_poll_ = true;  // for all of them together
+    return;
+  }
+  announce();
+}
+
+// Tells an idle worker, if one may be, of what this one has pushed.
+void Worker::announce() {
   if (kept_to_itself_.load(std::memory_order_relaxed)) {
-    kept_to_itself_.store(false, std::memory_order_relaxed);  // whoever is told of this one finds the others too
+    kept_to_itself_.store(false, std::memory_order_relaxed);  // whoever is told of one finds the others too
   }
   // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier, or here.
   if (operations_) [[unlikely]] {
@@ -342,11 +359,12 @@ void Worker::before_slice(Task* task, std::uint64_t now) {
   }
   slice_body_ = body;
   slice_start_ = now;
+  slices_together_ = 1;
   last_slice_.store(now, std::memory_order_relaxed);
 }
 
 void Worker::after_slice(std::uint64_t now) {
-  predictor_.observe(slice_body_, now - slice_start_);
+  predictor_.observe(slice_body_, now - slice_start_, slices_together_);
   slice_start_ = 0;
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, false);
@@ -363,8 +381,13 @@ void Worker::flush_services() {
 
 bool Worker::poll_services(bool all) {
   unsigned delivered = 0;
+  polling_ = true;
   for (auto& entry : core_.services) {
     delivered += entry.service->poll(index_, all ? PollScope::all : PollScope::own);
+  }
+  polling_ = false;
+  if (std::exchange(announce_after_poll_, false)) {
+    announce();
   }
   return delivered > 0;
 }

@@ -101,6 +101,7 @@ class Worker {
   bool give_back_home(Task* task) noexcept;
   Task* first_of_batch(std::size_t taken);
   bool poll_services(bool all);
+  void announce();
   void flush_services();
   void flush_services_that_do_not_park();
   bool may_be_work() const noexcept;
@@ -137,7 +138,10 @@ class Worker {
   bool long_slice_ = false;                  ///< The slice that runs, or ran last, was expected to be long.
   std::atomic<bool> kept_to_itself_{false};  ///< Tasks were queued that nobody was told of.
   unsigned slices_since_flush_ = 0;
-  std::uint64_t slice_start_ = 0;  ///< In ticks; 0: not measured.
+  std::uint32_t slices_together_ = 1;  ///< That began since the clock was looked at.
+  bool polling_ = false;
+  bool announce_after_poll_ = false;  ///< Tasks were pushed in a poll.
+  std::uint64_t slice_start_ = 0;     ///< In ticks; 0: not measured.
   const void* slice_body_ = nullptr;
   std::atomic<std::uint64_t> last_slice_{0};  ///< When it began, in ticks; only while there are operations.
   SlicePredictor predictor_;
