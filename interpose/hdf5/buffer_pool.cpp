@@ -21,37 +21,70 @@ std::byte* allocate(std::size_t bytes) noexcept {
 
 }  // namespace
 
-Buffer BufferPool::take(std::size_t bytes, bool modest) noexcept {
+std::size_t BufferPool::kind_for(std::size_t bytes) noexcept {
   std::size_t kind = 0;
   while (kind + 1 < sizes.size() && sizes[kind] < bytes) {
     ++kind;
   }
+  return kind;
+}
+
+// Null: none is kept, and no new one is to be had.
+std::byte* BufferPool::obtain(std::size_t kind, bool modest) noexcept {
   const std::size_t size = sizes[kind];
-  // One buffer must always be possible, or nothing would ever be written.
-  if (taken_ != 0 && taken_ + size > limit_) {
-    return {};
-  }
-  std::byte* data = nullptr;
+  const std::size_t out = taken_ + ahead_ + size;
   if (!kept_[kind].empty()) {
-    data = kept_[kind].back();
+    std::byte* const data = kept_[kind].back();
     kept_[kind].pop_back();
     kept_bytes_ -= size;
-  } else if (modest && taken_ + size > few) {
-    return {};
-  } else {
-    shrink_to(limit_ > taken_ + size ? limit_ - taken_ - size : 0);
-    data = allocate(size);
-    if (data == nullptr) {
-      return {};
-    }
+    return data;
   }
-  taken_ += size;
-  return {data, size};
+  if (modest && out > few) {
+    return nullptr;
+  }
+  shrink_to(limit_ > out ? limit_ - out : 0);
+  return allocate(size);
+}
+
+Buffer BufferPool::take(std::size_t bytes, bool modest) noexcept {
+  const std::size_t kind = kind_for(bytes);
+  // One buffer must always be possible, or nothing would ever be written.
+  if (taken_ != 0 && taken_ + ahead_ + sizes[kind] > limit_) {
+    return {};
+  }
+  std::byte* const data = obtain(kind, modest);
+  if (data == nullptr) {
+    return {};
+  }
+  taken_ += sizes[kind];
+  return {data, sizes[kind]};
 }
 
 void BufferPool::give_back(Buffer buffer) noexcept {
-  const auto kind = static_cast<std::size_t>(std::find(sizes.begin(), sizes.end(), buffer.capacity) - sizes.begin());
   taken_ -= std::min(taken_, buffer.capacity);
+  keep(buffer);
+}
+
+Buffer BufferPool::take_ahead(std::size_t bytes) noexcept {
+  const std::size_t kind = kind_for(bytes);
+  if (ahead_ + sizes[kind] > limit_ / 2 || taken_ + ahead_ + sizes[kind] > limit_) {
+    return {};
+  }
+  std::byte* const data = obtain(kind, false);
+  if (data == nullptr) {
+    return {};
+  }
+  ahead_ += sizes[kind];
+  return {data, sizes[kind]};
+}
+
+void BufferPool::give_back_ahead(Buffer buffer) noexcept {
+  ahead_ -= std::min(ahead_, buffer.capacity);
+  keep(buffer);
+}
+
+void BufferPool::keep(Buffer buffer) noexcept {
+  const auto kind = static_cast<std::size_t>(std::find(sizes.begin(), sizes.end(), buffer.capacity) - sizes.begin());
   try {
     kept_[kind].push_back(buffer.data);
     kept_bytes_ += buffer.capacity;

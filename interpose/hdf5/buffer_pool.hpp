@@ -29,20 +29,29 @@ class BufferPool {
   /// while `modest` ones would need memory that the kernel has yet to map, beyond the first few.
   Buffer take(std::size_t bytes, bool modest = false) noexcept;
   void give_back(Buffer buffer) noexcept;
+  /// The same for what is read ahead, which may be kept for as long as the program likes: at most half of the limit in all, so
+  /// that writes never wait for it.
+  Buffer take_ahead(std::size_t bytes) noexcept;
+  void give_back_ahead(Buffer buffer) noexcept;
   /// Nothing that was taken before will come back: it belongs to another process.
-  void forget_taken() noexcept { taken_ = 0; }
+  void forget_taken() noexcept { taken_ = ahead_ = 0; }
 
+  /// What will come back when all writes have ended.
   std::size_t taken() const noexcept { return taken_; }
   std::size_t limit() const noexcept { return limit_; }
 
  private:
   static constexpr std::array<std::size_t, 5> sizes{std::size_t{8} << 10, std::size_t{32} << 10, std::size_t{128} << 10,
                                                     std::size_t{512} << 10, largest};
+  static std::size_t kind_for(std::size_t bytes) noexcept;
+  std::byte* obtain(std::size_t kind, bool modest) noexcept;
+  void keep(Buffer buffer) noexcept;
   void shrink_to(std::size_t bytes) noexcept;
 
   std::array<std::vector<std::byte*>, sizes.size()> kept_;
   std::size_t kept_bytes_ = 0;
-  std::size_t taken_ = 0;
+  std::size_t taken_ = 0;  // for writes
+  std::size_t ahead_ = 0;
   std::size_t limit_;
 };
 

@@ -139,14 +139,15 @@ void ReadAhead::plan(std::size_t index, std::uint64_t size, std::vector<std::pai
   if (stream.length > BufferPool::largest) {
     return;
   }
-  for (std::uint64_t step = 1; step * stream.length <= most; ++step) {
+  // Every read of the rest of the step comes here: what has been fetched is not gone through again.
+  const std::uint64_t first =
+      stream.fetched_to > stream.last ? (stream.fetched_to - stream.last + stream.stride - 1) / stream.stride : 1;
+  for (std::uint64_t step = first; step * stream.length <= most && wanted.size() < most_blocks; ++step) {
     const std::uint64_t at = stream.last + step * stream.stride;
     if (at + stream.length > size) {
       break;
     }
-    if (at >= stream.fetched_to) {
-      wanted.push_back({index, {at, stream.length}});
-    }
+    wanted.push_back({index, {at, stream.length}});
   }
 }
 
@@ -159,16 +160,15 @@ bool ReadAhead::fetch(std::size_t stream, Range range) {
     const bool overlaps =
         (behind != blocks_.end() && behind->first < range.offset + range.length) ||
         (behind != blocks_.begin() && std::prev(behind)->first + std::prev(behind)->second->length > range.offset);
-    if (overlaps || blocks_.size() >= most_blocks || held_ + range.length > background.pool.limit() / 2) {
+    if (overlaps || blocks_.size() >= most_blocks) {
       return false;
     }
-    block->buffer = background.pool.take(range.length);
+    block->buffer = background.pool.take_ahead(range.length);
     if (block->buffer.data == nullptr) {
       return false;
     }
     block->length = range.length;
     block->stream = stream;
-    held_ += block->buffer.capacity;
     blocks_.emplace(range.offset, block);
     streams_[stream].fetched_to = range.offset + range.length;
     ++fetching_;
@@ -209,7 +209,7 @@ void ReadAhead::fetch_now(std::uint64_t offset, const std::shared_ptr<Block>& bl
     background.report.bytes_fetched += done;
   }
   if (block->unwanted) {
-    background.pool.give_back(block->buffer);
+    background.pool.give_back_ahead(block->buffer);
   }
   --fetching_;
   background.announce();
@@ -219,9 +219,8 @@ void ReadAhead::drop(Blocks::iterator block) noexcept {
   if (block == blocks_.end()) {
     return;
   }
-  held_ -= block->second->buffer.capacity;
   if (block->second->ready) {
-    Background::instance().pool.give_back(block->second->buffer);
+    Background::instance().pool.give_back_ahead(block->second->buffer);
   }
   block->second->unwanted = true;  // its task gives the buffer back if it has not come yet
   blocks_.erase(block);

@@ -70,7 +70,6 @@ class ReadAhead {
   bool allowed_;
   std::array<Stream, 16> streams_{};
   Blocks blocks_;
-  std::size_t held_ = 0;  // bytes in blocks
   std::size_t fetching_ = 0;
   std::uint64_t reads_ = 0;
   std::uint64_t last_time_ = 0;

@@ -215,3 +215,35 @@ with h5py.File(sys.argv[1], "r+") as file:
             file["x"][row + 1] = -(row + 1)
 """
     support.run_python(text, faults.path / "series.h5").expect(0)
+
+
+def test_what_is_read_ahead_leaves_space_for_writes(faults) -> None:
+    """Readers of several series that stop in the middle, and a writer, in the smallest buffer."""
+    path = faults.path
+    make = """
+import h5py, numpy as np, sys
+for series in range(4):
+    with h5py.File(f"{sys.argv[1]}/{series}.h5", "w") as file:
+        for step in range(12):
+            file[str(step)] = np.full(2**17, step)
+"""
+    support.run_python(make, path, environment=support.clean()).expect(0)
+    faults.set_rules("read delay=5")
+    text = """
+import h5py, numpy as np, sys
+series = [h5py.File(f"{sys.argv[1]}/{number}.h5") for number in range(4)]
+for file in series:
+    for step in range(8):
+        assert (file[str(step)][()] == step).all()
+with h5py.File(f"{sys.argv[1]}/written.h5", "w") as file:
+    for part in range(16):
+        file[str(part)] = np.full(2**17, part)
+for file in series:
+    for step in range(8, 12):
+        assert (file[str(step)][()] == step).all()
+with h5py.File(f"{sys.argv[1]}/written.h5") as file:
+    assert all((file[str(part)][()] == part).all() for part in range(16))
+"""
+    environment = support.under_dovetail(DOVETAIL_HDF5_BUFFER="4M", DOVETAIL_HDF5_REPORT="1")
+    ended = support.run_python(text, path, environment=environment, timeout=100).expect(0, "fetched before")
+    assert " 0.0 MiB fetched" not in ended.errors, ended.errors
