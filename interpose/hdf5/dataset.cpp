@@ -31,13 +31,15 @@ herr_t transfer(const char* name, size_t count, void* datasets[], hid_t types[],
   }
   if (count == 1) {
     void* one = self.under;
-    return under(1, &one, self.connector, types, memory_spaces, file_spaces, properties, data, call.request());
+    return call.ended(
+        under(1, &one, self.connector, types, memory_spaces, file_spaces, properties, data, call.request()));
   }
   std::vector<void*> all = all_under(count, datasets);
   if (all.empty()) {
     return -1;
   }
-  return under(count, all.data(), self.connector, types, memory_spaces, file_spaces, properties, data, call.request());
+  return call.ended(
+      under(count, all.data(), self.connector, types, memory_spaces, file_spaces, properties, data, call.request()));
 }
 
 herr_t read(size_t count, void* datasets[], hid_t types[], hid_t memory_spaces[], hid_t file_spaces[], hid_t properties,
@@ -55,13 +57,13 @@ herr_t write(size_t count, void* datasets[], hid_t types[], hid_t memory_spaces[
 herr_t read_attribute(void* attribute, hid_t type, void* data, hid_t properties, void** request) {
   const Object& self = object_of(attribute);
   Call call("H5Aread", self, request);
-  return H5VLattr_read(self.under, self.connector, type, data, properties, call.request());
+  return call.ended(H5VLattr_read(self.under, self.connector, type, data, properties, call.request()));
 }
 
 herr_t write_attribute(void* attribute, hid_t type, const void* data, hid_t properties, void** request) {
   const Object& self = object_of(attribute);
   Call call("H5Awrite", self, request);
-  return H5VLattr_write(self.under, self.connector, type, data, properties, call.request());
+  return call.ended(H5VLattr_write(self.under, self.connector, type, data, properties, call.request()));
 }
 
 }  // namespace
@@ -69,8 +71,8 @@ herr_t write_attribute(void* attribute, hid_t type, const void* data, hid_t prop
 H5VL_dataset_class_t dataset_class() {
   return {.create = passed<"H5Dcreate", H5VLdataset_create>,
           .open = passed<"H5Dopen", H5VLdataset_open>,
-          .read = read,
-          .write = write,
+          .read = guarded<read>,
+          .write = guarded<write>,
           .get = passed<"H5Dget", H5VLdataset_get>,
           .specific = passed<"H5Dspecific", H5VLdataset_specific>,
           .optional = passed<"dataset operation", H5VLdataset_optional>,
@@ -80,8 +82,8 @@ H5VL_dataset_class_t dataset_class() {
 H5VL_attr_class_t attribute_class() {
   return {.create = passed<"H5Acreate", H5VLattr_create>,
           .open = passed<"H5Aopen", H5VLattr_open>,
-          .read = read_attribute,
-          .write = write_attribute,
+          .read = guarded<read_attribute>,
+          .write = guarded<write_attribute>,
           .get = passed<"H5Aget", H5VLattr_get>,
           .specific = passed<"H5Aspecific", H5VLattr_specific>,
           .optional = passed<"attribute operation", H5VLattr_optional>,

@@ -32,4 +32,8 @@ void push_error(hid_t stack, Kind kind, const char* function, const std::string&
   H5Epush2(stack, "dovetail", function, 0, H5E_ERR_CLS, major, minor_of(kind), "%s", text.c_str());
 }
 
+void push_exception(const std::exception& thrown) noexcept {
+  H5Epush2(H5E_DEFAULT, "dovetail", "callback", 0, H5E_ERR_CLS, H5E_RESOURCE, H5E_CANTALLOC, "%s", thrown.what());
+}
+
 }  // namespace dovetail::hdf5

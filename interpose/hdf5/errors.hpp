@@ -3,7 +3,9 @@
 
 #include <hdf5.h>
 
+#include <exception>
 #include <string>
+#include <type_traits>
 
 namespace dovetail::hdf5 {
 
@@ -13,6 +15,30 @@ enum class Kind { read, write, open, close, lock, argument };
 void push_error(Kind kind, const char* function, const std::string& text) noexcept;
 /// Adds `text` to a stack.
 void push_error(hid_t stack, Kind kind, const char* function, const std::string& text) noexcept;
+
+/// Adds what was thrown to the current stack.
+void push_exception(const std::exception& thrown) noexcept;
+
+/// A callback as HDF5, which is written in C, can call it: an exception (there is no memory for a name, say) becomes its failure.
+template <auto callback>
+struct Guarded;
+template <class Result, class... Arguments, Result (*callback)(Arguments...)>
+struct Guarded<callback> {
+  static Result call(Arguments... arguments) noexcept {
+    try {
+      return callback(arguments...);
+    } catch (const std::exception& thrown) {
+      push_exception(thrown);
+      if constexpr (std::is_pointer_v<Result>) {
+        return nullptr;
+      } else {
+        return -1;
+      }
+    }
+  }
+};
+template <auto callback>
+inline constexpr auto guarded = &Guarded<callback>::call;
 
 /// What HDF5 has noted so far survives the clean-up in between.
 class KeptErrors {

@@ -10,13 +10,14 @@ namespace {
 void* create(const char* name, unsigned flags, hid_t creation, hid_t access, hid_t transfer, void** request) {
   const UnderList under(access);
   Call call("H5Fcreate", nullptr, name, under.connector(), request);
-  return wrap(H5VLfile_create(name, flags, creation, under.list(), transfer, call.request()), under.connector(), "/");
+  return wrap(call.ended(H5VLfile_create(name, flags, creation, under.list(), transfer, call.request())),
+              under.connector(), "/");
 }
 
 void* open(const char* name, unsigned flags, hid_t access, hid_t transfer, void** request) {
   const UnderList under(access);
   Call call("H5Fopen", nullptr, name, under.connector(), request);
-  return wrap(H5VLfile_open(name, flags, under.list(), transfer, call.request()), under.connector(), "/");
+  return wrap(call.ended(H5VLfile_open(name, flags, under.list(), transfer, call.request())), under.connector(), "/");
 }
 
 herr_t get(void* file, H5VL_file_get_args_t* arguments, hid_t transfer, void** request) {
@@ -34,13 +35,13 @@ herr_t specific(void* file, H5VL_file_specific_args_t* arguments, hid_t transfer
       const UnderList under(arguments->args.is_accessible.fapl_id);
       changed.args.is_accessible.fapl_id = under.list();
       Call call("H5Fis_accessible", nullptr, nullptr, under.connector(), request);
-      return H5VLfile_specific(nullptr, under.connector(), &changed, transfer, call.request());
+      return call.ended(H5VLfile_specific(nullptr, under.connector(), &changed, transfer, call.request()));
     }
     case H5VL_FILE_DELETE: {
       const UnderList under(arguments->args.del.fapl_id);
       changed.args.del.fapl_id = under.list();
       Call call("H5Fdelete", nullptr, nullptr, under.connector(), request);
-      return H5VLfile_specific(nullptr, under.connector(), &changed, transfer, call.request());
+      return call.ended(H5VLfile_specific(nullptr, under.connector(), &changed, transfer, call.request()));
     }
     case H5VL_FILE_IS_EQUAL:  // HDF5 gives the other file as the lowest connector knows it
       return Passed<"H5Fis_equal", H5VLfile_specific>::callback(file, arguments, transfer, request);
@@ -71,10 +72,10 @@ herr_t group_specific(void* group, H5VL_group_specific_args_t* arguments, hid_t 
 }  // namespace
 
 H5VL_file_class_t file_class() {
-  return {.create = create,
-          .open = open,
-          .get = get,
-          .specific = specific,
+  return {.create = guarded<create>,
+          .open = guarded<open>,
+          .get = guarded<get>,
+          .specific = guarded<specific>,
           .optional = passed<"file operation", H5VLfile_optional>,
           .close = passed<"H5Fclose", H5VLfile_close>};
 }
@@ -83,7 +84,7 @@ H5VL_group_class_t group_class() {
   return {.create = passed<"H5Gcreate", H5VLgroup_create>,
           .open = passed<"H5Gopen", H5VLgroup_open>,
           .get = passed<"H5Gget", H5VLgroup_get>,
-          .specific = group_specific,
+          .specific = guarded<group_specific>,
           .optional = passed<"group operation", H5VLgroup_optional>,
           .close = passed<"H5Gclose", H5VLgroup_close>};
 }

@@ -190,17 +190,17 @@ herr_t capabilities(const void* given, std::uint64_t* flags) {
 
 H5VL_info_class_t information_class() {
   return {.size = sizeof(Information),
-          .copy = copy,
-          .cmp = compare,
-          .free = release,
-          .to_str = to_text,
-          .from_str = from_text};
+          .copy = guarded<copy>,
+          .cmp = guarded<compare>,
+          .free = guarded<release>,
+          .to_str = guarded<to_text>,
+          .from_str = guarded<from_text>};
 }
 
 H5VL_wrap_class_t wrap_class() {
   return {.get_object = object_below,
-          .get_wrap_ctx = wrap_context,
-          .wrap_object = wrap_object,
+          .get_wrap_ctx = guarded<wrap_context>,
+          .wrap_object = guarded<wrap_object>,
           .unwrap_object = unwrap_object,
           .free_wrap_ctx = free_wrap_context};
 }

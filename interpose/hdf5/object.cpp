@@ -1,8 +1,11 @@
 #include "object.hpp"
 
+#include <H5VLconnector_passthru.h>
+
 #include <cstdio>
 #include <utility>
 
+#include "background.hpp"
 #include "driver.hpp"
 #include "errors.hpp"
 #include "request.hpp"
@@ -39,6 +42,22 @@ Call::Call(const char* name, const Object* object, const char* child, hid_t conn
 Call::~Call() {
   if (wanted_ != nullptr && (under_request_ != nullptr || operation_.transfers != nullptr)) {
     *wanted_ = new_request(std::move(operation_.transfers), under_request_, connector_);
+  }
+}
+
+void Call::give_up(bool failed) noexcept {
+  if (!failed || wanted_ == nullptr) {
+    return;
+  }
+  wanted_ = nullptr;
+  if (operation_.transfers != nullptr) {
+    Background& background = Background::instance();
+    Lock lock(background.mutex);
+    background.wait(lock, Cause::request, [&] { return operation_.transfers->outstanding == 0; });
+  }
+  if (under_request_ != nullptr) {
+    const KeptErrors kept;
+    H5VLrequest_free(under_request_, connector_);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <type_traits>
 
 #include "operation.hpp"
 
@@ -37,10 +38,23 @@ class Call {
   ~Call();
 
   Operation& operation() noexcept { return operation_; }
+  /// What the connector below has answered. After a failure the caller gets no request, and may use its memory for something else:
+  /// this waits for the transfers that have begun.
+  template <class Result>
+  Result ended(Result result) noexcept {
+    if constexpr (std::is_pointer_v<Result>) {
+      give_up(result == nullptr);
+    } else {
+      give_up(result < 0);
+    }
+    return result;
+  }
   /// Where the connector below puts its own request, if it has one.
   void** request() noexcept { return wanted_ != nullptr ? &under_request_ : nullptr; }
 
  private:
+  void give_up(bool failed) noexcept;
+
   Operation operation_;
   Within within_;
   hid_t connector_;

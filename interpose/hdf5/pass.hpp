@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <tuple>
 
+#include "errors.hpp"
 #include "object.hpp"
 
 namespace dovetail::hdf5 {
@@ -35,7 +36,7 @@ struct Passed<name, under> {
     // A refresh may destroy the object on the way.
     const Object self = object_of(object);
     Call call(kept_name<name>.text, self, request);
-    return under(self.under, self.connector, arguments, transfer, call.request());
+    return call.ended(under(self.under, self.connector, arguments, transfer, call.request()));
   }
 };
 
@@ -47,7 +48,7 @@ struct Passed<name, under> {
                          void** request) {
     const Object self = object_of(object);
     Call call(kept_name<name>.text, self, request);
-    return under(self.under, place, self.connector, arguments, transfer, call.request());
+    return call.ended(under(self.under, place, self.connector, arguments, transfer, call.request()));
   }
 };
 
@@ -59,7 +60,7 @@ struct Passed<name, under> {
     void**& request = std::get<sizeof...(Rest) - 1>(std::tie(rest...));
     Call call(kept_name<name>.text, &self, child, self.connector, request);
     request = call.request();
-    return wrap(under(self.under, place, self.connector, child, rest...), self.connector,
+    return wrap(call.ended(under(self.under, place, self.connector, child, rest...)), self.connector,
                 path_below(self.name.get(), child));
   }
 };
@@ -75,14 +76,14 @@ struct Passed<name, under> {
     }
     {
       Call call(kept_name<name>.text, self, request);
-      if (under(self.under, self.connector, transfer, call.request()) < 0) {
+      if (call.ended(under(self.under, self.connector, transfer, call.request())) < 0) {
         return -1;
       }
-    }
-    // HDF5 keeps the identifier of what fails to close, and closes it again at the end.
-    if (!report_failure_of_closed(kept_name<name>.text)) {
-      self.under = nullptr;
-      return -1;
+      // HDF5 keeps the identifier of what fails to close, and closes it again at the end.
+      if (!report_failure_of_closed(kept_name<name>.text)) {
+        self.under = nullptr;
+        return call.ended(-1);
+      }
     }
     unwrap(&self);
     return 0;
@@ -90,6 +91,6 @@ struct Passed<name, under> {
 };
 
 template <Name name, auto under>
-inline constexpr auto passed = &Passed<name, under>::callback;
+inline constexpr auto passed = guarded<&Passed<name, under>::callback>;
 
 }  // namespace dovetail::hdf5

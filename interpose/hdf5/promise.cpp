@@ -61,6 +61,21 @@ bool exceeds_limit(hid_t properties, std::uint64_t bytes) {
          bytes > limit;
 }
 
+// Whether HDF5 computes in the memory of the caller, as soon as the driver has answered.
+bool computed(hid_t properties) {
+  unsigned second = 0;
+  H5E_auto2_t printer = nullptr;
+  void* of_printer = nullptr;
+  if (H5Eauto_is_v2(H5E_DEFAULT, &second) < 0 || second == 0 || H5Eget_auto2(H5E_DEFAULT, &printer, &of_printer) < 0) {
+    return true;  // perhaps
+  }
+  // It is an error to have no expression, and none to speak of.
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  const ssize_t length = H5Pget_data_transform(properties, nullptr, 0);
+  H5Eset_auto2(H5E_DEFAULT, printer, of_printer);
+  return length > 0;
+}
+
 // A virtual dataset reads others, which may have other types; a compact one is in the header.
 bool stored_as_read(const Object& dataset, hid_t type, hid_t properties) {
   const hid_t stored = ask(dataset, H5VL_DATASET_GET_TYPE, properties);
@@ -95,7 +110,7 @@ void promise_for_write(Operation& operation, const Object& dataset, hid_t type, 
 
 void promise_for_read(Operation& operation, const Object& dataset, hid_t type, hid_t memory_space, hid_t file_space,
                       hid_t properties, const void* data) {
-  if (data != nullptr && operation.asynchronous && stored_as_read(dataset, type, properties)) {
+  if (data != nullptr && operation.asynchronous && !computed(properties) && stored_as_read(dataset, type, properties)) {
     promise(operation, data, bytes_of(dataset, type, memory_space, file_space, properties));
   }
 }

@@ -136,8 +136,12 @@ void* new_request(std::shared_ptr<Transfers> transfers, void* under, hid_t conne
 }
 
 H5VL_request_class_t request_class() {
-  return {
-      .wait = wait, .notify = notify, .cancel = cancel, .specific = specific, .optional = optional, .free = release};
+  return {.wait = guarded<wait>,
+          .notify = guarded<notify>,
+          .cancel = guarded<cancel>,
+          .specific = guarded<specific>,
+          .optional = guarded<optional>,
+          .free = guarded<release>};
 }
 
 }  // namespace dovetail::hdf5

@@ -24,6 +24,7 @@ static inline hid_t dovetail_access(void) {
   void* information = NULL;
   CHECK(H5VLconnector_str_to_info("under_vol=0;under_info={}", connector, &information) >= 0);
   CHECK(H5Pset_vol(access, connector, information) >= 0);
+  CHECK(H5VLfree_connector_info(connector, information) >= 0);
   CHECK(H5VLclose(connector) >= 0);
   return access;
 }

@@ -9,6 +9,7 @@
 enum { steps = 12, elements = 30000 };
 
 static const char* const file_name = "hdf5_event_sets_test.h5";
+static const char* const spoiled_name = "hdf5_event_sets_test_spoiled.h5";
 
 static void fill(int* values, int step) {
   for (int element = 0; element < elements; ++element) values[element] = 1000000 * step + element;
@@ -129,6 +130,79 @@ static void report_bad_calls(hid_t access) {
   CHECK(H5ESclose(set) >= 0);
 }
 
+/* HDF5 computes with what an asynchronous read brings before the call returns. */
+static void read_and_compute(hid_t access) {
+  const hid_t set = H5EScreate();
+  const hid_t file = H5Fopen(file_name, H5F_ACC_RDONLY, access);
+  const hid_t dataset = H5Dopen2(file, "step 5", H5P_DEFAULT);
+  CHECK(dataset >= 0);
+  const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+  CHECK(H5Pset_data_transform(transfer, "x + 7") >= 0);
+  int* const values = calloc(elements, sizeof *values);
+  int* const expected = malloc(elements * sizeof *expected);
+  fill(expected, 5);
+  for (int turn = 0; turn < 20; ++turn) {
+    memset(values, 0, elements * sizeof *values);
+    CHECK(H5Pset_selection_io(transfer, turn % 2 == 0 ? H5D_SELECTION_IO_MODE_ON : H5D_SELECTION_IO_MODE_OFF) >= 0);
+    CHECK(H5Dread_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, transfer, values, set) >= 0);
+    wait_for_all(set);
+    for (int element = 0; element < elements; ++element) CHECK(values[element] == expected[element] + 7);
+  }
+  free(expected);
+  free(values);
+  CHECK(H5Pclose(transfer) >= 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5ESclose(set) >= 0);
+}
+
+/* A call that has begun to read, and fails then: there is no request, and nothing is left behind. */
+static void fail_in_the_middle(hid_t access) {
+  const hsize_t extent = elements;
+  hid_t file = H5Fcreate(spoiled_name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  const hid_t space = H5Screate_simple(1, &extent, NULL);
+  const hid_t checked = H5Pcreate(H5P_DATASET_CREATE);
+  CHECK(H5Pset_chunk(checked, 1, &extent) >= 0 && H5Pset_fletcher32(checked) >= 0);
+  int* const values = malloc(elements * sizeof *values);
+  fill(values, 1);
+  hid_t datasets[2] = {H5Dcreate2(file, "plain", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                       H5Dcreate2(file, "checked", H5T_NATIVE_INT, space, H5P_DEFAULT, checked, H5P_DEFAULT)};
+  for (int i = 0; i < 2; ++i) {
+    CHECK(H5Dwrite(datasets[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+  }
+  haddr_t address = HADDR_UNDEF;
+  CHECK(H5Dget_chunk_info_by_coord(datasets[1], (hsize_t[]){0}, NULL, &address, NULL) >= 0);
+  CHECK(H5Dclose(datasets[0]) >= 0 && H5Dclose(datasets[1]) >= 0 && H5Fclose(file) >= 0);
+  FILE* const spoiled = fopen(spoiled_name, "r+b");
+  CHECK(spoiled != NULL && fseek(spoiled, (long)address, SEEK_SET) == 0);
+  CHECK(fputc(0x55, spoiled) != EOF && fclose(spoiled) == 0);
+
+  const hid_t native = H5VLget_connector_id_by_name("native");
+  file = H5Fopen(spoiled_name, H5F_ACC_RDONLY, access);
+  datasets[0] = H5Dopen2(file, "plain", H5P_DEFAULT);
+  datasets[1] = H5Dopen2(file, "checked", H5P_DEFAULT);
+  CHECK(datasets[0] >= 0 && datasets[1] >= 0);
+  const int references = H5Iget_ref(native);
+  H5E_auto2_t printer = NULL;
+  void* printer_data = NULL;
+  CHECK(H5Eget_auto2(H5E_DEFAULT, &printer, &printer_data) >= 0 && H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
+  const hid_t set = H5EScreate();
+  hid_t types[2] = {H5T_NATIVE_INT, H5T_NATIVE_INT};
+  hid_t spaces[2] = {H5S_ALL, H5S_ALL};
+  int* const second = malloc(elements * sizeof *second);
+  void* buffers[2] = {values, second};
+  CHECK(H5Dread_multi_async(2, datasets, types, spaces, spaces, H5P_DEFAULT, buffers, set) < 0);
+  size_t pending = 1;
+  CHECK(H5ESget_count(set, &pending) >= 0 && pending == 0);
+  CHECK(H5Eset_auto2(H5E_DEFAULT, printer, printer_data) >= 0);
+  CHECK(H5Iget_ref(native) == references);
+  /* HDF5 has read the first of them before it came to the second; whoever has no request may use the memory now. */
+  memset(values, 0, elements * sizeof *values);
+  CHECK(H5Dclose(datasets[0]) >= 0 && H5Dclose(datasets[1]) >= 0 && H5Fclose(file) >= 0);
+  for (int element = 0; element < elements; ++element) CHECK(values[element] == 0);
+  (void)unlink(spoiled_name);
+  free(second);
+  free(values);
+  CHECK(H5Pclose(checked) >= 0 && H5Sclose(space) >= 0 && H5ESclose(set) >= 0 && H5VLclose(native) >= 0);
+}
+
 /* The library is shut down by the program while writes are pending, begun again, and shut down by exit. */
 static void close_early(void) {
   hid_t access = dovetail_access();
@@ -157,6 +231,8 @@ int main(void) {
     check_natively();
   }
   report_bad_calls(access);
+  read_and_compute(access);
+  fail_in_the_middle(access);
   CHECK(H5Pclose(access) >= 0);
   close_early();
   (void)unlink(file_name);
