@@ -4,6 +4,7 @@
 
 #include "background.hpp"
 #include "driver.hpp"
+#include "errors.hpp"
 #include "object.hpp"
 #include "pass.hpp"
 #include "request.hpp"
@@ -15,9 +16,35 @@
 namespace dovetail::hdf5 {
 namespace {
 
+bool in_use = false;  // HDF5 has the connector, and has still to end it
+bool exiting = false;
+
+void end_with_status_if_failed() {
+  Background& background = Background::instance();
+  bool failed = false;
+  {
+    const Lock lock(background.mutex);
+    failed = background.failures != 0;
+  }
+  if (failed && settings().failure_status != 0) {
+    std::fflush(nullptr);
+    std::_Exit(settings().failure_status);
+  }
+}
+
+// A program may have HDF5 end itself long before its own end. If it has not, HDF5 does after this, and its last writes may fail.
+void at_exit() {
+  exiting = true;
+  if (!in_use) {
+    end_with_status_if_failed();
+  }
+}
+
 herr_t initialize(hid_t /*properties*/) {
   settings();
   Background::instance();
+  [[maybe_unused]] static const int registered = std::atexit(at_exit);
+  in_use = true;
   return 0;
 }
 
@@ -25,18 +52,16 @@ herr_t terminate() {
   Background& background = Background::instance();
   background.rest();
   forget_driver();
-  bool failed = false;
+  in_use = false;
   {
     const Lock lock(background.mutex);
     if (settings().report) {
       background.report.print();
     }
     background.report = Report{};
-    failed = background.failures != 0;
   }
-  if (failed && settings().failure_status != 0) {
-    std::fflush(nullptr);
-    std::_Exit(settings().failure_status);
+  if (exiting) {
+    end_with_status_if_failed();
   }
   return 0;
 }
@@ -97,8 +122,8 @@ H5VL_class_t make_class() {
   made.name = connector_name;
   made.conn_version = 1;
   made.cap_flags = H5VL_CAP_FLAG_ASYNC;
-  made.initialize = initialize;
-  made.terminate = terminate;
+  made.initialize = guarded<initialize>;
+  made.terminate = guarded<terminate>;
   made.info_cls = information_class();
   made.wrap_cls = wrap_class();
   made.attr_cls = attribute_class();

@@ -122,7 +122,8 @@ herr_t close_file(H5FD_t* given) {
   const std::unique_ptr<OpenedFile> file(&opened(given));
   const std::string failed = file->file->settle(Cause::close);
   if (!failed.empty()) {
-    failure_of_closed = failed;
+    // One call may close several files: mounted ones, targets of external links.
+    failure_of_closed += failure_of_closed.empty() ? failed : "; also " + failed;
   }
   const int descriptor = *file->file->descriptor_address();
   const std::string path = file->file->path();
@@ -187,6 +188,9 @@ herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t /*transfer_properties*/, haddr_
   }
   const Answer answer = deferred.read(address, static_cast<std::byte*>(target), bytes, type == H5FD_MEM_DRAW);
   if (answer.error != 0) {
+    if (const std::string earlier = deferred.failure(); !earlier.empty()) {
+      push_error(Kind::write, "read", earlier);
+    }
     push_error(Kind::read, "read",
                because(current_operation().label() + ": cannot read " + deferred.path() + " at offset " +
                            std::to_string(answer.offset),
@@ -219,13 +223,18 @@ herr_t write(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer_properties*/, h
   return 0;
 }
 
+// Readers in other processes go by the flushes of a single writer. HDF5 turns off its accumulator of metadata, which changes the order
+// of writes, when a file that is open already is to have such readers.
+bool has_readers(const H5FD_t& file) {
+  return (file.access_flags & H5F_ACC_SWMR_WRITE) != 0 || (file.feature_flags & H5FD_FEAT_ACCUMULATE_METADATA) == 0;
+}
+
 herr_t flush(H5FD_t* file, hid_t /*transfer_properties*/, hbool_t closing) {
   if (closing) {
     return 0;  // `close_file` tells
   }
   DeferredFile& deferred = *opened(file).file;
-  // Readers in other processes go by the flushes of a single writer.
-  const bool waits = settings().flush_waits || (opened(file).public_part.access_flags & H5F_ACC_SWMR_WRITE) != 0;
+  const bool waits = settings().flush_waits || has_readers(*file);
   const std::string failed = waits ? deferred.settle(Cause::flush) : deferred.failure();
   if (!failed.empty()) {
     push_error(Kind::write, "flush", failed);
@@ -292,21 +301,21 @@ H5FD_class_t driver_class() {
   made.maxaddr = largest_address;
   made.fc_degree = H5F_CLOSE_WEAK;
   made.terminate = terminate;
-  made.open = open_file;
-  made.close = close_file;
+  made.open = guarded<open_file>;
+  made.close = guarded<close_file>;
   made.cmp = compare;
   made.query = query;
   made.get_eoa = end_of_addresses;
   made.set_eoa = set_end_of_addresses;
   made.get_eof = end_of_file;
-  made.get_handle = get_handle;
-  made.read = read;
-  made.write = write;
-  made.flush = flush;
-  made.truncate = truncate;
-  made.lock = lock;
-  made.unlock = unlock;
-  made.del = remove_file;
+  made.get_handle = guarded<get_handle>;
+  made.read = guarded<read>;
+  made.write = guarded<write>;
+  made.flush = guarded<flush>;
+  made.truncate = guarded<truncate>;
+  made.lock = guarded<lock>;
+  made.unlock = guarded<unlock>;
+  made.del = guarded<remove_file>;
   made.ctl = control;
   constexpr H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
   std::copy(std::begin(map), std::end(map), made.fl_map);

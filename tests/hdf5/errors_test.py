@@ -76,6 +76,45 @@ except (OSError, RuntimeError):
         assert list(file) == ["old"] and (file["old"][()] == range(1000)).all()
 
 
+def test_a_call_that_closes_several_files_tells_of_each(faults) -> None:
+    faults.set_rules("write offset=1M.. error=EIO")
+    text = """
+import h5py, numpy as np, sys
+parent, child = (h5py.File(name, "w") for name in sys.argv[1:])
+place = parent.create_group("place")
+for file in (parent, child):
+    file["x"] = np.ones(2**19)
+h5py.h5f.mount(parent.id, b"place", child.id)
+child.close()
+del place, file
+try:
+    parent.close()
+except (OSError, RuntimeError) as error:
+    print(error)
+"""
+    ended = support.run_python(text, faults.path / "parent.h5", faults.path / "child.h5").expect(0)
+    for name in ("parent.h5", "child.h5"):
+        assert name in ended.output + ended.errors, ended
+
+
+def test_the_status_of_a_failed_write_is_that_of_the_end(faults) -> None:
+    """And not of an H5close in the middle."""
+    faults.set_rules("write offset=1M.. error=EIO")
+    text = (
+        WRITER
+        + """
+import ctypes
+libraries = {line.split()[-1] for line in open("/proc/self/maps") if "/libhdf5-" in line}
+del file, after
+ctypes.CDLL(libraries.pop()).H5close()
+print("the program goes on")
+"""
+    )
+    environment = support.under_dovetail(DOVETAIL_HDF5_EXIT_STATUS="9")
+    ended = support.run_python(text, faults.path / "failing.h5", "close", environment=environment).expect(9)
+    assert "close failed" in ended.output and "the program goes on" in ended.output, ended
+
+
 def test_other_files_are_not_affected(faults, tmp_path: Path) -> None:
     faults.set_rules("write path=*bad.h5 error=EIO")
     text = """

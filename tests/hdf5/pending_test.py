@@ -247,3 +247,29 @@ with h5py.File(f"{sys.argv[1]}/written.h5") as file:
     environment = support.under_dovetail(DOVETAIL_HDF5_BUFFER="4M", DOVETAIL_HDF5_REPORT="1")
     ended = support.run_python(text, path, environment=environment, timeout=100).expect(0, "fetched before")
     assert " 0.0 MiB fetched" not in ended.errors, ended.errors
+
+
+def test_readers_beside_a_single_writer_see_what_it_has_flushed(faults, python: str) -> None:
+    """Also where the file became theirs after it had been opened."""
+    faults.set_rules("write delay=50")
+    text = """
+import h5py, numpy as np, os, subprocess, sys
+path, python = sys.argv[1:]
+clean = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
+def seen():
+    read = "import h5py, sys; print(h5py.File(sys.argv[1], swmr=True)['x'][:].tolist())"
+    return subprocess.run([python, "-c", read, path], env=clean, capture_output=True, text=True)
+file = h5py.File(path, "w", libver="latest")
+x = file.create_dataset("x", (2,), "i4", maxshape=(None,), chunks=(2000,))
+file.swmr_mode = True
+with open(path, "rb") as raw:
+    assert raw.read(12)[11] & 4, "the file does not say that it has a single writer"
+for step in range(1, 4):
+    x.resize((step,))
+    x[:] = step
+    x.flush()
+    found = seen()
+    assert found.stdout.strip() == str([step] * step), found
+file.close()
+"""
+    support.run_python(text, faults.path / "readers.h5", python, python=python, timeout=100).expect(0)
