@@ -72,10 +72,14 @@ Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::siz
     queue_->pending().erase(offset, length);
     return answer;
   }
-  if (!failure().empty()) {
-    return {};
+  {
+    const Lock lock(Background::instance().mutex);
+    if (queue_->failed()) {
+      queue_->lose({offset, length});
+      return {};
+    }
+    ++changes_;
   }
-  ++changes_;
   settle_others();
   wait_for_reads({offset, length});
   forget_fetched({offset, length});
@@ -146,7 +150,18 @@ bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std:
     ++background.report.writes;
     (promised ? background.report.bytes_promised : background.report.bytes_copied) += length;
   }
-  queue_->push(std::move(extent));
+  try {
+    queue_->push(std::move(extent));
+  } catch (const std::bad_alloc&) {
+    const Lock lock(background.mutex);
+    if (extent->buffer.data != nullptr) {
+      background.pool.give_back(extent->buffer);
+    }
+    if (extent->transfers != nullptr) {
+      --extent->transfers->outstanding;
+    }
+    throw;
+  }
   return true;
 }
 
@@ -159,6 +174,8 @@ bool DeferredFile::copies_gain_nothing() const noexcept {
 // In its place among the writes: behind all that are queued.
 Answer DeferredFile::write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length) {
   if (!settle(Cause::budget).empty()) {
+    const Lock lock(Background::instance().mutex);
+    queue_->lose({offset, length});
     return {};  // the next flush tells
   }
   const std::uint64_t begun = now();
@@ -215,6 +232,9 @@ Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t l
   {
     Background& background = Background::instance();
     const Lock lock(background.mutex);
+    if (const int error = queue_->loss_in({offset, length}); error != 0) {
+      return {error, offset};
+    }
     written = queue_->empty();
     if (queue_->pending().empty()) {
       gaps.push_back({offset, length});
@@ -271,8 +291,11 @@ Answer DeferredFile::set_size(std::uint64_t size) {
   if (!foreign() && !failure().empty()) {
     return {};
   }
-  // Rare, and nearly always part of a close: an ordinary call behind all writes.
-  settle(Cause::truncate);
+  // Rare, and nearly always part of a close: an ordinary call behind all writes. What they should have replaced may lie behind the
+  // new end.
+  if (!settle(Cause::truncate).empty() && !foreign()) {
+    return {};
+  }
   forget_fetched({0, SIZE_MAX});
   {
     const Lock lock(Background::instance().mutex);
@@ -284,6 +307,7 @@ Answer DeferredFile::set_size(std::uint64_t size) {
     return {errno, size};
   }
   size_ = size;
+  const Lock lock(Background::instance().mutex);
   ++changes_;
   return {};
 }
@@ -303,13 +327,20 @@ std::string DeferredFile::failure() const {
 }
 
 std::string DeferredFile::make_durable() {
+  std::uint64_t changes = 0;
+  {
+    const Lock lock(Background::instance().mutex);
+    changes = changes_;  // others may write meanwhile
+  }
   std::string failed = settle(Cause::request);
   if (failed.empty() && ::fdatasync(descriptor_) != 0) {
-    failed = "cannot make " + path_ + " durable: " + std::generic_category().message(errno) + " (errno " +
-             std::to_string(errno) + ')';
+    const int error = errno;
+    failed = "cannot make " + path_ + " durable: " + std::generic_category().message(error) + " (errno " +
+             std::to_string(error) + ')';
   }
   if (failed.empty()) {
-    durable_changes_ = changes_;
+    const Lock lock(Background::instance().mutex);
+    durable_changes_ = changes;
   }
   return failed;
 }
@@ -319,7 +350,10 @@ bool DeferredFile::memory_reusable() const {
   return foreign() || !queue_->needs_memory();
 }
 
-bool DeferredFile::durable() const { return durable_changes_ == changes_; }
+bool DeferredFile::durable() const {
+  const Lock lock(Background::instance().mutex);
+  return durable_changes_ == changes_;
+}
 
 // Into memory that the caller leaves alone until it is told. False: there can be no task.
 bool DeferredFile::read_later(Range range, std::byte* target) {

@@ -87,14 +87,14 @@ class DeferredFile {
   const ino_t inode_;
   const unsigned generation_;
   std::uint64_t size_;
-  std::uint64_t changes_ = 0;          // writes and cuts
-  std::uint64_t durable_changes_ = 0;  // as many of them last
-  bool fast_ = false;                  // the file takes large writes as fast as copies are made
-  std::uint64_t in_place_until_ = 0;   // when the program last wrote its own memory, in nanoseconds, and for how long
+  bool fast_ = false;                 // the file takes large writes as fast as copies are made
+  std::uint64_t in_place_until_ = 0;  // when the program last wrote its own memory, in nanoseconds, and for how long
   std::uint64_t in_place_took_ = 0;
   // From here on guarded by the lock of `Background`.
   const std::shared_ptr<WriteQueue> queue_;
-  std::list<Range> reads_;  // on their way into the program's memory
+  std::list<Range> reads_;             // on their way into the program's memory
+  std::uint64_t changes_ = 0;          // writes and cuts
+  std::uint64_t durable_changes_ = 0;  // as many of them last
   bool reads_may_go_on_ = true;
   bool shared_ = false;  // another of these is open on the same inode, or was
   ReadAhead read_ahead_;

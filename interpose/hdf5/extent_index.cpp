@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace dovetail::hdf5 {
 
@@ -17,23 +18,32 @@ ExtentIndex::Segments::iterator ExtentIndex::first_overlapping(std::uint64_t off
 void ExtentIndex::erase(std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t end = length > UINT64_MAX - offset ? UINT64_MAX : offset + length;
   auto at = first_overlapping(offset);
-  while (at != segments_.end() && at->first < end) {
-    const std::uint64_t begin = at->first;
-    const Segment whole = at->second;
+  if (at != segments_.end() && at->first < offset && at->second.end > end) {
+    // First, since it is the only thing that can fail.
+    segments_.emplace_hint(std::next(at), end,
+                           Segment{at->second.end, at->second.data + (end - at->first), at->second.owner});
+  }
+  if (at != segments_.end() && at->first < offset) {
+    at->second.end = offset;
+    ++at;
+  }
+  while (at != segments_.end() && at->second.end <= end) {
     at = segments_.erase(at);
-    if (begin < offset) {
-      segments_.emplace_hint(at, begin, Segment{offset, whole.data, whole.owner});
-    }
-    if (whole.end > end) {
-      segments_.emplace_hint(at, end, Segment{whole.end, whole.data + (end - begin), whole.owner});
-      return;
-    }
+  }
+  if (at != segments_.end() && at->first < end) {
+    auto rest = segments_.extract(at);
+    rest.mapped().data += end - rest.key();
+    rest.key() = end;
+    segments_.insert(std::move(rest));
   }
 }
 
+// All or nothing, as the caller's write.
 void ExtentIndex::insert(std::uint64_t offset, std::size_t length, const std::byte* data, const void* owner) {
+  Segments made;
+  made.emplace(offset, Segment{offset + length, data, owner});
   erase(offset, length);
-  segments_.emplace(offset, Segment{offset + length, data, owner});
+  segments_.insert(made.extract(made.begin()));
 }
 
 void ExtentIndex::remove(std::uint64_t offset, std::size_t length, const void* owner) noexcept {
@@ -62,6 +72,25 @@ void ExtentIndex::copy(Range range, std::byte* target, std::vector<Range>& gaps)
     at = until;
     ++next;
   }
+}
+
+void RangeSet::add(std::uint64_t offset, std::uint64_t length) {
+  std::uint64_t end = offset + length;
+  auto next = ends_.upper_bound(offset);
+  if (next != ends_.begin() && std::prev(next)->second >= offset) {
+    --next;
+    offset = next->first;
+  }
+  while (next != ends_.end() && next->first <= end) {
+    end = std::max(end, next->second);
+    next = ends_.erase(next);
+  }
+  ends_.emplace_hint(next, offset, end);
+}
+
+bool RangeSet::overlaps(Range range) const {
+  const auto behind = ends_.lower_bound(range.offset + range.length);
+  return behind != ends_.begin() && std::prev(behind)->second > range.offset;
 }
 
 }  // namespace dovetail::hdf5

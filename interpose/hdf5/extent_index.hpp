@@ -39,4 +39,14 @@ class ExtentIndex {
   Segments segments_;  // by first byte; they do not overlap
 };
 
+/// Bytes of a file, neighbours taken together. Not thread-safe.
+class RangeSet {
+ public:
+  void add(std::uint64_t offset, std::uint64_t length);
+  bool overlaps(Range range) const;
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> ends_;  // by first byte; they do not touch
+};
+
 }  // namespace dovetail::hdf5

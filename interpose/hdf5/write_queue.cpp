@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -66,15 +67,21 @@ bool WriteQueue::append(std::uint64_t offset, const std::byte* data, std::size_t
   return true;
 }
 
-void WriteQueue::push(std::unique_ptr<Extent> extent) {
+void WriteQueue::push(std::unique_ptr<Extent>&& extent) {
   Background& background = Background::instance();
   bool first = false;
   {
     const Lock lock(background.mutex);
-    pending_.insert(extent->offset, extent->length, extent->data, extent.get());
+    waiting_.emplace_back();
+    try {
+      pending_.insert(extent->offset, extent->length, extent->data, extent.get());
+    } catch (const std::bad_alloc&) {
+      waiting_.pop_back();
+      throw;
+    }
     waiting_bytes_ += extent->length;
     promised_ += extent->buffer.data == nullptr ? 1U : 0U;
-    waiting_.push_back(std::move(extent));
+    waiting_.back() = std::move(extent);
     ++outstanding_;
     first = !std::exchange(running_, true);
     if (!first && waiting_bytes_ >= enough) {
@@ -107,11 +114,14 @@ void WriteQueue::start() {
     return;
   }
   // Here and now, then: whoever is behind waits.
-  while (write_next()) {
-  }
+  do {
+    while (write_next()) {
+    }
+    const Lock lock(background.mutex);
+    running_ = !waiting_.empty();  // another thread may have come with more
+  } while (running_);
   const Lock lock(background.mutex);
   ++background.report.foreground["no task could be made"];
-  running_ = false;
 }
 
 void WriteQueue::run() {
@@ -218,6 +228,7 @@ std::optional<WriteQueue::Failure> WriteQueue::write(const Batch& batch) const {
       failure.length = (*culprit)->offset + (*culprit)->length - failure.offset;
       failure.call = (*culprit)->call;
       failure.name = (*culprit)->name;
+      failure.written = static_cast<std::size_t>(culprit - batch.begin());
       return failure;
     }
     first = next;
@@ -234,9 +245,14 @@ void WriteQueue::ended(Batch& batch, const std::optional<Failure>& failure, std:
     failure_ = failure;
     ++background.failures;
   }
+  const std::size_t written = failure ? failure->written : (failed() ? 0 : batch.size());
   std::size_t bytes = 0;
-  for (const auto& extent : batch) {
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto& extent = batch[i];
     bytes += extent->length;
+    if (i >= written) {
+      lose({extent->offset, extent->length});
+    }
     pending_.remove(extent->offset, extent->length, extent.get());
     if (extent->buffer.data != nullptr) {
       background.pool.give_back(extent->buffer);
@@ -244,7 +260,7 @@ void WriteQueue::ended(Batch& batch, const std::optional<Failure>& failure, std:
       --promised_;
     }
     if (extent->transfers != nullptr) {
-      extent->transfers->one_ended(this->failure(), end, tell);
+      extent->transfers->one_ended(i < written ? std::string() : this->failure(), end, tell);
     }
   }
   if (bytes >= large && end > begin) {

@@ -41,8 +41,8 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
 
   /// Adds the bytes to the newest extent if they follow it, no task has taken it yet and its buffer has room.
   bool append(std::uint64_t offset, const std::byte* data, std::size_t length);
-  /// Takes over the extent. With the lock not held; it may make a task.
-  void push(std::unique_ptr<Extent> extent);
+  /// Takes over the extent, unless it throws. With the lock not held; it may make a task.
+  void push(std::unique_ptr<Extent>&& extent);
   /// Nothing is queued or being written.
   bool empty() const noexcept { return outstanding_ == 0; }
   /// Whoever calls this is about to wait for the queue.
@@ -52,6 +52,10 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool failed() const noexcept { return failure_.has_value(); }
   /// What failed first, in words; nothing if nothing did. After a failure nothing more is written.
   std::string failure() const;
+  /// The file does not get these bytes: something failed before.
+  void lose(Range range) { lost_.add(range.offset, range.length); }
+  /// The errno of the failure if any of these bytes should have been written and were not; 0 if they are as they should be.
+  int loss_in(Range range) const { return failure_ && lost_.overlaps(range) ? failure_->error : 0; }
   ExtentIndex& pending() noexcept { return pending_; }
   /// Whether large writes end so soon that memory which the kernel has yet to map costs more than waiting for one of them.
   bool fast() const noexcept;
@@ -64,6 +68,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     int error = 0;
+    std::size_t written = 0;  // extents of the batch before it
   };
   using Batch = std::vector<std::unique_ptr<Extent>>;
   void start();
@@ -86,6 +91,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool hurried_ = false;
   double bytes_per_second_ = 0;  // of large writes, lately; 0: not known
   std::optional<Failure> failure_;
+  RangeSet lost_;
 };
 
 }  // namespace dovetail::hdf5

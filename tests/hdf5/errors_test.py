@@ -76,6 +76,58 @@ except (OSError, RuntimeError):
         assert list(file) == ["old"] and (file["old"][()] == range(1000)).all()
 
 
+def test_after_a_failed_write_the_file_is_not_cut(faults) -> None:
+    """HDF5 cuts off at its close what the deleted dataset had, though nothing says yet that it is deleted."""
+    import h5py
+
+    path = faults.path / "cut.h5"
+    text = """
+import h5py, sys
+file = h5py.File(sys.argv[1], "r+")
+del file["last"]
+try:
+    file.close()
+except (OSError, RuntimeError):
+    sys.exit(5)
+"""
+    with h5py.File(path, "w") as file:
+        file["first"] = range(1000)
+        file["last"] = range(100000)
+    faults.set_rules("write error=EIO delay=100")  # so that HDF5 cuts before it fails
+    support.run_python(text, path).expect(5)
+    faults.set_rules("")
+    with h5py.File(path) as file:
+        assert (file["last"][()] == range(100000)).all()
+
+
+def test_what_could_not_be_written_cannot_be_read(faults, python: str) -> None:
+    """Neither as zeros nor as what was there before."""
+    faults.set_rules("write offset=1M..5M error=EIO")
+    text = """
+import h5py, numpy as np, sys
+def attempt(what, call):
+    try:
+        call()
+        print(what, "went well")
+    except (OSError, RuntimeError) as error:
+        print(what, "failed:", error)
+file = h5py.File(sys.argv[1], "w")
+file["good"] = np.arange(1000)
+attempt("flush", file.flush)
+bad = file.create_dataset("bad", data=np.ones(2**19))
+attempt("flush", file.flush)
+late = file.create_dataset("late", data=np.ones(2**19))
+assert (file["good"][()] == np.arange(1000)).all()
+attempt("read", lambda: bad[()])
+attempt("read", lambda: late[()])
+attempt("close", file.close)
+"""
+    environment = support.under_dovetail(DOVETAIL_HDF5_FLUSH="wait")
+    ended = support.run_python(text, faults.path / "bad.h5", python=python, environment=environment).expect(0)
+    said = [line.split(":")[0] for line in ended.output.splitlines() if line.split()[0] in ("flush", "read", "close")]
+    assert said == ["flush went well", "flush failed", "read failed", "read failed", "close failed"], ended
+
+
 def test_a_call_that_closes_several_files_tells_of_each(faults) -> None:
     faults.set_rules("write offset=1M.. error=EIO")
     text = """
