@@ -273,3 +273,22 @@ for step in range(1, 4):
 file.close()
 """
     support.run_python(text, faults.path / "readers.h5", python, python=python, timeout=100).expect(0)
+
+
+def test_short_and_interrupted_transfers_are_continued(faults) -> None:
+    faults.set_rules("write short=5000", "write error=EINTR every=7", "read short=3000", "read error=EINTR every=5")
+    text = """
+import h5py, numpy as np, sys
+with h5py.File(sys.argv[1], "w") as file:
+    for part in range(8):
+        file[str(part)] = np.arange(2**16) + part
+    file["many"] = np.ones(100)
+    for step in range(100):
+        file["many"].attrs[str(step)] = np.full(100, step)
+with h5py.File(sys.argv[1]) as file:
+    assert all((file[str(part)][()] == np.arange(2**16) + part).all() for part in range(8))
+    assert all((file["many"].attrs[str(step)] == step).all() for step in range(100))
+"""
+    for memory in ("", "4M"):
+        environment = support.under_dovetail(**({"DOVETAIL_HDF5_BUFFER": memory} if memory else {}))
+        support.run_python(text, faults.path / f"short{memory}.h5", environment=environment, timeout=100).expect(0)
