@@ -284,3 +284,14 @@ def test_a_bad_value_in_the_environment_is_refused(tmp_path: Path, variable: str
     text = "import h5py, sys; h5py.File(sys.argv[1], 'w').close()"
     ended = support.run_python(text, tmp_path / "x.h5", environment=support.under_dovetail(**{variable: value}))
     ended.expect(2, variable, value)
+
+
+def test_an_event_set_is_told_of_its_own_failures(faults) -> None:
+    program = support.BUILD / "bin" / "hdf5_event_sets_test"
+    if not program.exists():
+        pytest.skip("`make setup-hdf5` builds the library that programs in C need")
+    # What comes while the device is slow goes in one batch.
+    faults.set_rules("write offset=1M.. error=EIO", "write delay=20")
+    environment = support.clean(HDF5_PLUGIN_PATH=str(support.PLUGINS))
+    ended = support.run([program, faults.path / "events.h5"], environment, timeout=100)
+    ended.expect(0, "H5Dwrite_async failed", "H5Dwrite /bad", "events.h5", "Input/output error")

@@ -222,7 +222,47 @@ static void close_early(void) {
   CHECK(H5Ldelete(again, "late", H5P_DEFAULT) >= 0);
 }
 
-int main(void) {
+/* On a device that fails from 1 MiB on: each set is told of its own call. */
+static void fail_to_write(const char* path) {
+  const hid_t access = dovetail_access();
+  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  CHECK(file >= 0);
+  const hsize_t extents[2] = {elements, 20 * elements};
+  const char* const names[2] = {"good", "bad"};
+  int* const values = calloc(20 * (size_t)elements, sizeof *values);
+  hid_t datasets[2];
+  hid_t sets[2];
+  for (int i = 0; i < 2; ++i) {
+    const hid_t space = H5Screate_simple(1, &extents[i], NULL);
+    datasets[i] = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    sets[i] = H5EScreate();
+    CHECK(datasets[i] >= 0 && sets[i] >= 0 && H5Sclose(space) >= 0);
+  }
+  for (int i = 0; i < 2; ++i) {
+    CHECK(H5Dwrite_async(datasets[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values, sets[i]) >= 0);
+  }
+  size_t pending = 1;
+  hbool_t failed = false;
+  CHECK(H5ESwait(sets[1], H5ES_WAIT_FOREVER, &pending, &failed) >= 0 && failed);
+  H5ES_err_info_t about;
+  size_t cleared = 0;
+  CHECK(H5ESget_err_info(sets[1], 1, &about, &cleared) >= 0 && cleared == 1);
+  (void)fprintf(stderr, "%s failed:\n", about.api_name);
+  CHECK(H5Eprint2(about.err_stack_id, stderr) >= 0 && H5Eclose_stack(about.err_stack_id) >= 0);
+  CHECK(H5free_memory(about.api_name) >= 0 && H5free_memory(about.api_args) >= 0);
+  CHECK(H5free_memory(about.app_file_name) >= 0 && H5free_memory(about.app_func_name) >= 0);
+  wait_for_all(sets[0]);
+  CHECK(H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
+  CHECK(H5Dclose(datasets[0]) >= 0 && H5Dclose(datasets[1]) >= 0 && H5Fclose(file) < 0);
+  CHECK(H5ESclose(sets[0]) >= 0 && H5ESclose(sets[1]) >= 0 && H5Pclose(access) >= 0);
+  free(values);
+}
+
+int main(int count, char* arguments[]) {
+  if (count > 1) {
+    fail_to_write(arguments[1]);
+    return 0;
+  }
   const hid_t access = dovetail_access();
   for (int turn = 0; turn < 5; ++turn) {
     write_series(access);
