@@ -1,5 +1,7 @@
 #include "fiber/fiber.hpp"
 
+#include "fiber/jump.hpp"
+
 #include <cstring>
 
 #ifdef DOVETAIL_THREAD_SANITIZER
@@ -103,7 +105,7 @@ void Fiber::switch_to(Fiber& target, void (*arrival)(void*), void* argument) {
 #ifdef DOVETAIL_THREAD_SANITIZER
   __tsan_switch_to_fiber(target.thread_sanitizer_, 0);
 #endif
-  const auto back = boost::context::detail::jump_fcontext(target.context_, &message);
+  const auto back = jump(target.context_, &message);
   exception_state() = kept;
   arrive(back);
 }
