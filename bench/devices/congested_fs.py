@@ -19,8 +19,9 @@ import tempfile
 import threading
 import time
 
+from device_unavailable import DeviceUnavailable
 from fault_fs import FaultFs, FaultFsUnavailable
-from loop_file_system import DeviceUnavailable, run_command_on
+from loop_file_system import run_command_on
 from programs import find_program
 
 NAME = "dovetail-congested-fs"

@@ -17,7 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from loop_file_system import DeviceUnavailable, run_command_on
+from device_unavailable import DeviceUnavailable
+from loop_file_system import run_command_on
 from programs import find_program
 
 NAME = "dovetail-fault-fs"

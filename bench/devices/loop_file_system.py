@@ -16,11 +16,10 @@ import tempfile
 import threading
 from pathlib import Path
 
+from device_unavailable import DeviceUnavailable
+from throttle import clear_throttle
+
 REGISTRY = Path("/run/lock/dovetail-devices")
-
-
-class DeviceUnavailable(RuntimeError):
-    """This machine cannot provide the device; the message says why and what would help."""
 
 
 def run(*command: str) -> str:
@@ -47,8 +46,6 @@ def _unmount(mount_point: Path) -> None:
 def _undo(record: dict) -> None:
     """Take down what a record of the registry describes, however far its making had come."""
     if record.get("throttled"):
-        from throttle import clear_throttle
-
         clear_throttle(record["throttled"])
     folder = Path(record["folder"])
     _unmount(folder / "mount")

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from loop_file_system import DeviceUnavailable
+from device_unavailable import DeviceUnavailable
 
 
 def find_program(name: str) -> str:

@@ -14,7 +14,8 @@ import sys
 import time
 
 from bandwidth import measure
-from loop_file_system import DeviceUnavailable, LoopFileSystem, remove_leftovers, run_command_on
+from device_unavailable import DeviceUnavailable
+from loop_file_system import LoopFileSystem, remove_leftovers, run_command_on
 from throttle import find_throttle
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from loop_file_system import DeviceUnavailable, LoopFileSystem, run_command_on
+from device_unavailable import DeviceUnavailable
+from loop_file_system import LoopFileSystem, run_command_on
 
 
 class SmallDiskUnavailable(DeviceUnavailable):

@@ -11,7 +11,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from loop_file_system import DeviceUnavailable
+from device_unavailable import DeviceUnavailable
 
 
 def _mounts() -> list[tuple[Path, str, set[str]]]:

@@ -12,7 +12,7 @@ DEVICES = Path(__file__).resolve().parents[2] / "bench" / "devices"
 sys.path.insert(0, str(DEVICES))
 sys.dont_write_bytecode = True
 
-from loop_file_system import DeviceUnavailable  # noqa: E402
+from device_unavailable import DeviceUnavailable  # noqa: E402
 
 
 def run_tests_on(device: AbstractContextManager) -> None:

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from support import run_tests_on
 
 # isort: split
-from loop_file_system import DeviceUnavailable
+from device_unavailable import DeviceUnavailable
 from programs import find_program
 
 # The numbers of io_uring_setup, _enter and _register, with their neighbours. Arguments that are invalid everywhere.

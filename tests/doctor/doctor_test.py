@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "devices"))
 from support import DEVICES  # noqa: E402, F401  (makes the makers of devices importable)
 
 # isort: split
+from device_unavailable import DeviceUnavailable
 from fault_fs import FaultFs
-from loop_file_system import DeviceUnavailable
 from programs import find_program
 from slow_disk import SlowDisk
 from small_disk import SmallDisk
