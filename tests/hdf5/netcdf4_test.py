@@ -79,15 +79,23 @@ def test_datasets_are_the_same(tmp_path: Path) -> None:
         pytest.skip("no Python here has netCDF4")
     clock = {"LD_PRELOAD": str(support.CLOCK)}
     for python in found:
+
+        def run(name: str, seed: int, environment: dict[str, str], python: str = python) -> tuple[str, bytes]:
+            file = tmp_path / f"{name}-{seed}.nc"
+            ended = support.run_python(PROGRAM, file, seed, python=python, environment=environment).expect(0)
+            return ended.output, file.read_bytes()
+
+        compared = 0
         first = int(support.seed())
         for seed in range(first, first + 10):
-            native, dovetail = (tmp_path / f"{name}-{seed}.nc" for name in ("native", "dovetail"))
-            ended = [
-                support.run_python(PROGRAM, file, seed, python=python, environment=environment).expect(0)
-                for file, environment in (
-                    (native, support.clean(**clock)),
-                    (dovetail, support.under_dovetail(**clock)),
-                )
-            ]
-            assert ended[0].output == ended[1].output, f"seed {seed}"
-            assert native.read_bytes() == dovetail.read_bytes(), f"{native} and {dovetail} differ"
+            native, dovetail = (
+                run("native", seed, support.clean(**clock)),
+                run("dovetail", seed, support.under_dovetail(**clock)),
+            )
+            assert native[0] == dovetail[0], f"the values of seed {seed}"
+            # With some seeds netCDF writes memory that it has not set, other bytes in each run.
+            if native[1] == dovetail[1]:
+                compared += 1
+            else:
+                assert native[1] != run("again", seed, support.clean(**clock))[1], f"the files of seed {seed} differ"
+        assert compared > 0
