@@ -427,9 +427,7 @@ TRACE = [
 ]
 
 # Each launch measures native HDF5 and Dovetail in turn: a round is one pair, so that no peer is needed.
-PAIR = ("--repeat", "1")
-SLOW = ("--device", "60")  # MB/s
-EVEN, LONG = ("--compute", "even"), ("--compute", "long")
+PAIR, SLOW, EVEN, LONG = ("--repeat", "1"), ("--device", "60"), ("--compute", "even"), ("--compute", "long")
 
 
 def hdf5(way: str, name: str, title: str, target: Target, unit: str, *arguments: str) -> Benchmark:
@@ -444,10 +442,11 @@ def hdf5(way: str, name: str, title: str, target: Target, unit: str, *arguments:
     )
 
 
-def hdf5_hidden(way: str, kernel: str, least: float | None) -> Benchmark:
+def hdf5_hidden(way: str, kernel: str, least: float | None, *arguments: str) -> Benchmark:
     title = f"{kernel} a time series of 8 variables, I/O as long as the computation, percent hidden"
     target = Target(f"{least or 0:.0f} %", metric="efficiency", at_least=least or 0)
-    return hdf5(way, f"hidden_{kernel}", title, target, "%", "--kernel", kernel, *SLOW, *EVEN)
+    name = f"hidden_{kernel}{''.join(arguments).replace('--', '_')}"
+    return hdf5(way, name, title, target, "%", "--kernel", kernel, *SLOW, *EVEN, *arguments)
 
 
 def hdf5_io(way: str, kernel: str, *arguments: str) -> Benchmark:
@@ -483,6 +482,7 @@ def hdf5_cost(kernel: str, title: str, most: float, *arguments: str) -> Benchmar
 
 HDF5 = [
     hdf5_hidden("transparent", "write", 85),
+    hdf5_hidden("transparent", "write", 85, "--processes", "2"),
     hdf5_hidden("explicit", "write", 95),
     hdf5_hidden("h5py", "write", 80),
     hdf5_hidden("transparent", "read", None),

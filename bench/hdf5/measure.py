@@ -38,6 +38,7 @@ class Kernel:
         self.options = ["--flush"] if arguments.flush else []
         self.explicit = ["--explicit"] if arguments.way == "explicit" else []
         self.steps = arguments.steps
+        self.processes = arguments.processes
         self.clean = {
             name: value for name, value in os.environ.items() if not name.startswith(("HDF5_", "DOVETAIL_HDF5"))
         }
@@ -47,25 +48,37 @@ class Kernel:
             "HDF5_VOL_CONNECTOR": CONNECTOR,
         }
 
+    def file(self, reads: bool, process: int) -> Path:
+        return self.folder / f"{'series' if reads else 'written'}{process}.h5"
+
     def run(self, kernel: str, dovetail: bool, compute: int = 0) -> dict[str, float]:
-        name = self.folder / ("series.h5" if kernel in ("read", "metadata_read") else "written.h5")
-        if kernel.endswith("write") or kernel == "mixed":
-            name.unlink(missing_ok=True)
-        command = [*self.program, "--kernel", kernel, "--file", str(name), "--steps", str(self.steps), *self.options]
-        command += ["--compute", str(compute)] if compute else []
-        command += self.explicit if dovetail else []
-        done = subprocess.run(
-            command, env=self.under if dovetail else self.clean, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise SystemExit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
-        return json.loads(done.stdout)
+        """All processes side by side, each with a file of its own: the times of the slowest, the processor time of all."""
+        running = []
+        for process in range(self.processes):
+            name = self.file(kernel in ("read", "metadata_read"), process)
+            if kernel.endswith("write") or kernel == "mixed":
+                name.unlink(missing_ok=True)
+            command = [*self.program, "--kernel", kernel, "--file", str(name), "--steps", str(self.steps)]
+            command += [*self.options, *(["--compute", str(compute)] if compute else [])]
+            command += self.explicit if dovetail else []
+            environment = self.under if dovetail else self.clean
+            running.append(
+                subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
+        said = [process.communicate() for process in running]
+        for process, (_, errors) in zip(running, said, strict=True):
+            if process.returncode:
+                raise SystemExit(f"{' '.join(map(str, process.args))}: status {process.returncode}\n{errors}")
+        results = [json.loads(output) for output, _ in said]
+        together = {name: max(result[name] for result in results) for name in results[0]}
+        return {**together, "cpu": sum(result["cpu"] for result in results)}
 
     def prepare(self, kernel: str) -> None:
         """What is read, written natively."""
         if kernel in ("read", "metadata_read"):
             self.run("write" if kernel == "read" else "metadata_write", dovetail=False)
-            (self.folder / "written.h5").rename(self.folder / "series.h5")
+            for process in range(self.processes):
+                self.file(False, process).rename(self.file(True, process))
 
 
 def measure(kernel: Kernel, arguments: argparse.Namespace) -> dict[str, list[float]]:
@@ -109,12 +122,15 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--particles", type=int, default=131072)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument(
+        "--processes", type=int, default=1, help="that do the same side by side, each with its own file"
+    )
     parser.add_argument("--folder", help="where the files are made (default: a temporary folder)")
     parser.add_argument("--build-dir", default=HERE.parents[1] / "build" / "release")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    if min(arguments.steps, arguments.repeat) < 1 or arguments.device < 0:
-        parser.error("steps and repeats are at least 1, a bandwidth at least 0")
+    if min(arguments.steps, arguments.repeat, arguments.processes) < 1 or arguments.device < 0:
+        parser.error("steps, repeats and processes are at least 1, a bandwidth at least 0")
     if arguments.way == "h5py" and arguments.kernel not in ("write", "read"):
         parser.error("only write and read are there for h5py")
     rules = f"read,write bandwidth={arguments.device:g}"
