@@ -31,7 +31,7 @@ void construct(Signature* self, nb::object function, const std::string& label, n
   signature->storage_bw = share;
   // Nobody says where it transfers to: it is held back only if its own tasks are seen to congest.
   const bool unsaid = io && !deferred && !share.constrained() && device.empty();
-  signature->device = unsaid ? "*" : device;
+  signature->device = unsaid ? std::string(unknown_device) : device;
   signature->deferred = deferred;
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};
 }

@@ -10,10 +10,7 @@ gathered by fragment of the sequences, and of all. They must be those of one hmm
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -119,18 +116,13 @@ class Hmmer:
     def seconds_of_a_search(self, arguments: argparse.Namespace, data: Path) -> float:
         """All cores searching, after once for practice."""
         pairs = [(p, s) for s in range(arguments.sequence_fragments) for p in range(arguments.profile_fragments)][:24]
-        workers = arguments.workers or len(os.sched_getaffinity(0))
 
         def one(pair: tuple[int, int]) -> None:
             profile, sequence = pair
             output = data / f"timed-{profile}-{sequence}"
             search(data / f"profiles-{profile}", data / f"sequences-{sequence}", output, output)
 
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(one, pairs[:workers]))
-            begun = time.perf_counter()
-            list(pool.map(one, pairs))
-            return (time.perf_counter() - begun) / len(pairs)
+        return experiment.seconds_of_each(one, pairs, experiment.cores_of(arguments))
 
     def run(self, arguments: argparse.Namespace, data: Path, target: Path, strategy: str) -> Any:
         import tempfile

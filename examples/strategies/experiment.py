@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,6 +52,20 @@ class Application(Protocol):
 
     def differs(self, result: Any, reference: Any) -> str | None:
         """What is wrong with a result, if anything."""
+
+
+def cores_of(arguments: argparse.Namespace) -> int:
+    """That the tasks of a run will have."""
+    return arguments.workers or len(os.sched_getaffinity(0))
+
+
+def seconds_of_each(work: Callable[[Any], object], items: Sequence[Any], cores: int) -> float:
+    """All cores at work on the items, after once for practice: the time in all by the number of items."""
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(work, items[:cores]))
+        begun = time.perf_counter()
+        list(pool.map(work, items))
+        return (time.perf_counter() - begun) / len(items)
 
 
 def parser_of(application: Application) -> argparse.ArgumentParser:

@@ -10,12 +10,9 @@ those that the same commands find one after the other.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -124,18 +121,13 @@ class Variants:
 
     def seconds_of_a_sample(self, arguments: argparse.Namespace, data: Path) -> float:
         """All cores computing, after once for practice."""
-        workers = arguments.workers or len(os.sched_getaffinity(0))
-        numbers = [number % arguments.samples for number in range(3 * workers)]
+        cores = experiment.cores_of(arguments)
 
         def one(number: int) -> None:
             with tempfile.TemporaryDirectory(dir=data) as scratch:
                 self.by_hand(data, number, Path(scratch))
 
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(one, numbers[:workers]))
-            begun = time.perf_counter()
-            list(pool.map(one, numbers))
-            return (time.perf_counter() - begun) / len(numbers)
+        return experiment.seconds_of_each(one, [number % arguments.samples for number in range(3 * cores)], cores)
 
     def run(self, arguments: argparse.Namespace, data: Path, target: Path, strategy: str) -> Any:
         import dovetail as dt

@@ -73,20 +73,17 @@ Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::siz
     return answer;
   }
   {
-    const Lock lock(Background::instance().mutex);
+    Background& background = Background::instance();
+    Lock lock(background.mutex);
     if (queue_->failed()) {
       queue_->lose({offset, length});
       return {};
     }
     ++changes_;
-  }
-  settle_others();
-  wait_for_reads({offset, length});
-  forget_fetched({offset, length});
-  if (length <= largest_appended && !current_operation().asynchronous) {
-    Background& background = Background::instance();
-    const Lock lock(background.mutex);
-    if (queue_->append(offset, data, length)) {
+    settle_others(lock);
+    wait_for_reads(lock, {offset, length});
+    read_ahead_.forget({offset, length});
+    if (length <= largest_appended && !current_operation().asynchronous && queue_->append(offset, data, length)) {
       background.report.bytes_copied += length;
       return {};
     }
@@ -226,12 +223,12 @@ Answer DeferredFile::read_now(std::uint64_t offset, std::byte* target, std::size
 }
 
 Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t length, bool raw) {
-  settle_others();
   std::vector<Range> gaps;
   bool written = false;
   {
     Background& background = Background::instance();
-    const Lock lock(background.mutex);
+    Lock lock(background.mutex);
+    settle_others(lock);
     if (const int error = queue_->loss_in({offset, length}); error != 0) {
       return {error, offset};
     }
@@ -279,11 +276,6 @@ void DeferredFile::never_reads_ahead() noexcept {
   read_ahead_.stop();
 }
 
-void DeferredFile::forget_fetched(Range range) noexcept {
-  const Lock lock(Background::instance().mutex);
-  read_ahead_.forget(range);
-}
-
 Answer DeferredFile::set_size(std::uint64_t size) {
   if (size == size_) {
     return {};
@@ -296,9 +288,9 @@ Answer DeferredFile::set_size(std::uint64_t size) {
   if (!settle(Cause::truncate).empty() && !foreign()) {
     return {};
   }
-  forget_fetched({0, SIZE_MAX});
   {
     const Lock lock(Background::instance().mutex);
+    read_ahead_.forget({0, SIZE_MAX});
     if (size < size_) {
       queue_->pending().erase(size, UINT64_MAX - size);
     }
@@ -396,21 +388,16 @@ bool DeferredFile::read_later(Range range, std::byte* target) {
   return false;
 }
 
-void DeferredFile::wait_for_reads(Range range) noexcept {
-  Background& background = Background::instance();
-  Lock lock(background.mutex);
+void DeferredFile::wait_for_reads(Lock& lock, Range range) noexcept {
   if (!reads_.empty()) {
-    background.wait(lock, Cause::read, [&] {
-      return std::none_of(reads_.begin(), reads_.end(), [&](const Range& read) {
-        return read.offset < range.offset + range.length && range.offset < read.offset + read.length;
-      });
+    Background::instance().wait(lock, Cause::read, [&] {
+      return std::none_of(reads_.begin(), reads_.end(), [&](const Range& read) { return read.overlaps(range); });
     });
   }
 }
 
-void DeferredFile::settle_others() noexcept {
+void DeferredFile::settle_others(Lock& lock) noexcept {
   Background& background = Background::instance();
-  Lock lock(background.mutex);
   if (!shared_) {
     return;
   }

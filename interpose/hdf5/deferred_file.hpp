@@ -74,11 +74,10 @@ class DeferredFile {
   Buffer take_buffer(std::size_t length);
   Answer write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason);
   Answer read_now(std::uint64_t offset, std::byte* target, std::size_t length);
-  void settle_others() noexcept;
+  void settle_others(Lock& lock) noexcept;
   bool read_later(Range range, std::byte* target);
-  void wait_for_reads(Range range) noexcept;
+  void wait_for_reads(Lock& lock, Range range) noexcept;
   std::size_t take_fetched(Range range, std::byte* target);
-  void forget_fetched(Range range) noexcept;
 
   const std::string path_;
   int descriptor_;

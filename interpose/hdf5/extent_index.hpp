@@ -12,6 +12,10 @@ namespace dovetail::hdf5 {
 struct Range {
   std::uint64_t offset = 0;
   std::size_t length = 0;
+
+  bool overlaps(const Range& other) const noexcept {
+    return offset < other.offset + other.length && other.offset < offset + length;
+  }
 };
 
 /// Not thread-safe: the caller locks. Every operation takes logarithmic time, and time for what it touches.

@@ -238,7 +238,7 @@ void ReadAhead::drop_behind(std::size_t stream, std::uint64_t offset) noexcept {
 void ReadAhead::forget(Range range) noexcept {
   for (auto at = blocks_.begin(); at != blocks_.end();) {
     const auto block = at++;
-    if (block->first < range.offset + range.length && range.offset < block->first + block->second->length) {
+    if (range.overlaps({block->first, block->second->length})) {
       drop(block);
     }
   }

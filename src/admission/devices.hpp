@@ -15,9 +15,6 @@
 
 namespace dovetail::admission {
 
-/// Instead of a device's name: any, and it need not be the same for tasks of different labels.
-inline constexpr std::string_view unknown_device = "*";
-
 /// A device and its budget, which all runtimes of the process share. Never destroyed. The child of a fork has others: what is inside
 /// and waits here is the parent's.
 class SharedDevice {
