@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -58,7 +59,8 @@ Background::Background() : pool(settings().buffer_bytes), changed_(new std::cond
                    Background& self = instance();
                    ++self.generation_;
                    // Its threads, and those that waited, are the parent's.
-                   self.runtime_ = nullptr;
+                   self.movers_ = {};
+                   self.compressors_ = {};
                    self.changed_ = new std::condition_variable_any;
                    self.waiting_ = 0;
                    self.pool.forget_taken();
@@ -69,31 +71,51 @@ Background::Background() : pool(settings().buffer_bytes), changed_(new std::cond
   std::atexit([] { instance().drain(Cause::exit); });
 }
 
-Runtime* Background::runtime() {
+Runtime* Background::runtime_in(Place& place, const Options& options, const char* consequence) {
   const Lock lock(mutex);
-  if (runtime_ != nullptr || refused_) {
-    return runtime_;
+  if (place.runtime != nullptr || place.refused) {
+    return place.runtime;
   }
   try {
     const WithoutSignals quiet;
-    // No engine is asked: an I/O task blocks in the call itself.
-    runtime_ = new Runtime(Options{
-        .workers = 1, .io_executors = movers, .engine = "threads", .stuck_after = std::chrono::milliseconds(0)});
+    place.runtime = new Runtime(options);
   } catch (const std::exception& error) {
-    refused_ = true;
-    std::fprintf(stderr, "dovetail: HDF5 files are written in the foreground: %s\n", error.what());
+    place.refused = true;
+    std::fprintf(stderr, "dovetail: %s: %s\n", consequence, error.what());
   }
-  return runtime_;
+  return place.runtime;
 }
 
 bool Background::spawn(const std::string& label, std::function<void()> body) noexcept {
   try {
-    Runtime* const here = runtime();
+    // No engine is asked: an I/O task blocks in the call itself.
+    Runtime* const here = runtime_in(
+        movers_,
+        {.workers = 1, .io_executors = movers, .engine = "threads", .stuck_after = std::chrono::milliseconds(0)},
+        "HDF5 files are written in the foreground");
     if (here == nullptr) {
       return false;
     }
     const WithoutSignals quiet;  // a thread may be made for it
     here->spawn({.label = label, .io = true, .on_failure = ignore_failure}, std::move(body));
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+bool Background::spawn_computation(const std::string& label, std::function<void()> body) noexcept {
+  try {
+    Runtime* const here = runtime_in(compressors_,
+                                     {.workers = settings().compression_threads,
+                                      .io_executors = 1,
+                                      .engine = "threads",
+                                      .stuck_after = std::chrono::milliseconds(0)},
+                                     "HDF5's chunks are compressed in the foreground");
+    if (here == nullptr) {
+      return false;
+    }
+    here->spawn({.label = label, .on_failure = ignore_failure}, std::move(body));
     return true;
   } catch (const std::exception&) {
     return false;
@@ -132,14 +154,16 @@ void Background::drain(Cause cause) noexcept {
 }
 
 void Background::rest() noexcept {
-  Runtime* ended = nullptr;
+  std::array<Runtime*, 2> ended{};
   {
     const Lock lock(mutex);
     if (files.empty()) {
-      ended = std::exchange(runtime_, nullptr);
+      ended = {std::exchange(movers_.runtime, nullptr), std::exchange(compressors_.runtime, nullptr)};
     }
   }
-  delete ended;
+  for (const Runtime* runtime : ended) {
+    delete runtime;
+  }
 }
 
 }  // namespace dovetail::hdf5

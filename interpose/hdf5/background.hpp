@@ -17,6 +17,7 @@
 
 namespace dovetail {
 class Runtime;
+struct Options;
 }
 
 namespace dovetail::hdf5 {
@@ -45,8 +46,11 @@ class Background {
 
   /// Goes up in the child of a fork. What was made before is the parent's.
   unsigned generation() const noexcept { return generation_; }
-  /// Runs `body` in the background. Not with the lock held. False: there can be no runtime, or no memory for the task.
+  /// Runs `body`, which waits for a device, in the background. Not with the lock held. False: there can be no runtime, or no memory
+  /// for the task.
   bool spawn(const std::string& label, std::function<void()> body) noexcept;
+  /// The same for one that computes.
+  bool spawn_computation(const std::string& label, std::function<void()> body) noexcept;
   /// Waits until `ready` says so, which is asked again after every `announce`.
   template <class Ready>
   void wait(Lock& lock, Cause cause, Ready ready) {
@@ -81,14 +85,18 @@ class Background {
 
  private:
   Background();
-  Runtime* runtime();
+  struct Place {
+    Runtime* runtime = nullptr;
+    bool refused = false;  // There can be none, and it has been said.
+  };
+  Runtime* runtime_in(Place& place, const Options& options, const char* consequence);
   void hurry() noexcept;
 
   std::condition_variable_any* changed_;
   unsigned waiting_ = 0;
   unsigned generation_ = 0;
-  Runtime* runtime_ = nullptr;
-  bool refused_ = false;  // There can be no runtime, and it has been said.
+  Place movers_;
+  Place compressors_;
 };
 
 }  // namespace dovetail::hdf5

@@ -32,7 +32,7 @@ std::size_t BufferPool::kind_for(std::size_t bytes) noexcept {
 // Null: none is kept, and no new one is to be had.
 std::byte* BufferPool::obtain(std::size_t kind, bool modest) noexcept {
   const std::size_t size = sizes[kind];
-  const std::size_t out = taken_ + ahead_ + size;
+  const std::size_t out = taken_ + ahead_ + reserved_ + size;
   if (!kept_[kind].empty()) {
     std::byte* const data = kept_[kind].back();
     kept_[kind].pop_back();
@@ -49,7 +49,7 @@ std::byte* BufferPool::obtain(std::size_t kind, bool modest) noexcept {
 Buffer BufferPool::take(std::size_t bytes, bool modest) noexcept {
   const std::size_t kind = kind_for(bytes);
   // One buffer must always be possible, or nothing would ever be written.
-  if (taken_ != 0 && taken_ + ahead_ + sizes[kind] > limit_) {
+  if (taken_ != 0 && taken_ + ahead_ + reserved_ + sizes[kind] > limit_) {
     return {};
   }
   std::byte* const data = obtain(kind, modest);
@@ -65,9 +65,25 @@ void BufferPool::give_back(Buffer buffer) noexcept {
   keep(buffer);
 }
 
+// Whether what may be kept for long can grow so much.
+bool BufferPool::spare(std::size_t bytes) const noexcept {
+  const std::size_t kept = ahead_ + reserved_;
+  return bytes <= limit_ / 2 && kept + bytes <= limit_ / 2 && taken_ + kept + bytes <= limit_;
+}
+
+bool BufferPool::reserve(std::size_t bytes) noexcept {
+  if (!spare(bytes)) {
+    return false;
+  }
+  reserved_ += bytes;
+  const std::size_t out = taken_ + ahead_ + reserved_;
+  shrink_to(limit_ > out ? limit_ - out : 0);
+  return true;
+}
+
 Buffer BufferPool::take_ahead(std::size_t bytes) noexcept {
   const std::size_t kind = kind_for(bytes);
-  if (ahead_ + sizes[kind] > limit_ / 2 || taken_ + ahead_ + sizes[kind] > limit_) {
+  if (!spare(sizes[kind])) {
     return {};
   }
   std::byte* const data = obtain(kind, false);

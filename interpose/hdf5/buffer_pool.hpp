@@ -33,8 +33,11 @@ class BufferPool {
   /// that writes never wait for it.
   Buffer take_ahead(std::size_t bytes) noexcept;
   void give_back_ahead(Buffer buffer) noexcept;
+  /// Counts memory that is allocated elsewhere and may be kept as long, out of the same half.
+  bool reserve(std::size_t bytes) noexcept;
+  void release(std::size_t bytes) noexcept { reserved_ -= bytes; }
   /// Nothing that was taken before will come back: it belongs to another process.
-  void forget_taken() noexcept { taken_ = ahead_ = 0; }
+  void forget_taken() noexcept { taken_ = ahead_ = reserved_ = 0; }
 
   /// What will come back when all writes have ended.
   std::size_t taken() const noexcept { return taken_; }
@@ -44,6 +47,7 @@ class BufferPool {
   static constexpr std::array<std::size_t, 5> sizes{std::size_t{8} << 10, std::size_t{32} << 10, std::size_t{128} << 10,
                                                     std::size_t{512} << 10, largest};
   static std::size_t kind_for(std::size_t bytes) noexcept;
+  bool spare(std::size_t bytes) const noexcept;
   std::byte* obtain(std::size_t kind, bool modest) noexcept;
   void keep(Buffer buffer) noexcept;
   void shrink_to(std::size_t bytes) noexcept;
@@ -52,6 +56,7 @@ class BufferPool {
   std::size_t kept_bytes_ = 0;
   std::size_t taken_ = 0;  // for writes
   std::size_t ahead_ = 0;
+  std::size_t reserved_ = 0;
   std::size_t limit_;
 };
 

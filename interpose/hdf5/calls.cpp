@@ -10,6 +10,7 @@
 #include "dovetail/hdf5.h"
 #include "driver.hpp"
 #include "errors.hpp"
+#include "object.hpp"
 #include "promise.hpp"
 
 namespace dovetail::hdf5 {
@@ -53,9 +54,10 @@ int test(const char* function, hid_t object, int* completed) {
   if (completed == nullptr) {
     return refuse(function, "no place for the answer");
   }
+  const WithoutWaiting asking;
   return with_file(function, object, [&](const DeferredFile& file) {
     const Lock lock(Background::instance().mutex);
-    *completed = file.settled() ? 1 : 0;
+    *completed = asking.all_made() && file.settled() ? 1 : 0;
     return 0;
   });
 }
@@ -100,12 +102,13 @@ int dovetail_H5Ftest(dovetail_hid_t file, int* completed) { return test("dovetai
 int dovetail_H5Fwait(dovetail_hid_t file) { return wait("dovetail_H5Fwait", file); }
 
 int dovetail_H5Fstate(dovetail_hid_t file, int* reusable, int* durable) {
+  const WithoutWaiting asking;
   return with_file("dovetail_H5Fstate", file, [&](const DeferredFile& deferred) {
     if (reusable != nullptr) {
       *reusable = deferred.memory_reusable() ? 1 : 0;
     }
     if (durable != nullptr) {
-      *durable = deferred.durable() ? 1 : 0;
+      *durable = asking.all_made() && deferred.durable() ? 1 : 0;
     }
     return 0;
   });

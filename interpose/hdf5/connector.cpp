@@ -3,6 +3,9 @@
 #include <H5VLconnector_passthru.h>
 
 #include "background.hpp"
+#include "compression/chunk_table.hpp"
+#include "compression/deflate_filter.hpp"
+#include "compression/postponed.hpp"
 #include "driver.hpp"
 #include "errors.hpp"
 #include "object.hpp"
@@ -35,6 +38,9 @@ void end_with_status_if_failed() {
 // A program may have HDF5 end itself long before its own end. If it has not, HDF5 does after this, and its last writes may fail.
 void at_exit() {
   exiting = true;
+  if (in_use) {
+    Postponed::instance().settle();  // for the case that HDF5 was told not to end itself
+  }
   if (!in_use) {
     end_with_status_if_failed();
   }
@@ -52,6 +58,8 @@ herr_t terminate() {
   Background& background = Background::instance();
   background.rest();
   forget_driver();
+  forget_deflate_filter();
+  ChunkTable::instance().drop_all();
   in_use = false;
   {
     const Lock lock(background.mutex);

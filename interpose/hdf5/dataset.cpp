@@ -1,7 +1,10 @@
 // Datasets, attributes and named datatypes.
 #include <vector>
 
+#include "compression/postponed.hpp"
 #include "connector.hpp"
+#include "deferred_file.hpp"
+#include "errors.hpp"
 #include "object.hpp"
 #include "pass.hpp"
 #include "promise.hpp"
@@ -42,16 +45,75 @@ herr_t transfer(const char* name, size_t count, void* datasets[], hid_t types[],
       under(count, all.data(), self.connector, types, memory_spaces, file_spaces, properties, data, call.request()));
 }
 
+void* create(void* parent, const H5VL_loc_params_t* place, const char* name, hid_t links, hid_t type, hid_t space,
+             hid_t creation, hid_t access, hid_t transfer, void** request) {
+  void* const made = Passed<"H5Dcreate", H5VLdataset_create>::callback(parent, place, name, links, type, space, creation,
+                                                                       access, transfer, request);
+  if (made != nullptr && (creation == H5P_DATASET_CREATE_DEFAULT || H5Pget_nfilters(creation) == 0)) {
+    object_of(made).compression_known = true;
+  }
+  return made;
+}
+
+// What it is asked for by far most often does not change with what is written to it.
+herr_t get(void* dataset, H5VL_dataset_get_args_t* arguments, hid_t transfer, void** request) {
+  switch (arguments->op_type) {
+    case H5VL_DATASET_GET_SPACE:
+    case H5VL_DATASET_GET_TYPE:
+    case H5VL_DATASET_GET_DCPL:
+    case H5VL_DATASET_GET_DAPL: {
+      const Object& self = object_of(dataset);
+      Call call("H5Dget", self, request, Call::Order::any);
+      return call.ended(H5VLdataset_get(self.under, self.connector, arguments, transfer, call.request()));
+    }
+    default:
+      return Passed<"H5Dget", H5VLdataset_get>::callback(dataset, arguments, transfer, request);
+  }
+}
+
+// A failed write that its caller took for done must not be read as if it had been.
+bool report_lost(size_t count, void* datasets[]) {
+  for (size_t i = 0; i < count; ++i) {
+    const Object& dataset = object_of(datasets[i]);
+    if (dataset.compressed != nullptr && dataset.compressed->lost) {
+      push_error(Kind::read, "H5Dread", dataset.compressed->file->failure());
+      return true;
+    }
+  }
+  return false;
+}
+
 herr_t read(size_t count, void* datasets[], hid_t types[], hid_t memory_spaces[], hid_t file_spaces[], hid_t properties,
             void* data[], void** request) {
+  Postponed::instance().settle();
+  if (report_lost(count, datasets)) {
+    return -1;
+  }
   return transfer<H5VLdataset_read, promise_for_read>("H5Dread", count, datasets, types, memory_spaces, file_spaces,
                                                       properties, data, request);
 }
 
 herr_t write(size_t count, void* datasets[], hid_t types[], hid_t memory_spaces[], hid_t file_spaces[],
              hid_t properties, const void* data[], void** request) {
+  if (Object& dataset = object_of(datasets[0]);
+      count == 1 && (!dataset.compression_known || dataset.compressed != nullptr)) {
+    Call call("H5Dwrite", dataset, request, Call::Order::any);
+    const WriteArguments arguments{types[0], memory_spaces[0], file_spaces[0], properties, data[0]};
+    if (const auto answer = Postponed::instance().write(dataset, arguments, call.operation())) {
+      return call.ended(*answer);
+    }
+  }
   return transfer<H5VLdataset_write, promise_for_write>("H5Dwrite", count, datasets, types, memory_spaces, file_spaces,
                                                         properties, data, request);
+}
+
+herr_t close(void* dataset, hid_t transfer, void** request) {
+  if (Postponed::instance().close(object_of(dataset))) {
+    return 0;
+  }
+  const herr_t result = Passed<"H5Dclose", H5VLdataset_close>::callback(dataset, transfer, request);
+  ChunkTable::instance().drop(dataset);
+  return result;
 }
 
 herr_t read_attribute(void* attribute, hid_t type, void* data, hid_t properties, void** request) {
@@ -69,14 +131,14 @@ herr_t write_attribute(void* attribute, hid_t type, const void* data, hid_t prop
 }  // namespace
 
 H5VL_dataset_class_t dataset_class() {
-  return {.create = passed<"H5Dcreate", H5VLdataset_create>,
+  return {.create = guarded<create>,
           .open = passed<"H5Dopen", H5VLdataset_open>,
           .read = guarded<read>,
           .write = guarded<write>,
-          .get = passed<"H5Dget", H5VLdataset_get>,
+          .get = guarded<get>,
           .specific = passed<"H5Dspecific", H5VLdataset_specific>,
           .optional = passed<"dataset operation", H5VLdataset_optional>,
-          .close = passed<"H5Dclose", H5VLdataset_close>};
+          .close = guarded<close>};
 }
 
 H5VL_attr_class_t attribute_class() {

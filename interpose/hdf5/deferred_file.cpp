@@ -318,6 +318,11 @@ std::string DeferredFile::failure() const {
   return queue_->failure();
 }
 
+void DeferredFile::fail(const char* call, SharedName name, const std::string& reason) {
+  const Lock lock(Background::instance().mutex);
+  queue_->fail(call, std::move(name), reason);
+}
+
 std::string DeferredFile::make_durable() {
   std::uint64_t changes = 0;
   {

@@ -46,6 +46,12 @@ class DeferredFile {
   std::string settle(Cause cause);
   /// The text of the first failure so far, or nothing; does not wait.
   std::string failure() const;
+  bool writable() const noexcept { return writable_; }
+  /// A call that its caller took for done has failed, and `reason` is what HDF5 says: as if a write had.
+  void fail(const char* call, SharedName name, const std::string& reason);
+  /// The program has closed an identifier of the file: it is perhaps closed by the close of its last object.
+  void identifier_closes() noexcept { identifier_closed_ = true; }
+  bool identifier_closed() const noexcept { return identifier_closed_; }
   /// Waits for all writes so far and makes them last. What failed, or nothing.
   std::string make_durable();
   /// Whether no write needs memory of the program any more, and whether all writes so far will last.
@@ -86,6 +92,7 @@ class DeferredFile {
   const ino_t inode_;
   const unsigned generation_;
   std::uint64_t size_;
+  bool identifier_closed_ = false;
   bool fast_ = false;                 // the file takes large writes as fast as copies are made
   std::uint64_t in_place_until_ = 0;  // when the program last wrote its own memory, in nanoseconds, and for how long
   std::uint64_t in_place_took_ = 0;

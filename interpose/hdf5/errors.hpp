@@ -40,6 +40,25 @@ struct Guarded<callback> {
 template <auto callback>
 inline constexpr auto guarded = &Guarded<callback>::call;
 
+/// What went wrong first, as the current stack has it; nothing if it is empty.
+std::string innermost_error();
+
+/// HDF5 prints no errors meanwhile.
+class QuietErrors {
+ public:
+  QuietErrors() noexcept;
+  QuietErrors(const QuietErrors&) = delete;
+  QuietErrors& operator=(const QuietErrors&) = delete;
+  ~QuietErrors();
+  /// False: the program uses the interface of HDF5 1.6, which would not survive.
+  bool quiet() const noexcept { return quiet_; }
+
+ private:
+  H5E_auto2_t printer_ = nullptr;
+  void* of_printer_ = nullptr;
+  bool quiet_;
+};
+
 /// What HDF5 has noted so far survives the clean-up in between.
 class KeptErrors {
  public:

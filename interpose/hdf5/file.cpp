@@ -1,23 +1,53 @@
 // Files and groups.
+#include <algorithm>
+#include <vector>
+
+#include "background.hpp"
 #include "connector.hpp"
+#include "deferred_file.hpp"
 #include "driver.hpp"
 #include "object.hpp"
 #include "pass.hpp"
+#include "query.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
 
+// Of a file of which HDF5 has just made an identifier.
+Object* wrap_file(void* under, hid_t connector, hid_t transfer) {
+  Object* const made = wrap(under, connector, "/");
+  if (made != nullptr) {
+    const std::vector<DeferredFile*> files = files_of(*made, H5I_FILE, transfer);
+    made->file = files.size() == 1 ? files.front() : nullptr;
+  }
+  return made;
+}
+
 void* create(const char* name, unsigned flags, hid_t creation, hid_t access, hid_t transfer, void** request) {
   const UnderList under(access);
   Call call("H5Fcreate", nullptr, name, under.connector(), request);
-  return wrap(call.ended(H5VLfile_create(name, flags, creation, under.list(), transfer, call.request())),
-              under.connector(), "/");
+  return wrap_file(call.ended(H5VLfile_create(name, flags, creation, under.list(), transfer, call.request())),
+                   under.connector(), transfer);
 }
 
 void* open(const char* name, unsigned flags, hid_t access, hid_t transfer, void** request) {
   const UnderList under(access);
   Call call("H5Fopen", nullptr, name, under.connector(), request);
-  return wrap(call.ended(H5VLfile_open(name, flags, under.list(), transfer, call.request())), under.connector(), "/");
+  return wrap_file(call.ended(H5VLfile_open(name, flags, under.list(), transfer, call.request())), under.connector(),
+                   transfer);
+}
+
+// From now on the last object that is closed closes the file, if it does not close here.
+herr_t close(void* file, hid_t transfer, void** request) {
+  {
+    Background& background = Background::instance();
+    const Lock lock(background.mutex);
+    const auto known = std::ranges::find(background.files, object_of(file).file);
+    if (known != background.files.end()) {
+      (*known)->identifier_closes();
+    }
+  }
+  return Passed<"H5Fclose", H5VLfile_close>::callback(file, transfer, request);
 }
 
 herr_t get(void* file, H5VL_file_get_args_t* arguments, hid_t transfer, void** request) {
@@ -52,7 +82,7 @@ herr_t specific(void* file, H5VL_file_specific_args_t* arguments, hid_t transfer
       const herr_t result = Passed<"H5Freopen", H5VLfile_specific>::callback(file, arguments, transfer, request);
       if (result >= 0) {
         void*& reopened = *arguments->args.reopen.file;
-        reopened = wrap(reopened, connector, "/");
+        reopened = wrap_file(reopened, connector, transfer);
       }
       return result;
     }
@@ -77,7 +107,7 @@ H5VL_file_class_t file_class() {
           .get = guarded<get>,
           .specific = guarded<specific>,
           .optional = passed<"file operation", H5VLfile_optional>,
-          .close = passed<"H5Fclose", H5VLfile_close>};
+          .close = guarded<close>};
 }
 
 H5VL_group_class_t group_class() {

@@ -6,18 +6,25 @@
 #include <utility>
 
 #include "background.hpp"
+#include "compression/postponed.hpp"
 #include "driver.hpp"
 #include "errors.hpp"
 #include "request.hpp"
 
 namespace dovetail::hdf5 {
+namespace {
+thread_local WithoutWaiting* without_waiting = nullptr;
+}
+
+WithoutWaiting::WithoutWaiting() noexcept { without_waiting = this; }
+WithoutWaiting::~WithoutWaiting() { without_waiting = nullptr; }
 
 Object* wrap(void* under, hid_t connector, std::string path) {
   if (under == nullptr) {
     return nullptr;
   }
   H5Iinc_ref(connector);
-  return new Object{under, connector, std::make_shared<ObjectName>(std::move(path))};
+  return new Object{.under = under, .connector = connector, .name = std::make_shared<ObjectName>(std::move(path))};
 }
 
 void unwrap(Object* object) noexcept {
@@ -28,7 +35,7 @@ void unwrap(Object* object) noexcept {
   delete object;
 }
 
-Call::Call(const char* name, const Object* object, const char* child, hid_t connector, void** request)
+Call::Call(const char* name, const Object* object, const char* child, hid_t connector, void** request, Order order)
     : operation_{.call = name,
                  .object = object != nullptr ? object->name : nullptr,
                  .child = child,
@@ -37,7 +44,16 @@ Call::Call(const char* name, const Object* object, const char* child, hid_t conn
                  .transfers = nullptr},
       within_(operation_),
       connector_(connector),
-      wanted_(request) {}
+      wanted_(request) {
+  if (order == Order::any) {
+    return;
+  }
+  if (without_waiting != nullptr) {
+    without_waiting->note(Postponed::instance().settle_within(0));
+  } else {
+    Postponed::instance().settle();
+  }
+}
 
 Call::~Call() {
   if (wanted_ != nullptr && (under_request_ != nullptr || operation_.transfers != nullptr)) {

@@ -4,6 +4,8 @@
 #include <hdf5.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -11,10 +13,18 @@
 
 namespace dovetail::hdf5 {
 
+class DeferredFile;
+struct CompressedDataset;
+
 struct Object {
   void* under;      ///< Null once its close has been reported as failed; the next close ends it.
   hid_t connector;  ///< The connector below; this holds one reference.
   SharedName name;
+  /// Of a dataset that is written: null, unless tasks can compress its chunks.
+  std::shared_ptr<CompressedDataset> compressed{};
+  bool compression_known = false;
+  /// Of a file as it was opened: null, if another driver has it. It may have been closed since.
+  const DeferredFile* file = nullptr;
 };
 
 /// Null for null.
@@ -30,9 +40,13 @@ inline void* under_of(void* object) { return object != nullptr ? object_of(objec
 /// caller gets a request, if it asked for one and there is something left to wait for.
 class Call {
  public:
-  Call(const char* name, const Object* object, const char* child, hid_t connector, void** request);
-  Call(const char* name, const Object& object, void** request)
-      : Call(name, &object, nullptr, object.connector, request) {}
+  /// Whether what the program has called before, and HDF5 has yet to see, comes before it.
+  enum class Order : std::uint8_t { in_order, any };
+
+  Call(const char* name, const Object* object, const char* child, hid_t connector, void** request,
+       Order order = Order::in_order);
+  Call(const char* name, const Object& object, void** request, Order order = Order::in_order)
+      : Call(name, &object, nullptr, object.connector, request, order) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   ~Call();
@@ -60,6 +74,21 @@ class Call {
   hid_t connector_;
   void** wanted_;
   void* under_request_ = nullptr;
+};
+
+/// While one of these lives, calls of its thread wait for nothing that tasks compress.
+class WithoutWaiting {
+ public:
+  WithoutWaiting() noexcept;
+  WithoutWaiting(const WithoutWaiting&) = delete;
+  WithoutWaiting& operator=(const WithoutWaiting&) = delete;
+  ~WithoutWaiting();
+  /// Whether HDF5 has seen all calls of the program.
+  bool all_made() const noexcept { return all_made_; }
+  void note(bool all_made) noexcept { all_made_ = all_made; }
+
+ private:
+  bool all_made_ = true;
 };
 
 /// Tells the caller of HDF5 of failures in a file that the call has closed. False: there was one.

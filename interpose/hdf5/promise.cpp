@@ -5,28 +5,10 @@
 
 #include <cstdint>
 
+#include "query.hpp"
+
 namespace dovetail::hdf5 {
 namespace {
-
-hid_t ask(const Object& dataset, H5VL_dataset_get_t what, hid_t properties) {
-  H5VL_dataset_get_args_t arguments{};
-  arguments.op_type = what;
-  hid_t* answer = nullptr;
-  switch (what) {
-    case H5VL_DATASET_GET_TYPE:
-      answer = &arguments.args.get_type.type_id;
-      break;
-    case H5VL_DATASET_GET_SPACE:
-      answer = &arguments.args.get_space.space_id;
-      break;
-    default:
-      answer = &arguments.args.get_dcpl.dcpl_id;
-      break;
-  }
-  *answer = H5I_INVALID_HID;
-  H5VLdataset_get(dataset.under, dataset.connector, &arguments, properties, nullptr);
-  return *answer;
-}
 
 // Elements of the memory that the caller speaks of; 0: not known.
 hssize_t elements(const Object& dataset, hid_t memory_space, hid_t file_space, hid_t properties) {
@@ -59,21 +41,6 @@ bool exceeds_limit(hid_t properties, std::uint64_t bytes) {
   std::uint64_t limit = 0;
   return H5Pexist(properties, copy_limit_property) > 0 && H5Pget(properties, copy_limit_property, &limit) >= 0 &&
          bytes > limit;
-}
-
-// Whether HDF5 computes in the memory of the caller, as soon as the driver has answered.
-bool computed(hid_t properties) {
-  unsigned second = 0;
-  H5E_auto2_t printer = nullptr;
-  void* of_printer = nullptr;
-  if (H5Eauto_is_v2(H5E_DEFAULT, &second) < 0 || second == 0 || H5Eget_auto2(H5E_DEFAULT, &printer, &of_printer) < 0) {
-    return true;  // perhaps
-  }
-  // It is an error to have no expression, and none to speak of.
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  const ssize_t length = H5Pget_data_transform(properties, nullptr, 0);
-  H5Eset_auto2(H5E_DEFAULT, printer, of_printer);
-  return length > 0;
 }
 
 // A virtual dataset reads others, which may have other types; a compact one is in the header.
@@ -110,7 +77,7 @@ void promise_for_write(Operation& operation, const Object& dataset, hid_t type, 
 
 void promise_for_read(Operation& operation, const Object& dataset, hid_t type, hid_t memory_space, hid_t file_space,
                       hid_t properties, const void* data) {
-  if (data != nullptr && operation.asynchronous && !computed(properties) && stored_as_read(dataset, type, properties)) {
+  if (data != nullptr && operation.asynchronous && !transforms(properties) && stored_as_read(dataset, type, properties)) {
     promise(operation, data, bytes_of(dataset, type, memory_space, file_space, properties));
   }
 }

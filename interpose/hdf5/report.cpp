@@ -13,6 +13,7 @@ constexpr std::array<const char*, causes> cause_names{"space in the buffer (DOVE
                                                       "closing files",
                                                       "cutting files",
                                                       "event sets and tests",
+                                                      "chunks being compressed",
                                                       "fork",
                                                       "the end of the program"};
 
@@ -23,12 +24,12 @@ double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 <
 
 void Report::print() const {
   const std::uint64_t all = std::accumulate(waited.begin(), waited.end(), std::uint64_t{0});
-  const double hidden =
-      transfer_time == 0 ? 0 : std::max(0.0, 1 - static_cast<double>(all) / static_cast<double>(transfer_time));
+  const std::uint64_t work = transfer_time + compression_time;
+  const double hidden = work == 0 ? 0 : std::max(0.0, 1 - static_cast<double>(all) / static_cast<double>(work));
   std::fprintf(stderr,
                "dovetail hdf5: transfers in the background took %.3f s, of which the program waited for %.3f s"
                " (hidden: %.1f %%)\n",
-               seconds(transfer_time), seconds(all), 100 * hidden);
+               seconds(work), seconds(all), 100 * hidden);
   for (std::size_t cause = 0; cause < causes; ++cause) {
     if (waited[cause] != 0) {
       std::fprintf(stderr, "dovetail hdf5:   waited %.3f s for %s\n", seconds(waited[cause]), cause_names[cause]);
@@ -41,6 +42,13 @@ void Report::print() const {
       "dovetail hdf5: reads: %.1f MiB from what was still to be written, %.1f MiB fetched before they were asked for"
       " (%.1f MiB of it used)\n",
       mebibytes(bytes_from_pending), mebibytes(bytes_fetched), mebibytes(bytes_read_ahead));
+  if (chunks_compressed + chunks_compressed_by_program != 0) {
+    std::fprintf(stderr,
+                 "dovetail hdf5: %llu chunks compressed in the background, which took %.3f s of the above; %llu by the"
+                 " program's own threads\n",
+                 static_cast<unsigned long long>(chunks_compressed), seconds(compression_time),
+                 static_cast<unsigned long long>(chunks_compressed_by_program));
+  }
   for (const auto& [reason, count] : foreground) {
     std::fprintf(stderr, "dovetail hdf5: %llu transfers in the foreground: %s\n",
                  static_cast<unsigned long long>(count), reason.c_str());

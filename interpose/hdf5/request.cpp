@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "background.hpp"
+#include "compression/postponed.hpp"
 #include "errors.hpp"
 #include "object.hpp"
 
@@ -27,19 +28,25 @@ H5VL_request_status_t status_of(const Transfers& transfers) {
   return transfers.error.empty() ? H5VL_REQUEST_STATUS_SUCCEED : H5VL_REQUEST_STATUS_FAIL;
 }
 
+std::uint64_t left_of(std::uint64_t nanoseconds, std::uint64_t begin) {
+  return nanoseconds == H5ES_WAIT_FOREVER ? nanoseconds : nanoseconds - std::min(nanoseconds, now() - begin);
+}
+
 herr_t wait(void* given, std::uint64_t nanoseconds, H5VL_request_status_t* status) {
   const Request& request = request_of(given);
   *status = H5VL_REQUEST_STATUS_SUCCEED;
   std::uint64_t left = nanoseconds;
+  if (request.transfers != nullptr) {
+    const std::uint64_t begin = now();
+    Postponed::instance().settle_within(nanoseconds);
+    left = left_of(nanoseconds, begin);
+  }
   if (request.under != nullptr) {
     const std::uint64_t begin = now();
-    if (H5VLrequest_wait(request.under, request.connector, nanoseconds, status) < 0) {
+    if (H5VLrequest_wait(request.under, request.connector, left, status) < 0) {
       return -1;
     }
-    left -= std::min(left, now() - begin);
-    if (nanoseconds == H5ES_WAIT_FOREVER) {
-      left = nanoseconds;
-    }
+    left = left_of(left, begin);
   }
   if (request.transfers != nullptr && *status == H5VL_REQUEST_STATUS_SUCCEED) {
     Background& background = Background::instance();
@@ -56,6 +63,7 @@ herr_t notify(void* given, H5VL_request_notify_t callback, void* context) {
   if (request.transfers == nullptr) {
     return H5VLrequest_notify(request.under, request.connector, callback, context);
   }
+  Postponed::instance().settle();  // the program may wait for the callback without another call
   {
     const Lock lock(Background::instance().mutex);
     if (request.transfers->outstanding != 0) {

@@ -10,11 +10,15 @@
 #include <optional>
 #include <string_view>
 
+#include "base/topology.hpp"
+
 namespace dovetail::hdf5 {
 namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::size_t least_buffer = 4 * mebibyte;
+// The cores are the program's in the first place.
+constexpr unsigned most_compression_threads = 4;
 
 [[noreturn]] void refuse(const char* variable, const char* value, const char* expected) {
   std::fprintf(stderr, "dovetail: %s is '%s'; it must be %s\n", variable, value, expected);
@@ -70,6 +74,20 @@ bool choice(const char* name, std::string_view off, std::string_view on, bool ot
   return value == on;
 }
 
+unsigned number(const char* name, unsigned otherwise, unsigned most, const char* expected) {
+  const char* value = variable(name);
+  if (value == nullptr) {
+    return otherwise;
+  }
+  const std::string_view text(value);
+  unsigned found = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found);
+  if (error != std::errc{} || end != text.data() + text.size() || found > most) {
+    refuse(name, value, expected);
+  }
+  return found;
+}
+
 Settings read_settings() {
   Settings found;
   found.buffer_bytes = default_buffer();
@@ -83,14 +101,11 @@ Settings read_settings() {
   found.flush_waits = choice("DOVETAIL_HDF5_FLUSH", "return", "wait", false, "return or wait");
   found.read_ahead = choice("DOVETAIL_HDF5_READ_AHEAD", "0", "1", true, "0 or 1");
   found.report = choice("DOVETAIL_HDF5_REPORT", "0", "1", false, "0 or 1");
-  if (const char* value = variable("DOVETAIL_HDF5_EXIT_STATUS")) {
-    const std::string_view text(value);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found.failure_status);
-    if (error != std::errc{} || end != text.data() + text.size() || found.failure_status < 0 ||
-        found.failure_status > 255) {
-      refuse("DOVETAIL_HDF5_EXIT_STATUS", value, "a status from 0 (the program's own) to 255");
-    }
-  }
+  found.compression_threads =
+      number("DOVETAIL_HDF5_COMPRESSION_THREADS", std::min(base::allowed_processors(), most_compression_threads), 1024,
+             "a number of threads from 0 (the program's own compress) to 1024");
+  found.failure_status = static_cast<int>(
+      number("DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
   return found;
 }
 

@@ -37,6 +37,10 @@ std::string WriteQueue::failure() const {
   if (!failure_) {
     return {};
   }
+  if (!failure_->reason.empty()) {
+    return described(failure_->call, failure_->name.get()) + " in " + path_ + ": " + failure_->reason +
+           "; write the file again";
+  }
   std::string text = described(failure_->call, failure_->name.get()) + ": cannot write " +
                      std::to_string(failure_->length) + " bytes at offset " + std::to_string(failure_->offset) +
                      " of " + path_ + ": " + std::generic_category().message(failure_->error) + " (errno " +
@@ -48,6 +52,16 @@ std::string WriteQueue::failure() const {
     return text + "look at the kernel's log for the device, and write the file again";
   }
   return text + "write the file again";
+}
+
+void WriteQueue::fail(const char* call, SharedName name, const std::string& reason) {
+  if (!failure_) {
+    failure_ = Failure{.call = call,
+                       .name = std::move(name),
+                       .error = EIO,
+                       .reason = reason.empty() ? "HDF5 does not say why" : reason};
+    ++Background::instance().failures;
+  }
 }
 
 bool WriteQueue::append(std::uint64_t offset, const std::byte* data, std::size_t length) {

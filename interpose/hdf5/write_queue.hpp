@@ -52,6 +52,8 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool failed() const noexcept { return failure_.has_value(); }
   /// What failed first, in words; nothing if nothing did. After a failure nothing more is written.
   std::string failure() const;
+  /// Something else than a write has failed: HDF5 says why.
+  void fail(const char* call, SharedName name, const std::string& reason);
   /// The file does not get these bytes: something failed before.
   void lose(Range range) { lost_.add(range.offset, range.length); }
   /// The errno of the failure if any of these bytes should have been written and were not; 0 if they are as they should be.
@@ -69,6 +71,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
     std::uint64_t length = 0;
     int error = 0;
     std::size_t written = 0;  // extents of the batch before it
+    std::string reason;       // empty: it was a write
   };
   using Batch = std::vector<std::unique_ptr<Extent>>;
   void start();

@@ -22,6 +22,11 @@ def digest(value: object) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
+def shape_of(chosen: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of what a selection chooses from an array."""
+    return tuple(len(range(*part.indices(extent))) for part, extent in zip(chosen, shape, strict=True))
+
+
 class Choices:
     """A program's state, and chance in all that its steps ask for."""
 
@@ -71,6 +76,15 @@ class Choices:
             first = self.random.randrange(extent + 1) if extent else 0
             last = self.random.randint(first, extent)
             chosen.append(slice(first, last, self.random.choice((1, 1, 1, 2, 3))))
+        return tuple(chosen)
+
+    def chunks(self, shape: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[slice, ...]:
+        """Whole chunks, in a box."""
+        chosen = []
+        for extent, length in zip(shape, chunk, strict=True):
+            first = self.random.randrange(0, extent, length)
+            last = self.random.choice((extent, min(extent, first + length * self.random.randint(1, 4))))
+            chosen.append(slice(first, last))
         return tuple(chosen)
 
     def owner(self) -> h5py.Group | h5py.Dataset:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-from random_choices import COMPOUND, CRASHES, NUMBERS, Choices, digest
+from random_choices import COMPOUND, CRASHES, NUMBERS, Choices, digest, shape_of
 
 
 class Program(Choices):
@@ -264,10 +264,42 @@ class Program(Choices):
             h5py.Dataset(made)[...] = self.values(shape, dtype)
         return [path, repr(made.shape)]
 
+    def compress(self) -> object:
+        """Several chunks, in writes that end where they do, or do not; some of them fit into the cache of chunks."""
+        r = self.random
+        file = self.file()
+        path = f"{self.group(file)}/{self.fresh('compressed')}"
+        rank = r.choice((1, 2, 3))
+        chunk = tuple(r.randint(2, {1: 9000, 2: 90, 3: 20}[rank]) for _ in range(rank))
+        shape = tuple(extent * r.randint(1, 4) + r.choice((0, 0, 1)) for extent in chunk)
+        dtype = r.choice((*map(np.dtype, NUMBERS), COMPOUND))
+        creation, access = h5py.h5p.create(h5py.h5p.DATASET_CREATE), h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
+        creation.set_obj_track_times(False)
+        creation.set_chunk(chunk)
+        if r.random() < 0.5:
+            creation.set_shuffle()
+        creation.set_deflate(r.randrange(10))
+        if r.random() < 0.2:
+            creation.set_fletcher32()
+        if r.random() < 0.5:
+            access.set_chunk_cache(r.choice((1, 7, 521)), r.choice((0, 30000, 200000)), r.random())
+        space = h5py.h5s.create_simple(shape, (h5py.h5s.UNLIMITED,) * rank)
+        kind = h5py.h5t.py_create(dtype, logical=True)
+        made = h5py.Dataset(h5py.h5d.create(file.id, path.encode(), kind, space, creation, dapl=access))
+        self.datasets[file.filename].append(path)
+        for _ in range(r.randrange(4)):
+            chosen = self.selection(shape) if r.random() < 0.3 else self.chunks(shape, chunk)
+            values = self.values(shape_of(chosen, shape), dtype)
+            if r.random() < 0.2:
+                values = np.asfortranarray(values)
+            made[chosen] = values
+            values.view("u1").fill(0) if values.size and values.flags.c_contiguous and not dtype.names else None
+        return path
+
     def write(self) -> object:
         dataset = self.dataset()
         chosen = self.selection(dataset.shape)
-        shape = tuple(len(range(*part.indices(extent))) for part, extent in zip(chosen, dataset.shape, strict=True))
+        shape = shape_of(chosen, dataset.shape)
         dtype = dataset.dtype
         if dtype.kind in "iuf" and self.random.random() < 0.3:
             dtype = np.dtype(self.random.choice(NUMBERS))
@@ -292,7 +324,7 @@ class Program(Choices):
         if dataset.dtype.hasobject:
             return CRASHES
         chosen = self.selection(dataset.shape)
-        shape = tuple(len(range(*part.indices(extent))) for part, extent in zip(chosen, dataset.shape, strict=True))
+        shape = shape_of(chosen, dataset.shape)
         memory = self.values(tuple(2 * extent + 1 for extent in shape), dataset.dtype)
         dataset.write_direct(memory, tuple(slice(1, 2 * extent + 1, 2) for extent in shape), chosen)
         return shape

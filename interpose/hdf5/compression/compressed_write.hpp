@@ -1,0 +1,68 @@
+// What tasks can do of a write to a compressed dataset, and what it takes to make the call later.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "compression/chunk_table.hpp"
+#include "object.hpp"
+
+namespace dovetail::hdf5 {
+
+class DeferredFile;
+
+/// A dataset whose chunks tasks can compress.
+struct CompressedDataset {
+  CompressedDataset() = default;
+  CompressedDataset(const CompressedDataset&) = delete;
+  CompressedDataset& operator=(const CompressedDataset&) = delete;
+  ~CompressedDataset();
+
+  std::shared_ptr<const Stored> stored;
+  hid_t type = H5I_INVALID_HID;  ///< Of its elements.
+  DeferredFile* file = nullptr;  ///< Lives as long as the dataset is open.
+  bool lost = false;             ///< A write has failed that its caller took for done.
+};
+
+/// Null: they cannot, because it has no filter, others than shuffle before deflate, elements that lie elsewhere, or a file of another
+/// driver.
+std::shared_ptr<CompressedDataset> compressed_dataset(const Object& dataset, hid_t properties);
+
+/// The arguments of a write, as `H5Dwrite` has them.
+struct WriteArguments {
+  hid_t type = H5I_INVALID_HID;
+  hid_t memory_space = H5S_ALL;
+  hid_t file_space = H5S_ALL;
+  hid_t properties = H5P_DEFAULT;
+  const void* data = nullptr;
+};
+
+/// A valid write of a box of a dataset that covers whole chunks, all without conversion.
+struct CompressedWrite {
+  std::vector<hsize_t> start;  ///< Of the box, in each dimension.
+  std::vector<hsize_t> shape;
+  std::size_t bytes = 0;              ///< Of the box.
+  std::vector<hsize_t> first_chunk;   ///< Of those that it covers wholly, in each dimension.
+  std::vector<hsize_t> behind_chunk;  ///< Behind the last one.
+  std::size_t chunks = 0;
+  bool contiguous = false;  ///< In memory.
+};
+
+/// None: HDF5 had better be called at once.
+std::optional<CompressedWrite> compressed_write(const Object& dataset, const CompressedDataset& known,
+                                                const WriteArguments& arguments);
+
+/// What is written, copied unless there is no `reservation`. Null: HDF5 cannot gather it.
+std::shared_ptr<const Box> box_of(const CompressedDataset& known, const CompressedWrite& write,
+                                  const WriteArguments& arguments, std::optional<Reservation> reservation);
+
+/// Its chunks, in the order in which HDF5 goes through them, and tasks that compress them.
+std::vector<std::shared_ptr<Chunk>> compress_in_tasks(const CompressedWrite& write,
+                                                      const std::shared_ptr<const Box>& box, Reservation reservation,
+                                                      const std::string& label);
+
+}  // namespace dovetail::hdf5
