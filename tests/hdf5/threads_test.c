@@ -14,7 +14,11 @@ static int steps = 40;
 static void write_step(hid_t file, const char* name, int first) {
   const hsize_t extent = elements;
   const hid_t space = H5Screate_simple(1, &extent, NULL);
-  const hid_t dataset = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  /* Every other one is compressed. */
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  const hsize_t chunk = elements / 2;
+  if (first % 2 == 0) CHECK(H5Pset_chunk(creation, 1, &chunk) >= 0 && H5Pset_deflate(creation, 1) >= 0);
+  const hid_t dataset = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, creation, H5P_DEFAULT);
   CHECK(dataset >= 0);
   int values[elements];
   int read[elements];
@@ -22,7 +26,7 @@ static void write_step(hid_t file, const char* name, int first) {
   CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
   CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) >= 0);
   CHECK(memcmp(values, read, sizeof values) == 0);
-  CHECK(H5Dclose(dataset) >= 0 && H5Sclose(space) >= 0);
+  CHECK(H5Dclose(dataset) >= 0 && H5Sclose(space) >= 0 && H5Pclose(creation) >= 0);
 }
 
 static void check_step(hid_t file, const char* name, int first) {

@@ -153,10 +153,7 @@ bool Chunk::finish() {
   compress(false);
   Background& background = Background::instance();
   Lock lock(background.mutex);
-  // In the child of a fork, nobody goes on with what a thread of the parent has begun.
-  background.wait(lock, Cause::compression, [&] {
-    return state_ == State::done || generation_ != background.generation();
-  });
+  background.wait(lock, Cause::compression, [&] { return ended(); });
   return state_ == State::done;
 }
 
@@ -167,9 +164,7 @@ void Chunk::abandon() {
     if (state_ == State::waiting) {
       state_ = State::done;
     }
-    background.wait(lock, Cause::compression, [&] {
-      return state_ == State::done || generation_ != background.generation();
-    });
+    background.wait(lock, Cause::compression, [&] { return ended(); });
   }
   box_.reset();
 }

@@ -68,8 +68,11 @@ class Chunk {
   /// Sees to it that it has been compressed: by this thread, or by waiting for another. False in the child of a fork, if a thread of
   /// the parent had begun.
   bool finish();
-  /// With the lock held.
-  bool ended() const noexcept { return state_ == State::done; }
+  /// With the lock held: no task is to be waited for.
+  bool ended() const noexcept {
+    // In the child of a fork, nobody goes on with what a thread of the parent has begun.
+    return state_ == State::done || generation_ != Background::instance().generation();
+  }
   /// It will not be compressed; returns when nobody reads its box any more.
   void abandon();
   /// Whether it has become of `source`. After `finish`.

@@ -244,13 +244,14 @@ std::vector<std::shared_ptr<Chunk>> compress_in_tasks(const CompressedWrite& wri
     const std::size_t count = std::min(at_once, chunks.size() - first);
     const auto begin = chunks.begin() + static_cast<std::ptrdiff_t>(first);
     std::vector<std::shared_ptr<Chunk>> group(begin, begin + static_cast<std::ptrdiff_t>(count));
-    const bool made = Background::instance().spawn_computation(label, [group = std::move(group)] {
+    const bool made = Background::instance().spawn_computation(label, [group] {
       for (const auto& chunk : group) {
         chunk->compress(true);
       }
     });
     if (!made) {
-      break;  // the program's thread does when it needs them
+      // HDF5's own filter does, in the program's thread. Nobody shall wait for them.
+      std::ranges::for_each(group, [](const auto& chunk) { chunk->abandon(); });
     }
   }
   return chunks;

@@ -22,8 +22,12 @@ std::optional<Reservation> reserve(std::size_t bytes) {
   if (std::optional<Reservation> found = Reservation::of(bytes)) {
     return found;
   }
-  // What is left in the table then is of chunks that HDF5 keeps in its cache, or that were overwritten there.
   Postponed::instance().settle();
+  std::optional<Reservation> found = Reservation::of(bytes);
+  if (found || bytes > Background::instance().pool.most_reserved()) {
+    return found;
+  }
+  // What is left is of chunks that HDF5 keeps in its cache, or that were overwritten there.
   ChunkTable::instance().drop_all();
   return Reservation::of(bytes);
 }

@@ -1,0 +1,158 @@
+"""Compressed datasets: what is written while tasks compress is the same file as natively, however the program goes on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import support
+
+# Eight chunks of a quarter of a mebibyte, which compress to about a half. `write` leaves the last call of HDF5 with chunks still to be
+# compressed: nothing else is called after it.
+BEGINNING = """
+import h5py, numpy as np, os, sys
+random = np.random.default_rng(1)
+values = random.integers(0, 3000, (8 * 128, 256)).astype("<i8")
+access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+access.set_fclose_degree(h5py.h5f.CLOSE_WEAK)
+file = h5py.h5f.create(b"out.h5", h5py.h5f.ACC_TRUNC, fapl=access)
+def write(name, values=values, chunk=(128, 256)):
+    creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    creation.set_obj_track_times(False)
+    creation.set_chunk(chunk)
+    creation.set_shuffle()
+    creation.set_deflate(4)
+    made = h5py.h5d.create(file, name, h5py.h5t.STD_I64LE, h5py.h5s.create_simple(values.shape), creation)
+    made.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+    return made
+"""
+
+
+def both(folder: Path, text: str, status: int = 0, **settings: str) -> str:
+    """Runs a program natively and under Dovetail, compares out.h5, and returns what Dovetail said."""
+    said = ""
+    for name, environment in (
+        ("native", support.clean()),
+        ("dovetail", support.under_dovetail(DOVETAIL_HDF5_REPORT="1", **settings)),
+    ):
+        place = folder / name
+        place.mkdir()
+        environment["LD_PRELOAD"] = str(support.CLOCK)
+        said = (
+            support.run_python(BEGINNING + text, environment=environment, folder=place, timeout=200)
+            .expect(status)
+            .errors
+        )
+    native, dovetail = ((folder / name / "out.h5").read_bytes() for name in ("native", "dovetail"))
+    assert native == dovetail, said
+    return said
+
+
+def compressed(said: str) -> tuple[int, int]:
+    """Chunks compressed by tasks and by the program."""
+    found = re.search(r"(\d+) chunks compressed in the background.*; (\d+) by the", said)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def test_chunks_are_compressed_by_tasks(folder: Path, python: str) -> None:
+    """The program only asks until they are, which compresses none."""
+    text = f"""
+dataset = write(b"x")
+if "HDF5_VOL_CONNECTOR" in os.environ:
+    import ctypes
+    connector = ctypes.CDLL({str(support.BUILD / "lib" / "libdovetail-hdf5.so.0")!r})
+    done = ctypes.c_int()
+    while not done.value:
+        assert connector.dovetail_H5Ftest(ctypes.c_int64(file.id), ctypes.byref(done)) >= 0
+        os.sched_yield()
+del dataset
+file.close()
+"""
+    assert compressed(both(folder, text)) == (8, 0)
+
+
+def test_a_write_larger_than_the_budget_is_compressed_from_the_memory_of_the_program(folder: Path) -> None:
+    text = """
+big = np.concatenate([values] * 8)
+dataset = write(b"x", big)
+big[:] = 0
+dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.concatenate([values + 1] * 8))
+"""
+    said = both(folder, text, DOVETAIL_HDF5_BUFFER="4M")
+    background, program = compressed(said)
+    assert background + program == 2 * 64 and background > 0, said
+    assert "compressed writes larger than the buffer" in said
+
+
+def test_without_threads_the_program_compresses(folder: Path) -> None:
+    assert compressed(both(folder, 'write(b"x")', DOVETAIL_HDF5_COMPRESSION_THREADS="0")) == (0, 0)
+
+
+def test_a_program_may_end_with_chunks_to_be_compressed(folder: Path) -> None:
+    for how in ("sys.exit(3)", "import ctypes; ctypes.CDLL(None).exit(3)"):
+        (folder / how[:6]).mkdir()
+        both(folder / how[:6], f'handle = write(b"x")\n{how}', status=3)
+
+
+def test_the_last_close_of_an_object_closes_a_file_without_identifier(folder: Path) -> None:
+    """What is read natively right after it must be all there."""
+    text = """
+import subprocess
+dataset = write(b"x")
+file.close()
+dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, values + 1)
+del dataset
+reader = "import h5py, sys; sys.exit(0 if h5py.File('out.h5')['x'][0, 0] == int(sys.argv[1]) else 1)"
+plain = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
+assert subprocess.run([sys.executable, "-c", reader, str(values[0, 0] + 1)], env=plain).returncode == 0
+"""
+    both(folder, text)
+
+
+def test_a_fork_with_chunks_to_be_compressed(folder: Path) -> None:
+    """The child writes a file of its own and leaves the parent's alone."""
+    text = """
+dataset = write(b"x")
+child = os.fork()
+if child == 0:
+    with h5py.File("child.h5", "w") as own:
+        own.create_dataset("y", data=values, chunks=(128, 256), compression="gzip")
+        assert (own["y"][()] == values).all()
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, values + 1)
+"""
+    both(folder, text)
+
+
+def test_memory_may_be_changed_after_the_write(folder: Path) -> None:
+    text = """
+mine = values.copy()
+datasets = []
+for step in range(6):
+    mine += 1
+    datasets.append(write(b"step %d" % step, mine, (128, 256) if step % 2 else (200, 100)))
+mine[:] = 0
+"""
+    both(folder, text)
+
+
+def test_a_failed_write_of_a_chunk_is_told_by_the_flush(faults) -> None:
+    faults.set_rules("write offset=100k.. error=EIO")
+    text = (
+        BEGINNING.replace('b"out.h5"', "sys.argv[1].encode()")
+        + """
+dataset = write(b"x")
+try:
+    for _ in range(2):
+        h5py.h5f.flush(file)
+    h5py.h5d.DatasetID.refresh(dataset)
+    file.close()
+    del dataset
+except (OSError, RuntimeError) as error:
+    print("told:", error)
+"""
+    )
+    ended = support.run_python(text, str(faults.path / "x.h5"), timeout=200)
+    faults.set_rules("")
+    assert "told:" in ended.output and "Input/output error" in ended.output + ended.errors, ended
