@@ -452,18 +452,8 @@ def hdf5_hidden(way: str, kernel: str, least: float | None, *arguments: str) -> 
 def hdf5_io(way: str, kernel: str, *arguments: str) -> Benchmark:
     title = f"{kernel} a time series, computation twice as long, native I/O time of the program / Dovetail's"
     target = Target("5 times", metric="io_ratio", at_least=5)
-    return hdf5(
-        way,
-        f"io_{kernel}{''.join(arguments).replace('--', '_')}",
-        title,
-        target,
-        "x",
-        "--kernel",
-        kernel,
-        *SLOW,
-        *LONG,
-        *arguments,
-    )
+    name = f"io_{kernel}{''.join(arguments).replace('--', '_')}"
+    return hdf5(way, name, title, target, "x", "--kernel", kernel, *SLOW, *LONG, *arguments)
 
 
 def hdf5_cost(kernel: str, title: str, most: float, *arguments: str) -> Benchmark:
@@ -485,6 +475,8 @@ HDF5 = [
     hdf5_hidden("transparent", "write", 85, "--processes", "2"),
     hdf5_hidden("explicit", "write", 95),
     hdf5_hidden("h5py", "write", 80),
+    hdf5_hidden("transparent", "write", 85, "--deflate", "4"),
+    hdf5_hidden("h5py", "write", 80, "--deflate", "4"),
     hdf5_hidden("transparent", "read", None),
     hdf5_io("transparent", "write"),
     hdf5_io("transparent", "write", "--flush"),

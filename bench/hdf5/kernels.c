@@ -35,6 +35,7 @@ struct options {
   long compute_ms;
   int is_explicit;
   int flushes;
+  long deflate;
 };
 
 static double compute_seconds;
@@ -112,6 +113,12 @@ static void write_series(hid_t file, const struct options* options) {
   const hsize_t extent = (hsize_t)options->particles;
   const hid_t space = H5Screate_simple(1, &extent, NULL);
   const size_t bytes = (size_t)options->particles * sizeof(float);
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  if (options->deflate > 0) {
+    MUST(H5Pset_chunk(creation, 1, &extent));
+    MUST(H5Pset_shuffle(creation));
+    MUST(H5Pset_deflate(creation, (unsigned)options->deflate));
+  }
   float* buffers[2][variables];
   hid_t sets[2];
   for (int turn = 0; turn < 2; ++turn) {
@@ -138,7 +145,7 @@ static void write_series(hid_t file, const struct options* options) {
       values[variable][0] = value_of(step, variable, 0);
       (void)snprintf(name, sizeof name, "variable %d", variable);
       const hid_t dataset =
-          H5Dcreate_async(group, name, H5T_NATIVE_FLOAT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT, set);
+          H5Dcreate_async(group, name, H5T_NATIVE_FLOAT, space, H5P_DEFAULT, creation, H5P_DEFAULT, set);
       MUST(dataset);
       MUST(H5Dwrite_async(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values[variable], set));
       MUST(H5Dclose_async(dataset, set));
@@ -157,6 +164,7 @@ static void write_series(hid_t file, const struct options* options) {
     }
     for (int variable = 0; variable < variables; ++variable) free(buffers[turn][variable]);
   }
+  MUST(H5Pclose(creation));
   MUST(H5Sclose(space));
 }
 
@@ -194,7 +202,7 @@ static long number_of(const char* name, const char* text) {
 }
 
 static struct options options_of(int count, char** arguments) {
-  struct options options = {NULL, NULL, 20, 131072, 0, 0, 0};
+  struct options options = {NULL, NULL, 20, 131072, 0, 0, 0, 0};
   for (int index = 1; index < count; ++index) {
     const char* const name = arguments[index];
     const char* const value = index + 1 < count ? arguments[index + 1] : "";
@@ -216,14 +224,16 @@ static struct options options_of(int count, char** arguments) {
       options.particles = number_of(name, value);
     else if (strcmp(name, "--compute") == 0)
       options.compute_ms = number_of(name, value);
+    else if (strcmp(name, "--deflate") == 0)
+      options.deflate = number_of(name, value);
     else
       options.kernel = options.file = NULL;
     ++index;
   }
-  if (options.kernel == NULL || options.file == NULL || options.particles < 2) {
+  if (options.kernel == NULL || options.file == NULL || options.particles < 2 || options.deflate > 9) {
     (void)fprintf(stderr,
                   "usage: hdf5_kernels --kernel write|read|metadata_write|metadata_read|mixed --file PATH\n"
-                  "  [--steps N] [--particles N] [--compute MS] [--explicit] [--flush]\n");
+                  "  [--steps N] [--particles N] [--compute MS] [--explicit] [--flush] [--deflate LEVEL]\n");
     exit(2);
   }
   return options;

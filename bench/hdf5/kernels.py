@@ -29,8 +29,10 @@ def main() -> None:
     parser.add_argument("--particles", type=int, default=131072)
     parser.add_argument("--compute", type=int, default=0, metavar="MS")
     parser.add_argument("--flush", action="store_true")
+    parser.add_argument("--deflate", type=int, default=0, metavar="LEVEL")
     options = parser.parse_args()
     values = [np.arange(options.particles, dtype="f4") + variable for variable in range(VARIABLES)]
+    stored = {"chunks": (options.particles,), "shuffle": True, "compression": options.deflate} if options.deflate else {}
     computed = 0.0
     begin = time.perf_counter()
     if options.kernel == "write":
@@ -39,7 +41,7 @@ def main() -> None:
                 group = file.create_group(f"Step#{step}")
                 for variable in range(VARIABLES):
                     values[variable][0] = step
-                    group.create_dataset(f"variable {variable}", data=values[variable])
+                    group.create_dataset(f"variable {variable}", data=values[variable], **stored)
                 if options.flush:
                     file.flush()
                 computed += compute(options.compute)

@@ -35,7 +35,7 @@ class Kernel:
         program = [sys.executable, HERE / "kernels.py"] if arguments.way == "h5py" else [build / "bin" / "hdf5_kernels"]
         self.folder = folder
         self.program = [*map(str, program), "--particles", str(arguments.particles)]
-        self.options = ["--flush"] if arguments.flush else []
+        self.options = [*(["--flush"] if arguments.flush else []), "--deflate", str(arguments.deflate)]
         self.explicit = ["--explicit"] if arguments.way == "explicit" else []
         self.steps = arguments.steps
         self.processes = arguments.processes
@@ -119,6 +119,7 @@ def main() -> int:
         "--compute", choices=("none", "even", "long"), default="none", help="as long as the I/O, twice as long"
     )
     parser.add_argument("--flush", action="store_true", help="flush after every step")
+    parser.add_argument("--deflate", type=int, default=0, metavar="LEVEL", help="of compression; 0: none")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--particles", type=int, default=131072)
     parser.add_argument("--repeat", type=int, default=5)

@@ -44,6 +44,11 @@ class Background {
   /// Files of which a write has failed.
   unsigned failures = 0;
 
+  bool any_failed() noexcept {
+    const Lock lock(mutex);
+    return failures != 0;
+  }
+
   /// Goes up in the child of a fork. What was made before is the parent's.
   unsigned generation() const noexcept { return generation_; }
   /// Runs `body`, which waits for a device, in the background. Not with the lock held. False: there can be no runtime, or no memory

@@ -35,6 +35,7 @@ class BufferPool {
   void give_back_ahead(Buffer buffer) noexcept;
   /// Counts memory that is allocated elsewhere and may be kept as long, out of the same half.
   bool reserve(std::size_t bytes) noexcept;
+  bool can_reserve(std::size_t bytes) const noexcept { return spare(bytes); }
   std::size_t most_reserved() const noexcept { return limit_ / 2; }
   void release(std::size_t bytes) noexcept { reserved_ -= bytes; }
   /// Nothing that was taken before will come back: it belongs to another process.

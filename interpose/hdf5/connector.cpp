@@ -38,9 +38,6 @@ void end_with_status_if_failed() {
 // A program may have HDF5 end itself long before its own end. If it has not, HDF5 does after this, and its last writes may fail.
 void at_exit() {
   exiting = true;
-  if (in_use) {
-    Postponed::instance().settle();  // for the case that HDF5 was told not to end itself
-  }
   if (!in_use) {
     end_with_status_if_failed();
   }
@@ -51,6 +48,8 @@ herr_t initialize(hid_t /*properties*/) {
   Background::instance();
   [[maybe_unused]] static const int registered = std::atexit(at_exit);
   in_use = true;
+  // Before HDF5 ends anything: identifiers go before files do.
+  H5atclose([](void*) { Postponed::instance().settle(); }, nullptr);
   return 0;
 }
 

@@ -1,12 +1,14 @@
 // Datasets, attributes and named datatypes.
 #include <vector>
 
+#include "background.hpp"
 #include "compression/postponed.hpp"
 #include "connector.hpp"
 #include "deferred_file.hpp"
 #include "errors.hpp"
 #include "object.hpp"
 #include "pass.hpp"
+#include "query.hpp"
 #include "promise.hpp"
 
 namespace dovetail::hdf5 {
@@ -47,6 +49,10 @@ herr_t transfer(const char* name, size_t count, void* datasets[], hid_t types[],
 
 void* create(void* parent, const H5VL_loc_params_t* place, const char* name, hid_t links, hid_t type, hid_t space,
              hid_t creation, hid_t access, hid_t transfer, void** request) {
+  if (Object* const later = Postponed::instance().create(
+          object_of(parent), *place, name, {links, type, space, creation, access, transfer})) {
+    return later;
+  }
   void* const made = Passed<"H5Dcreate", H5VLdataset_create>::callback(parent, place, name, links, type, space, creation,
                                                                        access, transfer, request);
   if (made != nullptr && (creation == H5P_DATASET_CREATE_DEFAULT || H5Pget_nfilters(creation) == 0)) {
@@ -57,26 +63,46 @@ void* create(void* parent, const H5VL_loc_params_t* place, const char* name, hid
 
 // What it is asked for by far most often does not change with what is written to it.
 herr_t get(void* dataset, H5VL_dataset_get_args_t* arguments, hid_t transfer, void** request) {
-  switch (arguments->op_type) {
-    case H5VL_DATASET_GET_SPACE:
-    case H5VL_DATASET_GET_TYPE:
-    case H5VL_DATASET_GET_DCPL:
-    case H5VL_DATASET_GET_DAPL: {
-      const Object& self = object_of(dataset);
-      Call call("H5Dget", self, request, Call::Order::any);
-      return call.ended(H5VLdataset_get(self.under, self.connector, arguments, transfer, call.request()));
-    }
-    default:
-      return Passed<"H5Dget", H5VLdataset_get>::callback(dataset, arguments, transfer, request);
+  const Object& self = handle_of(dataset);
+  const auto asked = arguments->op_type;
+  const bool to_be_changed = self.compressed != nullptr && self.compressed->space_to_be.valid();
+  if (to_be_changed && asked == H5VL_DATASET_GET_SPACE) {
+    arguments->args.get_space.space_id = space_of(self, transfer);
+    return arguments->args.get_space.space_id < 0 ? -1 : 0;
   }
+  if (to_be_changed && asked == H5VL_DATASET_GET_TYPE) {
+    arguments->args.get_type.type_id = H5Tcopy(self.compressed->type.get());
+    return arguments->args.get_type.type_id < 0 ? -1 : 0;
+  }
+  if (!self.to_be_made && (asked == H5VL_DATASET_GET_SPACE || asked == H5VL_DATASET_GET_TYPE ||
+                           asked == H5VL_DATASET_GET_DCPL || asked == H5VL_DATASET_GET_DAPL)) {
+    Call call("H5Dget", self, request, Call::Order::any);
+    return call.ended(H5VLdataset_get(self.under, self.connector, arguments, transfer, call.request()));
+  }
+  return Passed<"H5Dget", H5VLdataset_get>::callback(dataset, arguments, transfer, request);
 }
 
-// A failed write that its caller took for done must not be read as if it had been.
-bool report_lost(size_t count, void* datasets[]) {
+herr_t specific(void* dataset, H5VL_dataset_specific_args_t* arguments, hid_t transfer, void** request) {
+  if (arguments->op_type == H5VL_DATASET_SET_EXTENT &&
+      Postponed::instance().extend(handle_of(dataset), arguments->args.set_extent.size, transfer)) {
+    return 0;
+  }
+  return Passed<"H5Dspecific", H5VLdataset_specific>::callback(dataset, arguments, transfer, request);
+}
+
+// What its caller took for done, and is not, must not be read as if it had been.
+bool report_lost(const char* call, Kind kind, size_t count, void* datasets[]) {
+  if (!Background::instance().any_failed()) {
+    return false;
+  }
   for (size_t i = 0; i < count; ++i) {
-    const Object& dataset = object_of(datasets[i]);
-    if (dataset.compressed != nullptr && dataset.compressed->lost) {
-      push_error(Kind::read, "H5Dread", dataset.compressed->file->failure());
+    const Object& dataset = handle_of(datasets[i]);
+    const DeferredFile* const file =
+        dataset.compressed != nullptr ? dataset.compressed->file : file_of(dataset, H5I_DATASET);
+    const auto known = information_of(dataset, H5I_DATASET);
+    if ((dataset.compressed != nullptr && dataset.compressed->lost) ||
+        (file != nullptr && known && file->has_lost(known->token))) {
+      push_error(kind, call, file->failure());
       return true;
     }
   }
@@ -85,8 +111,8 @@ bool report_lost(size_t count, void* datasets[]) {
 
 herr_t read(size_t count, void* datasets[], hid_t types[], hid_t memory_spaces[], hid_t file_spaces[], hid_t properties,
             void* data[], void** request) {
-  Postponed::instance().settle();
-  if (report_lost(count, datasets)) {
+  make_postponed();
+  if (report_lost("H5Dread", Kind::read, count, datasets)) {
     return -1;
   }
   return transfer<H5VLdataset_read, promise_for_read>("H5Dread", count, datasets, types, memory_spaces, file_spaces,
@@ -95,7 +121,7 @@ herr_t read(size_t count, void* datasets[], hid_t types[], hid_t memory_spaces[]
 
 herr_t write(size_t count, void* datasets[], hid_t types[], hid_t memory_spaces[], hid_t file_spaces[],
              hid_t properties, const void* data[], void** request) {
-  if (Object& dataset = object_of(datasets[0]);
+  if (Object& dataset = handle_of(datasets[0]);
       count == 1 && (!dataset.compression_known || dataset.compressed != nullptr)) {
     Call call("H5Dwrite", dataset, request, Call::Order::any);
     const WriteArguments arguments{types[0], memory_spaces[0], file_spaces[0], properties, data[0]};
@@ -103,12 +129,16 @@ herr_t write(size_t count, void* datasets[], hid_t types[], hid_t memory_spaces[
       return call.ended(*answer);
     }
   }
+  make_postponed();
+  if (report_lost("H5Dwrite", Kind::write, count, datasets)) {
+    return -1;
+  }
   return transfer<H5VLdataset_write, promise_for_write>("H5Dwrite", count, datasets, types, memory_spaces, file_spaces,
                                                         properties, data, request);
 }
 
 herr_t close(void* dataset, hid_t transfer, void** request) {
-  if (Postponed::instance().close(object_of(dataset))) {
+  if (Postponed::instance().close(handle_of(dataset), H5I_DATASET, H5VLdataset_close)) {
     return 0;
   }
   const herr_t result = Passed<"H5Dclose", H5VLdataset_close>::callback(dataset, transfer, request);
@@ -136,7 +166,7 @@ H5VL_dataset_class_t dataset_class() {
           .read = guarded<read>,
           .write = guarded<write>,
           .get = guarded<get>,
-          .specific = passed<"H5Dspecific", H5VLdataset_specific>,
+          .specific = guarded<specific>,
           .optional = passed<"dataset operation", H5VLdataset_optional>,
           .close = guarded<close>};
 }

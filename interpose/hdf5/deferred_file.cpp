@@ -67,6 +67,10 @@ Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::siz
   }
   size_ = std::max(size_, offset + length);
   if (foreign()) {
+    if (current_operation().postponed) {
+      keep_copy(offset, data, length);
+      return {};
+    }
     const Answer answer = write_now(offset, data, length, "in the child of a fork");
     const Lock lock(Background::instance().mutex);
     queue_->pending().erase(offset, length);
@@ -104,6 +108,15 @@ Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::siz
     length -= piece;
   }
   return {};
+}
+
+// What the parent had called, and HDF5 has yet to see in both processes: the parent writes it, and the child must see it. For as
+// long as the child lives.
+void DeferredFile::keep_copy(std::uint64_t offset, const std::byte* data, std::size_t length) {
+  auto copy = std::make_unique<std::byte[]>(length);
+  std::memcpy(copy.get(), data, length);
+  const Lock lock(Background::instance().mutex);
+  queue_->pending().insert(offset, length, copy.release(), nullptr);
 }
 
 // None where the program had better write its own memory.
@@ -316,6 +329,11 @@ std::string DeferredFile::settle(Cause cause) {
 std::string DeferredFile::failure() const {
   const Lock lock(Background::instance().mutex);
   return queue_->failure();
+}
+
+bool DeferredFile::has_lost(const H5O_token_t& token) const {
+  return std::ranges::any_of(
+      lost_, [&](const H5O_token_t& lost) { return std::memcmp(&lost, &token, sizeof token) == 0; });
 }
 
 void DeferredFile::fail(const char* call, SharedName name, const std::string& reason) {

@@ -2,12 +2,15 @@
 // process killed at any instant leaves a file that plain writes could have left a little earlier. Reads see every write.
 #pragma once
 
+#include <hdf5.h>
 #include <sys/types.h>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "background.hpp"
 #include "read_ahead.hpp"
@@ -46,6 +49,12 @@ class DeferredFile {
   std::string settle(Cause cause);
   /// The text of the first failure so far, or nothing; does not wait.
   std::string failure() const;
+  /// The number that HDF5 has given to the file; none, until the program has opened it by name.
+  std::optional<unsigned long> number() const noexcept { return number_; }
+  void number_is(unsigned long number) noexcept { number_ = number; }
+  /// An object in which something is missing that its caller took for done.
+  void lose(const H5O_token_t& token) { lost_.push_back(token); }
+  bool has_lost(const H5O_token_t& token) const;
   bool writable() const noexcept { return writable_; }
   /// A call that its caller took for done has failed, and `reason` is what HDF5 says: as if a write had.
   void fail(const char* call, SharedName name, const std::string& reason);
@@ -77,6 +86,7 @@ class DeferredFile {
   bool write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised);
   bool copies_gain_nothing() const noexcept;
   Answer write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length);
+  void keep_copy(std::uint64_t offset, const std::byte* data, std::size_t length);
   Buffer take_buffer(std::size_t length);
   Answer write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason);
   Answer read_now(std::uint64_t offset, std::byte* target, std::size_t length);
@@ -93,6 +103,8 @@ class DeferredFile {
   const unsigned generation_;
   std::uint64_t size_;
   bool identifier_closed_ = false;
+  std::optional<unsigned long> number_;
+  std::vector<H5O_token_t> lost_;
   bool fast_ = false;                 // the file takes large writes as fast as copies are made
   std::uint64_t in_place_until_ = 0;  // when the program last wrote its own memory, in nanoseconds, and for how long
   std::uint64_t in_place_took_ = 0;

@@ -1,8 +1,8 @@
 // Files and groups.
 #include <algorithm>
-#include <vector>
 
 #include "background.hpp"
+#include "compression/postponed.hpp"
 #include "connector.hpp"
 #include "deferred_file.hpp"
 #include "driver.hpp"
@@ -14,11 +14,10 @@ namespace dovetail::hdf5 {
 namespace {
 
 // Of a file of which HDF5 has just made an identifier.
-Object* wrap_file(void* under, hid_t connector, hid_t transfer) {
+Object* wrap_file(void* under, hid_t connector) {
   Object* const made = wrap(under, connector, "/");
   if (made != nullptr) {
-    const std::vector<DeferredFile*> files = files_of(*made, H5I_FILE, transfer);
-    made->file = files.size() == 1 ? files.front() : nullptr;
+    made->file = file_opened(*made);
   }
   return made;
 }
@@ -27,14 +26,13 @@ void* create(const char* name, unsigned flags, hid_t creation, hid_t access, hid
   const UnderList under(access);
   Call call("H5Fcreate", nullptr, name, under.connector(), request);
   return wrap_file(call.ended(H5VLfile_create(name, flags, creation, under.list(), transfer, call.request())),
-                   under.connector(), transfer);
+                   under.connector());
 }
 
 void* open(const char* name, unsigned flags, hid_t access, hid_t transfer, void** request) {
   const UnderList under(access);
   Call call("H5Fopen", nullptr, name, under.connector(), request);
-  return wrap_file(call.ended(H5VLfile_open(name, flags, under.list(), transfer, call.request())), under.connector(),
-                   transfer);
+  return wrap_file(call.ended(H5VLfile_open(name, flags, under.list(), transfer, call.request())), under.connector());
 }
 
 // From now on the last object that is closed closes the file, if it does not close here.
@@ -82,12 +80,18 @@ herr_t specific(void* file, H5VL_file_specific_args_t* arguments, hid_t transfer
       const herr_t result = Passed<"H5Freopen", H5VLfile_specific>::callback(file, arguments, transfer, request);
       if (result >= 0) {
         void*& reopened = *arguments->args.reopen.file;
-        reopened = wrap_file(reopened, connector, transfer);
+        reopened = wrap_file(reopened, connector);
       }
       return result;
     }
   }
   return -1;
+}
+
+herr_t close_group(void* group, hid_t transfer, void** request) {
+  return Postponed::instance().close(handle_of(group), H5I_GROUP, H5VLgroup_close)
+             ? 0
+             : Passed<"H5Gclose", H5VLgroup_close>::callback(group, transfer, request);
 }
 
 herr_t group_specific(void* group, H5VL_group_specific_args_t* arguments, hid_t transfer, void** request) {
@@ -116,7 +120,7 @@ H5VL_group_class_t group_class() {
           .get = passed<"H5Gget", H5VLgroup_get>,
           .specific = guarded<group_specific>,
           .optional = passed<"group operation", H5VLgroup_optional>,
-          .close = passed<"H5Gclose", H5VLgroup_close>};
+          .close = guarded<close_group>};
 }
 
 }  // namespace dovetail::hdf5

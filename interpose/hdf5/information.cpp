@@ -106,7 +106,7 @@ struct WrapContext {
 };
 
 void* object_below(const void* object) {
-  const auto& self = *static_cast<const Object*>(object);
+  const Object& self = object_of(const_cast<void*>(object));
   return H5VLget_object(self.under, self.connector);
 }
 

@@ -19,12 +19,23 @@ thread_local WithoutWaiting* without_waiting = nullptr;
 WithoutWaiting::WithoutWaiting() noexcept { without_waiting = this; }
 WithoutWaiting::~WithoutWaiting() { without_waiting = nullptr; }
 
+void make_postponed() noexcept { Postponed::instance().settle(); }
+
 Object* wrap(void* under, hid_t connector, std::string path) {
   if (under == nullptr) {
     return nullptr;
   }
   H5Iinc_ref(connector);
   return new Object{.under = under, .connector = connector, .name = std::make_shared<ObjectName>(std::move(path))};
+}
+
+Object* to_be_made(hid_t connector, std::string path) {
+  H5Iinc_ref(connector);
+  return new Object{.under = nullptr,
+                    .connector = connector,
+                    .name = std::make_shared<ObjectName>(std::move(path)),
+                    .compression_known = true,
+                    .to_be_made = true};
 }
 
 void unwrap(Object* object) noexcept {
@@ -40,6 +51,7 @@ Call::Call(const char* name, const Object* object, const char* child, hid_t conn
                  .object = object != nullptr ? object->name : nullptr,
                  .child = child,
                  .asynchronous = request != nullptr,
+                 .postponed = false,
                  .promises = {},
                  .transfers = nullptr},
       within_(operation_),

@@ -17,12 +17,14 @@ class DeferredFile;
 struct CompressedDataset;
 
 struct Object {
-  void* under;      ///< Null once its close has been reported as failed; the next close ends it.
+  /// Null if HDF5 has yet to make it, or could not, and once its close has been reported as failed; the next close ends it.
+  void* under;
   hid_t connector;  ///< The connector below; this holds one reference.
   SharedName name;
   /// Of a dataset that is written: null, unless tasks can compress its chunks.
   std::shared_ptr<CompressedDataset> compressed{};
   bool compression_known = false;
+  bool to_be_made = false;  ///< Its creation is postponed.
   /// Of a file as it was opened: null, if another driver has it. It may have been closed since.
   const DeferredFile* file = nullptr;
 };
@@ -30,10 +32,23 @@ struct Object {
 /// Null for null.
 /// An empty path stands for an object of which no name is known.
 Object* wrap(void* under, hid_t connector, std::string path);
+/// A dataset of which the creation is postponed.
+Object* to_be_made(hid_t connector, std::string path);
 /// Drops the reference to the connector below as well.
 void unwrap(Object* object) noexcept;
 
-inline Object& object_of(void* object) { return *static_cast<Object*>(object); }
+/// Makes all postponed calls, and so the object.
+void make_postponed() noexcept;
+
+/// The object as it is, perhaps to be made.
+inline Object& handle_of(void* object) { return *static_cast<Object*>(object); }
+/// The object, made.
+inline Object& object_of(void* object) {
+  if (handle_of(object).to_be_made) {
+    make_postponed();
+  }
+  return handle_of(object);
+}
 inline void* under_of(void* object) { return object != nullptr ? object_of(object).under : nullptr; }
 
 /// One call of the program on its way to the connector below. What is transferred in its course belongs to it; at its end its

@@ -48,6 +48,7 @@ struct Operation {
   SharedName object;            ///< The object it is about, or null.
   const char* child = nullptr;  ///< Name below the object, or null.
   bool asynchronous = false;    ///< Its caller wants to be told when its transfers have ended.
+  bool postponed = false;       ///< Its caller has been told long ago that it is done.
   std::vector<Promise> promises;
   std::shared_ptr<Transfers> transfers;  ///< Made with the first transfer.
 

@@ -1,13 +1,13 @@
 #include "query.hpp"
 
 #include <H5VLconnector_passthru.h>
+#include <H5VLnative.h>
 
 #include <algorithm>
-#include <climits>
-#include <iterator>
 
 #include "background.hpp"
 #include "deferred_file.hpp"
+#include "driver.hpp"
 #include "errors.hpp"
 
 namespace dovetail::hdf5 {
@@ -32,23 +32,56 @@ hid_t ask(const Object& dataset, H5VL_dataset_get_t what, hid_t properties) {
   return *answer;
 }
 
-std::vector<DeferredFile*> files_of(const Object& object, H5I_type_t type, hid_t properties) {
-  std::vector<char> name(PATH_MAX);
-  std::size_t length = 0;
-  H5VL_file_get_args_t arguments{};
-  arguments.op_type = H5VL_FILE_GET_NAME;
-  arguments.args.get_name.type = type;
-  arguments.args.get_name.buf_size = name.size();
-  arguments.args.get_name.buf = name.data();
-  arguments.args.get_name.file_name_len = &length;
-  if (H5VLfile_get(object.under, object.connector, &arguments, properties, nullptr) < 0 || length >= name.size()) {
-    return {};
+std::optional<H5O_info2_t> information_of(const Object& object, H5I_type_t type) {
+  if (object.under == nullptr) {
+    return std::nullopt;
+  }
+  H5O_info2_t found{};
+  const H5VL_loc_params_t self{.obj_type = type, .type = H5VL_OBJECT_BY_SELF, .loc_data = {}};
+  H5VL_object_get_args_t arguments{};
+  arguments.op_type = H5VL_OBJECT_GET_INFO;
+  arguments.args.get_info.fields = H5O_INFO_BASIC;
+  arguments.args.get_info.oinfo = &found;
+  return H5VLobject_get(object.under, &self, object.connector, &arguments, H5P_DATASET_XFER_DEFAULT, nullptr) < 0
+             ? std::nullopt
+             : std::optional(found);
+}
+
+DeferredFile* file_of(const Object& object, H5I_type_t type) {
+  const std::optional<H5O_info2_t> known = information_of(object, type);
+  if (!known) {
+    return nullptr;
   }
   Background& background = Background::instance();
   const Lock lock(background.mutex);
-  std::vector<DeferredFile*> found;
-  std::ranges::copy_if(background.files, std::back_inserter(found),
-                       [&](const DeferredFile* file) { return file->path() == name.data(); });
+  const auto found = std::ranges::find(background.files, std::optional(known->fileno), &DeferredFile::number);
+  return found != background.files.end() ? *found : nullptr;
+}
+
+DeferredFile* file_opened(const Object& file) {
+  H5VL_class_value_t connector = H5_VOL_INVALID;
+  if (H5VLget_value(file.connector, &connector) < 0 || connector != H5_VOL_NATIVE) {
+    return nullptr;
+  }
+  void* handle = nullptr;
+  H5VL_native_file_optional_args_t native{};
+  native.get_vfd_handle.fapl_id = H5P_FILE_ACCESS_DEFAULT;
+  native.get_vfd_handle.file_handle = &handle;
+  H5VL_optional_args_t optional{.op_type = H5VL_NATIVE_FILE_GET_VFD_HANDLE, .args = &native};
+  unsigned long number = 0;
+  H5VL_file_get_args_t arguments{};
+  arguments.op_type = H5VL_FILE_GET_FILENO;
+  arguments.args.get_fileno.fileno = &number;
+  const QuietErrors quiet;  // not every driver has a handle
+  const AskingForHandle asking;
+  if (H5VLfile_optional(file.under, file.connector, &optional, H5P_DATASET_XFER_DEFAULT, nullptr) < 0 ||
+      H5VLfile_get(file.under, file.connector, &arguments, H5P_DATASET_XFER_DEFAULT, nullptr) < 0) {
+    return nullptr;
+  }
+  DeferredFile* const found = handle != nullptr ? file_of_handle(handle) : nullptr;
+  if (found != nullptr) {
+    found->number_is(number);
+  }
   return found;
 }
 

@@ -278,7 +278,12 @@ attempt("not there", lambda: h5py.File("missing.h5"))
 @pytest.mark.parametrize(
     ("variable", "value"),
     [("DOVETAIL_HDF5_BUFFER", value) for value in ("much", "-1", "0", "1Q", "999999999999T")]
-    + [("DOVETAIL_HDF5_FLUSH", "perhaps"), ("DOVETAIL_HDF5_EXIT_STATUS", "-3"), ("DOVETAIL_HDF5_REPORT", "maybe")],
+    + [
+        ("DOVETAIL_HDF5_FLUSH", "perhaps"),
+        ("DOVETAIL_HDF5_COMPRESSION_THREADS", "many"),
+        ("DOVETAIL_HDF5_EXIT_STATUS", "-3"),
+        ("DOVETAIL_HDF5_REPORT", "maybe"),
+    ],
 )
 def test_a_bad_value_in_the_environment_is_refused(tmp_path: Path, variable: str, value: str) -> None:
     text = "import h5py, sys; h5py.File(sys.argv[1], 'w').close()"

@@ -266,9 +266,13 @@ class Program(Choices):
 
     def compress(self) -> object:
         """Several chunks, in writes that end where they do, or do not; some of them fit into the cache of chunks."""
-        r = self.random
         file = self.file()
-        path = f"{self.group(file)}/{self.fresh('compressed')}"
+        group = self.group(file)
+        return [self.compressed(file, group) for _ in range(self.random.choice((1, 2, 5)))]
+
+    def compressed(self, file: h5py.File, group: str) -> object:
+        r = self.random
+        name = self.fresh("compressed")
         rank = r.choice((1, 2, 3))
         chunk = tuple(r.randint(2, {1: 9000, 2: 90, 3: 20}[rank]) for _ in range(rank))
         shape = tuple(extent * r.randint(1, 4) + r.choice((0, 0, 1)) for extent in chunk)
@@ -283,18 +287,24 @@ class Program(Choices):
             creation.set_fletcher32()
         if r.random() < 0.5:
             access.set_chunk_cache(r.choice((1, 7, 521)), r.choice((0, 30000, 200000)), r.random())
-        space = h5py.h5s.create_simple(shape, (h5py.h5s.UNLIMITED,) * rank)
-        kind = h5py.h5t.py_create(dtype, logical=True)
-        made = h5py.Dataset(h5py.h5d.create(file.id, path.encode(), kind, space, creation, dapl=access))
+        most = tuple(h5py.h5s.UNLIMITED if r.random() < 0.7 else extent for extent in shape)
+        parent = file[group].id if r.random() < 0.2 else file.id
+        path = name if parent is file.id else f"{group}/{name}"
+        taken = r.choice(self.datasets[file.filename] or ["none"]) if r.random() < 0.03 else name
+        space, kind = h5py.h5s.create_simple(shape, most), h5py.h5t.py_create(dtype, logical=True)
+        made = h5py.Dataset(h5py.h5d.create(parent, taken.encode(), kind, space, creation, dapl=access))
         self.datasets[file.filename].append(path)
         for _ in range(r.randrange(4)):
+            if r.random() < 0.3:
+                made.resize(made.shape[0] + r.choice((1, chunk[0])), 0)
+            shape = made.shape
             chosen = self.selection(shape) if r.random() < 0.3 else self.chunks(shape, chunk)
             values = self.values(shape_of(chosen, shape), dtype)
             if r.random() < 0.2:
                 values = np.asfortranarray(values)
             made[chosen] = values
             values.view("u1").fill(0) if values.size and values.flags.c_contiguous and not dtype.names else None
-        return path
+        return [path, made.shape]
 
     def write(self) -> object:
         dataset = self.dataset()
@@ -427,7 +437,7 @@ class Program(Choices):
 
 
 ALWAYS = ("create_dataset", "write", "read")
-STEPS = [name for name in vars(Program) if not name.startswith("_") and name != "run"]
+STEPS = [name for name in vars(Program) if not name.startswith("_") and name not in ("run", "compressed")]
 
 
 def run_programs(folder: Path, seed: str, first: int, count: int, length: int) -> None:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <numeric>
 #include <utility>
@@ -17,15 +18,20 @@ std::uint64_t mixed(std::uint64_t key, std::uint64_t value) {
   return (key ^ value) * prime;
 }
 
-/// The key of a chunk of `bytes` bytes as deflate is given it; `at(i)` is its byte i.
+/// The key of a chunk as deflate is given it; `at(i)` is its byte i, `sum` that of all bytes, which no order changes.
 template <class At>
-std::uint64_t key_of(std::size_t bytes, unsigned level, At at) {
+std::uint64_t key_of(std::size_t bytes, unsigned level, std::uint64_t sum, At at) {
   constexpr std::uint64_t basis = 0xcbf29ce484222325;
-  std::uint64_t key = mixed(mixed(basis, bytes), level);
+  std::uint64_t key = mixed(mixed(mixed(basis, bytes), level), sum);
   for (std::size_t i = 0; i < samples; ++i) {
     key = mixed(key, std::to_integer<std::uint64_t>(at(bytes / samples * i + i * (bytes % samples) / samples)));
   }
   return key;
+}
+
+std::uint64_t sum_of(std::span<const std::byte> bytes) {
+  return std::transform_reduce(bytes.begin(), bytes.end(), std::uint64_t{0}, std::plus<>(),
+                               [](std::byte byte) { return std::to_integer<std::uint64_t>(byte); });
 }
 
 // Where the shuffle filter takes byte `i` of its result from.
@@ -36,35 +42,35 @@ std::size_t before_shuffle(std::size_t i, std::size_t bytes, std::size_t element
 
 // Where byte `i` of a chunk is in its box.
 std::size_t place_in_box(const Box& box, const std::vector<hsize_t>& place, std::size_t i) {
-  const Stored& stored = *box.stored;
-  std::size_t element = i / stored.element;
+  const ChunkLayout& layout = *box.layout;
+  std::size_t element = i / layout.element;
   std::size_t found = 0;
   std::size_t stride = 1;
   for (std::size_t dimension = box.shape.size(); dimension-- > 0;) {
-    const auto extent = static_cast<std::size_t>(stored.chunk[dimension]);
+    const auto extent = static_cast<std::size_t>(layout.chunk[dimension]);
     found += (static_cast<std::size_t>(place[dimension]) + element % extent) * stride;
     element /= extent;
     stride *= static_cast<std::size_t>(box.shape[dimension]);
   }
-  return found * stored.element + i % stored.element;
+  return found * layout.element + i % layout.element;
+}
+
+/// Calls `use` with each row of a chunk in its box, and where it begins in the chunk.
+template <class Use>
+void for_rows(const Box& box, const std::vector<hsize_t>& place, Use use) {
+  const std::size_t row = static_cast<std::size_t>(box.layout->chunk.back()) * box.layout->element;
+  for (std::size_t done = 0; done < box.layout->chunk_bytes(); done += row) {
+    use(done, std::span(box.data + place_in_box(box, place, done), row));
+  }
 }
 
 std::uint64_t key_in_box(const Box& box, const std::vector<hsize_t>& place) {
-  const std::size_t bytes = box.stored->chunk_bytes();
-  return key_of(bytes, box.stored->level, [&](std::size_t i) {
-    return box.data[place_in_box(box, place, before_shuffle(i, bytes, box.stored->shuffled))];
+  const std::size_t bytes = box.layout->chunk_bytes();
+  std::uint64_t sum = 0;
+  for_rows(box, place, [&](std::size_t, std::span<const std::byte> row) { sum += sum_of(row); });
+  return key_of(bytes, box.layout->level, sum, [&](std::size_t i) {
+    return box.data[place_in_box(box, place, before_shuffle(i, bytes, box.layout->shuffled))];
   });
-}
-
-std::vector<std::byte> gathered(const Box& box, const std::vector<hsize_t>& place) {
-  const Stored& stored = *box.stored;
-  const std::size_t bytes = stored.chunk_bytes();
-  const std::size_t row = static_cast<std::size_t>(stored.chunk.back()) * stored.element;
-  std::vector<std::byte> chunk(bytes);
-  for (std::size_t done = 0; done < bytes; done += row) {
-    std::memcpy(chunk.data() + done, box.data + place_in_box(box, place, done), row);
-  }
-  return chunk;
 }
 
 std::vector<std::byte> shuffled(const std::vector<std::byte>& chunk, std::size_t element) {
@@ -83,7 +89,7 @@ std::vector<std::byte> shuffled(const std::vector<std::byte>& chunk, std::size_t
 
 }  // namespace
 
-std::size_t Stored::chunk_bytes() const noexcept {
+std::size_t ChunkLayout::chunk_bytes() const noexcept {
   return std::accumulate(chunk.begin(), chunk.end(), element,
                          [](std::size_t bytes, hsize_t extent) { return bytes * static_cast<std::size_t>(extent); });
 }
@@ -108,70 +114,111 @@ Reservation::~Reservation() {
   }
 }
 
-Chunk::Chunk(std::shared_ptr<const Box> box, std::vector<hsize_t> place, Reservation reservation)
+Chunk::Chunk(std::shared_ptr<const Box> box, std::vector<hsize_t> place, std::vector<hsize_t> number)
     : box_(std::move(box)),
       place_(std::move(place)),
+      number_(std::move(number)),
       key_(key_in_box(*box_, place_)),
-      generation_(Background::instance().generation()),
-      reservation_(std::move(reservation)) {}
+      generation_(Background::instance().generation()) {}
 
-void Chunk::compress(bool in_background) noexcept {
-  Background& background = Background::instance();
-  {
-    const Lock lock(background.mutex);
-    if (state_ != State::waiting) {
-      return;
-    }
-    state_ = State::running;
+bool Chunk::begin() noexcept {
+  const Lock lock(Background::instance().mutex);
+  if (state_ != State::waiting) {
+    return false;
   }
-  const std::uint64_t begin = now();
+  state_ = State::running;
+  return true;
+}
+
+void Chunk::end(State state, std::uint64_t* count) noexcept {
+  Background& background = Background::instance();
+  const Lock lock(background.mutex);
+  state_ = state;
+  if (count != nullptr) {
+    ++*count;
+  }
+  background.announce();
+}
+
+void Chunk::gather() {
+  if (!source_.empty()) {
+    return;
+  }
+  std::vector<std::byte> chunk(box_->layout->chunk_bytes());
+  for_rows(*box_, place_, [&](std::size_t begin, std::span<const std::byte> row) {
+    std::memcpy(chunk.data() + begin, row.data(), row.size());
+  });
+  source_ = box_->layout->shuffled != 0 ? shuffled(chunk, box_->layout->shuffled) : std::move(chunk);
+}
+
+bool Chunk::source_is(std::span<const std::byte> source) const noexcept {
+  return source_.size() == source.size() && std::memcmp(source_.data(), source.data(), source.size()) == 0;
+}
+
+void Chunk::deflate() noexcept {
   try {
-    const Stored& stored = *box_->stored;
-    source_ = gathered(*box_, place_);
-    if (stored.shuffled != 0) {
-      source_ = shuffled(source_, stored.shuffled);
-    }
-    if (auto made = process_deflate()->deflated(source_, stored.level)) {
+    gather();
+    if (auto made = process_deflate()->deflated(source_, box_->layout->level)) {
       result_ = std::move(*made);
     }
   } catch (const std::bad_alloc&) {
     result_.clear();  // HDF5's filter is asked, and may find memory
   }
   box_.reset();
-  const Lock lock(background.mutex);
-  state_ = State::done;
-  if (in_background) {
-    ++background.report.chunks_compressed;
-    background.report.compression_time += now() - begin;
-  } else {
-    ++background.report.chunks_compressed_by_program;
-  }
-  background.announce();
 }
 
-bool Chunk::finish() {
-  compress(false);
+void Chunk::compress_in_background() noexcept {
+  if (begin()) {
+    const std::uint64_t begun = now();
+    deflate();
+    Background& background = Background::instance();
+    {
+      const Lock lock(background.mutex);
+      background.report.compression_time += now() - begun;
+    }
+    end(State::done, &background.report.chunks_compressed);
+  }
+}
+
+bool Chunk::is_made_of(std::span<const std::byte> source) {
   Background& background = Background::instance();
-  Lock lock(background.mutex);
-  background.wait(lock, Cause::compression, [&] { return ended(); });
-  return state_ == State::done;
+  if (begin()) {
+    try {
+      gather();
+    } catch (const std::bad_alloc&) {
+      end(State::waiting, nullptr);
+      return false;
+    }
+    if (!source_is(source)) {
+      end(State::waiting, nullptr);  // its turn may come
+      return false;
+    }
+    deflate();
+    end(State::done, &background.report.chunks_compressed_by_program);
+    return !result_.empty();
+  }
+  {
+    Lock lock(background.mutex);
+    background.wait(lock, Cause::compression, [&] { return ended(); });
+    if (state_ != State::done) {
+      return false;
+    }
+  }
+  return !result_.empty() && source_is(source);
+}
+
+void Chunk::give_up() noexcept {
+  if (begin()) {
+    box_.reset();
+    end(State::done, nullptr);
+  }
 }
 
 void Chunk::abandon() {
+  give_up();
   Background& background = Background::instance();
-  {
-    Lock lock(background.mutex);
-    if (state_ == State::waiting) {
-      state_ = State::done;
-    }
-    background.wait(lock, Cause::compression, [&] { return ended(); });
-  }
-  box_.reset();
-}
-
-bool Chunk::made_of(std::span<const std::byte> source) const noexcept {
-  return !result_.empty() && source_.size() == source.size() &&
-         std::memcmp(source_.data(), source.data(), source.size()) == 0;
+  Lock lock(background.mutex);
+  background.wait(lock, Cause::compression, [&] { return ended(); });
 }
 
 ChunkTable& ChunkTable::instance() {
@@ -180,25 +227,48 @@ ChunkTable& ChunkTable::instance() {
 }
 
 void ChunkTable::add(const void* owner, std::shared_ptr<Chunk> chunk) {
+  const Place place(owner, chunk->number());
+  const auto [known, is_new] = places_.try_emplace(place, chunks_.end());
+  if (!is_new) {
+    known->second->second.chunk->give_up();
+    chunks_.erase(known->second);
+  }
   const std::uint64_t key = chunk->key();
-  chunks_.emplace(key, Entry{owner, std::move(chunk)});
+  known->second = chunks_.emplace(key, Entry{place, std::move(chunk)});
 }
 
 std::shared_ptr<Chunk> ChunkTable::take(std::span<const std::byte> source, unsigned level) {
-  const auto [first, last] =
-      chunks_.equal_range(key_of(source.size(), level, [&](std::size_t i) { return source[i]; }));
-  for (auto entry = first; entry != last; ++entry) {
-    if (entry->second.chunk->finish() && entry->second.chunk->made_of(source)) {
-      std::shared_ptr<Chunk> found = std::move(entry->second.chunk);
-      chunks_.erase(entry);
-      return found;
-    }
+  if (before_each_) {
+    before_each_();
   }
-  return nullptr;
+  const std::uint64_t key = key_of(source.size(), level, sum_of(source), [&](std::size_t i) { return source[i]; });
+  const auto [first, last] = chunks_.equal_range(key);
+  const auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second.chunk->is_made_of(source); });
+  if (found == last) {
+    return nullptr;
+  }
+  std::shared_ptr<Chunk> chunk = std::move(found->second.chunk);
+  places_.erase(found->second.place);
+  chunks_.erase(found);
+  return chunk;
 }
 
-void ChunkTable::drop(const void* owner) {
-  std::erase_if(chunks_, [&](const auto& entry) { return entry.second.owner == owner; });
+void ChunkTable::drop(const void* owner) noexcept {
+  const auto first = places_.lower_bound({owner, {}});
+  auto last = first;
+  for (; last != places_.end() && last->first.first == owner; ++last) {
+    last->second->second.chunk->give_up();
+    chunks_.erase(last->second);
+  }
+  places_.erase(first, last);
+}
+
+void ChunkTable::drop_all() noexcept {
+  for (const auto& [key, entry] : chunks_) {
+    entry.chunk->give_up();
+  }
+  places_.clear();
+  chunks_.clear();
 }
 
 }  // namespace dovetail::hdf5

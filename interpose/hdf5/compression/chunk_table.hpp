@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,7 +21,7 @@
 namespace dovetail::hdf5 {
 
 /// How the chunks of a dataset are stored.
-struct Stored {
+struct ChunkLayout {
   std::vector<hsize_t> chunk;  ///< Elements in each dimension.
   std::size_t element = 0;     ///< Bytes.
   std::size_t shuffled = 0;    ///< Bytes that the shuffle filter takes for one element; 0: there is no such filter.
@@ -38,6 +39,7 @@ class Reservation {
   Reservation(Reservation&& other) noexcept : bytes_(std::exchange(other.bytes_, 0)), generation_(other.generation_) {}
   Reservation& operator=(Reservation&&) = delete;
   ~Reservation();
+  std::size_t bytes() const noexcept { return bytes_; }
   /// A part of it, on its own from now on.
   Reservation part(std::size_t bytes) noexcept;
 
@@ -50,7 +52,7 @@ class Reservation {
 
 /// The elements of a write, a box of the dataset, in the order of the file.
 struct Box {
-  std::shared_ptr<const Stored> stored;
+  std::shared_ptr<const ChunkLayout> layout;
   std::vector<hsize_t> shape;
   const std::byte* data = nullptr;
   std::unique_ptr<std::byte[]> copy;  ///< Null: `data` is the program's.
@@ -60,39 +62,50 @@ struct Box {
 /// One chunk that a write covers wholly.
 class Chunk {
  public:
-  /// `place`: its first element in the box. The reservation is for what it makes.
-  Chunk(std::shared_ptr<const Box> box, std::vector<hsize_t> place, Reservation reservation);
+  /// `place`: its first element in the box; `number`: its place among the chunks of the dataset.
+  Chunk(std::shared_ptr<const Box> box, std::vector<hsize_t> place, std::vector<hsize_t> number);
 
+  /// What it takes besides its box: the bytes to be compressed, and the result.
+  std::size_t working_bytes() const noexcept { return 2 * box_->layout->chunk_bytes(); }
+  /// Memory for that. Before anybody can compress it.
+  void reserve(Reservation reservation) { reservation_.emplace(std::move(reservation)); }
   /// Compresses it, unless somebody has begun to. With the lock not held, as all others here.
-  void compress(bool in_background) noexcept;
-  /// Sees to it that it has been compressed: by this thread, or by waiting for another. False in the child of a fork, if a thread of
-  /// the parent had begun.
-  bool finish();
+  void compress_in_background() noexcept;
+  /// Whether it has become, or becomes here, what deflate makes of `source`. Waits for a thread that compresses it.
+  bool is_made_of(std::span<const std::byte> source);
+  /// Unless somebody has begun to, it will not be compressed.
+  void give_up() noexcept;
+  /// The same; returns when nobody reads its box any more.
+  void abandon();
   /// With the lock held: no task is to be waited for.
   bool ended() const noexcept {
     // In the child of a fork, nobody goes on with what a thread of the parent has begun.
     return state_ == State::done || generation_ != Background::instance().generation();
   }
-  /// It will not be compressed; returns when nobody reads its box any more.
-  void abandon();
-  /// Whether it has become of `source`. After `finish`.
-  bool made_of(std::span<const std::byte> source) const noexcept;
   const std::vector<std::byte>& result() const noexcept { return result_; }
+  const std::vector<hsize_t>& number() const noexcept { return number_; }
   std::uint64_t key() const noexcept { return key_; }
 
  private:
   enum class State : std::uint8_t { waiting, running, done };
 
+  bool begin() noexcept;
+  void end(State state, std::uint64_t* count) noexcept;
+  void gather();
+  bool source_is(std::span<const std::byte> source) const noexcept;
+  void deflate() noexcept;
+
   // Guarded by the lock of `Background`.
   State state_ = State::waiting;
   // Of the thread that runs it; of all when it is done.
   std::shared_ptr<const Box> box_;
-  const std::vector<hsize_t> place_;
   std::vector<std::byte> source_;
   std::vector<std::byte> result_;
+  std::optional<Reservation> reservation_;
+  const std::vector<hsize_t> place_;
+  const std::vector<hsize_t> number_;
   const std::uint64_t key_;
   const unsigned generation_;
-  const Reservation reservation_;
 };
 
 /// Of all files. Not thread-safe: only for who holds HDF5's lock.
@@ -101,20 +114,27 @@ class ChunkTable {
   static ChunkTable& instance();
 
   bool empty() const noexcept { return chunks_.empty(); }
-  /// `owner` is the dataset's handle.
+  /// `owner` is the dataset's handle. What it has had at the same place is overwritten, and given up.
   void add(const void* owner, std::shared_ptr<Chunk> chunk);
   /// The compressed chunk that was made of `source`; null: there is none. It is in the table no longer.
   std::shared_ptr<Chunk> take(std::span<const std::byte> source, unsigned level);
-  void drop(const void* owner);
-  void drop_all() { chunks_.clear(); }
+  void drop(const void* owner) noexcept;
+  void drop_all() noexcept;
+  /// Called before a chunk is looked for, when the memory of the one before is free; nothing for none.
+  void before_each(std::function<void()> call) { before_each_ = std::move(call); }
 
  private:
+  using Place = std::pair<const void*, std::vector<hsize_t>>;
   struct Entry {
-    const void* owner = nullptr;
+    Place place;
     std::shared_ptr<Chunk> chunk;
   };
   // Equal ones are in the order of the program.
-  std::multimap<std::uint64_t, Entry> chunks_;
+  using Chunks = std::multimap<std::uint64_t, Entry>;
+
+  Chunks chunks_;
+  std::map<Place, Chunks::iterator> places_;
+  std::function<void()> before_each_;
 };
 
 }  // namespace dovetail::hdf5

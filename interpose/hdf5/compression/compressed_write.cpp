@@ -24,25 +24,6 @@ constexpr std::size_t least_write_bytes = std::size_t{8} << 10;
 // What one task compresses: some milliseconds.
 constexpr std::size_t task_bytes = std::size_t{256} << 10;
 
-/// Closes an identifier at its end.
-class Identifier {
- public:
-  Identifier(hid_t value, herr_t (*close)(hid_t)) noexcept : value_(value), close_(close) {}
-  Identifier(const Identifier&) = delete;
-  Identifier& operator=(const Identifier&) = delete;
-  ~Identifier() {
-    if (value_ >= 0) {
-      close_(value_);
-    }
-  }
-  hid_t get() const noexcept { return value_; }
-  bool valid() const noexcept { return value_ >= 0; }
-
- private:
-  hid_t value_;
-  herr_t (*close_)(hid_t);
-};
-
 // Elements whose bytes are all in the chunk, and are the same in memory.
 bool self_contained(hid_t type) {
   const H5T_class_t kind = H5Tget_class(type);
@@ -54,9 +35,10 @@ bool self_contained(hid_t type) {
          H5Tdetect_class(type, H5T_STRING) == 0;
 }
 
-// Shuffle or nothing, then deflate; what comes behind is HDF5's affair.
-bool read_filters(hid_t creation, Stored& stored) {
+// Shuffle or nothing, then deflate, then perhaps a checksum, which cannot fail: a filter of the program might.
+bool read_filters(hid_t creation, ChunkLayout& layout) {
   const int filters = H5Pget_nfilters(creation);
+  bool deflates = false;
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
     unsigned configuration = 0;
@@ -64,21 +46,37 @@ bool read_filters(hid_t creation, Stored& stored) {
     std::size_t values = std::size(value);
     const H5Z_filter_t filter =
         H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, value, 0, nullptr, &configuration);
-    if (filter == H5Z_FILTER_DEFLATE && values == 1) {
-      stored.level = value[0];
-      return true;
-    }
-    if (filter != H5Z_FILTER_SHUFFLE || values != 1 || i != 0) {
+    if (filter == H5Z_FILTER_SHUFFLE && i == 0) {
+      layout.shuffled = layout.element;
+    } else if (filter == H5Z_FILTER_DEFLATE && values == 1 && !deflates) {
+      layout.level = value[0];
+      deflates = true;
+    } else if (filter != H5Z_FILTER_FLETCHER32 || !deflates) {
       return false;
     }
-    stored.shuffled = value[0] > 1 ? value[0] : 0;
   }
-  return false;
+  return deflates;
+}
+
+// An offset (`H5Soffset_simple`) moves a selection of all as well, and shows in the bounds of no other than a hyperslab.
+bool has_offset(hid_t space) {
+  const Identifier copy(H5Scopy(space), H5Sclose);
+  const int rank = H5Sget_simple_extent_ndims(space);
+  if (!copy.valid() || rank <= 0) {
+    return true;
+  }
+  std::vector<hsize_t> first(static_cast<std::size_t>(rank));
+  std::vector<hsize_t> last(first.size());
+  const std::vector<hsize_t> one(first.size(), 1);
+  return H5Sget_simple_extent_dims(space, last.data(), nullptr) != rank ||
+         H5Sselect_hyperslab(copy.get(), H5S_SELECT_SET, first.data(), nullptr, one.data(), last.data()) < 0 ||
+         H5Sget_select_bounds(copy.get(), first.data(), last.data()) < 0 ||
+         std::ranges::any_of(first, [](hsize_t start) { return start != 0; });
 }
 
 // The box that is selected in the file.
 bool find_box(const Object& dataset, const WriteArguments& arguments, CompressedWrite& write) {
-  const Identifier space(ask(dataset, H5VL_DATASET_GET_SPACE, arguments.properties), H5Sclose);
+  const Identifier space(space_of(dataset, arguments.properties), H5Sclose);
   const std::size_t rank = write.start.size();
   if (!space.valid() || H5Sget_simple_extent_dims(space.get(), write.shape.data(), nullptr) != static_cast<int>(rank)) {
     return false;
@@ -87,7 +85,7 @@ bool find_box(const Object& dataset, const WriteArguments& arguments, Compressed
     return true;
   }
   const H5S_sel_type kind = H5Sget_select_type(arguments.file_space);
-  if ((kind != H5S_SEL_ALL && kind != H5S_SEL_HYPERSLABS) || H5Sextent_equal(arguments.file_space, space.get()) <= 0 ||
+  if ((kind == H5S_SEL_ALL && has_offset(arguments.file_space)) || (kind != H5S_SEL_ALL && kind != H5S_SEL_HYPERSLABS) || H5Sextent_equal(arguments.file_space, space.get()) <= 0 ||
       H5Sselect_valid(arguments.file_space) <= 0) {
     return false;
   }
@@ -112,69 +110,93 @@ hid_t memory_of(const WriteArguments& arguments) {
 }
 
 bool fits(hid_t memory, std::size_t elements) {
-  return memory == H5S_ALL || (H5Sget_select_npoints(memory) == static_cast<hssize_t>(elements) &&
-                               H5Sselect_valid(memory) > 0);
+  return memory == H5S_ALL ||
+         (H5Sget_select_npoints(memory) == static_cast<hssize_t>(elements) && H5Sselect_valid(memory) > 0 &&
+          (H5Sget_select_type(memory) != H5S_SEL_ALL || !has_offset(memory)));
 }
 
 bool contiguous(hid_t memory) {
-  return memory == H5S_ALL || H5Sget_select_type(memory) == H5S_SEL_ALL ||
-         (H5Sget_select_type(memory) == H5S_SEL_HYPERSLABS &&
-          H5Sget_select_npoints(memory) == H5Sget_simple_extent_npoints(memory));
+  return memory == H5S_ALL ||
+         (H5Sget_select_npoints(memory) == H5Sget_simple_extent_npoints(memory) &&
+          H5Sget_select_type(memory) != H5S_SEL_POINTS);
+}
+
+// A property that the public interface sets and does not show.
+bool has_filter_callback(hid_t properties) {
+  constexpr auto name = "filter_cb";
+  H5Z_cb_t callback{};
+  std::size_t size = 0;
+  return H5Pexist(properties, name) > 0 &&
+         (H5Pget_size(properties, name, &size) < 0 || size != sizeof callback ||
+          H5Pget(properties, name, &callback) < 0 || callback.func != nullptr);
 }
 
 }  // namespace
 
-CompressedDataset::~CompressedDataset() {
-  if (type >= 0) {
-    const KeptErrors kept;
-    H5Tclose(type);
-  }
-}
-
-std::shared_ptr<CompressedDataset> compressed_dataset(const Object& dataset, hid_t properties) {
-  if (settings().compression_threads == 0 || !LibraryContext::available()) {
+std::shared_ptr<CompressedDataset> compressed_dataset(hid_t creation, hid_t type, DeferredFile* file) {
+  auto layout = std::make_shared<ChunkLayout>();
+  layout->element = H5Tget_size(type);
+  if (settings().compression_threads == 0 || !LibraryContext::available() || file == nullptr ||
+      !file->writable() || H5Pget_layout(creation) != H5D_CHUNKED || !read_filters(creation, *layout) ||
+      !self_contained(type)) {
     return nullptr;
   }
-  const Identifier creation(ask(dataset, H5VL_DATASET_GET_DCPL, properties), H5Pclose);
-  auto stored = std::make_shared<Stored>();
-  if (!creation.valid() || H5Pget_layout(creation.get()) != H5D_CHUNKED || !read_filters(creation.get(), *stored)) {
+  layout->chunk.resize(H5S_MAX_RANK);
+  const int rank = H5Pget_chunk(creation, H5S_MAX_RANK, layout->chunk.data());
+  if (rank <= 0) {
+    return nullptr;
+  }
+  layout->chunk.resize(static_cast<std::size_t>(rank));
+  if (layout->shuffled == 1 || layout->shuffled * 2 > layout->chunk_bytes()) {
+    layout->shuffled = 0;  // nothing to be done, and HDF5 leaves a single element as it is
+  }
+  if (layout->chunk_bytes() < least_chunk_bytes || !install_deflate_filter()) {
     return nullptr;
   }
   auto known = std::make_shared<CompressedDataset>();
-  known->type = ask(dataset, H5VL_DATASET_GET_TYPE, properties);
-  stored->chunk.resize(H5S_MAX_RANK);
-  const int rank = H5Pget_chunk(creation.get(), H5S_MAX_RANK, stored->chunk.data());
-  if (known->type < 0 || !self_contained(known->type) || rank <= 0) {
+  known->layout = layout;
+  known->type = Identifier(H5Tcopy(type), H5Tclose);
+  known->file = file;
+  return known->type.valid() ? known : nullptr;
+}
+
+std::shared_ptr<CompressedDataset> compressed_dataset(const Object& dataset, hid_t properties) {
+  const Identifier creation(ask(dataset, H5VL_DATASET_GET_DCPL, properties), H5Pclose);
+  if (!creation.valid() || H5Pget_nfilters(creation.get()) <= 0) {
     return nullptr;
   }
-  stored->chunk.resize(static_cast<std::size_t>(rank));
-  stored->element = H5Tget_size(known->type);
-  if (stored->shuffled * 2 > stored->chunk_bytes()) {
-    stored->shuffled = 0;  // HDF5 leaves a single element as it is
-  }
-  known->stored = stored;
-  const std::vector<DeferredFile*> files = files_of(dataset, H5I_DATASET, properties);
-  if (stored->chunk_bytes() < least_chunk_bytes || files.size() != 1 || !files.front()->writable() || !install_deflate_filter()) {
-    return nullptr;
-  }
-  known->file = files.front();
-  return known;
+  const Identifier type(ask(dataset, H5VL_DATASET_GET_TYPE, properties), H5Tclose);
+  return type.valid() ? compressed_dataset(creation.get(), type.get(), file_of(dataset, H5I_DATASET))
+                      : nullptr;
+}
+
+hid_t space_of(const Object& dataset, hid_t properties) {
+  return dataset.compressed != nullptr && dataset.compressed->space_to_be.valid()
+             ? H5Scopy(dataset.compressed->space_to_be.get())
+             : ask(dataset, H5VL_DATASET_GET_SPACE, properties);
 }
 
 std::optional<CompressedWrite> compressed_write(const Object& dataset, const CompressedDataset& known,
                                                 const WriteArguments& arguments) {
-  // Without an identifier of its own, the file is closed by the close of its last object, which must not come later then.
-  if (arguments.data == nullptr || arguments.file_space == H5S_PLIST || arguments.memory_space == H5S_PLIST ||
-      known.file->identifier_closed() || H5Tequal(arguments.type, known.type) <= 0 ||
-      (arguments.properties != H5P_DEFAULT && arguments.properties != H5P_DATASET_XFER_DEFAULT &&
-       transforms(arguments.properties))) {
+  // Most writes that are too small to be worth more questions say so.
+  if (arguments.file_space > H5S_PLIST && static_cast<std::size_t>(std::max<hssize_t>(
+                                              0, H5Sget_select_npoints(arguments.file_space))) *
+                                                  known.layout->element <
+                                              least_write_bytes) {
     return std::nullopt;
   }
-  const std::vector<hsize_t>& extent = known.stored->chunk;
+  // Without an identifier of its own, the file is closed by the close of its last object, which must not come later then.
+  if (arguments.data == nullptr || arguments.file_space == H5S_PLIST || arguments.memory_space == H5S_PLIST ||
+      known.file->identifier_closed() || H5Tequal(arguments.type, known.type.get()) <= 0 ||
+      (arguments.properties != H5P_DEFAULT && arguments.properties != H5P_DATASET_XFER_DEFAULT &&
+       (transforms(arguments.properties) || has_filter_callback(arguments.properties)))) {
+    return std::nullopt;
+  }
+  const std::vector<hsize_t>& extent = known.layout->chunk;
   const std::size_t rank = extent.size();
   CompressedWrite write{.start = std::vector<hsize_t>(rank),
                         .shape = std::vector<hsize_t>(rank),
-                        .bytes = known.stored->element,
+                        .bytes = known.layout->element,
                         .first_chunk = {},
                         .behind_chunk = {},
                         .chunks = 1,
@@ -189,8 +211,8 @@ std::optional<CompressedWrite> compressed_write(const Object& dataset, const Com
     write.bytes *= write.shape[i];
   }
   const hid_t memory = memory_of(arguments);
-  if (write.chunks * known.stored->chunk_bytes() < least_write_bytes ||
-      !fits(memory, write.bytes / known.stored->element)) {
+  if (write.chunks * known.layout->chunk_bytes() < least_write_bytes ||
+      !fits(memory, write.bytes / known.layout->element)) {
     return std::nullopt;
   }
   write.contiguous = contiguous(memory);
@@ -200,7 +222,7 @@ std::optional<CompressedWrite> compressed_write(const Object& dataset, const Com
 std::shared_ptr<const Box> box_of(const CompressedDataset& known, const CompressedWrite& write,
                                   const WriteArguments& arguments, std::optional<Reservation> reservation) {
   if (!reservation) {
-    return std::make_shared<Box>(Box{.stored = known.stored,
+    return std::make_shared<Box>(Box{.layout = known.layout,
                                      .shape = write.shape,
                                      .data = static_cast<const std::byte*>(arguments.data),
                                      .copy = nullptr,
@@ -209,24 +231,20 @@ std::shared_ptr<const Box> box_of(const CompressedDataset& known, const Compress
   auto copy = std::make_unique_for_overwrite<std::byte[]>(write.bytes);
   if (write.contiguous) {
     std::memcpy(copy.get(), arguments.data, write.bytes);
-  } else if (H5Dgather(memory_of(arguments), arguments.data, known.type, write.bytes, copy.get(), nullptr, nullptr) <
+  } else if (H5Dgather(memory_of(arguments), arguments.data, known.type.get(), write.bytes, copy.get(), nullptr, nullptr) <
              0) {
     return nullptr;
   }
   const std::byte* const data = copy.get();
-  return std::make_shared<Box>(Box{.stored = known.stored,
+  return std::make_shared<Box>(Box{.layout = known.layout,
                                    .shape = write.shape,
                                    .data = data,
                                    .copy = std::move(copy),
                                    .reservation = std::move(*reservation)});
 }
 
-std::vector<std::shared_ptr<Chunk>> compress_in_tasks(const CompressedWrite& write,
-                                                      const std::shared_ptr<const Box>& box, Reservation reservation,
-                                                      const std::string& label) {
-  const std::vector<hsize_t>& extent = box->stored->chunk;
-  const std::size_t bytes = box->stored->chunk_bytes();
-  const std::size_t at_once = std::max<std::size_t>(1, task_bytes / bytes);
+std::vector<std::shared_ptr<Chunk>> chunks_of(const CompressedWrite& write, const std::shared_ptr<const Box>& box) {
+  const std::vector<hsize_t>& extent = box->layout->chunk;
   std::vector<std::shared_ptr<Chunk>> chunks;
   chunks.reserve(write.chunks);
   std::vector<hsize_t> at = write.first_chunk;
@@ -235,26 +253,42 @@ std::vector<std::shared_ptr<Chunk>> compress_in_tasks(const CompressedWrite& wri
     for (std::size_t i = 0; i < at.size(); ++i) {
       place[i] = at[i] * extent[i] - write.start[i];
     }
-    chunks.push_back(std::make_shared<Chunk>(box, std::move(place), reservation.part(2 * bytes)));
+    chunks.push_back(std::make_shared<Chunk>(box, std::move(place), at));
     for (std::size_t i = at.size(); i-- > 0 && ++at[i] == write.behind_chunk[i];) {
       at[i] = write.first_chunk[i];
     }
   }
-  for (std::size_t first = 0; first < chunks.size(); first += at_once) {
-    const std::size_t count = std::min(at_once, chunks.size() - first);
-    const auto begin = chunks.begin() + static_cast<std::ptrdiff_t>(first);
-    std::vector<std::shared_ptr<Chunk>> group(begin, begin + static_cast<std::ptrdiff_t>(count));
+  return chunks;
+}
+
+std::size_t compress_in_tasks(std::span<const std::shared_ptr<Chunk>> chunks, Reservation& reservation,
+                              const std::string& label) {
+  std::size_t done = 0;
+  while (done < chunks.size()) {
+    std::vector<std::shared_ptr<Chunk>> group;
+    for (std::size_t bytes = 0; done < chunks.size() && bytes < task_bytes; ++done) {
+      const std::size_t needed = chunks[done]->working_bytes();
+      if (reservation.bytes() < needed) {
+        break;
+      }
+      chunks[done]->reserve(reservation.part(needed));
+      bytes += needed / 2;
+      group.push_back(chunks[done]);
+    }
+    if (group.empty()) {
+      break;
+    }
     const bool made = Background::instance().spawn_computation(label, [group] {
       for (const auto& chunk : group) {
-        chunk->compress(true);
+        chunk->compress_in_background();
       }
     });
     if (!made) {
       // HDF5's own filter does, in the program's thread. Nobody shall wait for them.
-      std::ranges::for_each(group, [](const auto& chunk) { chunk->abandon(); });
+      std::ranges::for_each(group, [](const auto& chunk) { chunk->give_up(); });
     }
   }
-  return chunks;
+  return done;
 }
 
 }  // namespace dovetail::hdf5

@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "compression/chunk_table.hpp"
+#include "identifier.hpp"
 #include "object.hpp"
 
 namespace dovetail::hdf5 {
@@ -17,20 +20,22 @@ class DeferredFile;
 
 /// A dataset whose chunks tasks can compress.
 struct CompressedDataset {
-  CompressedDataset() = default;
-  CompressedDataset(const CompressedDataset&) = delete;
-  CompressedDataset& operator=(const CompressedDataset&) = delete;
-  ~CompressedDataset();
-
-  std::shared_ptr<const Stored> stored;
-  hid_t type = H5I_INVALID_HID;  ///< Of its elements.
+  std::shared_ptr<const ChunkLayout> layout;
+  Identifier type;               ///< Of its elements.
   DeferredFile* file = nullptr;  ///< Lives as long as the dataset is open.
-  bool lost = false;             ///< A write has failed that its caller took for done.
+  bool lost = false;             ///< A call has failed that its caller took for done.
+  std::size_t postponed = 0;     ///< Calls for it.
+  Identifier space_to_be;        ///< What its space will be when it has been made, or extended; none: HDF5 knows it.
 };
 
 /// Null: they cannot, because it has no filter, others than shuffle before deflate, elements that lie elsewhere, or a file of another
 /// driver.
 std::shared_ptr<CompressedDataset> compressed_dataset(const Object& dataset, hid_t properties);
+/// The same of one that is to be made in `file`, or null.
+std::shared_ptr<CompressedDataset> compressed_dataset(hid_t creation, hid_t type, DeferredFile* file);
+
+/// A new identifier of its space, with all that is postponed.
+hid_t space_of(const Object& dataset, hid_t properties);
 
 /// The arguments of a write, as `H5Dwrite` has them.
 struct WriteArguments {
@@ -60,9 +65,11 @@ std::optional<CompressedWrite> compressed_write(const Object& dataset, const Com
 std::shared_ptr<const Box> box_of(const CompressedDataset& known, const CompressedWrite& write,
                                   const WriteArguments& arguments, std::optional<Reservation> reservation);
 
-/// Its chunks, in the order in which HDF5 goes through them, and tasks that compress them.
-std::vector<std::shared_ptr<Chunk>> compress_in_tasks(const CompressedWrite& write,
-                                                      const std::shared_ptr<const Box>& box, Reservation reservation,
-                                                      const std::string& label);
+/// Its chunks, in the order in which HDF5 goes through them.
+std::vector<std::shared_ptr<Chunk>> chunks_of(const CompressedWrite& write, const std::shared_ptr<const Box>& box);
+
+/// Has tasks compress chunks, as many as there is memory for. Returns how many.
+std::size_t compress_in_tasks(std::span<const std::shared_ptr<Chunk>> chunks, Reservation& reservation,
+                              const std::string& label);
 
 }  // namespace dovetail::hdf5

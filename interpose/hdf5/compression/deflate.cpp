@@ -31,6 +31,7 @@ std::optional<std::vector<std::byte>> Deflate::deflated(std::span<const std::byt
     return std::nullopt;
   }
   made.resize(bytes);
+  made.shrink_to_fit();
   return made;
 }
 

@@ -3,7 +3,7 @@
 #include <H5VLconnector_passthru.h>
 
 #include <algorithm>
-#include <functional>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -12,11 +12,23 @@
 #include "deferred_file.hpp"
 #include "errors.hpp"
 #include "library_context.hpp"
+#include "query.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
 
 constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
+
+// The program may change or close its own. HDF5 is fastest with the properties that it knows as the default.
+SharedIdentifier kept_list(hid_t list, hid_t by_default) {
+  return list == H5P_DEFAULT || list == by_default ? std::make_shared<Identifier>(list, nullptr)
+                                                   : std::make_shared<Identifier>(H5Pcopy(list), H5Pclose);
+}
+
+SharedIdentifier kept_space(hid_t space) {
+  return space == H5S_ALL ? std::make_shared<Identifier>(space, nullptr)
+                          : std::make_shared<Identifier>(H5Scopy(space), H5Sclose);
+}
 
 std::optional<Reservation> reserve(std::size_t bytes) {
   if (std::optional<Reservation> found = Reservation::of(bytes)) {
@@ -29,6 +41,12 @@ std::optional<Reservation> reserve(std::size_t bytes) {
   }
   // What is left is of chunks that HDF5 keeps in its cache, or that were overwritten there.
   ChunkTable::instance().drop_all();
+  {
+    Background& background = Background::instance();
+    Lock lock(background.mutex);
+    background.wait(lock, Cause::budget,
+                    [&] { return background.pool.taken() == 0 || background.pool.can_reserve(bytes); });
+  }
   return Reservation::of(bytes);
 }
 
@@ -38,12 +56,93 @@ herr_t call_write(const Object& dataset, WriteArguments arguments) {
                            &arguments.file_space, arguments.properties, &arguments.data, nullptr);
 }
 
-// Nobody is there to be told by the call itself.
-void fail(const Object& dataset, const char* call) {
-  if (dataset.compressed != nullptr) {
-    dataset.compressed->lost = true;
-    dataset.compressed->file->fail(call, dataset.name, innermost_error());
+herr_t call_extend(const Object& dataset, const hsize_t* size, hid_t properties) {
+  H5VL_dataset_specific_args_t arguments{};
+  arguments.op_type = H5VL_DATASET_SET_EXTENT;
+  arguments.args.set_extent.size = size;
+  return H5VLdataset_specific(dataset.under, dataset.connector, &arguments, properties, nullptr);
+}
+
+// There is no memory for a copy: the program waits, while tasks compress from its own memory, ahead of HDF5 as far as there is memory
+// for what they make.
+herr_t write_at_once(Object& dataset, const CompressedWrite& write, const WriteArguments& arguments) {
+  std::vector<std::shared_ptr<Chunk>> chunks =
+      chunks_of(write, box_of(*dataset.compressed, write, arguments, std::nullopt));
+  std::vector<std::weak_ptr<Chunk>> begun;  // not to keep what has been used
+  begun.reserve(chunks.size());
+  const auto go_on = [&] {
+    while (begun.size() < chunks.size()) {
+      const std::shared_ptr<Chunk>& next = chunks[begun.size()];
+      std::optional<Reservation> reservation = Reservation::of(next->working_bytes());
+      if (!reservation) {
+        return;
+      }
+      const std::shared_ptr<Chunk> chunk = std::move(chunks[begun.size()]);
+      begun.push_back(chunk);
+      compress_in_tasks({&chunk, 1}, *reservation, current_operation().label());
+      ChunkTable::instance().add(&dataset, chunk);
+    }
+  };
+  ChunkTable::instance().before_each(go_on);
+  const auto end = [&]() noexcept {
+    ChunkTable::instance().before_each(nullptr);
+    for (const auto& chunk : begun) {
+      if (const std::shared_ptr<Chunk> left = chunk.lock()) {
+        left->abandon();
+      }
+    }
+  };
+  herr_t result = -1;
+  try {
+    go_on();
+    result = call_write(dataset, arguments);
+  } catch (...) {
+    end();
+    throw;
   }
+  end();
+  Background& background = Background::instance();
+  const Lock lock(background.mutex);
+  ++background.report.foreground["compressed writes larger than the buffer has room for (DOVETAIL_HDF5_BUFFER)"];
+  return result;
+}
+
+// Whether HDF5 would make a dataset of such chunks.
+bool chunks_fit(const ChunkLayout& layout, hid_t space) {
+  const std::size_t rank = layout.chunk.size();
+  std::vector<hsize_t> most(rank);
+  if (H5Sget_simple_extent_ndims(space) != static_cast<int>(rank) ||
+      H5Sget_simple_extent_dims(space, nullptr, most.data()) != static_cast<int>(rank) ||
+      layout.chunk_bytes() > std::numeric_limits<std::uint32_t>::max()) {
+    return false;
+  }
+  return std::ranges::equal(layout.chunk, most, [](hsize_t chunk, hsize_t limit) { return chunk <= limit; });
+}
+
+// Nobody is there to be told by the call itself.
+std::string fail(const Object& object, const char* name) {
+  object.compressed->file->fail(name, object.name, innermost_error());
+  if (const std::optional<H5O_info2_t> known = information_of(object, H5I_DATASET)) {
+    object.compressed->file->lose(known->token);
+  }
+  object.compressed->lost = true;
+  return object.compressed->file->failure();
+}
+
+bool has_fill_value(hid_t creation) {
+  H5D_fill_value_t kind = H5D_FILL_VALUE_ERROR;
+  return H5Pfill_value_defined(creation, &kind) < 0 || kind == H5D_FILL_VALUE_USER_DEFINED;
+}
+
+bool exists(const Object& parent, H5I_type_t kind, const char* name, hid_t properties) {
+  const H5VL_loc_params_t place{.obj_type = kind,
+                                .type = H5VL_OBJECT_BY_NAME,
+                                .loc_data = {.loc_by_name = {.name = name, .lapl_id = H5P_LINK_ACCESS_DEFAULT}}};
+  hbool_t found = true;
+  H5VL_link_specific_args_t arguments{};
+  arguments.op_type = H5VL_LINK_EXISTS;
+  arguments.args.exists.exists = &found;
+  return H5VLlink_specific(parent.under, &place, parent.connector, &arguments, properties, nullptr) < 0 || found;
 }
 
 }  // namespace
@@ -68,67 +167,136 @@ std::optional<herr_t> Postponed::write(Object& dataset, const WriteArguments& ar
     return std::nullopt;
   }
   // Copies of all, and of each chunk what is to be compressed and the result.
-  std::optional<Reservation> reservation =
-      reserve(write->bytes + 2 * write->chunks * known.stored->chunk_bytes());
+  std::optional<Reservation> reservation = reserve(write->bytes + 2 * write->chunks * known.layout->chunk_bytes());
   if (!reservation) {
-    return write->contiguous ? write_at_once(dataset, *write, arguments) : std::nullopt;
+    return write->contiguous ? std::optional(write_at_once(dataset, *write, arguments)) : std::nullopt;
   }
   const std::shared_ptr<const Box> box = box_of(known, *write, arguments, reservation->part(write->bytes));
   if (box == nullptr) {
     return std::nullopt;
   }
-  Pending call{.dataset = &dataset,
-            .box = box,
-            .chunks = compress_in_tasks(*write, box, std::move(*reservation), operation.label()),
-            .file_space = arguments.file_space,
-            .properties = arguments.properties,
-            .transfers = nullptr};
-  if (operation.asynchronous) {
-    call.transfers = operation.begin_transfer();
-    const Lock lock(Background::instance().mutex);
-    ++call.transfers->outstanding;
-  }
-  // The program may change or close its own.
-  if (call.file_space != H5S_ALL) {
-    call.file_space = H5Scopy(call.file_space);
-  }
-  if (call.properties != H5P_DEFAULT && call.properties != H5P_DATASET_XFER_DEFAULT) {
-    call.properties = H5Pcopy(call.properties);
-  }
-  for (const auto& chunk : call.chunks) {
+  const std::vector<std::shared_ptr<Chunk>> chunks = chunks_of(*write, box);
+  Pending call{.object = &dataset,
+               .name = "H5Dwrite",
+               .make = [&dataset, box, space = kept_space(arguments.file_space),
+                        properties = kept_list(arguments.properties, H5P_DATASET_XFER_DEFAULT)] {
+                 // Of the shape of the file's selection, which HDF5 copies fastest.
+                 const Identifier memory(
+                     H5Screate_simple(static_cast<int>(box->shape.size()), box->shape.data(), nullptr), H5Sclose);
+                 return call_write(dataset, {.type = dataset.compressed->type.get(),
+                                             .memory_space = memory.get(),
+                                             .file_space = space->get(),
+                                             .properties = properties->get(),
+                                             .data = box->data});
+               },
+               .chunks = chunks};
+  compress_in_tasks(chunks, *reservation, operation.label());
+  for (const auto& chunk : chunks) {
     ChunkTable::instance().add(&dataset, chunk);
   }
-  calls_.push_back(std::move(call));
+  if (operation.asynchronous) {
+    call.transfers = operation.begin_transfer();
+  }
+  push(std::move(call));
+  if (operation.asynchronous) {
+    const Lock lock(Background::instance().mutex);
+    ++operation.transfers->outstanding;
+  }
   settle_within(0);
   return 0;
 }
 
-// There is no memory for a copy: the program waits, while tasks compress from its own memory.
-std::optional<herr_t> Postponed::write_at_once(Object& dataset, const CompressedWrite& write,
-                                               const WriteArguments& arguments) {
-  const std::shared_ptr<const Box> box = box_of(*dataset.compressed, write, arguments, std::nullopt);
-  const std::vector<std::shared_ptr<Chunk>> chunks = compress_in_tasks(write, box, {}, current_operation().label());
-  for (const auto& chunk : chunks) {
-    ChunkTable::instance().add(&dataset, chunk);
+Object* Postponed::create(const Object& parent, const H5VL_loc_params_t& place, const char* name,
+                          const CreateArguments& arguments) {
+  if (calls_.empty() || parent.under == nullptr || place.type != H5VL_OBJECT_BY_SELF || name == nullptr ||
+      *name == '\0' || std::strcmp(name, ".") == 0 || std::strchr(name, '/') != nullptr ||
+      H5Pget_nfilters(arguments.creation) <= 0) {
+    return nullptr;
   }
-  const herr_t result = call_write(dataset, arguments);
-  for (const auto& chunk : chunks) {
-    chunk->abandon();
+  const QuietErrors quiet;
+  if (H5Sget_simple_extent_type(arguments.space) != H5S_SIMPLE || H5Tcommitted(arguments.type) != 0 ||
+      has_fill_value(arguments.creation) || exists(parent, place.obj_type, name, arguments.properties)) {
+    return nullptr;
   }
-  Background& background = Background::instance();
-  const Lock lock(background.mutex);
-  ++background.report.foreground["compressed writes larger than the buffer has room for (DOVETAIL_HDF5_BUFFER)"];
-  return result;
+  std::string path = path_below(parent.name.get(), name);
+  auto known =
+      compressed_dataset(arguments.creation, arguments.type, file_of(parent, place.obj_type));
+  if (names_.contains(path) || known == nullptr || known->file->identifier_closed() ||
+      !chunks_fit(*known->layout, arguments.space)) {
+    return nullptr;
+  }
+  known->space_to_be = Identifier(H5Scopy(arguments.space), H5Sclose);
+  H5Sselect_all(known->space_to_be.get());
+  names_.insert(path);
+  Object* const dataset = to_be_made(parent.connector, std::move(path));
+  dataset->compressed = std::move(known);
+  push({.object = dataset,
+                    .name = "H5Dcreate",
+                    .make = [dataset, under = parent.under, place, child = std::string(name),
+                             links = kept_list(arguments.links, H5P_LINK_CREATE_DEFAULT),
+                             space = kept_space(arguments.space),
+                             creation = kept_list(arguments.creation, H5P_DATASET_CREATE_DEFAULT),
+                             access = kept_list(arguments.access, H5P_DATASET_ACCESS_DEFAULT),
+                             properties = kept_list(arguments.properties, H5P_DATASET_XFER_DEFAULT)] {
+                      dataset->under = H5VLdataset_create(under, &place, dataset->connector, child.c_str(),
+                                                          links->get(), dataset->compressed->type.get(), space->get(),
+                                                          creation->get(), access->get(), properties->get(), nullptr);
+                      dataset->to_be_made = false;
+                      return dataset->under != nullptr ? 0 : -1;
+                    }});
+  return dataset;
 }
 
-bool Postponed::close(Object& dataset) {
+bool Postponed::extend(Object& dataset, const hsize_t* size, hid_t properties) {
+  if (calls_.empty() || dataset.compressed == nullptr || size == nullptr) {
+    return false;
+  }
+  const QuietErrors quiet;
+  const std::size_t rank = dataset.compressed->layout->chunk.size();
+  Identifier space(space_of(dataset, properties), H5Sclose);
+  std::vector<hsize_t> now(rank);
+  std::vector<hsize_t> most(rank);
+  if (!space.valid() || H5Sget_simple_extent_dims(space.get(), now.data(), most.data()) != static_cast<int>(rank)) {
+    return false;
+  }
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (size[i] < now[i] || size[i] > most[i]) {
+      return false;  // what is cut off may have been written; what is too large is HDF5's to tell
+    }
+  }
+  if (H5Sset_extent_simple(space.get(), static_cast<int>(rank), size, most.data()) < 0) {
+    return false;
+  }
+  push({.object = &dataset,
+                    .name = "H5Dset_extent",
+                    .make = [&dataset, wanted = std::vector<hsize_t>(size, size + rank),
+                             list = kept_list(properties, H5P_DATASET_XFER_DEFAULT)] {
+                      return call_extend(dataset, wanted.data(), list->get());
+                    }});
+  dataset.compressed->space_to_be = std::move(space);
+  return true;
+}
+
+bool Postponed::close(Object& object, H5I_type_t kind, herr_t (*under)(void*, hid_t, hid_t, void**)) {
   if (calls_.empty()) {
     return false;
   }
-  Pending call;
-  call.dataset = &dataset;
-  calls_.push_back(std::move(call));
+  const DeferredFile* const file = object.compressed != nullptr ? object.compressed->file : file_of(object, kind);
+  if (file == nullptr || file->identifier_closed()) {
+    return false;
+  }
+  push({.object = &object,
+        .name = kind == H5I_GROUP ? "H5Gclose" : "H5Dclose",
+        .make = [&object, under] { return under(object.under, object.connector, H5P_DATASET_XFER_DEFAULT, nullptr); },
+        .last = true});
   return true;
+}
+
+void Postponed::push(Pending call) {
+  calls_.push_back(std::move(call));
+  if (calls_.back().object->compressed != nullptr) {
+    ++calls_.back().object->compressed->postponed;
+  }
 }
 
 void Postponed::settle() noexcept { settle_within(forever); }
@@ -138,71 +306,61 @@ bool Postponed::settle_within(std::uint64_t nanoseconds) noexcept {
     return calls_.empty();
   }
   settling_ = true;
-  Background& background = Background::instance();
   const std::uint64_t begin = now();
-  while (!calls_.empty()) {
-    if (nanoseconds != forever) {
-      const std::uint64_t passed = now() - begin;
-      Lock lock(background.mutex);
-      const bool ready = background.wait_for(lock, nanoseconds - std::min(nanoseconds, passed), [&] {
-        return std::ranges::all_of(calls_.front().chunks, [](const auto& chunk) { return chunk->ended(); });
-      });
-      if (!ready) {
-        break;
-      }
-    }
+  while (!calls_.empty() &&
+         (nanoseconds == forever || next_is_ready(nanoseconds - std::min(nanoseconds, now() - begin)))) {
     Pending call = std::move(calls_.front());
     calls_.pop_front();
-    const LibraryContext context;
     make(call);
   }
   settling_ = false;
+  if (calls_.empty()) {
+    names_.clear();
+  }
   return calls_.empty();
 }
 
-void Postponed::make(Pending& call) noexcept {
-  try {
-    if (call.box != nullptr) {
-      make_write(call);
-    } else {
-      make_close(call.dataset);
-    }
-  } catch (const std::exception& thrown) {
-    push_exception(thrown);
-    fail(*call.dataset, call.box != nullptr ? "H5Dwrite" : "H5Dclose");
-  }
+bool Postponed::next_is_ready(std::uint64_t nanoseconds) const noexcept {
+  Background& background = Background::instance();
+  Lock lock(background.mutex);
+  return background.wait_for(lock, nanoseconds, [&] {
+    return std::ranges::all_of(calls_.front().chunks, [](const auto& chunk) { return chunk->ended(); });
+  });
 }
 
-void Postponed::make_write(const Pending& call) {
-  const Object& dataset = *call.dataset;
-  Operation operation{.call = "H5Dwrite",
-                      .object = dataset.name,
+void Postponed::make(Pending& call) noexcept {
+  Object& object = *call.object;
+  Operation operation{.call = call.name,
+                      .object = object.name,
                       .child = nullptr,
                       .asynchronous = call.transfers != nullptr,
+                      .postponed = true,
                       .promises = {},
                       .transfers = call.transfers};
-  const Within within(operation);
-  // Of the shape of the file's selection, which HDF5 copies fastest.
-  const std::vector<hsize_t>& shape = call.box->shape;
-  const hid_t memory = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
   std::string failure;
-  {
+  // One that could not be made has failed once and for all.
+  if (object.under != nullptr || object.to_be_made) {
+    const LibraryContext context;
+    const Within within(operation);
     const QuietErrors quiet;
-    const WriteArguments arguments{
-        dataset.compressed->type, memory, call.file_space, call.properties, call.box->data};
-    if (call_write(dataset, arguments) < 0) {
-      fail(dataset, "H5Dwrite");
-      failure = dataset.compressed->file->failure();
+    herr_t result = -1;
+    try {
+      result = call.make();
+    } catch (const std::exception& thrown) {
+      push_exception(thrown);
+    }
+    if (result < 0 && object.compressed != nullptr) {
+      failure = fail(object, call.name);
     }
   }
-  H5Sclose(memory);
-  if (call.file_space != H5S_ALL) {
-    H5Sclose(call.file_space);
-  }
-  if (call.properties != H5P_DEFAULT && call.properties != H5P_DATASET_XFER_DEFAULT) {
-    H5Pclose(call.properties);
+  call.make = nullptr;  // and its identifiers
+  if (object.compressed != nullptr && --object.compressed->postponed == 0) {
+    object.compressed->space_to_be = {};  // HDF5 knows it now
   }
   if (call.transfers != nullptr) {
+    if (failure.empty() && object.compressed->lost) {
+      failure = object.compressed->file->failure();
+    }
     std::vector<std::function<void()>> tell;
     {
       const Lock lock(Background::instance().mutex);
@@ -212,24 +370,10 @@ void Postponed::make_write(const Pending& call) {
       say();
     }
   }
-}
-
-void Postponed::make_close(Object* dataset) {
-  Operation operation{.call = "H5Dclose",
-                      .object = dataset->name,
-                      .child = nullptr,
-                      .asynchronous = false,
-                      .promises = {},
-                      .transfers = nullptr};
-  const Within within(operation);
-  {
-    const QuietErrors quiet;
-    if (H5VLdataset_close(dataset->under, dataset->connector, H5P_DATASET_XFER_DEFAULT, nullptr) < 0) {
-      fail(*dataset, "H5Dclose");
-    }
+  if (call.last) {
+    ChunkTable::instance().drop(&object);
+    unwrap(&object);
   }
-  ChunkTable::instance().drop(dataset);
-  unwrap(dataset);
 }
 
 }  // namespace dovetail::hdf5
