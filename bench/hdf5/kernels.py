@@ -32,7 +32,9 @@ def main() -> None:
     parser.add_argument("--deflate", type=int, default=0, metavar="LEVEL")
     options = parser.parse_args()
     values = [np.arange(options.particles, dtype="f4") + variable for variable in range(VARIABLES)]
-    stored = {"chunks": (options.particles,), "shuffle": True, "compression": options.deflate} if options.deflate else {}
+    stored = (
+        {"chunks": (options.particles,), "shuffle": True, "compression": options.deflate} if options.deflate else {}
+    )
     computed = 0.0
     begin = time.perf_counter()
     if options.kernel == "write":

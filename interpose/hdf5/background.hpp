@@ -18,7 +18,7 @@
 namespace dovetail {
 class Runtime;
 struct Options;
-}
+}  // namespace dovetail
 
 namespace dovetail::hdf5 {
 

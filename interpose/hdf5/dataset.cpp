@@ -8,8 +8,8 @@
 #include "errors.hpp"
 #include "object.hpp"
 #include "pass.hpp"
-#include "query.hpp"
 #include "promise.hpp"
+#include "query.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -49,12 +49,12 @@ herr_t transfer(const char* name, size_t count, void* datasets[], hid_t types[],
 
 void* create(void* parent, const H5VL_loc_params_t* place, const char* name, hid_t links, hid_t type, hid_t space,
              hid_t creation, hid_t access, hid_t transfer, void** request) {
-  if (Object* const later = Postponed::instance().create(
-          object_of(parent), *place, name, {links, type, space, creation, access, transfer})) {
+  if (Object* const later = Postponed::instance().create(object_of(parent), *place, name,
+                                                         {links, type, space, creation, access, transfer})) {
     return later;
   }
-  void* const made = Passed<"H5Dcreate", H5VLdataset_create>::callback(parent, place, name, links, type, space, creation,
-                                                                       access, transfer, request);
+  void* const made = Passed<"H5Dcreate", H5VLdataset_create>::callback(parent, place, name, links, type, space,
+                                                                       creation, access, transfer, request);
   if (made != nullptr && (creation == H5P_DATASET_CREATE_DEFAULT || H5Pget_nfilters(creation) == 0)) {
     object_of(made).compression_known = true;
   }

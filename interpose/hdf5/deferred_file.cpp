@@ -332,8 +332,8 @@ std::string DeferredFile::failure() const {
 }
 
 bool DeferredFile::has_lost(const H5O_token_t& token) const {
-  return std::ranges::any_of(
-      lost_, [&](const H5O_token_t& lost) { return std::memcmp(&lost, &token, sizeof token) == 0; });
+  return std::ranges::any_of(lost_,
+                             [&](const H5O_token_t& lost) { return std::memcmp(&lost, &token, sizeof token) == 0; });
 }
 
 void DeferredFile::fail(const char* call, SharedName name, const std::string& reason) {

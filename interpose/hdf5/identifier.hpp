@@ -13,7 +13,8 @@ class Identifier {
   Identifier() = default;
   /// `close` is HDF5's function for its kind. A negative value is none.
   Identifier(hid_t value, herr_t (*close)(hid_t)) noexcept : value_(value), close_(close) {}
-  Identifier(Identifier&& other) noexcept : value_(std::exchange(other.value_, H5I_INVALID_HID)), close_(other.close_) {}
+  Identifier(Identifier&& other) noexcept
+      : value_(std::exchange(other.value_, H5I_INVALID_HID)), close_(other.close_) {}
   Identifier& operator=(Identifier&& other) noexcept {
     std::swap(value_, other.value_);
     std::swap(close_, other.close_);

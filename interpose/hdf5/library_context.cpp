@@ -19,7 +19,8 @@ struct Functions {
 const Functions& functions() {
   static const Functions found = [] {
     Functions these;
-    if (!find_in_library("H5VLopen_lib_context", these.open) || !find_in_library("H5VLclose_lib_context", these.close)) {
+    if (!find_in_library("H5VLopen_lib_context", these.open) ||
+        !find_in_library("H5VLclose_lib_context", these.close)) {
       these.open = nullptr;
     }
     if (!find_in_library("H5VLstart_lib_state", these.start) ||

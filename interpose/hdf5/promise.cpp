@@ -77,7 +77,8 @@ void promise_for_write(Operation& operation, const Object& dataset, hid_t type, 
 
 void promise_for_read(Operation& operation, const Object& dataset, hid_t type, hid_t memory_space, hid_t file_space,
                       hid_t properties, const void* data) {
-  if (data != nullptr && operation.asynchronous && !transforms(properties) && stored_as_read(dataset, type, properties)) {
+  if (data != nullptr && operation.asynchronous && !transforms(properties) &&
+      stored_as_read(dataset, type, properties)) {
     promise(operation, data, bytes_of(dataset, type, memory_space, file_space, properties));
   }
 }

@@ -24,7 +24,7 @@ struct Report {
   std::uint64_t bytes_read_ahead = 0;    ///< Read by the program out of what had been fetched before it asked.
   std::uint64_t bytes_fetched = 0;       ///< Fetched before the program asked.
   std::uint64_t chunks_compressed = 0;   ///< In the background.
-  std::uint64_t chunks_compressed_by_program = 0;  ///< Of files that have such in the background.
+  std::uint64_t chunks_compressed_by_program = 0;   ///< Of files that have such in the background.
   std::map<std::string, std::uint64_t> foreground;  ///< Transfers during which the program waited, by reason.
 
   void print() const;

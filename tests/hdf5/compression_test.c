@@ -54,7 +54,8 @@ static void ask_until_written(hid_t access, const int* values) {
   CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
 }
 
-static size_t fail(unsigned flags, size_t count, const unsigned* values, size_t bytes, size_t* capacity, void** buffer) {
+static size_t fail(unsigned flags, size_t count, const unsigned* values, size_t bytes, size_t* capacity,
+                   void** buffer) {
   (void)flags, (void)count, (void)values, (void)bytes, (void)capacity, (void)buffer;
   return 0;
 }

@@ -243,7 +243,8 @@ std::shared_ptr<Chunk> ChunkTable::take(std::span<const std::byte> source, unsig
   }
   const std::uint64_t key = key_of(source.size(), level, sum_of(source), [&](std::size_t i) { return source[i]; });
   const auto [first, last] = chunks_.equal_range(key);
-  const auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second.chunk->is_made_of(source); });
+  const auto found =
+      std::find_if(first, last, [&](const auto& entry) { return entry.second.chunk->is_made_of(source); });
   if (found == last) {
     return nullptr;
   }

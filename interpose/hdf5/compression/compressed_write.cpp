@@ -9,10 +9,10 @@
 
 #include "background.hpp"
 #include "compression/deflate_filter.hpp"
-#include "query.hpp"
 #include "deferred_file.hpp"
 #include "errors.hpp"
 #include "library_context.hpp"
+#include "query.hpp"
 #include "settings.hpp"
 
 namespace dovetail::hdf5 {
@@ -85,7 +85,8 @@ bool find_box(const Object& dataset, const WriteArguments& arguments, Compressed
     return true;
   }
   const H5S_sel_type kind = H5Sget_select_type(arguments.file_space);
-  if ((kind == H5S_SEL_ALL && has_offset(arguments.file_space)) || (kind != H5S_SEL_ALL && kind != H5S_SEL_HYPERSLABS) || H5Sextent_equal(arguments.file_space, space.get()) <= 0 ||
+  if ((kind == H5S_SEL_ALL && has_offset(arguments.file_space)) ||
+      (kind != H5S_SEL_ALL && kind != H5S_SEL_HYPERSLABS) || H5Sextent_equal(arguments.file_space, space.get()) <= 0 ||
       H5Sselect_valid(arguments.file_space) <= 0) {
     return false;
   }
@@ -116,9 +117,8 @@ bool fits(hid_t memory, std::size_t elements) {
 }
 
 bool contiguous(hid_t memory) {
-  return memory == H5S_ALL ||
-         (H5Sget_select_npoints(memory) == H5Sget_simple_extent_npoints(memory) &&
-          H5Sget_select_type(memory) != H5S_SEL_POINTS);
+  return memory == H5S_ALL || (H5Sget_select_npoints(memory) == H5Sget_simple_extent_npoints(memory) &&
+                               H5Sget_select_type(memory) != H5S_SEL_POINTS);
 }
 
 // A property that the public interface sets and does not show.
@@ -126,9 +126,8 @@ bool has_filter_callback(hid_t properties) {
   constexpr auto name = "filter_cb";
   H5Z_cb_t callback{};
   std::size_t size = 0;
-  return H5Pexist(properties, name) > 0 &&
-         (H5Pget_size(properties, name, &size) < 0 || size != sizeof callback ||
-          H5Pget(properties, name, &callback) < 0 || callback.func != nullptr);
+  return H5Pexist(properties, name) > 0 && (H5Pget_size(properties, name, &size) < 0 || size != sizeof callback ||
+                                            H5Pget(properties, name, &callback) < 0 || callback.func != nullptr);
 }
 
 }  // namespace
@@ -136,9 +135,8 @@ bool has_filter_callback(hid_t properties) {
 std::shared_ptr<CompressedDataset> compressed_dataset(hid_t creation, hid_t type, DeferredFile* file) {
   auto layout = std::make_shared<ChunkLayout>();
   layout->element = H5Tget_size(type);
-  if (settings().compression_threads == 0 || !LibraryContext::available() || file == nullptr ||
-      !file->writable() || H5Pget_layout(creation) != H5D_CHUNKED || !read_filters(creation, *layout) ||
-      !self_contained(type)) {
+  if (settings().compression_threads == 0 || !LibraryContext::available() || file == nullptr || !file->writable() ||
+      H5Pget_layout(creation) != H5D_CHUNKED || !read_filters(creation, *layout) || !self_contained(type)) {
     return nullptr;
   }
   layout->chunk.resize(H5S_MAX_RANK);
@@ -166,8 +164,7 @@ std::shared_ptr<CompressedDataset> compressed_dataset(const Object& dataset, hid
     return nullptr;
   }
   const Identifier type(ask(dataset, H5VL_DATASET_GET_TYPE, properties), H5Tclose);
-  return type.valid() ? compressed_dataset(creation.get(), type.get(), file_of(dataset, H5I_DATASET))
-                      : nullptr;
+  return type.valid() ? compressed_dataset(creation.get(), type.get(), file_of(dataset, H5I_DATASET)) : nullptr;
 }
 
 hid_t space_of(const Object& dataset, hid_t properties) {
@@ -179,10 +176,10 @@ hid_t space_of(const Object& dataset, hid_t properties) {
 std::optional<CompressedWrite> compressed_write(const Object& dataset, const CompressedDataset& known,
                                                 const WriteArguments& arguments) {
   // Most writes that are too small to be worth more questions say so.
-  if (arguments.file_space > H5S_PLIST && static_cast<std::size_t>(std::max<hssize_t>(
-                                              0, H5Sget_select_npoints(arguments.file_space))) *
-                                                  known.layout->element <
-                                              least_write_bytes) {
+  if (arguments.file_space > H5S_PLIST &&
+      static_cast<std::size_t>(std::max<hssize_t>(0, H5Sget_select_npoints(arguments.file_space))) *
+              known.layout->element <
+          least_write_bytes) {
     return std::nullopt;
   }
   // Without an identifier of its own, the file is closed by the close of its last object, which must not come later then.
@@ -231,8 +228,8 @@ std::shared_ptr<const Box> box_of(const CompressedDataset& known, const Compress
   auto copy = std::make_unique_for_overwrite<std::byte[]>(write.bytes);
   if (write.contiguous) {
     std::memcpy(copy.get(), arguments.data, write.bytes);
-  } else if (H5Dgather(memory_of(arguments), arguments.data, known.type.get(), write.bytes, copy.get(), nullptr, nullptr) <
-             0) {
+  } else if (H5Dgather(memory_of(arguments), arguments.data, known.type.get(), write.bytes, copy.get(), nullptr,
+                       nullptr) < 0) {
     return nullptr;
   }
   const std::byte* const data = copy.get();

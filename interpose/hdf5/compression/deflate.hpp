@@ -16,7 +16,7 @@ struct Deflate {
   H5Z_class2_t filter;  ///< HDF5's own.
   /// Puts another class in the place of a filter, predefined ones as well, which `H5Zregister` refuses.
   herr_t (*replace)(const H5Z_class2_t*);
-  Compress compress;                       ///< zlib's compress2.
+  Compress compress;                      ///< zlib's compress2.
   unsigned long (*bound)(unsigned long);  ///< zlib's compressBound.
 
   /// The bytes that HDF5's filter would make of `source`. None: zlib has no memory. Thread-safe; HDF5 is not called.

@@ -178,17 +178,18 @@ std::optional<herr_t> Postponed::write(Object& dataset, const WriteArguments& ar
   const std::vector<std::shared_ptr<Chunk>> chunks = chunks_of(*write, box);
   Pending call{.object = &dataset,
                .name = "H5Dwrite",
-               .make = [&dataset, box, space = kept_space(arguments.file_space),
-                        properties = kept_list(arguments.properties, H5P_DATASET_XFER_DEFAULT)] {
-                 // Of the shape of the file's selection, which HDF5 copies fastest.
-                 const Identifier memory(
-                     H5Screate_simple(static_cast<int>(box->shape.size()), box->shape.data(), nullptr), H5Sclose);
-                 return call_write(dataset, {.type = dataset.compressed->type.get(),
-                                             .memory_space = memory.get(),
-                                             .file_space = space->get(),
-                                             .properties = properties->get(),
-                                             .data = box->data});
-               },
+               .make =
+                   [&dataset, box, space = kept_space(arguments.file_space),
+                    properties = kept_list(arguments.properties, H5P_DATASET_XFER_DEFAULT)] {
+                     // Of the shape of the file's selection, which HDF5 copies fastest.
+                     const Identifier memory(
+                         H5Screate_simple(static_cast<int>(box->shape.size()), box->shape.data(), nullptr), H5Sclose);
+                     return call_write(dataset, {.type = dataset.compressed->type.get(),
+                                                 .memory_space = memory.get(),
+                                                 .file_space = space->get(),
+                                                 .properties = properties->get(),
+                                                 .data = box->data});
+                   },
                .chunks = chunks};
   compress_in_tasks(chunks, *reservation, operation.label());
   for (const auto& chunk : chunks) {
@@ -219,8 +220,7 @@ Object* Postponed::create(const Object& parent, const H5VL_loc_params_t& place, 
     return nullptr;
   }
   std::string path = path_below(parent.name.get(), name);
-  auto known =
-      compressed_dataset(arguments.creation, arguments.type, file_of(parent, place.obj_type));
+  auto known = compressed_dataset(arguments.creation, arguments.type, file_of(parent, place.obj_type));
   if (names_.contains(path) || known == nullptr || known->file->identifier_closed() ||
       !chunks_fit(*known->layout, arguments.space)) {
     return nullptr;
@@ -231,19 +231,18 @@ Object* Postponed::create(const Object& parent, const H5VL_loc_params_t& place, 
   Object* const dataset = to_be_made(parent.connector, std::move(path));
   dataset->compressed = std::move(known);
   push({.object = dataset,
-                    .name = "H5Dcreate",
-                    .make = [dataset, under = parent.under, place, child = std::string(name),
-                             links = kept_list(arguments.links, H5P_LINK_CREATE_DEFAULT),
-                             space = kept_space(arguments.space),
-                             creation = kept_list(arguments.creation, H5P_DATASET_CREATE_DEFAULT),
-                             access = kept_list(arguments.access, H5P_DATASET_ACCESS_DEFAULT),
-                             properties = kept_list(arguments.properties, H5P_DATASET_XFER_DEFAULT)] {
-                      dataset->under = H5VLdataset_create(under, &place, dataset->connector, child.c_str(),
-                                                          links->get(), dataset->compressed->type.get(), space->get(),
-                                                          creation->get(), access->get(), properties->get(), nullptr);
-                      dataset->to_be_made = false;
-                      return dataset->under != nullptr ? 0 : -1;
-                    }});
+        .name = "H5Dcreate",
+        .make = [dataset, under = parent.under, place, child = std::string(name),
+                 links = kept_list(arguments.links, H5P_LINK_CREATE_DEFAULT), space = kept_space(arguments.space),
+                 creation = kept_list(arguments.creation, H5P_DATASET_CREATE_DEFAULT),
+                 access = kept_list(arguments.access, H5P_DATASET_ACCESS_DEFAULT),
+                 properties = kept_list(arguments.properties, H5P_DATASET_XFER_DEFAULT)] {
+          dataset->under = H5VLdataset_create(under, &place, dataset->connector, child.c_str(), links->get(),
+                                              dataset->compressed->type.get(), space->get(), creation->get(),
+                                              access->get(), properties->get(), nullptr);
+          dataset->to_be_made = false;
+          return dataset->under != nullptr ? 0 : -1;
+        }});
   return dataset;
 }
 
@@ -268,11 +267,11 @@ bool Postponed::extend(Object& dataset, const hsize_t* size, hid_t properties) {
     return false;
   }
   push({.object = &dataset,
-                    .name = "H5Dset_extent",
-                    .make = [&dataset, wanted = std::vector<hsize_t>(size, size + rank),
-                             list = kept_list(properties, H5P_DATASET_XFER_DEFAULT)] {
-                      return call_extend(dataset, wanted.data(), list->get());
-                    }});
+        .name = "H5Dset_extent",
+        .make = [&dataset, wanted = std::vector<hsize_t>(size, size + rank),
+                 list = kept_list(properties, H5P_DATASET_XFER_DEFAULT)] {
+          return call_extend(dataset, wanted.data(), list->get());
+        }});
   dataset.compressed->space_to_be = std::move(space);
   return true;
 }
