@@ -32,6 +32,9 @@ def main() -> None:
     parser.add_argument("--deflate", type=int, default=0, metavar="LEVEL")
     options = parser.parse_args()
     values = [np.arange(options.particles, dtype="f4") + variable for variable in range(VARIABLES)]
+    if options.deflate:  # what is to be compressed is no easier than measured values are
+        noise = np.random.default_rng(1).random(options.particles, dtype="f4")
+        values = [noise + variable for variable in range(VARIABLES)]
     stored = (
         {"chunks": (options.particles,), "shuffle": True, "compression": options.deflate} if options.deflate else {}
     )
