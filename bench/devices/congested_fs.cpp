@@ -1,7 +1,6 @@
 // dovetail-congested-fs: a folder seen through a device that gets slower the more writers wait for it.
 #include <fcntl.h>
 #include <fuse.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,16 +11,18 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "processor_sharing.hpp"
+#include "stdin_guard.hpp"
 
 namespace {
 
 using dovetail::devices::CongestionLaw;
 using dovetail::devices::ProcessorSharing;
+using dovetail::devices::StdinGuard;
 
 constexpr double megabyte = 1e6;
 constexpr const char* law_path = "/.law";
@@ -244,19 +245,6 @@ fuse_operations operations() {
   return all;
 }
 
-void exit_when_stdin_closes() {
-  std::thread([] {
-    // The signal is for the main thread, which waits for it; the library's own threads block it too.
-    sigset_t every;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, nullptr);
-    char byte = 0;
-    while (read(STDIN_FILENO, &byte, 1) > 0) {
-    }
-    kill(getpid(), SIGTERM);
-  }).detach();
-}
-
 int serve(System& system, const std::string& mount_point, unsigned threads, bool until_stdin_closes) {
   const fuse_operations all = operations();
   char name[] = "dovetail-congested-fs";
@@ -274,14 +262,16 @@ int serve(System& system, const std::string& mount_point, unsigned threads, bool
     fuse_set_signal_handlers(fuse_get_session(handle));
     std::puts("ready");
     std::fflush(stdout);
+    std::optional<StdinGuard> guard;
     if (until_stdin_closes) {
-      exit_when_stdin_closes();
+      guard.emplace();
     }
     fuse_loop_config* const loop = fuse_loop_cfg_create();
     fuse_loop_cfg_set_max_threads(loop, threads);
     fuse_loop_cfg_set_idle_threads(loop, threads);
     status = fuse_loop_mt(handle, loop) >= 0 ? 0 : 1;
     fuse_loop_cfg_destroy(loop);
+    guard.reset();
     fuse_remove_signal_handlers(fuse_get_session(handle));
     fuse_unmount(handle);
   }

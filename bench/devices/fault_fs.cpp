@@ -1,6 +1,5 @@
 // dovetail-fault-fs: a file system that passes everything through to a folder, except what its rules spoil.
 #include <fuse_lowlevel.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,13 +7,14 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "fault_operations.hpp"
+#include "stdin_guard.hpp"
 
 namespace {
 
@@ -84,19 +84,6 @@ Options parse_options(const std::vector<std::string_view>& words) {
   return options;
 }
 
-void exit_when_stdin_closes() {
-  std::thread([] {
-    // The signal is for the main thread, which waits for it; the library's own threads block it too.
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    char byte = 0;
-    while (read(STDIN_FILENO, &byte, 1) > 0) {
-    }
-    kill(getpid(), SIGTERM);
-  }).detach();
-}
-
 int serve(Options options) {
   FaultFileSystem system(options.backing);
   system.cached = options.cached;
@@ -120,14 +107,16 @@ int serve(Options options) {
     if (fuse_session_mount(session, options.mount_point.c_str()) == 0) {
       std::puts("ready");
       std::fflush(stdout);
+      std::optional<StdinGuard> guard;
       if (options.until_stdin_closes) {
-        exit_when_stdin_closes();
+        guard.emplace();
       }
       fuse_loop_config* loop = fuse_loop_cfg_create();
       fuse_loop_cfg_set_max_threads(loop, options.threads);
       fuse_loop_cfg_set_idle_threads(loop, options.threads);
       const int end = fuse_session_loop_mt(session, loop);
       fuse_loop_cfg_destroy(loop);
+      guard.reset();
       fuse_session_unmount(session);
       // A signal is the usual way to end this program.
       status = end >= 0 ? 0 : 1;
