@@ -86,8 +86,9 @@ void control_open(fuse_req_t request, int flags) {
 
 void control_read(fuse_req_t request, std::size_t size, off_t offset, const fuse_file_info* file) {
   const auto& text = *reinterpret_cast<const std::string*>(file->fh);
-  const std::size_t begin = std::min(static_cast<std::size_t>(offset), text.size());
-  fuse_reply_buf(request, text.data() + begin, std::min(size, text.size() - begin));
+  // A copy: when the kernel has the reply, the file may be closed, and the text gone, before this call returns.
+  const std::string part = text.substr(std::min(static_cast<std::size_t>(offset), text.size()), size);
+  fuse_reply_buf(request, part.data(), part.size());
 }
 
 void control_write(fuse_req_t request, const char* data, std::size_t size) {
