@@ -169,7 +169,8 @@ std::optional<herr_t> Postponed::write(Object& dataset, const WriteArguments& ar
   // Copies of all, and of each chunk what is to be compressed and the result.
   std::optional<Reservation> reservation = reserve(write->bytes + 2 * write->chunks * known.layout->chunk_bytes());
   if (!reservation) {
-    return write->contiguous ? std::optional(write_at_once(dataset, *write, arguments)) : std::nullopt;
+    // Making what was postponed may have told that there is no such dataset.
+    return write->contiguous && !known.lost ? std::optional(write_at_once(dataset, *write, arguments)) : std::nullopt;
   }
   const std::shared_ptr<const Box> box = box_of(known, *write, arguments, reservation->part(write->bytes));
   if (box == nullptr) {
