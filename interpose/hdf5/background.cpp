@@ -86,40 +86,37 @@ Runtime* Background::runtime_in(Place& place, const Options& options, const char
   return place.runtime;
 }
 
-bool Background::spawn(const std::string& label, std::function<void()> body) noexcept {
+bool Background::spawn_in(Place& place, const Options& options, const char* consequence, const TaskDescription& task,
+                          std::function<void()> body) noexcept {
   try {
-    // No engine is asked: an I/O task blocks in the call itself.
-    Runtime* const here = runtime_in(
-        movers_,
-        {.workers = 1, .io_executors = movers, .engine = "threads", .stuck_after = std::chrono::milliseconds(0)},
-        "HDF5 files are written in the foreground");
+    Runtime* const here = runtime_in(place, options, consequence);
     if (here == nullptr) {
       return false;
     }
     const WithoutSignals quiet;  // a thread may be made for it
-    here->spawn({.label = label, .io = true, .on_failure = ignore_failure}, std::move(body));
+    here->spawn(task, std::move(body));
     return true;
   } catch (const std::exception&) {
     return false;
   }
 }
 
+bool Background::spawn(const std::string& label, std::function<void()> body) noexcept {
+  // No engine is asked: an I/O task blocks in the call itself.
+  return spawn_in(
+      movers_, {.workers = 1, .io_executors = movers, .engine = "threads", .stuck_after = std::chrono::milliseconds(0)},
+      "HDF5 files are written in the foreground", {.label = label, .io = true, .on_failure = ignore_failure},
+      std::move(body));
+}
+
 bool Background::spawn_computation(const std::string& label, std::function<void()> body) noexcept {
-  try {
-    Runtime* const here = runtime_in(compressors_,
-                                     {.workers = settings().compression_threads,
-                                      .io_executors = 1,
-                                      .engine = "threads",
-                                      .stuck_after = std::chrono::milliseconds(0)},
-                                     "HDF5's chunks are compressed in the foreground");
-    if (here == nullptr) {
-      return false;
-    }
-    here->spawn({.label = label, .on_failure = ignore_failure}, std::move(body));
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
+  return spawn_in(compressors_,
+                  {.workers = settings().compression_threads,
+                   .io_executors = 1,
+                   .engine = "threads",
+                   .stuck_after = std::chrono::milliseconds(0)},
+                  "HDF5's chunks are compressed in the foreground", {.label = label, .on_failure = ignore_failure},
+                  std::move(body));
 }
 
 void Background::hurry() noexcept {

@@ -95,6 +95,8 @@ class Background {
     bool refused = false;  // There can be none, and it has been said.
   };
   Runtime* runtime_in(Place& place, const Options& options, const char* consequence);
+  bool spawn_in(Place& place, const Options& options, const char* consequence, const TaskDescription& task,
+                std::function<void()> body) noexcept;
   void hurry() noexcept;
 
   std::condition_variable_any* changed_;

@@ -36,7 +36,6 @@ class Postponed {
  public:
   static Postponed& instance();
 
-  bool empty() const noexcept { return calls_.empty(); }
   /// What HDF5 is to answer for the write, if tasks compress its chunks; otherwise nothing has been done. `operation`'s transfers end
   /// when the write has been made and has reached the file.
   std::optional<herr_t> write(Object& dataset, const WriteArguments& arguments, Operation& operation);
