@@ -16,13 +16,13 @@ values = random.integers(0, 3000, (8 * 128, 256)).astype("<i8")
 access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
 access.set_fclose_degree(h5py.h5f.CLOSE_WEAK)
 file = h5py.h5f.create(b"out.h5", h5py.h5f.ACC_TRUNC, fapl=access)
-def write(name, values=values, chunk=(128, 256)):
+def write(name, values=values, chunk=(128, 256), access=None):
     creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     creation.set_obj_track_times(False)
     creation.set_chunk(chunk)
     creation.set_shuffle()
     creation.set_deflate(4)
-    made = h5py.h5d.create(file, name, h5py.h5t.STD_I64LE, h5py.h5s.create_simple(values.shape), creation)
+    made = h5py.h5d.create(file, name, h5py.h5t.STD_I64LE, h5py.h5s.create_simple(values.shape), creation, dapl=access)
     made.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
     return made
 """
@@ -131,7 +131,9 @@ def test_a_child_reads_what_the_parent_has_yet_to_write(folder: Path) -> None:
     """And writes none of it, while the parent goes on with the file."""
     text = """
 import signal
-dataset, other = write(b"x"), write(b"y", values + 1)
+uncached = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
+uncached.set_chunk_cache(1, 0, 1.0)  # so that a call made in the child would write at once
+dataset, other = write(b"x", access=uncached), write(b"y", values + 1, access=uncached)
 ready, go = os.pipe()
 child = os.fork()
 if child == 0:
