@@ -126,7 +126,8 @@ bool block_until(std::unique_lock<std::mutex>& lock, ForeignWaits& foreign, cons
     lock.unlock();
     const bool interrupted = look();
     lock.lock();
-    if (interrupted && !done()) {
+    // Even if what is waited for has ended meanwhile: what the look has found would be lost.
+    if (interrupted) {
       return false;
     }
   }

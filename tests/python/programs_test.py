@@ -21,6 +21,7 @@ def increment(x):
     return x + 1
 
 
+# Each line is one write: what threads print may be mixed within a line.
 INTERRUPTED = """
 import os, subprocess, sys
 import dovetail as dt
@@ -29,14 +30,14 @@ import dovetail as dt
 def write(path):
     with open(path, "w") as file:
         file.write("half")
-    print("begun", flush=True)
+    os.write(1, b"begun\\n")
     while True:
         pass
 
 @dt.io(label="command")
 def command():
     child = subprocess.Popen(["sleep", "1000"])
-    print("begun", child.pid, flush=True)
+    os.write(1, b"begun %d\\n" % child.pid)
     child.wait()
 
 @dt.task(process=True)
@@ -50,7 +51,7 @@ def forever():
 def whole(path):
     with dt.open(path, "w") as file:
         file.pwrite(b"all of it")
-    print("begun", flush=True)
+    os.write(1, b"begun\\n")
 
 whole(sys.argv[2])
 {start}
@@ -73,11 +74,15 @@ def test_ctrl_c_ends_children_names_incomplete_files_and_ends_with_130(tmp_path,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        begun = [process.stdout.readline().split() for _ in range(4)]
-        children = [int(words[1]) for words in begun if len(words) > 1]
-        assert len(children) == 2, begun
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
+        try:
+            begun = [process.stdout.readline().split() for _ in range(4)]
+            children = [int(words[1]) for words in begun if len(words) > 1]
+            assert len(children) == 2, begun
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate()
+        except BaseException:
+            process.kill()  # it would go on for ever, and be waited for
+            raise
     assert process.returncode == 130, errors
     assert "part.txt (written by task 'write')" in errors
     assert "whole.txt" not in errors

@@ -1,5 +1,6 @@
 // Threads that are not workers: they spawn, wait and cancel at the same time.
 #include "support.hpp"
+#include "tasking/waiting.hpp"
 
 namespace dovetail::test {
 namespace {
@@ -120,6 +121,44 @@ TEST(ForeignThreadsTest, FuturesThatAreDroppedElsewhere) {
   }
   runtime.wait();
 }
+
+// What a look of a waiting thread works on, which is a plain function.
+struct Interrupt {
+  Runtime* runtime = nullptr;
+  std::latch* gate = nullptr;
+  bool finish_first = false;
+};
+Interrupt interrupt;
+
+bool interrupt_the_wait() {
+  tasking::set_interrupt_look(nullptr);
+  if (interrupt.finish_first) {
+    interrupt.gate->count_down();
+    std::thread([] { interrupt.runtime->wait(); }).join();
+  }
+  return true;
+}
+
+class InterruptedWaitTest : public testing::TestWithParam<bool> {};
+
+TEST_P(InterruptedWaitTest, IsToldThoughWhatItWaitsForEndsMeanwhile) {
+  Runtime runtime(Options{.workers = 2});
+  std::latch gate(1);
+  interrupt = {.runtime = &runtime, .gate = &gate, .finish_first = GetParam()};
+  auto future = runtime.spawn([&] {
+    gate.wait();
+    return 7;
+  });
+  tasking::set_interrupt_look(&interrupt_the_wait);
+  EXPECT_THROW(runtime.wait(), tasking::WaitInterrupted);
+  if (!interrupt.finish_first) {
+    EXPECT_FALSE(future.ready());
+    gate.count_down();
+  }
+  EXPECT_EQ(future.get(), 7);
+}
+
+INSTANTIATE_TEST_SUITE_P(ForeignThreads, InterruptedWaitTest, testing::Bool());
 
 }  // namespace
 }  // namespace dovetail::test
