@@ -16,9 +16,10 @@ namespace {
 constexpr std::uint64_t mebibyte = 1 << 20;
 constexpr std::uint64_t fill_block = mebibyte;
 constexpr unsigned fill_depth = 8;
-constexpr std::size_t most_memory = 64 * mebibyte;
-constexpr double drifted = 0.10;           // The same point at the beginning and at the end.
-constexpr double threads_must_win = 1.10;  // As in the learner: they use more of the processor.
+constexpr std::uint64_t least_memory = fill_block * fill_depth;
+constexpr std::uint64_t most_memory = 64 * mebibyte;  // More than caches hold for one process.
+constexpr double drifted = 0.10;                      // The same point at the beginning and at the end.
+constexpr double threads_must_win = 1.10;             // As in the learner: they use more of the processor.
 constexpr unsigned trial_depth = 16;
 
 template <class Value>
@@ -89,8 +90,13 @@ Calibration::Calibration(const std::string& path, const MeasureOptions& options)
            "direct transfers here are multiples of a larger unit; ask for larger blocks, or not for direct ones");
   }
   file_ = std::make_unique<CalibrationFile>(path, curve_.direct);
-  memory_ = std::make_unique<TransferMemory>(std::max<std::uint64_t>(
-      std::min<std::uint64_t>(blocks_.back() * deepest_, most_memory), fill_block * fill_depth));
+  // The same for all points, so that they differ in what they are said to differ in.
+  memory_ = std::make_unique<TransferMemory>(
+      std::max<std::uint64_t>({std::min<std::uint64_t>(wanted_bytes(), most_memory), blocks_.back(), least_memory}));
+}
+
+std::uint64_t Calibration::wanted_bytes() const noexcept {
+  return options_.file_bytes != 0 ? options_.file_bytes : (curve_.device.in_memory ? 64 : 256) * mebibyte;
 }
 
 Load::Clock::duration Calibration::left() const noexcept { return start_ + options_.total_limit - Clock::now(); }
@@ -141,10 +147,7 @@ void Calibration::choose_drivers() {
 
 // Blocks that were only reserved are not on the device: reading them would transfer nothing.
 void Calibration::write_file() {
-  std::uint64_t wanted =
-      options_.file_bytes != 0 ? options_.file_bytes : (curve_.device.in_memory ? 64 : 256) * mebibyte;
-  wanted = std::max(wanted, blocks_.back());
-  std::uint64_t size = file_->reserve(wanted, blocks_.front());
+  std::uint64_t size = file_->reserve(std::max(wanted_bytes(), blocks_.back()), blocks_.front());
   const std::uint64_t block = std::min(fill_block, size);
   order_.resize(std::max<std::uint64_t>(1, size / block));
   std::iota(order_.begin(), order_.end(), 0U);

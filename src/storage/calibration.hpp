@@ -60,6 +60,7 @@ class Calibration {
   void note_missing();
   void note_once(const std::string& text);
   Clock::duration left() const noexcept;
+  std::uint64_t wanted_bytes() const noexcept;  // Of the file.
 
   const MeasureOptions options_;
   DeviceCurve curve_;

@@ -5,12 +5,11 @@
 
 namespace dovetail::storage {
 
-Load::Load(const Shape& shape, GoOn go_on) : shape_(shape), go_on_(std::move(go_on)), slots_(shape.depth) {
-  const std::size_t places = std::max<std::size_t>(1, shape.memory_size / shape.block);
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i].memory = shape.memory + (i % places) * shape.block;
-  }
-}
+Load::Load(const Shape& shape, GoOn go_on)
+    : shape_(shape),
+      go_on_(std::move(go_on)),
+      slots_(shape.depth),
+      places_(std::max<std::size_t>(1, shape.memory_size / shape.block)) {}
 
 bool Load::begin(Slot& slot) noexcept {
   if (stopped_.load(std::memory_order_relaxed)) {
@@ -23,7 +22,7 @@ bool Load::begin(Slot& slot) noexcept {
   Request& request = slot.request;
   request.kind = shape_.direction == Direction::read ? Kind::read : Kind::write;
   request.descriptor = shape_.descriptor;
-  request.data = slot.memory;
+  request.data = shape_.memory + (number % places_) * shape_.block;
   request.remaining = shape_.block;
   request.transferred = 0;
   request.error = 0;

@@ -25,7 +25,9 @@ class Load {
     std::uint64_t block = 0;
     unsigned depth = 0;
     std::byte* memory = nullptr;
-    std::size_t memory_size = 0;                        ///< At least one block; requests may share it.
+    /// At least one block. Requests go through it, one block after the other and again and again, however few are under way:
+    /// if they always used the same few blocks, these would stay in a cache, and a shallow queue would seem faster than it is.
+    std::size_t memory_size = 0;
     const std::vector<std::uint32_t>* order = nullptr;  ///< Numbers of the blocks, again and again.
     std::uint64_t limit = ~std::uint64_t{0};            ///< Most requests begun.
   };
@@ -36,7 +38,6 @@ class Load {
   /// One of the requests under way at once.
   struct Slot {
     Request request;
-    std::byte* memory = nullptr;
     Clock::time_point begun;
     unsigned epoch = 0;
     std::uint64_t samples = 0;
@@ -70,6 +71,7 @@ class Load {
   const Shape shape_;
   const GoOn go_on_;
   std::vector<Slot> slots_;
+  const std::size_t places_;  // Blocks that the memory has room for.
   alignas(64) std::atomic<std::uint64_t> begun_{0};
   alignas(64) std::atomic<std::uint64_t> ended_{0};
   std::atomic<bool> stopped_{false};

@@ -7,9 +7,12 @@
 #include <atomic>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "dovetail/device.hpp"
+#include "storage/calibration_load.hpp"
 #include "storage/engine_probe.hpp"
 #include "support.hpp"
 
@@ -257,6 +260,48 @@ TEST(MeasureRefuses, PathsThatCannotBeMeasured) {
   }
   EXPECT_THROW(measure("/dev/null", quick()), IoError);
   EXPECT_THROW(measure("/proc", quick()), IoError);
+}
+
+// Else a shallow queue would be measured with blocks that stay in a cache, and a deep one without.
+TEST(MeasureLoad, GoesThroughAllOfItsMemoryHoweverFewAreUnderWay) {
+  constexpr std::size_t block = 4096;
+  constexpr std::size_t places = 8;
+  std::vector<std::byte> memory(places * block + block / 2);
+  const std::vector<std::uint32_t> order = {0, 1, 2};
+  for (const unsigned depth : {1U, 2U, 4U}) {
+    storage::Load::Shape shape;
+    shape.block = block;
+    shape.depth = depth;
+    shape.memory = memory.data();
+    shape.memory_size = memory.size();
+    shape.order = &order;
+    shape.limit = 3 * places;
+    storage::Load load(shape, [](std::uint64_t, storage::Load::Clock::time_point) { return true; });
+    std::map<std::ptrdiff_t, unsigned> used;
+    std::vector<storage::Load::Slot*> going;
+    for (auto& slot : load.slots()) {
+      ASSERT_TRUE(load.begin(slot));
+      going.push_back(&slot);
+    }
+    while (!going.empty()) {
+      storage::Load::Slot& slot = *going.front();
+      going.erase(going.begin());
+      ++used[slot.request.data - memory.data()];
+      for (const auto* other : going) {
+        EXPECT_NE(other->request.data, slot.request.data) << "two requests under way share memory";
+      }
+      slot.request.remaining = 0;
+      if (load.ended(slot) && load.begin(slot)) {
+        going.push_back(&slot);
+      }
+    }
+    EXPECT_EQ(used.size(), places) << "depth " << depth;
+    for (const auto& [offset, times] : used) {
+      EXPECT_EQ(offset % static_cast<std::ptrdiff_t>(block), 0);
+      EXPECT_LE(offset, static_cast<std::ptrdiff_t>((places - 1) * block));
+      EXPECT_EQ(times, 3U) << "offset " << offset << ", depth " << depth;
+    }
+  }
 }
 
 // The file of the user that stands for its folder is not touched.

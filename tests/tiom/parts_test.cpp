@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "budget.hpp"
@@ -251,6 +252,57 @@ TEST(RunState, BytesThatNeverArriveAreNoticed) {
   EXPECT_EQ(result.operations, 2U);
   EXPECT_FALSE(result.complete);
   EXPECT_EQ(result.wrong_blocks, 1U) << "the second transfer put nothing into its buffer";
+}
+
+// The curve of the device is measured so: a run that used the same few buffers again and again, which a cache would hold, could
+// be faster than its bound.
+TEST(RunState, ARunGoesThroughItsMemoryAndNeverSharesIt) {
+  const Folder folder;
+  Settings settings;
+  settings.file = folder.file("data");
+  settings.size = 35 * page_bytes;
+  settings.direct = false;
+  prepare_file(settings);
+  const std::uint64_t series = 2;
+  const std::uint64_t slots = series * fork_width;
+  const Point point{Mode::fjio, Pattern::sequential_write, page_bytes, 0, series, 6 * slots};
+  const Plan plan(point, settings.size, 1);
+  RunState state(settings, point, plan);
+  std::set<const std::byte*> seen;
+  std::vector<const std::byte*> turn;
+  std::vector<const std::byte*> turn_before;
+  for (std::uint64_t operation = 0; operation < plan.operations(); ++operation) {
+    const auto buffer = state.buffer_for(operation, operation % slots);
+    EXPECT_EQ(buffer.size(), page_bytes);
+    seen.insert(buffer.data());
+    turn.push_back(buffer.data());
+    if (turn.size() == slots) {
+      // While one series transfers in this turn, the other may be in the turn before.
+      std::set<const std::byte*> together(turn.begin(), turn.end());
+      together.insert(turn_before.begin(), turn_before.end());
+      EXPECT_EQ(together.size(), turn.size() + turn_before.size()) << "operation " << operation;
+      turn_before = std::exchange(turn, {});
+    }
+  }
+  EXPECT_EQ(seen.size(), 4 * slots) << "whole turns in as much memory as the file has bytes";
+  EXPECT_EQ(static_cast<std::uint64_t>(*seen.rbegin() - *seen.begin()), (4 * slots - 1) * page_bytes);
+}
+
+TEST(RunState, WithLittleMemoryEachTransferOfATurnStillHasItsOwn) {
+  const Folder folder;
+  Settings settings;
+  settings.file = folder.file("data");
+  settings.size = 2 * page_bytes;
+  settings.direct = false;
+  prepare_file(settings);
+  const Point point{Mode::mix, Pattern::random_read, page_bytes, 0, 5, 20};
+  const Plan plan(point, settings.size, 1);
+  RunState state(settings, point, plan);
+  std::set<const std::byte*> seen;
+  for (std::uint64_t operation = 0; operation < plan.operations(); ++operation) {
+    seen.insert(state.buffer_for(operation, operation % 5).data());
+  }
+  EXPECT_EQ(seen.size(), 5U);
 }
 
 SweepPlan plan_of_three() {

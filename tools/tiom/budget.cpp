@@ -9,8 +9,8 @@
 namespace dovetail::tiom {
 namespace {
 
-/// What a run costs beside its work: a runtime is made, buffers are taken and filled, the file is looked at.
-constexpr double seconds_around_run = 0.01;
+/// What a run costs beside its work: a runtime is made, 64 MiB of buffers are taken and filled, the file is looked at.
+constexpr double seconds_around_run = 0.04;
 constexpr double most_operations = 1e6;
 
 double seconds_per_operation(const Settings& settings, const Point& point, const Curves& curves) {

@@ -49,7 +49,8 @@ class RunState {
   bool goes_on(std::uint64_t series) const noexcept { return !stopped_[series].load(std::memory_order_relaxed); }
   /// One computation.
   void compute_once() noexcept;
-  /// Buffer number `slot`, ready for transfer `operation`: what it holds was checked, what it must hold was put in.
+  /// A buffer of `slot`, ready for transfer `operation`: what it holds was checked, what it must hold was put in. A slot
+  /// takes its buffers in turn, so that a run goes through its memory as a program goes through its data.
   std::span<std::byte> buffer_for(std::uint64_t operation, std::uint64_t slot);
   /// Where the bytes of a transfer are counted.
   std::size_t* transferred(std::uint64_t operation) noexcept { return &transferred_[operation]; }
@@ -65,18 +66,20 @@ class RunState {
     std::size_t bytes;
     void operator()(std::byte* memory) const noexcept;
   };
-  std::span<std::byte> buffer(std::uint64_t slot) noexcept {
-    return {memory_.get() + slot * point_.block, point_.block};
+  std::span<std::byte> buffer(std::uint64_t place) noexcept {
+    return {memory_.get() + place * point_.block, point_.block};
   }
-  void check_slot(std::uint64_t slot) noexcept;
+  std::uint64_t place_for(std::uint64_t operation, std::uint64_t slot) const noexcept;
+  void check_place(std::uint64_t place) noexcept;
 
   const Settings& settings_;
   const Point& point_;
   const Plan& plan_;
   int descriptor_;
-  std::uint64_t slots_;
+  std::uint64_t slots_;   // Transfers that may be under way at once.
+  std::uint64_t places_;  // Buffers: as many for each slot.
   std::unique_ptr<std::byte, Unmap> memory_;
-  std::vector<std::uint64_t> pending_;  ///< By slot: the transfer whose bytes are still to be checked, plus one.
+  std::vector<std::uint64_t> pending_;  ///< By place: the transfer whose bytes are still to be checked, plus one.
   std::vector<std::size_t> transferred_;
   std::unique_ptr<std::atomic<bool>[]> stopped_;
   std::atomic<std::uint64_t> computations_ = 0;

@@ -18,6 +18,9 @@
 namespace dovetail::tiom {
 namespace {
 
+/// Buffers, at most, beyond those that may be in use at once: as much as `measure` takes for the device's curve.
+constexpr std::uint64_t most_memory = 64ULL << 20;
+
 double cpu_seconds_now() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -27,15 +30,15 @@ double cpu_seconds_now() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-std::byte* map_buffers(std::uint64_t slots, std::uint64_t block) {
+std::byte* map_buffers(std::uint64_t places, std::uint64_t block) {
   const auto pages = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES));
   const std::uint64_t available = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const std::string what =
-      std::to_string(slots) + " buffers of " + size_text(block) + "; ask for fewer series or smaller blocks";
-  if (slots > available / block) {
+  const std::string what = std::to_string(places) + " buffers of " + size_text(block) +
+                           "; ask for fewer series, smaller blocks or a smaller file";
+  if (places > available / block) {
     throw std::invalid_argument("there is no memory for " + what);
   }
-  void* const memory = mmap(nullptr, slots * block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory = mmap(nullptr, places * block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     throw std::invalid_argument("the system gives no memory for " + what);
   }
@@ -52,7 +55,8 @@ RunState::RunState(const Settings& settings, const Point& point, const Plan& pla
       plan_(plan),
       descriptor_(::open(settings.file.c_str(), O_RDWR | O_CLOEXEC | (settings.direct ? O_DIRECT : 0))),
       slots_(std::min(point.series, plan.rounds()) * transfers_per_round(point.mode)),
-      pending_(slots_),
+      places_(slots_ * std::max<std::uint64_t>(1, std::min(settings.size, most_memory) / (slots_ * point.block))),
+      pending_(places_),
       transferred_(plan.operations()),
       stopped_(std::make_unique<std::atomic<bool>[]>(point.series)),
       iterations_(static_cast<std::uint64_t>(settings.iterations_per_ms * point.compute_ms)) {
@@ -65,13 +69,13 @@ RunState::RunState(const Settings& settings, const Point& point, const Plan& pla
     throw IoError(error, "open", settings.file, 0, 0);
   }
   try {
-    memory_ = {map_buffers(slots_, point.block), Unmap{slots_ * point.block}};
+    memory_ = {map_buffers(places_, point.block), Unmap{places_ * point.block}};
   } catch (...) {
     ::close(descriptor_);
     throw;
   }
-  for (std::uint64_t slot = 0; slot < slots_; ++slot) {
-    fill(buffer(slot), slot * point.block, Content::written);
+  for (std::uint64_t place = 0; place < places_; ++place) {
+    fill(buffer(place), place * point.block, Content::written);
   }
 }
 
@@ -105,8 +109,8 @@ RunResult RunState::finish() {
   }
   result.complete = result.operations == plan_.operations();
   if (settings_.verify) {
-    for (std::uint64_t slot = 0; slot < slots_; ++slot) {
-      check_slot(slot);
+    for (std::uint64_t place = 0; place < places_; ++place) {
+      check_place(place);
     }
     if (reads(point_.pattern)) {
       written.assign(written.size(), false);
@@ -130,24 +134,31 @@ void RunState::compute_once() noexcept {
   computations_.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::span<std::byte> RunState::buffer_for(std::uint64_t operation, std::uint64_t slot) {
-  if (settings_.verify) {
-    if (reads(point_.pattern)) {
-      check_slot(slot);
-      // So that bytes that never arrived cannot be right by chance.
-      std::memset(buffer(slot).data(), 0xEE, point_.block);
-      pending_[slot] = operation + 1;
-    } else {
-      fill(buffer(slot), plan_.offset(operation), Content::written);
-    }
-  }
-  return buffer(slot);
+std::uint64_t RunState::place_for(std::uint64_t operation, std::uint64_t slot) const noexcept {
+  // Turns of this slot's series before this one; they have ended, so whichever place they had is free.
+  const std::uint64_t turn = operation / transfers_per_round(point_.mode) / point_.series;
+  return (turn * slots_ + slot) % places_;
 }
 
-void RunState::check_slot(std::uint64_t slot) noexcept {
-  if (pending_[slot] != 0) {
-    const std::uint64_t operation = std::exchange(pending_[slot], 0) - 1;
-    if (!holds(buffer(slot), plan_.offset(operation), Content::prepared)) {
+std::span<std::byte> RunState::buffer_for(std::uint64_t operation, std::uint64_t slot) {
+  const std::uint64_t place = place_for(operation, slot);
+  if (settings_.verify) {
+    if (reads(point_.pattern)) {
+      check_place(place);
+      // So that bytes that never arrived cannot be right by chance.
+      std::memset(buffer(place).data(), 0xEE, point_.block);
+      pending_[place] = operation + 1;
+    } else {
+      fill(buffer(place), plan_.offset(operation), Content::written);
+    }
+  }
+  return buffer(place);
+}
+
+void RunState::check_place(std::uint64_t place) noexcept {
+  if (pending_[place] != 0) {
+    const std::uint64_t operation = std::exchange(pending_[place], 0) - 1;
+    if (!holds(buffer(place), plan_.offset(operation), Content::prepared)) {
       wrong_.fetch_add(1, std::memory_order_relaxed);
     }
   }
