@@ -12,7 +12,9 @@ namespace dovetail {
 
 /// Zeroed memory that begins at a page, and that rings of io_uring keep registered: for a transfer that lies in it, the kernel
 /// need not look up and pin its pages again. Any `pread` or `pwrite` of any `File`, in both forms, makes use of that by itself
-/// when its bytes lie within one `IoBuffer`; everywhere else it is plain memory, suited to direct transfers.
+/// when its bytes lie within one `IoBuffer`; everywhere else it is plain memory, suited to direct transfers. From 2 MiB on it is
+/// in huge pages where the system has them, which lets a device take long direct transfers in fewer pieces: make one large
+/// buffer for many transfers rather than many small ones.
 ///
 /// Movable, not copyable. Making one and dropping it take locks and system calls: keep and reuse them. No transfer may be in
 /// flight when it is dropped. Thread-safe as any memory is. Nothing here suspends.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/huge_pages.hpp"
 #include "dovetail/buffers.hpp"
 #include "storage/registration.hpp"
 #include "storage/ring.hpp"
@@ -77,6 +78,7 @@ bool BufferRegistry::allocate_in_range(std::size_t bytes, std::byte*& data) noex
   if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) {
     return true;
   }
+  base::prefer_huge_pages(begin, bytes);
   std::uint16_t owner = unregistered;
   if (!free_slots_.empty()) {
     const unsigned slot = free_slots_.back();

@@ -14,6 +14,7 @@
 #include <new>
 #include <random>
 
+#include "base/huge_pages.hpp"
 #include "dovetail/failure.hpp"
 
 namespace dovetail::storage {
@@ -119,6 +120,7 @@ TransferMemory::TransferMemory(std::size_t size)
   if (data_ == MAP_FAILED) {
     throw std::bad_alloc();
   }
+  base::prefer_huge_pages(data_, size);  // as an `IoBuffer`
   std::mt19937_64 random(size);
   for (std::size_t i = 0; i + sizeof(std::uint64_t) <= size; i += sizeof(std::uint64_t)) {
     const std::uint64_t value = random();

@@ -2,6 +2,11 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
 #include "storage/buffer_registry.hpp"
 #include "support.hpp"
 
@@ -79,6 +84,35 @@ TEST(Buffers, FoundByWhatLiesWithinOne) {
   one = IoBuffer();
   EXPECT_EQ(in(gone, 1), in(gone, 1));
   EXPECT_THROW(IoBuffer(std::size_t{1} << 60), std::bad_alloc);
+}
+
+// What the kernel notes of the mapping that an address lies in: two letters for each flag.
+std::string flags_of(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream text(line);
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char dash = 0;
+    if (text >> std::hex >> begin >> dash >> end && dash == '-') {
+      inside = begin <= reinterpret_cast<std::uintptr_t>(address) && reinterpret_cast<std::uintptr_t>(address) < end;
+    } else if (inside && line.starts_with("VmFlags:")) {
+      return line + ' ';
+    }
+  }
+  return {};
+}
+
+TEST(Buffers, LargeOnesAskForHugePages) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
+    GTEST_SKIP() << "this kernel has no transparent huge pages";
+  }
+  const IoBuffer large(std::size_t{4} << 20);
+  const IoBuffer small(std::size_t{1} << 20);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % (std::size_t{2} << 20), 0U);
+  EXPECT_NE(flags_of(large.data()).find(" hg "), std::string::npos) << flags_of(large.data());
+  EXPECT_EQ(flags_of(small.data()).find(" hg "), std::string::npos) << flags_of(small.data());
 }
 
 TEST(Buffers, MoreThanCanBeRegisteredArePlainMemory) {
