@@ -1,5 +1,5 @@
-// Guesses whether the next slice of a task will be short, from the last slices of tasks with the same body. While slices are
-// short, requests prepared in them are worth collecting and handing over together; before a long one they must go.
+// Guesses whether the next slice of a task will be short, from the last slices of its kind. While slices are short, requests
+// prepared in them are worth collecting and handing over together; before a long one they must go.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,14 @@
 
 namespace dovetail::tasking {
 
+/// What is predicted together: slices that begin a body, and slices that go on with it after a pause. A task that reads a block
+/// and computes with it has a short one and a long one.
+struct SliceKind {
+  const void* body = nullptr;
+  bool resumed = false;
+  bool operator==(const SliceKind&) const = default;
+};
+
 class SlicePredictor {
  public:
   /// What lasts longer than this is long. Instrumented code takes so much longer.
@@ -20,29 +28,29 @@ class SlicePredictor {
   static constexpr std::uint64_t short_microseconds = 12;
 #endif
 
-  bool is_short(const void* body) const noexcept {
-    const Entry& entry = entries_[index_of(body)];
-    return entry.body == body && entry.short_streak >= 2;
+  bool is_short(const SliceKind& kind) const noexcept {
+    const Entry& entry = entries_[index_of(kind)];
+    return entry.kind == kind && entry.short_streak >= 2;
   }
   /// So many were short that something may be staked on it: the average of the last ones is. An interrupt in one of them, which
   /// takes the time of a few, does not count against it; one that computes does.
-  bool is_surely_short(const void* body) const noexcept {
-    const Entry& entry = entries_[index_of(body)];
-    return entry.body == body && entry.short_streak >= 1 && entry.average < limit_;
+  bool is_surely_short(const SliceKind& kind) const noexcept {
+    const Entry& entry = entries_[index_of(kind)];
+    return entry.kind == kind && entry.short_streak >= 1 && entry.average < limit_;
   }
   /// So short, all of them, that looking at the clock for each would take a good part of their time.
-  bool is_tiny(const void* body) const noexcept {
-    const Entry& entry = entries_[index_of(body)];
-    return entry.body == body && entry.short_streak >= 2 && entry.average < limit_ / weight;
+  bool is_tiny(const SliceKind& kind) const noexcept {
+    const Entry& entry = entries_[index_of(kind)];
+    return entry.kind == kind && entry.short_streak >= 2 && entry.average < limit_ / weight;
   }
   /// `slices` in a row that were measured together. If that was long, one of them was.
-  void observe(const void* body, std::uint64_t ticks, std::uint32_t slices) noexcept {
-    observe(body, slices == 1 || ticks > limit_ ? ticks : ticks / slices);
+  void observe(const SliceKind& kind, std::uint64_t ticks, std::uint32_t slices) noexcept {
+    observe(kind, slices == 1 || ticks > limit_ ? ticks : ticks / slices);
   }
-  void observe(const void* body, std::uint64_t ticks) noexcept {
-    Entry& entry = entries_[index_of(body)];
-    if (entry.body != body) {
-      entry = {body, 0, unknown * limit_};  // about 32 must be short until the average is
+  void observe(const SliceKind& kind, std::uint64_t ticks) noexcept {
+    Entry& entry = entries_[index_of(kind)];
+    if (entry.kind != kind) {
+      entry = {kind, 0, unknown * limit_};  // about 32 must be short until the average is
     }
     entry.average += std::min(ticks, longest_) / weight - entry.average / weight;
     if (ticks > limit_) {
@@ -56,11 +64,13 @@ class SlicePredictor {
   static constexpr std::uint64_t weight = 16;
   static constexpr std::uint64_t unknown = 6;
   struct Entry {
-    const void* body = nullptr;
+    SliceKind kind;
     std::uint8_t short_streak = 0;
     std::uint64_t average = 0;  ///< In ticks.
   };
-  static std::size_t index_of(const void* body) noexcept { return (reinterpret_cast<std::uintptr_t>(body) >> 4) % 64; }
+  static std::size_t index_of(const SliceKind& kind) noexcept {
+    return ((reinterpret_cast<std::uintptr_t>(kind.body) >> 3) + (kind.resumed ? 1 : 0)) % 64;
+  }
   std::array<Entry, 64> entries_{};
   const std::uint64_t limit_ = short_microseconds * base::ticks_per_microsecond();
   const std::uint64_t longest_ = 16 * limit_;  ///< Counts for one.

@@ -147,13 +147,14 @@ fiber::Fiber* Worker::next_paused_fiber() {
   if (successor_ == nullptr) {
     successor_ = deque_.pop();
   }
-  if (successor_ == nullptr || successor_->fiber == nullptr) {
+  if (successor_ == nullptr || successor_->fiber == nullptr ||
+      (short_queued_ && !predictor_.is_surely_short(slice_of(successor_)))) {
     return nullptr;
   }
   ++tick_;
   Task* const next = std::exchange(successor_, nullptr);
-  if (slice_start_ != 0 && next->operations == slice_body_ && slices_together_ < most_slices_together &&
-      slices_since_flush_ + 1 < most_slices_before_flush && predictor_.is_tiny(slice_body_)) {
+  if (slice_start_ != 0 && slice_of(next) == slice_kind_ && slices_together_ < most_slices_together &&
+      slices_since_flush_ + 1 < most_slices_before_flush && predictor_.is_tiny(slice_kind_)) {
     ++slices_together_;
     ++slices_since_flush_;
     return std::exchange(next->fiber, nullptr);
@@ -246,19 +247,22 @@ std::size_t Worker::stack_left() const noexcept {
   return static_cast<std::size_t>(here - fiber_->stack().lowest);
 }
 
-// Whether to wake somebody for the task would take longer than to run it here, after what else is at hand.
-bool Worker::keeps_to_itself(const Task* task) const noexcept {
+// Whether to wake somebody for a task whose slice will be short would take longer than to run it here, after what else is at hand.
+bool Worker::keeps_to_itself() const noexcept {
   // Negative when it has just woken.
   const auto awake = static_cast<std::int64_t>(last_slice_.load(std::memory_order_relaxed) - occupancy_.woke());
   return deque_.size() <= most_kept_to_itself && awake < most_awake_alone_ &&
-         predictor_.is_surely_short(task->operations) && (slice_start_ == 0 || predictor_.is_surely_short(slice_body_));
+         (slice_start_ == 0 || predictor_.is_surely_short(slice_kind_));
 }
 
 void Worker::push(Task* task) {
   deque_.push(task);
-  if (operations_ && keeps_to_itself(task)) [[unlikely]] {
-    kept_to_itself_.store(true, std::memory_order_relaxed);
-    return;
+  if (operations_ && predictor_.is_surely_short(slice_of(task))) [[unlikely]] {
+    short_queued_ = true;
+    if (keeps_to_itself()) {
+      kept_to_itself_.store(true, std::memory_order_relaxed);
+      return;
+    }
   }
   if (polling_) {
     announce_after_poll_ = true;  // for all of them together
@@ -342,8 +346,8 @@ Task* Worker::take_tied() {
 }
 
 void Worker::before_slice(Task* task, std::uint64_t now) {
-  const void* body = task->operations;
-  long_slice_ = !predictor_.is_short(body);
+  const SliceKind kind = slice_of(task);
+  long_slice_ = !predictor_.is_short(kind);
   if (flush_requested_ && (long_slice_ || ++slices_since_flush_ >= most_slices_before_flush)) {
     flush_services();
     now = base::ticks();
@@ -357,14 +361,14 @@ void Worker::before_slice(Task* task, std::uint64_t now) {
     core_.idle.notify_from_outside();
     now = base::ticks();
   }
-  slice_body_ = body;
+  slice_kind_ = kind;
   slice_start_ = now;
   slices_together_ = 1;
   last_slice_.store(now, std::memory_order_relaxed);
 }
 
 void Worker::after_slice(std::uint64_t now) {
-  predictor_.observe(slice_body_, now - slice_start_, slices_together_);
+  predictor_.observe(slice_kind_, now - slice_start_, slices_together_);
   slice_start_ = 0;
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, false);

@@ -100,12 +100,14 @@ class Worker {
   Task* take_returned();
   bool give_back_home(Task* task) noexcept;
   Task* first_of_batch(std::size_t taken);
+  Task* short_before(Task* long_task);
   bool poll_services(bool all);
   void announce();
   void flush_services();
   void flush_services_that_do_not_park();
   bool may_be_work() const noexcept;
-  bool keeps_to_itself(const Task* task) const noexcept;
+  bool keeps_to_itself() const noexcept;
+  static SliceKind slice_of(const Task* task) noexcept { return {task->operations, task->fiber != nullptr}; }
   Worker* find_refuge(std::uint64_t now) const noexcept;
   bool retreat() noexcept;
   bool is_better_left_alone(const Worker& other, std::uint64_t now) const noexcept;
@@ -137,12 +139,13 @@ class Worker {
   bool flush_requested_ = false;             ///< Some of them are prepared and not handed over.
   bool long_slice_ = false;                  ///< The slice that runs, or ran last, was expected to be long.
   std::atomic<bool> kept_to_itself_{false};  ///< Tasks were queued that nobody was told of.
+  bool short_queued_ = false;                ///< Perhaps there is a task in the deque whose slice will be short.
   unsigned slices_since_flush_ = 0;
   std::uint32_t slices_together_ = 1;  ///< That began since the clock was looked at.
   bool polling_ = false;
   bool announce_after_poll_ = false;  ///< Tasks were pushed in a poll.
   std::uint64_t slice_start_ = 0;     ///< In ticks; 0: not measured.
-  const void* slice_body_ = nullptr;
+  SliceKind slice_kind_;
   std::atomic<std::uint64_t> last_slice_{0};  ///< When it began, in ticks; only while there are operations.
   SlicePredictor predictor_;
   Occupancy occupancy_;

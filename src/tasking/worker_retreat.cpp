@@ -44,7 +44,7 @@ bool Worker::retreat() noexcept {
     if (task == nullptr) {
       break;
     }
-    if (task->fiber != nullptr && predictor_.is_surely_short(task->operations)) {
+    if (task->fiber != nullptr && predictor_.is_surely_short(slice_of(task))) {
       refuge_->returned_.push(task);
       gave = true;
     } else {

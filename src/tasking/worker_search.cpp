@@ -23,6 +23,8 @@ constexpr std::uint64_t microseconds_of_a_step = 4;
 constexpr std::uint64_t microseconds_between_looks = 20;
 constexpr std::uint64_t microseconds_of_an_old_look = 200;
 constexpr unsigned relaxes_after_declining = 64;
+// Behind so many tasks with long slices a short one is looked for.
+constexpr std::size_t most_passed = 16;
 
 }  // namespace
 
@@ -169,6 +171,33 @@ Task* Worker::steal() {
 
 Task* Worker::take_returned() { return first_of_batch(returned_.pop(batch_.data(), batch_.size())); }
 
+// What to run instead of a task whose slice will be long: one at hand whose slice will be short, if there is any. What that begins,
+// a transfer say, is then under way meanwhile.
+Task* Worker::short_before(Task* long_task) {
+  std::size_t passed = 0;
+  Task* found = nullptr;
+  while (found == nullptr && passed < most_passed) {
+    Task* const task = deque_.pop();
+    if (task == nullptr) {
+      break;
+    }
+    if (predictor_.is_surely_short(slice_of(task))) {
+      found = task;
+    } else {
+      batch_[passed++] = task;
+    }
+  }
+  while (passed > 0) {
+    push(batch_[--passed]);
+  }
+  short_queued_ = found != nullptr;
+  if (found == nullptr) {
+    return long_task;
+  }
+  push(long_task);
+  return found;
+}
+
 Task* Worker::find_task() {
   ++tick_;
   if (theft_ != nullptr) [[unlikely]] {
@@ -198,7 +227,7 @@ Task* Worker::find_task() {
     }
   }
   if (Task* task = take_local()) {
-    return task;
+    return short_queued_ && !predictor_.is_surely_short(slice_of(task)) ? short_before(task) : task;
   }
   if (kept_to_itself_.load(std::memory_order_relaxed)) {
     kept_to_itself_.store(false, std::memory_order_relaxed);  // they have run

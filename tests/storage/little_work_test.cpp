@@ -207,5 +207,36 @@ TEST_F(LittleWorkTest, LongChildrenAreNotKept) {
   runtime.wait();
 }
 
+// A worker has both at hand, and came by the long ones last. The short ones begin transfers, as far as it knows.
+TEST_F(LittleWorkTest, ShortSlicesComeBeforeLongOnes) {
+  Turnstile in_flight;
+  constexpr auto long_time = std::chrono::milliseconds(1);
+  constexpr int each = 4;
+  std::string order;
+  const auto spawn_short = [&] { spawn([&] { order += 's'; }); };
+  const auto spawn_long = [&] {
+    spawn([&] {
+      order += 'l';
+      const auto until = std::chrono::steady_clock::now() + long_time;
+      while (std::chrono::steady_clock::now() < until) {
+      }
+    });
+  };
+  Runtime runtime(Options{.workers = 1, .engine = "uring"});
+  auto passing = runtime.spawn([&] { in_flight.pass(); });
+  runtime.spawn([&] {
+    for (int i = 0; i < 100; ++i) spawn_short();  // until they are known to be
+    for (int i = 0; i < each; ++i) spawn_long();
+  }).get();
+  runtime.spawn([&] {
+    order.clear();
+    for (int i = 0; i < each; ++i) spawn_short();
+    for (int i = 0; i < each; ++i) spawn_long();
+  }).get();
+  in_flight.open();
+  runtime.wait();
+  EXPECT_EQ(order, "ssssllll");
+}
+
 }  // namespace
 }  // namespace dovetail

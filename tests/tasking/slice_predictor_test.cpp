@@ -13,11 +13,11 @@ class SlicePredictorTest : public ::testing::Test {
     const double limit =
         static_cast<double>(SlicePredictor::short_microseconds) * static_cast<double>(base::ticks_per_microsecond());
     for (unsigned i = 0; i < slices; ++i) {
-      predictor_.observe(&body_, static_cast<std::uint64_t>(limit * of_the_limit));
+      predictor_.observe({&body_}, static_cast<std::uint64_t>(limit * of_the_limit));
     }
   }
-  bool is_short() const { return predictor_.is_short(&body_); }
-  bool is_surely_short() const { return predictor_.is_surely_short(&body_); }
+  bool is_short() const { return predictor_.is_short({&body_}); }
+  bool is_surely_short() const { return predictor_.is_surely_short({&body_}); }
 
   SlicePredictor predictor_;
   int body_ = 0;
@@ -53,6 +53,16 @@ TEST_F(SlicePredictorTest, OneThatComputesDoes) {
   EXPECT_TRUE(is_surely_short());
 }
 
+TEST_F(SlicePredictorTest, WhatGoesOnAfterAPauseIsAnotherKindThanWhatBegins) {
+  const auto limit = SlicePredictor::short_microseconds * base::ticks_per_microsecond();
+  for (int i = 0; i < 100; ++i) {
+    predictor_.observe({&body_, false}, limit / 10);
+    predictor_.observe({&body_, true}, limit * 100);
+  }
+  EXPECT_TRUE(predictor_.is_surely_short({&body_, false}));
+  EXPECT_FALSE(predictor_.is_short({&body_, true}));
+}
+
 TEST_F(SlicePredictorTest, OneLongSliceInTenIsNotShort) {
   for (int i = 0; i < 20; ++i) {
     observe(9, 0.1);
@@ -64,7 +74,7 @@ TEST_F(SlicePredictorTest, OneLongSliceInTenIsNotShort) {
 
 TEST_F(SlicePredictorTest, AnotherBodyInTheSamePlaceStartsAnew) {
   observe(100, 0.1);
-  const void* other = reinterpret_cast<const std::byte*>(&body_) + std::size_t{64} * 16;
+  const SliceKind other{reinterpret_cast<const std::byte*>(&body_) + std::size_t{64} * 8};
   predictor_.observe(other, 0);
   EXPECT_FALSE(predictor_.is_surely_short(other));
   EXPECT_FALSE(is_short());
@@ -73,20 +83,20 @@ TEST_F(SlicePredictorTest, AnotherBodyInTheSamePlaceStartsAnew) {
 TEST_F(SlicePredictorTest, TinyOnesAreMeasuredTogetherAndALongOneAmongThemIsNotOverlooked) {
   const std::uint64_t limit = SlicePredictor::short_microseconds * base::ticks_per_microsecond();
   observe(100, 0.01);
-  EXPECT_TRUE(predictor_.is_tiny(&body_));
-  predictor_.observe(&body_, limit / 50, 4);
-  EXPECT_TRUE(predictor_.is_tiny(&body_));
-  predictor_.observe(&body_, 3 * limit, 4);
-  EXPECT_FALSE(predictor_.is_tiny(&body_));
+  EXPECT_TRUE(predictor_.is_tiny({&body_}));
+  predictor_.observe({&body_}, limit / 50, 4);
+  EXPECT_TRUE(predictor_.is_tiny({&body_}));
+  predictor_.observe({&body_}, 3 * limit, 4);
+  EXPECT_FALSE(predictor_.is_tiny({&body_}));
   EXPECT_FALSE(is_short());
   observe(100, 0.5);
-  EXPECT_FALSE(predictor_.is_tiny(&body_));
+  EXPECT_FALSE(predictor_.is_tiny({&body_}));
   // Four of a quarter of the limit are as good as four that were measured one by one.
   SlicePredictor together;
   for (int i = 0; i < 100; ++i) {
-    together.observe(&body_, limit - limit / 10, 4);
+    together.observe({&body_}, limit - limit / 10, 4);
   }
-  EXPECT_TRUE(together.is_surely_short(&body_));
+  EXPECT_TRUE(together.is_surely_short({&body_}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <chrono>
 #include <mutex>
@@ -60,35 +61,35 @@ double calibrate(unsigned workers) {
     iterations *= 2;
   }
   const std::vector<std::size_t> cores = usable_cores(std::max(workers, 1U));
-  constexpr int trials = 300;
-  double slowest = 0;
-  double fastest = trial_ms(iterations) * trials;
+  constexpr int series = 5;
+  constexpr int trials = 120;
+  const std::size_t computing = std::max<std::size_t>(cores.size(), 1);
+  std::barrier line(static_cast<std::ptrdiff_t>(computing));
   std::mutex mutex;
-  // Between trials: the slowest core of this one is what a program that computes on all of them gets.
-  std::barrier line(static_cast<std::ptrdiff_t>(std::max<std::size_t>(cores.size(), 1)), [&]() noexcept {
-    fastest = slowest > 0 ? std::min(fastest, slowest) : fastest;
-    slowest = 0;
-  });
+  std::array<double, series> took{};  // Of all cores.
   const auto work = [&](std::size_t index) {
     if (index < cores.size()) {
       bind_to(cores[index]);
     }
-    for (int trial = 0; trial < trials; ++trial) {
+    for (double& all : took) {
       line.arrive_and_wait();
-      const double took = trial_ms(iterations);
+      double own = 0;
+      for (int trial = 0; trial < trials; ++trial) {
+        own += trial_ms(iterations);
+      }
       const std::lock_guard guard(mutex);
-      slowest = std::max(slowest, took);
+      all += own;
     }
-    line.arrive_and_wait();
   };
   std::vector<std::thread> threads;
-  for (std::size_t index = 0; index < std::max<std::size_t>(cores.size(), 1); ++index) {
+  for (std::size_t index = 0; index < computing; ++index) {
     threads.emplace_back(work, index);
   }
   for (std::thread& thread : threads) {
     thread.join();
   }
-  return static_cast<double>(iterations) / fastest;
+  std::nth_element(took.begin(), took.begin() + series / 2, took.end());
+  return static_cast<double>(iterations) * trials * static_cast<double>(computing) / took[series / 2];
 }
 
 }  // namespace dovetail::tiom
