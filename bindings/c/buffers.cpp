@@ -35,6 +35,10 @@ int32_t dovetail_io_buffer_registration(const dovetail_io_buffer* buffer) {
   return guarded(__func__, [&]() -> int32_t { return translate(given(buffer, "buffer").buffer.registration()); });
 }
 
+int32_t dovetail_io_buffer_registration_error(const dovetail_io_buffer* buffer) {
+  return guarded(__func__, [&]() -> int32_t { return given(buffer, "buffer").buffer.registration_error(); });
+}
+
 void dovetail_io_buffer_destroy(dovetail_io_buffer* buffer) { delete buffer; }
 
 }  // extern "C"

@@ -115,6 +115,10 @@ int32_t dovetail_file_registration(const dovetail_file* file) {
   return guarded(__func__, [&]() -> int32_t { return translate(given(file, "file").file.registration()); });
 }
 
+int32_t dovetail_file_registration_error(const dovetail_file* file) {
+  return guarded(__func__, [&]() -> int32_t { return given(file, "file").file.registration_error(); });
+}
+
 int64_t dovetail_file_size(const dovetail_file* file) {
   return guarded(__func__, [&] { return static_cast<int64_t>(given(file, "file").file.size()); });
 }

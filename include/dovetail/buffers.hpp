@@ -41,6 +41,9 @@ class IoBuffer {
   using Registration = dovetail::Registration;  ///< See there.
   /// What the rings that have used it said.
   Registration registration() const noexcept;
+  /// Why, if a ring refused it: the errno of the last one that did, ENOMEM beyond `RLIMIT_MEMLOCK`, ENOSPC if there were too many
+  /// buffers; else 0.
+  int registration_error() const noexcept;
 
  private:
   std::byte* data_ = nullptr;

@@ -31,6 +31,9 @@ void* dovetail_io_buffer_data(const dovetail_io_buffer* buffer);
 size_t dovetail_io_buffer_size(const dovetail_io_buffer* buffer);
 /// DOVETAIL_REGISTRATION_NONE and so on. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_io_buffer_registration(const dovetail_io_buffer* buffer);
+/// Why a ring refused it, a positive errno (ENOMEM beyond RLIMIT_MEMLOCK, ENOSPC: too many buffers); 0 if none did. Context: any.
+/// Suspends: no. Errors: -EINVAL.
+int32_t dovetail_io_buffer_registration_error(const dovetail_io_buffer* buffer);
 /// Frees it; no transfer may be in flight. Null is allowed. Context: any. Suspends: no. Errors: none.
 void dovetail_io_buffer_destroy(dovetail_io_buffer* buffer);
 

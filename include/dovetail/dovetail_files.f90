@@ -74,6 +74,12 @@ module dovetail_files
       integer(c_int32_t) :: answer
     end function
 
+    function dovetail_file_registration_error(file) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value, intent(in) :: file
+      integer(c_int32_t) :: answer
+    end function
+
     function dovetail_file_size(file) bind(c) result(answer)
       import :: c_int64_t, c_ptr
       type(c_ptr), value, intent(in) :: file
@@ -236,6 +242,12 @@ module dovetail_files
     end function
 
     function dovetail_io_buffer_registration(buffer) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value, intent(in) :: buffer
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_io_buffer_registration_error(buffer) bind(c) result(answer)
       import :: c_int32_t, c_ptr
       type(c_ptr), value, intent(in) :: buffer
       integer(c_int32_t) :: answer

@@ -75,6 +75,8 @@ int32_t dovetail_file_direct(const dovetail_file* file);
 /// What the rings said of a file opened with `registered`: DOVETAIL_REGISTRATION_NONE and so on; none for others. Context:
 /// any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_file_registration(const dovetail_file* file);
+/// Why a ring refused it, a positive errno (ENOSPC: too many files); 0 if none did. Context: any. Suspends: no. Errors: -EINVAL.
+int32_t dovetail_file_registration_error(const dovetail_file* file);
 /// Size in bytes, with what has been written so far. Context: any. Suspends: no. Errors: those of `fstat(2)`.
 int64_t dovetail_file_size(const dovetail_file* file);
 /// Cuts or extends the file to `size` bytes; not ordered with operations in flight. Context: any. Suspends: no, blocks. Errors: those of `ftruncate(2)`.

@@ -150,6 +150,8 @@ class File {
   void ifallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
   /// What the rings said of a file opened with `FileOptions::registered`; `none` for others. Does not suspend.
   Registration registration() const noexcept;
+  /// Why, if a ring refused it: the errno of the last one that did, ENOSPC if there were too many files; else 0.
+  int registration_error() const noexcept;
   /// Cuts or extends the file to `size` bytes. Blocks; does not suspend. Not ordered with operations in flight.
   void truncate(std::uint64_t size) const;
   /// Closes the file for all copies after the operations in flight have ended. Later operations fail with `EBADF`.

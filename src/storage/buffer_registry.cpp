@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 
 #include "base/huge_pages.hpp"
 #include "dovetail/buffers.hpp"
-#include "storage/registration.hpp"
 #include "storage/ring.hpp"
 
 namespace dovetail::storage {
@@ -87,7 +87,7 @@ bool BufferRegistry::allocate_in_range(std::size_t bytes, std::byte*& data) noex
     all_[slot].data = begin;
     all_[slot].size = bytes;
     ++all_[slot].generation;
-    all_[slot].answers.store(0, std::memory_order_relaxed);
+    all_[slot].answers.forget();
   }
   std::fill_n(found, count, owner);
   data = begin;
@@ -148,13 +148,11 @@ void BufferRegistry::remove(Ring* ring) noexcept {
   std::erase(rings_, ring);
 }
 
-void BufferRegistry::note(unsigned slot, bool accepted) noexcept {
-  all_[slot].answers.fetch_or(accepted ? 1U : 2U, std::memory_order_relaxed);
-}
+void BufferRegistry::note(unsigned slot, int error) noexcept { all_[slot].answers.note(error); }
 
-unsigned BufferRegistry::answers(const std::byte* data) noexcept {
+RegistrationState BufferRegistry::registration(const std::byte* data) noexcept {
   const Found found = find(data, 1);
-  return found.slot == slots ? 2 : all_[found.slot].answers.load(std::memory_order_relaxed);
+  return found.slot == slots ? RegistrationState{.error = ENOSPC} : all_[found.slot].answers.state();
 }
 
 }  // namespace dovetail::storage
@@ -175,7 +173,11 @@ IoBuffer::~IoBuffer() {
 }
 
 IoBuffer::Registration IoBuffer::registration() const noexcept {
-  return storage::registration_of(data_ != nullptr ? storage::BufferRegistry::instance().answers(data_) : 0);
+  return data_ == nullptr ? Registration::none : storage::BufferRegistry::instance().registration(data_).summary();
+}
+
+int IoBuffer::registration_error() const noexcept {
+  return data_ == nullptr ? 0 : storage::BufferRegistry::instance().registration(data_).error;
 }
 
 }  // namespace dovetail

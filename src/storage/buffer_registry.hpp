@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "storage/registration.hpp"
+
 namespace dovetail::storage {
 
 class Ring;
@@ -48,17 +50,17 @@ class BufferRegistry {
   /// @{
   void add(Ring* ring);
   void remove(Ring* ring) noexcept;
-  void note(unsigned slot, bool accepted) noexcept;
+  void note(unsigned slot, int error) noexcept;  ///< An errno, 0: accepted.
   /// @}
-  /// What rings said about the buffer at `data`: bit 0 some accepted, bit 1 some refused.
-  unsigned answers(const std::byte* data) noexcept;
+  /// What rings said of the buffer at `data`. Without a slot none can have it: ENOSPC.
+  RegistrationState registration(const std::byte* data) noexcept;
 
  private:
   struct Slot {
     std::byte* data = nullptr;
     std::size_t size = 0;
     std::uint32_t generation = 0;
-    std::atomic<unsigned> answers{0};
+    RegistrationAnswers answers;
   };
   BufferRegistry() = default;
   Found look_up(const void* data, std::size_t bytes) noexcept;

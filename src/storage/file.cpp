@@ -123,8 +123,10 @@ std::uint64_t File::space() const {
 bool File::direct() const noexcept { return is_open() && file_->direct_descriptor() >= 0; }
 
 Registration File::registration() const noexcept {
-  return storage::registration_of(is_open() ? file_->registration_answers() : 0);
+  return is_open() ? file_->registration().summary() : Registration::none;
 }
+
+int File::registration_error() const noexcept { return is_open() ? file_->registration().error : 0; }
 
 std::uint64_t File::size() const {
   OpenFile& file = need(file_, "fstat");

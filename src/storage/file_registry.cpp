@@ -31,7 +31,7 @@ unsigned FileRegistry::acquire() noexcept {
   const unsigned slot = free_.back();
   free_.pop_back();
   ++all_[slot].generation;
-  all_[slot].answers.store(0, std::memory_order_relaxed);
+  all_[slot].answers.forget();
   return slot;
 }
 
@@ -56,8 +56,6 @@ void FileRegistry::remove(Ring* ring) noexcept {
   std::erase(rings_, ring);
 }
 
-void FileRegistry::note(unsigned slot, bool accepted) noexcept {
-  all_[slot].answers.fetch_or(accepted ? 1U : 2U, std::memory_order_relaxed);
-}
+void FileRegistry::note(unsigned slot, int error) noexcept { all_[slot].answers.note(error); }
 
 }  // namespace dovetail::storage

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "storage/registration.hpp"
+
 namespace dovetail::storage {
 
 class Ring;
@@ -32,15 +34,15 @@ class FileRegistry {
   /// @{
   void add(Ring* ring);
   void remove(Ring* ring) noexcept;
-  void note(unsigned slot, bool accepted) noexcept;  ///< Without a lock.
+  void note(unsigned slot, int error) noexcept;  ///< An errno, 0: accepted. Without a lock.
   /// @}
-  /// What rings said of it: bit 0 some accepted, bit 1 some refused. Without a lock, while the slot is held.
-  unsigned answers(unsigned slot) const noexcept { return all_[slot].answers.load(std::memory_order_relaxed); }
+  /// What rings said of it. Without a lock, while the slot is held.
+  RegistrationState registration(unsigned slot) const noexcept { return all_[slot].answers.state(); }
 
  private:
   struct Slot {
     std::uint32_t generation = 0;
-    std::atomic<unsigned> answers{0};
+    RegistrationAnswers answers;
   };
   FileRegistry();
   bool inherited() const noexcept;

@@ -114,15 +114,18 @@ void OpenFile::be_registered() noexcept {
   }
 }
 
-unsigned OpenFile::registration_answers() const noexcept {
-  unsigned answers = 0;
+RegistrationState OpenFile::registration() const noexcept {
+  RegistrationState state;
   for (const unsigned slot : {cached_slot_, direct_slot_}) {
-    answers |= slot != FileRegistry::slots ? FileRegistry::instance().answers(slot) : 0;
+    if (slot != FileRegistry::slots) {
+      state |= FileRegistry::instance().registration(slot);
+    }
   }
   // One that found no place is used as any other, by all rings.
-  const bool without_place =
-      cached_slot_ == FileRegistry::slots || (direct_ >= 0 && direct_slot_ == FileRegistry::slots);
-  return registered_ && without_place ? answers | 2 : answers;
+  if (registered_ && (cached_slot_ == FileRegistry::slots || (direct_ >= 0 && direct_slot_ == FileRegistry::slots))) {
+    state |= {.error = ENOSPC};
+  }
+  return state;
 }
 
 std::shared_ptr<OpenFile> OpenFile::adopt(int descriptor, bool owned) {

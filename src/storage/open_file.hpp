@@ -55,7 +55,7 @@ class OpenFile {
     return descriptor == direct_ ? direct_slot_ : cached_slot_;
   }
   /// As `FileRegistry::answers`, of both descriptors.
-  unsigned registration_answers() const noexcept;
+  RegistrationState registration() const noexcept;
 
   /// Counts an operation in. False once the file has been closed. Each true is followed by one `end`, which may destroy the
   /// file if no `File` is left.

@@ -193,9 +193,10 @@ bool Ring::register_buffer(const BufferRegistry::Found& buffer) noexcept {
   BufferRegistry& registry = BufferRegistry::instance();
   if (offered_ == nullptr) {
     offered_.reset(new (std::nothrow) Offered[BufferRegistry::slots]);
-    if (offered_ == nullptr || io_uring_register_buffers_sparse(&ring_, BufferRegistry::slots) != 0) {
+    const int table = offered_ == nullptr ? -ENOMEM : io_uring_register_buffers_sparse(&ring_, BufferRegistry::slots);
+    if (table != 0) {
       features_.buffers = false;
-      registry.note(buffer.slot, false);
+      registry.note(buffer.slot, -table);
       return false;
     }
     registry.add(this);
@@ -203,10 +204,10 @@ bool Ring::register_buffer(const BufferRegistry::Found& buffer) noexcept {
   }
   const iovec memory{buffer.data, buffer.size};
   const __u64 tag = 0;
-  const bool accepted = io_uring_register_buffers_update_tag(&ring_, buffer.slot, &memory, &tag, 1) == 1;
-  offered_[buffer.slot] = {buffer.generation, accepted};
-  registry.note(buffer.slot, accepted);
-  return accepted;
+  const int error = registration_error(io_uring_register_buffers_update_tag(&ring_, buffer.slot, &memory, &tag, 1));
+  offered_[buffer.slot] = {buffer.generation, error == 0};
+  registry.note(buffer.slot, error);
+  return error == 0;
 }
 
 void Ring::forget_buffer(unsigned slot) noexcept {
@@ -235,18 +236,19 @@ bool Ring::register_file(unsigned slot, std::uint32_t generation, int descriptor
   FileRegistry& registry = FileRegistry::instance();
   if (offered_files_ == nullptr) {
     offered_files_.reset(new (std::nothrow) Offered[FileRegistry::slots]);
-    if (offered_files_ == nullptr || io_uring_register_files_sparse(&ring_, FileRegistry::slots) != 0) {
+    const int table = offered_files_ == nullptr ? -ENOMEM : io_uring_register_files_sparse(&ring_, FileRegistry::slots);
+    if (table != 0) {
       features_.files = false;
-      registry.note(slot, false);
+      registry.note(slot, -table);
       return false;
     }
     registry.add(this);
     has_file_table_.store(true, std::memory_order_release);
   }
-  const bool accepted = io_uring_register_files_update(&ring_, slot, &descriptor, 1) == 1;
-  offered_files_[slot] = {generation, accepted};
-  registry.note(slot, accepted);
-  return accepted;
+  const int error = registration_error(io_uring_register_files_update(&ring_, slot, &descriptor, 1));
+  offered_files_[slot] = {generation, error == 0};
+  registry.note(slot, error);
+  return error == 0;
 }
 
 void Ring::forget_file(unsigned slot) noexcept {

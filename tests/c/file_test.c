@@ -163,9 +163,11 @@ static void test_opening(const char* path) {
   CHECK(fcntl(dovetail_file_descriptor(file), F_GETFD) == FD_CLOEXEC);
   CHECK_EQUAL(dovetail_file_direct(file), 0);
   CHECK_EQUAL(dovetail_file_registration(file), DOVETAIL_REGISTRATION_NONE);
+  CHECK_EQUAL(dovetail_file_registration_error(file), 0);
   CHECK_EQUAL(dovetail_file_close(file), 0);
   CHECK_EQUAL(dovetail_file_close(NULL), 0);
   CHECK_EQUAL(dovetail_file_registration(NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_file_registration_error(NULL), -EINVAL);
 }
 
 static void test_adopting(const char* path) {
@@ -235,6 +237,7 @@ static void test_buffers(const dovetail_file* file) {
   CHECK_EQUAL((uintptr_t)data % 4096, 0);
   CHECK_EQUAL(dovetail_io_buffer_size(buffer), 10000);
   CHECK_EQUAL(dovetail_io_buffer_registration(buffer), DOVETAIL_REGISTRATION_NONE);
+  CHECK_EQUAL(dovetail_io_buffer_registration_error(buffer), 0);
   memset(data, 'x', 10000);
   CHECK_EQUAL(dovetail_file_pwrite(file, data, 10000, 0), 10000);
   memset(data, 'y', 10000);
@@ -245,6 +248,7 @@ static void test_buffers(const dovetail_file* file) {
   CHECK(dovetail_io_buffer_data(NULL) == NULL);
   CHECK_EQUAL(dovetail_io_buffer_size(NULL), 0);
   CHECK_EQUAL(dovetail_io_buffer_registration(NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_io_buffer_registration_error(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_io_buffer_create(1, NULL), -EINVAL);
   CHECK_EQUAL(dovetail_io_buffer_create((size_t)1 << 60, &buffer), -ENOMEM);
 }
@@ -301,6 +305,7 @@ static void test_registration(const char* path) {
   }
   CHECK_EQUAL(dovetail_runtime_destroy(runtime), 0);
   CHECK_EQUAL(dovetail_file_registration(NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_file_registration_error(NULL), -EINVAL);
 }
 
 int main(void) {

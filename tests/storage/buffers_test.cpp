@@ -122,7 +122,9 @@ TEST(Buffers, MoreThanCanBeRegisteredArePlainMemory) {
     many.back().data()[4095] = std::byte{1};
   }
   EXPECT_EQ(many.front().registration(), IoBuffer::Registration::none);
+  EXPECT_EQ(many.front().registration_error(), 0);
   EXPECT_EQ(many.back().registration(), IoBuffer::Registration::refused);
+  EXPECT_EQ(many.back().registration_error(), ENOSPC);
 }
 
 // A child that drops what it inherited must not take it from the parent's rings.

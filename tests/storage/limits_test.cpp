@@ -268,9 +268,12 @@ TEST(Limits, BuffersLargerThanTheLockedMemoryAreRefusedAndWorkAsPlainMemory) {
       std::copy(data.begin(), data.end(), out.begin());
       runtime.spawn([&] { file.ipwrite(out.span(), 0); }).get();
       runtime.spawn([&] { file.pread(back.span(), 0); }).get();
-      if (out.registration() != expected || back.registration() != expected) {
-        std::fprintf(stderr, "with %ju bytes: registration %d and %d\n", static_cast<std::uintmax_t>(bytes),
-                     static_cast<int>(out.registration()), static_cast<int>(back.registration()));
+      const int error = expected == refused ? ENOMEM : 0;
+      if (out.registration() != expected || back.registration() != expected || out.registration_error() != error ||
+          back.registration_error() != error) {
+        std::fprintf(stderr, "with %ju bytes: registration %d (errno %d) and %d (%d)\n", static_cast<std::uintmax_t>(bytes),
+                     static_cast<int>(out.registration()), out.registration_error(),
+                     static_cast<int>(back.registration()), back.registration_error());
         return false;
       }
       return std::equal(data.begin(), data.end(), back.begin());

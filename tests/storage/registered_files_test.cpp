@@ -37,6 +37,7 @@ TEST_P(RegisteredFilesTest, OperationsDoTheSameAsOnAnyFile) {
       EXPECT_EQ(back, data);
       if (std::string(GetParam()) == "uring") {
         EXPECT_EQ(file.registration(), registers ? Registration::accepted : Registration::none);
+        EXPECT_EQ(file.registration_error(), 0);
       } else if (std::string(GetParam()) == "threads") {
         EXPECT_EQ(file.registration(), Registration::none);
       }
@@ -105,6 +106,7 @@ TEST(FileRegistry, FilesThatFindNoPlaceAreUsedAsAnyOther) {
   Folder folder;
   const File file = File::open(folder / "a", O_RDWR | O_CREAT, {.registered = true});
   EXPECT_EQ(file.registration(), Registration::refused);
+  EXPECT_EQ(file.registration_error(), ENOSPC);
   const auto data = random_bytes(5000, seed());
   Runtime runtime(Options{.workers = 1});
   runtime.spawn([&] { EXPECT_EQ(file.pwrite(data, 0), data.size()); }).get();
