@@ -17,7 +17,7 @@ constexpr double pure = 0.85;
 // Numbers of tasks that differ from the present level by less than a twelfth of it count for it.
 constexpr unsigned closeness = 12;
 // More than this share of the gain that twice the tasks could bring means that the device is not yet busy.
-constexpr double rising = 0.7;
+constexpr double rising = 0.8;
 // The rate at the held level has changed if a block of samples differs by this, and by more than chance explains.
 constexpr double changed = 0.15;
 constexpr double chance = 3;
@@ -44,7 +44,10 @@ constexpr double slack_of_counts = 1e-6;
 constexpr std::size_t most_recent = 24;
 constexpr unsigned turns = 8;
 
-unsigned least_samples(unsigned at_once) noexcept { return std::clamp((at_once + 1) / 2, 2U, forget_after / 2); }
+// The first task of two had no company at its beginning.
+double least_samples(unsigned at_once) noexcept {
+  return at_once <= 2 ? 1.5 : std::min((at_once + 1) / 2, forget_after / 2);
+}
 // Levels closer than this are not told apart by a search.
 unsigned resolution(unsigned at_once) noexcept { return std::max(1U, at_once / 4); }
 
@@ -146,7 +149,7 @@ void AdaptiveLearner::Level::add(const Level& more) noexcept {
   device_seconds += more.device_seconds;
   count += more.count;
   if (count > forget_after) {
-    *this = {work / 2, device_seconds / 2, count / 2};
+    *this = {work / 2, device_seconds / 2, count / 2, steady};
   }
 }
 
@@ -227,8 +230,8 @@ bool AdaptiveLearner::ended(const Sample& sample) {
     const bool enough = level != levels_.end() && known_well(limit_, level->second);
     return enough ? decide(sample.present) : give_up();
   }
-  if (task.here >= pure) {
-    held(task, sample.present);
+  if (task.here >= pure && held(task, sample.present)) {
+    return true;
   }
   return !searching_ && postponed_ != 0 && sample.present >= postponed_ && decide(sample.present);
 }
@@ -344,8 +347,10 @@ bool AdaptiveLearner::promising(unsigned neighbour, unsigned at) const noexcept 
 void AdaptiveLearner::hold(unsigned at_once) {
   searching_ = false;
   go_to(at_once);
-  held_before_ = at_once;
-  slower_ = false;
+  if (postponed_ == 0) {  // else the search is not over, only waiting for tasks
+    held_before_ = at_once;
+    slower_ = false;
+  }
   reference_ = levels_[at_once].rate();
   begin_block();
   held_ = 0;
@@ -357,19 +362,24 @@ void AdaptiveLearner::begin_block() noexcept {
   scatter_weight_before_block_ = scatter_weight_;
 }
 
-void AdaptiveLearner::held(const Ended& task, unsigned present) {
+// Returns true when it holds another level now.
+bool AdaptiveLearner::held(const Ended& task, unsigned present) {
   block_.add({task.work, task.device_seconds, 1});
   ++held_;
   credit_ += price_of_looking * task.device_seconds;
   if (block_.count >= std::max<double>(std::clamp(limit_, 4U, forget_after / 2), samples_needed(limit_))) {
-    end_block();
+    if (end_block() && best()->first != limit_) {
+      return decide(present);
+    }
   }
   if (!searching_ && held_ >= between_looks) {
     look_around(present);
   }
+  return false;
 }
 
-void AdaptiveLearner::end_block() {
+// Returns true if what is known of the level was corrected.
+bool AdaptiveLearner::end_block() {
   const double rate = block_.rate();
   const double variance = scatter_weight_before_block_ > 0 ? scatter_before_block_ / scatter_weight_before_block_ : 0;
   const double by_chance = chance * std::sqrt(variance / block_.count);
@@ -388,11 +398,19 @@ void AdaptiveLearner::end_block() {
     credit_ = 0;
     slower_ = ratio < 1;
     measure(limit_);
-    return;
+    return false;
+  }
+  settle();
+  if (Level& here = settled_[limit_]; !here.steady) {
+    // It was chosen because its few samples flattered it, and some of them were of tasks that began at another level.
+    here = levels_[limit_] = block_;
+    here.steady = levels_[limit_].steady = true;
+    reference_ = rate;
+    begin_block();
+    return measured(limit_, here);
   }
   // A slow drift takes the levels along that are not measured meanwhile.
   const double drift = 1 + (ratio - 1) / 4;
-  settle();
   reference_ = reference_ > 0 ? reference_ * drift : rate;
   for (auto& [at_once, level] : levels_) {
     if (at_once != limit_) {
@@ -401,6 +419,7 @@ void AdaptiveLearner::end_block() {
   }
   settled_ = levels_;
   begin_block();
+  return false;
 }
 
 // Measures a neighbour again when the device's time that this is expected to cost has been saved up.

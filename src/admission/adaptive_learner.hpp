@@ -52,7 +52,8 @@ class AdaptiveLearner {
   struct Level {
     double work = 0;
     double device_seconds = 0;  ///< Sum of seconds / at_once: the device's time that these tasks had.
-    double count = 0;  ///< Of these tasks; one that was elsewhere for a part of its time counts for the rest only.
+    double count = 0;     ///< Of these tasks; one that was elsewhere for a part of its time counts for the rest only.
+    bool steady = false;  ///< Measured while it was held: of tasks that began and ended at it.
     double rate() const noexcept { return device_seconds > 0 ? work / device_seconds : 0; }
     void add(const Level& more) noexcept;
   };
@@ -85,8 +86,8 @@ class AdaptiveLearner {
   void go_to(unsigned at_once) noexcept;
   void hold(unsigned at_once);
   void begin_block() noexcept;
-  void held(const Ended& task, unsigned present);
-  void end_block();
+  bool held(const Ended& task, unsigned present);
+  bool end_block();
   void look_around(unsigned present);
 
   unsigned most_;
