@@ -151,6 +151,7 @@ bool Budget::enter(Request& request, double now, RequestList& admitted, const st
   type.queue.insert(&request);
   ++type.waiting;
   ++waiting_;
+  rise_.arrived(now);
   ++owner(request.owner).waiting;
   if (type.automatic != nullptr && !type.automatic->learning()) {
     // "every time new execution requests of an auto-constrained task arrive to the scheduler" (section 4.2.3 C)
@@ -167,7 +168,7 @@ void Budget::tell_leaving(Request& request) const noexcept {
   }
 }
 
-bool Budget::may_start(TaskType& type) {
+bool Budget::may_start(TaskType& type, double now) {
   if (most_ != 0 && inside_ >= most_) {
     return false;
   }
@@ -179,8 +180,8 @@ bool Budget::may_start(TaskType& type) {
   const bool unconstrained = type.constraint.kind() == StorageBandwidth::Kind::none;
   type.held_back = type.held_back || (unconstrained && congests_ && type.without_transfer == 0);
   if (type.tuned()) {
-    return inside_ == 0 ||
-           (inside_ < adaptive_.at_once() && used_ + used_by_adaptive + 1.0 / adaptive_.at_once() <= whole);
+    return inside_ == 0 || (inside_ < adaptive_.at_once() && rise_.allows(adaptive_.at_once(), now) &&
+                            used_ + used_by_adaptive + 1.0 / adaptive_.at_once() <= whole);
   }
   if (unconstrained) {
     return type.without_transfer != 0 || free_inside_ < guard_.most();
@@ -201,7 +202,7 @@ void Budget::admit(double now, RequestList& admitted) {
       }
     }
     // Who does not fit is not overtaken, or a large share might never be free.
-    if (head == nullptr || !may_start(*head)) {
+    if (head == nullptr || !may_start(*head, now)) {
       return;
     }
     Request* const request = head->queue.take();
@@ -231,6 +232,9 @@ void Budget::start(TaskType& type, Request& request, double now) {
   } else if (request.tuned || type.constraint.kind() == StorageBandwidth::Kind::none) {
     ++(request.tuned ? adaptive_inside_ : free_inside_);
     request.seconds_among = seconds_among_;
+    if (request.tuned) {
+      rise_.entered(now);
+    }
   } else {
     request.share = share_of(type);
   }
@@ -254,6 +258,7 @@ bool Budget::leave(Request& request, const Outcome& outcome, double now, Request
   }
   if (request.tuned) {
     --adaptive_inside_;
+    rise_.left(request.entered, now);
   } else if (type.constraint.kind() == StorageBandwidth::Kind::none) {
     --free_inside_;
   }

@@ -19,6 +19,7 @@
 #include "admission/adaptive_learner.hpp"
 #include "admission/auto_learner.hpp"
 #include "admission/congestion_guard.hpp"
+#include "admission/gradual_rise.hpp"
 #include "dovetail/device.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 
@@ -177,7 +178,7 @@ class Budget {
 
   void advance(double now);
   void admit(double now, RequestList& admitted);
-  bool may_start(TaskType& type);
+  bool may_start(TaskType& type, double now);
   bool watch(TaskType& type, double megabytes, double seconds, double device_seconds);
   void start(TaskType& type, Request& request, double now);
   void tell_leaving(Request& request) const noexcept;
@@ -199,6 +200,7 @@ class Budget {
   std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_;
   std::vector<Owner> owners_;
   AdaptiveLearner adaptive_;
+  GradualRise rise_;          ///< Of those that the adaptive learner admits.
   CongestionGuard guard_;     ///< Of tasks without constraint.
   bool congests_ = false;     ///< What it found.
   unsigned free_inside_ = 0;  ///< Of them, those that nobody holds back.

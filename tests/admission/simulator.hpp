@@ -2,6 +2,7 @@
 // congestion, and leave it. Same input, same result; nothing waits.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <queue>
@@ -18,15 +19,17 @@ using devices::CongestionLaw;
 struct SimulatedTask {
   Request request;
   double megabytes = 0;
-  double remaining = 0;
+  double processor = 0;  ///< Seconds of a core before the device is used: to fill the buffers.
+  double remaining = 0;  ///< Of what it does now: seconds of a core, or MB.
   bool bytes_known = true;
   bool fails = false;
 };
 
 class Simulator {
  public:
-  explicit Simulator(const CongestionLaw& given, unsigned executors = 64, unsigned most = 0)
-      : law(given), budget("simulated", most), executors_(executors) {}
+  /// @param cores  That tasks, before they use the device, and computations share.
+  explicit Simulator(const CongestionLaw& given, unsigned executors = 64, unsigned most = 0, unsigned cores = 2)
+      : law(given), budget("simulated", most), executors_(executors), cores_(cores) {}
 
   TaskType& type(const std::string& label, const StorageBandwidth& constraint) {
     return budget.type({label, constraint, Direction::write}, law.peak, executors_);
@@ -34,41 +37,31 @@ class Simulator {
 
   /// A task that arrives at a time; tasks of one time arrive in the order of the calls.
   SimulatedTask& arrive(TaskType& of, double megabytes, double at = 0) {
-    tasks_.push_back(std::make_unique<SimulatedTask>());
-    SimulatedTask& task = *tasks_.back();
-    task.request.type = &of;
-    task.request.owner = this;
-    task.megabytes = task.remaining = megabytes;
+    SimulatedTask& task = make(of, megabytes);
     arrivals_.push({at, arrivals_.size() + ended, &task});
+    return task;
+  }
+
+  /// A task that arrives when so many seconds of a core have been computed for it. As many are computed at a time as there are
+  /// cores, in the order of the calls.
+  SimulatedTask& compute(TaskType& of, double megabytes, double seconds) {
+    SimulatedTask& task = make(of, megabytes);
+    to_compute_.push({seconds, &task});
     return task;
   }
 
   /// Until everything has ended. Returns when that was.
   double run() {
-    while (!arrivals_.empty() || !running_.empty()) {
-      const double arrival = arrivals_.empty() ? 1e300 : arrivals_.top().at;
-      const double speed = running_.empty() ? 0 : law.bandwidth(static_cast<double>(running_.size())) / count();
-      double least = 1e300;
-      for (const SimulatedTask* task : running_) {
-        least = std::min(least, task->remaining);
+    for (;;) {
+      while (computing_.size() < cores_ && !to_compute_.empty()) {
+        computing_.push_back(to_compute_.front());
+        to_compute_.pop();
       }
-      const double end = running_.empty() ? 1e300 : now + least / speed;
-      const double next = std::min(arrival, end);
-      for (SimulatedTask* task : running_) {
-        task->remaining -= (next - now) * speed;
+      if (arrivals_.empty() && computing_.empty() && preparing_.empty() && writing_.empty()) {
+        return now;
       }
-      now = next;
-      if (arrival <= end) {
-        SimulatedTask* const task = arrivals_.top().task;
-        arrivals_.pop();
-        RequestList admitted;
-        budget.enter(task->request, now, admitted);
-        start(admitted);
-      } else {
-        end_one();
-      }
+      step();
     }
-    return now;
   }
 
   CongestionLaw law;
@@ -79,27 +72,100 @@ class Simulator {
   std::function<void(SimulatedTask&)> on_end;
 
  private:
+  static constexpr double never = 1e300;
+
   struct Arrival {
     double at;
     std::size_t number;
     SimulatedTask* task;
     bool operator<(const Arrival& other) const { return at != other.at ? at > other.at : number > other.number; }
   };
+  struct Computation {
+    double remaining;
+    SimulatedTask* task;
+  };
 
-  double count() const { return static_cast<double>(running_.size()); }
+  SimulatedTask& make(TaskType& of, double megabytes) {
+    tasks_.push_back(std::make_unique<SimulatedTask>());
+    SimulatedTask& task = *tasks_.back();
+    task.request.type = &of;
+    task.request.owner = this;
+    task.megabytes = megabytes;
+    return task;
+  }
+
+  template <typename Work>
+  static auto least(std::vector<Work>& works) {
+    return std::min_element(works.begin(), works.end(),
+                            [](const Work& left, const Work& right) { return rest(left) < rest(right); });
+  }
+  static double& rest(SimulatedTask* task) { return task->remaining; }
+  static double& rest(Computation& computation) { return computation.remaining; }
+  static double rest(const Computation& computation) { return computation.remaining; }
+
+  template <typename Work>
+  double end_of_least(std::vector<Work>& works, double speed) const {
+    return works.empty() ? never : now + std::max(0.0, rest(*least(works))) / speed;
+  }
+
+  // Up to the next event, and what follows from it.
+  void step() {
+    const auto busy = static_cast<double>(computing_.size() + preparing_.size());
+    const auto writers = static_cast<double>(writing_.size());
+    const double core = busy == 0 ? 0 : std::min(1.0, cores_ / busy);
+    const double speed = writers == 0 ? 0 : law.bandwidth(writers) / writers;
+    const double arrival = arrivals_.empty() ? never : arrivals_.top().at;
+    const double computed = end_of_least(computing_, core);
+    const double prepared = end_of_least(preparing_, core);
+    const double written = end_of_least(writing_, speed);
+    const double next = std::min({arrival, computed, prepared, written});
+    for (Computation& computation : computing_) {
+      computation.remaining -= (next - now) * core;
+    }
+    for (SimulatedTask* task : preparing_) {
+      task->remaining -= (next - now) * core;
+    }
+    for (SimulatedTask* task : writing_) {
+      task->remaining -= (next - now) * speed;
+    }
+    now = next;
+    if (arrival == next) {
+      SimulatedTask* const task = arrivals_.top().task;
+      arrivals_.pop();
+      enter(*task);
+    } else if (computed == next) {
+      const auto done = least(computing_);
+      SimulatedTask* const task = done->task;
+      computing_.erase(done);
+      enter(*task);
+    } else if (prepared == next) {
+      const auto done = least(preparing_);
+      (*done)->remaining = (*done)->megabytes;
+      writing_.push_back(*done);
+      preparing_.erase(done);
+    } else {
+      end_one();
+    }
+  }
+
+  void enter(SimulatedTask& task) {
+    RequestList admitted;
+    budget.enter(task.request, now, admitted);
+    start(admitted);
+  }
 
   void start(RequestList& admitted) {
     while (Request* request = admitted.take()) {
-      running_.push_back(reinterpret_cast<SimulatedTask*>(request));
+      auto* const task = reinterpret_cast<SimulatedTask*>(request);
+      task->remaining = task->processor > 0 ? task->processor : task->megabytes;
+      (task->processor > 0 ? preparing_ : writing_).push_back(task);
     }
   }
 
   void end_one() {
-    const auto first = std::min_element(running_.begin(), running_.end(), [](const auto* left, const auto* right) {
-      return left->remaining < right->remaining;
-    });
+    const auto first = least(writing_);
     SimulatedTask& task = **first;
-    running_.erase(first);
+    writing_.erase(first);
     RequestList admitted;
     const auto bytes = static_cast<std::uint64_t>(task.megabytes * 1e6);
     ++ended;
@@ -111,9 +177,13 @@ class Simulator {
   }
 
   unsigned executors_;
+  unsigned cores_;
   std::vector<std::unique_ptr<SimulatedTask>> tasks_;
   std::priority_queue<Arrival> arrivals_;
-  std::vector<SimulatedTask*> running_;
+  std::queue<Computation> to_compute_;
+  std::vector<Computation> computing_;
+  std::vector<SimulatedTask*> preparing_;
+  std::vector<SimulatedTask*> writing_;
 };
 
 /// How many at once the law likes best, and what they get.

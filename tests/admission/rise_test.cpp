@@ -1,0 +1,241 @@
+// `adaptive` where tasks use processor and device in turn: computations make the data, each task prepares its own on the same cores,
+// and only then the device drains it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "admission/gradual_rise.hpp"
+#include "simulator.hpp"
+
+namespace dovetail::admission::test {
+namespace {
+
+constexpr double checkpoint = 16.777216;  // MB
+constexpr unsigned runs = 20;
+
+// The first of the seeds of this run: always the same, unless DOVETAIL_TEST_SEED names another. Each run has the next one.
+unsigned first_seed() {
+  const char* const given = std::getenv("DOVETAIL_TEST_SEED");
+  const auto seed = given == nullptr ? 1U : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
+  std::cout << "seeds " << seed << " to " << seed + runs - 1 << " (DOVETAIL_TEST_SEED is the first)\n";
+  return seed;
+}
+
+// Seconds of 64 checkpoints, each after 50 ms of a core, that take 25 ms of a core to prepare, give or take so much.
+double total(const StorageBandwidth& constraint, unsigned seed, double scatter) {
+  Simulator simulator({});
+  TaskType& type = simulator.type("checkpoint", constraint);
+  std::mt19937 random(seed);
+  const auto about = [&](double seconds) {
+    return seconds * (1 + scatter * (static_cast<double>(random()) / 2147483648.0 - 1));
+  };
+  for (unsigned i = 0; i < 64; ++i) {
+    const double before = about(0.05);
+    simulator.compute(type, checkpoint, before).processor = about(0.025);
+  }
+  return simulator.run();
+}
+
+double mean(const StorageBandwidth& constraint, unsigned seed, double scatter) {
+  double sum = 0;
+  for (unsigned run = 0; run < runs; ++run) {
+    sum += total(constraint, seed + run, scatter);
+  }
+  return sum / runs;
+}
+
+TEST(Rise, TasksOfARaisedLevelDoNotKeepStep) {
+  const unsigned seed = first_seed();
+  for (const double scatter : {0.05, 0.3}) {
+    double best = 1e300;
+    for (unsigned at_once = 1; at_once <= 8; ++at_once) {
+      best = std::min(best, mean(400.0 / at_once, seed, scatter));
+    }
+    EXPECT_LE(mean("adaptive", seed, scatter), 1.1 * best) << "scatter " << scatter;
+  }
+}
+
+// Levels in the order in which they are allowed.
+std::vector<unsigned> levels(Simulator& simulator) {
+  std::vector<unsigned> found{simulator.budget.adaptive().at_once()};
+  simulator.on_end = [&](const SimulatedTask&) {
+    const unsigned level = simulator.budget.adaptive().at_once();
+    if (level != found.back()) {
+      found.push_back(level);
+    }
+  };
+  simulator.run();
+  simulator.on_end = nullptr;
+  return found;
+}
+
+TEST(Rise, TheFirstTaskNeedNotHaveHadCompanyAllTheTime) {
+  Simulator simulator({});
+  TaskType& type = simulator.type("checkpoint", "adaptive");
+  for (unsigned i = 0; i < 20; ++i) {
+    simulator.arrive(type, checkpoint, i == 0 ? 0 : 0.01);
+  }
+  std::size_t raised = 0;
+  simulator.on_end = [&](const SimulatedTask&) {
+    raised = raised == 0 && simulator.budget.adaptive().at_once() != 2 ? simulator.ended : raised;
+  };
+  simulator.run();
+  EXPECT_EQ(raised, 2U);
+}
+
+TEST(Rise, ASearchThatWaitsForTasksGoesOnAsItBegan) {
+  Simulator simulator({400, 4, 4, 0.15});
+  TaskType& type = simulator.type("checkpoint", "adaptive");
+  for (unsigned i = 0; i < 3; ++i) {
+    simulator.arrive(type, checkpoint);
+  }
+  for (unsigned i = 0; i < 40; ++i) {
+    simulator.arrive(type, checkpoint, 0.17);  // when two of them have ended
+  }
+  const auto found = levels(simulator);
+  ASSERT_GE(found.size(), 2U);
+  EXPECT_EQ(found[1], 4U) << "doubled, as if there had been tasks enough at once";
+}
+
+TEST(Rise, ADeviceThatGivesThreeQuartersOfTheGainIsBusy) {
+  Simulator simulator({400, 3.5, 4, 0.15});  // X(4) = 1.75 X(2), X(8) = 0.63 X(4)
+  TaskType& type = simulator.type("checkpoint", "adaptive");
+  for (unsigned i = 0; i < 40; ++i) {
+    simulator.arrive(type, checkpoint);
+  }
+  const auto found = levels(simulator);
+  EXPECT_LT(*std::max_element(found.begin(), found.end()), 8U);
+}
+
+// Tells a learner of tasks, each all its time at one level.
+class Told {
+ public:
+  explicit Told(AdaptiveLearner& learner) : learner_(learner) {}
+  void task(unsigned at_once, double rate) {
+    std::array<double, 65> seconds{};
+    seconds[at_once] = at_once * checkpoint / rate;
+    learner_.ended({seconds, checkpoint, 64});
+  }
+
+ private:
+  AdaptiveLearner& learner_;
+};
+
+TEST(Rise, ALevelThatWasFlatteredIsHeldForOneBlockOnly) {
+  AdaptiveLearner learner(64);
+  Told told(learner);
+  // While it searches, its first samples of three are better than they will ever be again; four is what its samples say.
+  const auto searching = [](unsigned at_once) {
+    return at_once <= 2 ? 280.0 : at_once == 3 ? 405.0 : at_once == 4 ? 400.0 : 360.0;
+  };
+  for (unsigned task = 0; learner.searching(); ++task) {
+    ASSERT_LT(task, 100U);
+    told.task(learner.at_once(), searching(learner.at_once()));
+  }
+  ASSERT_EQ(learner.at_once(), 3U);
+  for (unsigned task = 0; task < 8; ++task) {
+    told.task(learner.at_once(), learner.at_once() == 3 ? 365 : 400);
+  }
+  EXPECT_EQ(learner.at_once(), 4U);
+  for (unsigned task = 0; task < 16; ++task) {
+    told.task(4, 400);
+  }
+  EXPECT_EQ(learner.at_once(), 4U) << "and not to and fro";
+  for (unsigned task = 0; task < 4; ++task) {
+    told.task(4, 440);
+  }
+  EXPECT_NEAR(learner.rate(), 410, 4) << "the next blocks are not believed as much";
+}
+
+// Two tasks that entered at these times, at a level of two, and one that took a second before.
+GradualRise two_inside(double first, double second) {
+  GradualRise rise;
+  rise.arrived(-9);
+  EXPECT_TRUE(rise.allows(2, first - 1));
+  rise.entered(first - 1);
+  rise.left(first - 1, first);
+  rise.entered(first);
+  rise.entered(second);
+  EXPECT_FALSE(rise.allows(2, second));
+  return rise;
+}
+
+void ends(GradualRise& rise, double entered, double now) {
+  rise.left(entered, now);
+  EXPECT_TRUE(rise.allows(4, now)) << "its place is free again at once";
+  rise.entered(now);
+}
+
+TEST(GradualRise, ANewPlaceIsTakenByArrivalsThatAreApart) {
+  GradualRise rise = two_inside(10, 10.01);
+  rise.arrived(10.9);
+  ends(rise, 10, 11);
+  EXPECT_FALSE(rise.allows(4, 11)) << "arrivals are to be expected: the new ones need not begin with this one";
+  ends(rise, 10.01, 11.01);
+  EXPECT_FALSE(rise.allows(4, 11.01));
+  rise.arrived(11.05);
+  EXPECT_FALSE(rise.allows(4, 11.05)) << "too close to the last one";
+  rise.arrived(11.25);
+  EXPECT_TRUE(rise.allows(4, 11.25));
+  rise.entered(11.25);
+  EXPECT_FALSE(rise.allows(4, 11.25)) << "one at a time";
+  rise.arrived(11.6);
+  EXPECT_TRUE(rise.allows(4, 11.6));
+  rise.entered(11.6);
+  rise.arrived(11.9);
+  EXPECT_FALSE(rise.allows(4, 11.9)) << "full";
+}
+
+TEST(GradualRise, WithoutArrivalsEachEndBringsOneMore) {
+  GradualRise rise = two_inside(10, 10.5);
+  ends(rise, 10, 11);
+  EXPECT_TRUE(rise.allows(4, 11));
+  rise.entered(11);
+  EXPECT_FALSE(rise.allows(4, 11)) << "one at a time";
+  ends(rise, 10.5, 11.5);
+  EXPECT_TRUE(rise.allows(4, 11.5));
+}
+
+TEST(GradualRise, TasksThatKeepStepAnywayAreNotWaitedFor) {
+  GradualRise rise = two_inside(10, 10);
+  ends(rise, 10, 11);
+  ends(rise, 10, 11);
+  EXPECT_TRUE(rise.allows(4, 11));
+  rise.entered(11);
+  EXPECT_TRUE(rise.allows(4, 11));
+}
+
+TEST(GradualRise, ArrivalsThatFollowFromEndsDoNotKeepPlacesEmpty) {
+  GradualRise rise = two_inside(10, 10.5);
+  double oldest = 10;
+  double other = 10.5;
+  unsigned inside = 2;
+  for (double now = 11; inside == 2; now += 0.5) {
+    ASSERT_LT(now, 14) << "the level is never filled";
+    ends(rise, std::exchange(oldest, std::exchange(other, now)), now);
+    inside += rise.allows(4, now) ? 1 : 0;
+    rise.arrived(now + 0.001);
+    inside += rise.allows(4, now + 0.001) ? 1 : 0;
+  }
+}
+
+TEST(GradualRise, TimesOutOfOrderAreNoHindrance) {
+  GradualRise rise;
+  EXPECT_TRUE(rise.allows(2, 1));
+  rise.entered(1);
+  rise.entered(0.999999);
+  rise.left(1, 2);
+  rise.left(0.999999, 1.5);
+  EXPECT_TRUE(rise.allows(2, 1.2));
+}
+
+}  // namespace
+}  // namespace dovetail::admission::test
