@@ -347,10 +347,8 @@ bool AdaptiveLearner::promising(unsigned neighbour, unsigned at) const noexcept 
 void AdaptiveLearner::hold(unsigned at_once) {
   searching_ = false;
   go_to(at_once);
-  if (postponed_ == 0) {  // else the search is not over, only waiting for tasks
-    held_before_ = at_once;
-    slower_ = false;
-  }
+  held_before_ = at_once;
+  slower_ = false;
   reference_ = levels_[at_once].rate();
   begin_block();
   held_ = 0;

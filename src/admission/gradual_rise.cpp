@@ -9,6 +9,9 @@ namespace {
 constexpr double apart = 0.5;
 // Of the time that a task takes: an arrival so long ago does not promise another one.
 constexpr double lately = 0.5;
+// Times that, after which a level is filled, whatever its places were held back for: it is to be measured, and tasks wait. Before the
+// first task has ended nothing was raised, and this is no time at all.
+constexpr double longest_wait = 2;
 // Weight of the latest task in what is typical.
 constexpr double newest = 0.25;
 
@@ -39,14 +42,16 @@ bool GradualRise::allows(unsigned level, double now) noexcept {
   if (level != level_) {
     level_ = level;
     raised_ = now;
-    // Until a task has ended nothing was raised.
-    filled_ = typical_seconds_ == 0 ? level : std::min(filled_, level);
+    filled_ = std::min(filled_, level);
   }
-  if (entered_.size() < filled_ || entered_.empty()) {
+  if (entered_.size() < filled_) {
     return true;
   }
   if (filled_ >= level) {
     return false;
+  }
+  if (now - raised_ >= longest_wait * typical_seconds_) {
+    return true;
   }
   const double distance = apart * typical_seconds_ / level;
   const bool arrival = now > last_entered_;
@@ -54,7 +59,7 @@ bool GradualRise::allows(unsigned level, double now) noexcept {
     return now - last_entered_ >= distance;
   }
   // A task has ended and its place is taken again. A new one that enters now begins together with that one: an arrival is better.
-  if (now - last_arrival_ < lately * typical_seconds_ && now - raised_ < typical_seconds_) {
+  if (now - last_arrival_ < lately * typical_seconds_) {
     return false;
   }
   const bool in_step =

@@ -18,7 +18,7 @@ class GradualRise {
   /// @}
 
   /// Whether one more task may enter now, where so many are allowed in the end. A place that was taken before is free at once. For a new one
-  /// the next event is waited for: never without anybody inside, whose end is one.
+  /// an event is waited for, never without anybody inside, whose end is one, and not longer than two tasks take.
   bool allows(unsigned level, double now) noexcept;
 
  private:
