@@ -62,8 +62,8 @@ bool GradualRise::allows(unsigned level, double now) noexcept {
   if (now - last_arrival_ < lately * typical_seconds_) {
     return false;
   }
-  const bool in_step =
-      now - entered_.front() < distance;  // all of them: nothing that could be waited for would part them
+  // If all keep step, nothing that could be waited for would part them.
+  const bool in_step = now - entered_.front() < distance;
   return in_step || (!new_place_now_ && now - entered_before_ >= distance);
 }
 

@@ -99,8 +99,7 @@ class Simulator {
     return std::min_element(works.begin(), works.end(),
                             [](const Work& left, const Work& right) { return rest(left) < rest(right); });
   }
-  static double& rest(SimulatedTask* task) { return task->remaining; }
-  static double& rest(Computation& computation) { return computation.remaining; }
+  static double rest(const SimulatedTask* task) { return task->remaining; }
   static double rest(const Computation& computation) { return computation.remaining; }
 
   template <typename Work>
