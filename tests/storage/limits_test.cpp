@@ -271,8 +271,8 @@ TEST(Limits, BuffersLargerThanTheLockedMemoryAreRefusedAndWorkAsPlainMemory) {
       const int error = expected == refused ? ENOMEM : 0;
       if (out.registration() != expected || back.registration() != expected || out.registration_error() != error ||
           back.registration_error() != error) {
-        std::fprintf(stderr, "with %ju bytes: registration %d (errno %d) and %d (%d)\n", static_cast<std::uintmax_t>(bytes),
-                     static_cast<int>(out.registration()), out.registration_error(),
+        std::fprintf(stderr, "with %ju bytes: registration %d (errno %d) and %d (%d)\n",
+                     static_cast<std::uintmax_t>(bytes), static_cast<int>(out.registration()), out.registration_error(),
                      static_cast<int>(back.registration()), back.registration_error());
         return false;
       }

@@ -224,15 +224,19 @@ TEST_F(LittleWorkTest, ShortSlicesComeBeforeLongOnes) {
   };
   Runtime runtime(Options{.workers = 1, .engine = "uring"});
   auto passing = runtime.spawn([&] { in_flight.pass(); });
-  runtime.spawn([&] {
-    for (int i = 0; i < 100; ++i) spawn_short();  // until they are known to be
-    for (int i = 0; i < each; ++i) spawn_long();
-  }).get();
-  runtime.spawn([&] {
-    order.clear();
-    for (int i = 0; i < each; ++i) spawn_short();
-    for (int i = 0; i < each; ++i) spawn_long();
-  }).get();
+  runtime
+      .spawn([&] {
+        for (int i = 0; i < 100; ++i) spawn_short();  // until they are known to be
+        for (int i = 0; i < each; ++i) spawn_long();
+      })
+      .get();
+  runtime
+      .spawn([&] {
+        order.clear();
+        for (int i = 0; i < each; ++i) spawn_short();
+        for (int i = 0; i < each; ++i) spawn_long();
+      })
+      .get();
   in_flight.open();
   runtime.wait();
   EXPECT_EQ(order, "ssssllll");
