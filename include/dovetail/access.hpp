@@ -148,8 +148,12 @@ class AccessList {
       more_ = std::make_unique<Access[]>(count);
       target = more_.get();
     }
+    // Part by part, as they were written a moment ago: a wider load would have to wait until those stores have left the core.
     for (std::size_t i = 0; i < count; ++i) {
-      target[i] = accesses[i];
+      target[i].region.space = accesses[i].region.space;
+      target[i].region.begin = accesses[i].region.begin;
+      target[i].region.length = accesses[i].region.length;
+      target[i].mode = accesses[i].mode;
     }
     size_ = count;
   }
