@@ -23,7 +23,7 @@ void remove_blockers(Task* task, std::uint32_t count) noexcept;
 /// A number of children of the task have completed.
 void children_completed(Task* parent, std::int64_t count) noexcept;
 
-/// Queues a task without accesses, description or pauses on the worker whose task spawns it: `schedule` for the usual case.
+/// Queues a task that waits for nothing on the worker whose task spawns it: `dependencies_met` for a task with nothing special.
 void schedule_plain(Task* task, Worker& worker) noexcept;
 
 /// Whether somebody asked that the task stop, or not begin.

@@ -62,6 +62,9 @@ void describe(Task* task, const TaskDescription& description) {
   }
 }
 
+// Whether the task, once it waits for nothing, just has to be queued.
+bool is_plain(const Task* task) noexcept { return task->extra == nullptr && task->priority == 0 && !task->io; }
+
 // Returns whether the task waits for nothing.
 bool enter_accesses(Task* task, const AccessList& accesses) {
   Task* const parent = task->parent;
@@ -118,10 +121,15 @@ void submit_task(Task* task, const TaskDescription* description) {
   }
   // Before the task is let go: from then on it may be over at any time, and gone but for the caller's reference.
   tasking::count_spawned(task->parent, here.task);
-  if (description == nullptr && worker != nullptr && here.task != nullptr) [[likely]] {
+  const bool from_body = worker != nullptr && here.task != nullptr;
+  if (description == nullptr && from_body) [[likely]] {
     tasking::schedule_plain(task, *worker);
   } else if (description == nullptr || description->access.empty() || enter_accesses(task, description->access)) {
-    tasking::dependencies_met(task);
+    if (from_body && is_plain(task)) {
+      tasking::schedule_plain(task, *worker);
+    } else {
+      tasking::dependencies_met(task);
+    }
   }
   const std::uint64_t made = worker != nullptr ? worker->count.count_made()
                                                : core.throttle.foreign_made.fetch_add(1, std::memory_order_relaxed);

@@ -24,6 +24,24 @@ TEST(CommutativeTest, NeverTwoAtOnce) {
   }
 }
 
+TEST(CommutativeTest, SpawnedByATask) {
+  Runtime runtime(Options{.workers = 1});
+  int shared = 0;
+  int inside = 0;
+  runtime.spawn([&] {
+    for (int i = 0; i < 4; ++i) {
+      spawn({.access = {commutative(shared)}}, [&] {
+        EXPECT_EQ(inside++, 0);
+        this_task::yield();  // the others run meanwhile, if they may
+        --inside;
+        ++shared;
+      });
+    }
+  });
+  runtime.wait();
+  EXPECT_EQ(shared, 4);
+}
+
 TEST(CommutativeTest, AnyOrder) {
   // The first one is held back by something else; the second must not wait for it.
   Runtime runtime(Options{.workers = 2});

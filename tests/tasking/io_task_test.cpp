@@ -14,6 +14,17 @@ TEST(IoTaskTest, RunOnOtherThreadsThanWorkers) {
   }
 }
 
+TEST(IoTaskTest, SpawnedByATask) {
+  Runtime runtime(Options{.workers = 1});
+  const bool same = runtime
+                        .spawn([] {
+                          const auto worker = std::this_thread::get_id();
+                          return spawn({.io = true}, [] { return std::this_thread::get_id(); }).get() == worker;
+                        })
+                        .get();
+  EXPECT_FALSE(same);
+}
+
 TEST(IoTaskTest, DoNotBlockWorkers) {
   // As many as there may be block at once, until a compute task has run on the only worker.
   Runtime runtime(Options{.workers = 1, .io_executors = 8});

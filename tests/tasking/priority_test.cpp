@@ -22,6 +22,18 @@ TEST(PriorityTest, HigherOnesStartFirst) {
   EXPECT_EQ(order, expected);
 }
 
+TEST(PriorityTest, OfTasksThatATaskSpawns) {
+  Runtime runtime(Options{.workers = 1});
+  std::vector<int> order;
+  runtime.spawn([&] {
+    for (const int priority : {1, 0, -1, 2}) {
+      spawn({.priority = priority}, [&order, priority] { order.push_back(priority); });
+    }
+  });
+  runtime.wait();
+  EXPECT_EQ(order, (std::vector<int>{2, 1, 0, -1}));
+}
+
 TEST(PriorityTest, EqualOnesStartInOrder) {
   Runtime runtime(Options{.workers = 1});
   Gate spawned;
