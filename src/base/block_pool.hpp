@@ -22,7 +22,7 @@ namespace dovetail::base {
 
 class BlockPool {
  public:
-  static constexpr unsigned slots = 8;
+  static constexpr unsigned slots = 10;
 
   /// `slot` numbers the pools of the process; each has one of the few places in a thread's cache. `block_size` is a multiple
   /// of 64, and so is the address of every block.

@@ -1,7 +1,10 @@
 #include "tasking/dependency_domain.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
+#include "tasking/dependency_node.hpp"
 #include "tasking/exclusion.hpp"
 #include "tasking/task.hpp"
 
@@ -9,6 +12,17 @@ namespace dovetail::tasking {
 namespace {
 // While the accesses are entered, predecessors that complete already count down; this keeps the count from zero.
 constexpr std::uint32_t entering = 1U << 30;
+
+// The task must hold it: once, also if it has several accesses.
+void note_exclusion(Task* task, Exclusion* exclusion) {
+  auto& held = extra_of(task).exclusions;
+  const auto place = std::lower_bound(held.begin(), held.end(), exclusion);
+  if (place == held.end() || *place != exclusion) {
+    exclusion->retain();
+    held.insert(place, exclusion);
+  }
+}
+
 }  // namespace
 
 RegionTable& DependencyDomain::table(std::uint64_t space) {
@@ -20,30 +34,34 @@ RegionTable& DependencyDomain::table(std::uint64_t space) {
 
 bool DependencyDomain::enter(Task* task, const AccessList& accesses) {
   task->predecessors.store(entering, std::memory_order_relaxed);
-  for (const Access& access : accesses) {
-    if (access.region.space == 0) {
-      memory_.prefetch(access.region);
-    }
-  }
+  DependencyNode* const node = DependencyNode::make(task, accesses.size());
+  task->node = node;
+  std::uint32_t index = 0;
   std::uint32_t dependencies = 0;
-  for (const Access& access : accesses) {
-    if (access.region.length == 0) {
-      continue;
+  for (const Access* access = accesses.begin(); access != accesses.end();) {
+    // Some at a time, so that what they need is fetched together.
+    struct {
+      RegionTable* table;
+      std::size_t place;
+    } found[AccessList::inline_capacity];
+    const auto count = std::min<std::ptrdiff_t>(accesses.end() - access, std::ssize(found));
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      RegionTable& its_table = table(access[i].region.space);
+      found[i] = {&its_table, its_table.look_up(access[i].region)};
     }
-    AccessRecord* record = AccessRecord::make(task, access.mode);
-    record->next_in_task = task->records;
-    task->records = record;
-    Exclusion* exclusion = nullptr;
-    dependencies += table(access.region.space).enter(access.region, record, exclusion);
-    if (exclusion != nullptr) {
-      auto& held = extra_of(task).exclusions;
-      const auto place = std::lower_bound(held.begin(), held.end(), exclusion);
-      if (place == held.end() || *place != exclusion) {
-        exclusion->retain();
-        held.insert(place, exclusion);
+    for (std::ptrdiff_t i = 0; i < count; ++i, ++access) {
+      if (access->region.length == 0) {
+        continue;
+      }
+      Exclusion* exclusion = nullptr;
+      dependencies +=
+          found[i].table->enter(access->region, found[i].place, node->add(index++, access->mode), exclusion);
+      if (exclusion != nullptr) [[unlikely]] {
+        note_exclusion(task, exclusion);
       }
     }
   }
+  node->entered();
   if (dependencies == 0) {
     return true;
   }

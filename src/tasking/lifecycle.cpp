@@ -2,6 +2,7 @@
 
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/dependency_node.hpp"
 #include "tasking/exclusion.hpp"
 #include "tasking/failure.hpp"
 #include "tasking/gate.hpp"
@@ -58,16 +59,12 @@ void release_exclusions(Task* task) noexcept {
   extra.exclusions.clear();
 }
 
-void close_records(Task* task, Failure* cause) noexcept {
-  for (AccessRecord* record = std::exchange(task->records, nullptr); record != nullptr;) {
-    AccessRecord* next = record->next_in_task;
-    record->close(cause, [](Task* successor) {
-      if (successor->predecessors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        dependencies_met(successor);
-      }
-    });
-    record = next;
-  }
+void close_node(Task* task, Failure* cause) noexcept {
+  std::exchange(task->node, nullptr)->close(cause, [](Task* successor) {
+    if (successor->predecessors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      dependencies_met(successor);
+    }
+  });
 }
 
 // What successors are told of a failure: nothing, if the policy says so and the task's own input was sound.
@@ -133,8 +130,8 @@ void complete_specials(Task* task, Failure* failure) noexcept {
   if (failure != nullptr || (task->extra != nullptr && !task->extra->child_failures.empty())) {
     report_failures(task, failure);
   }
-  if (task->records != nullptr) {
-    close_records(task, failure == nullptr ? nullptr : cause_for_successors(task, failure));
+  if (task->node != nullptr) {
+    close_node(task, failure == nullptr ? nullptr : cause_for_successors(task, failure));
   }
 }
 
@@ -145,7 +142,7 @@ Task* complete(Task* task) noexcept {
   Task* const parent = task->parent;
   RuntimeCore* const core = task->core;
   discard_body(task);
-  if (task->records != nullptr || task->extra != nullptr || failure != nullptr) {
+  if (task->node != nullptr || task->extra != nullptr || failure != nullptr) {
     complete_specials(task, failure);
   }
   trace::completed(trace::number_of(task));

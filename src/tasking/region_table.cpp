@@ -17,20 +17,6 @@ std::uint64_t end_of(const Region& region) noexcept {
   return region.begin + std::min(region.length, room);
 }
 
-bool is_closed(const AccessRecord* record) noexcept {
-  return (record->successors.load(std::memory_order_acquire) & AccessRecord::closed) != 0;
-}
-
-bool is_closed_and_bad(const AccessRecord* record) noexcept {
-  return (record->successors.load(std::memory_order_acquire) & AccessRecord::bad) != 0;
-}
-
-// Nobody waits for it or learns anything from it any more: whoever has it in a group may destroy it.
-bool is_closed_and_good(const AccessRecord* record) noexcept {
-  return (record->successors.load(std::memory_order_acquire) & (AccessRecord::closed | AccessRecord::bad)) ==
-         AccessRecord::closed;
-}
-
 void drop_group(AccessRecord*& group) noexcept {
   for (AccessRecord* record = group; record != nullptr;) {
     AccessRecord* next = record->next_in_group;
@@ -45,9 +31,9 @@ std::uint32_t prune_group(AccessRecord*& group) noexcept {
   std::uint32_t left = 0;
   for (AccessRecord** link = &group; *link != nullptr;) {
     AccessRecord* record = *link;
-    if (is_closed_and_good(record)) {
+    if (record->is_closed_and_good()) {
       *link = record->next_in_group;
-      AccessRecord::destroy(record);
+      record->drop();
     } else {
       link = &record->next_in_group;
       ++left;
@@ -90,8 +76,8 @@ std::uint32_t precede_all(AccessRecord* group, AccessRecord* record, bool drop) 
 // Readers that have completed and been let go no longer say that what they read was bad; their writers do.
 void inherit_bad(AccessRecord* writers, AccessRecord* record) noexcept {
   for (; writers != nullptr; writers = writers->next_in_group) {
-    if (record->reads() && is_closed_and_bad(writers)) {
-      poison(record, writers->failure);
+    if (record->reads() && writers->is_closed_and_bad()) {
+      poison(record, writers->node().failure());
     }
   }
 }
@@ -112,8 +98,8 @@ std::uint32_t follow(const RegionHistory& history, AccessRecord* record) {
 template <class History>
 void join(AccessRecord*& group, AccessRecord* record, History& history) {
   // The youngest member often has closed by now: its memory is used again while it is in the cache.
-  if (group != nullptr && is_closed_and_good(group)) {
-    AccessRecord::destroy(std::exchange(group, group->next_in_group));
+  if (group != nullptr && group->is_closed_and_good()) {
+    std::exchange(group, group->next_in_group)->drop();
   }
   record->next_in_group = group;
   group = record;
@@ -128,12 +114,13 @@ void join(AccessRecord*& group, AccessRecord* record, History& history) {
 
 template <class History>
 std::uint32_t add_reader(History& history, AccessRecord* record) {
-  if (history.writers != nullptr && history.writers->task == record->task && !is_closed(history.writers)) {
+  if (history.writers != nullptr && &history.writers->node() == &record->node()) {
     record->drop();  // the task writes the region too: that is what successors wait for
     return 0;
   }
-  if (history.writers != nullptr && history.writers->next_in_group == nullptr && is_closed_and_good(history.writers)) {
-    AccessRecord::destroy(std::exchange(history.writers, nullptr));
+  if (history.writers != nullptr && history.writers->next_in_group == nullptr &&
+      history.writers->is_closed_and_good()) {
+    std::exchange(history.writers, nullptr)->drop();
   }
   const std::uint32_t dependencies = precede_all(history.writers, record, false);
   join(history.readers, record, history);
@@ -272,7 +259,16 @@ RegionTable::Slot& RegionTable::place_for(std::uint64_t key) const {
   return slots_[index];
 }
 
-RegionTable::Slot* RegionTable::find_slot(const Region& region) {
+// Null if the region fits no grid.
+RegionTable::Slot* RegionTable::find_slot(const Region& region, std::size_t place) {
+  Slot& slot = slots_[place];
+  if (slot.key == region.begin + 1 && slot.key != 0) [[likely]] {
+    return grids_[slot.grid].length == region.length ? &slot : nullptr;
+  }
+  return find_or_make_slot(region);
+}
+
+RegionTable::Slot* RegionTable::find_or_make_slot(const Region& region) {
   const std::uint64_t key = region.begin + 1;
   if (key == 0) {
     return nullptr;
@@ -364,15 +360,19 @@ std::uint32_t RegionTable::enter_slot(Slot& slot, AccessRecord* record, Exclusio
   if (slot.rest == 0 && record->mode != AccessMode::commutative) [[likely]] {
     return record->mode == AccessMode::in ? add_reader(slot, record) : replace_writer(slot, record);
   }
+  return enter_slot_with_rest(slot, record, exclusion);
+}
+
+std::uint32_t RegionTable::enter_slot_with_rest(Slot& slot, AccessRecord* record, Exclusion*& exclusion) {
   RegionHistory history = take_history(slot);
   const std::uint32_t dependencies = enter_history(history, record, exclusion);
   put_history(slot, history);
   return dependencies;
 }
 
-std::uint32_t RegionTable::enter(const Region& region, AccessRecord* record, Exclusion*& exclusion) {
+std::uint32_t RegionTable::enter(const Region& region, std::size_t place, AccessRecord* record, Exclusion*& exclusion) {
   if (!general_) [[likely]] {
-    Slot* slot = find_slot(region);
+    Slot* slot = find_slot(region, place);
     if (slot != nullptr) [[likely]] {
       return enter_slot(*slot, record, exclusion);
     }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dovetail/access.hpp"
-#include "tasking/access_record.hpp"
+#include "tasking/dependency_node.hpp"
 
 namespace dovetail::tasking {
 
@@ -35,18 +35,23 @@ class RegionTable {
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
 
+  /// The place where `enter` looks for the region first. Until the table is cleared: to enter others may move the region, but there
+  /// is such a place. Starts to fetch what `enter` will need, so that the waiting for several regions overlaps.
+  std::size_t look_up(const Region& region) const noexcept {
+    if (general_) {
+      return 0;
+    }
+    const std::size_t place = place_of(region.begin);
+    const Slot& slot = slots_[place];
+    __builtin_prefetch(slot.writers, 1);
+    __builtin_prefetch(slot.readers, 1);
+    return place;
+  }
+
   /// Enters one access: links `record` behind the accesses it has to wait for. Returns how many dependencies that adds. For a
   /// commutative access `exclusion` receives what its task must hold; the reference stays the table's until its task takes one.
-  std::uint32_t enter(const Region& region, AccessRecord* record, Exclusion*& exclusion);
-
-  /// Starts to fetch what `enter` will look at, so that the waiting for several regions overlaps.
-  void prefetch(const Region& region) const noexcept {
-    if (!general_) {
-      const Slot& slot = slots_[place_of(region.begin)];
-      __builtin_prefetch(slot.writers, 1);
-      __builtin_prefetch(slot.readers, 1);
-    }
-  }
+  /// `place` is what `look_up` gave for the region.
+  std::uint32_t enter(const Region& region, std::size_t place, AccessRecord* record, Exclusion*& exclusion);
 
   /// Forgets everything. All tasks of the domain have completed.
   void clear() noexcept;
@@ -93,11 +98,13 @@ class RegionTable {
     // Which of the neighbours comes first differs from place to place, lest long strides meet all in the same one.
     return (hash >> shift_) * neighbours + ((position ^ (hash >> 32)) % neighbours);
   }
-  Slot* find_slot(const Region& region);
+  Slot* find_slot(const Region& region, std::size_t place);
+  Slot* find_or_make_slot(const Region& region);
   bool fits_grid(const Region& region, std::uint8_t& grid);
   bool bounds_are_free(std::uint64_t lowest, std::uint64_t highest, std::size_t except) const;
   Slot& place_for(std::uint64_t key) const;
   std::uint32_t enter_slot(Slot& slot, AccessRecord* record, Exclusion*& exclusion);
+  std::uint32_t enter_slot_with_rest(Slot& slot, AccessRecord* record, Exclusion*& exclusion);
   RegionHistory take_history(const Slot& slot);
   void put_history(Slot& slot, const RegionHistory& history);
   void grow();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tasking/core.hpp"
+#include "tasking/dependency_node.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
@@ -40,34 +41,21 @@ std::string quoted(const Task* task) {
   return text;
 }
 
-// What a task that has not started waits for is known only to those it waits for: all live records are searched.
+// What a task that has not started waits for is known only to those it waits for: all live nodes are searched.
 std::string describe_predecessors(const Task* waiting) {
   std::string text;
   for_each_task([&](Task* task) {
     if (owner_of(task) != waiting->core) {
       return;  // another runtime, which runs meanwhile
     }
-    for (AccessRecord* record = task->records; record != nullptr; record = record->next_in_task) {
-      for (AccessRecord::Link link = record->successors.load(std::memory_order_acquire) & ~AccessRecord::flags;
-           link != 0;) {
-        const AccessRecord* successor = nullptr;
-        const auto kind = link & AccessRecord::kind_mask;
-        if (kind == AccessRecord::through_successor) {
-          successor = reinterpret_cast<AccessRecord*>(link & ~AccessRecord::kind_mask);
-          link = successor->in_next;
-        } else if (kind == AccessRecord::through_predecessor) {
-          successor = record->out_successor.load();
-          link = record->out_next.load();
-        } else {
-          const auto* edge = reinterpret_cast<Edge*>(link & ~AccessRecord::kind_mask);
-          successor = edge->successor;
-          link = edge->next;
-        }
-        if (successor->task == waiting) {
-          text.append(text.empty() ? "" : ", ").append(quoted(task));
-        }
-      }
+    if (task->node == nullptr) {
+      return;
     }
+    task->node->for_each_successor([&](const Task* successor) {
+      if (successor == waiting) {
+        text.append(text.empty() ? "" : ", ").append(quoted(task));
+      }
+    });
   });
   return text;
 }

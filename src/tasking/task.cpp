@@ -60,7 +60,7 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
   std::atomic_ref<RuntimeCore*>(task->core).store(core, std::memory_order_relaxed);
   task->parent = parent;
   task->operations = operations;
-  task->records = nullptr;
+  task->node = nullptr;
   std::atomic_ref<const Label*>(task->label).store(unnamed_label(), std::memory_order_relaxed);
   task->extra = nullptr;
   task->fiber = nullptr;

@@ -13,7 +13,6 @@
 #include "dovetail/events.hpp"
 #include "dovetail/failure.hpp"
 #include "fiber/fiber.hpp"
-#include "tasking/access_record.hpp"
 #include "tasking/pause.hpp"
 
 namespace dovetail {
@@ -26,6 +25,7 @@ struct EventsAccess {
 namespace tasking {
 
 class DependencyDomain;
+class DependencyNode;
 class Exclusion;
 class Failure;
 class Ticket;
@@ -81,7 +81,7 @@ struct Task {
   RuntimeCore* core;
   Task* parent;
   const BodyOperations* operations;
-  tasking::AccessRecord* records;
+  tasking::DependencyNode* node;  ///< Of its accesses, if it has any.
   const tasking::Label* label;
   tasking::TaskExtra* extra;
   fiber::Fiber* fiber;                      ///< Where the body is paused.

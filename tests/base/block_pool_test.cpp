@@ -15,7 +15,7 @@ namespace {
 
 // Of the places for pools, those that no room uses. Pools live as long as the process, as those of the rooms do.
 BlockPool& pool() {
-  static auto& instance = *new BlockPool(5, 192);
+  static auto& instance = *new BlockPool(8, 192);
   return instance;
 }
 

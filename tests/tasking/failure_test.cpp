@@ -199,6 +199,34 @@ TEST(FailureTest, ReadersOfTheSameDataDoNotInfectEachOther) {
   EXPECT_TRUE(failure_of([&] { broken.get(); }));
 }
 
+TEST(FailureTest, OfSeveralPredecessorsItMattersWhichOneFails) {
+  // The successor is linked to both while neither has run, in either order.
+  for (const bool reader_first : {false, true}) {
+    for (const bool reader_fails : {false, true}) {
+      Runtime runtime(Options{.workers = 1});
+      std::vector<int> data(2);
+      const std::span all(data);
+      bool ran = false;
+      runtime.spawn([&] {
+        spawn({.access = {in(all.subspan(reader_first ? 0 : 1, 1))}}, [&] {
+          if (reader_fails) {
+            throw Broken("a reader");
+          }
+        });
+        spawn({.access = {out(all.subspan(reader_first ? 1 : 0, 1))}}, [&] {
+          if (!reader_fails) {
+            throw Broken("a writer");
+          }
+        });
+        spawn({.access = {inout(all)}}, [&] { ran = true; });
+        EXPECT_TRUE(failure_of([] { wait(); }));
+      });
+      runtime.wait();
+      EXPECT_EQ(ran, reader_fails) << "reader first: " << reader_first;
+    }
+  }
+}
+
 TEST(FailureTest, WaitForgives) {
   Runtime runtime(Options{.workers = 2});
   int data = 0;

@@ -2,35 +2,38 @@
 #include "tasking/region_table.hpp"
 
 #include "support.hpp"
+#include "tasking/dependency_node.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail::test {
 namespace {
 
-using tasking::AccessRecord;
+using tasking::DependencyNode;
 using tasking::RegionTable;
 
 // Tasks of which only the address matters, and whose records are closed by hand.
 class RegionTableTest : public testing::Test {
  protected:
   struct Entered {
-    AccessRecord* record;
+    DependencyNode* node;
     std::uint32_t dependencies;
   };
   ~RegionTableTest() override {
-    for (AccessRecord* record : open_) {
-      close(record);
+    for (DependencyNode* node : open_) {
+      close(node);
     }
     table_.clear();
   }
   Entered enter(std::uint64_t begin, std::uint64_t length, AccessMode mode) {
     tasks_.push_back(std::make_unique<Place>());
     auto* task = reinterpret_cast<detail::Task*>(tasks_.back().get());
-    AccessRecord* record = AccessRecord::make(task, mode);
+    DependencyNode* const node = DependencyNode::make(task, 1);
+    const Region region{0, begin, length};
     tasking::Exclusion* exclusion = nullptr;
-    const std::uint32_t dependencies = table_.enter({0, begin, length}, record, exclusion);
-    open_.push_back(record);
-    return {record, dependencies};
+    const std::uint32_t dependencies = table_.enter(region, table_.look_up(region), node->add(0, mode), exclusion);
+    node->entered();
+    open_.push_back(node);
+    return {node, dependencies};
   }
   std::uint32_t write(std::uint64_t begin, std::uint64_t length) {
     return enter(begin, length, AccessMode::inout).dependencies;
@@ -39,12 +42,12 @@ class RegionTableTest : public testing::Test {
     return enter(begin, length, AccessMode::in).dependencies;
   }
   // What completion of the task does.
-  void close(AccessRecord* record) {
-    record->close(nullptr, [](detail::Task*) {});
+  void close(DependencyNode* node) {
+    node->close(nullptr, [](detail::Task*) {});
   }
   void close_all() {
-    for (AccessRecord* record : open_) {
-      close(record);
+    for (DependencyNode* node : open_) {
+      close(node);
     }
     open_.clear();
   }
@@ -54,7 +57,7 @@ class RegionTableTest : public testing::Test {
   };
   RegionTable table_;
   std::vector<std::unique_ptr<Place>> tasks_;
-  std::vector<AccessRecord*> open_;
+  std::vector<DependencyNode*> open_;
 };
 
 TEST_F(RegionTableTest, OnAGridItStaysExact) {
