@@ -41,10 +41,12 @@ Region file_name_region(PyObject* object, const char* name, std::string& path) {
   }
   const Held bytes = Held::adopt(converted);
   path.assign(PyBytes_AS_STRING(converted), static_cast<std::size_t>(PyBytes_GET_SIZE(converted)));
+  // Absolute first: a relative name of a file that does not exist yet would stay relative, and be another one once it does.
   std::error_code error;
-  std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  const std::filesystem::path absolute = std::filesystem::absolute(path);
+  std::filesystem::path resolved = std::filesystem::weakly_canonical(absolute, error);
   if (error) {
-    resolved = std::filesystem::absolute(path).lexically_normal();
+    resolved = absolute.lexically_normal();
   }
   const auto [place, added] = tokens().try_emplace(resolved.native(), 0);
   if (added) {

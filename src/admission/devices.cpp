@@ -256,7 +256,8 @@ SharedDevice& Devices::look_up(const std::string& name) {
                                 (names.empty() ? "names none" : "names " + names) +
                                 ", and there is no such file or folder (a path with a '/' need not exist)");
   }
-  const fs::path path = fs::weakly_canonical(given, error);
+  // Absolute first: the relative name of what does not exist would stay relative.
+  const fs::path path = fs::weakly_canonical(fs::absolute(given), error);
   if (error) {
     throw std::invalid_argument("storage device '" + name + "': " + error.message());
   }

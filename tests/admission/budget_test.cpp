@@ -287,6 +287,10 @@ TEST(Configuration, ReadsDevices) {
   EXPECT_EQ(storage_device("local", file, false).name, "local");
   EXPECT_EQ(storage_device((folder.path / "link" / "new" / "file").string(), file, false).name, "scratch");
   EXPECT_FALSE(storage_device(folder.path.string(), file, false).configured);
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path / "real");
+  EXPECT_EQ(storage_device("new/file", file, false).name, "scratch") << "a relative name of what does not exist yet";
+  fs::current_path(before);
   const std::string why = refusal([&] { storage_device("nowhere", file, false); });
   EXPECT_NE(why.find("there is no storage device 'nowhere': dovetail.toml names scratch, local"), std::string::npos)
       << why;

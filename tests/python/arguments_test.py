@@ -251,6 +251,27 @@ def test_files_are_ordered_whatever_way_their_path_is_written(tmp_path, monkeypa
     assert dt.wait(last) == "new"
 
 
+def test_a_relative_name_means_the_same_file_before_and_after_it_is_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = threading.Event()
+    go_on = threading.Event()
+
+    @dt.io(path=dt.FILE_INOUT)
+    def make(path):
+        with open(path, "w") as file:
+            made.set()
+            go_on.wait()
+            file.write("all of it")
+
+    make("made.txt")
+    made.wait()
+    text = read("made.txt")
+    write("other.txt", "0")
+    dt.wait(read("other.txt"))  # what came before, and waited for nothing, has begun
+    go_on.set()
+    assert dt.wait(text) == "all of it"
+
+
 def test_file_objects_take_the_direction_of_their_parameter(tmp_path):
     @dt.io(target=dt.INOUT)
     def grow(target):
