@@ -10,27 +10,27 @@
 namespace dovetail::tasking {
 namespace {
 
-constexpr std::size_t node_sizes[] = {64, 128, 192, 384};
+constexpr std::size_t node_sizes[] = {64, 128, 256, 384};
 // Never destroyed, as those of tasks. Edges are in the first one too.
 base::BlockPool* const node_pools[std::size(node_sizes)] = {
     new base::BlockPool(0, node_sizes[0]), new base::BlockPool(5, node_sizes[1]), new base::BlockPool(6, node_sizes[2]),
     new base::BlockPool(7, node_sizes[3])};
-static_assert(sizeof(Edge) == node_sizes[0]);
+static_assert(sizeof(Edge) <= node_sizes[0]);
 
 constexpr std::align_val_t node_alignment{64};
 // The class of nodes that are too large for any pool.
-constexpr std::uint32_t no_pool = std::size(node_sizes);
+constexpr std::uint16_t no_pool = std::size(node_sizes);
 
 }  // namespace
 
 DependencyNode* DependencyNode::make(Task* task, std::size_t capacity) {
   const std::size_t size = sizeof(DependencyNode) + capacity * sizeof(AccessRecord);
-  std::uint32_t size_class = 0;
+  std::uint16_t size_class = 0;
   while (size_class < no_pool && size > node_sizes[size_class]) {
     ++size_class;
   }
   void* const place = size_class == no_pool ? ::operator new(size, node_alignment) : node_pools[size_class]->allocate();
-  return new (place) DependencyNode(task, size_class);
+  return new (place) DependencyNode(task, size, size_class);
 }
 
 void DependencyNode::destroy() noexcept {
@@ -53,11 +53,22 @@ void DependencyNode::drop() noexcept {
   }
 }
 
-Edge* Edge::make(AccessRecord* successor, const AccessRecord* predecessor) {
-  return new (node_pools[0]->allocate()) Edge{successor, predecessor, 0};
+void* DependencyNode::take_room() noexcept {
+  if (size_class_ == no_pool || size_ + sizeof(Edge) > node_sizes[size_class_]) {
+    return nullptr;
+  }
+  void* const room = reinterpret_cast<std::byte*>(this) + size_;
+  size_ += sizeof(Edge);
+  return room;
 }
 
-void Edge::destroy(Edge* edge) noexcept { node_pools[0]->deallocate(edge); }
+Edge* Edge::make(AccessRecord* successor, const AccessRecord* predecessor) {
+  void* const room = successor->node().take_room();
+  void* const place = room != nullptr ? room : node_pools[0]->allocate();
+  return new (place) Edge{successor, predecessor, 0, room == nullptr};
+}
+
+void Edge::give_back() noexcept { node_pools[0]->deallocate(this); }
 
 void poison(AccessRecord* record, Failure* cause) noexcept {
   record->poisoned.store(true, std::memory_order_relaxed);
@@ -89,7 +100,7 @@ std::uint32_t AccessRecord::precede_if_open(AccessRecord* successor, bool drop_t
         own.drop();
       }
       if (edge != nullptr) {
-        Edge::destroy(edge);
+        edge->destroy();
       }
       return 0;
     }

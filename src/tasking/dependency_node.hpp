@@ -22,6 +22,7 @@ namespace dovetail::tasking {
 
 using detail::Task;
 class DependencyNode;
+struct Edge;
 class Failure;
 
 /// One access. Lies in its node, so that it lives as long as that.
@@ -104,9 +105,13 @@ class alignas(32) DependencyNode {
 
  private:
   friend struct AccessRecord;
+  friend struct Edge;
 
-  DependencyNode(Task* task, std::uint32_t size_class) noexcept : task_(task), size_class_(size_class) {}
+  DependencyNode(Task* task, std::size_t size, std::uint16_t size_class) noexcept
+      : task_(task), size_(static_cast<std::uint16_t>(size)), size_class_(size_class) {}
   ~DependencyNode() = default;
+  /// Room for one more edge behind the records, of those that lead to this node; null if there is none left.
+  void* take_room() noexcept;
   void let_go_of_record() noexcept {
     if (--kept_ == 0) {
       drop();
@@ -120,17 +125,27 @@ class alignas(32) DependencyNode {
   Failure* failure_ = nullptr;  ///< A reference of its own.
   // Records that the table keeps, and one until all are entered. For the table's thread.
   std::uint32_t kept_ = 1;
-  const std::uint32_t size_class_;
+  std::uint16_t size_;  ///< Bytes that are taken, if it is in a pool. For the table's thread.
+  const std::uint16_t size_class_;
 };
 
-/// A link to a record that has another predecessor already.
-struct alignas(64) Edge {
+/// A link to a record that has another predecessor already. In the node of that record, where there is room: it is followed before
+/// the successor may run.
+struct alignas(32) Edge {
   AccessRecord* successor;
   const AccessRecord* predecessor;
   DependencyNode::Link next;
+  bool in_pool;
 
   static Edge* make(AccessRecord* successor, const AccessRecord* predecessor);
-  static void destroy(Edge* edge) noexcept;
+  void destroy() noexcept {
+    if (in_pool) {
+      give_back();
+    }
+  }
+
+ private:
+  void give_back() noexcept;
 };
 
 /// Marks the task of `record` as one that must not run, because of `cause`.
@@ -175,7 +190,7 @@ void DependencyNode::close(Failure* cause, Released&& released) {
       successor = edge->successor;
       predecessor = edge->predecessor;
       link = edge->next;
-      Edge::destroy(edge);
+      edge->destroy();
     }
     // A bad node has not been left yet, so that its records are there.
     if (cause != nullptr && predecessor->is_bad_after_failure() && successor->reads()) {
