@@ -256,8 +256,10 @@ bool Worker::keeps_to_itself() const noexcept {
 }
 
 void Worker::push(Task* task) {
+  // Before it is to be had: then it may be stolen, and gone.
+  const bool surely_short = operations_ && predictor_.is_surely_short(slice_of(task));
   deque_.push(task);
-  if (operations_ && predictor_.is_surely_short(slice_of(task))) [[unlikely]] {
+  if (surely_short) [[unlikely]] {
     short_queued_ = true;
     if (keeps_to_itself()) {
       kept_to_itself_.store(true, std::memory_order_relaxed);
