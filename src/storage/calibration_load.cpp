@@ -9,7 +9,16 @@ Load::Load(const Shape& shape, GoOn go_on)
     : shape_(shape),
       go_on_(std::move(go_on)),
       slots_(shape.depth),
-      places_(std::max<std::size_t>(1, shape.memory_size / shape.block)) {}
+      places_(shape.memory_size / shape.block / shape.depth) {}
+
+// Slots end in any order, so that only what is a slot's own is free when its request has ended.
+std::byte* Load::next_memory(Slot& slot) noexcept {
+  const auto index = static_cast<std::size_t>(&slot - slots_.data());
+  const std::size_t place = places_ == 0 ? index % std::max<std::size_t>(1, shape_.memory_size / shape_.block)
+                                         : slot.turns % places_ * slots_.size() + index;
+  ++slot.turns;
+  return shape_.memory + place * shape_.block;
+}
 
 bool Load::begin(Slot& slot) noexcept {
   if (stopped_.load(std::memory_order_relaxed)) {
@@ -22,7 +31,7 @@ bool Load::begin(Slot& slot) noexcept {
   Request& request = slot.request;
   request.kind = shape_.direction == Direction::read ? Kind::read : Kind::write;
   request.descriptor = shape_.descriptor;
-  request.data = shape_.memory + (number % places_) * shape_.block;
+  request.data = next_memory(slot);
   request.remaining = shape_.block;
   request.transferred = 0;
   request.error = 0;

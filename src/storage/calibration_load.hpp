@@ -25,7 +25,7 @@ class Load {
     std::uint64_t block = 0;
     unsigned depth = 0;
     std::byte* memory = nullptr;
-    /// At least one block. Requests go through it, one block after the other and again and again, however few are under way:
+    /// At least one block. Each slot goes through its part of it again and again, however few requests are under way:
     /// if they always used the same few blocks, these would stay in a cache, and a shallow queue would seem faster than it is.
     std::size_t memory_size = 0;
     const std::vector<std::uint32_t>* order = nullptr;  ///< Numbers of the blocks, again and again.
@@ -38,6 +38,7 @@ class Load {
   /// One of the requests under way at once.
   struct Slot {
     Request request;
+    std::uint64_t turns = 0;  // Requests begun.
     Clock::time_point begun;
     unsigned epoch = 0;
     std::uint64_t samples = 0;
@@ -66,12 +67,13 @@ class Load {
   /// @}
 
  private:
+  std::byte* next_memory(Slot& slot) noexcept;
   static constexpr std::size_t samples_kept = 4096;
 
   const Shape shape_;
   const GoOn go_on_;
   std::vector<Slot> slots_;
-  const std::size_t places_;  // Blocks that the memory has room for.
+  const std::size_t places_;  // Blocks of the memory for each slot; 0: slots share.
   alignas(64) std::atomic<std::uint64_t> begun_{0};
   alignas(64) std::atomic<std::uint64_t> ended_{0};
   std::atomic<bool> stopped_{false};

@@ -304,6 +304,30 @@ TEST(MeasureLoad, GoesThroughAllOfItsMemoryHoweverFewAreUnderWay) {
   }
 }
 
+TEST(MeasureLoad, ARequestThatTakesLongKeepsItsMemory) {
+  constexpr std::size_t block = 4096;
+  std::vector<std::byte> memory(8 * block);
+  const std::vector<std::uint32_t> order = {0};
+  storage::Load::Shape shape;
+  shape.block = block;
+  shape.depth = 3;
+  shape.memory = memory.data();
+  shape.memory_size = memory.size();
+  shape.order = &order;
+  storage::Load load(shape, [](std::uint64_t, storage::Load::Clock::time_point) { return true; });
+  auto& slots = load.slots();
+  for (auto& slot : slots) {
+    ASSERT_TRUE(load.begin(slot));
+  }
+  for (int turn = 0; turn < 20; ++turn) {
+    auto& ending = slots[1 + turn % 2];
+    ending.request.remaining = 0;
+    ASSERT_TRUE(load.ended(ending) && load.begin(ending));
+    EXPECT_NE(slots[0].request.data, ending.request.data);
+    EXPECT_NE(slots[1].request.data, slots[2].request.data);
+  }
+}
+
 // The file of the user that stands for its folder is not touched.
 TEST(MeasureRefuses, ToTouchTheFileThatWasNamed) {
   Folder folder;
