@@ -54,7 +54,7 @@ class OpenFile {
   unsigned registered_slot(int descriptor) const noexcept {
     return descriptor == direct_ ? direct_slot_ : cached_slot_;
   }
-  /// As `FileRegistry::answers`, of both descriptors.
+  /// As `FileRegistry::registration`, of both descriptors.
   RegistrationState registration() const noexcept;
 
   /// Counts an operation in. False once the file has been closed. Each true is followed by one `end`, which may destroy the

@@ -147,8 +147,7 @@ fiber::Fiber* Worker::next_paused_fiber() {
   if (successor_ == nullptr) {
     successor_ = deque_.pop();
   }
-  if (successor_ == nullptr || successor_->fiber == nullptr ||
-      (short_queued_ && !predictor_.is_surely_short(slice_of(successor_)))) {
+  if (successor_ == nullptr || successor_->fiber == nullptr || gives_way(successor_)) {
     return nullptr;
   }
   ++tick_;

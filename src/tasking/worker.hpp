@@ -100,6 +100,7 @@ class Worker {
   Task* take_returned();
   bool give_back_home(Task* task) noexcept;
   Task* first_of_batch(std::size_t taken);
+  bool gives_way(const Task* task) const noexcept;
   Task* short_before(Task* long_task);
   bool poll_services(bool all);
   void announce();

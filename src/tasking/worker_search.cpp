@@ -171,6 +171,11 @@ Task* Worker::steal() {
 
 Task* Worker::take_returned() { return first_of_batch(returned_.pop(batch_.data(), batch_.size())); }
 
+// Whether the slice of the task will be long, and there may be a short one at hand.
+bool Worker::gives_way(const Task* task) const noexcept {
+  return short_queued_ && !predictor_.is_surely_short(slice_of(task));
+}
+
 // What to run instead of a task whose slice will be long: one at hand whose slice will be short, if there is any. What that begins,
 // a transfer say, is then under way meanwhile.
 Task* Worker::short_before(Task* long_task) {
@@ -227,7 +232,7 @@ Task* Worker::find_task() {
     }
   }
   if (Task* task = take_local()) {
-    return short_queued_ && !predictor_.is_surely_short(slice_of(task)) ? short_before(task) : task;
+    return gives_way(task) ? short_before(task) : task;
   }
   if (kept_to_itself_.load(std::memory_order_relaxed)) {
     kept_to_itself_.store(false, std::memory_order_relaxed);  // they have run

@@ -4,12 +4,13 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <barrier>
 #include <chrono>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "statistics.hpp"
 
 namespace dovetail::tiom {
 namespace {
@@ -66,7 +67,7 @@ double calibrate(unsigned workers) {
   const std::size_t computing = std::max<std::size_t>(cores.size(), 1);
   std::barrier line(static_cast<std::ptrdiff_t>(computing));
   std::mutex mutex;
-  std::array<double, series> took{};  // Of all cores.
+  std::vector<double> took(series);  // Of all cores.
   const auto work = [&](std::size_t index) {
     if (index < cores.size()) {
       bind_to(cores[index]);
@@ -88,8 +89,7 @@ double calibrate(unsigned workers) {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  std::nth_element(took.begin(), took.begin() + series / 2, took.end());
-  return static_cast<double>(iterations) * trials * static_cast<double>(computing) / took[series / 2];
+  return static_cast<double>(iterations) * trials * static_cast<double>(computing) / median(took);
 }
 
 }  // namespace dovetail::tiom
