@@ -47,10 +47,11 @@ StorageDevice storage_device(std::string_view name_or_path = {}, const std::stri
 ///                   "types": [{"label", "constraint", "direction", "tasks", "failed", "running", "waiting", "learning",
 ///                              "tasks_learning", "current_mb_per_second", "at_once",
 ///                              "registry": [{"mb_per_second", "at_once", "seconds"}],
-///                              "history": [{"seconds", "mb_per_second", "at_once", "waiting", "learning"}]}]}]}
+///                              "history": [{"seconds", "mb_per_second", "at_once", "waiting", "tasks", "learning"}]}]}]}
 ///
 /// `seconds` of a history count from the first task of the process that was described with a constraint. A device without a
-/// number in MB/s (an `adaptive` one need not be measured) has 0 there; `at_once` always says how many tasks that lets run.
+/// number in MB/s (an `adaptive` one need not be measured) has 0 there; `at_once` always says how many tasks that lets run, `tasks`
+/// how many of the type had ended by then.
 /// Numbers are a snapshot; a history keeps every change, thinned out beyond some thousands.
 std::string admission_report();
 

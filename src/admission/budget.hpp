@@ -71,6 +71,7 @@ struct ConstraintChange {
   double mb_per_second = 0;
   unsigned at_once = 0;
   std::uint64_t waiting = 0;
+  std::uint64_t tasks = 0;  ///< Of the type, that had ended.
   bool learning = false;
 };
 

@@ -10,7 +10,7 @@ constexpr std::size_t most_intervals = 4096;
 }  // namespace
 
 void Budget::note(TaskType& type, double now) {
-  const ConstraintChange change{now, constraint(type), at_once(type), type.waiting, type.learning()};
+  const ConstraintChange change{now, constraint(type), at_once(type), type.waiting, type.tasks, type.learning()};
   if (!type.history.empty() && type.history.back().at_once == change.at_once &&
       type.history.back().learning == change.learning) {
     return;

@@ -29,6 +29,7 @@ json describe(const Budget& budget, const TaskType& type) {
                        {"mb_per_second", change.mb_per_second},
                        {"at_once", change.at_once},
                        {"waiting", change.waiting},
+                       {"tasks", change.tasks},
                        {"learning", change.learning}});
   }
   return {{"label", type.label},

@@ -14,6 +14,9 @@ int main(int count, char** arguments) {
   const std::int64_t& executors =
       line.size("executors", 0, "I/O executors, 0: as many as there are unless somebody says");
   const std::int64_t& minimum = line.size("minimum", 50, "MB/s where `bounded` starts");
+  const std::int64_t& near_from =
+      line.size("near-from", 3, "least at once that `fixed` needs to be within 10 % of its best total time");
+  const std::int64_t& near_to = line.size("near-to", 5, "most at once with which it is");
   line.parse(count, arguments);
   bench::Report report(line);
   const bench::checkpoint::CongestedDevice device(sizes);
@@ -47,11 +50,24 @@ int main(int count, char** arguments) {
     }
     runtime.wait();
   });
+  const auto is_near = [&](const nlohmann::json& change) {
+    const auto level = change.at("at_once").get<std::int64_t>();
+    return level >= near_from && level <= near_to;
+  };
   const nlohmann::json admission = nlohmann::json::parse(dovetail::admission_report());
   for (const auto& known : admission.at("devices")) {
     for (const auto& type : known.at("types")) {
       report.add("tasks_learning", type.at("tasks_learning").get<double>());
       report.add("at_once_in_the_end", type.at("at_once").get<double>());
+      // Tasks that had ended when the last level was left that is not near: all of them if the run ends with one.
+      const nlohmann::json& history = type.at("history");
+      double until_near = 0;
+      for (std::size_t change = 0; change < history.size(); ++change) {
+        if (!is_near(history[change])) {
+          until_near = (change + 1 < history.size() ? history[change + 1] : type).at("tasks").get<double>();
+        }
+      }
+      report.add("tasks_until_within_10_percent", until_near);
     }
   }
   return report.finish();
