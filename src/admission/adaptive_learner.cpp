@@ -27,6 +27,9 @@ constexpr double most_samples = 24;
 // Share of the device's time that looking around may cost, and how many tasks lie between two looks at least.
 constexpr double price_of_looking = 0.01;
 constexpr unsigned between_looks = 32;
+// Tasks that the device could have served while the others part again that a change of level has put in step: so many were lost on a
+// device whose tasks also compute, by a look at a level that is hardly worse.
+constexpr double price_of_change = 1;
 // What a level is assumed to lose that was never measured.
 constexpr double assumed_loss = 0.25;
 // After a change, a neighbour that used to lose more than this is left to looking around, on the side where it is not expected.
@@ -434,8 +437,9 @@ void AdaptiveLearner::look_around(unsigned present) {
         known != levels_.end() && known->second.rate() > 0 ? known->second.rate() : reference_ * (1 - assumed_loss);
     const auto here = levels_.find(limit_);
     const double device_seconds = here->second.device_seconds / here->second.count;
-    // The tasks that are counted, and those under way when the level changes back.
-    const double cost = (samples_needed(neighbour) + neighbour) * device_seconds * std::max(0.0, reference_ / rate - 1);
+    // The tasks that are counted, and those under way when the level changes back; and what the change itself costs.
+    const double tasks = samples_needed(neighbour) + neighbour;
+    const double cost = (tasks * std::max(0.0, reference_ / rate - 1) + price_of_change) * device_seconds;
     if (cost <= credit_) {
       credit_ -= cost;
       measure(neighbour);

@@ -145,6 +145,27 @@ TEST(Rise, ALevelThatWasFlatteredIsHeldForOneBlockOnly) {
   EXPECT_NEAR(learner.rate(), 410, 4) << "the next blocks are not believed as much";
 }
 
+TEST(Rise, ALevelThatIsHardlyWorseIsLookedAtSeldom) {
+  AdaptiveLearner learner(64);
+  Told told(learner);
+  const auto rate = [](unsigned at_once) { return at_once < 4 ? 100.0 * at_once : 404.0 - at_once; };
+  for (unsigned task = 0; learner.searching(); ++task) {
+    ASSERT_LT(task, 100U);
+    told.task(learner.at_once(), rate(learner.at_once()));
+  }
+  ASSERT_EQ(learner.at_once(), 4U);
+  constexpr unsigned tasks = 1000;
+  unsigned looks = 0;
+  for (unsigned task = 0; task < tasks; ++task) {
+    const unsigned before = learner.at_once();
+    told.task(before, rate(before));
+    looks += before == 4 && learner.at_once() != 4 ? 1 : 0;
+  }
+  // A change of level costs about one task, and 1 % may be spent.
+  EXPECT_GE(looks, 1U);
+  EXPECT_LE(looks, tasks / 100);
+}
+
 // Two tasks that entered at these times, at a level of two, and one that took a second before.
 GradualRise two_inside(double first, double second) {
   GradualRise rise;
