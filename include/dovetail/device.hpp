@@ -100,9 +100,10 @@ struct MeasureOptions {
   bool sequential = false;                                      ///< Blocks one after the other; else in random order.
   /// `uring`, `aio` or `threads`; `auto`: for each direction and block the fastest of those that work here, by a short trial.
   std::string engine = "auto";
-  std::optional<bool> direct = {};               ///< Bypass the page cache. Not given: where the file system can.
-  std::chrono::milliseconds point_limit{1000};   ///< Longest time for one point; requests under way are waited for.
-  std::chrono::milliseconds total_limit{60000};  ///< Longest time for all; points without time left are not measured.
+  std::optional<bool> direct = {};              ///< Bypass the page cache. Not given: where the file system can.
+  std::chrono::milliseconds point_limit{1000};  ///< Longest time for one point; requests under way are waited for.
+  /// Longest time for all. Points without time left are not measured, but for one of each direction, which takes 10 ms.
+  std::chrono::milliseconds total_limit{60000};
   /// Bytes of the file that is transferred. 0: 256 MiB (64 MiB in memory), but at most a quarter of what is free, and no
   /// more than can be written in a quarter of `total_limit`.
   std::uint64_t file_bytes = 0;

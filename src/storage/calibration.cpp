@@ -21,6 +21,7 @@ constexpr std::uint64_t most_memory = 64 * mebibyte;  // More than caches hold f
 constexpr double drifted = 0.10;                      // The same point at the beginning and at the end.
 constexpr double threads_must_win = 1.10;             // As in the learner: they use more of the processor.
 constexpr unsigned trial_depth = 16;
+constexpr std::chrono::milliseconds least_share{10};  // Less says nothing about a point.
 
 template <class Value>
 void demand(bool good, const char* name, Value value, const char* what) {
@@ -201,20 +202,27 @@ void Calibration::arrange_blocks(const Series& series) {
   }
 }
 
+Load::Clock::duration Calibration::share_of_next(Direction direction) {
+  const auto points = static_cast<int>(total_ - done_);
+  const Clock::duration share = std::min<Clock::duration>(options_.point_limit, left() / std::max(points, 1));
+  if (share >= least_share) {
+    return share;
+  }
+  note_once("The time was over before all points were measured.");
+  // However long the file took, on a device that others use: a curve without any point is of no use to anybody.
+  return curve_.has(direction) ? Clock::duration::zero() : least_share;
+}
+
 void Calibration::measure_series(const Series& series) {
+  const Clock::duration first = share_of_next(series.direction);
+  if (first == Clock::duration::zero()) {
+    return;
+  }
   arrange_blocks(series);
-  const auto share = [&] {
-    const auto points = static_cast<int>(total_ - done_);
-    return std::min<Clock::duration>(options_.point_limit, left() / std::max(points, 1));
-  };
-  Driver& driver = driver_for(series, share() / 4);
+  Driver& driver = driver_for(series, first / 4);
   for (const unsigned depth : options_.depths) {
-    const Clock::duration limit = share();
-    if (limit < std::chrono::milliseconds(10)) {
-      note_once("The time was over before all points were measured.");
-      stopped_ = true;
-    }
-    if (stopped_) {
+    const Clock::duration limit = share_of_next(series.direction);
+    if (stopped_ || limit == Clock::duration::zero()) {
       return;
     }
     const CurvePoint* before = !curve_.points.empty() ? &curve_.points.back() : nullptr;
@@ -276,7 +284,7 @@ void Calibration::repeat_fastest() {
         fastest = &point;
       }
     }
-    if (fastest == nullptr || stopped_ || left() < std::chrono::milliseconds(10)) {
+    if (fastest == nullptr || stopped_ || left() < least_share) {
       curve_.steady = false;
       continue;
     }

@@ -60,6 +60,8 @@ class Calibration {
   void note_missing();
   void note_once(const std::string& text);
   Clock::duration left() const noexcept;
+  /// What the next point may take. Zero: the time is over, and the direction has a point.
+  Clock::duration share_of_next(Direction direction);
   std::uint64_t wanted_bytes() const noexcept;  // Of the file.
 
   const MeasureOptions options_;

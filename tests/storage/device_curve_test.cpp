@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <map>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "dovetail/device.hpp"
@@ -229,6 +232,25 @@ TEST(MeasureStops, AndPassesOnWhatTheCallbackThrows) {
     };
     EXPECT_THROW(measure(folder / ".", options), std::domain_error) << engine;
   }
+}
+
+// A device that others keep busy may take all the time for the file alone.
+TEST(MeasureStops, NotBeforeEachDirectionHasAPoint) {
+  Folder folder;
+  MeasureOptions options = quick();
+  options.point_limit = options.total_limit = std::chrono::milliseconds(20);
+  options.progress = [end = std::chrono::steady_clock::now() + options.total_limit](const MeasureProgress& progress) {
+    while (progress.block == 0 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    return true;
+  };
+  const DeviceCurve curve = measure(folder / ".", options);
+  EXPECT_TRUE(curve.has(Direction::read));
+  EXPECT_TRUE(curve.has(Direction::write));
+  EXPECT_FALSE(curve.complete);
+  EXPECT_EQ(std::count(curve.notes.begin(), curve.notes.end(), "The time was over before all points were measured."),
+            1);
 }
 
 TEST(MeasureRefuses, OptionsThatMakeNoSense) {

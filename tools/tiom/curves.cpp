@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <stdexcept>
 
 #include "text.hpp"
 
@@ -81,10 +80,6 @@ SavedCurve obtain_curve(const Settings& settings, const std::vector<Point>& poin
     return true;
   };
   SavedCurve result{measure(settings.file, options), path};
-  if (result.curve.points.empty()) {
-    throw std::runtime_error("no point of the device's curve could be measured in " + duration_text(seconds) +
-                             ": raise --curve-time, or say --no-model");
-  }
   if (!path.empty()) {
     result.curve.save(path);
   }
