@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 #include "storage/operation.hpp"
 #include "storage/pieces.hpp"
@@ -15,9 +17,17 @@ void start_piece(Request& request, bool needs_bounce, const StorageService::Here
 /// Gives back what `start_piece` took. To be called when the request has ended; starts a request that was waiting for it.
 void return_bounce(Request& request) noexcept;
 
+/// What `read_at_once` found out: the bytes of one system call, a negative errno, or that there was none.
+using FirstResult = std::int64_t;
+inline constexpr FirstResult not_tried = std::numeric_limits<FirstResult>::min();
+
+/// The first system call of a plain read, if it is worth it to look into the page cache at once. Mostly it brings the whole, and then a
+/// request need not be set up. What it does not bring is for `try_inline`.
+FirstResult read_at_once(OpenFile& file, const Operation& operation) noexcept;
+
 /// Performs the request at once if that takes next to nothing: a copy out of the page cache, or on a file system that lies in
-/// memory. Returns whether it has ended.
-bool try_inline(Request& request, OpenFile& file) noexcept;
+/// memory. Goes on from the first result if there is one. Returns whether it has ended.
+bool try_inline(Request& request, OpenFile& file, FirstResult first = not_tried) noexcept;
 
 /// Starts the operation on a compute worker; its end fulfills the event of `task`. Owns everything it needs until then; the file
 /// was counted in by the caller.

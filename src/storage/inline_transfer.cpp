@@ -24,7 +24,23 @@ std::int64_t transfer_now(const Request& request, int flags) noexcept {
 
 }  // namespace
 
-bool try_inline(Request& request, OpenFile& file) noexcept {
+FirstResult read_at_once(OpenFile& file, const Operation& operation) noexcept {
+  if (operation.kind != Kind::read || operation.length > most_inline || file.direct_descriptor() >= 0 ||
+      !(file.device().in_memory || file.expects_hit())) {
+    return not_tried;
+  }
+  const Uninterposed own;
+  const iovec whole{operation.data, operation.length};
+  const int flags = file.device().in_memory ? 0 : RWF_NOWAIT;
+  const ssize_t result = ::preadv2(file.cached_descriptor(), &whole, 1, static_cast<off_t>(operation.offset), flags);
+  if (result == static_cast<ssize_t>(operation.length) && flags != 0) {
+    file.note_hit(true);
+  }
+  return result < 0 ? -errno : result;
+}
+
+bool try_inline(Request& request, OpenFile& file, FirstResult first) noexcept {
+  const bool begun = first != not_tried;
   if (!transfers(request.kind) || request.durable || request.descriptor == file.direct_descriptor()) {
     return false;
   }
@@ -32,12 +48,14 @@ bool try_inline(Request& request, OpenFile& file) noexcept {
     return false;
   }
   const bool in_memory = file.device().in_memory;
-  if (!in_memory && (writes(request.kind) || !file.expects_hit())) {
+  if (!in_memory && !begun && (writes(request.kind) || !file.expects_hit())) {
     return false;
   }
   plan_attempt(request);
-  for (;;) {
-    const std::int64_t result = transfer_now(request, in_memory ? 0 : RWF_NOWAIT);
+  for (std::int64_t result = begun ? first : not_tried;; result = not_tried) {
+    if (result == not_tried) {
+      result = transfer_now(request, in_memory ? 0 : RWF_NOWAIT);
+    }
     if (!in_memory && (result == -EAGAIN || result == -EOPNOTSUPP)) {
       file.note_hit(false);
       return false;

@@ -119,6 +119,10 @@ Pieces pieces_of(OpenFile& file, const Operation& operation) noexcept {
 }
 
 Outcome perform_counted(OpenFile& file, const Operation& operation, const StorageService::Here& here) {
+  const FirstResult first = here.service != nullptr ? read_at_once(file, operation) : not_tried;
+  if (first >= 0 && static_cast<std::uint64_t>(first) == operation.length) {
+    return {operation.length};
+  }
   const Pieces pieces = pieces_of(file, operation);
   if (here.service == nullptr) {
     return perform_in_place(file, operation, pieces);
@@ -133,7 +137,7 @@ Outcome perform_counted(OpenFile& file, const Operation& operation, const Storag
     return perform_pieces(file, operation, pieces, here);
   }
   request.task = tasking::current_task();
-  if (!try_inline(request, file)) {
+  if (!try_inline(request, file, first)) {
     run_paused(request, &file.device(), here);
   }
   return combine(&request, pieces, operation);
