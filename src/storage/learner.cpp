@@ -9,11 +9,12 @@
 namespace dovetail::storage {
 namespace {
 
-constexpr std::uint32_t settling = 32;        // Requests at the start of an epoch that do not count.
-constexpr std::uint32_t fewest = 64;          // Requests that are measured at least,
-constexpr std::uint32_t enough = 1024;        // and at most,
-constexpr std::uint64_t microseconds = 5000;  // or when so much time has passed: completions come in crowds.
-constexpr std::uint32_t persistence = 64;     // Requests after which another load is believed.
+constexpr std::uint32_t settling = 32;                 // Requests at the start of an epoch that do not count,
+constexpr std::uint64_t settling_microseconds = 1000;  // nor those of the time after them.
+constexpr std::uint32_t fewest = 64;                   // Requests that are measured at least,
+constexpr std::uint32_t enough = 1024;                 // and at most,
+constexpr std::uint64_t microseconds = 5000;           // or when so much time has passed.
+constexpr std::uint32_t persistence = 64;              // Requests whose greatest load is the load.
 constexpr std::uint64_t first_rest = 16384;
 constexpr std::uint64_t rests_for_each = 8;  // Requests at rest for each one of a look, at least.
 constexpr std::uint64_t longest_rest = std::uint64_t{1} << 20;
@@ -78,15 +79,16 @@ void Learner::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding
   if (fixed_) {
     return;
   }
-  // The request that has ended was part of the load.
-  const Load load = load_of(outstanding + 1);
-  if (load != load_) {
-    if (++load_hint_ >= persistence) {
+  // The request that has ended was part of the load. Completions come in crowds, at whose ends there seems to be little load.
+  most_outstanding_ = std::max(most_outstanding_, outstanding + 1);
+  if (++load_seen_ >= persistence) {
+    const Load load = load_of(std::exchange(most_outstanding_, 0));
+    load_seen_ = 0;
+    if (load != load_) {
       enter(load, now);
+      return;
     }
-    return;
   }
-  load_hint_ = 0;
   if (load_ == light) {
     return;
   }
@@ -98,41 +100,47 @@ void Learner::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding
       const bool changed = has_changed(state.finding, rate_since(begun_, now, bytes_));
       if (state.rest == 0 || changed) {
         state.rest = 0;
-        begin_look(state, changed);
+        begin_look(state, changed, now);
       }
     }
     return;
   }
   ++seen_;
   ++state.spent;
-  if (seen_ == settling) {
-    begun_ = now;
-    bytes_ = 0;
-  } else if (seen_ > settling) {
-    bytes_ += bytes;
-    if (epoch_over(now)) {
-      end_epoch(now);
+  // Both ends of an epoch wait for a moment, so that they fall on the first of a crowd: the one at its beginning counts, and the one at
+  // its end does not. Otherwise a crowd would count for a gap that it does not fill, and deep queues come in large ones.
+  if (!measures_) {
+    if (seen_ == settling) {
+      begun_ = now;
+    } else if (seen_ > settling && now - begun_ >= settling_microseconds * base::ticks_per_microsecond()) {
+      measures_ = true;
+      seen_ = 0;
+      begun_ = now;
+      bytes_ = bytes;
     }
+  } else if (epoch_over(now)) {
+    end_epoch(now);
+  } else {
+    bytes_ += bytes;
   }
 }
 
 void Learner::enter(Load load, std::uint64_t now) noexcept {
-  begun_ = now;
   load_ = load;
-  load_hint_ = 0;
   State& state = states_[load];
-  begin_epoch();
+  begin_epoch(now);
   current_ = state.rest > 0 || load == light ? state.finding.route : state.trial[state.candidate];
 }
 
-void Learner::begin_epoch() noexcept {
+void Learner::begin_epoch(std::uint64_t now) noexcept {
+  measures_ = false;
   seen_ = 0;
+  begun_ = now;
   bytes_ = 0;
 }
 
 bool Learner::epoch_over(std::uint64_t now) const noexcept {
-  const std::uint32_t measured = seen_ - settling;
-  return measured >= enough || (measured >= fewest && now - begun_ >= microseconds * base::ticks_per_microsecond());
+  return seen_ >= enough || (seen_ >= fewest && now - begun_ >= microseconds * base::ticks_per_microsecond());
 }
 
 void Learner::end_epoch(std::uint64_t now) noexcept {
@@ -143,17 +151,16 @@ void Learner::end_epoch(std::uint64_t now) noexcept {
       state.candidate = 0;
       if (++state.round == rounds) {
         decide(state);
-        begin_epoch();
-        begun_ = now;
+        begin_epoch(now);
         return;
       }
     }
   } while (state.left_out[state.candidate]);
   current_ = state.trial[state.candidate];
-  begin_epoch();
+  begin_epoch(now);
 }
 
-void Learner::begin_look(State& state, bool changed) noexcept {
+void Learner::begin_look(State& state, bool changed, std::uint64_t now) noexcept {
   const Finding& finding = state.finding;
   const double best = finding.rate[finding.best];
   ++state.looks;
@@ -165,7 +172,7 @@ void Learner::begin_look(State& state, bool changed) noexcept {
   while (state.left_out[state.candidate]) {
     ++state.candidate;
   }
-  begin_epoch();
+  begin_epoch(now);
   current_ = state.trial[state.candidate];
 }
 

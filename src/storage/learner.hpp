@@ -74,10 +74,10 @@ class Learner {
 
   static Load load_of(unsigned outstanding) noexcept;
   void enter(Load load, std::uint64_t now) noexcept;
-  void begin_epoch() noexcept;
+  void begin_epoch(std::uint64_t now) noexcept;
   bool epoch_over(std::uint64_t now) const noexcept;
   void end_epoch(std::uint64_t now) noexcept;
-  void begin_look(State& state, bool changed) noexcept;
+  void begin_look(State& state, bool changed, std::uint64_t now) noexcept;
   void decide(State& state) noexcept;
   void decide_way(State& state) noexcept;
   void decide_depth(State& state) noexcept;
@@ -88,9 +88,11 @@ class Learner {
   bool fixed_;
   Route current_;
   Load load_ = light;
-  std::uint32_t load_hint_ = 0;  // How many requests in a row were seen under another load.
+  std::uint32_t load_seen_ = 0;    // Requests since the load was last decided,
+  unsigned most_outstanding_ = 0;  // and the most that were under way with one of them.
   std::array<State, loads> states_{};
   // The epoch: first those requests end that were started the other way, then it is measured.
+  bool measures_ = false;
   std::uint32_t seen_ = 0;
   std::uint64_t begun_ = 0;
   std::uint64_t bytes_ = 0;

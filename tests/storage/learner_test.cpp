@@ -40,8 +40,8 @@ constexpr unsigned settled = 12000;
 TEST(Learner, GrowsTheDepthWhileThatMovesMore) {
   Learner learner(routes, false);
   std::uint64_t now = 0;
-  run_on(learner, now, settled, 500, device(256, 1000));
-  EXPECT_EQ(learner.route(), (Route{false, 256}));
+  run_on(learner, now, 2 * settled, 500, device(256, 1000));
+  EXPECT_EQ(learner.finding(Learner::many).route, (Route{false, 256}));  // whether another look has begun or not
 }
 
 TEST(Learner, ShrinksTheDepthWhileThatCostsNothing) {
@@ -86,6 +86,32 @@ TEST(Learner, FindsTheBetterDepth) {
   std::uint64_t now = 0;
   run(learner, now, settled, 64, {20, 15, 40});
   EXPECT_EQ(learner.route(), routes[1]);
+}
+
+// Requests of a program that keeps so many under way, on a device that ends all it has been given at one moment, and then takes as long
+// for each as for any other: how deep its queue is makes no difference.
+void run_in_crowds(Learner& learner, std::uint64_t& now, unsigned requests, unsigned together) {
+  for (unsigned done = 0; done < requests;) {
+    const unsigned crowd = std::min<unsigned>(together, learner.route().depth);
+    now += crowd * std::uint64_t{20} * base::ticks_per_microsecond();
+    for (unsigned i = 0; i < crowd; ++i, ++done) {
+      now += 1;
+      learner.ended(now, 4096, together - 1 - i);
+    }
+  }
+}
+
+TEST(Learner, MeasuresCrowdsWithTheGapsThatTheyFill) {
+  for (const unsigned together : {24U, 64U, 100U}) {
+    Learner learner({Route{false, 256}, Route{false, 16}, Route{true, 4}}, false);
+    std::uint64_t now = 0;
+    run_in_crowds(learner, now, settled, together);
+    const Learner::Finding& finding = learner.finding(together < Learner::many_from ? Learner::some : Learner::many);
+    ASSERT_TRUE(finding.known) << together;
+    for (const double rate : finding.rate) {
+      EXPECT_NEAR(rate, 4096 / 20.0, 0.03 * 4096 / 20.0) << together;
+    }
+  }
 }
 
 TEST(Learner, TellsLoadsApart) {
