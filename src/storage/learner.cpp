@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -23,8 +24,9 @@ constexpr std::uint64_t longest_rest = std::uint64_t{1} << 20;
 // would follow the noise.
 constexpr double threads_must_win = 1.10;
 constexpr double others_must_win = 1.05;
-// Less depth is welcome for its own sake, as long as it hardly costs anything.
+// Less depth is welcome for its own sake, as long as it hardly costs anything and others would wait for longer than this.
 constexpr double may_lose = 0.98;
+constexpr double long_queue = 10'000;  // microseconds
 // What is farther from the best is left out of three looks in four,
 constexpr double hopeless = 0.8;
 constexpr unsigned looks_of_all = 4;
@@ -146,6 +148,7 @@ bool Learner::epoch_over(std::uint64_t now) const noexcept {
 void Learner::end_epoch(std::uint64_t now) noexcept {
   State& state = states_[load_];
   state.rates[state.candidate][state.round] = rate_since(begun_, now, bytes_);
+  state.finding.bytes = static_cast<double>(bytes_) / seen_;
   do {
     if (++state.candidate == candidates) {
       state.candidate = 0;
@@ -186,18 +189,28 @@ void Learner::decide(State& state) noexcept {
   }
 }
 
+// Rates of a device that others use vary by more than what threads must win by: the median of a few is too often lucky.
+bool Learner::wins_every_round(const State& state, std::size_t one, std::size_t other) noexcept {
+  return std::equal(state.rates[one].begin(), state.rates[one].end(), state.rates[other].begin(), std::greater<>());
+}
+
 void Learner::decide_way(State& state) noexcept {
   Finding& finding = state.finding;
   for (std::size_t i = 0; i < candidates; ++i) {
     finding.rate[i] = median(state.rates[i]);
   }
+  state.best_rate = *std::max_element(finding.rate.begin(), finding.rate.end());
   std::uint8_t best = 0;
   double mark = finding.rate[0];
   for (std::uint8_t i = 1; i < candidates; ++i) {
-    const double needed = routes_[i].threads && !routes_[best].threads ? threads_must_win : others_must_win;
-    if (finding.rate[i] > mark * needed) {
+    const Route& route = routes_[i];
+    const bool deeper = !route.threads && !routes_[best].threads && route.depth > routes_[best].depth;
+    const double needed = route.threads && !routes_[best].threads  ? threads_must_win
+                          : deeper && !queue_is_long(state, route) ? may_lose
+                                                                   : others_must_win;
+    if (finding.rate[i] > mark * needed && (!route.threads || wins_every_round(state, i, best))) {
       best = i;
-      mark = finding.rate[i];
+      mark = std::max(mark, finding.rate[i]);
     }
   }
   const bool depth_stays = finding.known && finding.best == best && state.left_out != decltype(state.left_out){};
@@ -216,11 +229,18 @@ void Learner::decide_way(State& state) noexcept {
   current_ = state.trial[0];
 }
 
+// Whether the device needs long for what it is given at once by this route.
+bool Learner::queue_is_long(const State& state, Route route) noexcept {
+  return route.depth * state.finding.bytes > long_queue * state.best_rate;
+}
+
 void Learner::seek_depth(State& state, Route route) noexcept {
   const unsigned deepest = route.threads ? deepest_threads : deepest_ring;
   state.trial = {route, route, route};
   state.trial[1].depth = static_cast<std::uint16_t>(std::min(unsigned{route.depth} * 2, deepest));
-  state.trial[2].depth = static_cast<std::uint16_t>(std::max(unsigned{route.depth} / 2, 1U));
+  if (queue_is_long(state, route)) {
+    state.trial[2].depth = static_cast<std::uint16_t>(std::max(unsigned{route.depth} / 2, 1U));
+  }
 }
 
 void Learner::decide_depth(State& state) noexcept {

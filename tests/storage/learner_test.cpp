@@ -44,11 +44,22 @@ TEST(Learner, GrowsTheDepthWhileThatMovesMore) {
   EXPECT_EQ(learner.finding(Learner::many).route, (Route{false, 256}));  // whether another look has begun or not
 }
 
-TEST(Learner, ShrinksTheDepthWhileThatCostsNothing) {
+TEST(Learner, ShrinksALongQueueWhileThatCostsNothing) {
+  Learner learner(routes, false);
+  std::uint64_t now = 0;
+  run_on(learner, now, settled, 500, device(4, 9000));
+  EXPECT_EQ(learner.route(), (Route{false, 4}));
+  // Half of it would do on one channel, and takes 9 ms.
+  Learner slower(routes, false);
+  run_on(slower, now, settled, 500, device(1, 4500));
+  EXPECT_EQ(slower.route(), (Route{false, 2}));
+}
+
+TEST(Learner, LeavesAShortQueueDeep) {
   Learner learner(routes, false);
   std::uint64_t now = 0;
   run_on(learner, now, settled, 500, device(4, 100));
-  EXPECT_EQ(learner.route(), (Route{false, 4}));
+  EXPECT_EQ(learner.route(), (Route{false, 64}));
 }
 
 TEST(Learner, TheDepthStaysWithinItsBounds) {
@@ -57,7 +68,7 @@ TEST(Learner, TheDepthStaysWithinItsBounds) {
   run_on(deep, now, settled, 5000, device(100000, 10000));
   EXPECT_EQ(deep.route(), (Route{false, 1024}));
   Learner shallow(routes, false);
-  run_on(shallow, now, settled, 500, [](const Route& route) { return route.threads ? 300.0 : 100.0; });
+  run_on(shallow, now, settled, 500, [](const Route& route) { return route.threads ? 30000.0 : 10001.0; });
   EXPECT_EQ(shallow.route(), (Route{false, 1}));
 }
 
@@ -78,6 +89,20 @@ TEST(Learner, KeepsTheRingWhereThreadsAreHardlyFaster) {
   Learner learner(routes, false);
   std::uint64_t now = 0;
   run(learner, now, settled, 16, {20, 20, 19});
+  EXPECT_FALSE(learner.route().threads);
+}
+
+TEST(Learner, ThreadsThatWereLuckyTwiceOfThreeTimesAreNotTaken) {
+  Learner learner(routes, false);
+  std::uint64_t now = 0;
+  unsigned trials = 0;  // by threads
+  bool before = false;
+  run_on(learner, now, settled, 16, [&](const Route& route) {
+    trials += route.threads && !before ? 1 : 0;
+    before = route.threads;
+    return !route.threads ? 20.0 : trials == 2 ? 22.0 : 15.0;
+  });
+  EXPECT_GE(trials, 3U);
   EXPECT_FALSE(learner.route().threads);
 }
 
