@@ -39,10 +39,7 @@ std::optional<std::size_t> parse_wait(std::string_view line) {
   return count;
 }
 
-void remove_rules(FaultFileSystem& system) {
-  system.rules.clear();
-  system.replies.release_held();
-}
+void remove_rules(FaultFileSystem& system) { system.replies.release_held(system.rules.clear()); }
 
 void reject(fuse_req_t request, const std::exception& error) {
   std::fprintf(stderr, "dovetail-fault-fs: /%s: %s\n", control_name, error.what());
@@ -98,7 +95,7 @@ void control_write(fuse_req_t request, const char* data, std::size_t size) {
     std::string_view only_line = text.substr(0, text.find('\n'));
     if (text.size() - only_line.size() <= 1) {
       if (only_line == "release") {
-        system.replies.release_held();
+        system.replies.release_held(system.rules.release());
         fuse_reply_write(request, size);
         return;
       }

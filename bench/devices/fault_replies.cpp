@@ -43,19 +43,19 @@ FaultReplies::FaultReplies() : thread_([this] { run(); }) {}
 FaultReplies::~FaultReplies() { stop(); }
 
 void FaultReplies::give(fuse_req_t request, const Verdict& verdict, Reply reply) {
-  const Clock::time_point due = verdict.hold ? end_of_time : verdict.due;
-  if (due <= Clock::now()) {
+  if (!verdict.hold && verdict.due <= Clock::now()) {
     reply();
     return;
   }
   std::unique_lock lock(mutex_);
   const std::uint64_t number = next_number_++;
-  due_times_.emplace(number, due);
+  const bool held = verdict.hold && verdict.releases >= releases_;
+  due_times_.emplace(number, Due{held ? end_of_time : verdict.due, verdict.releases});
   lock.unlock();
   // Before the answer can be given, which ends the request; an interruption may come out of this very call.
   fuse_req_interrupt_func(request, interrupted, reinterpret_cast<void*>(number));
   lock.lock();
-  waiting_.emplace(Key{due_times_.at(number), number}, std::move(reply));
+  waiting_.emplace(Key{due_times_.at(number).time, number}, std::move(reply));
   most_waiting_ = std::max(most_waiting_, waiting_.size());
   std::vector<Reply> reached;
   std::erase_if(watchers_, [&](auto& entry) {
@@ -76,7 +76,7 @@ void FaultReplies::hasten(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   new_watchers_.erase(number);
   if (auto watcher = watchers_.extract(number)) {
-    due_times_.emplace(number, Clock::time_point::min());
+    due_times_.emplace(number, Due{Clock::time_point::min(), 0});
     waiting_.emplace(Key{Clock::time_point::min(), number}, std::move(watcher.mapped().abandoned));
     changed_.notify_one();
     return;
@@ -85,22 +85,23 @@ void FaultReplies::hasten(std::uint64_t number) {
   if (position == due_times_.end()) {
     return;
   }
-  auto node = waiting_.extract(Key{position->second, number});
-  position->second = Clock::time_point::min();
+  auto node = waiting_.extract(Key{position->second.time, number});
+  position->second.time = Clock::time_point::min();
   if (!node.empty()) {
-    node.key().first = position->second;
+    node.key().first = position->second.time;
     waiting_.insert(std::move(node));
     changed_.notify_one();
   }
 }
 
-void FaultReplies::release_held() {
+void FaultReplies::release_held(std::uint64_t releases) {
   const std::lock_guard lock(mutex_);
+  releases_ = std::max(releases_, releases);
   const auto now = Clock::now();
   for (auto& [number, due] : due_times_) {
-    if (due == end_of_time) {
-      auto node = waiting_.extract(Key{due, number});
-      due = now;
+    if (due.time == end_of_time && due.releases < releases_) {
+      auto node = waiting_.extract(Key{due.time, number});
+      due.time = now;
       if (!node.empty()) {
         node.key().first = now;
         waiting_.insert(std::move(node));

@@ -31,7 +31,8 @@ class FaultReplies {
 
   /// Gives the answer to `request` now if the verdict asks for no wait, else later.
   void give(fuse_req_t request, const Verdict& verdict, Reply reply);
-  void release_held();
+  /// Lets those go that verdicts with fewer releases hold, also those that are about to be given.
+  void release_held(std::uint64_t releases);
   /// Gives the answer `reached` to `request` as soon as at least `count` answers wait, `abandoned` if a signal comes first.
   void when_waiting(fuse_req_t request, std::size_t count, Reply reached, Reply abandoned);
   /// Lets one answer, of either kind above, go.
@@ -42,6 +43,10 @@ class FaultReplies {
 
  private:
   using Key = std::pair<Clock::time_point, std::uint64_t>;  // equal moments: first come, first served
+  struct Due {
+    Clock::time_point time;
+    std::uint64_t releases;
+  };
   struct Watcher {
     std::size_t count;
     Reply reached;
@@ -52,10 +57,11 @@ class FaultReplies {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<Key, Reply> waiting_;                          // a held answer is due at the end of time
-  std::map<std::uint64_t, Clock::time_point> due_times_;  // of all that are in waiting_ or about to be
+  std::map<Key, Reply> waiting_;            // a held answer is due at the end of time
+  std::map<std::uint64_t, Due> due_times_;  // of all that are in waiting_ or about to be
   std::map<std::uint64_t, Watcher> watchers_;
   std::set<std::uint64_t> new_watchers_;  // not hastened yet, not in watchers_ yet
+  std::uint64_t releases_ = 0;
   std::uint64_t next_number_ = 1;
   std::size_t most_waiting_ = 0;
   bool stopping_ = false;

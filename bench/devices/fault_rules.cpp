@@ -153,9 +153,15 @@ void FaultRules::append(std::vector<FaultRule> rules) {
   rules_.insert(rules_.end(), std::make_move_iterator(rules.begin()), std::make_move_iterator(rules.end()));
 }
 
-void FaultRules::clear() {
+std::uint64_t FaultRules::clear() {
   const std::lock_guard lock(mutex_);
   rules_.clear();
+  return ++releases_;
+}
+
+std::uint64_t FaultRules::release() {
+  const std::lock_guard lock(mutex_);
+  return ++releases_;
 }
 
 std::string FaultRules::describe() const {

@@ -18,10 +18,11 @@ using Clock = std::chrono::steady_clock;
 
 /// What is to become of one operation.
 struct Verdict {
-  int error = 0;           ///< errno to fail with, 0: carry it out
-  std::size_t length = 0;  ///< bytes to transfer, at most those asked for
-  Clock::time_point due;   ///< when the caller may hear of it
-  bool hold = false;       ///< not before the rules are replaced or held calls released
+  int error = 0;               ///< errno to fail with, 0: carry it out
+  std::size_t length = 0;      ///< bytes to transfer, at most those asked for
+  Clock::time_point due;       ///< when the caller may hear of it
+  bool hold = false;           ///< not before the rules are replaced or held calls released
+  std::uint64_t releases = 0;  ///< how often that had happened before this was said
 };
 
 /// One line of the rule language (see README.md), its state included.
@@ -60,13 +61,15 @@ std::optional<FaultRule> parse_rule(std::string_view line);
 class FaultRules {
  public:
   void append(std::vector<FaultRule> rules);
-  void clear();
+  /// Both return how often held calls have been released by now, this time among them: verdicts with fewer hold no more.
+  std::uint64_t clear();
+  std::uint64_t release();
 
   /// Judges one operation and counts it. `path` is called only if a rule asks for the path.
   template <typename Path>
   Verdict judge(Operation operation, Path path, std::uint64_t offset, std::size_t length) {
     const std::lock_guard lock(mutex_);
-    Verdict verdict{.error = 0, .length = length, .due = {}, .hold = false};
+    Verdict verdict{.error = 0, .length = length, .due = {}, .hold = false, .releases = releases_};
     std::optional<std::string> known_path;
     for (FaultRule& rule : rules_) {
       if (!concerns(rule, operation, offset, length)) {
@@ -95,6 +98,7 @@ class FaultRules {
 
   mutable std::mutex mutex_;
   std::vector<FaultRule> rules_;
+  std::uint64_t releases_ = 0;
 };
 
 }  // namespace dovetail::devices
