@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from support import DEVICES, errno_of, open_file, run_tests_on
@@ -111,6 +112,16 @@ class RuleTest(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(self.faults.status()["waiting"], 0)
+
+    def test_a_call_that_arrives_as_others_are_released_is_not_held_for_ever(self):
+        # Nothing releases it again: the test would hang.
+        with ThreadPoolExecutor(8) as readers:
+            for _ in range(200):
+                self.faults.set_rules("read hold")
+                calls = [readers.submit(os.pread, self.file, 64, index) for index in range(8)]
+                self.faults.wait_for_waiting(1)
+                self.faults.set_rules()
+                self.assertEqual([len(call.result()) for call in calls], [64] * 8)
 
     def test_delay_and_bandwidth_take_at_least_their_time(self):
         for rule, count, seconds in (("read delay=30", 3, 0.09), ("read bandwidth=1", 50, 50 * BLOCK / 1e6 - 0.001)):
