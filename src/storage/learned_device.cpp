@@ -67,7 +67,7 @@ std::array<Route, Learner::candidates> routes_of(Lane lane) noexcept {
     case direct_read_large:
     case direct_write_large:
     case buffered_read_large:
-      return {Route{false, 64}, Route{false, 16}, Route{true, 16}};
+      return {Route{false, 16}, Route{false, 64}, Route{true, 16}};
     case buffered_write_small:
     case buffered_write_large:
       return {Route{false, 16}, Route{true, 4}, Route{true, 16}};

@@ -206,7 +206,7 @@ void Learner::decide_way(State& state) noexcept {
     const Route& route = routes_[i];
     const bool deeper = !route.threads && !routes_[best].threads && route.depth > routes_[best].depth;
     const double needed = route.threads && !routes_[best].threads  ? threads_must_win
-                          : deeper && !queue_is_long(state, route) ? may_lose
+                          : deeper && !queue_is_long(state, route) ? 1 / others_must_win
                                                                    : others_must_win;
     if (finding.rate[i] > mark * needed && (!route.threads || wins_every_round(state, i, best))) {
       best = i;
