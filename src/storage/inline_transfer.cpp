@@ -9,6 +9,9 @@
 namespace dovetail::storage {
 namespace {
 
+// What must be waited for is not for the calling core. In memory nothing is.
+int flags_for(const OpenFile& file) noexcept { return file.device().in_memory ? 0 : RWF_NOWAIT; }
+
 std::int64_t transfer_now(const Request& request, int flags) noexcept {
   const Uninterposed own;
   const Attempt attempt = attempt_of(request);
@@ -31,9 +34,9 @@ FirstResult read_at_once(OpenFile& file, const Operation& operation) noexcept {
   }
   const Uninterposed own;
   const iovec whole{operation.data, operation.length};
-  const int flags = file.device().in_memory ? 0 : RWF_NOWAIT;
-  const ssize_t result = ::preadv2(file.cached_descriptor(), &whole, 1, static_cast<off_t>(operation.offset), flags);
-  if (result == static_cast<ssize_t>(operation.length) && flags != 0) {
+  const ssize_t result =
+      ::preadv2(file.cached_descriptor(), &whole, 1, static_cast<off_t>(operation.offset), flags_for(file));
+  if (result == static_cast<ssize_t>(operation.length)) {
     file.note_hit(true);
   }
   return result < 0 ? -errno : result;
@@ -54,7 +57,7 @@ bool try_inline(Request& request, OpenFile& file, FirstResult first) noexcept {
   plan_attempt(request);
   for (std::int64_t result = begun ? first : not_tried;; result = not_tried) {
     if (result == not_tried) {
-      result = transfer_now(request, in_memory ? 0 : RWF_NOWAIT);
+      result = transfer_now(request, flags_for(file));
     }
     if (!in_memory && (result == -EAGAIN || result == -EOPNOTSUPP)) {
       file.note_hit(false);

@@ -204,11 +204,11 @@ void Learner::decide_way(State& state) noexcept {
   double mark = finding.rate[0];
   for (std::uint8_t i = 1; i < candidates; ++i) {
     const Route& route = routes_[i];
-    const bool deeper = !route.threads && !routes_[best].threads && route.depth > routes_[best].depth;
-    const double needed = route.threads && !routes_[best].threads  ? threads_must_win
-                          : deeper && !queue_is_long(state, route) ? 1 / others_must_win
-                                                                   : others_must_win;
-    if (finding.rate[i] > mark * needed && (!route.threads || wins_every_round(state, i, best))) {
+    const bool to_threads = route.threads && !routes_[best].threads;
+    const bool to_short_queue =
+        !route.threads && !routes_[best].threads && route.depth > routes_[best].depth && !queue_is_long(state, route);
+    const double needed = to_threads ? threads_must_win : to_short_queue ? 1 / others_must_win : others_must_win;
+    if (finding.rate[i] > mark * needed && (!to_threads || wins_every_round(state, i, best))) {
       best = i;
       mark = std::max(mark, finding.rate[i]);
     }
