@@ -21,6 +21,10 @@ constexpr double rising = 0.8;
 // The rate at the held level has changed if a block of samples differs by this, and by more than chance explains.
 constexpr double changed = 0.15;
 constexpr double chance = 3;
+// A level that gives this much of what the device is said to give leaves too little to look for; one that gives so much shows that the device
+// gives more than is said.
+constexpr double nearly_all = 0.93;
+constexpr double too_much = 1.12;
 // Standard error that the mean of a level may have, and how many samples that is worth at most.
 constexpr double precision = 0.08;
 constexpr double most_samples = 24;
@@ -50,6 +54,9 @@ constexpr unsigned turns = 8;
 // The first task of two had no company at its beginning.
 double least_samples(unsigned at_once) noexcept {
   return at_once <= 2 ? 1.5 : std::min((at_once + 1) / 2, forget_after / 2);
+}
+double samples_to_be_precise(double variance) noexcept {
+  return std::min(most_samples, std::ceil(variance / (precision * precision)));
 }
 // Levels closer than this are not told apart by a search.
 unsigned resolution(unsigned at_once) noexcept { return std::max(1U, at_once / 4); }
@@ -106,8 +113,7 @@ double AdaptiveLearner::expected_work(std::span<const double> seconds_among) con
 // Tasks of equal size on a quiet device need few; where they differ, or the device does, their mean must be precise enough.
 double AdaptiveLearner::samples_needed(unsigned at_once) const noexcept {
   const double variance = scatter_weight_ > 0 ? scatter_ / scatter_weight_ : 0;
-  const double for_precision = std::min(most_samples, std::ceil(variance / (precision * precision)));
-  return std::max<double>(least_samples(at_once), for_precision) - slack_of_counts;
+  return std::max<double>(least_samples(at_once), samples_to_be_precise(variance)) - slack_of_counts;
 }
 
 // Well enough to decide: precisely, or that it is worse than another by more than chance explains.
@@ -223,6 +229,7 @@ void AdaptiveLearner::settle() {
 
 bool AdaptiveLearner::ended(const Sample& sample) {
   ++since_;
+  device_rate_ = sample.device_rate;
   const Ended task = parts_of(sample);
   if (task.device_seconds <= 0 || task.work <= 0) {
     return searching_ && give_up();
@@ -278,11 +285,18 @@ bool AdaptiveLearner::decide(unsigned present) {
     go_to(next);  // what is known of it counts
     return false;
   }
+  const unsigned began_at = held_before_;
   hold(found->first);
+  held_before_ = postponed_ != 0 ? began_at : held_before_;  // the search goes on
   return true;
 }
 
-// 0 if the best level is enclosed by levels that are not better, and all three are known well enough.
+// Nothing that could be measured would be much better.
+bool AdaptiveLearner::full(const Level& level) const noexcept {
+  return level.rate() >= device_rate_ * nearly_all && level.rate() <= device_rate_ * too_much;
+}
+
+// 0 if the best level is enclosed by levels that are not better, or gives all that the device can, and is known well enough.
 unsigned AdaptiveLearner::next_to_measure(Levels::const_iterator found) const noexcept {
   const unsigned at = found->first;
   unsigned lower = 0;
@@ -303,6 +317,9 @@ unsigned AdaptiveLearner::next_to_measure(Levels::const_iterator found) const no
       below != levels_.end() && !measured(below->first, below->second) && below->second.count >= inkling &&
       below->second.rate() >= found->second.rate() * (1 - tie)) {
     return below->first;
+  }
+  if (full(found->second)) {
+    return 0;
   }
   const unsigned above = next_above(at, upper);
   const unsigned below = next_below(at, lower);
@@ -363,12 +380,18 @@ void AdaptiveLearner::begin_block() noexcept {
   scatter_weight_before_block_ = scatter_weight_;
 }
 
+// What a change adds is not scatter.
+double AdaptiveLearner::variance_before_block() const noexcept {
+  return scatter_weight_before_block_ > 0 ? scatter_before_block_ / scatter_weight_before_block_ : 0;
+}
+
 // Returns true when it holds another level now.
 bool AdaptiveLearner::held(const Ended& task, unsigned present) {
   block_.add({task.work, task.device_seconds, 1});
   ++held_;
   credit_ += price_of_looking * task.device_seconds;
-  if (block_.count >= std::max<double>(std::clamp(limit_, 4U, forget_after / 2), samples_needed(limit_))) {
+  if (block_.count >= std::max<double>(std::clamp(limit_, 4U, forget_after / 2),
+                                       samples_to_be_precise(variance_before_block()) - slack_of_counts)) {
     if (end_block() && best()->first != limit_) {
       return decide(present);
     }
@@ -382,8 +405,7 @@ bool AdaptiveLearner::held(const Ended& task, unsigned present) {
 // Returns true if what is known of the level was corrected.
 bool AdaptiveLearner::end_block() {
   const double rate = block_.rate();
-  const double variance = scatter_weight_before_block_ > 0 ? scatter_before_block_ / scatter_weight_before_block_ : 0;
-  const double by_chance = chance * std::sqrt(variance / block_.count);
+  const double by_chance = chance * std::sqrt(variance_before_block() / block_.count);
   const double ratio = reference_ > 0 ? rate / reference_ : 1;
   if (std::abs(ratio - 1) > std::max(changed, by_chance)) {
     // The device is another one now: what was measured of the old one does not count. If it has become slower, it is more likely
@@ -423,28 +445,29 @@ bool AdaptiveLearner::end_block() {
   return false;
 }
 
-// Measures a neighbour again when the device's time that this is expected to cost has been saved up.
+// Measures a neighbour again when the device's time that this is expected to cost has been saved up. One side after the other: the
+// cheaper one would leave nothing for the other.
 void AdaptiveLearner::look_around(unsigned present) {
-  for (int direction = 0; direction < 2; ++direction) {
-    const bool up = std::exchange(upwards_, !upwards_);
-    const unsigned step = std::max(1U, limit_ / 8);
-    if (up ? limit_ + step > std::min(most_, present) : limit_ <= step) {
-      continue;
-    }
-    const unsigned neighbour = up ? limit_ + step : limit_ - step;
-    const auto known = levels_.find(neighbour);
-    const double rate =
-        known != levels_.end() && known->second.rate() > 0 ? known->second.rate() : reference_ * (1 - assumed_loss);
-    const auto here = levels_.find(limit_);
-    const double device_seconds = here->second.device_seconds / here->second.count;
-    // The tasks that are counted, and those under way when the level changes back; and what the change itself costs.
-    const double tasks = samples_needed(neighbour) + neighbour;
-    const double cost = (tasks * std::max(0.0, reference_ / rate - 1) + price_of_change) * device_seconds;
-    if (cost <= credit_) {
-      credit_ -= cost;
-      measure(neighbour);
-      return;
-    }
+  const unsigned step = std::max(1U, limit_ / 8);
+  const bool above = limit_ + step <= std::min(most_, present);
+  const bool below = limit_ > step;
+  if (!above && !below) {
+    return;
+  }
+  const bool up = above && (upwards_ || !below);
+  const unsigned neighbour = up ? limit_ + step : limit_ - step;
+  const auto known = levels_.find(neighbour);
+  const double rate =
+      known != levels_.end() && known->second.rate() > 0 ? known->second.rate() : reference_ * (1 - assumed_loss);
+  const auto here = levels_.find(limit_);
+  const double device_seconds = here->second.device_seconds / here->second.count;
+  // The tasks that are counted, and those under way when the level changes back; and what the change itself costs.
+  const double tasks = samples_needed(neighbour) + neighbour;
+  const double cost = (tasks * std::max(0.0, reference_ / rate - 1) + price_of_change) * device_seconds;
+  if (cost <= credit_) {
+    credit_ -= cost;
+    upwards_ = !up;
+    measure(neighbour);
   }
 }
 

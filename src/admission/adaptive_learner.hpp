@@ -17,8 +17,9 @@ class AdaptiveLearner {
   struct Sample {
     /// Seconds that it was on the device among so many tasks, itself included. The last entry is for all greater numbers.
     std::span<const double> seconds_among;
-    double work = 0;       ///< What it did, in any unit that all samples of the device share.
-    unsigned present = 0;  ///< Tasks that are on the device or wait for it now.
+    double work = 0;         ///< What it did, in any unit that all samples of the device share.
+    unsigned present = 0;    ///< Tasks that are on the device or wait for it now.
+    double device_rate = 0;  ///< Work per second that the device is said to do at best; 0: nobody says.
   };
   /// What is worth remembering between runs.
   struct Memory {
@@ -79,6 +80,7 @@ class AdaptiveLearner {
   Levels::const_iterator best() const noexcept;
   bool decide(unsigned present);
   unsigned next_to_measure(Levels::const_iterator best) const noexcept;
+  bool full(const Level& level) const noexcept;
   unsigned next_above(unsigned at, unsigned upper) const noexcept;
   unsigned next_below(unsigned at, unsigned lower) const noexcept;
   bool promising(unsigned neighbour, unsigned at) const noexcept;
@@ -86,6 +88,7 @@ class AdaptiveLearner {
   void go_to(unsigned at_once) noexcept;
   void hold(unsigned at_once);
   void begin_block() noexcept;
+  double variance_before_block() const noexcept;
   bool held(const Ended& task, unsigned present);
   bool end_block();
   void look_around(unsigned present);
@@ -97,6 +100,7 @@ class AdaptiveLearner {
   bool slower_ = false;       ///< That change made the device slower.
   unsigned since_ = 0;        ///< Tasks that have ended since the level was last changed, ...
   unsigned under_way_ = 0;    ///< ... when so many may have been under way.
+  double device_rate_ = 0;    ///< Of the latest sample.
   unsigned postponed_ = 0;    ///< A greater level that is to be measured when there are tasks enough; 0: none.
   Levels levels_;
   Levels settled_;            ///< Of these, what is of tasks that are not among ...
@@ -109,7 +113,7 @@ class AdaptiveLearner {
   bool upwards_ = true;       ///< Where to look next.
   double scatter_ = 0;  ///< Squared relative deviations of samples from their level, summed with slow oblivion, ...
   double scatter_weight_ = 0;        ///< ... and how many.
-  double scatter_before_block_ = 0;  ///< Their values when the block began: what a change adds is not scatter.
+  double scatter_before_block_ = 0;  ///< Their values when the block began.
   double scatter_weight_before_block_ = 0;
 };
 

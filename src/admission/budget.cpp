@@ -302,8 +302,10 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
     return false;
   }
   const unsigned before = adaptive_.at_once();
-  const bool found =
-      adaptive_.ended({among, work_of(type, outcome, among), inside_ - 1 + static_cast<unsigned>(waiting_)});
+  const bool found = adaptive_.ended({.seconds_among = among,
+                                      .work = work_of(type, outcome, among),
+                                      .present = inside_ - 1 + static_cast<unsigned>(waiting_),
+                                      .device_rate = device_rate()});
   if (found || adaptive_.at_once() != before) {
     note_adaptive(now);
   }
@@ -330,6 +332,20 @@ bool Budget::watch(TaskType& type, double megabytes, double seconds, double devi
     }
   }
   return type.held_back;
+}
+
+// What the device can give if each direction does, in the unit of work; 0 if that is not MB, or not known of all types.
+double Budget::device_rate() const noexcept {
+  double reads = 0;
+  double writes = 0;
+  for (const auto& type : types_) {
+    if (type->bandwidth <= 0 || !type->by_bytes || type->unit != 1) {
+      return 0;
+    }
+    double& rate = type->direction == Direction::read ? reads : writes;
+    rate = std::max(rate, type->bandwidth);
+  }
+  return reads + writes;
 }
 
 // Work in the unit of the device's first type: MB if that is known of it, else its tasks. What a task, or MB, of another type is in

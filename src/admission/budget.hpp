@@ -185,6 +185,7 @@ class Budget {
   void tell_leaving(Request& request) const noexcept;
   bool teach(Request& request, const Outcome& outcome, double now);
   double work_of(TaskType& type, const Outcome& outcome, std::span<const double> seconds_among);
+  double device_rate() const noexcept;
   double share_of(const TaskType& type) const noexcept;
   void note(TaskType& type, double now);
   void note_adaptive(double now);

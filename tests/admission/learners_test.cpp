@@ -166,24 +166,57 @@ class Window {
   double end_ = 0;
 };
 
+// MB/s after the first 20 tasks, and in the second half, on a device that is said to give so much.
+std::pair<double, double> early_and_late(const CongestionLaw& law, double said, bool bytes_known) {
+  Simulator simulator(law);
+  TaskType& type = simulator.type("checkpoint", "adaptive", said);
+  for (unsigned i = 0; i < 1000; ++i) {
+    simulator.arrive(type, checkpoint).bytes_known = bytes_known;
+  }
+  Window early(simulator, 20, 60);
+  Window late(simulator, 500, 1000);
+  simulator.on_end = [&](const SimulatedTask& task) {
+    early.ended(task);
+    late.ended(task);
+  };
+  simulator.run();
+  return {early.rate(), late.rate()};
+}
+
 TEST(Adaptive, IsWithinTenPercentAfterAtMostTwentyTasksAndWithinThreeInTheEnd) {
   for (const CongestionLaw& law : laws) {
-    for (const bool bytes_known : {true, false}) {
-      Simulator simulator(law);
-      TaskType& type = simulator.type("checkpoint", "adaptive");
-      for (unsigned i = 0; i < 1000; ++i) {
-        simulator.arrive(type, checkpoint).bytes_known = bytes_known;
+    for (const double said : {0.0, law.peak, 2 * law.peak}) {
+      for (const bool bytes_known : {true, false}) {
+        const auto [early, late] = early_and_late(law, said, bytes_known);
+        EXPECT_GE(early, 0.9 * best_bandwidth(law))
+            << "the 40 tasks after the 20th; " << name(law) << ", said " << said;
+        EXPECT_GE(late, 0.97 * best_bandwidth(law)) << "the second half; " << name(law) << ", said " << said;
       }
-      Window early(simulator, 20, 60);
-      Window late(simulator, 500, 1000);
-      simulator.on_end = [&](const SimulatedTask& task) {
-        early.ended(task);
-        late.ended(task);
-      };
-      simulator.run();
-      EXPECT_GE(early.rate(), 0.9 * best_bandwidth(law)) << "the 40 tasks after the 20th; " << name(law);
-      EXPECT_GE(late.rate(), 0.97 * best_bandwidth(law)) << "the second half; " << name(law);
     }
+  }
+}
+
+TEST(Adaptive, FindsOutThatADeviceGivesMoreThanIsSaid) {
+  for (const CongestionLaw& law : laws) {
+    for (const double said : {0.25, 0.5, 0.75, 0.9}) {
+      const auto [early, late] = early_and_late(law, said * law.peak, true);
+      EXPECT_GE(early, 0.93 * said * best_bandwidth(law)) << name(law) << ", said " << said;
+      EXPECT_GE(late, 0.97 * best_bandwidth(law)) << "the second half; " << name(law) << ", said " << said;
+    }
+  }
+}
+
+TEST(Adaptive, LooksForNoMoreThanTheDeviceIsSaidToGive) {
+  for (const bool said : {true, false}) {
+    Simulator simulator(ssd);
+    TaskType& type = simulator.type("checkpoint", "adaptive", said ? ssd.peak : 0);
+    for (unsigned i = 0; i < 30; ++i) {
+      simulator.arrive(type, checkpoint);
+    }
+    unsigned most = 0;
+    simulator.on_end = [&](const SimulatedTask&) { most = std::max(most, simulator.budget.adaptive().at_once()); };
+    simulator.run();
+    EXPECT_EQ(most, said ? 2U : 4U);
   }
 }
 

@@ -80,7 +80,7 @@ TEST(Rise, TasksOfARaisedLevelDoNotKeepStep) {
 }
 
 TEST(Rise, TheFirstTaskNeedNotHaveHadCompanyAllTheTime) {
-  Simulator simulator({});
+  Simulator simulator({400, 4, 4, 0.15});
   TaskType& type = simulator.type("checkpoint", "adaptive");
   for (unsigned i = 0; i < 20; ++i) {
     simulator.arrive(type, checkpoint, i == 0 ? 0 : 0.01);
@@ -109,10 +109,10 @@ TEST(Rise, ADeviceThatGivesThreeQuartersOfTheGainIsBusy) {
 class Told {
  public:
   explicit Told(AdaptiveLearner& learner) : learner_(learner) {}
-  void task(unsigned at_once, double rate) {
+  void task(unsigned at_once, double rate, unsigned present = 64) {
     std::array<double, 65> seconds{};
     seconds[at_once] = at_once * checkpoint / rate;
-    learner_.ended({seconds, checkpoint, 64});
+    learner_.ended({.seconds_among = seconds, .work = checkpoint, .present = present});
   }
 
  private:
@@ -164,6 +164,33 @@ TEST(Rise, ALevelThatIsHardlyWorseIsLookedAtSeldom) {
   // A change of level costs about one task, and 1 % may be spent.
   EXPECT_GE(looks, 1U);
   EXPECT_LE(looks, tasks / 100);
+}
+
+TEST(Rise, ADoublingThatWaitedForTasksIsNoLessADoubling) {
+  AdaptiveLearner learner(64);
+  Told told(learner);
+  told.task(2, 300, 3);
+  told.task(2, 300, 3);
+  ASSERT_EQ(learner.at_once(), 2U) << "there are not four";
+  told.task(2, 300, 4);
+  EXPECT_EQ(learner.at_once(), 4U);
+}
+
+TEST(Rise, AChangeOfAQuietDeviceIsSeenWithTheFirstBlockThatHasIt) {
+  AdaptiveLearner learner(64);
+  Told told(learner);
+  const auto rate = [](unsigned at_once) { return at_once == 1 ? 200.0 : 400.0; };
+  for (unsigned task = 0; task < 40; ++task) {
+    told.task(learner.at_once(), rate(learner.at_once()));
+  }
+  ASSERT_FALSE(learner.searching());
+  ASSERT_EQ(learner.at_once(), 2U);
+  unsigned tasks = 0;
+  for (; !learner.searching(); ++tasks) {
+    ASSERT_LT(tasks, 30U);
+    told.task(2, 100);
+  }
+  EXPECT_LE(tasks, 7U) << "up to three of its block were before the change";
 }
 
 // Two tasks that entered at these times, at a level of two, and one that took a second before.

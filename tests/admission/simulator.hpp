@@ -32,7 +32,11 @@ class Simulator {
       : law(given), budget("simulated", most), executors_(executors), cores_(cores) {}
 
   TaskType& type(const std::string& label, const StorageBandwidth& constraint) {
-    return budget.type({label, constraint, Direction::write}, law.peak, executors_);
+    return type(label, constraint, law.peak);
+  }
+  /// @param bandwidth  What the device is said to give, MB/s; 0: nobody says.
+  TaskType& type(const std::string& label, const StorageBandwidth& constraint, double bandwidth) {
+    return budget.type({label, constraint, Direction::write}, bandwidth, executors_);
   }
 
   /// A task that arrives at a time; tasks of one time arrive in the order of the calls.
