@@ -6,6 +6,7 @@ A call that waited here would wait for ever, since nothing is let go before it h
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -38,18 +39,40 @@ def program(text: str, *arguments: object, **environment: str) -> Iterator[subpr
             process.kill()
 
 
-def wait_until_main_thread_sleeps(process: subprocess.Popen) -> None:
-    """Bounded by the program's end or the alarm. Asleep means in the kernel, on a futex or in poll, not runnable."""
-    while process.poll() is None:
-        if Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S":
-            return
-        time.sleep(0.01)  # for the sake of the machine
-    raise AssertionError(f"it ended with {process.returncode}: {process.stderr.read()}")
-
-
 def processor_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def sleepers(process: subprocess.Popen) -> dict[str, list[str]] | None:
+    """How often each thread of a program has gone to sleep; None if one of them is awake."""
+    found = {}
+    for thread in Path(f"/proc/{process.pid}/task").iterdir():
+        try:
+            status = (thread / "status").read_text()
+        except OSError:
+            return None  # it has ended meanwhile
+        if re.search(r"^State:\s+S", status, re.MULTILINE) is None:
+            return None
+        found[thread.name] = re.findall(r"^\w*voluntary_ctxt_switches:\s+(\d+)", status, re.MULTILINE)
+    return found
+
+
+def wait_until_all_threads_sleep(process: subprocess.Popen) -> None:
+    """Until nothing of the program goes on before the device answers. Bounded by its end and by how much it computes.
+
+    One thread alone may also sleep for a moment, in a lock. What was asleep in two looks, and has not been awake between
+    them, was asleep together with all others.
+    """
+    before = None
+    while process.poll() is None:
+        now = sleepers(process)
+        if now is not None and now == before:
+            return
+        before = now
+        assert processor_seconds(process.pid) < 60, "it computes while nothing can go on"
+        time.sleep(0.01)  # for the sake of the machine
+    raise AssertionError(f"it ended with {process.returncode}: {process.stderr.read()}")
 
 
 def test_all_but_the_last_close_returns_while_every_write_is_held(faults, python: str) -> None:
@@ -125,7 +148,7 @@ with h5py.File(sys.argv[1], "w") as file:
     path = faults.path / "full.h5"
     with program(text, path, DOVETAIL_HDF5_BUFFER="4M") as process:
         assert support.wait_until_held(faults, process)
-        wait_until_main_thread_sleeps(process)
+        wait_until_all_threads_sleep(process)
         faults.set_rules("")
         output, errors = process.communicate(timeout=100)
         said = output.splitlines()
@@ -167,7 +190,7 @@ file.close()
 """
     with program(text, faults.path / "idle.h5", **({"DOVETAIL_HDF5_BUFFER": buffer} if buffer else {})) as process:
         assert support.wait_until_held(faults, process)
-        wait_until_main_thread_sleeps(process)
+        wait_until_all_threads_sleep(process)
         before, since = processor_seconds(process.pid), time.monotonic()
         time.sleep(2)  # the silence that is looked at
         used, silence = processor_seconds(process.pid) - before, time.monotonic() - since
