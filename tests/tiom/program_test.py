@@ -127,9 +127,18 @@ def test_json_has_exactly_the_documented_fields(folder: Path) -> None:
 
 
 def test_a_time_limit_ends_a_run(folder: Path) -> None:
-    options = ("--variant", "blocking", "--operations", 100000, "--time-limit", 0.02, "--rounds", 1)
-    (run,) = result_of(*file_options(folder), *options)["runs"]
-    check(not run["complete"], "100000 transfers in 20 ms?")
+    options = ("--variant", "blocking", "--operations", 100000, "--rounds", 1, "--json")
+    limit = 0.02
+    while True:
+        command = [str(word) for word in (TIOM, *file_options(folder), *options, "--time-limit", limit)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+        if done.returncode == 0:
+            break
+        # Nothing promises that this machine comes to the first transfer within it.
+        check("before the first transfer" in done.stderr and limit < 20, done.stderr)
+        limit *= 4
+    (run,) = json.loads(done.stdout)["runs"]
+    check(not run["complete"], f"100000 transfers in {limit} s?")
     check(0 < run["operations"] < 100000, f"{run['operations']} transfers")
 
 
