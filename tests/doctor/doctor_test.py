@@ -26,6 +26,8 @@ from small_disk import SmallDisk
 
 LIMIT = 240
 QUICK = ("--point-limit", "0.03", "--total-limit", "1.5")
+# Where all points are asked for, which a busy machine may not measure within so little.
+COMPLETE = ("--point-limit", "0.03", "--total-limit", "60")
 
 
 @contextmanager
@@ -76,7 +78,7 @@ class DoctorTest(unittest.TestCase):
 
     def test_the_text_and_the_json_tell_of_machine_engines_and_devices(self):
         folder = self.folder()
-        report = self.report(*QUICK, str(folder))
+        report = self.report(*COMPLETE, str(folder))
         self.assertEqual([engine["name"] for engine in report["engines"]], ["uring", "aio", "threads"])
         self.assertTrue(report["engines"][2]["works"])
         self.assertEqual(report["machine"]["allowed_processors"], len(os.sched_getaffinity(0)))
