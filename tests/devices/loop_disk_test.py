@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from support import DEVICES, errno_of, open_file, run_tests_on
 
@@ -20,6 +22,21 @@ from slow_disk import SlowDisk
 from small_disk import SmallDisk
 
 SLOW_DISK = str(DEVICES / "slow_disk.py")
+
+
+def use_own_registry(test: unittest.TestCase) -> str:
+    """Whoever makes a device removes the leftovers in the registry, so that tests beside this one would do its work.
+
+    Returns what has a program of Python do the same.
+    """
+    registry = Path(test.enterContext(tempfile.TemporaryDirectory()))
+    test.enterContext(mock.patch.object(loop_file_system, "REGISTRY", registry))
+    test.addCleanup(loop_file_system.remove_leftovers)
+    return (
+        f"import sys; sys.path.insert(0, {str(DEVICES)!r})\n"
+        "import loop_file_system, pathlib, slow_disk\n"
+        f"loop_file_system.REGISTRY = pathlib.Path({str(registry)!r})\n"
+    )
 
 
 def run(*command: str) -> subprocess.CompletedProcess:
@@ -56,11 +73,12 @@ class SlowDiskTest(unittest.TestCase):
 
 
 class CleanUpTest(unittest.TestCase):
+    def setUp(self):
+        self.beginning = use_own_registry(self)
+
     def start(self) -> tuple[subprocess.Popen, Path]:
         code = (
-            f"import sys; sys.path.insert(0, {str(DEVICES)!r})\n"
-            "from slow_disk import SlowDisk\n"
-            "with SlowDisk(10, 10, 32) as disk:\n"
+            self.beginning + "with slow_disk.SlowDisk(10, 10, 32) as disk:\n"
             "    print(disk.path, flush=True)\n"
             "    sys.stdin.read()\n"
         )
@@ -95,7 +113,7 @@ class CleanUpTest(unittest.TestCase):
         killed.kill()
         killed.wait()
         self.assertTrue(killed_path.is_mount())
-        done = run(SLOW_DISK, "--remove-leftovers")
+        done = run("-c", self.beginning + "sys.exit(slow_disk.main())", "--remove-leftovers")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(str(killed_path), done.stdout)
         self.assert_gone(killed_path)
@@ -122,19 +140,17 @@ class CleanUpTest(unittest.TestCase):
         self.assert_gone(first)
 
     def test_the_throttle_goes_with_the_disk(self):
-        with SlowDisk(10, 10, 32) as disk:
-            record = next(
-                content
-                for file in loop_file_system.REGISTRY.glob("device-*.json")
-                if (content := json.loads(file.read_text() or "{}")).get("folder") == str(disk.path.parent)
-            )["throttled"]
+        # A limit that no other test has, since another device may soon have the number of this one.
+        with SlowDisk(10, 10.0007, 32) as disk:
+            (entry,) = loop_file_system.REGISTRY.glob("device-*.json")
+            record = json.loads(entry.read_text())["throttled"]
             if record["version"] != 1:
                 self.skipTest("version 2 keeps the limit in a group of its own, which goes as a whole")
             limits = [Path(group) / "blkio.throttle.write_bps_device" for group in record["groups"]]
             for limit in limits:
-                self.assertIn(f"{disk.device_number} 10000000", limit.read_text())
+                self.assertIn(f"{disk.device_number} 10000700", limit.read_text())
         for limit in limits:
-            self.assertNotIn(f"{disk.device_number} 10000000", limit.read_text())
+            self.assertNotIn(f"{disk.device_number} 10000700", limit.read_text())
 
 
 class SmallDiskTest(unittest.TestCase):
