@@ -53,7 +53,7 @@ def whole(path):
         file.pwrite(b"all of it")
     os.write(1, b"begun\\n")
 
-whole(sys.argv[2])
+dt.wait(whole(sys.argv[2]))
 {start}
 """
 
