@@ -77,13 +77,20 @@ def test_ten_thousand_tasks_and_memory_is_given_back():
     def make(_):
         return Thing()
 
-    things = dt.wait([make(Thing()) for _ in range(10_000)])
-    refs = [weakref.ref(thing) for thing in things[:100]]
-    del things
-    gc.collect()
-    # A reference may rest with a worker until it runs its next body.
-    dt.wait([increment(0) for _ in range(10)])
-    assert sum(ref() is not None for ref in refs) == 0
+    meet = threading.Barrier(2)
+
+    @dt.task
+    def run_on_every_worker():
+        meet.wait()
+
+    with dt.Runtime(workers=2):
+        things = dt.wait([make(Thing()) for _ in range(10_000)])
+        refs = [weakref.ref(thing) for thing in things[:100]]
+        del things
+        gc.collect()
+        # A reference may rest with a worker until it runs its next body.
+        dt.wait([run_on_every_worker() for _ in range(2)])
+        assert sum(ref() is not None for ref in refs) == 0
 
 
 def test_tasks_make_tasks_and_wait_for_them():
