@@ -128,11 +128,15 @@ def demo_runs_at_small_size(folder: Path) -> None:
         import numpy  # noqa: F401
     except ImportError as error:
         raise Skipped(f"{error} (packages/python.txt)") from error
-    output = folder / "demo"
     command = [sys.executable, str(SOURCE / "examples" / "heat" / "demo.py"), "--build-dir", str(BUILD), "--small"]
-    done = subprocess.run([*command, "--output", str(output)], capture_output=True, text=True, timeout=250, check=False)
-    check(done.returncode == 0, f"exit status {done.returncode}:\n{done.stdout}{done.stderr}")
-    print(done.stdout)
+    for attempt in range(3):
+        output = folder / f"demo-{attempt}"
+        done = subprocess.run([*command, "--output", output], capture_output=True, text=True, timeout=250, check=False)
+        check(done.returncode == 0, f"exit status {done.returncode}:\n{done.stdout}{done.stderr}")
+        print(done.stdout)
+        # As long as it was made on a machine that was busier then, a run may be over at once.
+        if "ended before it could be killed" not in done.stdout:
+            break
     check("are the same bytes" in done.stdout, "the demo did not compare the results")
     check("--restart went on from step" in done.stdout, "the demo did not restart a killed run")
     devices = ["real-disk"] if "left out" in done.stdout else ["real-disk", "slow-disk"]
