@@ -36,7 +36,7 @@ dt.barrier()
 
 def run(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dovetail.cli", "run", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **more)  # type: ignore[call-overload]
+    return subprocess.run(command, capture_output=True, text=True, timeout=110, check=False, **more)  # type: ignore[call-overload]
 
 
 class Links(HTMLParser):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = Path(__file__).parent / "pycompss_programs"
-LIMIT = 60
+LIMIT = 110
 
 
 def run(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
