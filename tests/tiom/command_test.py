@@ -152,7 +152,10 @@ def test_anything_is_run_or_refused(folder: Path) -> None:
         words = [str(word) for option in chosen.items() for word in option if word is not None]
         if generator.randrange(8) == 0:
             words.pop(generator.randrange(len(words)))
-        done = subprocess.run([TIOM, *map(str, words)], capture_output=True, text=True, timeout=200, check=False)
+        # A word may be taken for the name of a file.
+        done = subprocess.run(
+            [TIOM, *map(str, words)], capture_output=True, text=True, timeout=200, check=False, cwd=folder
+        )
         what = f"{words}: status {done.returncode}\n{done.stdout}{done.stderr}"
         check(done.returncode in ended, what)
         check(done.returncode == 0 or done.stderr.startswith("dovetail-tiom: "), what)
