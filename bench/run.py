@@ -1,4 +1,4 @@
-"""Runs the benchmarks of bench/catalogue.py, each contender in turn, and prints one table. Builds nothing."""
+"""Runs the benchmarks of bench/catalogue, each contender in turn, and prints one table. Builds nothing."""
 
 import argparse
 import json

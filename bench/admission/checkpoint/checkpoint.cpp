@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t piece = std::size_t{1} << 20;
 constexpr int unavailable = 77;
+// Checkpoints in which whoever learns may get used to a device that has become slower.
+constexpr std::int64_t grace = 20;
 
 std::string new_folder(const std::string& where) {
   std::string name = where + "/dovetail-checkpoint-XXXXXX";
@@ -53,6 +55,7 @@ Sizes::Sizes(CommandLine& line)
       compute_milliseconds(line.size("compute-milliseconds", 50, "processor time of a task before its checkpoint")),
       kibibytes(line.size("kibibytes", 16384, "of a checkpoint")),
       peak(line.size("peak", 400, "MB/s of the device with as many writers as it likes best")),
+      halved_after(line.size("halved-after", 0, "checkpoints after which the device has half its speed, 0: never")),
       most(line.size("most", 0, "tasks that the configuration lets use the device at once, 0: any number")) {}
 
 CongestedDevice::CongestedDevice(const Sizes& sizes)
@@ -106,6 +109,14 @@ CongestedDevice::~CongestedDevice() {
   fs::remove_all(folder_, ignored);
 }
 
+void CongestedDevice::set_peak(double megabytes) const {
+  std::ofstream law(mount_ + "/.law");
+  law << "peak=" << megabytes << std::flush;
+  if (!law) {
+    throw std::runtime_error(mount_ + "/.law takes no new speed");
+  }
+}
+
 double CongestedDevice::most_waiting() const {
   std::ifstream law(mount_ + "/.law");
   for (std::string word; law >> word;) {
@@ -127,7 +138,7 @@ void Checkpoint::compute() const {
 
 std::string Checkpoint::file(std::int64_t task) const { return device_.path() + "/" + std::to_string(task); }
 
-void Checkpoint::write(std::int64_t task) const {
+void Checkpoint::write(std::int64_t task) {
   static thread_local std::vector<char> data(piece, 'x');
   std::memcpy(data.data(), &task, sizeof task);
   const std::string name = file(task);
@@ -139,6 +150,17 @@ void Checkpoint::write(std::int64_t task) const {
   }
   checked(fsync(descriptor), name);
   close(descriptor);
+  note_end();
+}
+
+void Checkpoint::note_end() {
+  const std::int64_t ended = ++ended_;
+  if (sizes_.halved_after != 0 && ended == sizes_.halved_after) {
+    device_.set_peak(static_cast<double>(sizes_.peak) / 2);
+  }
+  if (ended == sizes_.halved_after + grace) {
+    rest_begun_ = wall_nanoseconds();
+  }
 }
 
 std::string Checkpoint::check() const {
@@ -154,16 +176,21 @@ std::string Checkpoint::check() const {
   return {};
 }
 
-void Checkpoint::measure(Report& report, const std::function<void()>& body) const {
+void Checkpoint::measure(Report& report, const std::function<void()>& body) {
   for (int run = -command_line_.warmup(); run < command_line_.repeat(); ++run) {
+    device_.set_peak(static_cast<double>(sizes_.peak));
+    ended_ = 0;
     const std::int64_t begin = wall_nanoseconds();
     body();
-    const double seconds = static_cast<double>(wall_nanoseconds() - begin) * 1e-9;
+    const std::int64_t end = wall_nanoseconds();
     if (const std::string wrong = check(); !wrong.empty()) {
       report.wrong(wrong);
     }
     if (run >= 0) {
-      report.add("seconds", seconds);
+      report.add("seconds", static_cast<double>(end - begin) * 1e-9);
+      if (sizes_.halved_after != 0 && sizes_.tasks > sizes_.halved_after + grace) {
+        report.add("seconds_of_the_rest", static_cast<double>(end - rest_begun_) * 1e-9);
+      }
     }
   }
   report.add("most_at_once", device_.most_waiting());

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,8 +20,9 @@ struct Sizes {
   const std::int64_t& tasks;
   const std::int64_t& compute_milliseconds;
   const std::int64_t& kibibytes;
-  const std::int64_t& peak;  ///< MB/s
-  const std::int64_t& most;  ///< Tasks that dovetail.toml lets use the device at once; 0: any number.
+  const std::int64_t& peak;          ///< MB/s
+  const std::int64_t& halved_after;  ///< Checkpoints after which the device has half its speed; 0: never.
+  const std::int64_t& most;          ///< Tasks that dovetail.toml lets use the device at once; 0: any number.
 };
 
 /// The device, mounted in a temporary folder for as long as this lives. Ends the program with 77 where that cannot be done.
@@ -34,6 +36,8 @@ class CongestedDevice {
   const std::string& path() const noexcept { return mount_; }
   /// A dovetail.toml that describes it, with the name "congested".
   const std::string& configuration() const noexcept { return configuration_; }
+  /// From now on it gives this at most, in MB/s. Thread-safe.
+  void set_peak(double megabytes) const;
   /// How many callers it had at most, by its own count.
   double most_waiting() const;
 
@@ -53,18 +57,22 @@ class Checkpoint {
   std::int64_t tasks() const noexcept { return sizes_.tasks; }
   /// Keeps a core busy for the time that a task computes, measured in processor time.
   void compute() const;
-  /// Writes the checkpoint of a task and waits until it is on the device.
-  void write(std::int64_t task) const;
-  /// Runs `body` as often as asked for and adds `seconds` to the report; what is wrong with the files is noted.
-  void measure(Report& report, const std::function<void()>& body) const;
+  /// Writes the checkpoint of a task and waits until it is on the device, whose speed changes with it if that is its time.
+  void write(std::int64_t task);
+  /// Runs `body` as often as asked for and adds `seconds` to the report, and `seconds_of_the_rest`, if the device becomes slower: from
+  /// the end of the 20th checkpoint after that; what is wrong with the files is noted.
+  void measure(Report& report, const std::function<void()>& body);
 
  private:
+  void note_end();
   std::string file(std::int64_t task) const;
   std::string check() const;
 
   const CommandLine& command_line_;
   const Sizes& sizes_;
   const CongestedDevice& device_;
+  std::atomic<std::int64_t> ended_{0};
+  std::atomic<std::int64_t> rest_begun_{0};  ///< By wall_nanoseconds.
 };
 
 }  // namespace bench::checkpoint

@@ -20,7 +20,7 @@ int main(int count, char** arguments) {
   line.parse(count, arguments);
   bench::Report report(line);
   const bench::checkpoint::CongestedDevice device(sizes);
-  const bench::checkpoint::Checkpoint problem(line, sizes, device);
+  bench::checkpoint::Checkpoint problem(line, sizes, device);
   // Nothing is known from earlier runs, and nothing is left for later ones.
   setenv("XDG_STATE_HOME", (device.configuration() + ".state").c_str(), 1);
 

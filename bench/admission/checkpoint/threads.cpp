@@ -50,7 +50,7 @@ int main(int count, char** arguments) {
   line.parse(count, arguments);
   bench::Report report(line);
   const bench::checkpoint::CongestedDevice device(sizes);
-  const bench::checkpoint::Checkpoint problem(line, sizes, device);
+  bench::checkpoint::Checkpoint problem(line, sizes, device);
   problem.measure(report, [&] {
     Queue queue;
     std::atomic<std::int64_t> next{0};

@@ -1,0 +1,13 @@
+"""Every benchmark that bench/run.py knows. To add one, write its programs and a row in the file of its room; nothing else lists them."""
+
+from catalogue import admission, hdf5, posix, python, storage, tasking, trace
+
+BENCHMARKS = [
+    *tasking.BENCHMARKS,
+    *storage.BENCHMARKS,
+    *posix.BENCHMARKS,
+    *python.BENCHMARKS,
+    *admission.BENCHMARKS,
+    *trace.BENCHMARKS,
+    *hdf5.BENCHMARKS,
+]

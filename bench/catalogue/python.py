@@ -1,0 +1,54 @@
+"""Tasks in Python, beside pools and other runtimes."""
+
+from harness.entry import Benchmark, Contender, Target
+
+
+def python_tasks(problem: str, tasks: int, title: str, *targets: Target) -> Benchmark:
+    names = ("dovetail", "thread_pool", "dovetail_processes", "process_pool", "loky", "parsl", "ray", "dask")
+    shared = ("--problem", problem, "--tasks", str(tasks))
+    return Benchmark(
+        f"python_{problem}",
+        title,
+        tuple(Contender(name, f"python_tasks_{name}", shared) for name in names),
+        targets,
+        metric="us",
+        unit="us",
+        quick=("--tasks", "500"),
+    )
+
+
+BENCHMARKS = [
+    python_tasks(
+        "empty",
+        10_000,
+        "10 000 empty tasks in Python, us per task",
+        Target("1.5 times the thread pool", metric="us", at_most=1.5, peers=("thread_pool",)),
+        Target(
+            "1.2 times the process pool",
+            contender="dovetail_processes",
+            metric="us",
+            at_most=1.2,
+            peers=("process_pool",),
+        ),
+    ),
+    python_tasks("chain", 1_000, "a chain of 1 000 tasks in Python, us per task"),
+    python_tasks("fan_in", 1_000, "a task with the results of 1 000 others, in Python, us per task"),
+    Benchmark(
+        "python_start_up",
+        "from the start of a program in Python to its first result, above a bare interpreter, ms",
+        tuple(Contender(name, f"python_start_up_{name}") for name in ("dovetail", "thread_pool")),
+        (Target("0.2 s", metric="ms", at_most=200),),
+        metric="ms",
+        unit="ms",
+        rounds=2,
+    ),
+    Benchmark(
+        "python_array_read",
+        "1 GiB from the disk into a NumPy array, direct, MB/s",
+        tuple(Contender(name, f"python_array_read_{name}") for name in ("dovetail", "dovetail_askew", "fio")),
+        (Target("95 % of fio", metric="mb_per_second", at_least=0.95, peers=("fio",)),),
+        metric="mb_per_second",
+        unit="MB/s",
+        quick=("--megabytes", "64"),
+    ),
+]

@@ -1,0 +1,61 @@
+"""Transfers by tasks, beside the bare interfaces and fio."""
+
+from harness.entry import Benchmark, Contender, Target
+
+from catalogue.launch import ONCE
+
+
+def random_transfer(operation: str, block: int, depth: int) -> Benchmark:
+    shared = ("--operation", operation, "--block", str(block), "--depth", str(depth), *ONCE)
+    names = ("dovetail", "liburing", "threads", "fio")
+    return Benchmark(
+        f"direct_{operation}_{block // 1024}k_depth_{depth}",
+        f"direct random {operation}s of {block // 1024} KiB, a task for each, {depth} at once, IOPS",
+        tuple(Contender(name, f"random_transfer_{name}", shared) for name in names),
+        (
+            Target("95 % of ring and threads", metric="iops", at_least=0.95, peers=("liburing", "threads")),
+            Target("1.2 times the ring's CPU", metric="cpu_us", at_most=1.2, peers=("liburing",)),
+        ),
+        metric="iops",
+        unit="/s",
+        quick=("--milliseconds", "200", "--megabytes", "64"),
+    )
+
+
+def cached_read(block: int, reads: int) -> Benchmark:
+    shared = ("--block", str(block), "--reads", str(reads), *ONCE)
+    return Benchmark(
+        f"cached_read_{block // 1024}k",
+        f"buffered reads of {block // 1024} KiB that hit the page cache, CPU ns per read",
+        (
+            Contender("dovetail", "cached_read_dovetail", shared),
+            Contender("stalls", "cached_read_dovetail", (*shared, "--stalls", "yes")),
+            Contender("pread", "cached_read_pread", shared),
+        ),
+        (
+            Target("1.3 times the CPU of pread", metric="cpu_ns", at_most=1.3, peers=("pread",)),
+            Target("the core is kept for 50 us at most", contender="stalls", metric="stall_us", at_most=50),
+        ),
+        metric="cpu_ns",
+        quick=("--reads", "2000"),
+    )
+
+
+BENCHMARKS = [
+    Benchmark(
+        "nop",
+        "a task paused for each request that does nothing, 64 at once, 1 worker, ns above the bare loop",
+        (Contender("dovetail", "nop_dovetail", ("--workers", "1", *ONCE)),),
+        (Target("50 ns above the bare loop", metric="extra_ns", at_most=50),),
+        metric="extra_ns",
+        quick=("--requests", "200000"),
+    ),
+    *(
+        random_transfer(operation, block, depth)
+        for operation in ("read", "write")
+        for block in (4096, 131072)
+        for depth in (1, 16, 64)
+    ),
+    cached_read(4096, 200_000),
+    cached_read(131072, 20_000),
+]

@@ -1,0 +1,189 @@
+"""Tasks without I/O, beside other runtimes."""
+
+from harness.entry import Benchmark, Contender, Target
+
+from catalogue.launch import ONCE
+
+# Waiting threads of OpenMP sleep by default, which costs libgomp dear in some problems and saves it in others. Where it
+# is compared by a target, both policies run and the better one counts.
+ACTIVE = {"OMP_WAIT_POLICY": "active"}
+
+
+def contenders(problem: str, names: tuple[str, ...], workers: int, *arguments: str) -> tuple[Contender, ...]:
+    """`dovetail` and its peers for one problem: programs `<problem>_<name>`, all with the same arguments."""
+    shared = ("--workers", str(workers), *arguments, *ONCE)
+    found = []
+    for name in names:
+        runtime, _, policy = name.partition(" ")
+        found.append(Contender(name, f"{problem}_{runtime}", shared, ACTIVE if policy == "active" else {}))
+    return tuple(found)
+
+
+EVERYBODY = ("dovetail", "onetbb", "libgomp", "libomp")
+EVERYBODY_ACTIVE = ("dovetail", "onetbb", "libgomp", "libgomp active", "libomp", "libomp active")
+LIBGOMP = ("libgomp", "libgomp active")
+
+
+def depend_targets(workers: int) -> tuple[Target, ...]:
+    if workers == 1:
+        return ()
+    return (
+        Target("a quarter of libgomp", at_most=0.25, peers=LIBGOMP),
+        Target("half of oneTBB", at_most=0.5, peers=("onetbb",)),
+        Target("about 220 ns", at_most=220),
+    )
+
+
+def pause_resume(workers: int, way: str, tasks: int, target: bool) -> Benchmark:
+    shared = ("--workers", str(workers), "--way", way, "--tasks", str(tasks), *ONCE)
+    return Benchmark(
+        f"pause_resume_{way}_{tasks}_tasks_{workers}",
+        f"pause + resume by {way}, {tasks} tasks in turn, {workers} worker(s), ns per pause",
+        (
+            Contender("dovetail", "pause_resume_dovetail", shared),
+            Contender("fcontext", "pause_resume_boost_context", ONCE),
+            Contender("fiber", "pause_resume_boost_context", ("--way", "fiber", *ONCE)),
+        ),
+        (
+            (
+                Target("8 times two switches", at_most=8, peers=("fcontext", "fiber")),
+                Target("about 60 ns", at_most=60),
+            )
+            if target
+            else ()
+        ),
+        quick=("--pauses", "100000"),
+    )
+
+
+def event(workers: int, *ways: str) -> Benchmark:
+    return Benchmark(
+        f"event_{workers}",
+        f"a task with one event, {workers} worker(s), ns per task",
+        tuple(
+            Contender(way, "event_dovetail", ("--workers", str(workers), "--event", way, *ONCE))
+            for way in ("none", *ways)
+        ),
+        tuple(
+            Target("1.3 times the empty task", contender=way, at_most=1.3, peers=("none",))
+            for way in ways
+            if way != "handover"
+        ),
+        quick=("--tasks", "100000"),
+    )
+
+
+BENCHMARKS = [
+    Benchmark(
+        "empty_tasks_1",
+        "empty tasks from one producer, 1 worker, ns per task",
+        contenders("empty_tasks", EVERYBODY, 1),
+        (Target("no more than oneTBB", at_most=1.0, peers=("onetbb",)),),
+        quick=("--tasks", "100000"),
+    ),
+    Benchmark(
+        "empty_tasks_2",
+        "empty tasks from one producer, 2 workers, ns per task",
+        contenders("empty_tasks", EVERYBODY, 2),
+        (
+            Target("half of oneTBB", at_most=0.5, peers=("onetbb",)),
+            Target("about 120 ns", at_most=120),
+        ),
+        quick=("--tasks", "100000"),
+    ),
+    *(
+        Benchmark(
+            f"empty_tasks_thread_{workers}",
+            f"empty tasks from a thread outside of the runtime, {workers} worker(s), ns per task",
+            contenders("empty_tasks", ("dovetail",), workers, "--producer", "thread"),
+            quick=("--tasks", "100000"),
+        )
+        for workers in (1, 2)
+    ),
+    *(
+        Benchmark(
+            f"wavefront_{workers}",
+            f"wavefront 1000 x 1000, {workers} worker(s), ns per task",
+            contenders("wavefront", EVERYBODY_ACTIVE, workers),
+            depend_targets(workers),
+            quick=("--side", "200"),
+        )
+        for workers in (1, 2)
+    ),
+    *(
+        Benchmark(
+            f"stencil_{workers}",
+            f"1-D stencil, 1000 steps of 1000 points, {workers} worker(s), ns per task",
+            contenders("stencil", EVERYBODY_ACTIVE, workers),
+            depend_targets(workers),
+            quick=("--steps", "50"),
+        )
+        for workers in (1, 2)
+    ),
+    *(
+        Benchmark(
+            f"fibonacci_{shape}_{workers}",
+            f"fib(30), {shape} of the two calls {'are tasks' if shape == 'both' else 'is a task'}, {workers} worker(s), "
+            "ns per call",
+            contenders("fibonacci", EVERYBODY, workers, "--shape", shape),
+            (Target("no slower than oneTBB", at_most=1.0, peers=("onetbb",)),),
+            quick=("--index", "22"),
+        )
+        for shape in ("both", "one")
+        for workers in (1, 2)
+    ),
+    pause_resume(1, "handover", 2, target=True),
+    pause_resume(1, "handover", 64, target=True),
+    pause_resume(1, "yield", 2, target=True),
+    pause_resume(2, "handover", 2, target=False),
+    event(1, "next_body", "thread", "handover"),
+    event(2, "next_body"),
+    Benchmark(
+        "metg_2",
+        "METG(50 %), stencil of width 8, 2 workers",
+        contenders("metg", EVERYBODY_ACTIVE, 2),
+        (
+            Target("2 us", metric="metg_ns", at_most=2000),
+            Target("half of libgomp", metric="metg_ns", at_most=0.5, peers=LIBGOMP),
+        ),
+        metric="metg_ns",
+        quick=("--steps", "200", "--tries", "1"),
+    ),
+    Benchmark(
+        "memory_pending",
+        "resident memory of a pending task, accesses not counted",
+        contenders("memory", ("dovetail",), 2, "--state", "pending"),
+        (Target("256 B + accesses", metric="pending_bytes", at_most=256),),
+        metric="pending_bytes",
+        unit="B",
+        quick=("--pending", "20000"),
+    ),
+    Benchmark(
+        "memory_paused",
+        "resident memory of a paused task",
+        contenders("memory", ("dovetail",), 2, "--state", "paused"),
+        (
+            Target("one stack", metric="paused_bytes", at_most=1.0, peers=("dovetail",), peer_metric="stack_bytes"),
+            Target("a stack is used again", metric="paused_again_bytes", at_most=512),
+        ),
+        metric="paused_bytes",
+        unit="B",
+        quick=("--paused", "1000"),
+    ),
+    Benchmark(
+        "resident_memory",
+        "peak resident memory, 10^8 empty tasks spawned from one task, 2 workers",
+        (
+            Contender(
+                "dovetail",
+                "empty_tasks_dovetail",
+                ("--workers", "2", "--tasks", "100000000", "--repeat", "1", "--warmup", "0"),
+            ),
+        ),
+        (Target("256 MiB", metric="peak_resident_bytes", at_most=256 * 2**20),),
+        metric="peak_resident_bytes",
+        unit="B",
+        quick=("--tasks", "2000000"),
+        rounds=1,
+    ),
+]
