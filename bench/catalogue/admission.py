@@ -13,6 +13,23 @@ def checkpoint_threads(name: str, *arguments: str) -> Contender:
     return Contender(name, "checkpoint_threads", (*arguments, *COLD))
 
 
+def static(levels: tuple[int, ...], *arguments: str) -> tuple[Contender, ...]:
+    return tuple(
+        checkpoint(f"{level} at once", "--way", "fixed", "--at-once", str(level), *arguments) for level in levels
+    )
+
+
+def near_best_static(levels: tuple[int, ...], percent: int, metric: str = "seconds") -> Target:
+    return Target(
+        f"{percent} % of the best static",
+        "adaptive",
+        metric,
+        at_most=percent / 100,
+        peers=tuple(f"{level} at once" for level in levels),
+    )
+
+
+LEVELS, LEVELS_OF_MANY, LEVELS_OF_HALVED = (1, 2, 3, 4, 6, 8, 16, 32), (1, 2, 3, 4, 6, 8), (2, 3, 4, 6)
 HALVED = ("--tasks", "128", "--halved-after", "64")
 MANY = ("--tasks", "1000", "--compute-milliseconds", "2", "--kibibytes", "4096")
 
@@ -25,10 +42,7 @@ BENCHMARKS = [
             checkpoint_threads("4 writers", "--way", "writers", "--writers", "4"),
             checkpoint_threads("64 writers", "--way", "writers", "--writers", "64"),
             checkpoint("none", "--way", "none"),
-            *(
-                checkpoint(f"{at_once} at once", "--way", "fixed", "--at-once", str(at_once))
-                for at_once in (1, 2, 3, 4, 6, 8, 16, 32)
-            ),
+            *static(LEVELS),
             checkpoint("auto", "--way", "auto"),
             checkpoint("auto, 32 executors", "--way", "auto", "--executors", "32"),
             checkpoint("auto, 8 executors", "--way", "auto", "--executors", "8"),
@@ -39,13 +53,7 @@ BENCHMARKS = [
         ),
         (
             Target("110 % of 4 writers by hand", "adaptive", "seconds", at_most=1.1, peers=("4 writers",)),
-            Target(
-                "110 % of the best static",
-                "adaptive",
-                "seconds",
-                at_most=1.1,
-                peers=tuple(f"{at_once} at once" for at_once in (1, 2, 3, 4, 6, 8, 16, 32)),
-            ),
+            near_best_static(LEVELS, 110),
             *(
                 Target("no more than inline", name, "seconds", at_most=1.0, peers=("inline",))
                 for name in (
@@ -69,10 +77,7 @@ BENCHMARKS = [
         "1000 tasks of 2 ms and a 4 MiB checkpoint with fsync, 2 workers, device that congests, s",
         (
             checkpoint_threads("inline", *MANY),
-            *(
-                checkpoint(f"{at_once} at once", "--way", "fixed", "--at-once", str(at_once), *MANY)
-                for at_once in (1, 2, 3, 4, 6, 8)
-            ),
+            *static(LEVELS_OF_MANY, *MANY),
             checkpoint("none", "--way", "none", *MANY),
             checkpoint("auto", "--way", "auto", *MANY),
             checkpoint("auto, 8 executors", "--way", "auto", "--executors", "8", *MANY),
@@ -80,13 +85,7 @@ BENCHMARKS = [
             checkpoint("adaptive", "--way", "adaptive", *MANY),
         ),
         (
-            Target(
-                "103 % of the best static",
-                "adaptive",
-                "seconds",
-                at_most=1.03,
-                peers=tuple(f"{at_once} at once" for at_once in (1, 2, 3, 4, 6, 8)),
-            ),
+            near_best_static(LEVELS_OF_MANY, 103),
             Target(
                 "no more than auto",
                 "adaptive",
@@ -104,22 +103,11 @@ BENCHMARKS = [
         "checkpoint_halved",
         "128 such tasks, on a device that has half its speed after 64, from the 20th task behind that to the end, s",
         (
-            *(
-                checkpoint(f"{at_once} at once", "--way", "fixed", "--at-once", str(at_once), *HALVED)
-                for at_once in (2, 3, 4, 6)
-            ),
+            *static(LEVELS_OF_HALVED, *HALVED),
             checkpoint("auto", "--way", "auto", *HALVED),
             checkpoint("adaptive", "--way", "adaptive", *HALVED),
         ),
-        (
-            Target(
-                "110 % of the best static",
-                "adaptive",
-                "seconds_of_the_rest",
-                at_most=1.1,
-                peers=tuple(f"{at_once} at once" for at_once in (2, 3, 4, 6)),
-            ),
-        ),
+        (near_best_static(LEVELS_OF_HALVED, 110, "seconds_of_the_rest"),),
         metric="seconds_of_the_rest",
         unit="s",
         quick=("--tasks", "32", "--halved-after", "4", "--compute-milliseconds", "5"),

@@ -102,21 +102,15 @@ BENCHMARKS = [
     ),
     *(
         Benchmark(
-            f"wavefront_{workers}",
-            f"wavefront 1000 x 1000, {workers} worker(s), ns per task",
-            contenders("wavefront", EVERYBODY_ACTIVE, workers),
+            f"{problem}_{workers}",
+            f"{title}, {workers} worker(s), ns per task",
+            contenders(problem, EVERYBODY_ACTIVE, workers),
             depend_targets(workers),
-            quick=("--side", "200"),
+            quick=quick,
         )
-        for workers in (1, 2)
-    ),
-    *(
-        Benchmark(
-            f"stencil_{workers}",
-            f"1-D stencil, 1000 steps of 1000 points, {workers} worker(s), ns per task",
-            contenders("stencil", EVERYBODY_ACTIVE, workers),
-            depend_targets(workers),
-            quick=("--steps", "50"),
+        for problem, title, quick in (
+            ("wavefront", "wavefront 1000 x 1000", ("--side", "200")),
+            ("stencil", "1-D stencil, 1000 steps of 1000 points", ("--steps", "50")),
         )
         for workers in (1, 2)
     ),

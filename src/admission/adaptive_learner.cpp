@@ -112,8 +112,7 @@ double AdaptiveLearner::expected_work(std::span<const double> seconds_among) con
 
 // Tasks of equal size on a quiet device need few; where they differ, or the device does, their mean must be precise enough.
 double AdaptiveLearner::samples_needed(unsigned at_once) const noexcept {
-  const double variance = scatter_weight_ > 0 ? scatter_ / scatter_weight_ : 0;
-  return std::max<double>(least_samples(at_once), samples_to_be_precise(variance)) - slack_of_counts;
+  return std::max<double>(least_samples(at_once), samples_to_be_precise(scatter_.variance())) - slack_of_counts;
 }
 
 // Well enough to decide: precisely, or that it is worse than another by more than chance explains.
@@ -125,7 +124,7 @@ bool AdaptiveLearner::known_well(unsigned at_once, const Level& level) const noe
   if (!measured(at_once, level) || found == levels_.end()) {
     return false;
   }
-  const double variance = scatter_weight_ > 0 ? scatter_ / scatter_weight_ : 0;
+  const double variance = scatter_.variance();
   const double by_chance = std::sqrt(variance / level.count + variance / found->second.count);
   return level.rate() < found->second.rate() * (1 - changed - 2 * by_chance);
 }
@@ -135,10 +134,10 @@ void AdaptiveLearner::note_scatter(const Level& level, double device_seconds_per
     return;
   }
   const double off = std::min(2.0, device_seconds_per_work * level.rate() - 1);
-  scatter_ += off * off * level.count / (level.count + 1);
-  if (++scatter_weight_ > forget_after) {
-    scatter_ /= 2;
-    scatter_weight_ /= 2;
+  scatter_.sum += off * off * level.count / (level.count + 1);
+  if (++scatter_.weight > forget_after) {
+    scatter_.sum /= 2;
+    scatter_.weight /= 2;
   }
 }
 
@@ -377,12 +376,6 @@ void AdaptiveLearner::hold(unsigned at_once) {
 void AdaptiveLearner::begin_block() noexcept {
   block_ = {};
   scatter_before_block_ = scatter_;
-  scatter_weight_before_block_ = scatter_weight_;
-}
-
-// What a change adds is not scatter.
-double AdaptiveLearner::variance_before_block() const noexcept {
-  return scatter_weight_before_block_ > 0 ? scatter_before_block_ / scatter_weight_before_block_ : 0;
 }
 
 // Returns true when it holds another level now.
@@ -391,7 +384,7 @@ bool AdaptiveLearner::held(const Ended& task, unsigned present) {
   ++held_;
   credit_ += price_of_looking * task.device_seconds;
   if (block_.count >= std::max<double>(std::clamp(limit_, 4U, forget_after / 2),
-                                       samples_to_be_precise(variance_before_block()) - slack_of_counts)) {
+                                       samples_to_be_precise(scatter_before_block_.variance()) - slack_of_counts)) {
     if (end_block() && best()->first != limit_) {
       return decide(present);
     }
@@ -405,13 +398,12 @@ bool AdaptiveLearner::held(const Ended& task, unsigned present) {
 // Returns true if what is known of the level was corrected.
 bool AdaptiveLearner::end_block() {
   const double rate = block_.rate();
-  const double by_chance = chance * std::sqrt(variance_before_block() / block_.count);
+  const double by_chance = chance * std::sqrt(scatter_before_block_.variance() / block_.count);
   const double ratio = reference_ > 0 ? rate / reference_ : 1;
   if (std::abs(ratio - 1) > std::max(changed, by_chance)) {
     // The device is another one now: what was measured of the old one does not count. If it has become slower, it is more likely
     // that there are too many tasks now than too few.
     scatter_ = scatter_before_block_;
-    scatter_weight_ = scatter_weight_before_block_;
     for (auto& entry : levels_) {
       entry.second.work *= ratio;
     }

@@ -59,6 +59,12 @@ class AdaptiveLearner {
     void add(const Level& more) noexcept;
   };
   using Levels = std::map<unsigned, Level>;
+  /// Squared relative deviations, summed with slow oblivion, and how many.
+  struct Scatter {
+    double sum = 0;
+    double weight = 0;
+    double variance() const noexcept { return weight > 0 ? sum / weight : 0; }
+  };
   /// What a task did, and the device's time that it had at each level.
   struct Ended {
     double work = 0;
@@ -88,7 +94,6 @@ class AdaptiveLearner {
   void go_to(unsigned at_once) noexcept;
   void hold(unsigned at_once);
   void begin_block() noexcept;
-  double variance_before_block() const noexcept;
   bool held(const Ended& task, unsigned present);
   bool end_block();
   void look_around(unsigned present);
@@ -111,10 +116,8 @@ class AdaptiveLearner {
   double credit_ = 0;         ///< Seconds of the device that may be spent on looking around.
   unsigned held_ = 0;         ///< Samples since the last look.
   bool upwards_ = true;       ///< Where to look next.
-  double scatter_ = 0;  ///< Squared relative deviations of samples from their level, summed with slow oblivion, ...
-  double scatter_weight_ = 0;        ///< ... and how many.
-  double scatter_before_block_ = 0;  ///< Their values when the block began.
-  double scatter_weight_before_block_ = 0;
+  Scatter scatter_;           ///< Of samples about their level, ...
+  Scatter scatter_before_block_;  ///< ... and what it was when the block began: what a change adds is not scatter.
 };
 
 }  // namespace dovetail::admission

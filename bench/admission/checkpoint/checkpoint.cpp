@@ -154,8 +154,11 @@ void Checkpoint::write(std::int64_t task) {
 }
 
 void Checkpoint::note_end() {
+  if (sizes_.halved_after == 0) {
+    return;
+  }
   const std::int64_t ended = ++ended_;
-  if (sizes_.halved_after != 0 && ended == sizes_.halved_after) {
+  if (ended == sizes_.halved_after) {
     device_.set_peak(static_cast<double>(sizes_.peak) / 2);
   }
   if (ended == sizes_.halved_after + grace) {
