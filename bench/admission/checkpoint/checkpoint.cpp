@@ -15,6 +15,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 extern char** environ;
 
@@ -24,8 +25,12 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t piece = std::size_t{1} << 20;
 constexpr int unavailable = 77;
+constexpr std::int64_t nobody = -1;
 // Checkpoints in which whoever learns may get used to a device that has become slower.
 constexpr std::int64_t grace = 20;
+// Files there are at most: a checkpoint takes the place of an older one. With new files for all, gigabytes of fresh memory behind the
+// device made it slower and slower. More than can be under way at once.
+constexpr std::size_t places = 128;
 
 std::string new_folder(const std::string& where) {
   std::string name = where + "/dovetail-checkpoint-XXXXXX";
@@ -128,7 +133,7 @@ double CongestedDevice::most_waiting() const {
 }
 
 Checkpoint::Checkpoint(const CommandLine& command_line, const Sizes& sizes, const CongestedDevice& device)
-    : command_line_(command_line), sizes_(sizes), device_(device) {}
+    : command_line_(command_line), sizes_(sizes), device_(device), holders_(places, nobody) {}
 
 void Checkpoint::compute() const {
   const std::int64_t end = thread_nanoseconds() + sizes_.compute_milliseconds * 1'000'000;
@@ -136,13 +141,14 @@ void Checkpoint::compute() const {
   }
 }
 
-std::string Checkpoint::file(std::int64_t task) const { return device_.path() + "/" + std::to_string(task); }
+std::string Checkpoint::file(std::size_t place) const { return device_.path() + "/" + std::to_string(place); }
 
 void Checkpoint::write(std::int64_t task) {
   static thread_local std::vector<char> data(piece, 'x');
   std::memcpy(data.data(), &task, sizeof task);
-  const std::string name = file(task);
-  const int descriptor = checked(open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), name);
+  const std::size_t place = static_cast<std::size_t>(begun_++) % places;
+  const std::string name = file(place);
+  const int descriptor = checked(open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644), name);
   const std::int64_t bytes = sizes_.kibibytes * 1024;
   for (std::int64_t offset = 0; offset < bytes;) {
     const auto length = std::min<std::size_t>(piece, static_cast<std::size_t>(bytes - offset));
@@ -150,6 +156,7 @@ void Checkpoint::write(std::int64_t task) {
   }
   checked(fsync(descriptor), name);
   close(descriptor);
+  holders_[place] = task;
   note_end();
 }
 
@@ -166,17 +173,22 @@ void Checkpoint::note_end() {
   }
 }
 
-std::string Checkpoint::check() const {
-  for (std::int64_t task = 0; task < sizes_.tasks; ++task) {
-    std::int64_t first = -1;
-    std::ifstream stream(file(task), std::ios::binary);
+std::string Checkpoint::check() {
+  for (std::size_t place = 0; place < places; ++place) {
+    const std::int64_t task = std::exchange(holders_[place], nobody);
+    if (task == nobody) {
+      continue;
+    }
+    std::int64_t first = nobody;
+    std::ifstream stream(file(place), std::ios::binary);
     stream.read(reinterpret_cast<char*>(&first), sizeof first);
-    if (first != task || fs::file_size(file(task)) != static_cast<std::uintmax_t>(sizes_.kibibytes) * 1024) {
+    if (first != task || fs::file_size(file(place)) != static_cast<std::uintmax_t>(sizes_.kibibytes) * 1024) {
       return "the checkpoint of task " + std::to_string(task) + " is not what was written";
     }
-    fs::remove(file(task));
+    fs::remove(file(place));
   }
-  return {};
+  const std::int64_t written = begun_.exchange(0);
+  return written == sizes_.tasks ? std::string() : std::to_string(written) + " checkpoints were written";
 }
 
 void Checkpoint::measure(Report& report, const std::function<void()>& body) {

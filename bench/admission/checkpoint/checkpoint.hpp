@@ -65,12 +65,14 @@ class Checkpoint {
 
  private:
   void note_end();
-  std::string file(std::int64_t task) const;
-  std::string check() const;
+  std::string file(std::size_t place) const;
+  std::string check();
 
   const CommandLine& command_line_;
   const Sizes& sizes_;
   const CongestedDevice& device_;
+  std::vector<std::int64_t> holders_;  ///< Of each file, the task whose checkpoint it is.
+  std::atomic<std::int64_t> begun_{0};
   std::atomic<std::int64_t> ended_{0};
   std::atomic<std::int64_t> rest_begun_{0};  ///< By wall_nanoseconds.
 };
