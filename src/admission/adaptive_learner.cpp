@@ -8,23 +8,16 @@
 namespace dovetail::admission {
 namespace {
 
-// Two, so that a program of two tasks has both at once; a device that is best with one costs two slow tasks to find out.
-constexpr unsigned first_level = 2;
-// Levels within this of the best count as equal; the one with the fewest tasks is taken.
-constexpr double tie = 0.02;
+// What `auto` begins with at least; half of it is measured next, unless the device is full. Beginning with half leaves the device idle
+// while the first tasks prepare their data, which 64 tasks do not make up for; a device that is best with one costs four slow tasks.
+constexpr unsigned first_level = 4;
 // A task shows the scatter, or a change, if it had this share of its device's time at one level.
 constexpr double pure = 0.85;
 // Numbers of tasks that differ from the present level by less than a twelfth of it count for it.
 constexpr unsigned closeness = 12;
-// More than this share of the gain that twice the tasks could bring means that the device is not yet busy.
-constexpr double rising = 0.8;
 // The rate at the held level has changed if a block of samples differs by this, and by more than chance explains.
 constexpr double changed = 0.15;
 constexpr double chance = 3;
-// A level that gives this much of what the device is said to give leaves too little to look for; one that gives so much shows that the device
-// gives more than is said.
-constexpr double nearly_all = 0.93;
-constexpr double too_much = 1.12;
 // Standard error that the mean of a level may have, and how many samples that is worth at most.
 constexpr double precision = 0.08;
 constexpr double most_samples = 24;
@@ -36,13 +29,9 @@ constexpr unsigned between_looks = 32;
 constexpr double price_of_change = 1;
 // What a level is assumed to lose that was never measured.
 constexpr double assumed_loss = 0.25;
-// After a change, a neighbour that used to lose more than this is left to looking around, on the side where it is not expected.
-constexpr double unpromising = 0.1;
 constexpr unsigned forget_after = 64;
 // A level that is not measured after so many tasks, and as many again for each that is needed, cannot be: there are not that many at a time.
 constexpr unsigned patience = 8;
-// So much of a task is enough to see that a lower level may be better, which can always be measured.
-constexpr double inkling = 0.3;
 // What a task of unknown size did is said only if it was at known levels for this share of its device's time.
 constexpr double mostly = 0.6;
 // Parts of tasks do not always add up to whole ones.
@@ -58,16 +47,21 @@ double least_samples(unsigned at_once) noexcept {
 double samples_to_be_precise(double variance) noexcept {
   return std::min(most_samples, std::ceil(variance / (precision * precision)));
 }
-// Levels closer than this are not told apart by a search.
-unsigned resolution(unsigned at_once) noexcept { return std::max(1U, at_once / 4); }
 
 }  // namespace
 
-AdaptiveLearner::AdaptiveLearner(unsigned most) : most_(std::max(1U, most)), limit_(std::min(first_level, most_)) {}
+AdaptiveLearner::AdaptiveLearner(unsigned most)
+    : most_(std::max(1U, most)), limit_(std::min(first_level, most_)), first_(limit_) {}
 
 void AdaptiveLearner::set_most(unsigned most) noexcept {
   most_ = std::max(1U, most);
   limit_ = std::min(limit_, most_);
+}
+
+void AdaptiveLearner::begin_with(unsigned at_once) noexcept {
+  if (fresh()) {
+    limit_ = first_ = std::clamp(at_once, 1U, most_);
+  }
 }
 
 double AdaptiveLearner::rate() const noexcept {
@@ -139,17 +133,6 @@ void AdaptiveLearner::note_scatter(const Level& level, double device_seconds_per
     scatter_.sum /= 2;
     scatter_.weight /= 2;
   }
-}
-
-// The fewest tasks that give as much as any number does.
-AdaptiveLearner::Levels::const_iterator AdaptiveLearner::best() const noexcept {
-  double most = 0;
-  for (const auto& [at_once, level] : levels_) {
-    most = measured(at_once, level) ? std::max(most, level.rate()) : most;
-  }
-  return std::find_if(levels_.begin(), levels_.end(), [&](const auto& entry) {
-    return measured(entry.first, entry.second) && most > 0 && entry.second.rate() >= most * (1 - tie);
-  });
 }
 
 void AdaptiveLearner::Level::add(const Level& more) noexcept {
@@ -275,6 +258,9 @@ void AdaptiveLearner::measure(unsigned at_once) {
 
 // Goes on searching, or holds the best level and returns true.
 bool AdaptiveLearner::decide(unsigned present) {
+  if (first_ != 0 && doubt_first()) {
+    return false;
+  }
   const auto found = best();
   postponed_ = 0;
   if (const unsigned next = next_to_measure(found); next > found->first && next > present) {
@@ -290,83 +276,11 @@ bool AdaptiveLearner::decide(unsigned present) {
   return true;
 }
 
-// Nothing that could be measured would be much better.
-bool AdaptiveLearner::full(const Level& level) const noexcept {
-  return level.rate() >= device_rate_ * nearly_all && level.rate() <= device_rate_ * too_much;
-}
-
-// 0 if the best level is enclosed by levels that are not better, or gives all that the device can, and is known well enough.
-unsigned AdaptiveLearner::next_to_measure(Levels::const_iterator found) const noexcept {
-  const unsigned at = found->first;
-  unsigned lower = 0;
-  unsigned upper = 0;
-  for (const auto& [at_once, level] : levels_) {
-    if (measured(at_once, level)) {
-      lower = at_once < at ? at_once : lower;
-      upper = at_once > at && upper == 0 ? at_once : upper;
-    }
-  }
-  for (const unsigned known : {at, upper, lower}) {
-    if (known != 0 && !known_well(known, levels_.at(known))) {
-      return known;
-    }
-  }
-  // A lower level that shows promise: it can always be measured.
-  if (const auto below = found == levels_.begin() ? levels_.end() : std::prev(found);
-      below != levels_.end() && !measured(below->first, below->second) && below->second.count >= inkling &&
-      below->second.rate() >= found->second.rate() * (1 - tie)) {
-    return below->first;
-  }
-  if (full(found->second)) {
-    return 0;
-  }
-  const unsigned above = next_above(at, upper);
-  const unsigned below = next_below(at, lower);
-  return slower_ && below != 0 ? below : (above != 0 ? above : below);
-}
-
-unsigned AdaptiveLearner::next_above(unsigned at, unsigned upper) const noexcept {
-  if (upper != 0) {
-    return upper - at > resolution(at) ? (at + upper) / 2 : 0;
-  }
-  if (at >= most_) {
-    return 0;
-  }
-  // What a few tasks showed is enough for this: who is wrong here tries a level that hinders all of its tasks. But the level must be a good deal
-  // lower, or chance alone makes a device look free.
-  const auto here = levels_.find(at);
-  auto below = levels_.upper_bound(at * 2 / 3);
-  below = below == levels_.begin() ? levels_.end() : std::prev(below);
-  const bool known = below != levels_.end() && below->second.count >= inkling;
-  const bool first = held_before_ == 0 && !known;
-  const bool free_device =
-      known && here->second.rate() / below->second.rate() >= 1 + rising * (1.0 * at / below->first - 1);
-  const unsigned next = std::min(first || free_device ? at * 2 : at + resolution(at), most_);
-  return slower_ && at == held_before_ && !promising(next, at) ? 0 : next;
-}
-
-unsigned AdaptiveLearner::next_below(unsigned at, unsigned lower) const noexcept {
-  if (at - lower <= resolution(at)) {
-    return 0;
-  }
-  if (lower == 0 && at == held_before_) {
-    const unsigned next = at - resolution(at);
-    return !slower_ && !promising(next, at) ? 0 : next;
-  }
-  return (at + lower) / 2;
-}
-
-bool AdaptiveLearner::promising(unsigned neighbour, unsigned at) const noexcept {
-  const auto there = shape_.find(neighbour);
-  const auto here = shape_.find(at);
-  return there == shape_.end() || here == shape_.end() ||
-         there->second.rate() >= here->second.rate() * (1 - unpromising);
-}
-
 void AdaptiveLearner::hold(unsigned at_once) {
   searching_ = false;
   go_to(at_once);
   held_before_ = at_once;
+  first_ = 0;
   slower_ = false;
   reference_ = levels_[at_once].rate();
   begin_block();
@@ -471,6 +385,7 @@ void AdaptiveLearner::recall(const Memory& memory) {
   settled_.clear();
   recent_.clear();
   searching_ = false;
+  first_ = 0;
   limit_ = held_before_ = std::min(memory.at_once, most_);
   reference_ = memory.rate;
   begin_block();

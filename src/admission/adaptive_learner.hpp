@@ -44,6 +44,8 @@ class AdaptiveLearner {
   void set_most(unsigned most) noexcept;
   /// Whether it has learned nothing and been told nothing yet.
   bool fresh() const noexcept { return searching_ && levels_.empty(); }
+  /// Begins the search there, if it has learned nothing and been told nothing yet.
+  void begin_with(unsigned at_once) noexcept;
   /// Starts with what an earlier run found, instead of searching.
   void recall(const Memory& memory);
   Memory remember() const noexcept;
@@ -85,6 +87,7 @@ class AdaptiveLearner {
   void measure(unsigned at_once);
   Levels::const_iterator best() const noexcept;
   bool decide(unsigned present);
+  bool doubt_first();
   unsigned next_to_measure(Levels::const_iterator best) const noexcept;
   bool full(const Level& level) const noexcept;
   unsigned next_above(unsigned at, unsigned upper) const noexcept;
@@ -101,6 +104,7 @@ class AdaptiveLearner {
   unsigned most_;
   unsigned limit_;
   bool searching_ = true;
+  unsigned first_;            ///< Where it began, until that is compared with another level; then 0.
   unsigned held_before_ = 0;  ///< Where the search began, after a change; 0 for the first search.
   bool slower_ = false;       ///< That change made the device slower.
   unsigned since_ = 0;        ///< Tasks that have ended since the level was last changed, ...

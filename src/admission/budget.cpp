@@ -431,6 +431,11 @@ std::string Budget::waits_for(const Request& request) const {
   return text;
 }
 
+void Budget::begin_with(unsigned at_once) {
+  std::lock_guard lock(mutex_);
+  adaptive_.begin_with(at_once);
+}
+
 void Budget::recall(const AdaptiveLearner::Memory& memory) {
   std::lock_guard lock(mutex_);
   if (adaptive_.fresh()) {

@@ -143,6 +143,8 @@ class Budget {
   /// Whether tasks without constraint that do not name the device gain nothing by coming here.
   bool needless() const noexcept { return needless_.load(std::memory_order_relaxed); }
 
+  /// Where `adaptive` is to begin, if it knows nothing yet.
+  void begin_with(unsigned at_once);
   void recall(const AdaptiveLearner::Memory& memory);
   AdaptiveLearner::Memory remember() const;
   /// Runs `look` under the lock; for reports.

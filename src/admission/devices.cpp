@@ -25,6 +25,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t most_known = 4096;
 constexpr std::size_t most_unknown = 256;
 constexpr double same_rate_within = 0.1;
+// Tasks at once: each more costs the heads moves, four slow ones more than the others gain in the meantime.
+constexpr unsigned first_of_moving_heads = 2;
 
 struct AllDevices {
   std::mutex mutex;
@@ -66,6 +68,15 @@ std::string nearest_folder(const fs::path& path) {
     folder = folder.parent_path();
   }
   return folder.string();
+}
+
+// Whether the kernel says so; it also says so of virtual disks of which it knows nothing.
+bool has_moving_heads(const std::string& folder) noexcept {
+  try {
+    return Device::of(folder).rotational.value_or(false);
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 // A device that is slow, or busy, shows nothing in the usual time: then it is given more.
@@ -140,6 +151,8 @@ void SharedDevice::recall() {
   std::call_once(recalled_, [this] {
     if (const auto memory = recall_level(memory_key_)) {
       budget_.recall(*memory);
+    } else if (has_moving_heads(folder_)) {
+      budget_.begin_with(first_of_moving_heads);
     }
   });
 }

@@ -31,7 +31,7 @@ class SharedDevice {
   double known_bandwidth(Direction direction) const;
   /// Whether it stands for whatever the tasks of one label use.
   bool unknown() const noexcept { return memory_key_.empty(); }
-  /// Lets the budget start with what an earlier run learned; once.
+  /// Lets the budget start with what an earlier run learned, or the kernel knows; once.
   void recall();
   /// Writes down what was learned, if that is news.
   void remember();

@@ -140,6 +140,20 @@ TEST_F(Admission, AdaptiveBeginsWithWhatAnEarlierRunLearned) {
   runtime.wait();
 }
 
+TEST_F(Admission, AdaptiveBeginsWithFewerWhereHeadsMove) {
+  const bool heads_move = Device::of((folder_ / "data").string()).rotational.value_or(false);
+  const int first = heads_move ? 2 : 4;  // what the kernel says of this machine's disk
+  Runtime runtime(options());
+  Door door;
+  for (int i = 0; i < 10; ++i) {
+    runtime.spawn(describe("adaptive"), [&] { door.pass(); });
+  }
+  door.wait_for(first);
+  EXPECT_EQ(device().at("running"), first);
+  door.let(10);
+  runtime.wait();
+}
+
 TEST_F(Admission, TasksThatReadShareTheReadBandwidth) {
   Runtime runtime(options());
   File file = File::open((folder_ / "data" / "file").string(), O_RDWR | O_CREAT);

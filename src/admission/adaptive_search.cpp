@@ -1,0 +1,135 @@
+// Which level a search measures next, and which is the best of those that were measured.
+#include <algorithm>
+#include <iterator>
+
+#include "admission/adaptive_learner.hpp"
+
+namespace dovetail::admission {
+namespace {
+
+// The first tasks enter together, which can make their level look worse than it is by so much, but not better.
+constexpr double hindered = 0.25;
+// Levels within this of the best count as equal; the one with the fewest tasks is taken.
+constexpr double tie = 0.01;
+// More than this share of the gain that twice the tasks could bring means that the device is not yet busy.
+constexpr double rising = 0.8;
+// A level that gives this much of what the device is said to give leaves too little to look for; one that gives so much shows that the device
+// gives more than is said.
+constexpr double nearly_all = 0.93;
+constexpr double too_much = 1.12;
+// After a change, a neighbour that used to lose more than this is left to looking around, on the side where it is not expected.
+constexpr double unpromising = 0.1;
+// So much of a task is enough to see that a lower level may be better, which can always be measured.
+constexpr double inkling = 0.3;
+
+// Whether a level brings most of the gain over a lower one that more tasks bring where the device is not yet busy.
+bool rises(unsigned at_once, double rate, unsigned lower, double lower_rate) noexcept {
+  return rate >= lower_rate * (1 + rising * (1.0 * at_once / lower - 1));
+}
+// Levels closer than this are not told apart by a search.
+unsigned resolution(unsigned at_once) noexcept { return std::max(1U, at_once / 4); }
+
+}  // namespace
+
+// The fewest tasks that give as much as any number does.
+AdaptiveLearner::Levels::const_iterator AdaptiveLearner::best() const noexcept {
+  double most = 0;
+  for (const auto& [at_once, level] : levels_) {
+    most = measured(at_once, level) ? std::max(most, level.rate()) : most;
+  }
+  return std::find_if(levels_.begin(), levels_.end(), [&](const auto& entry) {
+    return measured(entry.first, entry.second) && most > 0 && entry.second.rate() >= most * (1 - tie);
+  });
+}
+
+// Compares the level that it began with with half of it, and forgets it if it might be better than it looked. Returns true when it goes on
+// to that half.
+bool AdaptiveLearner::doubt_first() {
+  const auto first = levels_.find(first_);
+  if (limit_ == first_ && first_ > 2 && !full(first->second)) {
+    go_to(first_ / 2);
+    return true;
+  }
+  const auto half = levels_.find(limit_);
+  if (limit_ < first_ && first != levels_.end() && first->second.rate() > half->second.rate() * (1 - hindered) &&
+      !rises(first_, first->second.rate(), limit_, half->second.rate())) {
+    settle();
+    settled_.erase(first_);
+    levels_.erase(first_);
+  }
+  first_ = 0;
+  return false;
+}
+
+// Nothing that could be measured would be much better.
+bool AdaptiveLearner::full(const Level& level) const noexcept {
+  return level.rate() >= device_rate_ * nearly_all && level.rate() <= device_rate_ * too_much;
+}
+
+// 0 if the best level is enclosed by levels that are not better, or gives all that the device can, and is known well enough.
+unsigned AdaptiveLearner::next_to_measure(Levels::const_iterator found) const noexcept {
+  const unsigned at = found->first;
+  unsigned lower = 0;
+  unsigned upper = 0;
+  for (const auto& [at_once, level] : levels_) {
+    if (measured(at_once, level)) {
+      lower = at_once < at ? at_once : lower;
+      upper = at_once > at && upper == 0 ? at_once : upper;
+    }
+  }
+  for (const unsigned known : {at, upper, lower}) {
+    if (known != 0 && !known_well(known, levels_.at(known))) {
+      return known;
+    }
+  }
+  // A lower level that shows promise: it can always be measured.
+  if (const auto below = found == levels_.begin() ? levels_.end() : std::prev(found);
+      below != levels_.end() && !measured(below->first, below->second) && below->second.count >= inkling &&
+      below->second.rate() >= found->second.rate() * (1 - tie)) {
+    return below->first;
+  }
+  if (full(found->second)) {
+    return 0;
+  }
+  const unsigned above = next_above(at, upper);
+  const unsigned below = next_below(at, lower);
+  return slower_ && below != 0 ? below : (above != 0 ? above : below);
+}
+
+unsigned AdaptiveLearner::next_above(unsigned at, unsigned upper) const noexcept {
+  if (upper != 0) {
+    return upper - at > resolution(at) ? (at + upper) / 2 : 0;
+  }
+  if (at >= most_) {
+    return 0;
+  }
+  // What a few tasks showed is enough for this: who is wrong here tries a level that hinders all of its tasks. But the level must be a good deal
+  // lower, or chance alone makes a device look free.
+  const auto here = levels_.find(at);
+  auto below = levels_.upper_bound(at * 2 / 3);
+  below = below == levels_.begin() ? levels_.end() : std::prev(below);
+  const bool known = below != levels_.end() && below->second.count >= inkling;
+  const bool free_device = known && rises(at, here->second.rate(), below->first, below->second.rate());
+  const unsigned next = std::min(free_device ? at * 2 : at + resolution(at), most_);
+  return slower_ && at == held_before_ && !promising(next, at) ? 0 : next;
+}
+
+unsigned AdaptiveLearner::next_below(unsigned at, unsigned lower) const noexcept {
+  if (at - lower <= resolution(at)) {
+    return 0;
+  }
+  if (lower == 0 && at == held_before_) {
+    const unsigned next = at - resolution(at);
+    return !slower_ && !promising(next, at) ? 0 : next;
+  }
+  return (at + lower) / 2;
+}
+
+bool AdaptiveLearner::promising(unsigned neighbour, unsigned at) const noexcept {
+  const auto there = shape_.find(neighbour);
+  const auto here = shape_.find(at);
+  return there == shape_.end() || here == shape_.end() ||
+         there->second.rate() >= here->second.rate() * (1 - unpromising);
+}
+
+}  // namespace dovetail::admission
