@@ -42,23 +42,23 @@ AdaptiveLearner::Levels::const_iterator AdaptiveLearner::best() const noexcept {
   });
 }
 
-// Compares the level that it began with with half of it, and forgets it if it might be better than it looked. Returns true when it goes on
-// to that half.
+// Compares the level that it began with with half of it, and measures it again if it might be better than it looked. Returns true when it
+// goes on to one of these.
 bool AdaptiveLearner::doubt_first() {
-  const auto first = levels_.find(first_);
-  if (limit_ == first_ && first_ > 2 && !full(first->second)) {
-    go_to(first_ / 2);
+  const unsigned first = first_;
+  const auto there = levels_.find(first);
+  if (limit_ == first && first > 2 && !full(there->second)) {
+    go_to(first / 2);
     return true;
   }
-  const auto half = levels_.find(limit_);
-  if (limit_ < first_ && first != levels_.end() && first->second.rate() > half->second.rate() * (1 - hindered) &&
-      !rises(first_, first->second.rate(), limit_, half->second.rate())) {
-    settle();
-    settled_.erase(first_);
-    levels_.erase(first_);
-  }
   first_ = 0;
-  return false;
+  const auto half = levels_.find(limit_);
+  if (limit_ >= first || there == levels_.end() || there->second.rate() <= half->second.rate() * (1 - hindered) ||
+      rises(first, there->second.rate(), limit_, half->second.rate())) {
+    return false;
+  }
+  measure(first);
+  return true;
 }
 
 // Nothing that could be measured would be much better.
