@@ -104,9 +104,10 @@ TEST_F(LittleWorkTest, WhoeverComputesKeepsNothing) {
   runtime.spawn([&] {
     for (;;) {
       often.pass();
-      ++passed;
-      if (order == end) return;
-      if (order.exchange(go_on) == compute) {
+      const int what = order.exchange(go_on);
+      ++passed;  // whoever waits for this may give the next order
+      if (what == end) return;
+      if (what == compute) {
         const int before = done;
         computing = true;
         while (done == before) {
