@@ -216,7 +216,7 @@ TEST(Adaptive, LooksForNoMoreThanTheDeviceIsSaidToGive) {
     unsigned least = 64;
     simulator.on_end = [&](const SimulatedTask&) { least = std::min(least, simulator.budget.adaptive().at_once()); };
     simulator.run();
-    EXPECT_EQ(least == 4, said) << least;
+    EXPECT_EQ(least, said ? 4U : 1U);
   }
 }
 

@@ -15,7 +15,6 @@
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 extern char** environ;
 
@@ -133,7 +132,7 @@ double CongestedDevice::most_waiting() const {
 }
 
 Checkpoint::Checkpoint(const CommandLine& command_line, const Sizes& sizes, const CongestedDevice& device)
-    : command_line_(command_line), sizes_(sizes), device_(device), holders_(places, nobody) {}
+    : command_line_(command_line), sizes_(sizes), device_(device) {}
 
 void Checkpoint::compute() const {
   const std::int64_t end = thread_nanoseconds() + sizes_.compute_milliseconds * 1'000'000;
@@ -173,9 +172,9 @@ void Checkpoint::note_end() {
   }
 }
 
-std::string Checkpoint::check() {
+std::string Checkpoint::check() const {
   for (std::size_t place = 0; place < places; ++place) {
-    const std::int64_t task = std::exchange(holders_[place], nobody);
+    const std::int64_t task = holders_[place];
     if (task == nobody) {
       continue;
     }
@@ -187,13 +186,14 @@ std::string Checkpoint::check() {
     }
     fs::remove(file(place));
   }
-  const std::int64_t written = begun_.exchange(0);
-  return written == sizes_.tasks ? std::string() : std::to_string(written) + " checkpoints were written";
+  return begun_ == sizes_.tasks ? std::string() : std::to_string(begun_) + " checkpoints were written";
 }
 
 void Checkpoint::measure(Report& report, const std::function<void()>& body) {
   for (int run = -command_line_.warmup(); run < command_line_.repeat(); ++run) {
     device_.set_peak(static_cast<double>(sizes_.peak));
+    holders_.assign(places, nobody);
+    begun_ = 0;
     ended_ = 0;
     const std::int64_t begin = wall_nanoseconds();
     body();

@@ -66,7 +66,7 @@ class Checkpoint {
  private:
   void note_end();
   std::string file(std::size_t place) const;
-  std::string check();
+  std::string check() const;
 
   const CommandLine& command_line_;
   const Sizes& sizes_;
