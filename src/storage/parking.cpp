@@ -25,6 +25,8 @@ constexpr unsigned quiet_from = 8;
 // From this many looks on the next one is far away; who begins a slice that is expected to be long calls the watcher then.
 constexpr unsigned long_tick_from = 3;
 constexpr std::uint64_t microseconds_between_wakes = 2000;
+// Who waits for operations of its own while somebody else is the watcher looks again after so long: the watcher may have gone.
+constexpr auto longest_unwatched = std::chrono::milliseconds(20);
 
 timespec to_timespec(steady_clock::duration duration) noexcept {
   const auto left = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
@@ -73,9 +75,10 @@ bool Parking::add_queue(unsigned worker, WorkerQueue* queue) noexcept {
   return true;
 }
 
-bool Parking::begin_sleep(Slot& slot, State how) noexcept {
-  std::uint32_t expected = awake;
-  if (slot.state.compare_exchange_strong(expected, how, std::memory_order_seq_cst)) {
+// False, and awake, if it was notified meanwhile.
+bool Parking::advance(Slot& slot, State from, State to) noexcept {
+  std::uint32_t expected = from;
+  if (slot.state.compare_exchange_strong(expected, to, std::memory_order_seq_cst)) {
     return true;
   }
   slot.state.store(awake, std::memory_order_seq_cst);
@@ -89,22 +92,26 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   if (own && queue->gathered() > 0) {
     started_operations(worker);  // the sleep hands them over
   }
-  // Counted before looking at what others have in flight; `started_operations` does it the other way round, so that one of
-  // the two sees the other.
+  // It can be woken from here on, before it looks at what others have in flight; `started_operations` does it the other way round,
+  // so that one of the two sees the other.
+  if (!advance(slot, awake, falling_asleep)) {
+    return;
+  }
   parked_.fetch_add(1, std::memory_order_seq_cst);
   int none = -1;
-  const bool watching = workers_ > 1 && slot.state.load(std::memory_order_relaxed) == awake &&
-                        others_in_flight(worker) &&
+  const bool watching = workers_ > 1 && others_in_flight(worker) &&
                         watcher_.compare_exchange_strong(none, static_cast<int>(worker), std::memory_order_seq_cst);
   if (watching) {
     deadline = begin_watch(worker, deadline);
+  } else if (own && workers_ > 1) {
+    deadline = std::min(deadline, steady_clock::now() + longest_unwatched);
   }
   // A watcher for whom no descriptor is left has no bell, but its sleep is short: it looks after the others all the same.
   const bool on_descriptor = own || (watching && make_descriptor(slot.wake_descriptor));
   if (own) {
     queue->owner_sleeps(true);  // before the state says so: see `Ring::take`
   }
-  if (begin_sleep(slot, on_descriptor ? asleep_on_descriptor : asleep_on_word)) {
+  if (advance(slot, falling_asleep, on_descriptor ? asleep_on_descriptor : asleep_on_word)) {
     if (own) {
       queue->sleep(slot.wake_descriptor, watching ? watch_descriptor_ : -1, deadline);
     } else if (on_descriptor) {
@@ -118,6 +125,7 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
     queue->owner_sleeps(false);
   }
   slot.looked_after = 0;
+  slot.watched = watching;
   if (watching) {
     end_watch(worker);
   }
@@ -195,15 +203,24 @@ void Parking::polled(unsigned worker) noexcept {
 }
 
 void Parking::started_operations(unsigned worker) noexcept {
+  find_watcher(worker, quiet_ticks_.load(std::memory_order_relaxed) >= quiet_from);
+}
+
+// Wakes one of those that are parked, if nobody watches; it becomes the watcher when it parks again.
+void Parking::find_watcher(unsigned worker, bool seldom) noexcept {
+  if (workers_ == 1) {
+    return;
+  }
+  // What is in flight was counted before; who falls asleep says so first, and then looks at that.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (watcher_.load(std::memory_order_seq_cst) >= 0 || parked_.load(std::memory_order_seq_cst) == 0) {
     return;
   }
   const std::uint64_t now = base::ticks();
-  const bool patient = quiet_ticks_.load(std::memory_order_relaxed) >= quiet_from &&
-                       now - woken_to_watch_.load(std::memory_order_relaxed) <
-                           microseconds_between_wakes * base::ticks_per_microsecond();
+  const bool patient = seldom && now - woken_to_watch_.load(std::memory_order_relaxed) <
+                                     microseconds_between_wakes * base::ticks_per_microsecond();
   for (unsigned other = 0; other < workers_; ++other) {
-    if (other == worker || slots_[other].state.load(std::memory_order_relaxed) < asleep_on_word) {
+    if (other == worker || slots_[other].state.load(std::memory_order_seq_cst) < falling_asleep) {
       continue;
     }
     // One that waits for operations of its own comes back before long, and becomes the watcher when it parks again.
@@ -248,28 +265,39 @@ void Parking::unpark(unsigned worker) noexcept {
 }
 
 // The watcher sleeps for long because no slice was. It need not know of each that may be: a look is for those of milliseconds.
-void Parking::call_watcher(unsigned worker) noexcept {
-  const int watcher = watcher_.load(std::memory_order_relaxed);
-  const WorkerQueue* queue = slots_[worker].queue.load(std::memory_order_relaxed);
+void Parking::call_watcher(int watcher) noexcept {
   const std::uint64_t now = base::ticks();
-  if (watcher >= 0 && queue != nullptr && queue->in_flight() > 0 &&
-      now - woken_to_watch_.load(std::memory_order_relaxed) >=
-          microseconds_between_wakes * base::ticks_per_microsecond()) {
+  if (now - woken_to_watch_.load(std::memory_order_relaxed) >=
+      microseconds_between_wakes * base::ticks_per_microsecond()) {
     woken_to_watch_.store(now, std::memory_order_relaxed);
     look_soon_.store(true, std::memory_order_relaxed);
     unpark(static_cast<unsigned>(watcher));
   }
 }
 
+void Parking::begin_long_slice(unsigned worker) noexcept {
+  Slot& slot = slots_[worker];
+  const WorkerQueue* queue = slot.queue.load(std::memory_order_relaxed);
+  const bool own = queue != nullptr && queue->in_flight() > 0;
+  const int watcher = watcher_.load(std::memory_order_relaxed);
+  if (watcher >= 0) {
+    if (own && quiet_ticks_.load(std::memory_order_relaxed) >= long_tick_from) {
+      call_watcher(watcher);
+    }
+  } else if (own || (slot.watched && others_in_flight(worker))) {
+    find_watcher(worker, true);  // it was the watcher itself, or that one has found work
+  }
+  slot.watched = false;
+}
+
 void Parking::busy(unsigned worker, bool busy) noexcept {
   Slot& slot = slots_[worker];
   const std::uint64_t slice = slot.slice.load(std::memory_order_relaxed);
   slot.slice.store(busy ? slice | 1 : (slice | 1) + 1, std::memory_order_relaxed);
-  if (busy && quiet_ticks_.load(std::memory_order_relaxed) >= long_tick_from) {
-    call_watcher(worker);
-  }
-  if (!busy && slot.announced.load(std::memory_order_relaxed) &&
-      slot.announced.exchange(false, std::memory_order_acq_rel)) {
+  if (busy) {
+    begin_long_slice(worker);
+  } else if (slot.announced.load(std::memory_order_relaxed) &&
+             slot.announced.exchange(false, std::memory_order_acq_rel)) {
     slot.queue.load(std::memory_order_relaxed)->announce(false);
   }
 }

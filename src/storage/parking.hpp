@@ -36,11 +36,13 @@ class Parking {
   bool looks_after(unsigned worker, unsigned owner) const noexcept;
 
  private:
-  enum State : std::uint32_t { awake, notified, asleep_on_word, asleep_on_descriptor };
+  // Those from `falling_asleep` on are woken by `unpark`, the last two by a system call.
+  enum State : std::uint32_t { awake, notified, falling_asleep, asleep_on_word, asleep_on_descriptor };
   struct alignas(64) Slot {
     std::atomic<std::uint32_t> state{awake};
     int wake_descriptor = -1;        // Made before `state` is first `asleep_on_descriptor`.
     std::uint64_t looked_after = 0;  // Bit n: may take what worker n has in flight. Only the worker itself uses it.
+    bool watched = false;            // It was the watcher when it last parked. Only the worker itself uses it.
     std::atomic<WorkerQueue*> queue{nullptr};
     // Odd while a slice runs. Written by the worker; read by the watcher, to whom a number that stays means a long slice.
     std::atomic<std::uint64_t> slice{0};
@@ -52,13 +54,15 @@ class Parking {
     bool announceable = false;
   };
 
-  bool begin_sleep(Slot& slot, State how) noexcept;
+  static bool advance(Slot& slot, State from, State to) noexcept;
   void sleep_on_word(Slot& slot, TimePoint deadline) noexcept;
   void sleep_on_descriptors(Slot& slot, bool watching, TimePoint deadline) noexcept;
   bool others_in_flight(unsigned worker) const noexcept;
   TimePoint begin_watch(unsigned worker, TimePoint deadline) noexcept;
   void end_watch(unsigned worker) noexcept;
-  void call_watcher(unsigned worker) noexcept;
+  void find_watcher(unsigned worker, bool seldom) noexcept;
+  void call_watcher(int watcher) noexcept;
+  void begin_long_slice(unsigned worker) noexcept;
 
   const unsigned workers_;
   std::unique_ptr<Slot[]> slots_;
