@@ -26,7 +26,7 @@ constexpr unsigned quiet_from = 8;
 constexpr unsigned long_tick_from = 3;
 constexpr std::uint64_t microseconds_between_wakes = 2000;
 // Who waits for operations of its own while somebody else is the watcher looks again after so long: the watcher may have gone.
-constexpr auto longest_unwatched = std::chrono::milliseconds(20);
+constexpr auto longest_unwatched = first_tick * (1U << most_doublings);
 
 timespec to_timespec(steady_clock::duration duration) noexcept {
   const auto left = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
@@ -203,11 +203,14 @@ void Parking::polled(unsigned worker) noexcept {
 }
 
 void Parking::started_operations(unsigned worker) noexcept {
-  find_watcher(worker, quiet_ticks_.load(std::memory_order_relaxed) >= quiet_from);
+  const bool lately = base::ticks() - woken_to_watch_.load(std::memory_order_relaxed) <
+                      microseconds_between_wakes * base::ticks_per_microsecond();
+  find_watcher(worker, lately && quiet_ticks_.load(std::memory_order_relaxed) >= quiet_from);
 }
 
-// Wakes one of those that are parked, if nobody watches; it becomes the watcher when it parks again.
-void Parking::find_watcher(unsigned worker, bool seldom) noexcept {
+// Wakes one of those that are parked, if nobody watches; it becomes the watcher when it parks again. One that waits for operations of
+// its own comes back by itself before long: with `patient`, that is waited for.
+void Parking::find_watcher(unsigned worker, bool patient) noexcept {
   if (workers_ == 1) {
     return;
   }
@@ -216,17 +219,13 @@ void Parking::find_watcher(unsigned worker, bool seldom) noexcept {
   if (watcher_.load(std::memory_order_seq_cst) >= 0 || parked_.load(std::memory_order_seq_cst) == 0) {
     return;
   }
-  const std::uint64_t now = base::ticks();
-  const bool patient = seldom && now - woken_to_watch_.load(std::memory_order_relaxed) <
-                                     microseconds_between_wakes * base::ticks_per_microsecond();
   for (unsigned other = 0; other < workers_; ++other) {
     if (other == worker || slots_[other].state.load(std::memory_order_seq_cst) < falling_asleep) {
       continue;
     }
-    // One that waits for operations of its own comes back before long, and becomes the watcher when it parks again.
     const WorkerQueue* queue = slots_[other].queue.load(std::memory_order_relaxed);
     if (!patient || queue == nullptr || queue->in_flight() == 0) {
-      woken_to_watch_.store(now, std::memory_order_relaxed);
+      woken_to_watch_.store(base::ticks(), std::memory_order_relaxed);
       unpark(other);
       return;
     }
