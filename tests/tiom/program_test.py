@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -216,6 +219,29 @@ def test_a_sweep_within_a_budget_draws_maps(folder: Path) -> None:
     # Without Python everything but the maps is there.
     done = tiom("--resume", folder / "sweep", DOVETAIL_PYTHON="/nonexistent/python")
     check("report.py" in done.stderr, "how to draw the maps later")
+
+
+def test_devices_are_swept_one_after_the_other_with_maps(folder: Path) -> None:
+    script = SOURCE / "tools" / "tiom" / "sweep_devices.py"
+    real = folder / "real"
+    real.mkdir()
+    point = ["--mode", "mix", "--pattern", "rw", "--block", "4K,8K", "--compute", "1", "--rounds", "1"]
+    done = subprocess.run(
+        [sys.executable, script, "--output", folder / "all", "--real", real, "--program", TIOM, "--size", "1M"]
+        + ["--budget", "4", "--", *point, "--curve-time", "1"],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+        # Another Python in the path has no matplotlib; the one that runs the script may have it.
+        env={name: value for name, value in os.environ.items() if name != "DOVETAIL_PYTHON"},
+    )
+    check(done.returncode == 0, f"status {done.returncode}:\n{done.stdout}{done.stderr}")
+    check((folder / "all" / "real" / "points.csv").is_file(), f"no results:\n{done.stdout}")
+    check(not list(real.iterdir()), "the file that was transferred is left")
+    has_matplotlib = importlib.util.find_spec("matplotlib") is not None
+    drawn = (folder / "all" / "real" / "index.html").is_file()
+    check(drawn == has_matplotlib, f"maps drawn: {drawn}, by a Python that has matplotlib: {has_matplotlib}")
 
 
 if __name__ == "__main__":

@@ -123,7 +123,9 @@ def sweep(arguments: argparse.Namespace, output: Path, folder: Path, budget: flo
         command += ["--budget", f"{budget:.0f}"] if budget > 0 else []
         command += arguments.options
     try:
-        return subprocess.run(list(map(str, command)), check=False).returncode
+        # The maps are drawn by the Python that runs this, which may be one that others do not find.
+        environment = {"DOVETAIL_PYTHON": sys.executable, **os.environ}
+        return subprocess.run(list(map(str, command)), check=False, env=environment).returncode
     finally:
         file.unlink(missing_ok=True)
 
