@@ -202,15 +202,16 @@ void Parking::polled(unsigned worker) noexcept {
   polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-void Parking::started_operations(unsigned worker) noexcept {
-  const bool lately = base::ticks() - woken_to_watch_.load(std::memory_order_relaxed) <
-                      microseconds_between_wakes * base::ticks_per_microsecond();
-  find_watcher(worker, lately && quiet_ticks_.load(std::memory_order_relaxed) >= quiet_from);
+bool Parking::woken_lately() const noexcept {
+  return base::ticks() - woken_to_watch_.load(std::memory_order_relaxed) <
+         microseconds_between_wakes * base::ticks_per_microsecond();
 }
 
+void Parking::started_operations(unsigned worker) noexcept { find_watcher(worker, false); }
+
 // Wakes one of those that are parked, if nobody watches; it becomes the watcher when it parks again. One that waits for operations of
-// its own comes back by itself before long: with `patient`, that is waited for.
-void Parking::find_watcher(unsigned worker, bool patient) noexcept {
+// its own comes back by itself before long: that is waited for always, or when it has been woken often enough.
+void Parking::find_watcher(unsigned worker, bool always_patient) noexcept {
   if (workers_ == 1) {
     return;
   }
@@ -219,6 +220,7 @@ void Parking::find_watcher(unsigned worker, bool patient) noexcept {
   if (watcher_.load(std::memory_order_seq_cst) >= 0 || parked_.load(std::memory_order_seq_cst) == 0) {
     return;
   }
+  const bool patient = always_patient || (quiet_ticks_.load(std::memory_order_relaxed) >= quiet_from && woken_lately());
   for (unsigned other = 0; other < workers_; ++other) {
     if (other == worker || slots_[other].state.load(std::memory_order_seq_cst) < falling_asleep) {
       continue;
@@ -265,10 +267,8 @@ void Parking::unpark(unsigned worker) noexcept {
 
 // The watcher sleeps for long because no slice was. It need not know of each that may be: a look is for those of milliseconds.
 void Parking::call_watcher(int watcher) noexcept {
-  const std::uint64_t now = base::ticks();
-  if (now - woken_to_watch_.load(std::memory_order_relaxed) >=
-      microseconds_between_wakes * base::ticks_per_microsecond()) {
-    woken_to_watch_.store(now, std::memory_order_relaxed);
+  if (!woken_lately()) {
+    woken_to_watch_.store(base::ticks(), std::memory_order_relaxed);
     look_soon_.store(true, std::memory_order_relaxed);
     unpark(static_cast<unsigned>(watcher));
   }

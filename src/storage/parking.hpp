@@ -60,7 +60,8 @@ class Parking {
   bool others_in_flight(unsigned worker) const noexcept;
   TimePoint begin_watch(unsigned worker, TimePoint deadline) noexcept;
   void end_watch(unsigned worker) noexcept;
-  void find_watcher(unsigned worker, bool patient) noexcept;
+  void find_watcher(unsigned worker, bool always_patient) noexcept;
+  bool woken_lately() const noexcept;
   void call_watcher(int watcher) noexcept;
   void begin_long_slice(unsigned worker) noexcept;
 
