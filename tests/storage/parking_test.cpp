@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -233,6 +234,7 @@ TEST_F(RingParking, AWatcherThatComputesIsLookedAfter) {
   for (int round = 0; round < 40; ++round) {
     Pipe never_read, soon, later;
     const auto own = ring();
+    std::unique_ptr<Ring> others;  // made by the thread that uses it
     Parking parking(2);
     ASSERT_TRUE(parking.add_queue(0, own.get()));
     Request forever, first, second;
@@ -244,7 +246,7 @@ TEST_F(RingParking, AWatcherThatComputesIsLookedAfter) {
     own->flush();
     std::atomic<bool> waits{false}, watches{false}, parks{false}, delivered{false};
     std::thread other([&] {
-      const auto others = ring();
+      others = ring();
       EXPECT_TRUE(parking.add_queue(1, others.get()));
       others->submit(forever);
       others->flush();
