@@ -10,8 +10,6 @@ namespace {
 constexpr double whole = 1 + 1e-9;
 // How many tasks of a type show how much work they are.
 constexpr unsigned unit_samples = 3;
-// So many that transferred nothing, and no other, are no transfers.
-constexpr std::uint64_t tasks_without_transfer = 32;
 // Programs that make a label for every task share one type for the rest.
 constexpr std::size_t most_types = 256;
 constexpr const char* other_labels = "(other labels)";
@@ -59,6 +57,7 @@ TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors,
     adaptive_.set_most(executors);
     seconds_among_.resize(executors + 1);
   }
+  guard_.begin_with(starting);
   const auto find = [&](const std::string& label) -> TaskType*& {
     return by_name_[{label, names.constraint.text(), names.direction}];
   };
@@ -163,9 +162,21 @@ bool Budget::enter(Request& request, double now, RequestList& admitted, const st
 }
 
 void Budget::tell_leaving(Request& request) const noexcept {
-  if (auto* const leaving = leaving_.load(std::memory_order_acquire)) {
-    leaving(request);
+  if (const Requester* const requester = requester_.load(std::memory_order_acquire)) {
+    requester->leaving(request);
   }
+}
+
+void Budget::ask_again(double now, RequestList& admitted) {
+  std::lock_guard lock(mutex_);
+  asked_for_ = nullptr;
+  admit(now, admitted);
+}
+
+bool Budget::adaptive_may_start(double now) {
+  const unsigned level = adaptive_.at_once();
+  return inside_ == 0 ||
+         (inside_ < level && rise_.allows(level, now) && used_ + (adaptive_inside_ + 1.0) / level <= whole);
 }
 
 bool Budget::may_start(TaskType& type, double now) {
@@ -176,16 +187,16 @@ bool Budget::may_start(TaskType& type, double now) {
     reserved_ = &type;
     return type.inside == inside_ && type.automatic->has_place();
   }
-  const double used_by_adaptive = static_cast<double>(adaptive_inside_) / adaptive_.at_once();
-  const bool unconstrained = type.constraint.kind() == StorageBandwidth::Kind::none;
-  type.held_back = type.held_back || (unconstrained && congests_ && type.without_transfer == 0);
+  if (type.constraint.kind() == StorageBandwidth::Kind::none) {
+    type.held_back = type.held_back || (congests_ && type.without_transfer == 0);
+    const bool may =
+        type.held_back ? adaptive_may_start(now) : type.without_transfer != 0 || free_inside_ < guard_.most();
+    return may || waits_too_long(type, now);
+  }
   if (type.tuned()) {
-    return inside_ == 0 || (inside_ < adaptive_.at_once() && rise_.allows(adaptive_.at_once(), now) &&
-                            used_ + used_by_adaptive + 1.0 / adaptive_.at_once() <= whole);
+    return adaptive_may_start(now);
   }
-  if (unconstrained) {
-    return type.without_transfer != 0 || free_inside_ < guard_.most();
-  }
+  const double used_by_adaptive = static_cast<double>(adaptive_inside_) / adaptive_.at_once();
   return inside_ == 0 || used_ + used_by_adaptive + share_of(type) <= whole;
 }
 
@@ -235,6 +246,9 @@ void Budget::start(TaskType& type, Request& request, double now) {
     if (request.tuned) {
       rise_.entered(now);
     }
+    if (type.constraint.kind() == StorageBandwidth::Kind::none) {
+      patience_.entered(request);
+    }
   } else {
     request.share = share_of(type);
   }
@@ -261,6 +275,9 @@ bool Budget::leave(Request& request, const Outcome& outcome, double now, Request
     rise_.left(request.entered, now);
   } else if (type.constraint.kind() == StorageBandwidth::Kind::none) {
     --free_inside_;
+  }
+  if (type.constraint.kind() == StorageBandwidth::Kind::none) {
+    patience_.left(request, now - request.entered);
   }
   request.place = Request::Place::over;
   admit(now, admitted);
@@ -298,8 +315,11 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
     among[count] = seconds_among_[count] - among[count];
     device_seconds += count != 0 ? among[count] / static_cast<double>(count) : 0;
   }
-  if (type.constraint.kind() == StorageBandwidth::Kind::none && !watch(type, megabytes, seconds, device_seconds)) {
-    return false;
+  if (type.constraint.kind() == StorageBandwidth::Kind::none) {
+    watch(type, megabytes, seconds, device_seconds);
+    if (!type.held_back || !request.tuned) {
+      return false;
+    }
   }
   const unsigned before = adaptive_.at_once();
   const bool found = adaptive_.ended({.seconds_among = among,
@@ -310,28 +330,6 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
     note_adaptive(now);
   }
   return found;
-}
-
-// A task without constraint has ended. Returns whether such tasks are held back.
-bool Budget::watch(TaskType& type, double megabytes, double seconds, double device_seconds) {
-  if (megabytes <= 0) {
-    // Such tasks may wait for anything, each other among it: nobody may hold them back.
-    ++type.without_transfer;
-    type.held_back = false;
-    if (type.without_transfer == type.tasks && type.tasks >= tasks_without_transfer) {
-      needless_.store(true, std::memory_order_relaxed);
-    }
-    return false;
-  }
-  type.without_transfer = 0;
-  if (!type.held_back) {
-    congests_ = congests_ || guard_.ended(megabytes, seconds, device_seconds);
-    type.held_back = congests_;
-    if (congests_) {
-      note(type, now_);
-    }
-  }
-  return type.held_back;
 }
 
 // What the device can give if each direction does, in the unit of work; 0 if that is not MB, or not known of all types.

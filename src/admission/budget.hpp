@@ -20,6 +20,7 @@
 #include "admission/auto_learner.hpp"
 #include "admission/congestion_guard.hpp"
 #include "admission/gradual_rise.hpp"
+#include "admission/patience.hpp"
 #include "dovetail/device.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 
@@ -56,6 +57,16 @@ struct RequestList {
   /// Behind those that go before it or are as urgent.
   void insert(Request* request) noexcept;
   Request* take() noexcept;
+};
+
+/// What the budget asks of whoever the requests belong to; called under its lock.
+struct Requester {
+  /// The request is taken out of the queue; nobody has seen yet that it waits no more.
+  void (*leaving)(Request& request) noexcept;
+  /// What the task of this request does, which is inside.
+  Activity (*activity)(const Request& request) noexcept;
+  /// The request waits; `ask_again` is to be called after so many seconds.
+  void (*wants_to_be_asked)(Request& request, double seconds) noexcept;
 };
 
 /// How a task ended.
@@ -122,8 +133,8 @@ class Budget {
   TaskType& type(const Names& names, double bandwidth, unsigned executors, unsigned starting = 0);
   bool has_type(const Names& names) const;
 
-  /// `leaving` is called for each request that is taken out of the queue, under the lock: before anybody can see that it waits no more.
-  void set_leaving(void (*leaving)(Request&) noexcept) noexcept { leaving_.store(leaving, std::memory_order_release); }
+  /// Lives as long as the budget. Without one nothing is asked.
+  void set_requester(const Requester* requester) noexcept { requester_.store(requester, std::memory_order_release); }
 
   /// A request of a type is ready. It is among `admitted`, perhaps with others, or waits. False if `unwanted` says so (asked under
   /// the lock, so that no cancellation falls between): then it is neither.
@@ -133,6 +144,8 @@ class Budget {
   /// Takes waiting requests out.
   void withdraw(const std::function<bool(const Request&)>& unwanted, double now, RequestList& withdrawn,
                 RequestList& admitted);
+  /// Time has passed, and nothing else: somebody may be let in for that alone.
+  void ask_again(double now, RequestList& admitted);
   Request::Place place(const Request& request) const;
 
   /// Whether a request of this owner waits while one of another is inside.
@@ -182,7 +195,9 @@ class Budget {
   void advance(double now);
   void admit(double now, RequestList& admitted);
   bool may_start(TaskType& type, double now);
-  bool watch(TaskType& type, double megabytes, double seconds, double device_seconds);
+  bool adaptive_may_start(double now);
+  bool waits_too_long(const TaskType& type, double now);
+  void watch(TaskType& type, double megabytes, double seconds, double device_seconds);
   void start(TaskType& type, Request& request, double now);
   void tell_leaving(Request& request) const noexcept;
   bool teach(Request& request, const Outcome& outcome, double now);
@@ -197,17 +212,19 @@ class Budget {
 
   const std::string name_;
   const unsigned most_;
-  std::atomic<void (*)(Request&) noexcept> leaving_{nullptr};
+  std::atomic<const Requester*> requester_{nullptr};
   std::atomic<bool> needless_{false};
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<TaskType>> types_;
   std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_;
   std::vector<Owner> owners_;
   AdaptiveLearner adaptive_;
-  GradualRise rise_;          ///< Of those that the adaptive learner admits.
-  CongestionGuard guard_;     ///< Of tasks without constraint.
-  bool congests_ = false;     ///< What it found.
-  unsigned free_inside_ = 0;  ///< Of them, those that nobody holds back.
+  GradualRise rise_;                 ///< Of those that the adaptive learner admits.
+  CongestionGuard guard_;            ///< Of tasks without constraint.
+  bool congests_ = false;            ///< What it found.
+  Patience patience_;                ///< Of tasks without constraint.
+  const void* asked_for_ = nullptr;  ///< Whose request wants to be asked again.
+  unsigned free_inside_ = 0;         ///< Of them, those that nobody holds back.
   unsigned executors_ = 0;
   bool has_unit_ = false;       ///< The first type has said what the adaptive learner calls work: ...
   bool unit_by_bytes_ = false;  ///< ... MB, or its tasks.

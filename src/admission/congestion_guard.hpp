@@ -1,24 +1,26 @@
-// Tells from tasks that run without constraint whether they are so many that they hinder each other. Pure: no clock, no lock.
+// How many tasks without constraint may use a device, until they are so many that more get nothing more done. Pure: no clock, no lock.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <limits>
+#include <cstddef>
 
 namespace dovetail::admission {
 
 class CongestionGuard {
  public:
+  /// Where it begins; the number grows with each call, or stays.
+  void begin_with(unsigned most) noexcept { most_ = std::max(most_, most); }
+
   /// A task has ended. @param work  MB that it transferred. @param seconds  How long it took.
   /// @param device_seconds  The device's time that it had: seconds / n for the time that it was among n tasks.
-  /// Returns whether it is certain by now that more tasks at once get less done, all together, than fewer did.
+  /// Returns whether it is known by now that more tasks at once get nothing more done, all together, than fewer did, or less.
   bool ended(double work, double seconds, double device_seconds) noexcept;
 
   /// How many may run at once until more is known. A device that congests lets so few tasks end that without this it would be known too late.
   unsigned most() const noexcept { return most_; }
 
  private:
-  static constexpr unsigned any_number = std::numeric_limits<unsigned>::max();
-
   /// Tasks that were among a similar number.
   struct Group {
     double work = 0;
@@ -29,9 +31,10 @@ class CongestionGuard {
   };
   // Two for each doubling, up to 4096 at once.
   std::array<Group, 25> groups_;
-  void grow(double among) noexcept;
+  bool gained(std::size_t place) const noexcept;
+  bool congests(std::size_t place) const noexcept;
 
-  unsigned most_ = any_number;
+  unsigned most_ = 0;
   unsigned filled_ = 0;  ///< Tasks that were among as many as may be.
 };
 

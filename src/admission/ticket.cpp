@@ -1,12 +1,11 @@
 // Where admission plugs into tasking: a ticket for each task that has a constraint or names a device.
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstdio>
 
 #include "admission/devices.hpp"
 #include "admission/epoch.hpp"
-#include "admission/transferred_bytes.hpp"
+#include "admission/observed_thread.hpp"
+#include "base/spin_lock.hpp"
 #include "dovetail/task.hpp"
 #include "tasking/gate.hpp"
 
@@ -25,6 +24,8 @@ class AdmissionTicket final : public tasking::Ticket, public Request {
   void leave(bool failed) noexcept override;
   std::string waits_for() const override { return device_.budget().waits_for(*this); }
 
+  /// What its body does now. On any thread, while it is inside.
+  Activity activity() const noexcept;
   Task* task() const noexcept { return task_; }
   SharedDevice& device() const noexcept { return device_; }
 
@@ -35,8 +36,17 @@ class AdmissionTicket final : public tasking::Ticket, public Request {
   SharedDevice& device_;
   /// Its parent is on the device and waits for it: it runs in the parent's share, or both would wait for ever.
   const bool guest_;
-  pthread_t thread_{};
-  std::optional<std::uint64_t> bytes_before_;
+  /// The thread that runs the body, and what it had transferred before.
+  struct Run {
+    std::shared_ptr<const ObservedThread> thread;
+    std::optional<std::uint64_t> bytes_before;
+
+    std::optional<std::uint64_t> transferred() const noexcept;
+  };
+  Run run() const noexcept;
+
+  mutable base::SpinLock lock_;  ///< A retry may begin while somebody looks.
+  Run run_;
 };
 
 AdmissionTicket& ticket_of(Request& request) noexcept { return static_cast<AdmissionTicket&>(request); }
@@ -48,7 +58,21 @@ void pass_all(RequestList& list) noexcept {
   }
 }
 
-void announce(Request& request) noexcept { tasking::announce(ticket_of(request).task()); }
+const Requester requester{
+    .leaving = [](Request& request) noexcept { tasking::announce(ticket_of(request).task()); },
+    .activity = [](const Request& request) noexcept { return static_cast<const AdmissionTicket&>(request).activity(); },
+    .wants_to_be_asked =
+        [](Request& request, double seconds) noexcept {
+          tasking::call_later(
+              ticket_of(request).task(),
+              std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds)),
+              [&device = ticket_of(request).device()] {
+                RequestList admitted;
+                device.budget().ask_again(seconds_now(), admitted);
+                pass_all(admitted);
+              });
+        },
+};
 
 bool AdmissionTicket::enter() noexcept {
   if (guest_) {
@@ -63,24 +87,43 @@ bool AdmissionTicket::enter() noexcept {
 }
 
 void AdmissionTicket::started() noexcept {
-  thread_ = pthread_self();
-  bytes_before_ = transferred_by_this_thread();
+  const auto& thread = ObservedThread::self();
+  Run run{thread, thread->transferred_bytes()};
+  std::lock_guard lock(lock_);
+  run_ = std::move(run);
+}
+
+AdmissionTicket::Run AdmissionTicket::run() const noexcept {
+  std::lock_guard lock(lock_);
+  return run_;
 }
 
 // Less than this is not what an I/O task is for: a message, or the start of a program that does the transfer.
 constexpr std::uint64_t least_transfer = 4096;
 
-// What the task transferred is known if it began and ended on one thread and the kernel counts; what it had others do for it
-// (other threads, processes, an engine) does not show.
-Outcome AdmissionTicket::outcome(bool failed) const noexcept {
-  Outcome result{failed, false, 0};
-  if (bytes_before_ && pthread_equal(thread_, pthread_self()) != 0) {
-    if (const auto now = transferred_by_this_thread(); now && *now >= *bytes_before_ + least_transfer) {
-      result.bytes = *now - *bytes_before_;
-      result.bytes_known = true;
-    }
+// What it had others do for it (other threads, processes, an engine) does not show.
+std::optional<std::uint64_t> AdmissionTicket::Run::transferred() const noexcept {
+  const auto now = thread != nullptr && bytes_before ? thread->transferred_bytes() : std::nullopt;
+  return now && *now >= *bytes_before + least_transfer ? std::optional(*now - *bytes_before) : std::nullopt;
+}
+
+// Before its thread has it, it does nothing; behind its body, it does what other tasks do on that thread.
+Activity AdmissionTicket::activity() const noexcept {
+  const Run seen = run();
+  switch (seen.thread != nullptr ? seen.thread->state() : ObservedThread::State::waits) {
+    case ObservedThread::State::runs:
+      return Activity::computes;
+    case ObservedThread::State::in_device_call:
+      return Activity::uses_device;
+    default:
+      return seen.transferred() ? Activity::has_transferred : Activity::waits;
   }
-  return result;
+}
+
+// Known if the task began and ended on one thread, and the kernel counts.
+Outcome AdmissionTicket::outcome(bool failed) const noexcept {
+  const auto bytes = run_.thread == ObservedThread::self() ? run_.transferred() : std::nullopt;
+  return {failed, bytes.has_value(), bytes.value_or(0)};
 }
 
 void AdmissionTicket::leave(bool failed) noexcept {
@@ -158,7 +201,7 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
     bandwidth = device.bandwidth(names.direction);
     warn_of_excess(names, description.storage_bw.minimum(), bandwidth, budget.name());
   }
-  budget.set_leaving(&announce);
+  budget.set_requester(&requester);
   ticket->type = &budget.type(names, bandwidth, options.io_executors, starting_executors(options));
   if (!known && kind == StorageBandwidth::Kind::adaptive) {
     device.recall();

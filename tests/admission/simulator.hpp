@@ -21,6 +21,7 @@ struct SimulatedTask {
   double megabytes = 0;
   double processor = 0;  ///< Seconds of a core before the device is used: to fill the buffers.
   double remaining = 0;  ///< Of what it does now: seconds of a core, or MB.
+  Activity activity = Activity::waits;
   bool bytes_known = true;
   bool fails = false;
 };
@@ -29,15 +30,29 @@ class Simulator {
  public:
   /// @param cores  That tasks, before they use the device, and computations share.
   explicit Simulator(const CongestionLaw& given, unsigned executors = 64, unsigned most = 0, unsigned cores = 2)
-      : law(given), budget("simulated", most), executors_(executors), cores_(cores) {}
+      : law(given), budget("simulated", most), executors_(executors), cores_(cores) {
+    static const Requester requester{
+        .leaving = [](Request&) noexcept {},
+        .activity =
+            [](const Request& request) noexcept { return reinterpret_cast<const SimulatedTask&>(request).activity; },
+        .wants_to_be_asked =
+            [](Request& request, double seconds) noexcept {
+              auto& simulator = *static_cast<Simulator*>(const_cast<void*>(request.owner));
+              simulator.ask_at_ = std::min(simulator.ask_at_, simulator.now + seconds);
+            }};
+    budget.set_requester(&requester);
+  }
 
   TaskType& type(const std::string& label, const StorageBandwidth& constraint) {
     return type(label, constraint, law.peak);
   }
   /// @param bandwidth  What the device is said to give, MB/s; 0: nobody says.
   TaskType& type(const std::string& label, const StorageBandwidth& constraint, double bandwidth) {
-    return budget.type({label, constraint, Direction::write}, bandwidth, executors_);
+    return budget.type({label, constraint, Direction::write}, bandwidth, executors_, starting_);
   }
+
+  /// Executors from which types that are made from now on start.
+  void start_with(unsigned executors) { starting_ = executors; }
 
   /// A task that arrives at a time; tasks of one time arrive in the order of the calls.
   SimulatedTask& arrive(TaskType& of, double megabytes, double at = 0) {
@@ -121,7 +136,7 @@ class Simulator {
     const double computed = end_of_least(computing_, core);
     const double prepared = end_of_least(preparing_, core);
     const double written = end_of_least(writing_, speed);
-    const double next = std::min({arrival, computed, prepared, written});
+    const double next = std::min({arrival, computed, prepared, written, ask_at_});
     for (Computation& computation : computing_) {
       computation.remaining -= (next - now) * core;
     }
@@ -144,10 +159,15 @@ class Simulator {
     } else if (prepared == next) {
       const auto done = least(preparing_);
       (*done)->remaining = (*done)->megabytes;
-      writing_.push_back(*done);
+      write(**done);
       preparing_.erase(done);
-    } else {
+    } else if (written == next) {
       end_one();
+    } else {
+      ask_at_ = never;
+      RequestList admitted;
+      budget.ask_again(now, admitted);
+      start(admitted);
     }
   }
 
@@ -159,10 +179,24 @@ class Simulator {
 
   void start(RequestList& admitted) {
     while (Request* request = admitted.take()) {
-      auto* const task = reinterpret_cast<SimulatedTask*>(request);
-      task->remaining = task->processor > 0 ? task->processor : task->megabytes;
-      (task->processor > 0 ? preparing_ : writing_).push_back(task);
+      admitted_.push(reinterpret_cast<SimulatedTask*>(request));
     }
+    while (!admitted_.empty() && preparing_.size() + writing_.size() < executors_) {
+      SimulatedTask* const task = admitted_.front();
+      admitted_.pop();
+      task->remaining = task->processor > 0 ? task->processor : task->megabytes;
+      if (task->processor > 0) {
+        task->activity = Activity::computes;
+        preparing_.push_back(task);
+      } else {
+        write(*task);
+      }
+    }
+  }
+
+  void write(SimulatedTask& task) {
+    task.activity = task.bytes_known ? Activity::uses_device : Activity::waits;
+    writing_.push_back(&task);
   }
 
   void end_one() {
@@ -180,10 +214,13 @@ class Simulator {
   }
 
   unsigned executors_;
+  unsigned starting_ = 0;
   unsigned cores_;
+  double ask_at_ = never;
   std::vector<std::unique_ptr<SimulatedTask>> tasks_;
   std::priority_queue<Arrival> arrivals_;
   std::queue<Computation> to_compute_;
+  std::queue<SimulatedTask*> admitted_;  ///< That no executor has taken yet.
   std::vector<Computation> computing_;
   std::vector<SimulatedTask*> preparing_;
   std::vector<SimulatedTask*> writing_;

@@ -1,0 +1,69 @@
+#include "admission/patience.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace dovetail::admission {
+namespace {
+
+constexpr std::size_t most_looked_at = 8;
+// Seconds. What needs the device, or a core, is seen to use it sooner than this, ...
+constexpr double to_do_anything = 0.02;
+// ... and ends sooner than this, or than this many times what one ever took.
+constexpr double to_end = 1;
+constexpr double times_the_longest = 4;
+// The device is in use, so that an end will come.
+constexpr double to_look_again = 0.1;
+
+}  // namespace
+
+void Patience::entered(const Request& request) {
+  ++inside_;
+  if (looked_at_.size() < most_looked_at) {
+    looked_at_.push_back(&request);
+  }
+  begin_anew();
+}
+
+void Patience::left(const Request& request, double seconds) noexcept {
+  --inside_;
+  std::erase(looked_at_, &request);
+  longest_ = std::max(longest_, seconds);
+  extra_until_ = 0;
+  times_ = 0;
+  begin_anew();
+}
+
+bool Patience::over(double now, const Look& look) {
+  if (inside_ < extra_until_) {
+    return true;
+  }
+  std::array<std::size_t, 4> count{};
+  for (const Request* const request : looked_at_) {
+    ++count[static_cast<std::size_t>(look(*request))];
+  }
+  const auto number = [&](Activity activity) { return count[static_cast<std::size_t>(activity)]; };
+  if (number(Activity::uses_device) > 0) {
+    begin_anew();
+    ask_at_ = now + to_look_again;
+    return false;
+  }
+  const bool quiet = number(Activity::computes) == 0 && 2 * number(Activity::has_transferred) < looked_at_.size();
+  kept_out_since_ = std::min(kept_out_since_, now);
+  quiet_since_ = quiet ? std::min(quiet_since_, now) : never;
+  // Twice as long each time, or those who take their time would not be kept out for long.
+  const double longer = std::ldexp(1.0, static_cast<int>(times_));
+  const double at = std::min(kept_out_since_ + std::max(to_end, times_the_longest * longest_) * longer,
+                             quiet_since_ + to_do_anything * longer);
+  if (now < at) {
+    ask_at_ = std::min(at, now + to_do_anything * longer);
+    return false;
+  }
+  ++times_;
+  extra_until_ = 2 * inside_;
+  return true;
+}
+
+}  // namespace dovetail::admission
