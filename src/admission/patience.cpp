@@ -40,21 +40,29 @@ bool Patience::over(double now, const Look& look) {
   if (inside_ < extra_until_) {
     return true;
   }
+  // Twice as long each time, or those who take their time would not be kept out for long.
+  const double longer = std::ldexp(1.0, static_cast<int>(times_));
+  if (kept_out_since_ == never) {
+    kept_out_since_ = now;
+    quiet_since_ = now;
+    ask_at_ = now + to_do_anything * longer;
+  }
+  if (now < ask_at_) {
+    return false;  // where tasks come and go, nobody is looked at
+  }
   std::array<std::size_t, 4> count{};
   for (const Request* const request : looked_at_) {
     ++count[static_cast<std::size_t>(look(*request))];
   }
   const auto number = [&](Activity activity) { return count[static_cast<std::size_t>(activity)]; };
   if (number(Activity::uses_device) > 0) {
-    begin_anew();
+    kept_out_since_ = now;
+    quiet_since_ = never;
     ask_at_ = now + to_look_again;
     return false;
   }
   const bool quiet = number(Activity::computes) == 0 && 2 * number(Activity::has_transferred) < looked_at_.size();
-  kept_out_since_ = std::min(kept_out_since_, now);
   quiet_since_ = quiet ? std::min(quiet_since_, now) : never;
-  // Twice as long each time, or those who take their time would not be kept out for long.
-  const double longer = std::ldexp(1.0, static_cast<int>(times_));
   const double at = std::min(kept_out_since_ + std::max(to_end, times_the_longest * longest_) * longer,
                              quiet_since_ + to_do_anything * longer);
   if (now < at) {

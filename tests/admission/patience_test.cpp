@@ -39,7 +39,10 @@ class PatienceWithFourInside : public testing::Test {
 
   void enter() { patience_.entered(requests_.at(inside_++)); }
   bool over(double now) {
-    return patience_.over(now, [this](const Request&) { return activity_; });
+    return patience_.over(now, [this](const Request&) {
+      ++looks_;
+      return activity_;
+    });
   }
   /// When it is over, asked as often as it wants to be, but not after `end`.
   double when_over(double end) {
@@ -54,6 +57,7 @@ class PatienceWithFourInside : public testing::Test {
   Activity activity_ = Activity::waits;
   std::vector<Request> requests_;
   std::size_t inside_ = 0;
+  std::size_t looks_ = 0;
   double now_ = 0;
 };
 
@@ -97,6 +101,21 @@ TEST_F(PatienceWithFourInside, BeginsAnewWhenSomebodyLeaves) {
   EXPECT_FALSE(over(0.019));
   EXPECT_FALSE(over(0.038));
   EXPECT_TRUE(over(0.04));
+}
+
+// A look costs the kernel more than a small task.
+TEST_F(PatienceWithFourInside, LooksAtNobodyWhereTasksComeAndGo) {
+  for (int i = 0; i < 60; ++i) {
+    now_ += 0.01;
+    EXPECT_FALSE(over(now_));
+    patience_.left(requests_.at(inside_ - 4), 0.04);
+    enter();
+  }
+  EXPECT_EQ(looks_, 0U);
+  activity_ = Activity::has_transferred;
+  const double begin = now_;
+  EXPECT_NEAR(when_over(100) - begin, 1, 1e-9);
+  EXPECT_LE(looks_, 4 * 51U) << "four tasks each time";
 }
 
 TEST_F(PatienceWithFourInside, KnowsHowLongATaskMayTake) {
