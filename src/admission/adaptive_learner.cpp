@@ -15,8 +15,11 @@ constexpr unsigned first_level = 4;
 constexpr double pure = 0.85;
 // Numbers of tasks that differ from the present level by less than a twelfth of it count for it.
 constexpr unsigned closeness = 12;
-// The rate at the held level has changed if a block of samples differs by this, and by more than chance explains.
-constexpr double changed = 0.15;
+// The device has changed if a block of samples at the held level differs by this, and by more than chance explains. Cores that become free
+// change the rate by less.
+constexpr double changed = 0.25;
+// A level that is worse by this, and by more than chance explains, needs no more samples.
+constexpr double clearly_worse = 0.15;
 constexpr double chance = 3;
 // Standard error that the mean of a level may have, and how many samples that is worth at most.
 constexpr double precision = 0.08;
@@ -120,7 +123,7 @@ bool AdaptiveLearner::known_well(unsigned at_once, const Level& level) const noe
   }
   const double variance = scatter_.variance();
   const double by_chance = std::sqrt(variance / level.count + variance / found->second.count);
-  return level.rate() < found->second.rate() * (1 - changed - 2 * by_chance);
+  return level.rate() < found->second.rate() * (1 - clearly_worse - 2 * by_chance);
 }
 
 void AdaptiveLearner::note_scatter(const Level& level, double device_seconds_per_work) noexcept {

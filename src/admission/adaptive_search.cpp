@@ -11,13 +11,15 @@ namespace {
 constexpr double hindered = 0.25;
 // Levels within this of the best count as equal; the one with the fewest tasks is taken.
 constexpr double tie = 0.01;
+// A level below the one that was held may look so much better than it is: the tasks that show it have prepared their data among more.
+constexpr double flattery = 0.08;
 // More than this share of the gain that twice the tasks could bring means that the device is not yet busy.
 constexpr double rising = 0.8;
 // A level that gives this much of what the device is said to give leaves too little to look for; one that gives so much shows that the device
 // gives more than is said.
 constexpr double nearly_all = 0.93;
 constexpr double too_much = 1.12;
-// After a change, a neighbour that used to lose more than this is left to looking around, on the side where it is not expected.
+// After a change, a neighbour on the side where the best level is not expected is left to looking around unless it lost less than this before.
 constexpr double unpromising = 0.1;
 // So much of a task is enough to see that a lower level may be better, which can always be measured.
 constexpr double inkling = 0.3;
@@ -31,15 +33,21 @@ unsigned resolution(unsigned at_once) noexcept { return std::max(1U, at_once / 4
 
 }  // namespace
 
-// The fewest tasks that give as much as any number does.
+// The fewest tasks that give as much as any number does; the number that was held, if fewer only seem better.
 AdaptiveLearner::Levels::const_iterator AdaptiveLearner::best() const noexcept {
   double most = 0;
   for (const auto& [at_once, level] : levels_) {
     most = measured(at_once, level) ? std::max(most, level.rate()) : most;
   }
-  return std::find_if(levels_.begin(), levels_.end(), [&](const auto& entry) {
+  const auto found = std::find_if(levels_.begin(), levels_.end(), [&](const auto& entry) {
     return measured(entry.first, entry.second) && most > 0 && entry.second.rate() >= most * (1 - tie);
   });
+  const auto before = levels_.find(held_before_);
+  const bool flattered = found != levels_.end() && found->first < held_before_ && !found->second.steady;
+  return flattered && before != levels_.end() && measured(before->first, before->second) &&
+                 before->second.rate() >= most * (1 - flattery)
+             ? before
+             : found;
 }
 
 // Compares the level that it began with with half of it, and measures it again if it might be better than it looked. Returns true when it
@@ -111,16 +119,16 @@ unsigned AdaptiveLearner::next_above(unsigned at, unsigned upper) const noexcept
   const bool known = below != levels_.end() && below->second.count >= inkling;
   const bool free_device = known && rises(at, here->second.rate(), below->first, below->second.rate());
   const unsigned next = std::min(free_device ? at * 2 : at + resolution(at), most_);
-  return slower_ && at == held_before_ && !promising(next, at) ? 0 : next;
+  return slower_ && at == held_before_ && (!shape_.contains(next) || !promising(next, at)) ? 0 : next;
 }
 
 unsigned AdaptiveLearner::next_below(unsigned at, unsigned lower) const noexcept {
   if (at - lower <= resolution(at)) {
     return 0;
   }
-  if (lower == 0 && at == held_before_) {
+  if (lower == 0 && held_before_ != 0) {
     const unsigned next = at - resolution(at);
-    return !slower_ && !promising(next, at) ? 0 : next;
+    return at == held_before_ && !slower_ && !promising(next, at) ? 0 : next;
   }
   return (at + lower) / 2;
 }

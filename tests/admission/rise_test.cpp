@@ -248,6 +248,45 @@ void ends(GradualRise& rise, double entered, double now) {
   rise.entered(now);
 }
 
+// Seconds from the 20th checkpoint after the change to the end.
+double after_change(const CongestionLaw& after, const StorageBandwidth& constraint, unsigned seed, double scatter) {
+  constexpr std::size_t change = 64;
+  Simulator simulator({});
+  TaskType& type = simulator.type("checkpoint", constraint);
+  std::mt19937 random(seed);
+  const auto about = [&](double seconds) {
+    return seconds * (1 + scatter * (static_cast<double>(random()) / 2147483648.0 - 1));
+  };
+  for (unsigned i = 0; i < 2 * few.tasks; ++i) {
+    const double computing = about(few.computing);
+    simulator.compute(type, few.megabytes, computing).processor = about(few.preparing);
+  }
+  double begin = 0;
+  simulator.on_end = [&](SimulatedTask&) {
+    if (simulator.ended == change) {
+      simulator.law = after;
+    }
+    begin = simulator.ended == change + 20 ? simulator.now : begin;
+  };
+  return simulator.run() - begin;
+}
+
+// What tasks show of a lower level that prepared their data at a higher one does not mislead it.
+TEST(Rise, ADeviceThatOnlyBecameSlowerIsUsedAsBefore) {
+  const unsigned first = first_seed();
+  for (const double peak : {200.0, 100.0}) {
+    for (const double scatter : {0.05, 0.3}) {
+      double adaptive = 0;
+      double four = 0;
+      for (unsigned run = 0; run < 2 * runs; ++run) {
+        adaptive += after_change({peak, 2, 4, 0.15}, StorageBandwidth::adaptive(), first + run, scatter);
+        four += after_change({peak, 2, 4, 0.15}, 100, first + run, scatter);
+      }
+      EXPECT_LT(adaptive, 1.012 * four) << peak << ' ' << scatter;
+    }
+  }
+}
+
 TEST(GradualRise, ANewPlaceIsTakenByArrivalsThatAreApart) {
   GradualRise rise = two_inside(10, 10.01);
   rise.arrived(10.9);
