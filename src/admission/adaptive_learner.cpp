@@ -329,6 +329,7 @@ bool AdaptiveLearner::end_block() {
     recent_.clear();
     credit_ = 0;
     slower_ = ratio < 1;
+    changed_at_ = limit_;
     measure(limit_);
     return false;
   }
@@ -341,6 +342,7 @@ bool AdaptiveLearner::end_block() {
     begin_block();
     return measured(limit_, here);
   }
+  changed_at_ = 0;
   // A slow drift takes the levels along that are not measured meanwhile.
   const double drift = 1 + (ratio - 1) / 4;
   reference_ = reference_ > 0 ? reference_ * drift : rate;

@@ -106,11 +106,13 @@ class AdaptiveLearner {
   bool searching_ = true;
   unsigned first_;            ///< Where it began, until that is compared with another level; then 0.
   unsigned held_before_ = 0;  ///< Where the search began, after a change; 0 for the first search.
-  bool slower_ = false;       ///< That change made the device slower.
-  unsigned since_ = 0;        ///< Tasks that have ended since the level was last changed, ...
-  unsigned under_way_ = 0;    ///< ... when so many may have been under way.
-  double device_rate_ = 0;    ///< Of the latest sample.
-  unsigned postponed_ = 0;    ///< A greater level that is to be measured when there are tasks enough; 0: none.
+  unsigned changed_at_ =
+      0;                    ///< The level that was held when the device changed, until one has been confirmed; 0: none.
+  bool slower_ = false;     ///< That change made the device slower.
+  unsigned since_ = 0;      ///< Tasks that have ended since the level was last changed, ...
+  unsigned under_way_ = 0;  ///< ... when so many may have been under way.
+  double device_rate_ = 0;  ///< Of the latest sample.
+  unsigned postponed_ = 0;  ///< A greater level that is to be measured when there are tasks enough; 0: none.
   Levels levels_;
   Levels settled_;            ///< Of these, what is of tasks that are not among ...
   std::deque<Ended> recent_;  ///< ... the last ones, whose work is put down to levels anew when more is known of these.

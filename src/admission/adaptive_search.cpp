@@ -33,7 +33,7 @@ unsigned resolution(unsigned at_once) noexcept { return std::max(1U, at_once / 4
 
 }  // namespace
 
-// The fewest tasks that give as much as any number does; the number that was held, if fewer only seem better.
+// The fewest tasks that give as much as any number does; after a change, the number that was held, if fewer only seem better.
 AdaptiveLearner::Levels::const_iterator AdaptiveLearner::best() const noexcept {
   double most = 0;
   for (const auto& [at_once, level] : levels_) {
@@ -42,8 +42,8 @@ AdaptiveLearner::Levels::const_iterator AdaptiveLearner::best() const noexcept {
   const auto found = std::find_if(levels_.begin(), levels_.end(), [&](const auto& entry) {
     return measured(entry.first, entry.second) && most > 0 && entry.second.rate() >= most * (1 - tie);
   });
-  const auto before = levels_.find(held_before_);
-  const bool flattered = found != levels_.end() && found->first < held_before_ && !found->second.steady;
+  const auto before = levels_.find(changed_at_);
+  const bool flattered = found != levels_.end() && found->first < changed_at_ && !found->second.steady;
   return flattered && before != levels_.end() && measured(before->first, before->second) &&
                  before->second.rate() >= most * (1 - flattery)
              ? before
@@ -126,7 +126,7 @@ unsigned AdaptiveLearner::next_below(unsigned at, unsigned lower) const noexcept
   if (at - lower <= resolution(at)) {
     return 0;
   }
-  if (lower == 0 && held_before_ != 0) {
+  if (lower == 0 && (at == held_before_ || changed_at_ != 0)) {
     const unsigned next = at - resolution(at);
     return at == held_before_ && !slower_ && !promising(next, at) ? 0 : next;
   }

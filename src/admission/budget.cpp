@@ -167,12 +167,6 @@ void Budget::tell_leaving(Request& request) const noexcept {
   }
 }
 
-void Budget::ask_again(double now, RequestList& admitted) {
-  std::lock_guard lock(mutex_);
-  asked_for_ = nullptr;
-  admit(now, admitted);
-}
-
 bool Budget::adaptive_may_start(double now) {
   const unsigned level = adaptive_.at_once();
   return inside_ == 0 ||
@@ -200,21 +194,32 @@ bool Budget::may_start(TaskType& type, double now) {
   return inside_ == 0 || used_ + used_by_adaptive + share_of(type) <= whole;
 }
 
+// Whose first request goes before those of all others that may enter; null if nobody waits.
+TaskType* Budget::foremost(bool unconstrained_only) const noexcept {
+  TaskType* head = nullptr;
+  for (const auto& type : types_) {
+    const bool allowed = unconstrained_only ? type->constraint.kind() == StorageBandwidth::Kind::none
+                                            : reserved_ == nullptr || reserved_ == type.get();
+    if (allowed && !type->queue.empty() && (head == nullptr || goes_before(*type->queue.first, *head->queue.first))) {
+      head = type.get();
+    }
+  }
+  return head;
+}
+
 void Budget::admit(double now, RequestList& admitted) {
   for (;;) {
     if (reserved_ != nullptr && (!reserved_->learning() || (reserved_->inside == 0 && reserved_->waiting == 0))) {
       reserved_ = nullptr;
     }
-    TaskType* head = nullptr;
-    for (const auto& type : types_) {
-      const bool allowed = reserved_ == nullptr || reserved_ == type.get();
-      if (allowed && !type->queue.empty() && (head == nullptr || goes_before(*type->queue.first, *head->queue.first))) {
-        head = type.get();
-      }
-    }
-    // Who does not fit is not overtaken, or a large share might never be free.
+    TaskType* head = foremost(false);
+    // Who does not fit is not overtaken, or a large share might never be free; but by whom all that are inside may wait for.
     if (head == nullptr || !may_start(*head, now)) {
-      return;
+      const bool asked = head == nullptr || head->constraint.kind() == StorageBandwidth::Kind::none;
+      head = foremost(true);
+      if (asked || head == nullptr || (most_ != 0 && inside_ >= most_) || !waits_too_long(*head, now)) {
+        return;
+      }
     }
     Request* const request = head->queue.take();
     start(*head, *request, now);
@@ -246,12 +251,10 @@ void Budget::start(TaskType& type, Request& request, double now) {
     if (request.tuned) {
       rise_.entered(now);
     }
-    if (type.constraint.kind() == StorageBandwidth::Kind::none) {
-      patience_.entered(request);
-    }
   } else {
     request.share = share_of(type);
   }
+  patience_.entered(request);
   used_ += request.share;
   if (type.history.empty()) {
     note(type, now);
@@ -276,9 +279,7 @@ bool Budget::leave(Request& request, const Outcome& outcome, double now, Request
   } else if (type.constraint.kind() == StorageBandwidth::Kind::none) {
     --free_inside_;
   }
-  if (type.constraint.kind() == StorageBandwidth::Kind::none) {
-    patience_.left(request, now - request.entered);
-  }
+  patience_.left(request, request.entered, now);
   request.place = Request::Place::over;
   admit(now, admitted);
   return found;

@@ -1,7 +1,7 @@
 // What one device shares out among the tasks that use it. Knows neither tasks nor clocks: requests come and go at times that it is
 // told, so that tests run it on a clock of their own.
 //
-// Thread-safe. Whoever calls `enter`, `leave` or `withdraw` lets go, afterwards and outside of the budget's lock, the requests that
+// Thread-safe. Whoever calls `enter`, `leave`, `withdraw` or `ask_again` lets go, afterwards and outside of the budget's lock, the requests that
 // are handed out.
 #pragma once
 
@@ -65,8 +65,8 @@ struct Requester {
   void (*leaving)(Request& request) noexcept;
   /// What the task of this request does, which is inside.
   Activity (*activity)(const Request& request) noexcept;
-  /// The request waits; `ask_again` is to be called after so many seconds.
-  void (*wants_to_be_asked)(Request& request, double seconds) noexcept;
+  /// The request waits; `ask_again` is to be called after so many seconds, for whoever waits then. False if that cannot be.
+  bool (*wants_to_be_asked)(Request& request, double seconds) noexcept;
 };
 
 /// How a task ended.
@@ -104,8 +104,9 @@ struct TaskType {
   unsigned unit_count = 0;
   bool by_bytes = false;  ///< Work is counted by bytes.
   std::uint64_t without_transfer =
-      0;                   ///< Of tasks without constraint: how many in a row transferred nothing that is known, ...
-  bool held_back = false;  ///< ... or that they are as those of `adaptive`, since such tasks were seen to congest.
+      0;  ///< Of tasks without constraint: how many in a row transferred nothing that is known, ...
+  bool held_back =
+      false;  ///< ... or that they are as those of `adaptive`, since more of such tasks get nothing more done.
   bool warned = false;
   std::vector<ConstraintChange> history;
 
@@ -129,7 +130,7 @@ class Budget {
 
   const std::string& name() const noexcept { return name_; }
   /// The type of these names; made, with `bandwidth` (MB/s) and for so many executors, if it is new. Lives as long as the budget.
-  /// @param starting  Executors from which `auto` starts, if nobody has said how many the device likes; 0: all.
+  /// @param starting  With how many `auto`, and tasks without constraint, start if nobody has said how many the device likes; 0: all.
   TaskType& type(const Names& names, double bandwidth, unsigned executors, unsigned starting = 0);
   bool has_type(const Names& names) const;
 
@@ -197,6 +198,7 @@ class Budget {
   bool may_start(TaskType& type, double now);
   bool adaptive_may_start(double now);
   bool waits_too_long(const TaskType& type, double now);
+  TaskType* foremost(bool unconstrained_only) const noexcept;
   void watch(TaskType& type, double megabytes, double seconds, double device_seconds);
   void start(TaskType& type, Request& request, double now);
   void tell_leaving(Request& request) const noexcept;
@@ -219,12 +221,12 @@ class Budget {
   std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_;
   std::vector<Owner> owners_;
   AdaptiveLearner adaptive_;
-  GradualRise rise_;                 ///< Of those that the adaptive learner admits.
-  CongestionGuard guard_;            ///< Of tasks without constraint.
-  bool congests_ = false;            ///< What it found.
-  Patience patience_;                ///< Of tasks without constraint.
-  const void* asked_for_ = nullptr;  ///< Whose request wants to be asked again.
-  unsigned free_inside_ = 0;         ///< Of them, those that nobody holds back.
+  GradualRise rise_;          ///< Of those that the adaptive learner admits.
+  CongestionGuard guard_;     ///< Of tasks without constraint.
+  bool congests_ = false;     ///< What it found.
+  Patience patience_;         ///< With keeping out tasks without constraint.
+  double ask_at_ = 0;         ///< When `ask_again` will be called; before the present: not.
+  unsigned free_inside_ = 0;  ///< Of them, those that nobody holds back.
   unsigned executors_ = 0;
   bool has_unit_ = false;       ///< The first type has said what the adaptive learner calls work: ...
   bool unit_by_bytes_ = false;  ///< ... MB, or its tasks.

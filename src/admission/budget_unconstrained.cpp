@@ -15,13 +15,18 @@ bool Budget::waits_too_long(const TaskType& type, double now) {
   if (patience_.over(now, requester->activity)) {
     return true;
   }
-  Request& waiting = *type.queue.first;
-  // A timer of another runtime may end with it.
-  if (asked_for_ != waiting.owner) {
-    asked_for_ = waiting.owner;
-    requester->wants_to_be_asked(waiting, patience_.ask_after(now));
+  const double at = now + patience_.ask_after(now);
+  if (now < ask_at_ && ask_at_ <= at) {
+    return false;
   }
-  return false;
+  const bool asked = requester->wants_to_be_asked(*type.queue.first, at - now);
+  ask_at_ = asked ? at : 0;
+  return !asked;  // nobody is kept out if nobody can come and ask
+}
+
+void Budget::ask_again(double now, RequestList& admitted) {
+  std::lock_guard lock(mutex_);
+  admit(now, admitted);
 }
 
 // A task without constraint has ended.

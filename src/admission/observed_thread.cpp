@@ -1,6 +1,7 @@
 #include "admission/observed_thread.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,10 +14,22 @@
 namespace dovetail::admission {
 namespace {
 
-// Not read, write and their kin, which wait for other threads where the file is a pipe or a socket.
 constexpr std::array<long, 14> device_calls{SYS_pread64,   SYS_pwrite64,  SYS_preadv,          SYS_pwritev, SYS_preadv2,
                                             SYS_pwritev2,  SYS_fsync,     SYS_fdatasync,       SYS_sync,    SYS_syncfs,
                                             SYS_fallocate, SYS_ftruncate, SYS_sync_file_range, SYS_msync};
+
+// These wait for other threads where the descriptor, their first argument, is that of a pipe or a socket.
+constexpr std::array<long, 4> calls_of_any_file{SYS_read, SYS_write, SYS_readv, SYS_writev};
+
+template <std::size_t Count>
+bool is_among(const std::array<long, Count>& calls, long call) noexcept {
+  return std::find(calls.begin(), calls.end(), call) != calls.end();
+}
+
+bool is_on_a_device(int descriptor) noexcept {
+  struct stat status{};
+  return fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+}
 
 std::uint64_t value_of(std::string_view text, std::string_view name) noexcept {
   std::uint64_t value = 0;
@@ -75,9 +88,15 @@ ObservedThread::State ObservedThread::state() const noexcept {
     return State::runs;
   }
   long call = -1;
-  std::from_chars(text.data(), text.data() + text.size(), call);
-  return std::find(device_calls.begin(), device_calls.end(), call) != device_calls.end() ? State::in_device_call
-                                                                                         : State::waits;
+  int descriptor_of_call = -1;
+  const char* const end = text.data() + text.size();
+  const auto number = std::from_chars(text.data(), end, call);
+  if (end - number.ptr > 3) {
+    std::from_chars(number.ptr + 3, end, descriptor_of_call, 16);  // behind " 0x"
+  }
+  const bool in_device_call =
+      is_among(device_calls, call) || (is_among(calls_of_any_file, call) && is_on_a_device(descriptor_of_call));
+  return in_device_call ? State::in_device_call : State::waits;
 }
 
 }  // namespace dovetail::admission

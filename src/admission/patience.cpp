@@ -14,30 +14,32 @@ constexpr double to_do_anything = 0.02;
 // ... and ends sooner than this, or than this many times what one ever took.
 constexpr double to_end = 1;
 constexpr double times_the_longest = 4;
+constexpr double forgetting = 0.9;
 // The device is in use, so that an end will come.
 constexpr double to_look_again = 0.1;
 
 }  // namespace
 
 void Patience::entered(const Request& request) {
-  ++inside_;
-  if (looked_at_.size() < most_looked_at) {
-    looked_at_.push_back(&request);
-  }
+  inside_.push_back(&request);
   begin_anew();
 }
 
-void Patience::left(const Request& request, double seconds) noexcept {
-  --inside_;
-  std::erase(looked_at_, &request);
-  longest_ = std::max(longest_, seconds);
+void Patience::left(const Request& request, double since, double now) noexcept {
+  const auto place = std::find(inside_.begin(), inside_.end(), &request);
+  *place = inside_.back();
+  inside_.pop_back();
+  // How long a task took that waited until somebody was let in says nothing of tasks.
+  if (since > last_over_) {
+    longest_ = std::max(now - since, forgetting * longest_);
+  }
   extra_until_ = 0;
   times_ = 0;
   begin_anew();
 }
 
 bool Patience::over(double now, const Look& look) {
-  if (inside_ < extra_until_) {
+  if (inside_.size() < extra_until_) {
     return true;
   }
   // Twice as long each time, or those who take their time would not be kept out for long.
@@ -51,8 +53,9 @@ bool Patience::over(double now, const Look& look) {
     return false;  // where tasks come and go, nobody is looked at
   }
   std::array<std::size_t, 4> count{};
-  for (const Request* const request : looked_at_) {
-    ++count[static_cast<std::size_t>(look(*request))];
+  const std::size_t seen = std::min(inside_.size(), most_looked_at);
+  for (std::size_t i = 0; i < seen; ++i) {
+    ++count[static_cast<std::size_t>(look(*inside_[i]))];
   }
   const auto number = [&](Activity activity) { return count[static_cast<std::size_t>(activity)]; };
   if (number(Activity::uses_device) > 0) {
@@ -61,7 +64,7 @@ bool Patience::over(double now, const Look& look) {
     ask_at_ = now + to_look_again;
     return false;
   }
-  const bool quiet = number(Activity::computes) == 0 && 2 * number(Activity::has_transferred) < looked_at_.size();
+  const bool quiet = number(Activity::computes) == 0 && 2 * number(Activity::has_transferred) < seen;
   quiet_since_ = quiet ? std::min(quiet_since_, now) : never;
   const double at = std::min(kept_out_since_ + std::max(to_end, times_the_longest * longest_) * longer,
                              quiet_since_ + to_do_anything * longer);
@@ -70,7 +73,8 @@ bool Patience::over(double now, const Look& look) {
     return false;
   }
   ++times_;
-  extra_until_ = 2 * inside_;
+  extra_until_ = 2 * inside_.size();
+  last_over_ = now;
   return true;
 }
 

@@ -2,6 +2,7 @@
 // nobody says which: a limit that nobody lifted could keep the one out that all inside wait for. Pure: no clock, no lock.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -22,9 +23,12 @@ class Patience {
  public:
   using Look = std::function<Activity(const Request&)>;
 
+  /// @name Of tasks with any constraint
+  /// @{
   void entered(const Request& request);
-  /// @param seconds  That it was inside.
-  void left(const Request& request, double seconds) noexcept;
+  /// @param since  When it entered.
+  void left(const Request& request, double since, double now) noexcept;
+  /// @}
 
   /// Whether one more may enter, since nobody has entered or left for too long. How long that is follows from what those inside are
   /// seen to do: as long as one of them uses the device, there is an end to come.
@@ -36,11 +40,11 @@ class Patience {
   static constexpr double never = std::numeric_limits<double>::infinity();
   void begin_anew() noexcept { kept_out_since_ = quiet_since_ = never; }
 
-  unsigned inside_ = 0;
-  unsigned extra_until_ = 0;               ///< So many may be inside, whatever else is said.
-  unsigned times_ = 0;                     ///< How often it was over since somebody left.
-  std::vector<const Request*> looked_at_;  ///< Of those inside.
-  double longest_ = 0;                     ///< Seconds that a task was inside.
+  std::vector<const Request*> inside_;
+  std::size_t extra_until_ = 0;  ///< So many may be inside, whatever else is said.
+  unsigned times_ = 0;           ///< How often it was over since somebody left.
+  double last_over_ = -never;
+  double longest_ = 0;  ///< Seconds that a task was inside, not long ago.
   double kept_out_since_ = never;
   double quiet_since_ = never;  ///< Nothing was seen of the device, nor of a core, either.
   double ask_at_ = never;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "admission/alarm.hpp"
 #include "admission/devices.hpp"
 #include "admission/epoch.hpp"
 #include "admission/observed_thread.hpp"
@@ -63,14 +64,11 @@ const Requester requester{
     .activity = [](const Request& request) noexcept { return static_cast<const AdmissionTicket&>(request).activity(); },
     .wants_to_be_asked =
         [](Request& request, double seconds) noexcept {
-          tasking::call_later(
-              ticket_of(request).task(),
-              std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds)),
-              [&device = ticket_of(request).device()] {
-                RequestList admitted;
-                device.budget().ask_again(seconds_now(), admitted);
-                pass_all(admitted);
-              });
+          return call_later(seconds, [&device = ticket_of(request).device()] {
+            RequestList admitted;
+            device.budget().ask_again(seconds_now(), admitted);
+            pass_all(admitted);
+          });
         },
 };
 

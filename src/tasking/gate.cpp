@@ -1,7 +1,5 @@
 #include "tasking/gate.hpp"
 
-#include <utility>
-
 #include "tasking/core.hpp"
 #include "tasking/lifecycle.hpp"
 
@@ -23,13 +21,6 @@ void pass(Task* announced) noexcept {
   RuntimeCore& core = *announced->core;
   schedule(announced);
   core.visitors.fetch_sub(1, std::memory_order_release);  // from here on the runtime may be gone
-}
-
-void call_later(const Task* task, std::chrono::nanoseconds from_now, std::function<void()> action) {
-  RuntimeCore& core = *task->core;
-  if (core.timers.call_at(base::Clock::now() + from_now, std::move(action))) {
-    core.idle.wake_one();
-  }
 }
 
 const Options& options_of(const Task* task) noexcept { return task->core->options; }

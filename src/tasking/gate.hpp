@@ -2,8 +2,6 @@
 // shared out. A task that asks for nothing has no ticket and meets no gate.
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -56,8 +54,6 @@ void announce(Task* task) noexcept;
 void pass(Task* announced) noexcept;
 /// Whether the body of the task must not run (any more), so that nothing is to be kept for it.
 bool must_not_run(const Task* task) noexcept;
-/// Calls `action` on a worker of the runtime of `task`, outside of any task, or never, if the runtime ends before.
-void call_later(const Task* task, std::chrono::nanoseconds from_now, std::function<void()> action);
 const Options& options_of(const Task* task) noexcept;
 const RuntimeCore* core_of(const Task* task) noexcept;
 /// Parent of the tasks that no task spawned.

@@ -1,4 +1,4 @@
-// Nobody without constraint is kept out for ever: I/O tasks may wait for each other. And what is seen of those inside.
+// Nobody without constraint is kept out for ever by tasks that wait for each other. And what is seen of those inside.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/userfaultfd.h>
@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <barrier>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -97,7 +99,7 @@ TEST_F(PatienceWithFourInside, LetsTwiceAsManyInAndTakesTwiceAsLongThen) {
 
 TEST_F(PatienceWithFourInside, BeginsAnewWhenSomebodyLeaves) {
   EXPECT_FALSE(over(0));
-  patience_.left(requests_.front(), 0.01);
+  patience_.left(requests_.front(), -0.01, 0);
   EXPECT_FALSE(over(0.019));
   EXPECT_FALSE(over(0.038));
   EXPECT_TRUE(over(0.04));
@@ -108,7 +110,7 @@ TEST_F(PatienceWithFourInside, LooksAtNobodyWhereTasksComeAndGo) {
   for (int i = 0; i < 60; ++i) {
     now_ += 0.01;
     EXPECT_FALSE(over(now_));
-    patience_.left(requests_.at(inside_ - 4), 0.04);
+    patience_.left(requests_.at(inside_ - 4), now_ - 0.04, now_);
     enter();
   }
   EXPECT_EQ(looks_, 0U);
@@ -119,9 +121,127 @@ TEST_F(PatienceWithFourInside, LooksAtNobodyWhereTasksComeAndGo) {
 }
 
 TEST_F(PatienceWithFourInside, KnowsHowLongATaskMayTake) {
-  patience_.left(requests_.front(), 2);
+  patience_.left(requests_.front(), -2, 0);
   activity_ = Activity::has_transferred;
   EXPECT_NEAR(when_over(100), 8, 1e-9);
+}
+
+TEST_F(PatienceWithFourInside, DoesNotLearnFromThoseWhoWaitedForIt) {
+  activity_ = Activity::has_transferred;
+  for (int round = 0; round < 5; ++round) {
+    const double begin = now_;
+    EXPECT_NEAR(when_over(begin + 100) - begin, 1, 1e-9) << round;
+    for (std::size_t i = 4; i-- > 0;) {
+      patience_.left(requests_.at(inside_ - 4 + i), begin, now_);
+    }
+    for (int i = 0; i < 4; ++i) {
+      enter();
+    }
+  }
+}
+
+TEST_F(PatienceWithFourInside, LooksAtWhoeverIsInside) {
+  while (inside_ < 12) {
+    enter();
+  }
+  for (std::size_t i = 0; i < 11; ++i) {
+    patience_.left(requests_.at(i), 0, 0.001);
+  }
+  activity_ = Activity::uses_device;
+  EXPECT_GE(when_over(10), 10);
+}
+
+/// A budget whose tasks all do the same, and that asks this.
+class BudgetWithPatience : public testing::Test {
+ protected:
+  BudgetWithPatience() {
+    static const Requester requester{.leaving = [](Request&) noexcept {},
+                                     .activity =
+                                         [](const Request& request) noexcept {
+                                           return &request == uses_device ? Activity::uses_device : Activity::waits;
+                                         },
+                                     .wants_to_be_asked =
+                                         [](Request&, double seconds) noexcept {
+                                           asked_after = seconds;
+                                           return can_be_asked;
+                                         }};
+    uses_device = nullptr;
+    asked_after = 0;
+    can_be_asked = true;
+    budget_.set_requester(&requester);
+  }
+
+  void enter(TaskType& type, std::vector<Request>& requests, int priority = 0) {
+    for (Request& request : requests) {
+      request.type = &type;
+      request.owner = &budget_;
+      request.priority = priority;
+      budget_.enter(request, now_, admitted_);
+    }
+  }
+  static std::ptrdiff_t inside(const std::vector<Request>& requests) {
+    return std::count_if(requests.begin(), requests.end(),
+                         [](const Request& request) { return request.place == Request::Place::inside; });
+  }
+
+  static inline const Request* uses_device;
+  static inline double asked_after;
+  static inline bool can_be_asked;
+  Budget budget_{"device"};
+  TaskType& free_ = budget_.type({"free", "none", Direction::write}, 0, 64, 4);
+  RequestList admitted_;
+  double now_ = 0;
+};
+
+// What it has asked for may never come: the runtime of those who waited has ended, say.
+TEST_F(BudgetWithPatience, AsksAgainWhenNobodyHasAskedInTime) {
+  std::vector<Request> first(5);
+  enter(free_, first);
+  EXPECT_GT(std::exchange(asked_after, 0), 0);
+  for (Request& request : first) {
+    budget_.leave(request, {true}, now_ += 0.001, admitted_);
+  }
+  now_ += 10;
+  std::vector<Request> second(5);
+  enter(free_, second);
+  EXPECT_EQ(inside(second), 4);
+  EXPECT_GT(asked_after, 0);
+}
+
+TEST_F(BudgetWithPatience, KeepsNobodyOutIfNobodyCanAsk) {
+  can_be_asked = false;
+  std::vector<Request> requests(40);
+  enter(free_, requests);
+  EXPECT_EQ(inside(requests), 40);
+}
+
+TEST_F(BudgetWithPatience, WhoHasAConstraintDoesNotKeepTheOthersOut) {
+  TaskType& adaptive = budget_.type({"adaptive", "adaptive", Direction::write}, 0, 64, 4);
+  std::vector<Request> waiting(12);
+  enter(free_, waiting);
+  std::vector<Request> urgent(1);
+  enter(adaptive, urgent, 1);
+  for (int i = 0; i < 100 && inside(waiting) < 12; ++i) {
+    ASSERT_GT(asked_after, 0);
+    budget_.ask_again(now_ += std::exchange(asked_after, 0), admitted_);
+  }
+  EXPECT_EQ(inside(waiting), 12);
+  EXPECT_EQ(inside(urgent), 0);
+}
+
+TEST_F(BudgetWithPatience, SeesThatTasksWithAConstraintUseTheDevice) {
+  TaskType& fixed = budget_.type({"fixed", 100.0, Direction::write}, 100, 64, 4);
+  std::vector<Request> large(1);
+  enter(fixed, large);
+  std::vector<Request> waiting(6);
+  enter(free_, waiting);
+  EXPECT_EQ(inside(waiting), 4);
+  uses_device = &large.front();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_GT(asked_after, 0);
+    budget_.ask_again(now_ += std::exchange(asked_after, 0), admitted_);
+  }
+  EXPECT_EQ(inside(waiting), 4);
 }
 
 // The adaptive learner holds a type back, whose tasks then wait for one that has not entered.
@@ -129,7 +249,11 @@ TEST(Patience, AlsoWithTasksThatAreHeldBack) {
   static double asked_for = 0;
   static const Requester requester{.leaving = [](Request&) noexcept {},
                                    .activity = [](const Request&) noexcept { return Activity::has_transferred; },
-                                   .wants_to_be_asked = [](Request&, double seconds) noexcept { asked_for = seconds; }};
+                                   .wants_to_be_asked =
+                                       [](Request&, double seconds) noexcept {
+                                         asked_for = seconds;
+                                         return true;
+                                       }};
   Budget budget("device");
   budget.set_requester(&requester);
   TaskType& type = budget.type({"write", "none", Direction::write}, 0, 64, 4);
@@ -186,6 +310,25 @@ TEST(Patience, TasksThatHaveWrittenMayWaitForEachOther) {
   alarm(0);
 }
 
+// Workers keep no time while their tasks wait outside of Dovetail.
+TEST(Patience, WorksWhileAllWorkersAreBlocked) {
+  alarm(120);
+  constexpr int together = 12;
+  Runtime runtime({.workers = 1});
+  std::barrier all(together + 1);
+  std::promise<void> spawned;
+  runtime.spawn({.label = "blocks"}, [&] {
+    spawned.get_future().get();
+    all.arrive_and_wait();
+  });
+  for (int i = 0; i < together; ++i) {
+    runtime.spawn({.label = "meet a worker", .io = true, .device = "*"}, [&] { all.arrive_and_wait(); });
+  }
+  spawned.set_value();
+  runtime.wait();
+  alarm(0);
+}
+
 /// A thread that does one thing, looked at while it does.
 ObservedThread::State state_while(const std::function<void(std::promise<void>& begun)>& body,
                                   const std::function<void()>& end, ObservedThread::State awaited) {
@@ -226,8 +369,25 @@ TEST(ObservedThread, WaitsForAnotherThread) {
   EXPECT_EQ(state_while(wait, [&] { go.set_value(); }, ObservedThread::State::waits), ObservedThread::State::waits);
 }
 
+TEST(ObservedThread, WaitsForAnotherThreadInARead) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  char byte = 0;
+  const auto wait = [&](std::promise<void>& begun) {
+    begun.set_value();
+    EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+  };
+  const auto end = [&] { EXPECT_EQ(::write(ends[1], "x", 1), 1); };
+  EXPECT_EQ(state_while(wait, end, ObservedThread::State::waits), ObservedThread::State::waits);
+  close(ends[0]);
+  close(ends[1]);
+}
+
 // A write whose data is a page that is not there until this thread gives it.
-TEST(ObservedThread, IsInADeviceCall) {
+class WriteOfAMissingPage : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(PlacedAndNot, WriteOfAMissingPage, testing::Bool());
+
+TEST_P(WriteOfAMissingPage, IsADeviceCall) {
   const int faults = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
   uffdio_api interface{UFFD_API, 0, 0};
   if (faults < 0 || ioctl(faults, UFFDIO_API, &interface) != 0) {
@@ -241,7 +401,8 @@ TEST(ObservedThread, IsInADeviceCall) {
   std::FILE* const file = std::tmpfile();
   const auto write = [&](std::promise<void>& begun) {
     begun.set_value();
-    EXPECT_EQ(::pwrite(fileno(file), page, size, 0), static_cast<ssize_t>(size));
+    const ssize_t written = GetParam() ? ::pwrite(fileno(file), page, size, 0) : ::write(fileno(file), page, size);
+    EXPECT_EQ(written, static_cast<ssize_t>(size));
   };
   const auto give = [&] {
     uffdio_zeropage zeros{range, 0, 0};

@@ -39,6 +39,7 @@ class Simulator {
             [](Request& request, double seconds) noexcept {
               auto& simulator = *static_cast<Simulator*>(const_cast<void*>(request.owner));
               simulator.ask_at_ = std::min(simulator.ask_at_, simulator.now + seconds);
+              return true;
             }};
     budget.set_requester(&requester);
   }
