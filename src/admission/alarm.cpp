@@ -1,16 +1,18 @@
 #include "admission/alarm.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/process_mutex.hpp"
 
 namespace dovetail::admission {
 namespace {
@@ -51,23 +53,16 @@ class Alarm {
 };
 
 // Never destroyed: its thread runs until the process ends. The child of a fork has no such thread, and makes another.
-constinit std::atomic<Alarm*> the_alarm{nullptr};
-constinit std::atomic<std::mutex*> making{nullptr};
-
 Alarm& alarm() {
-  static const int registered = [] {
-    making.store(new std::mutex);
-    return pthread_atfork(nullptr, nullptr, [] {
-      the_alarm.store(nullptr);
-      making.store(new std::mutex);  // the other may be locked for ever
-    });
-  }();
-  static_cast<void>(registered);
-  std::lock_guard lock(*making.load());
-  if (the_alarm.load() == nullptr) {
-    the_alarm.store(new Alarm);
+  static auto& mutex = *new base::ProcessMutex;
+  static Alarm* made = nullptr;
+  static pid_t process = 0;
+  const std::lock_guard lock(mutex);
+  if (process != getpid()) {
+    made = new Alarm;
+    process = getpid();
   }
-  return *the_alarm.load();
+  return *made;
 }
 
 }  // namespace

@@ -183,9 +183,7 @@ bool Budget::may_start(TaskType& type, double now) {
   }
   if (type.constraint.kind() == StorageBandwidth::Kind::none) {
     type.held_back = type.held_back || (congests_ && type.without_transfer == 0);
-    const bool may =
-        type.held_back ? adaptive_may_start(now) : type.without_transfer != 0 || free_inside_ < guard_.most();
-    return may || waits_too_long(type, now);
+    return type.held_back ? adaptive_may_start(now) : type.without_transfer != 0 || free_inside_ < guard_.most();
   }
   if (type.tuned()) {
     return adaptive_may_start(now);
@@ -213,11 +211,13 @@ void Budget::admit(double now, RequestList& admitted) {
       reserved_ = nullptr;
     }
     TaskType* head = foremost(false);
+    if (head == nullptr) {
+      return;
+    }
     // Who does not fit is not overtaken, or a large share might never be free; but by whom all that are inside may wait for.
-    if (head == nullptr || !may_start(*head, now)) {
-      const bool asked = head == nullptr || head->constraint.kind() == StorageBandwidth::Kind::none;
+    if (!may_start(*head, now)) {
       head = foremost(true);
-      if (asked || head == nullptr || (most_ != 0 && inside_ >= most_) || !waits_too_long(*head, now)) {
+      if (head == nullptr || (most_ != 0 && inside_ >= most_) || !waits_too_long(*head, now)) {
         return;
       }
     }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t most_looked_at = 8;
 // Seconds. What needs the device, or a core, is seen to use it sooner than this, ...
 constexpr double to_do_anything = 0.02;
-// ... and ends sooner than this, or than this many times what one ever took.
+// ... and ends sooner than this, or than this many times what one took lately; what the longest took is forgotten with those that end.
 constexpr double to_end = 1;
 constexpr double times_the_longest = 4;
 constexpr double forgetting = 0.9;

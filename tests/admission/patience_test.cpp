@@ -5,12 +5,14 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -22,9 +24,11 @@
 #include <utility>
 #include <vector>
 
+#include "admission/alarm.hpp"
 #include "admission/budget.hpp"
 #include "admission/observed_thread.hpp"
 #include "admission/patience.hpp"
+#include "base/sanitizer.hpp"
 #include "dovetail/dovetail.hpp"
 
 namespace dovetail::admission::test {
@@ -158,7 +162,7 @@ class BudgetWithPatience : public testing::Test {
     static const Requester requester{.leaving = [](Request&) noexcept {},
                                      .activity =
                                          [](const Request& request) noexcept {
-                                           return &request == uses_device ? Activity::uses_device : Activity::waits;
+                                           return &request == uses_device ? Activity::uses_device : of_the_others;
                                          },
                                      .wants_to_be_asked =
                                          [](Request&, double seconds) noexcept {
@@ -166,6 +170,7 @@ class BudgetWithPatience : public testing::Test {
                                            return can_be_asked;
                                          }};
     uses_device = nullptr;
+    of_the_others = Activity::waits;
     asked_after = 0;
     can_be_asked = true;
     budget_.set_requester(&requester);
@@ -185,6 +190,7 @@ class BudgetWithPatience : public testing::Test {
   }
 
   static inline const Request* uses_device;
+  static inline Activity of_the_others;
   static inline double asked_after;
   static inline bool can_be_asked;
   Budget budget_{"device"};
@@ -245,50 +251,27 @@ TEST_F(BudgetWithPatience, SeesThatTasksWithAConstraintUseTheDevice) {
 }
 
 // The adaptive learner holds a type back, whose tasks then wait for one that has not entered.
-TEST(Patience, AlsoWithTasksThatAreHeldBack) {
-  static double asked_for = 0;
-  static const Requester requester{.leaving = [](Request&) noexcept {},
-                                   .activity = [](const Request&) noexcept { return Activity::has_transferred; },
-                                   .wants_to_be_asked =
-                                       [](Request&, double seconds) noexcept {
-                                         asked_for = seconds;
-                                         return true;
-                                       }};
-  Budget budget("device");
-  budget.set_requester(&requester);
-  TaskType& type = budget.type({"write", "none", Direction::write}, 0, 64, 4);
-  double now = 0;
-  RequestList admitted;
-  for (int i = 0; i < 400 && !type.held_back; ++i) {  // however many there are, a second each: more bring nothing
-    std::vector<Request> some(static_cast<std::size_t>(1 + i % 8));
-    for (Request& request : some) {
-      request.type = &type;
-      request.owner = &budget;
-      budget.enter(request, now, admitted);
-    }
-    for (unsigned ended = 0; ended < some.size(); ++ended) {
-      Request* const request = admitted.take();
+TEST_F(BudgetWithPatience, LetsThoseInWhoAreHeldBack) {
+  of_the_others = Activity::has_transferred;
+  for (std::size_t i = 0; i < 400 && !free_.held_back;
+       ++i) {  // however many there are, a second each: more bring nothing
+    std::vector<Request> some(1 + i % 8);
+    enter(free_, some);
+    for (std::size_t ended = 0; ended < some.size(); ++ended) {
+      Request* const request = admitted_.take();
       ASSERT_NE(request, nullptr);
-      budget.leave(*request, {false, true, 1'000'000}, now += 1, admitted);
+      budget_.leave(*request, {false, true, 1'000'000}, now_ += 1, admitted_);
     }
   }
-  ASSERT_TRUE(type.held_back);
+  ASSERT_TRUE(free_.held_back);
   std::vector<Request> waiting(40);
-  for (Request& request : waiting) {
-    request.type = &type;
-    request.owner = &budget;
-    budget.enter(request, now, admitted);
+  enter(free_, waiting);
+  EXPECT_LT(inside(waiting), 40);
+  for (int i = 0; i < 100'000 && inside(waiting) < 40; ++i) {
+    ASSERT_GT(asked_after, 0);
+    budget_.ask_again(now_ += std::exchange(asked_after, 0), admitted_);
   }
-  const auto inside = [&] {
-    return std::count_if(waiting.begin(), waiting.end(),
-                         [](const Request& request) { return request.place == Request::Place::inside; });
-  };
-  EXPECT_LT(inside(), 40);
-  for (int i = 0; i < 100'000 && inside() < 40; ++i) {
-    ASSERT_GT(asked_for, 0);
-    budget.ask_again(now += std::exchange(asked_for, 0), admitted);
-  }
-  EXPECT_EQ(inside(), 40);
+  EXPECT_EQ(inside(waiting), 40);
 }
 
 // With the time that it takes until more than four may be inside twice.
@@ -327,6 +310,27 @@ TEST(Patience, WorksWhileAllWorkersAreBlocked) {
   spawned.set_value();
   runtime.wait();
   alarm(0);
+}
+
+bool rings() {
+  const auto rung = std::make_shared<std::promise<void>>();
+  return call_later(0.001, [rung] { rung->set_value(); }) &&
+         rung->get_future().wait_for(std::chrono::seconds(100)) == std::future_status::ready;
+}
+
+TEST(Alarm, TheChildOfAForkHasOneOfItsOwn) {
+#ifdef DOVETAIL_THREAD_SANITIZER
+  GTEST_SKIP() << "ThreadSanitizer refuses threads in the child of a fork from several";
+#endif
+  ASSERT_TRUE(rings());
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(rings() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(rings());
 }
 
 /// A thread that does one thing, looked at while it does.

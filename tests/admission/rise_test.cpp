@@ -41,8 +41,8 @@ constexpr Program few{64, checkpoint, 0.05, 0.025};
 constexpr Program many{1000, checkpoint / 4, 0.002, 0.005};
 
 // Seconds that it takes where times are as said, give or take so much.
-double total(const Program& program, const StorageBandwidth& constraint, unsigned seed, double scatter) {
-  Simulator simulator({});
+double run(Simulator& simulator, const Program& program, const StorageBandwidth& constraint, unsigned seed,
+           double scatter) {
   TaskType& type = simulator.type("checkpoint", constraint);
   std::mt19937 random(seed);
   const auto about = [&](double seconds) {
@@ -53,6 +53,11 @@ double total(const Program& program, const StorageBandwidth& constraint, unsigne
     simulator.compute(type, program.megabytes, computing).processor = about(program.preparing);
   }
   return simulator.run();
+}
+
+double total(const Program& program, const StorageBandwidth& constraint, unsigned seed, double scatter) {
+  Simulator simulator({});
+  return run(simulator, program, constraint, seed, scatter);
 }
 
 double mean(const Program& program, const StorageBandwidth& constraint, unsigned seed, double scatter) {
@@ -252,15 +257,6 @@ void ends(GradualRise& rise, double entered, double now) {
 double after_change(const CongestionLaw& after, const StorageBandwidth& constraint, unsigned seed, double scatter) {
   constexpr std::size_t change = 64;
   Simulator simulator({});
-  TaskType& type = simulator.type("checkpoint", constraint);
-  std::mt19937 random(seed);
-  const auto about = [&](double seconds) {
-    return seconds * (1 + scatter * (static_cast<double>(random()) / 2147483648.0 - 1));
-  };
-  for (unsigned i = 0; i < 2 * few.tasks; ++i) {
-    const double computing = about(few.computing);
-    simulator.compute(type, few.megabytes, computing).processor = about(few.preparing);
-  }
   double begin = 0;
   simulator.on_end = [&](SimulatedTask&) {
     if (simulator.ended == change) {
@@ -268,7 +264,8 @@ double after_change(const CongestionLaw& after, const StorageBandwidth& constrai
     }
     begin = simulator.ended == change + 20 ? simulator.now : begin;
   };
-  return simulator.run() - begin;
+  constexpr Program twice{2 * few.tasks, few.megabytes, few.computing, few.preparing};
+  return run(simulator, twice, constraint, seed, scatter) - begin;
 }
 
 // What tasks show of a lower level that prepared their data at a higher one does not mislead it.
