@@ -3,6 +3,35 @@
 #include "storage/storage_service.hpp"
 
 namespace dovetail::storage {
+namespace {
+
+// What a transfer has brought has taken the place of other things in the caches.
+constexpr std::int32_t bytes_that_displace = 4096;
+
+// Who waits for the requests is going to run: what that needs is fetched for all of them side by side, not for one after the other.
+void fetch_early(const Completion* completions, unsigned count) noexcept {
+  // Of the stack that a request lies on, in cache lines before and after its beginning: the frames of the task and of its call.
+  constexpr std::ptrdiff_t lines_before = 6;
+  constexpr std::ptrdiff_t lines_after = 9;
+  constexpr std::ptrdiff_t lines_of_task = 3;
+  const auto fetch = [](const void* address, std::ptrdiff_t first, std::ptrdiff_t end) {
+    for (std::ptrdiff_t line = first; line < end; ++line) {
+      __builtin_prefetch(static_cast<const std::byte*>(address) + line * std::ptrdiff_t{64}, 1);
+    }
+  };
+  for (unsigned i = 0; i < count; ++i) {
+    if (completions[i].result >= bytes_that_displace) {
+      fetch(completions[i].request, -lines_before, lines_after);
+    }
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    if (completions[i].result >= bytes_that_displace) {
+      fetch(completions[i].request->task, 0, lines_of_task);
+    }
+  }
+}
+
+}  // namespace
 
 template <class Queue>
 QueueEngine<Queue>::QueueEngine(const char* name, StorageService& service, Parking& parking, unsigned workers)
@@ -82,6 +111,7 @@ unsigned QueueEngine<Queue>::take(Queue& queue, unsigned worker, bool owner) noe
   constexpr unsigned most = 64;
   Completion completions[most];
   const unsigned count = queue.take(completions, most, owner);
+  fetch_early(completions, count);
   for (unsigned i = 0; i < count; ++i) {
     service_.attempt_ended(*completions[i].request, completions[i].result, static_cast<int>(worker));
   }

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/process_mutex.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
@@ -77,6 +78,14 @@ Service* find_service(RuntimeCore& core, const void* key) noexcept {
 void request_flush() noexcept {
   if (Worker* worker = context().worker) {
     worker->request_flush();
+  }
+}
+
+OutsideSlice::OutsideSlice() noexcept : begin_(base::ticks()) {}
+
+OutsideSlice::~OutsideSlice() {
+  if (Worker* worker = context().worker) {
+    worker->leave_out(base::ticks() - begin_);
   }
 }
 

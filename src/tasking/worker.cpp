@@ -294,9 +294,7 @@ void Worker::announce() {
 void Worker::wake_another() noexcept {
   const std::uint64_t begin = base::ticks();
   core_.idle.wake_one();
-  if (slice_start_ != 0) {
-    slice_start_ += base::ticks() - begin;
-  }
+  leave_out(base::ticks() - begin);
 }
 
 void Worker::push_successor(Task* task) {

@@ -74,6 +74,12 @@ class Worker {
     flush_requested_ = true;
     begin_operations(true);
   }
+  /// So many ticks of the slice that runs were spent on something else.
+  void leave_out(std::uint64_t ticks) noexcept {
+    if (slice_start_ != 0) {
+      slice_start_ += ticks;
+    }
+  }
   /// @}
 
   /// Gives a tied task back to the worker it belongs to. Any thread.
@@ -150,8 +156,8 @@ class Worker {
   std::atomic<std::uint64_t> last_slice_{0};  ///< When it began, in ticks; only while there are operations.
   SlicePredictor predictor_;
   Occupancy occupancy_;
-  /// In ticks. Whoever has not slept for longer has more than one can do.
-  const std::int64_t most_awake_alone_ = static_cast<std::int64_t>(200 * base::ticks_per_microsecond());
+  /// In ticks. Whoever has not slept for longer has more than one can do; a crowd of requests alone may take half of it.
+  const std::int64_t most_awake_alone_ = static_cast<std::int64_t>(1000 * base::ticks_per_microsecond());
   Worker* refuge_ = nullptr;        ///< Does this worker's work, as long as there is little.
   std::uint64_t retreated_at_ = 0;  ///< In ticks.
   fiber::Fiber* fiber_ = nullptr;   ///< The one that runs.

@@ -12,7 +12,7 @@ constexpr std::uint32_t most_percent_of_one = 50;
 // Since a slice began that was expected to be short. One that takes longer was not.
 constexpr std::int64_t microseconds_of_trust = 50;
 // After which a worker that was woken for tasks is surely at them.
-constexpr std::int64_t microseconds_to_wake = 100;
+constexpr std::int64_t microseconds_to_wake = 1000;
 
 }  // namespace
 
