@@ -10,7 +10,7 @@
 namespace dovetail::tasking {
 namespace {
 
-unsigned flushes = 0;  // of the only worker
+unsigned flushes = 0;  // of the only worker; read when it has ended
 
 class Gatherer final : public Service {
  public:
@@ -33,9 +33,8 @@ unsigned flushes_of(HandOver hand_over) {
   static const bool registered = register_service(
       &key, [](detail::RuntimeCore&, const Options&, unsigned) { return std::make_unique<Gatherer>(); });
   EXPECT_TRUE(registered);
-  Runtime runtime(Options{.workers = 1});
   flushes = 0;
-  runtime
+  Runtime(Options{.workers = 1})
       .spawn([&] {
         for (int i = 0; i < tasks; ++i) {
           dovetail::spawn([i, &hand_over] {
