@@ -15,6 +15,8 @@ def random_transfer(operation: str, block: int, depth: int) -> Benchmark:
         (
             Target("95 % of ring and threads", metric="iops", at_least=0.95, peers=("liburing", "threads")),
             Target("1.2 times the ring's CPU", metric="cpu_us", at_most=1.2, peers=("liburing",)),
+            # Which process the kernel charges with passing a request on to the device is chance: its own threads, often.
+            Target("1.2 times, whoever is charged", metric="machine_us", at_most=1.2, peers=("liburing",)),
         ),
         metric="iops",
         unit="/s",

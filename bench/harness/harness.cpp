@@ -1,5 +1,7 @@
 #include "harness.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -50,6 +52,23 @@ std::string exact(double value) {
 std::int64_t wall_nanoseconds() noexcept { return read_clock(CLOCK_MONOTONIC); }
 
 std::int64_t cpu_nanoseconds() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
+
+std::int64_t machine_busy_nanoseconds() {
+  std::ifstream statistics("/proc/stat");
+  std::string key;
+  std::int64_t user = 0;
+  std::int64_t nice = 0;
+  std::int64_t system = 0;
+  std::int64_t idle = 0;
+  std::int64_t waits = 0;
+  if (!(statistics >> key >> user >> nice >> system >> idle >> waits)) {
+    std::fprintf(stderr, "cannot read the idle time of the machine from /proc/stat: mount /proc\n");
+    std::exit(1);
+  }
+  // The time at work is only sampled; the idle time is measured.
+  const std::int64_t idle_nanoseconds = (idle + waits) * (1'000'000'000 / sysconf(_SC_CLK_TCK));
+  return wall_nanoseconds() * sysconf(_SC_NPROCESSORS_ONLN) - idle_nanoseconds;
+}
 
 Memory memory_now() {
   Memory memory;

@@ -18,6 +18,9 @@ namespace bench {
 
 /// Nanoseconds of processor time, user and system, of all threads of this process so far.
 [[nodiscard]] std::int64_t cpu_nanoseconds() noexcept;
+/// Only differences of it mean something: the time that the processors of the machine were not idle, whoever ran, the kernel's threads
+/// and interrupts too. To 10 ms.
+[[nodiscard]] std::int64_t machine_busy_nanoseconds();
 
 /// Memory of this process as the kernel counts it, in bytes.
 struct Memory {

@@ -19,6 +19,10 @@ struct LearnedDevice;
 
 enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close };
 
+/// Who hands over a request that had to wait in its lane: whoever lets it in; or that one or its task, which waits for nothing else;
+/// or its task, which was woken for that.
+enum class Starter : std::uint8_t { admitter, either, task };
+
 /// The name of the call in errors and traces.
 const char* name_of(Kind kind) noexcept;
 
@@ -54,12 +58,12 @@ struct Request {
   bool cancellable = false;       ///< Its task was not cancelled when it began: if that happens, it is given up.
   std::uint8_t interruption = 0;  ///< The number of the cancellation by which it was interrupted last.
   std::uint8_t halves = 0;        ///< How many of two attempts that were handed over together have ended.
-  int mode = 0;                   ///< fallocate: mode of that call. open: flags.
-  /// @name A write and an `fdatasync` that were handed over together
-  /// @{
-  int written = 0;  ///< What the first gave,
-  int synced = 0;   ///< and the second; afterwards: its failure, if there was one.
-  /// @}
+  Starter starter = Starter::admitter;
+  union {
+    int mode = 0;  ///< fallocate: mode of that call. open: flags.
+    int written;   ///< Of a write and an `fdatasync` that were handed over together: what the first gave,
+  };
+  int synced = 0;  ///< and the second; afterwards: its failure, if there was one.
 };
 static_assert(sizeof(Request) <= 144, "a request lies on the stacks of tasks and in a pool");
 

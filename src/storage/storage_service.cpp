@@ -13,6 +13,7 @@
 #include "storage/pieces.hpp"
 #include "storage/system_calls.hpp"
 #include "storage/threads_engine.hpp"
+#include "tasking/pause.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::storage {
@@ -280,16 +281,35 @@ void StorageService::finish_unadmitted(Request& request, int worker) noexcept {
 void StorageService::finish(Request& request, int worker) noexcept {
   RequestQueue startable;
   leave_lane(request, startable);
-  while (Request* waiter = startable.pop()) {
-    if (waiter->file == nullptr || waiter->file->leads_here(waiter->descriptor)) [[likely]] {
-      launch(*waiter, worker);
+  start_all(startable, worker);
+  deliver(request, worker);
+}
+
+void StorageService::start_all(RequestQueue& admitted, int worker) noexcept {
+  while (Request* request = admitted.pop()) {
+    if (request->starter == Starter::either && (tasking::would_leave_to_another(request->task) || leaves_starts_)) {
+      // Started here it would end here, and keep this worker from falling asleep for good.
+      request->starter = Starter::task;
+      tasking::wake(request->task);
+    } else if (request->file == nullptr || request->file->leads_here(request->descriptor)) [[likely]] {
+      launch(*request, worker);
     } else {
-      waiter->error = EBADF;
-      leave_lane(*waiter, startable);
-      deliver(*waiter, worker);
+      request->error = EBADF;
+      leave_lane(*request, admitted);
+      deliver(*request, worker);
     }
   }
-  deliver(request, worker);
+}
+
+void StorageService::start_admitted(Request& request, int worker) noexcept {
+  if (given_up(request)) [[unlikely]] {
+    request.error = ECANCELED;
+    finish(request, worker);
+    return;
+  }
+  RequestQueue admitted;
+  admitted.push(request);
+  start_all(admitted, worker);
 }
 
 // Adds those to `startable` that may start now.

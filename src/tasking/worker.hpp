@@ -80,6 +80,8 @@ class Worker {
       slice_start_ += ticks;
     }
   }
+  /// Whether it would hand over that task, paused now, if it were woken here.
+  bool would_leave_to_another(const Task* task) const noexcept;
   /// @}
 
   /// Gives a tied task back to the worker it belongs to. Any thread.
@@ -116,6 +118,9 @@ class Worker {
   bool keeps_to_itself() const noexcept;
   static SliceKind slice_of(const Task* task) noexcept { return {task->operations, task->fiber != nullptr}; }
   Worker* find_refuge(std::uint64_t now) const noexcept;
+  bool refuge_has_time() const noexcept {
+    return refuge_ != nullptr && refuge_->out_of_work_.load(std::memory_order_relaxed) != 0;
+  }
   bool retreat() noexcept;
   bool is_better_left_alone(const Worker& other, std::uint64_t now) const noexcept;
   void sleep();

@@ -282,7 +282,7 @@ Task* Worker::look_everywhere() {
         flush_services();
       }
       if (poll_services(false)) {
-        if (refuge_ != nullptr && refuge_->out_of_work_.load(std::memory_order_relaxed) != 0) {
+        if (refuge_has_time()) {
           retreat();
         }
         continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -15,9 +16,12 @@ namespace dovetail::test {
 /// What the device holds. One for all engines of a runtime.
 class Held {
  public:
+  /// Called with each attempt as it is submitted, held or not, by whoever submits it.
+  using Notice = std::function<void(const storage::Request& request)>;
   /// From now on, attempts in `runtime` are held. Returns what holds them.
-  static std::shared_ptr<Held> install(Runtime& runtime) {
+  static std::shared_ptr<Held> install(Runtime& runtime, Notice notice = {}) {
     auto held = std::make_shared<Held>();
+    held->notice_ = std::move(notice);
     storage::StorageService::of(runtime.core())
         ->decorate([held](storage::StorageService& service, storage::Engine& inner) {
           return std::make_unique<Holder>(service, inner, held);
@@ -73,6 +77,9 @@ class Held {
         : service_(service), inner_(inner), held_(std::move(held)) {}
     const char* name() const noexcept override { return "held"; }
     void submit(storage::Request& request, int worker) noexcept override {
+      if (held_->notice_) {
+        held_->notice_(request);
+      }
       {
         const std::lock_guard lock(held_->mutex_);
         if (!held_->open_) {
@@ -92,6 +99,7 @@ class Held {
     const std::shared_ptr<Held> held_;
   };
 
+  Notice notice_;
   std::mutex mutex_;
   bool open_ = false;
   std::vector<std::pair<storage::StorageService*, storage::Request*>> requests_;

@@ -72,6 +72,7 @@ void RandomTransfer::begin() {
   }
   begun_ = wall_nanoseconds();
   cpu_begun_ = cpu_nanoseconds();
+  machine_begun_ = machine_busy_nanoseconds();
   end_ = begun_ + milliseconds_ * 1'000'000;
 }
 
@@ -100,6 +101,7 @@ void RandomTransfer::ended(Chain& chain, std::int64_t result) noexcept {
 void RandomTransfer::report(Report& report) {
   const std::int64_t wall = wall_nanoseconds() - begun_;
   const std::int64_t cpu = cpu_nanoseconds() - cpu_begun_;
+  const std::int64_t machine = machine_busy_nanoseconds() - machine_begun_;
   std::vector<std::uint32_t> all;
   std::uint64_t wrong = 0;
   for (const Chain& chain : chains_) {
@@ -117,6 +119,7 @@ void RandomTransfer::report(Report& report) {
   report.add("iops", count * 1e9 / static_cast<double>(wall));
   report.add("ns", static_cast<double>(wall) / count);
   report.add("cpu_us", static_cast<double>(cpu) / count / 1000);
+  report.add("machine_us", static_cast<double>(machine) / count / 1000);
   report.add("p99_us", *place / 10.0);
 }
 

@@ -74,6 +74,7 @@ class RandomTransfer {
   std::int64_t end_ = 0;
   std::int64_t begun_ = 0;
   std::int64_t cpu_begun_ = 0;
+  std::int64_t machine_begun_ = 0;
 };
 
 }  // namespace bench
