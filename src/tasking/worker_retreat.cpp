@@ -65,7 +65,9 @@ bool Worker::retreat() noexcept {
 }
 
 bool Worker::would_leave_to_another(const Task* task) const noexcept {
-  return refuge_has_time() && predictor_.is_surely_short({task->operations, true});
+  // As `schedule` has it: the others go on where they must, or wherever somebody comes first.
+  return refuge_has_time() && !task->tied && task->priority == 0 &&
+         predictor_.is_surely_short({task->operations, true});
 }
 
 // Whether that worker has tasks that it told nobody of, and is getting on with them.
