@@ -3,7 +3,7 @@
 import statistics
 from dataclasses import asdict, dataclass
 
-from harness.entry import Target
+from harness.entry import Benchmark, Target
 from harness.runner import Result
 
 HEADER = ("benchmark", "contender", "median", "min", "max", "CPU", "ratio", "target", "verdict")
@@ -35,6 +35,12 @@ def show(value: float, unit: str) -> str:
     return f"{value:.{digits}f} {unit}".rstrip()
 
 
+def _unit_of(metric: str, benchmark: Benchmark) -> str:
+    """A metric other than the one that the table shows says its unit in its name."""
+    units = {"us": "us", "ns": "ns", "bytes": "B"}
+    return benchmark.unit if metric == benchmark.metric else units.get(metric.rpartition("_")[2], benchmark.unit)
+
+
 def _measured(result: Result, contender: str, metric: str) -> Row | None:
     series = result.series(contender, metric)
     if not series:
@@ -51,7 +57,7 @@ def _judge(result: Result, target: Target) -> Row:
     wanted = target.at_most if target.at_most is not None else target.at_least
     at_most = target.at_most is not None
     sign = "<=" if at_most else ">="
-    unit = result.benchmark.unit
+    unit = _unit_of(target.metric, result.benchmark)
     own = result.series(target.contender, target.metric)
     row = Row(contender=f"{target.contender}: {target.metric}" if target.metric != result.benchmark.metric else "")
     if target.peers:
