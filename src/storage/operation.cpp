@@ -33,8 +33,7 @@ void run_paused(Request& request, LearnedDevice* device, const StorageService::H
   tasking::pause(request.task, tasking::WaitReason::io, &request);
   if (request.starter == Starter::task) {
     tasking::prepare_pause(request.task);
-    const StorageService::Here now = StorageService::here();
-    now.service->start_admitted(request, now.worker);
+    here.service->start_admitted(request, StorageService::here().worker);  // it may have moved
     tasking::pause(request.task, tasking::WaitReason::io, &request);
   }
 }

@@ -12,6 +12,7 @@
 #include "tasking/futex.hpp"
 #include "tasking/lifecycle.hpp"
 #include "tasking/pause.hpp"
+#include "tasking/service.hpp"
 #include "tasking/thread_identity.hpp"
 #include "trace/trace.hpp"
 
@@ -292,9 +293,8 @@ void Worker::announce() {
 // A system call, often longer than the slice that makes it, of whose length it says nothing: it would make tasks look long, and so
 // worth another such call.
 void Worker::wake_another() noexcept {
-  const std::uint64_t begin = base::ticks();
+  const OutsideSlice outside;
   core_.idle.wake_one();
-  leave_out(base::ticks() - begin);
 }
 
 void Worker::push_successor(Task* task) {

@@ -52,7 +52,7 @@ unsigned flushes_of(HandOver hand_over) {
 
 // Before a slice that may be long, what was gathered is handed over: so that is how often one was taken for long.
 TEST(OutsideSliceTest, SlicesAreNotTakenForLong) {
-  const unsigned inside = flushes_of([] { hand_over(); });
+  const unsigned inside = flushes_of(hand_over);
   const unsigned outside = flushes_of([] {
     const OutsideSlice not_counted;
     hand_over();
