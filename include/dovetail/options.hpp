@@ -25,14 +25,21 @@ struct Options {
   /// File that the trace is written to when the runtime ends (Chrome/Perfetto JSON). Empty: `DOVETAIL_TRACE`, or no trace. One that
   /// cannot be written is refused at the start; what it holds stays until there is a trace.
   std::string trace = {};
-  /// Usable bytes of the stack of a task that pauses; rounded up to pages. 0: `DOVETAIL_STACK_SIZE`, or else 256 KiB.
+  /// Bytes of the stack that the bodies of tasks run on; rounded up to pages. Memory is taken where it is touched, and given back when
+  /// fewer tasks are paused. A body finds at least half of it free. One that needs more ends the process with a message that names its
+  /// task. 0: `DOVETAIL_STACK_SIZE`, or else 1 MiB.
   std::size_t stack_size = 0;
   /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: follows the tasks, from 1024
   /// for tasks of up to 20 microseconds to 131072 for long ones.
   std::size_t pending_limit = 0;
-  /// How long a runtime in which nothing can run, but a task waits for `TaskHandle::resume` or for an event that
-  /// somebody outside might still give, stays quiet before it is reported as stuck. Zero: never.
-  std::chrono::milliseconds stuck_after{5000};
+  /// How long nothing runs, while tasks wait for what the runtime has not in its hands (`TaskHandle::resume`, an event, a descriptor, an
+  /// operation of a polling service), before standard error is told what waits for what; told again after twice that time, and so on.
+  /// Zero: never.
+  std::chrono::milliseconds report_after{5000};
+  /// How long nothing can run, while tasks wait for `TaskHandle::resume` or for an event that a thread outside may still give, before
+  /// those who wait are told that they wait in vain, by `Stuck`. Zero: never, since such a thread may take its time. Tasks that wait only
+  /// for each other are told at once in any case.
+  std::chrono::milliseconds stuck_after{0};
   /// Bind each worker to a core, spread over NUMA nodes. Wrong where several processes share the machine.
   bool bind_workers = false;
 };

@@ -1,10 +1,14 @@
 /// @file
-/// Polling services: how a library whose operations can only be asked "are you done?" becomes a source of events
-/// (`tagaspi.txt`, section V-B, with the adaptive rate that it leaves as future work).
+/// How something of your own becomes a source of events: a message library, a child process, a device that is asked "are you done?".
+/// (The polling service of Sala et al., "Integrating blocking and non-blocking MPI primitives with task-based programming models",
+/// with the adaptive rate that they leave as future work.)
+///
+/// To wait for a descriptor only, use `this_task::wait_readable`. For a thread that tells you, use `PendingOperation` alone.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,18 +24,52 @@ struct PollingRate {
   std::chrono::nanoseconds longest{std::chrono::microseconds(500)};
 };
 
-/// A function that workers call now and then, only while something is pending. One call at a time; the function runs
-/// outside of any task, must not suspend, and usually calls `Events::fulfill`. Nothing pending costs nothing.
+/// Something that a polling service expects to end. One task may wait for it. Copies are the same operation, which fails when the last of
+/// them is dropped before it has ended. Thread-safe.
+class PendingOperation {
+ public:
+  /// No operation.
+  PendingOperation() noexcept = default;
+  /// Whether this is an operation.
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  /// Suspends the current task until the operation has ended. Once. @throws what `fail` was given; std::logic_error outside of a task.
+  void wait();
+  /// Binds the completion of the current task (in `onready`: its start) to the operation; if it fails, so does the task. Once. Never
+  /// suspends. @throws std::logic_error outside of a task.
+  void bind();
+  /// It has ended. Later calls do nothing. From any thread.
+  void complete() noexcept;
+  /// It has ended by an error. Later calls do nothing. From any thread.
+  void fail(std::exception_ptr cause) noexcept;
+
+ private:
+  friend class PollingService;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// A function that the runtime calls now and then, only while something is pending, whatever the workers are doing: on a worker that is
+/// looking for work, else on a thread that keeps time. One call at a time; the function runs outside of any task, must not
+/// suspend or block, and should be short: it keeps other timers waiting. Nothing pending costs nothing.
 class PollingService {
  public:
-  /// Registers `poll`, which returns how many pending operations it found completed.
-  PollingService(Runtime& runtime, std::string label, PollingRate rate, std::function<std::size_t()> poll);
-  /// Unregisters. Waits for a running poll. Nothing may be pending.
+  /// Registers `poll`, which ends operations that it finds completed (`PendingOperation::complete`) and returns how many it found of
+  /// those that `add_pending` announced. If it throws, all pending operations fail with what it threw, and it is not called again.
+  ///
+  /// `descriptor`: one that becomes readable when there is something to poll for (-1: none). The function is then called at once
+  /// when it is, and should read what is there; the caller keeps it open as long as the service lives.
+  PollingService(Runtime& runtime, std::string label, PollingRate rate, std::function<std::size_t()> poll,
+                 int descriptor = -1);
+  /// Unregisters. Waits for a running poll. What is still pending fails.
   ~PollingService();
   PollingService(const PollingService&) = delete;
   PollingService& operator=(const PollingService&) = delete;
 
-  /// Says that `count` more operations are pending. From any thread.
+  /// Expects one more operation to end. `what` is said where the runtime reports what tasks wait for: "a message of rank 1, tag 3".
+  /// From any thread. @throws std::runtime_error if the polling function has thrown.
+  PendingOperation expect(std::string what);
+  /// Says that `count` more operations are pending of which the runtime knows nothing else: the program fulfils their events itself. If
+  /// the polling function throws, the tasks that wait for such events are not failed: prefer `expect`. From any thread.
   void add_pending(std::size_t count = 1);
   /// Operations that are pending.
   std::size_t pending() const noexcept;
@@ -39,6 +77,7 @@ class PollingService {
   std::chrono::nanoseconds interval() const noexcept;
 
  private:
+  friend class PendingOperation;
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -57,8 +57,15 @@ TaskHandle handle();
 /// Suspends until `TaskHandle::resume`; returns at once if it was called since the last suspend.
 /// @throws Stuck when it is certain that nobody can resume; std::logic_error outside of a task.
 void suspend();
-/// Suspends for about `duration` and returns the time really slept (`tagaspi.txt`, section V-B).
+/// Suspends for `duration` and returns the time really slept, which is longer by at most a body that runs when it is over.
 std::chrono::nanoseconds wait_for(std::chrono::nanoseconds duration);
+/// Suspends until `descriptor` can be read without blocking, its other end has hung up, or it has an error; the next call on it tells
+/// which. Returns at once for files, which are always ready. For pipes, sockets, terminals, eventfd, signalfd, pidfd and the like. It must stay
+/// open meanwhile. Returns false if `at_most` has passed first; max(): there is no limit.
+/// @throws IoError if the descriptor is not open, or with ECANCELED when the task was cancelled; std::logic_error outside of a task.
+bool wait_readable(int descriptor, std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max());
+/// As `wait_readable`, until `descriptor` can be written.
+bool wait_writable(int descriptor, std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max());
 /// Lets other ready tasks run first.
 void yield();
 /// Whether somebody asked this task to stop by `FutureBase::cancel` or `Runtime::cancel`.

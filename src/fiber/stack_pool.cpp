@@ -14,27 +14,28 @@
 namespace dovetail::fiber {
 namespace {
 
-constexpr std::size_t stacks_in_slab = 16;
+constexpr std::size_t stacks_in_slab = 8;
 // Stacks that all began at the same place of a page would share a few places of the first cache, and each switch would miss it. They
 // begin a few lines apart, but near enough to the end of a page that a task which pauses needs no second one for that.
 constexpr std::size_t colours = 8;
 constexpr std::size_t colour_bytes = 256;
-// Idle stacks beyond this many give their memory back; those kept are warm for the next pause.
-constexpr std::size_t warm_stacks = 256;
+// Where a guard needs a mapping of its own, each takes two of the 65530 that Linux allows a process by default. Further guards are
+// memory that nothing uses: an overflow goes there first and harms no other stack.
+constexpr std::size_t most_mapped_guards = 16384;
 
-bool protect_guard(std::byte* page, std::size_t length) noexcept {
+// Since Linux 6.13 a guard needs no mapping of its own, so that their number has no limit; older kernels say EINVAL.
+bool install_guard(std::byte* begin) noexcept {
 #ifndef MADV_GUARD_INSTALL
   constexpr int MADV_GUARD_INSTALL = 102;
 #endif
-  // Since Linux 6.13 a guard needs no mapping of its own, so that their number has no limit; older kernels say EINVAL.
-  return madvise(page, length, MADV_GUARD_INSTALL) == 0 || mprotect(page, length, PROT_NONE) == 0;
+  return madvise(begin, StackPool::guard_bytes, MADV_GUARD_INSTALL) == 0;
 }
 
 }  // namespace
 
 StackPool::StackPool(std::size_t size)
     : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))), size_((size + page_ - 1) / page_ * page_) {
-  stride_ = size_ + 2 * page_;  // a guard below, and room for the colour
+  stride_ = guard_bytes + size_ + page_;  // with room for the colour
   slab_bytes_ = stacks_in_slab * stride_;
 }
 
@@ -57,21 +58,17 @@ void StackPool::make_slab() {
         "no memory for the stacks of more paused tasks (raise vm.max_map_count or the address-space "
         "limit, or pause fewer tasks at once)");
   }
+  // A huge page would make the first touch of a stack cost two mebibytes.
+  madvise(memory, slab_bytes_, MADV_NOHUGEPAGE);
   auto* slab = static_cast<std::byte*>(memory);
   slabs_.push_back(slab);
+  free_.reserve(made_ + stacks_in_slab);  // `release` never allocates
   for (std::size_t i = 0; i < stacks_in_slab; ++i) {
     std::byte* guard = slab + i * stride_;
-    if (!protect_guard(guard, page_)) {
-      const int error = errno;
-      if (i == 0) {
-        slabs_.pop_back();
-        munmap(slab, slab_bytes_);
-        throw std::system_error(error, std::system_category(),
-                                "no guard page for the stacks of more paused tasks (raise vm.max_map_count)");
-      }
-      return;
+    if (!install_guard(guard) && mapped_guards_ < most_mapped_guards && mprotect(guard, guard_bytes, PROT_NONE) == 0) {
+      ++mapped_guards_;
     }
-    free_.push_back({guard + page_, size_ + page_ - made_ % colours * colour_bytes});
+    free_.push_back({guard + guard_bytes, size_ + page_ - made_ % colours * colour_bytes});
     ++made_;
   }
 }
@@ -87,27 +84,14 @@ Stack StackPool::acquire() {
 }
 
 void StackPool::release(Stack stack) noexcept {
+  madvise(stack.lowest, stack.size, MADV_DONTNEED);
   std::lock_guard lock(mutex_);
-  if (free_.size() >= warm_stacks) {
-    madvise(stack.lowest, stack.size, MADV_DONTNEED);
-  }
-  free_.push_back(stack);  // never grows beyond what acquire has once held
+  free_.push_back(stack);
 }
 
 std::size_t StackPool::made() const {
   std::lock_guard lock(mutex_);
   return made_;
-}
-
-bool StackPool::in_guard(const void* address) const {
-  const auto* byte = static_cast<const std::byte*>(address);
-  std::lock_guard lock(mutex_);
-  for (const std::byte* slab : slabs_) {
-    if (byte >= slab && byte < slab + slab_bytes_) {
-      return static_cast<std::size_t>(byte - slab) % stride_ < page_;
-    }
-  }
-  return false;
 }
 
 }  // namespace dovetail::fiber

@@ -1,4 +1,5 @@
-// Stacks for fibers. Each has a guard page below it, so that an overflow is a fault at a known place and not a corruption.
+// Stacks for fibers. Below each lies a guard so large that an ordinary frame does not step over it: an overflow is a fault at a known
+// place and not a corruption. A stack takes address space at once and memory only where it is touched.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@ namespace dovetail::fiber {
 
 /// Usable memory of a stack. It grows down from `bottom() `.
 struct Stack {
-  std::byte* lowest = nullptr;  ///< First usable byte, right above the guard page.
+  std::byte* lowest = nullptr;  ///< First usable byte, right above the guard.
   std::size_t size = 0;         ///< Usable bytes.
   std::byte* bottom() const noexcept { return lowest + size; }
 };
@@ -25,15 +26,22 @@ class StackPool {
 
   /// @throws std::system_error naming the limit to raise when the system gives no more mappings.
   Stack acquire();
-  /// The memory beyond the first pages is given back to the system when many stacks lie idle.
+  /// Takes a stack back; its memory goes to the system.
   void release(Stack stack) noexcept;
 
   /// Least usable bytes of a stack.
   std::size_t stack_size() const noexcept { return size_; }
   /// Stacks that have been made so far.
   std::size_t made() const;
-  /// Whether `address` lies in a guard page of this pool.
-  bool in_guard(const void* address) const;
+
+  /// Bytes below `Stack::lowest` that no frame may touch: as many as Linux keeps free below the stack of a thread that grows. A frame
+  /// with larger arrays than this has to be on the heap.
+  static constexpr std::size_t guard_bytes = 1024UL * 1024 - 4096;
+  /// Whether `address` lies in the guard of that stack. For a signal handler: it reads nothing else.
+  static bool in_guard(const Stack& stack, const void* address) noexcept {
+    const auto* byte = static_cast<const std::byte*>(address);
+    return byte < stack.lowest && byte >= stack.lowest - guard_bytes;
+  }
 
  private:
   void make_slab();
@@ -46,6 +54,7 @@ class StackPool {
   std::size_t stride_ = 0;
   std::size_t slab_bytes_ = 0;
   std::size_t made_ = 0;
+  std::size_t mapped_guards_ = 0;  ///< Guards that take mappings of their own.
 };
 
 }  // namespace dovetail::fiber

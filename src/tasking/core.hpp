@@ -15,11 +15,13 @@
 #include "tasking/executors.hpp"
 #include "tasking/fiber_cache.hpp"
 #include "tasking/idle_workers.hpp"
+#include "tasking/polled_services.hpp"
+#include "tasking/reactor.hpp"
 #include "tasking/service.hpp"
+#include "tasking/source_registry.hpp"
 #include "tasking/stuck.hpp"
 #include "tasking/task_queue.hpp"
 #include "tasking/throttle.hpp"
-#include "tasking/timers.hpp"
 
 namespace dovetail {
 namespace tasking {
@@ -49,16 +51,18 @@ struct RuntimeCore {
   Options options;
   fiber::StackPool stacks;
   Task* root = nullptr;  ///< Parent of the tasks that are spawned from outside; never runs and never completes.
-  tasking::SharedQueue shared;
+  tasking::SharedQueue resumed;     ///< Tasks that go on, woken by threads that are not workers.
+  tasking::SharedQueue shared;      ///< Tasks that begin, from threads that are not workers; and those that gave way.
   tasking::PriorityQueue urgent;    ///< Positive priorities.
   tasking::PriorityQueue deferred;  ///< Negative priorities.
-  tasking::Timers timers;
-  tasking::FiberPool fibers;
+  tasking::Reactor reactor{*this};
+  tasking::FiberPool fibers;  ///< Tells the reactor when fibers rest, until the workers are gone.
   tasking::ForeignWaits foreign;
   std::mutex failures;  ///< Guards `TaskExtra::child_failures` of all tasks.
   tasking::Throttle throttle;
   tasking::StuckWatch stuck;
   std::atomic<bool> stopping{false};
+  std::atomic<bool> abandoned{false};          ///< The process ends in one of the tasks: no other begins or goes on.
   std::atomic<unsigned> visitors{0};           ///< Threads of others that are handing a task over.
   std::atomic<bool> forked{false};             ///< This is the child of a fork: there are no workers.
   std::atomic<std::uint32_t> cancel_epoch{0};  ///< Tasks of earlier epochs are cancelled: see Runtime::cancel.
@@ -68,12 +72,21 @@ struct RuntimeCore {
   std::vector<std::unique_ptr<tasking::Worker>> workers;
   tasking::IdleWorkers idle;
   std::unique_ptr<tasking::Executors> executors;
+  tasking::PolledServices polled;
+  tasking::SourceRegistry sources;
 
   /// Operations of services that are in flight.
   std::size_t in_flight() const noexcept;
   /// After a stuck report: whether the tasks that were told of it end within a moment.
   bool drains() noexcept;
   void stop_workers() noexcept;
+  /// Between tasks, on threads of the runtime: does not return when the process is about to end.
+  void rest_if_abandoned() const noexcept {
+    if (abandoned.load(std::memory_order_relaxed)) [[unlikely]] {
+      rest_for_ever();
+    }
+  }
+  [[noreturn]] static void rest_for_ever() noexcept;
   /// @throws std::logic_error in the child of a fork.
   void require_usable() const;
 };

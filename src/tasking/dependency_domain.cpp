@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 
 #include "tasking/dependency_node.hpp"
 #include "tasking/exclusion.hpp"
@@ -32,32 +31,61 @@ RegionTable& DependencyDomain::table(std::uint64_t space) {
   return files_[space];
 }
 
+// Enters those of up to `AccessList::inline_capacity` accesses that are selected. What they need is fetched together.
+std::uint32_t DependencyDomain::enter_batch(Task* task, std::span<const Access> batch, Selection selection,
+                                            std::uint32_t& records) {
+  struct {
+    RegionTable* table;
+    std::size_t place;
+  } found[AccessList::inline_capacity];
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    RegionTable& its_table = table(batch[i].region.space);
+    found[i] = {&its_table, its_table.look_up(batch[i].region)};
+  }
+  std::uint32_t dependencies = 0;
+  auto enter_one = [&](std::size_t i) {
+    Exclusion* exclusion = nullptr;
+    dependencies +=
+        found[i].table->enter(batch[i].region, found[i].place, task->node->add(records++, batch[i].mode),
+                              exclusion);
+    if (exclusion != nullptr) [[unlikely]] {
+      note_exclusion(task, exclusion);
+    }
+  };
+  // An entered `out` hides who wrote the region before, and whether that one failed: what the task reads is entered first.
+  bool only_writes = false;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (batch[i].region.length == 0) {
+      continue;
+    }
+    if (batch[i].mode == AccessMode::out) {
+      only_writes = true;
+    } else if (selection.reads) {
+      enter_one(i);
+    }
+  }
+  for (std::size_t i = 0; only_writes && selection.only_writes && i < batch.size(); ++i) {
+    if (batch[i].mode == AccessMode::out && batch[i].region.length != 0) {
+      enter_one(i);
+    }
+  }
+  return dependencies;
+}
+
 bool DependencyDomain::enter(Task* task, const AccessList& accesses) {
   task->predecessors.store(entering, std::memory_order_relaxed);
   DependencyNode* const node = DependencyNode::make(task, accesses.size());
   task->node = node;
-  std::uint32_t index = 0;
+  const std::span<const Access> all(accesses.begin(), accesses.size());
+  constexpr std::size_t most = AccessList::inline_capacity;
+  std::uint32_t records = 0;
   std::uint32_t dependencies = 0;
-  for (const Access* access = accesses.begin(); access != accesses.end();) {
-    // Some at a time, so that what they need is fetched together.
-    struct {
-      RegionTable* table;
-      std::size_t place;
-    } found[AccessList::inline_capacity];
-    const auto count = std::min<std::ptrdiff_t>(accesses.end() - access, std::ssize(found));
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-      RegionTable& its_table = table(access[i].region.space);
-      found[i] = {&its_table, its_table.look_up(access[i].region)};
-    }
-    for (std::ptrdiff_t i = 0; i < count; ++i, ++access) {
-      if (access->region.length == 0) {
-        continue;
-      }
-      Exclusion* exclusion = nullptr;
-      dependencies +=
-          found[i].table->enter(access->region, found[i].place, node->add(index++, access->mode), exclusion);
-      if (exclusion != nullptr) [[unlikely]] {
-        note_exclusion(task, exclusion);
+  if (all.size() <= most) [[likely]] {
+    dependencies = enter_batch(task, all, {.reads = true, .only_writes = true}, records);
+  } else {
+    for (const Selection selection : {Selection{.reads = true, .only_writes = false}, {.reads = false, .only_writes = true}}) {
+      for (std::size_t first = 0; first < all.size(); first += most) {
+        dependencies += enter_batch(task, all.subspan(first, std::min(most, all.size() - first)), selection, records);
       }
     }
   }

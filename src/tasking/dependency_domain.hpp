@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 
 #include "base/spin_lock.hpp"
@@ -23,6 +24,12 @@ class DependencyDomain {
   base::SpinLock& lock() noexcept { return lock_; }
 
  private:
+  struct Selection {
+    bool reads;        ///< Accesses that read, whether or not they write too.
+    bool only_writes;  ///< `out`.
+  };
+  std::uint32_t enter_batch(Task* task, std::span<const Access> batch, Selection selection,
+                            std::uint32_t& records);
   RegionTable& table(std::uint64_t space);
 
   base::SpinLock lock_;

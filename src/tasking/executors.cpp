@@ -131,6 +131,10 @@ void Executors::thread_main(std::list<std::thread>::iterator self) {
   trace::thread_name(trace::ThreadKind::executor, number);
   std::unique_lock lock(mutex_);
   for (;;) {
+    if (core_.abandoned.load(std::memory_order_relaxed)) [[unlikely]] {
+      lock.unlock();
+      core_.rest_if_abandoned();
+    }
     if (first_work_ != nullptr) {
       BlockingWork* work = first_work_;
       first_work_ = work->next;

@@ -1,29 +1,34 @@
 #include "tasking/fiber_cache.hpp"
 
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <mutex>
 
 namespace dovetail::tasking {
 namespace {
-constexpr std::size_t most_resting = 256;
-}
+// At most so many are destroyed in one go, since the thread that does it keeps time, too.
+constexpr std::size_t most_given_back = 512;
+}  // namespace
 
 FiberPool::~FiberPool() {
-  while (resting_ != nullptr) {
-    fiber::Fiber* fiber = resting_;
-    resting_ = fiber->next;
-    stacks_.release(fiber->stack());
-    delete fiber;
+  for (fiber::Fiber* fiber : resting_) {
+    delete fiber;  // the stacks end with their pool
   }
 }
 
 fiber::Fiber* FiberPool::acquire() {
   {
     std::lock_guard lock(lock_);
-    if (resting_ != nullptr) {
-      fiber::Fiber* fiber = resting_;
-      resting_ = fiber->next;
-      --count_;
+    if (!resting_.empty()) {
+      fiber::Fiber* fiber = resting_.back();
+      resting_.pop_back();
+      least_resting_ = std::min(least_resting_, resting_.size());
       return fiber;
+    }
+    least_resting_ = 0;
+    if (++made_ > resting_.capacity()) {
+      resting_.reserve(2 * made_);  // `release` never allocates
     }
   }
   return new fiber::Fiber(stacks_.acquire(), entry_, nullptr);
@@ -32,24 +37,54 @@ fiber::Fiber* FiberPool::acquire() {
 void FiberPool::release(fiber::Fiber* fiber) noexcept {
   {
     std::lock_guard lock(lock_);
-    if (count_ < most_resting) {
-      fiber->next = resting_;
-      resting_ = fiber;
-      ++count_;
-      return;
-    }
+    resting_.push_back(fiber);
   }
-  // It rests in the scheduler loop, which keeps nothing on its stack that has to be destroyed.
-  stacks_.release(fiber->stack());
-  delete fiber;
+  expect_surplus();
 }
 
-FiberCache::~FiberCache() {
+void FiberPool::expect_surplus() noexcept {
+  if (!told_.load(std::memory_order_relaxed) && !told_.exchange(true, std::memory_order_relaxed)) {
+    surplus_();
+  }
+}
+
+bool FiberPool::give_back_surplus() noexcept {
+  std::array<fiber::Fiber*, most_given_back> surplus;
+  std::size_t count = 0;
+  bool more = false;
+  {
+    std::lock_guard lock(lock_);
+    count = std::min(least_resting_, surplus.size());
+    std::copy_n(resting_.begin(), count, surplus.begin());
+    resting_.erase(resting_.begin(), resting_.begin() + static_cast<std::ptrdiff_t>(count));
+    made_ -= count;
+    least_resting_ = resting_.size();
+    more = !resting_.empty();
+    told_.store(more, std::memory_order_relaxed);
+  }
+  rounds_.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < count; ++i) {
+    // It rests in the scheduler loop, which keeps nothing on its stack that has to be destroyed.
+    stacks_.release(surplus[i]->stack());
+    delete surplus[i];
+  }
+  return more;
+}
+
+std::size_t FiberPool::resting() const noexcept {
+  std::lock_guard lock(lock_);
+  return resting_.size();
+}
+
+FiberCache::~FiberCache() { give_all_back(); }
+
+void FiberCache::give_all_back() noexcept {
   while (first_ != nullptr) {
     fiber::Fiber* fiber = first_;
     first_ = fiber->next;
     pool_.release(fiber);
   }
+  set_count(0);
 }
 
 }  // namespace dovetail::tasking

@@ -2,7 +2,12 @@
 // each worker has a cache, and caches exchange with one pool.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "base/spin_lock.hpp"
 #include "fiber/fiber.hpp"
@@ -11,8 +16,10 @@ namespace dovetail::tasking {
 
 class FiberPool {
  public:
-  /// New fibers run `entry(nullptr)`, which must not return.
-  FiberPool(fiber::StackPool& stacks, fiber::Fiber::Entry entry) : stacks_(stacks), entry_(entry) {}
+  /// New fibers run `entry(nullptr)`, which must not return. `surplus` is called when fibers come to rest: from then on
+  /// `give_back_surplus` is to be called now and then, until it returns false. From any thread.
+  FiberPool(fiber::StackPool& stacks, fiber::Fiber::Entry entry, std::function<void()> surplus)
+      : stacks_(stacks), entry_(entry), surplus_(std::move(surplus)) {}
   /// All fibers have come to rest.
   ~FiberPool();
   FiberPool(const FiberPool&) = delete;
@@ -20,15 +27,29 @@ class FiberPool {
 
   /// A resting fiber or a new one. @throws std::system_error when there is no memory for a stack.
   fiber::Fiber* acquire();
-  /// Takes a resting fiber; destroys it, and gives its stack back, when many rest already.
+  /// Takes a resting fiber.
   void release(fiber::Fiber* fiber) noexcept;
+  /// Fibers rest elsewhere: `surplus` is called as if they had come here.
+  void expect_surplus() noexcept;
+  /// Destroys fibers that nobody has needed since the last call, so that the memory which their stacks have touched goes back to the
+  /// system. A program whose tasks pause and resume all the time needs its fibers again, and loses none. Returns whether there are
+  /// more to look at next time.
+  bool give_back_surplus() noexcept;
+  /// Counts the calls of `give_back_surplus`.
+  std::uint32_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
+  /// Fibers at rest here.
+  std::size_t resting() const noexcept;
 
  private:
   fiber::StackPool& stacks_;
   const fiber::Fiber::Entry entry_;
-  base::SpinLock lock_;
-  fiber::Fiber* resting_ = nullptr;
-  std::size_t count_ = 0;
+  const std::function<void()> surplus_;
+  mutable base::SpinLock lock_;
+  std::vector<fiber::Fiber*> resting_;  ///< Used again from its end, so that those at its beginning are the surplus.
+  std::size_t made_ = 0;
+  std::size_t least_resting_ = 0;  ///< Since the last call of `give_back_surplus`.
+  std::atomic<bool> told_{false};  ///< `surplus_` was called.
+  std::atomic<std::uint32_t> rounds_{0};
 };
 
 /// For one worker.
@@ -45,24 +66,42 @@ class FiberCache {
     }
     fiber::Fiber* fiber = first_;
     first_ = fiber->next;
-    --count_;
+    set_count(count() - 1);
     return fiber;
   }
   void release(fiber::Fiber* fiber) noexcept {
-    if (count_ >= most) {
+    if (count() >= most) {
       pool_.release(fiber);
       return;
     }
     fiber->next = first_;
     first_ = fiber;
-    ++count_;
+    set_count(count() + 1);
   }
+  /// Before the worker sleeps: leaves its fibers to the pool if a round of it has passed since the last time, and sees to it that there
+  /// is one. A worker that is woken for each round while it `keeps_any` thus keeps none through a long sleep.
+  void before_sleep() noexcept {
+    if (!keeps_any()) {
+      return;
+    }
+    if (const std::uint32_t rounds = pool_.rounds(); rounds != std::exchange(rounds_, rounds)) {
+      give_all_back();
+    } else {
+      pool_.expect_surplus();
+    }
+  }
+  /// Any thread.
+  bool keeps_any() const noexcept { return count_.load(std::memory_order_relaxed) > 0; }
 
  private:
   static constexpr std::size_t most = 32;
+  void give_all_back() noexcept;
+  std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+  void set_count(std::size_t count) noexcept { count_.store(count, std::memory_order_relaxed); }
   FiberPool& pool_;
+  std::uint32_t rounds_ = 0;
   fiber::Fiber* first_ = nullptr;
-  std::size_t count_ = 0;
+  std::atomic<std::size_t> count_{0};  ///< Written by the worker alone.
 };
 
 }  // namespace dovetail::tasking

@@ -66,7 +66,21 @@ const Label* intern_label(std::string_view text, bool& own) {
   return label;
 }
 
-void free_label(const Label* label) noexcept { ::operator delete(const_cast<Label*>(label)); }
+namespace {
+// Between reports, which read labels, and tasks that free their own.
+base::ProcessMutex& held() {
+  static auto* const instance = new base::ProcessMutex;
+  return *instance;
+}
+}  // namespace
+
+void free_label(const Label* label) noexcept {
+  { const std::lock_guard lock(held()); }  // the task is marked as free: a report that begins now does not look at it
+  ::operator delete(const_cast<Label*>(label));
+}
+
+LabelsHeld::LabelsHeld() noexcept { held().lock(); }
+LabelsHeld::~LabelsHeld() { held().unlock(); }
 
 const Label* unnamed_label() noexcept {
   static const Label label{"unnamed task"};

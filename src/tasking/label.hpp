@@ -14,6 +14,14 @@ struct Label {
 /// result is a copy that `own` says must be freed with `free_label`.
 const Label* intern_label(std::string_view text, bool& own);
 void free_label(const Label* label) noexcept;
+/// As long as this lives no label is freed: for a report, which reads the labels of tasks that may complete meanwhile.
+class LabelsHeld {
+ public:
+  LabelsHeld() noexcept;
+  ~LabelsHeld();
+  LabelsHeld(const LabelsHeld&) = delete;
+  LabelsHeld& operator=(const LabelsHeld&) = delete;
+};
 /// "unnamed task".
 const Label* unnamed_label() noexcept;
 

@@ -339,7 +339,7 @@ void schedule(Task* task) noexcept {
       worker->push(task);
     }
   } else {
-    core.shared.push(task);
+    (task->fiber != nullptr ? core.resumed : core.shared).push(task);
     core.idle.notify_from_outside();
   }
 }

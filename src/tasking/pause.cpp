@@ -32,6 +32,10 @@ std::string_view name_of(WaitReason reason) noexcept {
       return "yield";
     case WaitReason::exclusion:
       return "exclusion";
+    case WaitReason::descriptor:
+      return "descriptor";
+    case WaitReason::operation:
+      return "operation";
     case WaitReason::system_call:
       return "system call";
   }
@@ -51,6 +55,7 @@ void block_thread(Task* task) noexcept {
 }  // namespace
 
 Task* current_task() noexcept { return context().task; }
+Task* task_in_onready() noexcept { return context().onready; }
 RuntimeCore* current_runtime() noexcept { return context().core; }
 int current_worker() noexcept {
   const Worker* worker = context().worker;

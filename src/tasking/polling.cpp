@@ -2,41 +2,141 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
+#include <unordered_set>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "dovetail/runtime.hpp"
 #include "tasking/core.hpp"
+#include "tasking/failure.hpp"
+#include "tasking/pending_operation.hpp"
 
 namespace dovetail {
 
 // Kept alive by the timer that is set for it. `armed` says that there is one.
-struct PollingService::State : std::enable_shared_from_this<State> {
-  State(detail::RuntimeCore& of, std::string name, PollingRate bounds, std::function<std::size_t()> function)
-      : core(of), label(std::move(name)), rate(bounds), poll(std::move(function)), interval(bounds.shortest.count()) {}
+struct PollingService::State : std::enable_shared_from_this<State>, tasking::Source {
+  State(detail::RuntimeCore& of, std::string name, PollingRate bounds, std::function<std::size_t()> function, int watched)
+      : core(of),
+        label(std::move(name)),
+        rate(bounds),
+        descriptor(watched),
+        poll(std::move(function)),
+        interval(bounds.shortest.count()) {}
+
+  void added() {
+    if (!armed.exchange(true, std::memory_order_seq_cst)) {
+      interval.store(rate.shortest.count(), std::memory_order_relaxed);
+      arm();
+    }
+    watch();
+  }
 
   void arm() {
-    const base::TimePoint when =
-        base::Clock::now() + std::chrono::nanoseconds(interval.load(std::memory_order_relaxed));
-    if (core.timers.call_at(when, [self = shared_from_this()] { self->run(); })) {
-      core.idle.wake_one();
+    core.reactor.call_at(base::Clock::now() + std::chrono::nanoseconds(interval.load(std::memory_order_relaxed)),
+                         [self = shared_from_this()] { self->run_by_the_clock(); });
+  }
+
+  void watch() {
+    if (descriptor < 0 || watching.exchange(true, std::memory_order_seq_cst)) {
+      return;
+    }
+    auto wait = std::make_shared<tasking::DescriptorWait>();
+    wait->descriptor = descriptor;
+    wait->events = EPOLLIN;
+    wait->ready = [self = shared_from_this()] {
+      self->watching.store(false, std::memory_order_seq_cst);
+      if (self->run()) {
+        self->watch();
+      }
+    };
+    if (const int error = core.reactor.descriptors().add(wait); error != 0) {
+      watching.store(false);
+      throw std::system_error(error, std::system_category(),
+                              "polling service '" + label + "' cannot watch descriptor " + std::to_string(descriptor));
     }
   }
 
-  void run() {
-    std::unique_lock lock(mutex);
-    if (!closed) {
-      const std::size_t found = poll();
-      adapt(found);
-      pending.fetch_sub(static_cast<std::int64_t>(found), std::memory_order_acq_rel);
-    }
+  void run_by_the_clock() {
+    run();
     armed.store(false, std::memory_order_seq_cst);
-    const bool again = !closed && pending.load(std::memory_order_seq_cst) > 0 && !armed.exchange(true);
-    lock.unlock();
-    if (again) {
+    if (has_pending() && !armed.exchange(true)) {
       arm();
+    }
+  }
+
+  // Returns whether something is pending still.
+  bool run() noexcept {
+    const std::lock_guard lock(mutex);
+    if (closed || !has_pending()) {
+      return false;
+    }
+    const std::size_t ended_before = ended.load(std::memory_order_relaxed);
+    try {
+      const std::size_t found = poll();
+      raw.fetch_sub(static_cast<std::int64_t>(found), std::memory_order_acq_rel);
+      adapt(found + ended.load(std::memory_order_relaxed) - ended_before);
+    } catch (...) {
+      give_up(std::current_exception());
+    }
+    return has_pending();
+  }
+
+  // The polling function has thrown. Under `mutex`.
+  void give_up(std::exception_ptr cause) noexcept {
+    closed = true;
+    std::fprintf(stderr, "dovetail: polling service '%s' ended: %s\n", label.c_str(),
+                 tasking::describe_exception(cause).c_str());
+    if (const auto lost = raw.exchange(0, std::memory_order_acq_rel); lost > 0) {
+      std::fprintf(stderr, "dovetail: %lld events that it was to fulfil will not be: use PollingService::expect\n",
+                   static_cast<long long>(lost));
+    }
+    {
+      const std::lock_guard lock(operations_mutex);
+      thrown = cause;
+    }
+    fail_all(cause);
+  }
+
+  void fail_all(const std::exception_ptr& cause) noexcept {
+    std::vector<std::shared_ptr<PendingOperation::State>> left;
+    {
+      const std::lock_guard lock(operations_mutex);
+      for (PendingOperation::State* operation : operations) {
+        if (auto alive = operation->weak_from_this().lock()) {
+          left.push_back(std::move(alive));
+        }
+      }
+    }
+    for (const auto& operation : left) {
+      operation->end(cause);
+    }
+  }
+
+  void forget(PendingOperation::State& operation) {
+    {
+      const std::lock_guard lock(operations_mutex);
+      operations.erase(&operation);
+    }
+    ended.fetch_add(1, std::memory_order_relaxed);
+    expected.fetch_sub(1, std::memory_order_acq_rel);
+  }
+
+  bool has_pending() const noexcept {
+    return raw.load(std::memory_order_seq_cst) > 0 || expected.load(std::memory_order_seq_cst) > 0;
+  }
+
+  void for_each_wait(const std::function<void(const detail::Task*, const std::string&)>& visit) const override {
+    const std::lock_guard lock(operations_mutex);
+    for (PendingOperation::State* operation : operations) {
+      // A task that waits is there as long as the operation has not ended, which takes its lock.
+      const std::lock_guard operation_lock(operation->mutex);
+      if (const detail::Task* task = operation->paused != nullptr ? operation->paused : operation->bound) {
+        visit(task, operation->what + " (polling service '" + label + "')");
+      }
     }
   }
 
@@ -52,38 +152,67 @@ struct PollingService::State : std::enable_shared_from_this<State> {
   detail::RuntimeCore& core;
   const std::string label;
   const PollingRate rate;
+  const int descriptor;
   const std::function<std::size_t()> poll;
   std::mutex mutex;  ///< Held while polling.
   bool closed = false;
-  std::atomic<std::int64_t> pending{0};  ///< Below zero while something has been found that is yet to be added.
+  std::atomic<std::int64_t> raw{0};  ///< Of `add_pending`. Below zero while something has been found that is yet to be added.
+  std::atomic<std::size_t> expected{0};
+  std::atomic<std::size_t> ended{0};  ///< Expected operations that have ended so far.
   std::atomic<bool> armed{false};
+  std::atomic<bool> watching{false};
   std::atomic<std::int64_t> interval;
+  mutable std::mutex operations_mutex;
+  std::unordered_set<PendingOperation::State*> operations;  ///< Each leaves before it is gone.
+  std::exception_ptr thrown;                                ///< By the polling function. Guarded by `operations_mutex`.
 };
 
-PollingService::PollingService(Runtime& runtime, std::string label, PollingRate rate,
-                               std::function<std::size_t()> poll) {
+PollingService::PollingService(Runtime& runtime, std::string label, PollingRate rate, std::function<std::size_t()> poll,
+                               int descriptor) {
   if (rate.shortest.count() <= 0 || rate.longest < rate.shortest || !poll) {
     throw std::invalid_argument("polling service '" + label +
                                 "': the rate needs 0 < shortest <= longest, and the function must not be empty");
   }
-  state_ = std::make_shared<State>(runtime.core(), std::move(label), rate, std::move(poll));
+  state_ = std::make_shared<State>(runtime.core(), std::move(label), rate, std::move(poll), descriptor);
+  state_->core.sources.add(state_.get());
 }
 
 PollingService::~PollingService() {
-  std::lock_guard lock(state_->mutex);
-  state_->closed = true;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->closed = true;
+  }
+  state_->fail_all(std::make_exception_ptr(
+      std::logic_error("polling service '" + state_->label + "' ended while this was pending")));
+  state_->core.sources.remove(state_.get());
+}
+
+PendingOperation PollingService::expect(std::string what) {
+  PendingOperation operation;
+  operation.state_ = std::make_shared<PendingOperation::State>(std::move(what));
+  State& state = *state_;
+  {
+    const std::lock_guard lock(state.operations_mutex);
+    if (state.thrown) {
+      throw std::runtime_error("polling service '" + state.label +
+                               "' has ended: " + tasking::describe_exception(state.thrown));
+    }
+    operation.state_->forget = [service = state_](PendingOperation::State& ended) { service->forget(ended); };
+    state.operations.insert(operation.state_.get());
+    state.expected.fetch_add(1, std::memory_order_seq_cst);
+  }
+  state.added();
+  return operation;
 }
 
 void PollingService::add_pending(std::size_t count) {
-  state_->pending.fetch_add(static_cast<std::int64_t>(count), std::memory_order_seq_cst);
-  if (!state_->armed.exchange(true, std::memory_order_seq_cst)) {
-    state_->interval.store(state_->rate.shortest.count(), std::memory_order_relaxed);
-    state_->arm();
-  }
+  state_->raw.fetch_add(static_cast<std::int64_t>(count), std::memory_order_seq_cst);
+  state_->added();
 }
 
 std::size_t PollingService::pending() const noexcept {
-  return static_cast<std::size_t>(std::max(std::int64_t{0}, state_->pending.load(std::memory_order_acquire)));
+  return static_cast<std::size_t>(std::max(std::int64_t{0}, state_->raw.load(std::memory_order_acquire))) +
+         state_->expected.load(std::memory_order_acquire);
 }
 
 std::chrono::nanoseconds PollingService::interval() const noexcept {

@@ -1,20 +1,22 @@
 #include "dovetail/runtime.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
 
-#include "base/process_mutex.hpp"
 #include "base/topology.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/failure.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/live_runtimes.hpp"
 #include "tasking/service_registry.hpp"
 #include "tasking/settings.hpp"
+#include "tasking/stack_overflow.hpp"
 #include "tasking/waiting.hpp"
 #include "tasking/worker.hpp"
 #include "trace/trace.hpp"
@@ -22,22 +24,21 @@
 namespace dovetail {
 namespace {
 
-// All runtimes of the process, so that the child of a fork can be told that it has none.
-struct LiveRuntimes {
-  base::ProcessMutex mutex;
-  std::vector<detail::RuntimeCore*> cores;
-};
-LiveRuntimes& live_runtimes() {
-  static auto* const instance = new LiveRuntimes;
-  return *instance;
+void after_fork_in_child() {
+  tasking::for_each_live_runtime_after_fork([](detail::RuntimeCore& core) { core.forked.store(true); });
+  tasking::context() = {};
 }
 
-void after_fork_in_child() {
-  // Nobody was in the midst of changing them, and nobody else is here.
-  for (detail::RuntimeCore* core : live_runtimes().cores) {
-    core->forked.store(true);
+void write_trace(const detail::RuntimeCore& core) noexcept {
+  if (core.options.trace.empty()) {
+    return;
   }
-  tasking::context() = {};
+  trace::stop();
+  try {
+    trace::write(core.options.trace);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "dovetail: the trace was not written: %s\n", error.what());
+  }
 }
 
 constexpr detail::BodyOperations no_body{nullptr, nullptr, nullptr};
@@ -49,10 +50,11 @@ namespace detail {
 RuntimeCore::RuntimeCore(const Options& given)
     : options(tasking::complete_options(given)),
       stacks(options.stack_size),
-      fibers(stacks, tasking::worker_fiber_entry()),
+      fibers(stacks, tasking::worker_fiber_entry(), [this] { reactor.expect_upkeep(); }),
       throttle(options.pending_limit) {
   static const int registered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
   static_cast<void>(registered);
+  tasking::report_stack_overflows();
   barrier_works = tasking::process_wide_barrier();
   root = tasking::make_task(this, nullptr, &no_body, 0);
   // The destructor does not run for a runtime that cannot be made.
@@ -67,12 +69,15 @@ RuntimeCore::RuntimeCore(const Options& given)
   if (options.bind_workers) {
     topology = base::discover_topology();
   }
-  {
-    std::lock_guard lock(live_runtimes().mutex);
-    live_runtimes().cores.push_back(this);
-  }
+  tasking::add_live_runtime(this);
   if (!options.trace.empty()) {
     trace::start();
+  }
+  try {
+    reactor.start();
+  } catch (...) {
+    stop_workers();
+    throw;
   }
   for (unsigned index = 0; index < options.workers; ++index) {
     const int processor =
@@ -87,6 +92,12 @@ RuntimeCore::RuntimeCore(const Options& given)
   [[maybe_unused]] const auto* const finished = unfinished.release();
 }
 
+void RuntimeCore::rest_for_ever() noexcept {
+  for (;;) {
+    ::pause();
+  }
+}
+
 void RuntimeCore::stop_workers() noexcept {
   stopping.store(true, std::memory_order_seq_cst);
   for (auto& worker : workers) {
@@ -95,12 +106,12 @@ void RuntimeCore::stop_workers() noexcept {
   for (auto& worker : workers) {
     worker->join();
   }
+  reactor.stop();
   executors->stop();
   while (visitors.load(std::memory_order_acquire) != 0) {
     std::this_thread::yield();  // a thread of somebody else is a few instructions from leaving
   }
-  std::lock_guard lock(live_runtimes().mutex);
-  std::erase(live_runtimes().cores, this);
+  tasking::remove_live_runtime(this);
 }
 
 RuntimeCore::~RuntimeCore() {
@@ -141,6 +152,13 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
   if (core->forked.load()) {
     return;  // its threads are the parent's; nothing here can be taken apart
   }
+  if (tasking::context().core == core) {
+    // `exit` was called in a task, which therefore never ends. The other threads stop where they are between two tasks, and end with
+    // the process, which is near: what they use must stay.
+    core->abandoned.store(true, std::memory_order_relaxed);
+    write_trace(*core);
+    return;
+  }
   bool ended = true;
   try {
     tasking::wait_for_all(*core);
@@ -154,14 +172,7 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
                  failure->describe().c_str());
     failure->release();
   }
-  if (!core->options.trace.empty()) {
-    trace::stop();
-    try {
-      trace::write(core->options.trace);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "dovetail: the trace was not written: %s\n", error.what());
-    }
-  }
+  write_trace(*core);
   if (ended) {
     delete core;
   }

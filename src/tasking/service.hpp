@@ -28,9 +28,22 @@ class Service {
   virtual void thread_started(int /*worker*/) {}
   virtual void thread_stopping(int /*worker*/) {}
 
+  /// In place of a worker's number: the caller is the thread that keeps time.
+  static constexpr unsigned no_worker = ~0U;
+
   /// Looks for completions and delivers them (`wake`, `fulfill_event`). Called by compute workers between slices, outside
-  /// of any task; must not block. Returns how many were delivered.
+  /// of any task, and by the thread that keeps time, also at once; must not block. Returns how many were delivered.
   virtual unsigned poll(unsigned worker, PollScope scope) = 0;
+
+  /// @name Being polled
+  /// While something is in flight, a service that does not put workers to sleep (below) is polled by the clock and when its descriptor is
+  /// ready, even while all workers compute.
+  /// @{
+  /// The longest time between two polls. max(): never by the clock.
+  virtual std::chrono::nanoseconds poll_interval() const noexcept { return std::chrono::microseconds(500); }
+  /// A descriptor that becomes readable when there is something to poll for, the service's own; -1: none.
+  virtual int descriptor() const noexcept { return -1; }
+  /// @}
 
   /// Hands over what the calling worker has prepared but not yet submitted. Called before the worker runs something that may
   /// take long, and before it parks, if `request_flush` was called on that worker. Not before it parks in this very service: then

@@ -8,6 +8,7 @@
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
+#include "tasking/live_runtimes.hpp"
 #include "tasking/service.hpp"
 #include "tasking/service_registry.hpp"
 #include "tasking/worker.hpp"
@@ -50,6 +51,7 @@ void tell_cancelled(const RuntimeCore* core) noexcept {
   if (Gate* gate = find_gate()) {
     gate->cancelled(core);
   }
+  if_live(core, [](RuntimeCore& live) { live.reactor.descriptors().end_cancelled(); });
 }
 
 void make_services(RuntimeCore& core) {
@@ -60,8 +62,11 @@ void make_services(RuntimeCore& core) {
   lock.unlock();
   for (const auto& [key, factory] : factories) {
     core.services.push_back({key, factory(core, core.options, core.options.workers)});
-    if (core.parking == nullptr && core.services.back().service->parks()) {
-      core.parking = core.services.back().service.get();
+    Service& service = *core.services.back().service;
+    if (core.parking == nullptr && service.parks()) {
+      core.parking = &service;
+    } else {
+      core.polled.add(core, service);
     }
   }
 }

@@ -16,7 +16,7 @@ constexpr std::size_t most_workers = 4096;
 constexpr std::size_t most_executors = 4096;
 constexpr std::size_t least_stack = 16 * 1024;
 constexpr std::size_t most_stack = 1024UL * 1024 * 1024;
-constexpr std::size_t default_stack = 256 * 1024;
+constexpr std::size_t default_stack = 1024 * 1024;
 constexpr std::size_t default_executors = 64;
 
 void require_range(const std::string& name, std::size_t value, std::size_t least, std::size_t most) {
@@ -85,6 +85,9 @@ Options complete_options(const Options& given) {
   }
   if (options.stuck_after.count() < 0) {
     throw std::invalid_argument("Options::stuck_after is negative; zero means never");
+  }
+  if (options.report_after.count() < 0) {
+    throw std::invalid_argument("Options::report_after is negative; zero means never");
   }
   return options;
 }

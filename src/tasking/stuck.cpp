@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <unordered_map>
 #include <vector>
 
 #include "tasking/core.hpp"
@@ -20,12 +21,16 @@ namespace {
 // A runtime is looked at only after it has been quiet for this long: quiet moments are common and looking visits all tasks.
 constexpr std::chrono::milliseconds first_look{50};
 constexpr std::size_t most_reported = 20;
+// A long wait is reported after a time, after twice that time, and so on.
+constexpr unsigned most_doublings = 16;
 
 struct Finding {
   std::vector<Task*> paused_for_resume;
   std::vector<Task*> paused_for_task;
   std::size_t waiting_for_events = 0;
+  std::size_t waiting_for_others = 0;  ///< For what may never come: a resume, an event, a descriptor, an operation of a source.
   std::vector<Task*> tasks;
+  std::unordered_map<const Task*, std::string> operations;  ///< What sources say of those that wait for them.
 };
 
 // A block of another runtime may be made a task of while this one looks.
@@ -60,7 +65,12 @@ std::string describe_predecessors(const Task* waiting) {
   return text;
 }
 
-std::string describe(const Task* task) {
+std::string describe_descriptor(const Task* task) {
+  const auto subject = reinterpret_cast<std::uintptr_t>(task->wait_subject);
+  return "descriptor " + std::to_string(subject / 2) + (subject % 2 == 0 ? " to be readable" : " to be writable");
+}
+
+std::string describe(const Task* task, const Finding& finding) {
   const std::string name = std::string("task ").append(quoted(task));
   switch (task->state.load(std::memory_order_relaxed)) {
     case TaskState::created: {
@@ -72,6 +82,9 @@ std::string describe(const Task* task) {
     case TaskState::admission:
       return name + " waits for admission to " + task->extra->ticket->waits_for();
     case TaskState::returned: {
+      if (const auto operation = finding.operations.find(task); operation != finding.operations.end()) {
+        return name + " has returned and waits for " + operation->second;
+      }
       const auto events = task->blockers.load(std::memory_order_relaxed);
       return name + " has returned and waits for its children or for " + std::to_string(events) +
              " event(s) that nobody fulfilled";
@@ -84,6 +97,17 @@ std::string describe(const Task* task) {
           return name + " waits in Future::get or wait for task " + quoted(awaited_task(task));
         case WaitReason::children:
           return name + " waits for its children";
+        case WaitReason::descriptor:
+          return name + " waits for " + describe_descriptor(task);
+        case WaitReason::operation: {
+          const auto operation = finding.operations.find(task);
+          return name + " waits for " + (operation != finding.operations.end() ? operation->second : "an operation");
+        }
+        case WaitReason::time:
+          return name + " waits for its time";
+        case WaitReason::io:
+        case WaitReason::system_call:
+          return name + " waits for I/O";
         default:
           return name + " is paused";
       }
@@ -92,8 +116,20 @@ std::string describe(const Task* task) {
   }
 }
 
+bool waits_for_others(const Task* task, TaskState state, const Finding& finding) {
+  if (state == TaskState::paused) {
+    return task->wait_reason == WaitReason::resume || task->wait_reason == WaitReason::descriptor ||
+           task->wait_reason == WaitReason::operation;
+  }
+  return state == TaskState::onready ||
+         (state == TaskState::returned &&
+          (finding.operations.contains(task) || task->children.load(std::memory_order_relaxed) == 0));
+}
+
 Finding look(const RuntimeCore& core) {
   Finding finding;
+  core.sources.for_each_wait(
+      [&](const Task* task, const std::string& what) { finding.operations.emplace(task, what); });
   std::vector<Task*>& tasks = finding.tasks;
   for_each_task([&](Task* task) {
     if (owner_of(task) == &core && task != core.root && task->state.load() != TaskState::completed) {
@@ -106,6 +142,7 @@ Finding look(const RuntimeCore& core) {
   });
   for (Task* task : tasks) {
     const TaskState state = task->state.load(std::memory_order_acquire);
+    finding.waiting_for_others += waits_for_others(task, state, finding) ? 1 : 0;
     if (state == TaskState::paused && task->wait_reason == WaitReason::resume) {
       finding.paused_for_resume.push_back(task);
     } else if (state == TaskState::paused && task->wait_reason == WaitReason::task) {
@@ -118,10 +155,11 @@ Finding look(const RuntimeCore& core) {
   return finding;
 }
 
-std::string report_of(const std::vector<Task*>& tasks) {
-  std::string text = "stuck: " + std::to_string(tasks.size()) + " task(s) can never run";
+std::string list_of(const Finding& finding) {
+  std::string text;
+  const std::vector<Task*>& tasks = finding.tasks;
   for (std::size_t i = 0; i < tasks.size() && i < most_reported; ++i) {
-    text += "\n  " + describe(tasks[i]);
+    text += "\n  " + describe(tasks[i], finding);
   }
   if (tasks.size() > most_reported) {
     text += "\n  and " + std::to_string(tasks.size() - most_reported) + " more";
@@ -157,23 +195,75 @@ bool held_elsewhere(const RuntimeCore& core) noexcept {
 }
 }  // namespace
 
-bool nothing_can_run(const RuntimeCore& core) noexcept {
-  // The calling worker is idle too, or about to be.
-  return core.idle.count() >= core.workers.size() && core.idle.searching() == 0 && core.shared.empty() &&
-         core.urgent.empty() && core.deferred.empty() && core.timers.empty() && core.executors->busy() == 0 &&
-         core.in_flight() == 0 && !core.throttle.holds_any() && core.root->children.load() > 0 &&
+namespace {
+
+// Whether no thread of the runtime has anything to do. The calling worker is idle too, or about to be.
+bool nothing_runs(const RuntimeCore& core) noexcept {
+  return core.idle.count() >= core.workers.size() && core.idle.searching() == 0 && core.resumed.empty() &&
+         core.shared.empty() && core.urgent.empty() && core.deferred.empty() && core.executors->busy() == 0 &&
+         !core.throttle.holds_any() && core.root->children.load() > 0 &&
          core.visitors.load(std::memory_order_acquire) == 0 && !held_elsewhere(core);
 }
 
+// Whether anything may end that the runtime itself has begun.
+bool something_is_under_way(const RuntimeCore& core) noexcept {
+  return core.reactor.has_timers() || core.reactor.waiting_for_descriptors() > 0 || core.in_flight() > 0;
+}
+
+base::TimePoint begin_or_go_on(std::atomic<base::Clock::rep>& since, base::TimePoint now) noexcept {
+  base::Clock::rep begin = 0;
+  const bool begins =
+      since.compare_exchange_strong(begin, now.time_since_epoch().count(), std::memory_order_relaxed);
+  return begins ? now : base::TimePoint(base::Clock::duration(begin));
+}
+
+}  // namespace
+
+bool nothing_can_run(const RuntimeCore& core) noexcept { return nothing_runs(core) && !something_is_under_way(core); }
+
 base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {
-  if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0 || !nothing_can_run(core)) {
+  if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0 || !nothing_runs(core)) {
     activity();  // whatever goes on, it is not quiet
     return base::TimePoint::max();
   }
   const base::TimePoint now = base::Clock::now();
-  base::Clock::rep none = 0;
-  quiet_since_.compare_exchange_strong(none, now.time_since_epoch().count(), std::memory_order_relaxed);
-  const base::TimePoint since{base::Clock::duration(none == 0 ? now.time_since_epoch().count() : none)};
+  const base::TimePoint next_report = report_long_wait(core, now);
+  if (something_is_under_way(core)) {
+    quiet_since_.store(0, std::memory_order_relaxed);
+    return next_report;
+  }
+  return std::min(next_report, declare_if_stuck(core, now));
+}
+
+// Nothing runs, and something may come from outside. If it never does, the program should not wait without a word.
+base::TimePoint StuckWatch::report_long_wait(RuntimeCore& core, base::TimePoint now) {
+  const auto patience = core.options.report_after;
+  if (patience.count() == 0) {
+    return base::TimePoint::max();
+  }
+  const base::TimePoint since = begin_or_go_on(nothing_runs_since_, now);
+  const base::TimePoint due = since + patience * (1U << reports_of_this_wait_.load(std::memory_order_relaxed));
+  if (now < due) {
+    return due;
+  }
+  const std::unique_lock alone(looking_, std::try_to_lock);
+  if (!alone.owns_lock() || nothing_runs_since_.load(std::memory_order_relaxed) != since.time_since_epoch().count()) {
+    return now + first_look;
+  }
+  const LabelsHeld labels;
+  const Finding finding = look(core);
+  if (finding.waiting_for_others == 0) {
+    return now + patience;
+  }
+  const auto seconds = std::chrono::duration<double>(now - since).count();
+  std::fprintf(stderr, "dovetail: nothing has run for %.1f s; waiting for%s\n", seconds, list_of(finding).c_str());
+  const unsigned reports = std::min(most_doublings, reports_of_this_wait_.fetch_add(1, std::memory_order_relaxed) + 1);
+  reports_of_this_wait_.store(reports, std::memory_order_relaxed);
+  return since + patience * (1U << reports);
+}
+
+base::TimePoint StuckWatch::declare_if_stuck(RuntimeCore& core, base::TimePoint now) {
+  const base::TimePoint since = begin_or_go_on(quiet_since_, now);
   if (now < since + first_look) {
     return since + first_look;
   }
@@ -182,21 +272,27 @@ base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {
   if (!alone.owns_lock() || quiet_since_.load(std::memory_order_relaxed) != since.time_since_epoch().count()) {
     return now + first_look;
   }
-  Finding finding = look(core);
-  // Somebody outside may still resume or fulfill; tasks that wait only for each other have nobody.
-  const bool outside = !finding.paused_for_resume.empty() || finding.waiting_for_events > 0;
-  if (outside) {
-    if (core.options.stuck_after.count() == 0) {
-      return base::TimePoint::max();
+  std::string text;
+  Finding finding;
+  {
+    const LabelsHeld labels;
+    finding = look(core);
+    // Somebody outside may still resume or fulfill; tasks that wait only for each other have nobody.
+    const bool outside = !finding.paused_for_resume.empty() || finding.waiting_for_events > 0;
+    if (outside) {
+      if (core.options.stuck_after.count() == 0) {
+        return base::TimePoint::max();
+      }
+      if (now < since + core.options.stuck_after) {
+        return since + core.options.stuck_after;
+      }
     }
-    if (now < since + core.options.stuck_after) {
-      return since + core.options.stuck_after;
-    }
+    text = "stuck: " + std::to_string(finding.tasks.size()) + " task(s) can never run" + list_of(finding);
   }
   if (finding.tasks.empty() || !nothing_can_run(core)) {
     return now + first_look;
   }
-  declare(core, report_of(finding.tasks));
+  declare(core, std::move(text));
   quiet_since_.store(0, std::memory_order_relaxed);
   tell(finding);
   return now + first_look;

@@ -19,6 +19,10 @@ class StuckWatch {
   base::TimePoint before_sleep(RuntimeCore& core);
   /// Something runs again.
   void activity() noexcept {
+    if (nothing_runs_since_.load(std::memory_order_relaxed) != 0) {
+      nothing_runs_since_.store(0, std::memory_order_relaxed);
+      reports_of_this_wait_.store(0, std::memory_order_relaxed);
+    }
     if (quiet_since_.load(std::memory_order_relaxed) != 0) {
       quiet_since_.store(0, std::memory_order_relaxed);
     }
@@ -28,9 +32,13 @@ class StuckWatch {
   std::string report() const;
 
  private:
+  base::TimePoint report_long_wait(RuntimeCore& core, base::TimePoint now);
+  base::TimePoint declare_if_stuck(RuntimeCore& core, base::TimePoint now);
   void declare(RuntimeCore& core, std::string text);
 
-  std::atomic<base::Clock::rep> quiet_since_{0};
+  std::atomic<base::Clock::rep> nothing_runs_since_{0};  ///< Though something may be under way. 0: something runs.
+  std::atomic<unsigned> reports_of_this_wait_{0};
+  std::atomic<base::Clock::rep> quiet_since_{0};  ///< Nothing runs, and nothing is under way.
   std::atomic<std::uint64_t> reports_{0};
   std::mutex looking_;  ///< Held by the worker that looks at the tasks and tells them.
   mutable std::mutex mutex_;

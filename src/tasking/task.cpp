@@ -97,10 +97,10 @@ void free_task(Task* task) noexcept {
   if (Failure* failure = task->failure.load(std::memory_order_acquire)) {
     failure->release();
   }
+  task->state.store(TaskState::free, std::memory_order_release);
   if (task->own_label != 0) {
     free_label(task->label);
   }
-  task->state.store(TaskState::free, std::memory_order_relaxed);
   task_pools[task->size_class]->deallocate(task);
 }
 

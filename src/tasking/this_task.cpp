@@ -1,9 +1,12 @@
 #include "dovetail/this_task.hpp"
 
+#include <cerrno>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "base/clock.hpp"
+#include "dovetail/failure.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/label.hpp"
@@ -27,6 +30,41 @@ detail::Task* require_task(const char* call) {
     throw std::logic_error(std::string("this_task::") + call + " was called outside of a task");
   }
   return task;
+}
+
+base::TimePoint deadline_after(base::TimePoint begin, std::chrono::nanoseconds duration) noexcept {
+  const base::TimePoint latest = base::TimePoint::max() - std::chrono::hours(1);
+  return duration < latest - begin ? begin + duration : latest;
+}
+
+bool wait_for_descriptor(detail::Task* task, int descriptor, std::uint32_t events, std::chrono::nanoseconds at_most) {
+  using tasking::DescriptorWait;
+  const char* const operation = events == EPOLLIN ? "wait_readable" : "wait_writable";
+  auto wait = std::make_shared<DescriptorWait>();
+  wait->descriptor = descriptor;
+  wait->events = events;
+  wait->task = task;
+  tasking::DescriptorWaits& waits = task->core->reactor.descriptors();
+  tasking::prepare_pause(task);
+  const int error = waits.add(wait);
+  if (error == EPERM) {
+    return true;  // a file: always ready
+  }
+  if (error != 0) {
+    throw IoError(error, operation, "descriptor " + std::to_string(descriptor), 0, 0);
+  }
+  if (at_most != std::chrono::nanoseconds::max()) {
+    task->core->reactor.call_at(deadline_after(base::Clock::now(), at_most),
+                                [&waits, wait] { waits.end(wait, DescriptorWait::End::timed_out); });
+  }
+  if (tasking::is_cancelled(task)) {
+    waits.end(wait, DescriptorWait::End::cancelled);  // asked for before the wait could be found
+  }
+  tasking::pause(task, tasking::WaitReason::descriptor, tasking::subject_of_descriptor(descriptor, events == EPOLLOUT));
+  if (wait->end == DescriptorWait::End::cancelled) {
+    throw IoError(ECANCELED, operation, "descriptor " + std::to_string(descriptor), 0, 0);
+  }
+  return wait->end == DescriptorWait::End::ready;
 }
 
 }  // namespace
@@ -84,18 +122,21 @@ std::chrono::nanoseconds wait_for(std::chrono::nanoseconds duration) {
   const base::TimePoint begin = base::Clock::now();
   if (duration.count() > 0) {
     detail::RuntimeCore& core = *task->core;
-    const base::TimePoint latest = base::TimePoint::max() - std::chrono::hours(1);
-    const base::TimePoint deadline = duration < latest - begin ? begin + duration : latest;
     tasking::prepare_pause(task);
-    if (core.timers.wake_at(deadline, task)) {
-      // This worker may be long in coming back to look at the time.
-      core.idle.wake_one();
-    }
+    core.reactor.wake_at(deadline_after(begin, duration), task);
     tasking::pause(task, tasking::WaitReason::time);
   } else {
     yield();
   }
   return base::Clock::now() - begin;
+}
+
+bool wait_readable(int descriptor, std::chrono::nanoseconds at_most) {
+  return wait_for_descriptor(require_task("wait_readable"), descriptor, EPOLLIN, at_most);
+}
+
+bool wait_writable(int descriptor, std::chrono::nanoseconds at_most) {
+  return wait_for_descriptor(require_task("wait_writable"), descriptor, EPOLLOUT, at_most);
 }
 
 void yield() {

@@ -111,7 +111,7 @@ void Throttle::release(RuntimeCore& core) noexcept {
 
 bool Throttle::release_if_idle(RuntimeCore& core) noexcept {
   const bool others_run = core.idle.count() + core.idle.searching() < core.workers.size() || core.in_flight() > 0 ||
-                          !core.timers.empty() || core.executors->busy() > 0;
+                          core.reactor.has_timers() || core.executors->busy() > 0;
   const base::TimePoint now = base::Clock::now();
   const base::TimePoint last{base::Clock::duration(released_at_.load(std::memory_order_relaxed))};
   if (others_run && now < last + between_releases) {

@@ -1,4 +1,4 @@
-// Things to do at a time. Workers look between slices; a sleeping worker is woken for the earliest one.
+// Things to do at a time, earliest first. The reactor keeps the time; workers that look for work do what is due on their way.
 #pragma once
 
 #include <atomic>
@@ -20,36 +20,15 @@ class Timers {
  public:
   /// Wakes a paused task at `deadline`. Returns whether this is now the earliest deadline.
   bool wake_at(base::TimePoint deadline, Task* task);
-  /// Calls `action` on a worker, outside of any task, at `deadline`.
+  /// Calls `action` outside of any task at `deadline`.
   bool call_at(base::TimePoint deadline, std::function<void()> action);
 
-  /// Does what is due. Returns how many things that were.
+  /// Does what is due. Returns how many things that were. Any thread of the runtime.
   unsigned run_due();
   /// time_point::max() when there is none.
   base::TimePoint earliest() const noexcept {
     return base::TimePoint(base::Clock::duration(earliest_.load(std::memory_order_relaxed)));
   }
-
-  /// @name Keeping time
-  /// One sleeping worker wakes up for the timers; the others sleep on.
-  /// @{
-  /// The earliest deadline if nobody keeps it yet, else time_point::max().
-  base::TimePoint keep() noexcept {
-    const base::Clock::rep deadline = earliest_.load(std::memory_order_seq_cst);
-    base::Clock::rep kept = kept_.load(std::memory_order_relaxed);
-    while (deadline < kept) {
-      if (kept_.compare_exchange_weak(kept, deadline, std::memory_order_seq_cst)) {
-        return base::TimePoint(base::Clock::duration(deadline));
-      }
-    }
-    return base::TimePoint::max();
-  }
-  /// The worker that keeps `deadline` is awake again.
-  void stop_keeping(base::TimePoint deadline) noexcept {
-    base::Clock::rep expected = deadline.time_since_epoch().count();
-    kept_.compare_exchange_strong(expected, none, std::memory_order_seq_cst);
-  }
-  /// @}
   bool empty() const noexcept { return earliest() == base::TimePoint::max(); }
 
  private:
@@ -67,9 +46,7 @@ class Timers {
   std::mutex mutex_;
   std::priority_queue<Entry> heap_;
   std::uint64_t sequence_ = 0;
-  static constexpr base::Clock::rep none = base::TimePoint::max().time_since_epoch().count();
-  std::atomic<base::Clock::rep> earliest_{none};
-  std::atomic<base::Clock::rep> kept_{none};
+  std::atomic<base::Clock::rep> earliest_{base::TimePoint::max().time_since_epoch().count()};
 };
 
 }  // namespace dovetail::tasking

@@ -37,8 +37,6 @@ struct WaitNode {
 
 namespace {
 
-// What is left of a stack before a task is no longer run on top of another.
-constexpr std::size_t least_stack_left = 24 * 1024;
 constexpr unsigned deepest_ancestor = 16;
 
 bool has_completed(const Task* task) noexcept {
@@ -73,7 +71,7 @@ bool descends_from(const Task* task, const Task* ancestor) noexcept {
 // below nothing that could take its stack to another thread.
 bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
   Worker* worker = context().worker;
-  if (worker == nullptr || task->tied || worker->stack_left() < least_stack_left) {
+  if (worker == nullptr || task->tied || !worker->has_stack_for_another() || worker->gives_turn()) {
     return false;
   }
   Task* candidate = worker->take_local();
@@ -134,6 +132,12 @@ bool block_until(std::unique_lock<std::mutex>& lock, ForeignWaits& foreign, cons
   return true;
 }
 
+// Of a task that has completed.
+bool failed_of_being_stuck(const Task* task) noexcept {
+  Failure* const failure = task->failure.load(std::memory_order_acquire);
+  return failure != nullptr && failure->stems_from_stuck();
+}
+
 [[noreturn]] void throw_stuck(RuntimeCore& core) { throw Stuck(core.stuck.report()); }
 
 void block_for_task(Task* task) {
@@ -159,7 +163,8 @@ void block_for_task(Task* task) {
   if (!awaited) {
     throw WaitInterrupted();
   }
-  if (given_up) {
+  // The task may have been told before this thread got to look, and have failed of it: that is the same report.
+  if (given_up || (core.stuck.reports() != reports && failed_of_being_stuck(task))) {
     throw_stuck(core);
   }
 }

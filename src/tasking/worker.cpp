@@ -13,6 +13,7 @@
 #include "tasking/lifecycle.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/service.hpp"
+#include "tasking/stack_overflow.hpp"
 #include "tasking/thread_identity.hpp"
 #include "trace/trace.hpp"
 
@@ -57,6 +58,7 @@ void Worker::join() {
 
 void Worker::thread_main(Worker* self, int processor) {
   pthread_setname_np(pthread_self(), ("dovetail-" + std::to_string(self->index_)).c_str());
+  const AlternateStack overflow_stack;
   if (processor >= 0) {
     base::bind_to_processor(static_cast<unsigned>(processor));
   }
@@ -142,7 +144,8 @@ void Worker::resume(Task* task) {
 // The fiber of the task that this worker would run next, if that is paused too: going there at once saves the way through the
 // scheduler and one of two switches. Null now and then all the same, so that what the scheduler sees to is not starved.
 fiber::Fiber* Worker::next_paused_fiber() {
-  if ((tick_ + 1) % 8 == 0 || theft_ != nullptr || !tied_.empty() || !core_.urgent.empty()) {
+  if ((tick_ + 1) % 8 == 0 || theft_ != nullptr || !tied_.empty() || !core_.urgent.empty() ||
+      !core_.resumed.empty()) {
     return nullptr;
   }
   if (successor_ == nullptr) {
@@ -222,7 +225,7 @@ void Worker::run_others_until_woken(Task* paused) {
   while (paused->pause_state.load(std::memory_order_acquire) != PauseState::woken) {
     flush_services();
     poll_services(true);
-    core_.timers.run_due();
+    core_.reactor.run_due();
     Task* task = take_local();
     if (task == nullptr) {
       task = take_shared();
@@ -232,7 +235,7 @@ void Worker::run_others_until_woken(Task* paused) {
     }
     if (task == nullptr) {
       std::this_thread::yield();
-    } else if (task->fiber != nullptr || stack_left() < 32 * 1024) {
+    } else if (task->fiber != nullptr || !has_stack_for_another()) {
       core_.shared.push(task);
       std::this_thread::yield();
     } else {

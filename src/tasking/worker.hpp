@@ -48,10 +48,12 @@ class Worker {
   void wake_another() noexcept;
   /// Takes a task that `wait` may run on top of its caller. Null if there is none at hand.
   Task* take_local();
+  /// A body is about to run one of its children on top of it. Whether it must not this time, so that others get their turn.
+  bool gives_turn() noexcept;
   /// Leaves the paused task's fiber for another one that runs the scheduler.
   void leave_fiber(Task* paused);
-  /// Bytes of stack that are left below the caller.
-  std::size_t stack_left() const noexcept;
+  /// Whether a body may be run on top of the caller: half of the stack must be left for it.
+  bool has_stack_for_another() const noexcept { return 2 * stack_left() > fiber_->stack().size; }
   /// Counts a completed child; told to the parent later, together with its siblings.
   void count_child(Task* parent) noexcept;
   void flush_children() noexcept;
@@ -88,6 +90,14 @@ class Worker {
   void push_tied(Task* task);
   /// Ends the sleep of this worker. Any thread.
   void unpark() noexcept;
+  /// Has this worker leave its resting fibers to the pool if it sleeps. Any thread.
+  void leave_fibers() noexcept {
+    if (fibers_.keeps_any()) {
+      unpark();
+    }
+  }
+  /// The stack that the worker's thread runs on; for that thread alone.
+  const fiber::Stack& stack() const noexcept { return fiber_->stack(); }
 
   alignas(64) TaskCount count;
   /// Ticks that the bodies which this worker runs take, on an average of the last ones. Long until it is known.
@@ -106,10 +116,14 @@ class Worker {
   Task* take_shared();
   Task* take_tied();
   Task* take_returned();
+  Task* take_resumed();
+  Task* take_in_turn();
+  std::uint32_t turn_period() const noexcept;
   bool give_back_home(Task* task) noexcept;
   Task* first_of_batch(std::size_t taken);
   bool gives_way(const Task* task) const noexcept;
   Task* short_before(Task* long_task);
+  std::size_t stack_left() const noexcept;
   bool poll_services(bool all);
   void announce();
   void flush_services();
@@ -141,9 +155,9 @@ class Worker {
   Task* counted_parent_ = nullptr;
   std::uint32_t counted_children_ = 0;
   std::uint32_t tick_ = 0;
+  std::uint32_t turn_ = 0;  ///< Which queue has the next turn.
   std::uint32_t random_;
   bool fed_from_outside_ = false;            ///< The last tasks came from the shared queue.
-  bool keeps_time_ = false;                  ///< Slept until the next timer, for all workers.
   bool searching_ = false;                   ///< Counted as one that looks for work.
   bool operations_ = false;                  ///< This worker has started operations that may be in flight.
   std::atomic<bool> orders_pushes_{false};   ///< As `operations_`, for others: see `begin_operations`.

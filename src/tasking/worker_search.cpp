@@ -23,6 +23,13 @@ constexpr std::uint64_t microseconds_of_a_step = 4;
 constexpr std::uint64_t microseconds_between_looks = 20;
 constexpr std::uint64_t microseconds_of_an_old_look = 200;
 constexpr unsigned relaxes_after_declining = 64;
+// Of so many tasks that a worker runs, one is taken in turn from the queues that would else come last: fewer where bodies are so long
+// that it does not show.
+constexpr std::uint32_t turn_period_of_small_bodies = 64;
+constexpr std::uint32_t turn_period_of_long_bodies = 8;
+constexpr std::uint64_t nanoseconds_of_a_long_body = 1000;
+// A body that waits for its children runs so many of them on top of it before it lets the scheduler have a look.
+constexpr std::uint32_t most_on_top = 1024;
 // Behind so many tasks with long slices a short one is looked for.
 constexpr std::size_t most_passed = 16;
 
@@ -169,7 +176,66 @@ Task* Worker::steal() {
   return nullptr;
 }
 
+std::uint32_t Worker::turn_period() const noexcept {
+  const bool is_long = 1000 * std::uint64_t{usual_body_.load(std::memory_order_relaxed)} >
+                       nanoseconds_of_a_long_body * base::ticks_per_microsecond();
+  return is_long ? turn_period_of_long_bodies : turn_period_of_small_bodies;
+}
+
 Task* Worker::take_returned() { return first_of_batch(returned_.pop(batch_.data(), batch_.size())); }
+
+Task* Worker::take_resumed() {
+  Task* task = nullptr;
+  core_.resumed.pop(&task, 1);
+  return task;
+}
+
+// The order of the looks in `find_task` is what is fastest, and would let a task wait for ever behind others that keep coming: in the
+// deque the newest goes first, and one queue before another. So now and then a task is taken from each of them in turn, the oldest.
+Task* Worker::take_in_turn() {
+  enum Queue : std::uint8_t { resumed, urgent, shared, returned, own, tied, deferred, queues };
+  for (unsigned tried = 0; tried < queues; ++tried) {
+    Task* task = nullptr;
+    switch (turn_++ % queues) {
+      case resumed:
+        task = take_resumed();
+        break;
+      case urgent:
+        task = core_.urgent.pop();
+        break;
+      case shared:
+        task = take_shared();
+        break;
+      case returned:
+        task = take_returned();
+        break;
+      case own:
+        deque_.steal(&task, 1);
+        break;
+      case tied:
+        task = take_tied();
+        break;
+      default:
+        task = core_.deferred.pop();
+        break;
+    }
+    if (task != nullptr) {
+      return task;
+    }
+  }
+  return nullptr;
+}
+
+bool Worker::gives_turn() noexcept {
+  ++tick_;
+  const bool others_wait = !core_.resumed.empty() || !core_.urgent.empty() || !core_.shared.empty() ||
+                           !returned_.empty() || !tied_.empty() || !core_.deferred.empty();
+  if (tick_ % (others_wait ? turn_period() : most_on_top) != 0) {
+    return false;
+  }
+  tick_ |= turn_period() - 1;  // at the next look
+  return true;
+}
 
 // Whether the slice of the task will be long, and there may be a short one at hand.
 bool Worker::gives_way(const Task* task) const noexcept {
@@ -205,6 +271,7 @@ Task* Worker::short_before(Task* long_task) {
 
 Task* Worker::find_task() {
   ++tick_;
+  core_.rest_if_abandoned();
   if (theft_ != nullptr) [[unlikely]] {
     judge_theft();
   }
@@ -214,12 +281,10 @@ Task* Worker::find_task() {
   if (operations_ && (long_slice_ || tick_ % 8 == 0)) [[unlikely]] {
     poll_services(false);
   }
-  if (tick_ % 64 == 0) [[unlikely]] {
-    core_.timers.run_due();
-    if (Task* task = take_returned()) {
-      return task;
-    }
-    if (Task* task = take_shared()) {
+  if (tick_ % turn_period() == 0) [[unlikely]] {
+    core_.reactor.run_due();
+    core_.polled.look();
+    if (Task* task = take_in_turn()) {
       return task;
     }
   }
@@ -230,6 +295,9 @@ Task* Worker::find_task() {
     if (Task* task = core_.urgent.pop()) {
       return task;
     }
+  }
+  if (Task* task = take_resumed()) [[unlikely]] {
+    return task;
   }
   if (Task* task = take_local()) {
     return gives_way(task) ? short_before(task) : task;
@@ -248,17 +316,12 @@ Task* Worker::find_task() {
       core_.idle.notify_from_outside();
     }
   }
-  if (keeps_time_) {
-    keeps_time_ = false;
-    if (!core_.timers.empty()) {
-      core_.idle.wake_one();  // somebody else has to
-    }
-  }
   return task;
 }
 
 Task* Worker::look_everywhere() {
   for (;;) {
+    core_.rest_if_abandoned();
     flush_children();
     if (Task* task = take_tied()) {
       return task;
@@ -270,6 +333,9 @@ Task* Worker::look_everywhere() {
       return task;
     }
     if (Task* task = core_.urgent.pop()) {
+      return task;
+    }
+    if (Task* task = take_resumed()) {
       return task;
     }
     if (Task* task = take_shared()) {
@@ -289,7 +355,7 @@ Task* Worker::look_everywhere() {
       }
       ends_at_once_ = false;
     }
-    if (core_.timers.run_due() > 0) {
+    if (core_.reactor.run_due() > 0) {
       continue;
     }
     if (!searching_) {

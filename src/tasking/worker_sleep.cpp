@@ -22,7 +22,7 @@ constexpr std::uint32_t notified = 2;
 }  // namespace
 
 bool Worker::may_be_work() const noexcept {
-  if (!core_.shared.empty() || !core_.urgent.empty() || !core_.deferred.empty() || !tied_.empty() ||
+  if (!core_.resumed.empty() || !core_.shared.empty() || !core_.urgent.empty() || !core_.deferred.empty() || !tied_.empty() ||
       !returned_.empty() || core_.stopping.load(std::memory_order_acquire)) {
     return true;
   }
@@ -88,9 +88,9 @@ void Worker::sleep() {
     process_wide_barrier();
   }
   if (!may_be_work()) {
-    const base::TimePoint timer = core_.timers.keep();
-    keeps_time_ = timer != base::TimePoint::max();
-    base::TimePoint deadline = std::min({timer, core_.stuck.before_sleep(core_), core_.throttle.next_release()});
+    core_.polled.look();
+    fibers_.before_sleep();
+    base::TimePoint deadline = std::min(core_.stuck.before_sleep(core_), core_.throttle.next_release());
     // Tasks that are left to others because they will run in a moment: that is a guess.
     const bool guessed = std::any_of(victims_.begin(), victims_.end(), [](const Victim& victim) {
       return victim.worker->deque_.size() > 0 || !victim.worker->returned_.empty();
@@ -107,9 +107,6 @@ void Worker::sleep() {
       refuge_ = find_refuge(now);
     }
     trace::idle_end();
-    if (keeps_time_) {
-      core_.timers.stop_keeping(timer);
-    }
   }
   searching_ = !core_.idle.leave(this);
   if (searching_) {

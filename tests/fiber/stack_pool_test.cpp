@@ -82,13 +82,29 @@ TEST(StackPoolTest, AnIdleStackCanBeUsedWhetherItsMemoryWasGivenBackOrNot) {
 TEST(StackPoolTest, KnowsItsGuards) {
   StackPool pool(16 * 1024);
   const Stack stack = pool.acquire();
-  EXPECT_TRUE(pool.in_guard(stack.lowest - 1));
-  EXPECT_TRUE(pool.in_guard(stack.lowest - sysconf(_SC_PAGESIZE)));
-  EXPECT_FALSE(pool.in_guard(stack.lowest));
-  EXPECT_FALSE(pool.in_guard(stack.bottom() - 1));
-  EXPECT_FALSE(pool.in_guard(&pool));
-  EXPECT_FALSE(pool.in_guard(nullptr));
+  EXPECT_TRUE(StackPool::in_guard(stack, stack.lowest - 1));
+  EXPECT_TRUE(StackPool::in_guard(stack, stack.lowest - StackPool::guard_bytes));
+  EXPECT_FALSE(StackPool::in_guard(stack, stack.lowest - StackPool::guard_bytes - 1));
+  EXPECT_FALSE(StackPool::in_guard(stack, stack.lowest));
+  EXPECT_FALSE(StackPool::in_guard(stack, stack.bottom() - 1));
+  EXPECT_FALSE(StackPool::in_guard(stack, nullptr));
   pool.release(stack);
+}
+
+// A frame with large arrays is entered without touching what lies between.
+TEST(StackPoolTest, AGuardIsTooLargeToStepOver) {
+  EXPECT_GE(StackPool::guard_bytes, 1'000'000U);
+  StackPool pool(16 * 1024);
+  std::vector<Stack> stacks;
+  for (int i = 0; i < 40; ++i) {
+    stacks.push_back(pool.acquire());
+  }
+  for (const Stack& stack : stacks) {
+    const std::byte* const end_of_guard = stack.lowest - StackPool::guard_bytes;
+    EXPECT_TRUE(std::none_of(stacks.begin(), stacks.end(), [&](const Stack& other) {
+      return other.bottom() > end_of_guard && other.lowest < stack.lowest;
+    }));
+  }
 }
 
 TEST(StackPoolTest, TouchingAGuardIsAFault) {
@@ -98,10 +114,11 @@ TEST(StackPoolTest, TouchingAGuardIsAFault) {
   StackPool pool(16 * 1024);
   for (int i = 0; i < 20; ++i) {  // more than are made together
     const Stack stack = pool.acquire();
+    const std::size_t distance = i % 2 == 0 ? 1 : StackPool::guard_bytes - 1;
     const pid_t child = fork();
     if (child == 0) {
       std::signal(SIGSEGV, SIG_DFL);
-      *const_cast<volatile std::byte*>(stack.lowest - 1) = std::byte{1};
+      *const_cast<volatile std::byte*>(stack.lowest - distance) = std::byte{1};
       _exit(0);
     }
     int status = 0;

@@ -309,5 +309,44 @@ TEST(FailureTest, IoErrorSaysWhatAndWhere) {
   }
 }
 
+// The order in which a task names its accesses means nothing, also when what it reads was not produced.
+TEST(FailureTest, WhatIsReadAndOverwrittenIsReadFirst) {
+  const auto region = [](const long* data, std::size_t count, AccessMode mode) {
+    return Access{{0, reinterpret_cast<std::uint64_t>(data), count * sizeof *data}, mode};
+  };
+  long data[4] = {};
+  const AccessList orders[] = {
+      {region(data, 4, AccessMode::in), region(data, 4, AccessMode::out)},
+      {region(data, 4, AccessMode::out), region(data, 4, AccessMode::in)},
+      {region(data, 4, AccessMode::out), region(data + 1, 1, AccessMode::in)},
+      {region(data + 1, 1, AccessMode::in), region(data, 4, AccessMode::out)},
+      {region(data + 1, 1, AccessMode::out), region(data, 4, AccessMode::in)},
+      {region(data, 2, AccessMode::out), region(data + 1, 2, AccessMode::inout)},
+      {region(data, 4, AccessMode::out), region(data + 1, 1, AccessMode::commutative)},
+  };
+  for (const bool producer_is_over : {false, true}) {
+    for (const AccessList& order : orders) {
+      SCOPED_TRACE("order " + std::to_string(&order - orders) + (producer_is_over ? ", the producer is over" : ""));
+      Runtime runtime(Options{.workers = 2});
+      Gate gate;
+      auto producer = runtime.spawn({.label = "producer", .access = {out(data)}}, [&] {
+        gate.pass();
+        throw std::runtime_error("no data");
+      });
+      if (producer_is_over) {
+        gate.open();
+        producer.wait();
+      }
+      std::atomic<bool> ran{false};
+      runtime.spawn({.label = "consumer", .access = order}, [&] { ran = true; });
+      if (!producer_is_over) {
+        gate.open();
+      }
+      EXPECT_TRUE(failure_of([&] { runtime.wait(); }));
+      EXPECT_FALSE(ran.load());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dovetail::test

@@ -41,7 +41,7 @@ TEST_F(OptionsTest, DefaultsSuitTheMachine) {
   EXPECT_GE(runtime.workers(), 1U);
   EXPECT_EQ(runtime.options().workers, runtime.workers());
   EXPECT_EQ(runtime.options().io_executors, 64U);
-  EXPECT_EQ(runtime.options().stack_size, 256U * 1024);
+  EXPECT_EQ(runtime.options().stack_size, 1024U * 1024);
   EXPECT_EQ(runtime.options().pending_limit, 0U) << "follows the tasks";
   EXPECT_FALSE(runtime.options().engine.empty());
   EXPECT_EQ(runtime.options().trace, "");

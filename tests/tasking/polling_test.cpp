@@ -122,6 +122,7 @@ TEST(PollingTest, TheIntervalStaysWithinItsBounds) {
   EXPECT_EQ(least.load(), nanoseconds(rate.shortest).count());
   EXPECT_EQ(most.load(), nanoseconds(rate.longest).count());
   // What begins after a rest begins fast.
+  await([&] { return service.pending() == 0; });
   most.store(0);
   run(1);
   EXPECT_EQ(most.load(), nanoseconds(rate.shortest).count());

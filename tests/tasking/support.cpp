@@ -22,10 +22,11 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-Outcome run_in_child(const std::function<int()>& program) {
+Outcome run_in_child(const std::function<int()>& program, const std::string& signal) {
   std::fflush(nullptr);
   int ends[2];
-  if (pipe(ends) != 0) {
+  int input[2];
+  if (pipe(ends) != 0 || pipe(input) != 0) {
     throw std::system_error(errno, std::generic_category(), "pipe");
   }
   const pid_t child = fork();
@@ -34,8 +35,11 @@ Outcome run_in_child(const std::function<int()>& program) {
   }
   if (child == 0) {
     close(ends[0]);
+    close(input[1]);
     dup2(ends[1], STDERR_FILENO);
+    dup2(input[0], STDIN_FILENO);
     close(ends[1]);
+    close(input[0]);
     int status = 99;
     try {
       status = program();
@@ -46,12 +50,18 @@ Outcome run_in_child(const std::function<int()>& program) {
     _exit(status);
   }
   close(ends[1]);
+  close(input[0]);
+  bool signalled = signal.empty();
   Outcome outcome{};
   char buffer[4096];
   for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
     outcome.error.append(buffer, static_cast<std::size_t>(got));
+    if (!signalled && outcome.error.find(signal) != std::string::npos) {
+      signalled = write(input[1], "!", 1) == 1;
+    }
   }
   close(ends[0]);
+  close(input[1]);
   int status = 0;
   waitpid(child, &status, 0);
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);

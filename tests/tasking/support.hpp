@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
@@ -133,7 +134,8 @@ struct Outcome {
   int status;
   std::string error;
 };
-/// Runs `program` in a forked child, and exits with what it returns.
-Outcome run_in_child(const std::function<int()>& program);
+/// Runs `program` in a forked child, and exits with what it returns. When the child has written `signal` to standard error, its standard
+/// input is given a byte.
+Outcome run_in_child(const std::function<int()>& program, const std::string& signal = {});
 
 }  // namespace dovetail::test

@@ -1,0 +1,71 @@
+// Who waits for which descriptor to become ready. The reactor sleeps in `wait` and delivers.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "dovetail/detail/body.hpp"
+
+namespace dovetail::tasking {
+
+using detail::Task;
+
+/// One wait for one descriptor, shared by the waiter and the table.
+struct DescriptorWait {
+  enum class End : std::uint8_t { none, ready, timed_out, cancelled };
+  int descriptor = -1;
+  std::uint32_t events = 0;               ///< EPOLLIN or EPOLLOUT.
+  Task* task = nullptr;                   ///< Paused, and woken when the wait ends; or
+  std::function<void()> ready = nullptr;  ///< called when the descriptor is ready.
+  End end = End::none;                    ///< Why. Written before the task is woken.
+};
+
+class DescriptorWaits {
+ public:
+  DescriptorWaits() = default;
+  ~DescriptorWaits();
+  DescriptorWaits(const DescriptorWaits&) = delete;
+  DescriptorWaits& operator=(const DescriptorWaits&) = delete;
+
+  /// @throws std::system_error if the kernel gives no descriptor.
+  void start();
+  /// Adds a descriptor of the reactor's own, whose `events` `wait` reports.
+  void add_own(int descriptor, std::uint32_t events);
+
+  /// Enters a wait; it ends once. Returns 0, or the errno with which the kernel refused: then nothing was entered, and EPERM says that
+  /// the descriptor is always ready, as a file on a disk is. Any thread.
+  int add(const std::shared_ptr<DescriptorWait>& wait);
+  /// Ends the wait, if it has not ended yet, and wakes its task. Any thread.
+  void end(const std::shared_ptr<DescriptorWait>& wait, DescriptorWait::End how) noexcept;
+  /// Ends the waits of tasks that were cancelled. Any thread.
+  void end_cancelled() noexcept;
+  /// Waits that have not ended and that wake a task.
+  std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
+
+  /// Sleeps until something is ready. Calls `own` for each ready descriptor of `add_own`, and delivers the others.
+  void wait(const std::function<void(int)>& own);
+
+ private:
+  struct Entry {
+    bool known = false;  ///< The kernel has it.
+    std::vector<std::shared_ptr<DescriptorWait>> waits;
+  };
+  int arm(int descriptor, Entry& entry) noexcept;
+  void deliver(int descriptor, std::uint32_t events);
+  static void finish(const std::vector<std::shared_ptr<DescriptorWait>>& ended);
+
+  int epoll_ = -1;
+  std::mutex mutex_;
+  std::unordered_map<int, Entry> entries_;
+  std::atomic<std::size_t> waiting_{0};
+};
+
+}  // namespace dovetail::tasking

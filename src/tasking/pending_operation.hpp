@@ -1,0 +1,37 @@
+// The shared state of a pending operation: who waits for it, and how it ended.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "dovetail/polling.hpp"
+#include "tasking/pause.hpp"
+
+namespace dovetail {
+
+struct PendingOperation::State : std::enable_shared_from_this<PendingOperation::State> {
+  explicit State(std::string expected) : what(std::move(expected)) {}
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  const std::string what;
+  std::mutex mutex;
+  // The rest is guarded by `mutex`.
+  bool ended = false;
+  std::exception_ptr error;
+  detail::Task* paused = nullptr;  ///< In `wait`.
+  detail::Task* bound = nullptr;   ///< By `bind`.
+  /// Has the service forget the operation. Called once, outside of the lock, before the task goes on.
+  std::function<void(State&)> forget;
+
+  /// The caller holds a reference.
+  void end(std::exception_ptr cause) noexcept;
+};
+
+}  // namespace dovetail

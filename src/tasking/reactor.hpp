@@ -1,0 +1,65 @@
+// Keeps time and watches descriptors, so that neither has to wait for the end of a body. See docs/design/time.md.
+//
+// One thread of a runtime sleeps in the kernel until the earliest deadline, or until a descriptor that somebody waits for is ready. What
+// it finds, it delivers itself: it wakes the task or calls the polling function. It runs no tasks.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/spin_lock.hpp"
+#include "tasking/descriptor_waits.hpp"
+#include "tasking/timers.hpp"
+
+namespace dovetail::tasking {
+
+using detail::RuntimeCore;
+
+class Reactor {
+ public:
+  explicit Reactor(RuntimeCore& core);
+  ~Reactor();
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+
+  /// Makes the thread. @throws std::system_error if the system gives no descriptor or no thread.
+  void start();
+  /// Ends the thread. What is due later is never done.
+  void stop() noexcept;
+
+  /// Wakes a paused task at `deadline`. Any thread.
+  void wake_at(base::TimePoint deadline, Task* task);
+  /// Calls `action` outside of any task at `deadline`, on this thread or on a worker. Any thread. It must be short and must not block.
+  void call_at(base::TimePoint deadline, std::function<void()> action);
+  /// Does what is due, for a worker on its way. Returns how many things that were.
+  unsigned run_due() { return timers_.run_due(); }
+  /// Whether anything waits for its time.
+  bool has_timers() const noexcept { return !timers_.empty(); }
+
+  /// Fibers rest: their memory is seen to about once a second, until none is left over. This is no timer: a runtime that has nothing
+  /// else to do may be stuck. Any thread.
+  void expect_upkeep() noexcept;
+
+  DescriptorWaits& descriptors() noexcept { return descriptors_; }
+  /// Tasks that wait for a descriptor.
+  std::size_t waiting_for_descriptors() const noexcept { return descriptors_.waiting(); }
+
+ private:
+  void arm(base::TimePoint when) noexcept;
+  void run() noexcept;
+  void tend() noexcept;
+
+  RuntimeCore& core_;
+  Timers timers_;
+  DescriptorWaits descriptors_;
+  int timer_ = -1;  ///< Descriptor of the kernel's timer.
+  int end_ = -1;    ///< Descriptor that ends the thread's sleep for good.
+  base::SpinLock lock_;
+  base::TimePoint armed_ = base::TimePoint::max();  ///< What the kernel's timer is set to. Guarded by `lock_`.
+  std::atomic<base::Clock::rep> upkeep_{base::TimePoint::max().time_since_epoch().count()};
+  std::thread thread_;
+};
+
+}  // namespace dovetail::tasking

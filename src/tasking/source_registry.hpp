@@ -1,0 +1,45 @@
+// What the sources of events that the program made can say of who waits for them. For the reports of what a runtime waits for.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "dovetail/detail/body.hpp"
+
+namespace dovetail::tasking {
+
+using detail::Task;
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  /// Calls `visit` for each task that waits for one of the source's operations, with what that is. The task is there during the call.
+  virtual void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const = 0;
+};
+
+/// Of one runtime. Thread-safe.
+class SourceRegistry {
+ public:
+  void add(const Source* source) {
+    const std::lock_guard lock(mutex_);
+    sources_.push_back(source);
+  }
+  void remove(const Source* source) {
+    const std::lock_guard lock(mutex_);
+    std::erase(sources_, source);
+  }
+  void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const Source* source : sources_) {
+      source->for_each_wait(visit);
+    }
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<const Source*> sources_;
+};
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,341 @@
+// Sources of events that the program makes: what waits for them is woken, failed or reported, whatever the workers do meanwhile.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+class Pipe {
+ public:
+  Pipe() {
+    if (pipe2(ends_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+      throw std::system_error(errno, std::generic_category(), "pipe2");
+    }
+  }
+  ~Pipe() {
+    close_writer();
+    close(ends_[0]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int reader() const { return ends_[0]; }
+  int writer() const { return ends_[1]; }
+  void write_one(char value) const { EXPECT_EQ(write(ends_[1], &value, 1), 1); }
+  char read_one() const {
+    char value = 0;
+    return read(ends_[0], &value, 1) == 1 ? value : '\0';
+  }
+  void close_writer() {
+    if (ends_[1] >= 0) {
+      close(std::exchange(ends_[1], -1));
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+TEST(WaitReadableTest, ATaskWaitsAndTheWorkerDoesNot) {
+  Runtime runtime(Options{.workers = 1});
+  const Pipe pipe;
+  std::atomic<bool> waiting{false};
+  auto got = runtime.spawn([&] {
+    waiting = true;
+    EXPECT_TRUE(this_task::wait_readable(pipe.reader()));
+    return pipe.read_one();
+  });
+  await([&] { return waiting.load(); });
+  EXPECT_EQ(runtime.spawn([] { return 7; }).get(), 7) << "the only worker is free";
+  pipe.write_one('x');
+  EXPECT_EQ(got.get(), 'x');
+}
+
+TEST(WaitReadableTest, ManyTasksAndManyDescriptors) {
+  Runtime runtime(Options{.workers = 2});
+  const std::size_t count = 50;
+  std::vector<Pipe> pipes(count);
+  std::atomic<std::size_t> got{0};
+  for (const Pipe& pipe : pipes) {
+    for (int i = 0; i < 3; ++i) {
+      runtime.spawn([&] {
+        while (pipe.read_one() == '\0') {
+          this_task::wait_readable(pipe.reader());
+        }
+        got.fetch_add(1);
+      });
+    }
+  }
+  for (int i = 0; i < 3; ++i) {
+    for (const Pipe& pipe : pipes) {
+      pipe.write_one('y');
+    }
+  }
+  runtime.wait();
+  EXPECT_EQ(got.load(), 3 * count);
+}
+
+TEST(WaitReadableTest, ReadingAndWritingOneSocketAtOnce) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  Runtime runtime(Options{.workers = 2});
+  const std::size_t total = 4 << 20;
+  for (const int own : ends) {
+    runtime.spawn([&, own] {
+      const std::vector<char> data(65536, 'z');
+      for (std::size_t sent = 0; sent < total;) {
+        const ssize_t count = write(own, data.data(), std::min(data.size(), total - sent));
+        if (count < 0) {
+          ASSERT_EQ(errno, EAGAIN);
+          this_task::wait_writable(own);
+        } else {
+          sent += static_cast<std::size_t>(count);
+        }
+      }
+    });
+    runtime.spawn([&, own] {
+      std::vector<char> data(65536);
+      for (std::size_t received = 0; received < total;) {
+        const ssize_t count = read(own, data.data(), data.size());
+        if (count < 0) {
+          ASSERT_EQ(errno, EAGAIN);
+          this_task::wait_readable(own);
+        } else {
+          received += static_cast<std::size_t>(count);
+        }
+      }
+    });
+  }
+  runtime.wait();
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(WaitReadableTest, AHangUpEndsTheWait) {
+  Runtime runtime(Options{.workers = 1});
+  Pipe pipe;
+  auto waited = runtime.spawn([&] { return this_task::wait_readable(pipe.reader()); });
+  pipe.close_writer();
+  EXPECT_TRUE(waited.get());
+}
+
+TEST(WaitReadableTest, ALimitOfTime) {
+  Runtime runtime(Options{.workers = 1});
+  const Pipe pipe;
+  EXPECT_FALSE(runtime.spawn([&] { return this_task::wait_readable(pipe.reader(), milliseconds(2)); }).get());
+  pipe.write_one('a');
+  EXPECT_TRUE(runtime.spawn([&] { return this_task::wait_readable(pipe.reader(), milliseconds(60'000)); }).get());
+}
+
+TEST(WaitReadableTest, FilesAreAlwaysReadyAndWhatIsNotOpenIsRefused) {
+  Runtime runtime(Options{.workers = 1});
+  runtime.spawn([] {
+    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    EXPECT_TRUE(this_task::wait_readable(file));
+    close(file);
+    try {
+      this_task::wait_readable(1'000'000);
+      ADD_FAILURE() << "it is not open";
+    } catch (const IoError& error) {
+      EXPECT_EQ(error.code().value(), EBADF);
+      EXPECT_NE(std::string(error.what()).find("1000000"), std::string::npos);
+    }
+  });
+  runtime.wait();
+  EXPECT_THROW(this_task::wait_readable(0), std::logic_error);
+}
+
+TEST(WaitReadableTest, CancellingEndsTheWait) {
+  Runtime runtime(Options{.workers = 1});
+  const Pipe pipe;
+  std::atomic<bool> begun{false};
+  auto future = runtime.spawn([&] {
+    begun = true;
+    this_task::wait_readable(pipe.reader());
+  });
+  await([&] { return begun.load(); });
+  future.cancel();
+  const auto failed = failure_of([&] { future.get(); });
+  ASSERT_TRUE(failed);
+  EXPECT_TRUE(failed->cancelled());
+}
+
+// A user's own source in a few lines: the task goes on when the child has ended.
+TEST(WaitReadableTest, AChildProcess) {
+  Runtime runtime(Options{.workers = 1});
+  auto status = runtime.spawn([] {
+    const pid_t child = fork();
+    if (child == 0) {
+      _exit(42);
+    }
+    const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+    this_task::wait_readable(descriptor);
+    close(descriptor);
+    int ended = 0;
+    waitpid(child, &ended, 0);
+    return WEXITSTATUS(ended);
+  });
+  EXPECT_EQ(status.get(), 42);
+}
+
+TEST(WaitReadableTest, InAnIoTask) {
+  Runtime runtime(Options{.workers = 1});
+  const Pipe pipe;
+  auto waited = runtime.spawn({.io = true}, [&] { return this_task::wait_readable(pipe.reader()); });
+  pipe.write_one('b');
+  EXPECT_TRUE(waited.get());
+}
+
+TEST(PendingOperationTest, WaitAndBindInEveryOrder) {
+  Runtime runtime(Options{.workers = 2});
+  std::atomic<int> calls{0};
+  PollingService service(runtime, "source", {}, [&] {
+    calls.fetch_add(1);
+    return std::size_t{0};
+  });
+  for (const bool ends_first : {false, true}) {
+    for (const bool binds : {false, true}) {
+      std::atomic<bool> waiting{false};
+      PendingOperation operation = service.expect("something");
+      EXPECT_EQ(service.pending(), 1U);
+      if (ends_first) {
+        operation.complete();
+      }
+      auto task = runtime.spawn([&] {
+        waiting = true;
+        binds ? operation.bind() : operation.wait();
+      });
+      await([&] { return waiting.load(); });
+      operation.complete();
+      task.wait();
+      operation.complete();
+      operation.fail(nullptr);
+      EXPECT_EQ(service.pending(), 0U);
+      runtime.wait();
+    }
+  }
+  EXPECT_THROW(service.expect("outside").wait(), std::logic_error);
+  EXPECT_EQ(service.pending(), 0U) << "it was dropped";
+  const auto dropped = failure_of([&] { runtime.spawn([&] { service.expect("nothing").bind(); }).get(); });
+  ASSERT_TRUE(dropped);
+  EXPECT_NE(innermost(*dropped).find("dropped"), std::string::npos);
+  EXPECT_THROW(PendingOperation().wait(), std::logic_error);
+}
+
+TEST(PendingOperationTest, FailsTheTask) {
+  Runtime runtime(Options{.workers = 2});
+  PollingService service(runtime, "source", {}, [] { return std::size_t{0}; });
+  for (const bool binds : {false, true}) {
+    PendingOperation operation = service.expect("what fails");
+    auto task = runtime.spawn([&] { binds ? operation.bind() : operation.wait(); });
+    operation.fail(std::make_exception_ptr(std::runtime_error("the line is cut")));
+    const auto failed = failure_of([&] { task.get(); });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(innermost(*failed), "the line is cut");
+  }
+}
+
+TEST(PendingOperationTest, WhatThePollingFunctionThrowsFailsAllThatWait) {
+  const auto outcome = run_in_child([] {
+    Runtime runtime(Options{.workers = 2});
+    std::atomic<bool> broken{false};
+    PollingService service(runtime, "the line", {}, [&] {
+      if (broken.load()) {
+        throw std::runtime_error("cut");
+      }
+      return std::size_t{0};
+    });
+    std::vector<Future<void>> tasks;
+    for (int i = 0; i < 20; ++i) {
+      tasks.push_back(runtime.spawn([&, i] {
+        PendingOperation operation = service.expect("message " + std::to_string(i));
+        i % 2 == 0 ? operation.bind() : operation.wait();
+      }));
+    }
+    broken = true;
+    int failed = 0;
+    for (Future<void>& task : tasks) {
+      const auto failure = failure_of([&] { task.get(); });
+      // Those that came too late are refused, with the same cause.
+      failed += failure && std::string(failure->what()).find("cut") != std::string::npos ? 1 : 0;
+    }
+    return failed;
+  });
+  EXPECT_EQ(outcome.status, 20) << outcome.error;
+  EXPECT_NE(outcome.error.find("polling service 'the line' ended: cut"), std::string::npos) << outcome.error;
+}
+
+TEST(PendingOperationTest, ADescriptorCallsThePollingFunction) {
+  Runtime runtime(Options{.workers = 1});
+  const Pipe pipe;
+  PendingOperation operation;
+  // Not by the clock, in the lifetime of anybody who looks at this test.
+  const PollingRate hours{std::chrono::hours(5), std::chrono::hours(5)};
+  PollingService service(
+      runtime, "pipe", hours,
+      [&] {
+        if (pipe.read_one() == 'q') {
+          operation.complete();
+        }
+        return std::size_t{0};
+      },
+      pipe.reader());
+  auto task = runtime.spawn([&] {
+    operation = service.expect("a q");
+    pipe.write_one('p');
+    operation.wait();
+  });
+  runtime.spawn([&] { pipe.write_one('q'); });
+  task.get();
+}
+
+// What the runtime cannot end by itself is told, not waited for without a word; and nobody is killed for it.
+TEST(LongWaitTest, SaysWhatWaitsForWhat) {
+  const auto outcome = run_in_child([] {
+    const Pipe pipe;
+    Pipe wake;
+    Runtime runtime(Options{.workers = 2, .report_after = milliseconds(50)});
+    PollingService service(runtime, "messages", {}, [] { return std::size_t{0}; });
+    PendingOperation paused = service.expect("a message of rank 1, tag 3");
+    PendingOperation bound = service.expect("a message of rank 2, tag 4");
+    TaskHandle handle;
+    runtime.spawn({.label = "receiver"}, [&] { paused.wait(); });
+    runtime.spawn({.label = "bound receiver"}, [&] { bound.bind(); });
+    runtime.spawn({.label = "pipe reader"}, [&] { this_task::wait_readable(pipe.reader()); });
+    runtime.spawn({.label = "sleeper"}, [&] {
+      handle = this_task::handle();
+      this_task::suspend();
+    });
+    // The parent has read the report when it lets them go.
+    std::thread outside([&] {
+      char go = 0;
+      while (read(STDIN_FILENO, &go, 1) < 0) {
+      }
+      paused.complete();
+      bound.complete();
+      pipe.write_one('x');
+      handle.resume();
+    });
+    runtime.wait();
+    outside.join();
+    return 42;
+  }, "task 'sleeper' is suspended");
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+  for (const char* part :
+       {"task 'receiver' waits for a message of rank 1, tag 3 (polling service 'messages')",
+        "task 'bound receiver' has returned and waits for a message of rank 2, tag 4", "task 'pipe reader' waits for descriptor",
+        "to be readable", "task 'sleeper' is suspended"}) {
+    EXPECT_NE(outcome.error.find(part), std::string::npos) << part << " is missing in:\n" << outcome.error;
+  }
+}
+
+}  // namespace
+}  // namespace dovetail::test

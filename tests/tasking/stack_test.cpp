@@ -1,0 +1,123 @@
+// Code that was written for threads runs on the stacks of tasks, and one that needs more is told so.
+#include <cstring>
+
+#include "base/sanitizer.hpp"
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+// Uses that much of the stack across a pause, and returns whether it is as it was.
+template <std::size_t Bytes>
+[[gnu::noinline]] bool keeps_its_array(int value) {
+  volatile char array[Bytes];
+  std::memset(const_cast<char*>(array), value, Bytes);
+  this_task::yield();
+  for (std::size_t i = 0; i < Bytes; i += 64) {
+    if (array[i] != static_cast<char>(value)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST(StackTest, LargeLocalArraysOfManyTasks) {
+  Runtime runtime(Options{.workers = 2});
+  std::atomic<int> whole{0};
+  for (int i = 0; i < 40; ++i) {
+    runtime.spawn([&, i] {
+      const bool kept = i % 2 == 0 ? keeps_its_array<320 * 1024>(i) : keeps_its_array<480 * 1024>(i);
+      whole.fetch_add(kept ? 1 : 0);
+    });
+  }
+  runtime.wait();
+  EXPECT_EQ(whole.load(), 40);
+}
+
+// A body that is run on top of another has room, too.
+TEST(StackTest, LargeLocalArraysDeepInARecursion) {
+  Runtime runtime(Options{.workers = 1});
+  std::atomic<int> whole{0};
+  std::function<void(int)> recurse = [&](int depth) {
+    whole.fetch_add(keeps_its_array<400 * 1024>(depth) ? 1 : 0);
+    if (depth > 0) {
+      spawn([&, depth] { recurse(depth - 1); });
+      wait();
+    }
+  };
+  runtime.spawn([&] { recurse(300); });
+  runtime.wait();
+  EXPECT_EQ(whole.load(), 301);
+}
+
+TEST(StackTest, AnOverflowNamesTheTask) {
+#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+  GTEST_SKIP() << "the sanitizer reports the fault in its own way";
+#endif
+  // By one frame that is too large, and by many small ones.
+  for (const bool at_once : {true, false}) {
+    const auto outcome = run_in_child([&] {
+      Runtime runtime(Options{.workers = 1});
+      runtime.spawn({.label = "the deep one"}, [&] {
+        if (at_once) {
+          keeps_its_array<1280 * 1024>(1);
+        } else {
+          std::function<int(int)> recurse = [&](int depth) { return depth == 0 ? 0 : 1 + recurse(depth - 1) % 7; };
+          recurse(100'000'000);
+        }
+      });
+      runtime.wait();
+      return 1;
+    });
+    EXPECT_EQ(outcome.status, -SIGSEGV) << outcome.error;
+    EXPECT_NE(outcome.error.find("task 'the deep one' has run out of its stack of 102"), std::string::npos) << outcome.error;
+    EXPECT_NE(outcome.error.find("DOVETAIL_STACK_SIZE"), std::string::npos) << outcome.error;
+  }
+}
+
+void ignore_nothing(int) { _exit(77); }
+
+TEST(StackTest, AHandlerOfTheProgramComesAfterTheMessage) {
+#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+  GTEST_SKIP() << "the sanitizer reports the fault in its own way";
+#endif
+  const auto outcome = run_in_child([] {
+    std::signal(SIGSEGV, &ignore_nothing);
+    Runtime runtime(Options{.workers = 1});
+    // No overflow: the handler of the program sees it as if there were no runtime.
+    runtime.spawn([] { *reinterpret_cast<volatile int*>(16) = 1; });
+    runtime.wait();
+    return 1;
+  });
+  // The handler is installed once for a process: the parent of this one had a runtime before, perhaps.
+  EXPECT_TRUE(outcome.status == 77) << outcome.status << outcome.error;
+  EXPECT_EQ(outcome.error.find("run out"), std::string::npos) << outcome.error;
+}
+
+TEST(StackTest, MemoryIsGivenBackWhenItIsNotNeeded) {
+#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+  GTEST_SKIP() << "the sanitizer keeps memory of its own for each stack";
+#endif
+  Runtime runtime(Options{.workers = 2, .pending_limit = 100'000});
+  runtime.spawn([] { keeps_its_array<64 * 1024>(1); }).wait();
+  const std::size_t before = resident_bytes();
+  const std::size_t count = 1'000;
+  std::atomic<std::size_t> paused{0};
+  std::atomic<bool> go{false};
+  for (std::size_t i = 0; i < count; ++i) {
+    runtime.spawn([&] {
+      keeps_its_array<400 * 1024>(1);
+      paused.fetch_add(1);
+      await_in_task([&] { return go.load(); });
+    });
+  }
+  await([&] { return paused.load() == count; });
+  EXPECT_GE(resident_bytes(), before + count * 300 * 1024);
+  go = true;
+  runtime.wait();
+  // Within some seconds, and without anybody doing anything.
+  await([&] { return resident_bytes() < before + (20U << 20); });
+}
+
+}  // namespace
+}  // namespace dovetail::test

@@ -1,0 +1,201 @@
+// However many tasks come after it, and whatever goes before it, a ready task begins: after a bounded number of others, not "when there is
+// nothing else to do".
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+// Docs: docs/design/stealing.md, "Nothing ready starves". One in 64 tasks is taken in turn from seven queues, and a body that runs its
+// children on top of it looks up after 1024 of them.
+constexpr int most_overtaking = 7 * 1024 + 64;
+
+// Tasks that make the next one each, so that there always is a newer one, until the starved one has begun.
+struct Flood {
+  std::atomic<bool> begun{false};
+  std::atomic<int> overtook{0};
+  bool goes_on() {
+    return !begun.load() && overtook.fetch_add(1) < 100 * most_overtaking;
+  }
+  void expect_bounded() const {
+    EXPECT_TRUE(begun.load());
+    EXPECT_LE(overtook.load(), most_overtaking);
+  }
+};
+
+void keep_spawning(Flood& flood, const TaskDescription& description = {}) {
+  if (flood.goes_on()) {
+    spawn(description, [&flood, description] { keep_spawning(flood, description); });
+  }
+}
+
+TEST(StarvationTest, AnOlderTaskOfTheSameWorker) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  runtime.spawn([&] {
+    spawn([&] { flood.begun = true; });
+    for (int i = 0; i < 3; ++i) {
+      spawn([&] { keep_spawning(flood); });
+    }
+  });
+  runtime.wait();
+  flood.expect_bounded();
+}
+
+// The successor of a task that completes goes before all that is queued.
+TEST(StarvationTest, BehindAChainOfSuccessors) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  int data = 0;
+  std::function<void()> link = [&] {
+    if (flood.goes_on()) {
+      spawn({.access = {inout(data)}}, [&] {});
+      spawn({.access = {inout(data)}}, [&] { link(); });
+    }
+  };
+  runtime.spawn([&] {
+    spawn([&] { flood.begun = true; });
+    spawn([&] { link(); });
+  });
+  runtime.wait();
+  flood.expect_bounded();
+}
+
+TEST(StarvationTest, ATaskOfAForeignThread) {
+  for (unsigned workers = 1; workers <= 2; ++workers) {
+    Runtime runtime(Options{.workers = workers});
+    Flood flood;
+    std::atomic<bool> flooding{false};
+    std::atomic<int> spawned_at{0};
+    for (unsigned i = 0; i < 2 * workers; ++i) {
+      runtime.spawn([&] {
+        flooding = true;
+        keep_spawning(flood);
+      });
+    }
+    await([&] { return flooding.load(); });
+    runtime.spawn([&] { flood.begun = true; });
+    spawned_at = flood.overtook.load();
+    runtime.wait();
+    EXPECT_TRUE(flood.begun.load());
+    EXPECT_LE(flood.overtook.load() - spawned_at.load(), static_cast<int>(workers) * most_overtaking);
+  }
+}
+
+TEST(StarvationTest, ATaskThatAForeignThreadResumes) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  TaskHandle handle;
+  std::atomic<bool> suspended{false};
+  std::atomic<int> resumed_at{0};
+  runtime.spawn([&] {
+    handle = this_task::handle();
+    spawn([&] {
+      suspended = true;
+      keep_spawning(flood);
+    });
+    this_task::suspend();
+    flood.begun = true;
+  });
+  await([&] { return suspended.load(); });
+  resumed_at = flood.overtook.load();
+  handle.resume();
+  runtime.wait();
+  EXPECT_TRUE(flood.begun.load());
+  EXPECT_LE(flood.overtook.load() - resumed_at.load(), most_overtaking);
+}
+
+TEST(StarvationTest, ATaskThatYields) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  runtime.spawn([&] {
+    spawn([&] { keep_spawning(flood); });
+    this_task::yield();
+    flood.begun = true;
+  });
+  runtime.wait();
+  flood.expect_bounded();
+}
+
+TEST(StarvationTest, ATaskOfLowPriority) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  runtime.spawn([&] {
+    spawn({.priority = -5}, [&] { flood.begun = true; });
+    spawn([&] { keep_spawning(flood); });
+  });
+  runtime.wait();
+  flood.expect_bounded();
+}
+
+TEST(StarvationTest, ATaskBehindUrgentOnes) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  runtime.spawn([&] {
+    spawn([&] { flood.begun = true; });
+    spawn({.priority = 3}, [&] { keep_spawning(flood, {.priority = 3}); });
+  });
+  runtime.wait();
+  flood.expect_bounded();
+}
+
+TEST(StarvationTest, ATaskBehindTiedOnesThatYield) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  runtime.spawn([&] {
+    for (int i = 0; i < 2; ++i) {
+      spawn({.tied = true}, [&] {
+        while (flood.goes_on()) {
+          this_task::yield();
+        }
+      });
+    }
+    spawn([&] { flood.begun = true; });
+    this_task::yield();
+  });
+  runtime.wait();
+  flood.expect_bounded();
+}
+
+// A body that waits runs its children on top of it, and they make ever more.
+TEST(StarvationTest, ATaskBehindOneThatRunsItsChildren) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  runtime.spawn([&] {
+    spawn([&] { flood.begun = true; });
+    spawn([&] {
+      spawn([&] { keep_spawning(flood); });
+      wait();
+    });
+  });
+  runtime.wait();
+  flood.expect_bounded();
+}
+
+// Polling functions are nobody's task, but tasks wait for them.
+TEST(StarvationTest, APollingService) {
+  Runtime runtime(Options{.workers = 1});
+  Flood flood;
+  PollingService service(runtime, "poller", {std::chrono::microseconds(1), std::chrono::microseconds(1)}, [&] {
+    flood.begun = true;
+    return std::size_t{1};
+  });
+  runtime.spawn([&] {
+    service.add_pending();
+    spawn([&] {
+      // It is not a number of tasks that bounds this but the time; a flood that went on for ever would be the fault.
+      std::function<void()> go_on = [&] {
+        if (!flood.begun.load()) {
+          spawn([&] { go_on(); });
+        }
+      };
+      go_on();
+      wait();
+    });
+    wait();
+  });
+  runtime.wait();
+  EXPECT_TRUE(flood.begun.load());
+}
+
+}  // namespace
+}  // namespace dovetail::test

@@ -1,0 +1,129 @@
+// Time passes while all workers compute: timers and polling functions do not wait for the end of a body.
+#include <algorithm>
+
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr PollingRate fast{microseconds(100), microseconds(500)};
+
+// Computes until the function has been called so many times more.
+class Poller {
+ public:
+  explicit Poller(Runtime& runtime) : service_(runtime, "poller", fast, [this] { return poll(); }) {
+    service_.add_pending();
+  }
+  void compute_until_called(int times) const {
+    const int until = calls_.load() + times;
+    while (calls_.load() < until) {
+    }
+  }
+  int calls() const { return calls_.load(); }
+  void stop() {
+    stopping_ = true;
+    await([&] { return service_.pending() == 0; });
+  }
+
+ private:
+  std::size_t poll() {
+    calls_.fetch_add(1);
+    return stopping_.load() ? 1 : 0;
+  }
+  std::atomic<int> calls_{0};
+  std::atomic<bool> stopping_{false};
+  PollingService service_;
+};
+
+TEST(TimeTest, APollingFunctionIsCalledWhileAllWorkersCompute) {
+  for (unsigned workers = 1; workers <= 3; ++workers) {
+    Runtime runtime(Options{.workers = workers});
+    Poller poller(runtime);
+    for (unsigned i = 0; i < workers; ++i) {
+      runtime.spawn([&] { poller.compute_until_called(20); });
+    }
+    runtime.wait();
+    EXPECT_GE(poller.calls(), 20);
+    poller.stop();
+  }
+}
+
+TEST(TimeTest, AnEventOfAPollingFunctionEndsATaskWhileAllWorkersCompute) {
+  Runtime runtime(Options{.workers = 1});
+  std::atomic<bool> completed{false};
+  PendingOperation operation;
+  std::atomic<int> calls{0};
+  PollingService service(runtime, "poller", fast, [&] {
+    if (calls.fetch_add(1) == 5) {
+      operation.complete();
+    }
+    return std::size_t{0};
+  });
+  auto bound = runtime.spawn([&] {
+    operation = service.expect("the fifth call");
+    operation.bind();
+  });
+  runtime.spawn([&] {
+    while (!completed.load()) {
+    }
+  });
+  bound.wait();
+  completed = true;
+  runtime.wait();
+}
+
+// What is due is done in the order of the deadlines. So when the poller has been called twice after the deadline of the sleeper, that
+// has been woken, and it goes on before another body begins.
+TEST(TimeTest, ATaskThatHasSleptGoesOnAfterTheBodyThatRuns) {
+  Runtime runtime(Options{.workers = 1});
+  Poller poller(runtime);
+  std::atomic<bool> sleeping{false};
+  std::atomic<bool> awake{false};
+  std::atomic<int> late{0};
+  runtime.spawn([&] {
+    sleeping = true;
+    this_task::wait_for(milliseconds(2));
+    awake = true;
+  });
+  await([&] { return sleeping.load(); });
+  const auto over = std::chrono::steady_clock::now() + milliseconds(3);
+  runtime.spawn([&] {
+    for (int i = 0; i < 1'000; ++i) {
+      spawn([&] {
+        late.fetch_add(!awake.load() && std::chrono::steady_clock::now() > over ? 1 : 0);
+        if (!awake.load()) {
+          poller.compute_until_called(2);
+        }
+      });
+    }
+  });
+  runtime.wait();
+  // One that was running, and one that began before the sleeper was woken.
+  EXPECT_LE(late.load(), 2);
+  poller.stop();
+}
+
+TEST(TimeTest, ManySleepersWakeInTheOrderOfTheirDeadlines) {
+  Runtime runtime(Options{.workers = 1});
+  std::vector<int> order;
+  for (int i = 0; i < 20; ++i) {
+    runtime.spawn([&, i] {
+      this_task::wait_for(milliseconds(5 + 3 * ((i * 7) % 20)));
+      order.push_back((i * 7) % 20);
+    });
+  }
+  runtime.wait();
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(TimeTest, ASleepInAnIoTask) {
+  Runtime runtime(Options{.workers = 1});
+  auto slept = runtime.spawn({.io = true}, [] { return this_task::wait_for(milliseconds(3)); });
+  EXPECT_GE(slept.get(), milliseconds(3));
+}
+
+}  // namespace
+}  // namespace dovetail::test
