@@ -36,10 +36,26 @@ void BlockPool::register_thread() {
   static_cast<void>(exit);
 }
 
-// The pool knows all of them: one that a thread takes so late in its end that nobody returns it is not lost.
+// The first magazine of the first list that has one, or null. Under the lock.
+BlockPool::Magazine* BlockPool::take(std::initializer_list<Magazine**> lists) noexcept {
+  for (Magazine** list : lists) {
+    if (*list != nullptr) {
+      return std::exchange(*list, (*list)->next);
+    }
+  }
+  return nullptr;
+}
+
+// Under the lock.
+void BlockPool::put(Magazine* magazine) noexcept {
+  Magazine*& list = magazine->count == 0 ? empty_ : magazine->count == Magazine::capacity ? full_ : partial_;
+  magazine->next = list;
+  list = magazine;
+}
+
+// The pool knows all of them: one that a thread takes so late in its end that nobody returns it is not lost. Under the lock.
 BlockPool::Magazine* BlockPool::make_magazine() {
   auto* magazine = new Magazine;
-  const std::lock_guard lock(mutex_);
   magazines_.push_back(magazine);
   return magazine;
 }
@@ -70,21 +86,23 @@ BlockPool::Magazine* BlockPool::load() {
   Cache& cache = own_caches()[slot_];
   if (cache.magazine == nullptr) {
     register_thread();
-    cache.magazine = make_magazine();
   }
   if (cache.previous != nullptr && cache.previous->count > 0) {
     std::swap(cache.magazine, cache.previous);
     return cache.magazine;
   }
   const std::lock_guard lock(mutex_);
-  if (full_ != nullptr) {
-    Magazine* loaded = std::exchange(full_, full_->next);
-    cache.magazine->next = empty_;
-    empty_ = std::exchange(cache.magazine, loaded);
-  } else {
-    fill(*cache.magazine);
+  Magazine* loaded = take({&full_, &partial_});
+  if (loaded == nullptr) {
+    loaded = cache.magazine != nullptr ? std::exchange(cache.magazine, nullptr) : take({&empty_});
+    loaded = loaded != nullptr ? loaded : make_magazine();
+    fill(*loaded);
   }
-  return cache.magazine;
+  if (cache.magazine != nullptr) {
+    put(cache.magazine);
+  }
+  cache.magazine = loaded;
+  return loaded;
 }
 
 // A magazine that is not full becomes the thread's.
@@ -92,35 +110,26 @@ BlockPool::Magazine* BlockPool::make_room() noexcept {
   Cache& cache = own_caches()[slot_];
   if (cache.magazine == nullptr) {
     register_thread();
-    cache.magazine = make_magazine();
-    return cache.magazine;
   }
   if (cache.previous != nullptr && cache.previous->count == 0) {
     std::swap(cache.magazine, cache.previous);
     return cache.magazine;
   }
-  Magazine* room = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    if (cache.previous != nullptr) {
-      cache.previous->next = full_;
-      full_ = cache.previous;
-    }
-    if (empty_ != nullptr) {
-      room = std::exchange(empty_, empty_->next);
-    }
+  const std::lock_guard lock(mutex_);
+  Magazine* room = take({&empty_, &partial_});
+  room = room != nullptr ? room : make_magazine();
+  if (cache.previous != nullptr) {
+    put(cache.previous);
   }
-  cache.previous = std::exchange(cache.magazine, room != nullptr ? room : make_magazine());
-  return cache.magazine;
+  cache.previous = std::exchange(cache.magazine, room);
+  return room;
 }
 
 void BlockPool::return_magazines(Cache& cache) noexcept {
   const std::lock_guard lock(mutex_);
   for (Magazine* magazine : {std::exchange(cache.magazine, nullptr), std::exchange(cache.previous, nullptr)}) {
     if (magazine != nullptr) {
-      Magazine*& list = magazine->count > 0 ? full_ : empty_;
-      magazine->next = list;
-      list = magazine;
+      put(magazine);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <vector>
 
 #include "base/process_mutex.hpp"
@@ -69,6 +70,8 @@ class BlockPool {
   struct ThreadExit;
   static constexpr std::size_t slab_size = 256 * 1024;
 
+  Magazine* take(std::initializer_list<Magazine**> lists) noexcept;
+  void put(Magazine* magazine) noexcept;
   Magazine* make_magazine();
   Magazine* load();
   Magazine* make_room() noexcept;
@@ -98,7 +101,8 @@ class BlockPool {
   const std::size_t block_size_;
   [[maybe_unused]] const bool visited_;
   ProcessMutex mutex_;
-  Magazine* full_ = nullptr;  ///< Not empty, at least.
+  Magazine* full_ = nullptr;
+  Magazine* partial_ = nullptr;  ///< Neither full nor empty: of threads that have ended.
   Magazine* empty_ = nullptr;
   std::byte* fresh_ = nullptr;
   std::byte* fresh_end_ = nullptr;

@@ -272,6 +272,7 @@ Task* Worker::short_before(Task* long_task) {
 Task* Worker::find_task() {
   ++tick_;
   core_.rest_if_abandoned();
+  core_.polled.look();
   if (theft_ != nullptr) [[unlikely]] {
     judge_theft();
   }
@@ -283,7 +284,6 @@ Task* Worker::find_task() {
   }
   if (tick_ % turn_period() == 0) [[unlikely]] {
     core_.reactor.run_due();
-    core_.polled.look();
     if (Task* task = take_in_turn()) {
       return task;
     }

@@ -254,10 +254,11 @@ TEST(PendingOperationTest, WhatThePollingFunctionThrowsFailsAllThatWait) {
       return std::size_t{0};
     });
     std::vector<Future<void>> tasks;
-    for (int i = 0; i < 20; ++i) {
+    std::vector<PendingOperation> operations(20);
+    for (std::size_t i = 0; i < operations.size(); ++i) {
       tasks.push_back(runtime.spawn([&, i] {
-        PendingOperation operation = service.expect("message " + std::to_string(i));
-        i % 2 == 0 ? operation.bind() : operation.wait();
+        operations[i] = service.expect("message " + std::to_string(i));
+        i % 2 == 0 ? operations[i].bind() : operations[i].wait();
       }));
     }
     broken = true;

@@ -1,5 +1,6 @@
 #include "support.hpp"
 
+#include <malloc.h>
 #include <sys/types.h>
 
 #include <cstdio>
@@ -20,6 +21,11 @@ std::size_t resident_bytes() {
   std::size_t resident = 0;
   file >> total >> resident;
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t allocated_bytes() {
+  const struct mallinfo2 information = mallinfo2();
+  return information.uordblks + information.hblkhd;
 }
 
 Outcome run_in_child(const std::function<int()>& program, const std::string& signal) {

@@ -128,6 +128,8 @@ inline std::string innermost(const std::exception& exception) {
 std::size_t count_threads();
 /// Resident memory of this process in bytes.
 std::size_t resident_bytes();
+/// Bytes that this process has allocated and not freed.
+std::size_t allocated_bytes();
 
 /// What a child process did: its exit status (negative: the signal that ended it) and what it wrote to standard error.
 struct Outcome {

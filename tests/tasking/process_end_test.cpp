@@ -1,0 +1,177 @@
+// The end of the process with runtimes that are static, thread-local or used by what runs at exit. Each case is a process of its own.
+#include <sys/wait.h>
+
+#include <fstream>
+#include <memory>
+
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+void say(const char* word) { std::fprintf(stderr, "%s\n", word); }
+
+// Exits as a program does, and tells standard error when each stage is reached.
+Outcome end_process(const std::function<void()>& program) {
+  return run_in_child([&]() -> int {
+    program();
+    std::exit(40);
+  });
+}
+
+Runtime& static_runtime() {
+  static Runtime runtime(Options{.workers = 2});
+  return runtime;
+}
+
+struct AtEnd {
+  std::function<void()> action;
+  ~AtEnd() {
+    if (action) {
+      action();
+    }
+  }
+};
+
+TEST(ProcessEndTest, ExitInATaskOfAStaticRuntime) {
+  const auto outcome = end_process([] {
+    static std::atomic<int> count{0};
+    for (int i = 0; i < 1'000; ++i) {
+      static_runtime().spawn([] { count.fetch_add(1); });
+    }
+    static_runtime().spawn({.label = "the last one"}, [] {
+      std::atexit([] { say("at exit"); });
+      std::exit(42);
+    });
+    static_runtime().wait();
+    say("waited");
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+  EXPECT_NE(outcome.error.find("at exit"), std::string::npos) << outcome.error;
+  EXPECT_EQ(outcome.error.find("waited"), std::string::npos) << outcome.error;
+}
+
+TEST(ProcessEndTest, ExitInAnIoTaskOfAStaticRuntime) {
+  const auto outcome = end_process([] {
+    static_runtime().spawn({.io = true}, [] { std::exit(42); });
+    static_runtime().wait();
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+}
+
+TEST(ProcessEndTest, ExitInAPausedTaskWhileOthersWork) {
+  const auto outcome = end_process([] {
+    static std::atomic<bool> forever{true};
+    static_runtime().spawn([] {
+      while (forever.load()) {
+        this_task::yield();
+      }
+    });
+    static_runtime().spawn([] {
+      this_task::wait_for(std::chrono::milliseconds(1));
+      std::exit(42);
+    });
+    static_runtime().wait();
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+}
+
+TEST(ProcessEndTest, ExitInATaskWritesTheTrace) {
+  const std::string trace = "/tmp/dovetail_process_end_" + std::to_string(getpid()) + ".json";
+  const auto outcome = end_process([&] {
+    static Runtime runtime(Options{.workers = 1, .trace = trace});
+    runtime.spawn({.label = "traced"}, [] {});
+    runtime.wait();
+    runtime.spawn([] { std::exit(42); });
+    runtime.wait();
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+  std::ifstream file(trace);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(text.find("traced"), std::string::npos);
+  unlink(trace.c_str());
+}
+
+TEST(ProcessEndTest, AStaticRuntimeEndsItsTasks) {
+  const auto outcome = end_process([] {
+    static_runtime().spawn([] {
+      this_task::wait_for(std::chrono::milliseconds(5));
+      say("done");
+    });
+  });
+  EXPECT_EQ(outcome.status, 40) << outcome.error;
+  EXPECT_NE(outcome.error.find("done"), std::string::npos);
+}
+
+TEST(ProcessEndTest, AThreadLocalRuntimeEndsItsTasks) {
+  const auto outcome = end_process([] {
+    static thread_local std::unique_ptr<Runtime> runtime;
+    runtime = std::make_unique<Runtime>(Options{.workers = 2});
+    runtime->spawn([] {
+      this_task::wait_for(std::chrono::milliseconds(5));
+      say("done");
+    });
+  });
+  EXPECT_EQ(outcome.status, 40) << outcome.error;
+  EXPECT_NE(outcome.error.find("done"), std::string::npos);
+}
+
+// Futures, handles and files that outlive their runtime, and a runtime that is made when the process ends already.
+TEST(ProcessEndTest, StaticsInEveryOrder) {
+  const auto outcome = end_process([] {
+    static Future<std::string> future;
+    static TaskHandle handle;
+    static thread_local Future<std::string> local;
+    static AtEnd late{[] {
+      Runtime runtime(Options{.workers = 1});
+      if (runtime.spawn([] { return 5; }).get() == 5) {
+        say("a runtime at the end");
+      }
+    }};
+    static_runtime();
+    static AtEnd early{[] {
+      static_runtime().spawn([] { say("a task at the end"); });
+    }};
+    std::atexit([] { static_runtime().spawn([] { say("a task at exit"); }).wait(); });
+    future = static_runtime().spawn([] {
+      handle = this_task::handle();
+      return std::string(100, 'x');
+    });
+    local = static_runtime().spawn([] { return std::string(100, 'y'); });
+    static_runtime().wait();
+  });
+  EXPECT_EQ(outcome.status, 40) << outcome.error;
+  for (const char* word : {"a runtime at the end", "a task at the end", "a task at exit"}) {
+    EXPECT_NE(outcome.error.find(word), std::string::npos) << word << " is missing in " << outcome.error;
+  }
+}
+
+// As much stays for a thousand runtimes as for one.
+TEST(ProcessEndTest, RuntimesLeaveNothingBehind) {
+#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+  GTEST_SKIP() << "the sanitizer keeps memory of its own";
+#endif
+  const auto outcome = run_in_child([] {
+    auto use_one = [] {
+      Runtime runtime(Options{.workers = 2});
+      runtime.spawn({.io = true}, [] {});
+      runtime.spawn([] { this_task::yield(); });
+      runtime.wait();
+    };
+    for (int i = 0; i < 20; ++i) {
+      use_one();
+    }
+    const std::size_t before = allocated_bytes();
+    const int count = 200;
+    for (int i = 0; i < count; ++i) {
+      use_one();
+    }
+    const std::size_t after = allocated_bytes();
+    std::fprintf(stderr, "%zu bytes, then %zu\n", before, after);
+    return after <= before + 64 * count ? 42 : 1;
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+}
+
+}  // namespace
+}  // namespace dovetail::test

@@ -1,0 +1,138 @@
+// A service made as CONTRIBUTING.md says: it says what is in flight, and is polled for as long as that is something.
+#include "tasking/service.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "support.hpp"
+#include "tasking/pause.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Operations that end when the service has been polled often enough, or when its descriptor is written to.
+class Countdown final : public Service {
+ public:
+  explicit Countdown(bool by_descriptor) : descriptor_(by_descriptor ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1) {}
+  ~Countdown() override {
+    if (descriptor_ >= 0) {
+      close(descriptor_);
+    }
+  }
+  Countdown(const Countdown&) = delete;
+  Countdown& operator=(const Countdown&) = delete;
+
+  unsigned poll(unsigned /*worker*/, PollScope /*scope*/) override {
+    Task* ended = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      std::uint64_t bells = 0;
+      const bool rung = descriptor_ >= 0 && read(descriptor_, &bells, sizeof bells) == sizeof bells;
+      if (waiting_ != nullptr && (descriptor_ >= 0 ? rung : --polls_left_ <= 0)) {
+        ended = std::exchange(waiting_, nullptr);
+      }
+    }
+    if (ended == nullptr) {
+      return 0;
+    }
+    fulfill_event(ended);
+    in_flight_.store(0);
+    return 1;
+  }
+  void flush(unsigned /*worker*/) override {}
+  std::size_t in_flight() const noexcept override { return in_flight_.load(); }
+  nanoseconds poll_interval() const noexcept override {
+    return descriptor_ >= 0 ? nanoseconds::max() : Service::poll_interval();
+  }
+  int descriptor() const noexcept override { return descriptor_; }
+
+  /// Binds the current task to an operation that ends after so many polls.
+  void start(int polls) {
+    const std::lock_guard lock(mutex_);
+    in_flight_.store(1);
+    waiting_ = bind_event();
+    polls_left_ = polls;
+  }
+  void ring() const {
+    const std::uint64_t one = 1;
+    EXPECT_EQ(write(descriptor_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  }
+
+ private:
+  const int descriptor_;
+  std::mutex mutex_;
+  Task* waiting_ = nullptr;
+  int polls_left_ = 0;
+  std::atomic<std::size_t> in_flight_{0};
+};
+
+// The services of the runtime that was made last.
+Countdown* by_the_clock = nullptr;
+Countdown* by_descriptor = nullptr;
+const bool registered =
+    register_service(&by_the_clock,
+                     [](detail::RuntimeCore&, const Options&, unsigned) {
+                       auto made = std::make_unique<Countdown>(false);
+                       by_the_clock = made.get();
+                       return made;
+                     }) &&
+    register_service(&by_descriptor, [](detail::RuntimeCore&, const Options&, unsigned) {
+      auto made = std::make_unique<Countdown>(true);
+      by_descriptor = made.get();
+      return made;
+    });
+
+TEST(ServiceTest, IsPolledWhileEverybodySleeps) {
+  ASSERT_TRUE(registered);
+  Runtime runtime(Options{.workers = 2});
+  auto task = runtime.spawn([] { by_the_clock->start(50); });
+  task.get();
+}
+
+TEST(ServiceTest, IsPolledWhileAllWorkersCompute) {
+  Runtime runtime(Options{.workers = 1});
+  std::atomic<bool> completed{false};
+  auto task = runtime.spawn([] { by_the_clock->start(50); });
+  runtime.spawn([&] {
+    while (!completed.load()) {
+    }
+  });
+  task.get();
+  completed = true;
+  runtime.wait();
+}
+
+TEST(ServiceTest, ADescriptorEndsTheSleep) {
+  Runtime runtime(Options{.workers = 2});
+  for (int i = 0; i < 10; ++i) {
+    std::atomic<bool> started{false};
+    auto task = runtime.spawn([&] {
+      by_descriptor->start(0);
+      started = true;
+    });
+    test::await([&] { return started.load(); });
+    by_descriptor->ring();
+    task.get();
+  }
+}
+
+TEST(ServiceTest, ADescriptorIsWatchedWhileAllWorkersCompute) {
+  Runtime runtime(Options{.workers = 1});
+  std::atomic<bool> completed{false};
+  auto task = runtime.spawn([] { by_descriptor->start(0); });
+  runtime.spawn([&] {
+    by_descriptor->ring();
+    while (!completed.load()) {
+    }
+  });
+  task.get();
+  completed = true;
+  runtime.wait();
+}
+
+}  // namespace
+}  // namespace dovetail::tasking
