@@ -158,7 +158,9 @@ std::int32_t spawn(detail::RuntimeCore* core, const dovetail_task_description* s
     std::memcpy(frame->argument, wanted.argument, wanted.argument_size);
   }
   try {
-    detail::submit_task(created.task, &description);
+    if (detail::submit_task(created.task, &description)) {
+      detail::make_way(created.task);
+    }
   } catch (...) {
     detail::release(created.task);
     throw;

@@ -69,7 +69,7 @@ class Future : public FutureBase {
  private:
   friend class Runtime;
   template <class Body>
-  friend auto spawn_in(detail::RuntimeCore*, const TaskDescription*, Body&&);
+  friend auto spawn_in(detail::RuntimeCore*, const TaskDescription*, Body&&, detail::Task*&);
   explicit Future(detail::Task* adopted) noexcept : FutureBase(adopted) {}
   detail::ResultPlace<T>& place() const { return *static_cast<detail::ResultPlace<T>*>(detail::frame_of(task_)); }
 };

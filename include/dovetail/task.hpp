@@ -48,13 +48,15 @@ struct TaskDescription {
   std::string_view device = detail::unset<std::string_view>();
 };
 
-/// Shared by all forms of spawn; use those.
+/// Shared by all forms of spawn; use those. `crowded` receives the task for which the caller should `detail::make_way`, if it
+/// should.
 template <class Body>
-auto spawn_in(detail::RuntimeCore* core, const TaskDescription* description, Body&& body) {
+auto spawn_in(detail::RuntimeCore* core, const TaskDescription* description, Body&& body,
+              detail::Task*& crowded) {
   using Plain = std::decay_t<Body>;
   if constexpr (alignof(Plain) > detail::frame_alignment) {
     using Aligned = detail::AlignedBody<Plain>;
-    return spawn_in(core, description, Aligned{std::make_unique<Plain>(std::forward<Body>(body))});
+    return spawn_in(core, description, Aligned{std::make_unique<Plain>(std::forward<Body>(body))}, crowded);
   } else {
     using Result = std::invoke_result_t<Plain&>;
     if constexpr (!std::is_void_v<Result> && !std::is_reference_v<Result>) {
@@ -74,9 +76,21 @@ auto spawn_in(detail::RuntimeCore* core, const TaskDescription* description, Bod
       }
     }
     Future<Result> future(created.task);
-    detail::submit_task(created.task, description);
+    if (detail::submit_task(created.task, description)) [[unlikely]] {
+      crowded = created.task;
+    }
     return future;
   }
+}
+/// As above, and makes way for the tasks that are pending.
+template <class Body>
+auto spawn_in(detail::RuntimeCore* core, const TaskDescription* description, Body&& body) {
+  detail::Task* crowded = nullptr;
+  auto future = spawn_in(core, description, std::forward<Body>(body), crowded);
+  if (crowded != nullptr) [[unlikely]] {
+    detail::make_way(crowded);
+  }
+  return future;
 }
 
 /// Spawns a child of the current task. The child's accesses are ordered among those of its siblings.

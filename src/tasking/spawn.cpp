@@ -112,7 +112,7 @@ Created create_task(RuntimeCore* core, const BodyOperations& operations, std::si
 
 void abandon_task(Task* task) noexcept { tasking::free_task(task); }
 
-void submit_task(Task* task, const TaskDescription* description) {
+bool submit_task(Task* task, const TaskDescription* description) {
   ThreadContext& here = context();
   RuntimeCore& core = *task->core;
   Worker* const worker = here.core == &core ? here.worker : nullptr;
@@ -133,9 +133,9 @@ void submit_task(Task* task, const TaskDescription* description) {
   }
   const std::uint64_t made = worker != nullptr ? worker->count.count_made()
                                                : core.throttle.foreign_made.fetch_add(1, std::memory_order_relaxed);
-  if (made % spawns_between_looks == 0) [[unlikely]] {
-    core.throttle.make_way(core);
-  }
+  return made % spawns_between_looks == 0 && core.throttle.is_crowded(core);
 }
+
+void make_way(const Task* task) { task->core->throttle.make_way(*task->core); }
 
 }  // namespace dovetail::detail

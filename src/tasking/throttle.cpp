@@ -59,12 +59,12 @@ void Throttle::adapt(const RuntimeCore& core) noexcept {
 }
 
 void Throttle::make_way(RuntimeCore& core) {
-  if (pending(core) < limit()) {
+  if (!is_crowded(core)) {
     return;
   }
   if (fixed_limit_ == 0) {
     adapt(core);
-    if (pending(core) < limit()) {
+    if (!is_crowded(core)) {
       return;
     }
   }

@@ -38,6 +38,8 @@ class Throttle {
   /// `limit` 0: follow the tasks.
   explicit Throttle(std::size_t limit) : fixed_limit_(limit), limit_(limit == 0 ? least_limit : limit) {}
 
+  /// Whether a spawner should `make_way`.
+  bool is_crowded(const RuntimeCore& core) const noexcept { return pending(core) >= limit(); }
   /// Called by a spawner now and then. Suspends it (or blocks a foreign thread) while too many tasks are pending. Whoever might
   /// be needed to get them done goes on: an idle runtime releases its spawners.
   void make_way(RuntimeCore& core);

@@ -90,8 +90,11 @@ Created create_task(RuntimeCore* core, const BodyOperations& operations, std::si
                     const TaskDescription* description);
 /// Takes back a created task whose body could not be made.
 void abandon_task(Task* task) noexcept;
-/// Registers the accesses and lets the task go. May suspend the caller (throttling).
-void submit_task(Task* task, const TaskDescription* description);
+/// Registers the accesses and lets the task go. Returns whether the caller should `make_way`, now and then when many tasks are pending. The
+/// caller has a reference of its own.
+[[nodiscard]] bool submit_task(Task* task, const TaskDescription* description);
+/// Suspends the caller, or blocks a foreign thread, while too many tasks of the task's runtime are pending (throttling).
+void make_way(const Task* task);
 
 void retain(Task* task) noexcept;
 void release(Task* task) noexcept;
