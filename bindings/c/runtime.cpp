@@ -26,6 +26,9 @@ Options translate(const dovetail_options& given_options) {
   if (given_options.stuck_after_ms != 0) {
     options.stuck_after = std::chrono::milliseconds(std::max<std::int64_t>(given_options.stuck_after_ms, 0));
   }
+  if (given_options.report_after_ms != 0) {
+    options.report_after = std::chrono::milliseconds(std::max<std::int64_t>(given_options.report_after_ms, 0));
+  }
   options.bind_workers = given_options.bind_workers != 0;
   choice(given_options.reserved, 0, "options->reserved");
   return options;
@@ -93,6 +96,8 @@ int32_t dovetail_runtime_options(const dovetail_runtime* runtime, dovetail_optio
     options->stuck_after_ms = stuck_after == 0 ? -1 : stuck_after;
     options->bind_workers = in_force.bind_workers ? 1 : 0;
     options->reserved = 0;
+    const auto report_after = in_force.report_after.count();
+    options->report_after_ms = report_after == 0 ? -1 : report_after;
     return 0;
   });
 }

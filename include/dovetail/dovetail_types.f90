@@ -52,6 +52,7 @@ module dovetail_types
     integer(c_int64_t) :: stuck_after_ms = 0
     integer(c_int32_t) :: bind_workers = 0
     integer(c_int32_t) :: reserved = 0
+    integer(c_int64_t) :: report_after_ms = 0
   end type
 
   type, bind(c) :: dovetail_access

@@ -1,0 +1,75 @@
+// No wake-up is lost: a task that is queued at the very moment in which the last worker falls asleep is run all the same. Threads here
+// only look, so that nothing else wakes a worker by chance.
+#include "support.hpp"
+
+namespace dovetail::test {
+namespace {
+
+// Lets some time pass that a worker may need to get as far as its sleep; each time another.
+void dawdle(Random& random, std::uint64_t most) {
+  for (std::uint64_t i = random.between(0, most); i > 0; --i) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+}
+
+void from_a_foreign_thread(const TaskDescription& description) {
+  Runtime runtime(Options{.workers = 2});
+  Random random(1);
+  std::atomic<std::size_t> ran{0};
+  const std::size_t count = scaled(100'000, 10'000);
+  for (std::size_t i = 1; i <= count; ++i) {
+    runtime.spawn(description, [&] { ran.fetch_add(1); });
+    await([&] { return ran.load() == i; });
+    dawdle(random, 3'000);
+  }
+}
+
+TEST(WakeUpTest, ATaskOfAForeignThread) { from_a_foreign_thread({}); }
+TEST(WakeUpTest, OfLowPriority) { from_a_foreign_thread({.priority = -1}); }
+TEST(WakeUpTest, OfHighPriority) { from_a_foreign_thread({.priority = 1}); }
+
+TEST(WakeUpTest, ATaskThatAForeignThreadResumes) {
+  Runtime runtime(Options{.workers = 2});
+  Random random(2);
+  std::atomic<std::size_t> resumed{0};
+  std::atomic<bool> over{false};
+  TaskHandle handle;
+  std::atomic<bool> known{false};
+  runtime.spawn([&] {
+    handle = this_task::handle();
+    known = true;
+    while (!over.load()) {
+      this_task::suspend();
+      resumed.fetch_add(1);
+    }
+  });
+  await([&] { return known.load(); });
+  const std::size_t count = scaled(100'000, 10'000);
+  for (std::size_t i = 1; i <= count; ++i) {
+    over = i == count;
+    handle.resume();
+    await([&] { return resumed.load() == i; });
+    dawdle(random, 3'000);
+  }
+  runtime.wait();
+}
+
+// The one who spawns computes until the other worker, which is falling asleep, has run the task: nobody else can.
+TEST(WakeUpTest, ATaskOfAWorkerThatGoesOnComputing) {
+  Runtime runtime(Options{.workers = 2});
+  std::atomic<std::size_t> ran{0};
+  runtime
+      .spawn([&] {
+        Random random(3);
+        const std::size_t count = scaled(200'000, 20'000);
+        for (std::size_t i = 1; i <= count; ++i) {
+          spawn([&] { ran.fetch_add(1); });
+          await([&] { return ran.load() == i; });
+          dawdle(random, 1'500);
+        }
+      })
+      .get();
+}
+
+}  // namespace
+}  // namespace dovetail::test
