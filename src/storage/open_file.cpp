@@ -176,6 +176,13 @@ bool OpenFile::leads_here(int descriptor) const noexcept {
   return fstat(descriptor, &status) == 0 && status.st_dev == file_system_ && status.st_ino == inode_;
 }
 
+bool OpenFile::grows_by_writing_up_to(std::uint64_t end) const noexcept {
+  struct statx status{};
+  // What a file server would say later does not matter: this is about what this program has written.
+  return statx(descriptor(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &status) != 0 ||
+         (S_ISREG(status.stx_mode) && status.stx_size < end);
+}
+
 int OpenFile::cached_descriptor() noexcept {
   int cached = cached_.load(std::memory_order_acquire);
   if (cached >= 0) {

@@ -45,6 +45,8 @@ class OpenFile {
 
   /// Direct transfers begin and end at multiples of it. At least a page, so that a page is never written both ways.
   std::uint32_t alignment() const noexcept { return alignment_; }
+  /// Whether a write that ends at this offset makes the file longer. A system call.
+  bool grows_by_writing_up_to(std::uint64_t end) const noexcept;
   /// What the file system itself requires of offsets and lengths.
   std::uint32_t block_size() const noexcept { return block_size_; }
   /// And of addresses.

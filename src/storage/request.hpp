@@ -54,6 +54,7 @@ struct Request {
   std::uint8_t lane = 0;          ///< Which queue of its device it is counted in.
   bool off_core = false;          ///< Copying it would keep a core busy for long: let somebody else do that.
   bool on_threads = false;        ///< Its attempts are made by executors rather than by a ring.
+  bool direct = false;            ///< Bypasses the page cache; of a write, the whole pages do, and the rest goes through it.
   bool durable = false;           ///< A write that is to be followed by an `fdatasync` before it has ended.
   bool cancellable = false;       ///< Its task was not cancelled when it began: if that happens, it is given up.
   std::uint8_t interruption = 0;  ///< The number of the cancellation by which it was interrupted last.
@@ -80,7 +81,8 @@ constexpr bool writes(Kind kind) noexcept { return kind == Kind::write || kind =
 constexpr bool transfers(Kind kind) noexcept { return reads(kind) || writes(kind); }
 constexpr bool vectored(Kind kind) noexcept { return kind == Kind::readv || kind == Kind::writev; }
 
-/// Sets up the next attempt: how much of the rest one system call may do. Fills the bounce buffer of a write.
+/// Sets up the next attempt: how much of the rest one system call may do, and on which descriptor. Fills the bounce buffer of a
+/// write.
 void plan_attempt(Request& request) noexcept;
 /// The attempt that `plan_attempt` set up.
 Attempt attempt_of(const Request& request) noexcept;
