@@ -16,22 +16,24 @@ using storage::FaultPlan;
 using storage::Request;
 using storage::StorageService;
 
-// A device that cannot write past a certain byte of the file, and answers in any order.
-class EndsAt final : public FaultPlan {
+// A device that cannot write a certain byte of the file, and answers in any order.
+class BadByte final : public FaultPlan {
  public:
-  explicit EndsAt(std::uint64_t start) : random_(start) {}
+  explicit BadByte(std::uint64_t start) : random_(start) {}
   Fault next(const Request& request) override {
     const std::lock_guard lock(mutex_);
     Fault fault;
     fault.delay = std::chrono::microseconds(random_() % 300);
-    if (storage::writes(request.kind) && request.offset + request.remaining > end.load()) {
-      // Attempts of half the length come near the end bit by bit.
-      fault.shorten = request.offset < end.load() && request.attempt > 1 && random_() % 2 == 0;
+    const std::uint64_t byte = bad.load();
+    if (storage::writes(request.kind) && request.offset <= byte && byte < request.offset + request.remaining) {
+      // Attempts of half the length come near it bit by bit.
+      fault.shorten = storage::attempt_of(request).kind == storage::Kind::write && random_() % 2 == 0 &&
+                      request.attempt > 1 && request.offset + request.attempt / 2 <= byte;
       fault.error = fault.shorten ? 0 : ENOSPC;
     }
     return fault;
   }
-  std::atomic<std::uint64_t> end{UINT64_MAX};
+  std::atomic<std::uint64_t> bad{UINT64_MAX};
 
  private:
   std::mutex mutex_;
@@ -106,7 +108,7 @@ class FailedWriteTest : public EngineTest {
 
 TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
   Runtime runtime(options());
-  const auto plan = std::make_shared<EndsAt>(seed());
+  const auto plan = std::make_shared<BadByte>(seed());
   StorageService::of(runtime.core())->decorate([&](StorageService& service, storage::Engine& inner) {
     return std::make_unique<FaultEngine>(service, inner, plan);
   });
@@ -114,10 +116,6 @@ TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
   const File beside = File::open(folder_ / "beside", O_RDWR | O_CREAT);
   const auto other = random_bytes(65536, seed());
   std::atomic<bool> ended{false};
-  struct End {
-    std::atomic<bool>& ended;
-    ~End() { ended.store(true); }
-  } end_of_load{ended};
   auto load = runtime.spawn([&] {
     for (std::uint64_t i = 0; !ended.load(); i = (i + 1) % 64) {
       std::vector<std::byte> back(other.size());
@@ -125,25 +123,33 @@ TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
       this_task::yield();
     }
   });
+  struct End {  // also of a test that fails
+    std::atomic<bool>& ended;
+    Future<void>& load;
+    ~End() {
+      ended.store(true);
+      load.get();
+    }
+  } end{ended, load};
   for (std::size_t round = 0; round < scaled(120, 40); ++round) {
     const std::uint64_t old_size = random() % 3 == 0 ? 0 : random() % 200'000;
     const std::uint64_t offset = random() % 3 == 0 ? old_size : random() % (old_size + 5000);
     const std::size_t length = 1 + random() % (random() % 3 == 0 ? 2'500'000 : 30'000);
     const std::size_t skew = random() % 2 == 0 ? 0 : random() % 600;
-    const std::uint64_t end = offset + random() % length;
+    const std::uint64_t bad = offset + random() % length;
     const Way way{random() % 2 == 0, random() % 3 == 0, random() % 3 == 0};
     const auto old = random_bytes(old_size, random());
     auto buffer = random_bytes(length + skew, random());
     const std::span<const std::byte> data = std::span(buffer).subspan(skew);
     File file = File::open(folder_ / "a", O_RDWR | O_CREAT | O_TRUNC,
                            {.direct = random() % 5 == 0 ? Direct::adaptive : Direct::automatic});
-    plan->end = UINT64_MAX;
+    plan->bad = UINT64_MAX;
     file.pwrite(old, 0);
-    plan->end = end;
+    plan->bad = bad;
     std::size_t moved = 0;
     const std::string what = "round " + std::to_string(round) + ", size " + std::to_string(old_size) + ", offset " +
                              std::to_string(offset) + ", length " + std::to_string(length) + ", skew " +
-                             std::to_string(skew) + ", the device ends at " + std::to_string(end) +
+                             std::to_string(skew) + ", the device fails at " + std::to_string(bad) +
                              (way.bound ? ", bound" : "") + (way.vectors ? ", vectors" : "") +
                              (way.durable ? ", durable" : "");
     std::uint64_t failed_at = 0;
@@ -171,8 +177,6 @@ TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
     const std::uint64_t before = std::min(offset, old_size);
     ASSERT_TRUE(std::equal(old.begin(), old.begin() + static_cast<std::ptrdiff_t>(before), now.begin())) << what;
   }
-  ended.store(true);
-  load.get();
 }
 
 TEST_P(FailedWriteTest, ShortDirectWritesOfAnyLengthAreContinued) {
