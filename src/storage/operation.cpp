@@ -126,7 +126,7 @@ Outcome perform_counted(OpenFile& file, const Operation& operation, const Storag
   }
   request.task = tasking::current_task();
   if (!try_inline(request, file, first)) {
-    run_paused(request, &file.device(), here);
+    run_paused(request, file.queued_at(), here);
   }
   return combine(&request, pieces, operation);
 }

@@ -129,7 +129,7 @@ void set_up(Request& request, OpenFile& file, const Operation& operation, const 
   request.durable = operation.durable;
   request.direct = piece.direct;
   begin_at(request, operation, piece.begin);
-  request.off_core = !piece.direct && piece.length > most_inline;
+  request.off_core = !piece.direct && !file.stream() && piece.length > most_inline;
   needs_bounce = piece.direct && !suits_direct(file, operation, piece);
 }
 

@@ -1,5 +1,7 @@
 #include "storage/request.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -126,6 +128,8 @@ bool at_end_of_file(const Request& request, std::uint64_t bytes) noexcept {
                         bytes % request.file->block_size() != 0);
 }
 
+bool is_stream(const Request& request) noexcept { return request.file != nullptr && request.file->stream(); }
+
 // Takes what a transfer moved into account. Returns whether something is left to be moved.
 bool advance_transfer(Request& request, std::int64_t result) noexcept {
   const std::uint64_t bytes = std::min(static_cast<std::uint64_t>(result), request.remaining);
@@ -153,7 +157,7 @@ bool needs_sync(Request& request) noexcept {
 
 const char* name_of(Kind kind) noexcept {
   static constexpr const char* names[] = {"nop",   "pread",     "pwrite",    "preadv", "pwritev",
-                                          "fsync", "fdatasync", "fallocate", "open",   "close"};
+                                          "fsync", "fdatasync", "fallocate", "open",   "close",  "poll"};
   return names[static_cast<unsigned>(kind)];
 }
 
@@ -188,25 +192,35 @@ Attempt attempt_of(const Request& request) noexcept {
   if (!transfers(request.kind)) {
     return {request.kind, nullptr, 0, request.offset};
   }
+  if (request.waits) [[unlikely]] {
+    return {Kind::poll, nullptr, writes(request.kind) ? std::uint32_t{POLLOUT} : std::uint32_t{POLLIN}, 0};
+  }
+  const std::uint64_t offset = is_stream(request) ? no_offset : request.offset;
   if (through_bounce(request)) {
-    return {plain, request.bounce->data, request.attempt, request.offset};
+    return {plain, request.bounce->data, request.attempt, offset};
   }
   if (!vectored(request.kind)) {
-    return {request.kind, request.data, request.attempt, request.offset};
+    return {request.kind, request.data, request.attempt, offset};
   }
   if (request.remaining > 0 && single_attempt(request, reach(request))) {
-    return {plain, place_in_vector(request), request.attempt, request.offset};
+    return {plain, place_in_vector(request), request.attempt, offset};
   }
-  return {request.kind, const_cast<iovec*>(request.vectors), request.attempt, request.offset};
+  return {request.kind, const_cast<iovec*>(request.vectors), request.attempt, offset};
 }
 
 bool attempt_done(Request& request, std::int64_t result) noexcept {
   if (result < 0) {
     if (result == -EINTR || result == -EAGAIN) {
+      // One in non-blocking mode: to try again at once would keep a core busy until somebody writes.
+      request.waits = result == -EAGAIN && is_stream(request);
       return true;
     }
     request.error = static_cast<int>(-result);
     return false;
+  }
+  if (request.waits) {
+    request.waits = false;
+    return true;
   }
   if (request.kind == Kind::open) {
     request.transferred = static_cast<std::uint64_t>(result);
