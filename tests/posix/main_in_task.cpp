@@ -1,10 +1,14 @@
 // Loaded before a program that knows nothing of Dovetail, makes its `main` the body of a task: every call of it that is interposed
-// may pause. Tests load it together with libdovetail-posix.so.
+// may pause. Tests load it together with libdovetail-posix.so. With DOVETAIL_TEST_MAIN=beside_a_thread, `main` stays where it is and has
+// a thread beside it that does nothing: that tells what a program sees of any thread.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <string_view>
+#include <thread>
 
 #include "dovetail/dovetail.hpp"
 
@@ -22,6 +26,20 @@ void leave_signals_to_the_task() {
 }
 
 int main_in_task(int count, char** arguments, char** environment) {
+  const char* const way = std::getenv("DOVETAIL_TEST_MAIN");
+  if (way != nullptr && std::string_view(way) == "beside_a_thread") {
+    static std::atomic<bool> there{false};
+    std::thread([] {
+      there.store(true);
+      for (;;) {
+        pause();
+      }
+    }).detach();
+    while (!there.load()) {
+      std::this_thread::yield();
+    }
+    return main_of_program(count, arguments, environment);
+  }
   int status = 0;
   const pid_t process = getpid();
   dovetail::Options options;
