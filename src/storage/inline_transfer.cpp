@@ -28,8 +28,8 @@ std::int64_t transfer_now(const Request& request, int flags) noexcept {
 }  // namespace
 
 FirstResult read_at_once(OpenFile& file, const Operation& operation) noexcept {
-  if (operation.kind != Kind::read || operation.length > most_inline || file.direct_descriptor() >= 0 || file.stream() ||
-      !(file.device().in_memory || file.expects_hit())) {
+  if (operation.kind != Kind::read || operation.length > most_inline || file.direct_descriptor() >= 0 ||
+      file.stream() || !(file.device().in_memory || file.expects_hit())) {
     return not_tried;
   }
   const Uninterposed own;

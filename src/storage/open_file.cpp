@@ -155,8 +155,8 @@ std::shared_ptr<OpenFile> OpenFile::adopt(int descriptor, bool owned) {
   // The flag means packets for a pipe.
   const bool direct = (flags & O_DIRECT) != 0 && !is_stream(descriptor);
   if (direct && (flags & O_APPEND) != 0) {
-    throw IoError(EINVAL, "use of a descriptor with O_DIRECT and O_APPEND (without one of them it can be used)", path, 0,
-                  0);
+    throw IoError(EINVAL, "use of a descriptor with O_DIRECT and O_APPEND (without one of them it can be used)", path,
+                  0, 0);
   }
   auto* file = new OpenFile(std::move(path), direct ? -1 : descriptor, direct ? descriptor : -1, owned);
   std::shared_ptr<OpenFile> shared = share(file);

@@ -156,8 +156,8 @@ bool needs_sync(Request& request) noexcept {
 }  // namespace
 
 const char* name_of(Kind kind) noexcept {
-  static constexpr const char* names[] = {"nop",   "pread",     "pwrite",    "preadv", "pwritev",
-                                          "fsync", "fdatasync", "fallocate", "open",   "close",  "poll"};
+  static constexpr const char* names[] = {"nop",       "pread",     "pwrite", "preadv", "pwritev", "fsync",
+                                          "fdatasync", "fallocate", "open",   "close",  "poll"};
   return names[static_cast<unsigned>(kind)];
 }
 

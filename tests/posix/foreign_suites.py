@@ -134,7 +134,9 @@ class Suite:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "DOVETAIL"))}
         environment |= {"TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
         environment.pop("VIRTUAL_ENV", None)
-        libraries = ["libdovetail-posix.so"] * interposed + ["libposix_main_in_task.so"] * (interposed or beside_a_thread)
+        libraries = ["libdovetail-posix.so"] * interposed + ["libposix_main_in_task.so"] * (
+            interposed or beside_a_thread
+        )
         if libraries:
             environment["LD_PRELOAD"] = ":".join(str(self._build / "lib" / library) for library in libraries)
         if beside_a_thread:

@@ -61,8 +61,7 @@ class ShortDirectWrites final : public storage::Engine {
     const bool list = storage::vectored(attempt.kind);
     const iovec first = list ? *static_cast<const iovec*>(attempt.address) : iovec{attempt.address, attempt.length};
     const std::size_t bytes = std::min<std::size_t>(first.iov_len, state_->most);
-    const ssize_t moved =
-        ::pwrite(state_->descriptor, first.iov_base, bytes, static_cast<off_t>(attempt.offset));
+    const ssize_t moved = ::pwrite(state_->descriptor, first.iov_base, bytes, static_cast<off_t>(attempt.offset));
     service_.attempt_ended(request, moved < 0 ? -errno : moved, worker);
   }
   bool serve_all_threads() const noexcept override { return inner_.serve_all_threads(); }
@@ -170,9 +169,9 @@ TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
     const std::uint64_t claimed = failed_at == offset ? old_size : std::max<std::uint64_t>(old_size, failed_at);
     ASSERT_EQ(now.size(), claimed) << what << ", failed at " << failed_at;
     const auto begin = static_cast<std::ptrdiff_t>(offset);
-    ASSERT_TRUE(failed_at == offset ||
-                std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(failed_at - offset),
-                           now.begin() + begin))
+    ASSERT_TRUE(
+        failed_at == offset ||
+        std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(failed_at - offset), now.begin() + begin))
         << what;
     const std::uint64_t before = std::min(offset, old_size);
     ASSERT_TRUE(std::equal(old.begin(), old.begin() + static_cast<std::ptrdiff_t>(before), now.begin())) << what;

@@ -112,34 +112,38 @@ TEST_P(StreamTest, CarriesEverythingInOrder) {
 
 TEST_P(StreamTest, EndsWhereTheOtherSideCloses) {
   Runtime runtime(options());
-  for_each_kind([&](int in, int out) {
-    const int own = dup(out);
-    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), out);
-    std::string text(100, '.');
-    std::size_t moved = 0;
-    auto reader = runtime.spawn([&] { moved = dovetail::pread(in, text, 7); });
-    runtime.spawn([&] { dovetail::pwrite(own, std::string("abc"), 9); }).get();
-    ::close(own);
-    reader.get();
-    EXPECT_EQ(moved, 3U);
-    EXPECT_EQ(text.substr(0, 4), "abc.");
-    runtime.spawn([&] { moved = dovetail::pread(in, text, 0); }).get();
-    EXPECT_EQ(moved, 0U);
-  }, true);
+  for_each_kind(
+      [&](int in, int out) {
+        const int own = dup(out);
+        dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), out);
+        std::string text(100, '.');
+        std::size_t moved = 0;
+        auto reader = runtime.spawn([&] { moved = dovetail::pread(in, text, 7); });
+        runtime.spawn([&] { dovetail::pwrite(own, std::string("abc"), 9); }).get();
+        ::close(own);
+        reader.get();
+        EXPECT_EQ(moved, 3U);
+        EXPECT_EQ(text.substr(0, 4), "abc.");
+        runtime.spawn([&] { moved = dovetail::pread(in, text, 0); }).get();
+        EXPECT_EQ(moved, 0U);
+      },
+      true);
 }
 
 TEST_P(StreamTest, WithoutAReaderAWriteFails) {
   Runtime runtime(options());
-  for_each_kind([&](int in, int out) {
-    ASSERT_GE(dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), in), 0);
-    try {
-      runtime.spawn([&] { dovetail::pwrite(out, std::string("abc"), 0); }).get();
-      FAIL();
-    } catch (const TaskFailed& failure) {
-      EXPECT_EQ(io_error_of(failure).code().value(), EPIPE);
-      EXPECT_NE(std::string(failure.what()).find("descriptor " + std::to_string(out)), std::string::npos);
-    }
-  }, true);
+  for_each_kind(
+      [&](int in, int out) {
+        ASSERT_GE(dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), in), 0);
+        try {
+          runtime.spawn([&] { dovetail::pwrite(out, std::string("abc"), 0); }).get();
+          FAIL();
+        } catch (const TaskFailed& failure) {
+          EXPECT_EQ(io_error_of(failure).code().value(), EPIPE);
+          EXPECT_NE(std::string(failure.what()).find("descriptor " + std::to_string(out)), std::string::npos);
+        }
+      },
+      true);
 }
 
 TEST_P(StreamTest, OutsideOfTasksAndInIoTasks) {
