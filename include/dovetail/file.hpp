@@ -70,15 +70,29 @@ std::span<const std::byte> bytes_from(R&& data) noexcept {
 /// Unless said otherwise, every operation may suspend (`i` forms: only while the buffers for it are exhausted) and throws
 /// `IoError` with path, offset and errno; an `i` form in a task fails that task instead, with the same error as the cause. Short transfers are continued, `EINTR` and
 /// `EAGAIN` are retried.
+///
+/// A write that fails has written what is before the offset of its `IoError`, and leaves the file no longer than that makes it. Bytes
+/// behind that offset may be new or old where the file had them already and is direct; else they are as they were.
+///
+/// **Streams.** A pipe, FIFO, socket or terminal has no offsets: those that are given are ignored, each read takes the next bytes, each
+/// write appends. All else holds: a read waits until it has everything or the other side has closed, a write until all is taken, and
+/// `O_NONBLOCK` changes neither. With io_uring any number of tasks may wait; without it each occupies an I/O executor
+/// (`Options::io_executors`). Datagrams and the packets of a pipe keep their bounds: one that is longer than what is left of the
+/// buffer is cut, as by `read(2)`. Two reads (or writes) of one stream at once share it in an order, and in pieces, that are not defined. A
+/// write that nobody will read fails with `EPIPE` if the program ignores `SIGPIPE`, as `write(2)`. `size` and what needs an offset
+/// (`truncate`, `fallocate`) say what the system says.
 class File {
  public:
   File() noexcept = default;
   /// Opens `path` with flags as `open(2)`. `O_CLOEXEC` is added.
+  /// @throws IoError with the errno of `open(2)`; EINVAL for a path with a zero byte, of which the system would see a part.
   static File open(const std::string& path, int flags, const FileOptions& options = {});
   /// Bound form of `open`: `*opened` is assigned before the task completes, and must stay valid until then; it is left as it
   /// was if the task fails. Outside of a task, and in I/O tasks, it has been assigned when this returns.
   static void iopen(const std::string& path, int flags, const FileOptions& options, File* opened);
-  /// Uses a descriptor that the caller opened; it is closed by `close` and the last copy only if `owned`.
+  /// Uses a descriptor that the caller opened; it is closed by `close` and the last copy only if `owned`. It may be a stream (see
+  /// above).
+  /// @throws IoError EBADF where it is not open, EINVAL for `O_DIRECT` together with `O_APPEND`.
   static File from_descriptor(int descriptor, bool owned = false);
 
   /// Whether there is an open file that has not been closed.

@@ -10,6 +10,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/zero_byte.hpp"
+
 namespace dovetail::admission {
 namespace {
 
@@ -172,6 +174,9 @@ std::string configuration_file(const std::string& given) {
   if (named.empty()) {
     named = environment("DOVETAIL_CONFIG");
     who = "DOVETAIL_CONFIG";
+  }
+  if (base::has_zero_byte(named)) {
+    throw std::invalid_argument(who + " '" + base::show_zero_bytes(named) + "': a path must not contain a zero byte");
   }
   if (!named.empty()) {
     if (!is_there(named)) {

@@ -15,6 +15,7 @@
 
 #include "admission/configuration.hpp"
 #include "admission/memory.hpp"
+#include "base/zero_byte.hpp"
 #include "dovetail/failure.hpp"
 
 namespace dovetail::admission {
@@ -255,6 +256,10 @@ SharedDevice& Devices::find(std::string_view name_or_path) {
 }
 
 SharedDevice& Devices::look_up(const std::string& name) {
+  if (base::has_zero_byte(name)) {
+    throw std::invalid_argument("storage device '" + base::show_zero_bytes(name) +
+                                "': a name or path must not contain a zero byte");
+  }
   std::string names;
   for (SharedDevice* device : configured_) {
     if (name.empty() || device->description().name == name) {

@@ -90,7 +90,7 @@ void start_piece(Request& request, bool needs_bounce, const StorageService::Here
         break;
     }
   }
-  here.service->dispatch(request, &request.file->device(), here.worker);
+  here.service->dispatch(request, request.file->queued_at(), here.worker);
 }
 
 void return_bounce(Request& request) noexcept {
@@ -99,7 +99,7 @@ void return_bounce(Request& request) noexcept {
   }
   if (Request* waiter = BouncePool::instance().release(request)) {
     const StorageService::Here here = StorageService::here();
-    waiter->service->dispatch(*waiter, &waiter->file->device(), here.service == waiter->service ? here.worker : -1);
+    waiter->service->dispatch(*waiter, waiter->file->queued_at(), here.service == waiter->service ? here.worker : -1);
   }
 }
 

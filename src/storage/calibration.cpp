@@ -9,6 +9,7 @@
 
 #include "dovetail/failure.hpp"
 #include "storage/engine_probe.hpp"
+#include "storage/whole_path.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -353,6 +354,7 @@ void Calibration::note_missing() {
 namespace dovetail {
 
 DeviceCurve measure(const std::string& path, const MeasureOptions& options) {
+  storage::require_whole_path(path, "measure");
   return storage::Calibration(path, options).run();
 }
 

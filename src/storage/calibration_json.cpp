@@ -12,6 +12,7 @@
 #include "dovetail/failure.hpp"
 #include "storage/device_discovery.hpp"
 #include "storage/device_json.hpp"
+#include "storage/whole_path.hpp"
 
 namespace dovetail {
 namespace {
@@ -176,6 +177,7 @@ DeviceCurve DeviceCurve::from_json(std::string_view text) {
 }
 
 void DeviceCurve::save(const std::string& path) const {
+  storage::require_whole_path(path, "save");
   const std::string text = to_json();
   const std::string temporary = path + "." + std::to_string(getpid()) + ".new";
   const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -207,6 +209,7 @@ void DeviceCurve::save(const std::string& path) const {
 }
 
 DeviceCurve DeviceCurve::load(const std::string& path) {
+  storage::require_whole_path(path, "load");
   if (access(path.c_str(), R_OK) != 0) {
     throw IoError(errno, "open", path, 0, 0);
   }

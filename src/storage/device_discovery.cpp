@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "dovetail/failure.hpp"
+#include "storage/whole_path.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -307,6 +308,7 @@ namespace dovetail {
 
 Device Device::of(const std::string& path) {
   using namespace storage;
+  require_whole_path(path, "statx");
   struct statx status{};
   if (::statx(AT_FDCWD, path.c_str(), AT_STATX_SYNC_AS_STAT, STATX_TYPE | STATX_MNT_ID, &status) != 0) {
     throw IoError(errno, "statx", path, 0, 0);

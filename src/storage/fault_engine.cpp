@@ -18,7 +18,7 @@ void shorten(Request& request) noexcept {
   }
   // Direct attempts stay whole blocks, as those of a device do.
   const bool direct = request.file != nullptr && request.descriptor == request.file->direct_descriptor();
-  const std::uint32_t unit = direct && !vectored(attempt_of(request).kind) ? request.file->alignment() : 1;
+  const std::uint32_t unit = direct && !vectored(attempt_of(request).kind) ? request.file->block_size() : 1;
   request.attempt = std::max(std::min(unit, request.attempt), request.attempt / 2 / unit * unit);
 }
 

@@ -29,7 +29,7 @@ std::int64_t transfer_now(const Request& request, int flags) noexcept {
 
 FirstResult read_at_once(OpenFile& file, const Operation& operation) noexcept {
   if (operation.kind != Kind::read || operation.length > most_inline || file.direct_descriptor() >= 0 ||
-      !(file.device().in_memory || file.expects_hit())) {
+      file.stream() || !(file.device().in_memory || file.expects_hit())) {
     return not_tried;
   }
   const Uninterposed own;
@@ -44,7 +44,7 @@ FirstResult read_at_once(OpenFile& file, const Operation& operation) noexcept {
 
 bool try_inline(Request& request, OpenFile& file, FirstResult first) noexcept {
   const bool begun = first != not_tried;
-  if (!transfers(request.kind) || request.durable || request.descriptor == file.direct_descriptor()) {
+  if (!transfers(request.kind) || request.durable || request.descriptor == file.direct_descriptor() || file.stream()) {
     return false;
   }
   if (request.remaining > most_inline) {

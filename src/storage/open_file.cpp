@@ -17,6 +17,7 @@
 #include "dovetail/failure.hpp"
 #include "storage/memory_file_system.hpp"
 #include "storage/operation.hpp"
+#include "storage/whole_path.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -48,6 +49,15 @@ bool may_gain_by_direct(int descriptor) noexcept {
   return !keeps_files_in_memory(type) && type != FUSE_SUPER_MAGIC;
 }
 
+bool is_stream(int descriptor) noexcept {
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0 || S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) ||
+      S_ISDIR(status.st_mode)) {
+    return false;
+  }
+  return !S_ISCHR(status.st_mode) || (lseek(descriptor, 0, SEEK_CUR) < 0 && errno == ESPIPE);
+}
+
 constexpr int creation_flags = O_CREAT | O_EXCL | O_TRUNC;
 
 [[noreturn]] void fail(int error, const std::string& path) { throw IoError(error, "open", path, 0, 0); }
@@ -62,6 +72,7 @@ std::shared_ptr<OpenFile> OpenFile::share(OpenFile* file) {
 }
 
 std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, const FileOptions& options) {
+  require_whole_path(path, "open");
   const bool demanded = options.direct == Direct::always || (flags & O_DIRECT) != 0;
   const int plain = (flags | O_CLOEXEC) & ~O_DIRECT;
   // The kernel appends wherever the request says: the unaligned head and tail, which go another way, would change places.
@@ -76,7 +87,14 @@ std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, con
   }
   const int cached = static_cast<int>(opened.bytes);
   const bool adaptive = !demanded && !appends && options.direct == Direct::adaptive && may_gain_by_direct(cached);
-  const bool wanted = demanded || (options.direct == Direct::automatic && !appends) || adaptive;
+  // To open a FIFO twice would give it another reader or writer.
+  const bool stream = is_stream(cached);
+  if (demanded && stream) {
+    ::close(cached);
+    throw IoError(EINVAL, "open past the page cache, which a pipe or terminal does not have (use Direct::never),", path,
+                  0, 0);
+  }
+  const bool wanted = !stream && (demanded || (options.direct == Direct::automatic && !appends) || adaptive);
   int direct = -1;
   if (wanted) {
     // By way of the first descriptor, so that both surely lead to the same file and nothing is created or cut twice.
@@ -134,7 +152,12 @@ std::shared_ptr<OpenFile> OpenFile::adopt(int descriptor, bool owned) {
   if (flags < 0) {
     fail(errno, path);
   }
-  const bool direct = (flags & O_DIRECT) != 0;
+  // The flag means packets for a pipe.
+  const bool direct = (flags & O_DIRECT) != 0 && !is_stream(descriptor);
+  if (direct && (flags & O_APPEND) != 0) {
+    throw IoError(EINVAL, "use of a descriptor with O_DIRECT and O_APPEND (without one of them it can be used)", path,
+                  0, 0);
+  }
   auto* file = new OpenFile(std::move(path), direct ? -1 : descriptor, direct ? descriptor : -1, owned);
   std::shared_ptr<OpenFile> shared = share(file);
   if (const int error = file->identify()) {
@@ -148,6 +171,7 @@ int OpenFile::identify() {
   if (fstat(descriptor(), &status) != 0) {
     return errno;
   }
+  stream_ = is_stream(descriptor());
   file_system_ = status.st_dev;
   inode_ = status.st_ino;
   space_ = space_of(status.st_dev, status.st_ino);
@@ -174,6 +198,13 @@ bool OpenFile::leads_here(int descriptor) const noexcept {
   }
   struct stat status{};
   return fstat(descriptor, &status) == 0 && status.st_dev == file_system_ && status.st_ino == inode_;
+}
+
+bool OpenFile::grows_by_writing_up_to(std::uint64_t end) const noexcept {
+  struct statx status{};
+  // What a file server would say later does not matter: this is about what this program has written.
+  return statx(descriptor(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &status) != 0 ||
+         (S_ISREG(status.stx_mode) && status.stx_size < end);
 }
 
 int OpenFile::cached_descriptor() noexcept {

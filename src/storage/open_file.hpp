@@ -26,6 +26,12 @@ class OpenFile {
   const std::string& path() const noexcept { return path_; }
   std::uint64_t space() const noexcept { return space_; }
   LearnedDevice& device() const noexcept { return *device_; }
+  /// A pipe, socket or terminal: transfers take or give the next bytes, wherever they are said to be, and may wait for as long as
+  /// somebody else likes.
+  bool stream() const noexcept { return stream_; }
+  /// In whose queues its requests wait for their turn. Null for a stream: it is no device, and those that wait for a writer must not
+  /// keep back others.
+  LearnedDevice* queued_at() const noexcept { return stream_ ? nullptr : device_; }
   bool closed() const noexcept { return (uses_.load(std::memory_order_acquire) & closing) != 0; }
 
   /// The descriptor that transfers through the page cache, or -1: a direct file whose other descriptor cannot be made.
@@ -45,6 +51,8 @@ class OpenFile {
 
   /// Direct transfers begin and end at multiples of it. At least a page, so that a page is never written both ways.
   std::uint32_t alignment() const noexcept { return alignment_; }
+  /// Whether a write that ends at this offset makes the file longer. A system call.
+  bool grows_by_writing_up_to(std::uint64_t end) const noexcept;
   /// What the file system itself requires of offsets and lengths.
   std::uint32_t block_size() const noexcept { return block_size_; }
   /// And of addresses.
@@ -100,6 +108,7 @@ class OpenFile {
   unsigned cached_slot_ = FileRegistry::slots;
   unsigned direct_slot_ = FileRegistry::slots;
   bool registered_ = false;
+  bool stream_ = false;
   const bool owned_;
   std::uint32_t alignment_ = 4096;
   std::uint32_t block_size_ = 4096;

@@ -106,24 +106,6 @@ Outcome perform_in_place(OpenFile& file, const Operation& operation, const Piece
   return combine(requests, pieces, operation);
 }
 
-Pieces pieces_of(OpenFile& file, const Operation& operation) noexcept {
-  Pieces pieces;
-  if (transfers(operation.kind) && file.direct_descriptor() >= 0 && operation.length > 0 &&
-      file.chooses_direct(operation.kind, operation.offset, operation.length)) {
-    pieces = cut(operation.offset, operation.length, file.alignment());
-    if (pieces.count > 1 || !pieces.piece[0].direct) {
-      if (file.cached_descriptor() < 0) {
-        pieces = {{Piece{0, operation.length, true}}, 1};  // the system says what it thinks of it
-      }
-    }
-    share_out(pieces, file, operation);
-    return pieces;
-  }
-  pieces.piece[0] = {0, operation.length, false};
-  pieces.count = 1;
-  return pieces;
-}
-
 Outcome perform_counted(OpenFile& file, const Operation& operation, const StorageService::Here& here) {
   const FirstResult first = here.service != nullptr ? read_at_once(file, operation) : not_tried;
   if (first >= 0 && static_cast<std::uint64_t>(first) == operation.length) {
@@ -144,7 +126,7 @@ Outcome perform_counted(OpenFile& file, const Operation& operation, const Storag
   }
   request.task = tasking::current_task();
   if (!try_inline(request, file, first)) {
-    run_paused(request, &file.device(), here);
+    run_paused(request, file.queued_at(), here);
   }
   return combine(&request, pieces, operation);
 }

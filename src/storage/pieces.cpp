@@ -8,8 +8,22 @@
 namespace dovetail::storage {
 namespace {
 
-bool vectors_aligned(const Request& request, std::uint64_t memory, std::uint64_t block) noexcept {
-  std::uint64_t left = request.remaining;
+// Makes the request begin `skip` bytes into the buffers of its operation.
+void begin_at(Request& request, const Operation& operation, std::uint64_t skip) noexcept {
+  if (!vectored(operation.kind)) {
+    request.data = operation.data + skip;
+    return;
+  }
+  request.vectors = operation.vectors.data();
+  while (skip > 0 && skip >= request.vectors->iov_len) {
+    skip -= request.vectors->iov_len;
+    ++request.vectors;
+  }
+  request.within_vector = skip;
+}
+
+bool vectors_aligned(const Request& request, std::uint64_t bytes, std::uint64_t memory, std::uint64_t block) noexcept {
+  std::uint64_t left = bytes;
   std::uint64_t within = request.within_vector;
   for (const iovec* vector = request.vectors; left > 0; ++vector, within = 0) {
     const std::uint64_t length = std::min<std::uint64_t>(vector->iov_len - within, left);
@@ -21,7 +35,42 @@ bool vectors_aligned(const Request& request, std::uint64_t memory, std::uint64_t
   return true;
 }
 
+std::uint64_t bytes_to_page(std::uint64_t offset, std::uint64_t alignment) noexcept {
+  return (alignment - offset % alignment) % alignment;
+}
+
+// Whether the memory of the whole pages of a piece suits a direct transfer.
+bool suits_direct(const OpenFile& file, const Operation& operation, const Piece& piece) noexcept {
+  const std::uint64_t alignment = file.alignment();
+  const std::uint64_t head = std::min(bytes_to_page(operation.offset + piece.begin, alignment), piece.length);
+  Request pages;
+  begin_at(pages, operation, piece.begin + head);
+  if (!vectored(operation.kind)) {
+    return reinterpret_cast<std::uintptr_t>(pages.data) % file.memory_alignment() == 0;
+  }
+  const std::uint64_t bytes = (piece.length - head) / alignment * alignment;
+  return vectors_aligned(pages, bytes, file.memory_alignment(), file.block_size());
+}
+
 }  // namespace
+
+Pieces pieces_of(OpenFile& file, const Operation& operation) noexcept {
+  const bool direct = transfers(operation.kind) && file.direct_descriptor() >= 0 && operation.length > 0 &&
+                      file.chooses_direct(operation.kind, operation.offset, operation.length);
+  const Pieces whole = {{Piece{0, operation.length, direct}}, 1};
+  if (!direct) {
+    return whole;
+  }
+  Pieces pieces = cut(operation.offset, operation.length, file.alignment());
+  if ((pieces.count > 1 || !pieces.piece[0].direct) && file.cached_descriptor() < 0) {
+    pieces = whole;  // the system says what it thinks of it
+  }
+  share_out(pieces, file, operation);
+  // In ascending order: no error may leave a file that is longer than what was written. A durable one, so that it is synced once.
+  const bool in_order = pieces.count > 1 && writes(operation.kind) &&
+                        (operation.durable || file.grows_by_writing_up_to(operation.offset + operation.length));
+  return in_order ? whole : pieces;
+}
 
 Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) noexcept {
   Pieces pieces;
@@ -30,7 +79,7 @@ Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) 
       pieces.piece[pieces.count++] = {begin, bytes, direct};
     }
   };
-  const std::uint64_t head = (alignment - offset % alignment) % alignment;
+  const std::uint64_t head = bytes_to_page(offset, alignment);
   if (head >= length || length - head < alignment) {
     add(0, length, false);
     return pieces;
@@ -45,13 +94,7 @@ Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) 
 void share_out(Pieces& pieces, OpenFile& file, const Operation& operation) noexcept {
   Piece* const end = pieces.piece.data() + pieces.count;
   Piece* const direct = std::find_if(pieces.piece.data(), end, [](const Piece& piece) { return piece.direct; });
-  if (operation.durable || direct == end || direct->length < 2 * BounceBuffer::size) {
-    return;
-  }
-  Request probe;
-  bool needs_bounce = false;
-  set_up(probe, file, operation, *direct, needs_bounce);
-  if (!needs_bounce) {
+  if (direct == end || direct->length < 2 * BounceBuffer::size || suits_direct(file, operation, *direct)) {
     return;
   }
   // Whole buffers, so that only the last share has a short one.
@@ -84,23 +127,10 @@ void set_up(Request& request, OpenFile& file, const Operation& operation, const 
   }
   request.remaining = piece.length;
   request.durable = operation.durable;
-  if (vectored(operation.kind)) {
-    request.vectors = operation.vectors.data();
-    std::uint64_t skip = piece.begin;
-    while (skip > 0 && skip >= request.vectors->iov_len) {
-      skip -= request.vectors->iov_len;
-      ++request.vectors;
-    }
-    request.within_vector = skip;
-  } else {
-    request.data = operation.data + piece.begin;
-  }
-  request.off_core = !piece.direct && piece.length > most_inline;
-  if (piece.direct) {
-    needs_bounce = vectored(operation.kind)
-                       ? !vectors_aligned(request, file.memory_alignment(), file.block_size())
-                       : reinterpret_cast<std::uintptr_t>(request.data) % file.memory_alignment() != 0;
-  }
+  request.direct = piece.direct;
+  begin_at(request, operation, piece.begin);
+  request.off_core = !piece.direct && !file.stream() && piece.length > most_inline;
+  needs_bounce = piece.direct && !suits_direct(file, operation, piece);
 }
 
 Outcome combine(const Request* requests, const Pieces& pieces, const Operation& operation) noexcept {

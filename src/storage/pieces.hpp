@@ -1,5 +1,6 @@
-// How one operation becomes up to three requests: a direct file transfers whole pages directly, and the bytes before the first
-// and after the last whole page through the page cache.
+// How one operation becomes several requests: a direct file transfers whole pages directly, and the bytes before the first and
+// after the last whole page through the page cache. Requests of one operation are under way side by side and end in any order, so
+// a write that would make its file longer stays one request, which does the same step by step, in ascending order.
 #pragma once
 
 #include <array>
@@ -31,6 +32,9 @@ struct Pieces {
   std::array<Piece, most_pieces> piece{};
   unsigned count = 0;
 };
+
+/// What the requests of an operation do.
+Pieces pieces_of(OpenFile& file, const Operation& operation) noexcept;
 
 /// Cuts `[offset, offset + length)` at multiples of `alignment`.
 Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) noexcept;

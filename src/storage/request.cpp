@@ -1,5 +1,7 @@
 #include "storage/request.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -27,17 +29,50 @@ void settle_vectors(Request& request) noexcept {
   }
 }
 
-bool single_attempt(const Request& request) noexcept {
-  return request.within_vector > 0 || request.vectors->iov_len > request.remaining ||
-         request.vectors->iov_len > most_bytes;
+bool begins_with_whole_page(const Request& request) noexcept {
+  const std::uint64_t alignment = request.file->alignment();
+  return request.offset % alignment == 0 && request.remaining >= alignment;
 }
 
-std::uint32_t whole_vectors(const Request& request) noexcept {
+// A direct write goes on where the last attempt ended, in order: with the page cache up to the next whole page, directly as long
+// as there are whole pages, and with the page cache again. So the file never claims bytes that nothing has written.
+void choose_descriptor(Request& request) noexcept {
+  if (!request.direct || !writes(request.kind)) {
+    return;
+  }
+  const int cached = begins_with_whole_page(request) ? -1 : request.file->cached_descriptor();
+  request.descriptor = cached >= 0 ? cached : request.file->direct_descriptor();
+}
+
+// Bytes of the rest that the chosen descriptor can take.
+std::uint64_t reach(const Request& request) noexcept {
+  if (!request.direct || !writes(request.kind)) {
+    return request.remaining;
+  }
+  const std::uint64_t alignment = request.file->alignment();
+  if (begins_with_whole_page(request)) {
+    return request.remaining - request.remaining % alignment;
+  }
+  if (request.descriptor == request.file->direct_descriptor()) {
+    return request.remaining;  // there is no other way: the system says what it thinks of it
+  }
+  return std::min(request.remaining, alignment - request.offset % alignment);
+}
+
+bool through_bounce(const Request& request) noexcept {
+  return request.bounce != nullptr && request.descriptor == request.file->direct_descriptor();
+}
+
+bool single_attempt(const Request& request, std::uint64_t most) noexcept {
+  return request.within_vector > 0 || request.vectors->iov_len > most || request.vectors->iov_len > most_bytes;
+}
+
+std::uint32_t whole_vectors(const Request& request, std::uint64_t most) noexcept {
   std::uint32_t count = 0;
   std::uint64_t bytes = 0;
-  while (count < IOV_MAX && bytes < request.remaining) {
+  while (count < IOV_MAX && bytes < most) {
     const std::uint64_t length = request.vectors[count].iov_len;
-    if (bytes + length > request.remaining || bytes + length > most_bytes) {
+    if (bytes + length > most || bytes + length > most_bytes) {
       break;
     }
     bytes += length;
@@ -87,24 +122,17 @@ void copy_bounce(const Request& request, std::uint64_t bytes) noexcept {
   }
 }
 
-// What an attempt on a direct descriptor moved, cut to what lets the next one be aligned.
-std::uint64_t usable(const Request& request, std::uint64_t bytes) noexcept {
-  if (request.file == nullptr || request.descriptor != request.file->direct_descriptor() || reads(request.kind) ||
-      bytes == request.remaining) {
-    return bytes;
-  }
-  return bytes - (request.offset + bytes) % request.file->alignment();
-}
-
 bool at_end_of_file(const Request& request, std::uint64_t bytes) noexcept {
   // The file system gives whole blocks until the file ends; to ask again from the middle of a block would be refused.
   return bytes == 0 || (request.file != nullptr && request.descriptor == request.file->direct_descriptor() &&
                         bytes % request.file->block_size() != 0);
 }
 
+bool is_stream(const Request& request) noexcept { return request.file != nullptr && request.file->stream(); }
+
 // Takes what a transfer moved into account. Returns whether something is left to be moved.
 bool advance_transfer(Request& request, std::int64_t result) noexcept {
-  const std::uint64_t bytes = std::min(usable(request, static_cast<std::uint64_t>(result)), request.remaining);
+  const std::uint64_t bytes = std::min(static_cast<std::uint64_t>(result), request.remaining);
   if (bytes == 0 && writes(request.kind) && request.remaining > 0) {
     // A write that moves nothing and gives no error would be tried for ever.
     request.error = EIO;
@@ -128,8 +156,8 @@ bool needs_sync(Request& request) noexcept {
 }  // namespace
 
 const char* name_of(Kind kind) noexcept {
-  static constexpr const char* names[] = {"nop",   "pread",     "pwrite",    "preadv", "pwritev",
-                                          "fsync", "fdatasync", "fallocate", "open",   "close"};
+  static constexpr const char* names[] = {"nop",       "pread",     "pwrite", "preadv", "pwritev", "fsync",
+                                          "fdatasync", "fallocate", "open",   "close",  "poll"};
   return names[static_cast<unsigned>(kind)];
 }
 
@@ -140,20 +168,22 @@ void plan_attempt(Request& request) noexcept {
   if (vectored(request.kind)) {
     settle_vectors(request);
   }
-  if (request.bounce != nullptr) {
-    request.attempt = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.remaining, BounceBuffer::size));
+  choose_descriptor(request);
+  const std::uint64_t most = reach(request);
+  if (through_bounce(request)) {
+    request.attempt = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, BounceBuffer::size));
     if (writes(request.kind)) {
       copy_bounce(request, request.attempt);
     }
   } else if (!vectored(request.kind)) {
-    request.attempt = static_cast<std::uint32_t>(std::min(request.remaining, most_bytes));
+    request.attempt = static_cast<std::uint32_t>(std::min(most, most_bytes));
   } else if (request.remaining == 0) {
     request.attempt = 0;
-  } else if (single_attempt(request)) {
+  } else if (single_attempt(request, most)) {
     const std::uint64_t left = request.vectors->iov_len - request.within_vector;
-    request.attempt = static_cast<std::uint32_t>(std::min({left, request.remaining, most_bytes}));
+    request.attempt = static_cast<std::uint32_t>(std::min({left, most, most_bytes}));
   } else {
-    request.attempt = whole_vectors(request);
+    request.attempt = whole_vectors(request, most);
   }
 }
 
@@ -162,25 +192,35 @@ Attempt attempt_of(const Request& request) noexcept {
   if (!transfers(request.kind)) {
     return {request.kind, nullptr, 0, request.offset};
   }
-  if (request.bounce != nullptr) {
-    return {plain, request.bounce->data, request.attempt, request.offset};
+  if (request.waits) [[unlikely]] {
+    return {Kind::poll, nullptr, writes(request.kind) ? std::uint32_t{POLLOUT} : std::uint32_t{POLLIN}, 0};
+  }
+  const std::uint64_t offset = is_stream(request) ? no_offset : request.offset;
+  if (through_bounce(request)) {
+    return {plain, request.bounce->data, request.attempt, offset};
   }
   if (!vectored(request.kind)) {
-    return {request.kind, request.data, request.attempt, request.offset};
+    return {request.kind, request.data, request.attempt, offset};
   }
-  if (request.remaining > 0 && single_attempt(request)) {
-    return {plain, place_in_vector(request), request.attempt, request.offset};
+  if (request.remaining > 0 && single_attempt(request, reach(request))) {
+    return {plain, place_in_vector(request), request.attempt, offset};
   }
-  return {request.kind, const_cast<iovec*>(request.vectors), request.attempt, request.offset};
+  return {request.kind, const_cast<iovec*>(request.vectors), request.attempt, offset};
 }
 
 bool attempt_done(Request& request, std::int64_t result) noexcept {
   if (result < 0) {
     if (result == -EINTR || result == -EAGAIN) {
+      // One in non-blocking mode: to try again at once would keep a core busy until somebody writes.
+      request.waits = result == -EAGAIN && is_stream(request);
       return true;
     }
     request.error = static_cast<int>(-result);
     return false;
+  }
+  if (request.waits) {
+    request.waits = false;
+    return true;
   }
   if (request.kind == Kind::open) {
     request.transferred = static_cast<std::uint64_t>(result);

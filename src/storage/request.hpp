@@ -17,7 +17,7 @@ class StorageService;
 struct BounceBuffer;
 struct LearnedDevice;
 
-enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close };
+enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close, poll };
 
 /// Who hands over a request that had to wait in its lane: whoever lets it in; or that one or its task, which waits for nothing else;
 /// or its task, which was woken for that.
@@ -51,11 +51,13 @@ struct Request {
   int descriptor = -1;
   int error = 0;  ///< errno, once it has failed.
   Kind kind = Kind::nop;
-  std::uint8_t lane = 0;          ///< Which queue of its device it is counted in.
-  bool off_core = false;          ///< Copying it would keep a core busy for long: let somebody else do that.
-  bool on_threads = false;        ///< Its attempts are made by executors rather than by a ring.
-  bool durable = false;           ///< A write that is to be followed by an `fdatasync` before it has ended.
-  bool cancellable = false;       ///< Its task was not cancelled when it began: if that happens, it is given up.
+  std::uint8_t lane = 0;     ///< Which queue of its device it is counted in.
+  bool off_core = false;     ///< Copying it would keep a core busy for long: let somebody else do that.
+  bool on_threads = false;   ///< Its attempts are made by executors rather than by a ring.
+  bool direct = false;       ///< Bypasses the page cache; of a write, the whole pages do, and the rest goes through it.
+  bool waits = false;        ///< The next attempt is no transfer: it waits until a stream can be read or written.
+  bool durable = false;      ///< A write that is to be followed by an `fdatasync` before it has ended.
+  bool cancellable = false;  ///< Its task was not cancelled when it began: if that happens, it is given up.
   std::uint8_t interruption = 0;  ///< The number of the cancellation by which it was interrupted last.
   std::uint8_t halves = 0;        ///< How many of two attempts that were handed over together have ended.
   Starter starter = Starter::admitter;
@@ -71,16 +73,19 @@ static_assert(sizeof(Request) <= 144, "a request lies on the stacks of tasks and
 struct Attempt {
   Kind kind;
   void* address;         ///< Of the bytes, or of the iovecs.
-  std::uint32_t length;  ///< Bytes, or iovecs.
+  std::uint32_t length;  ///< Bytes, or iovecs. poll: the events.
   std::uint64_t offset;
 };
+/// The offset of a transfer from or to a stream.
+inline constexpr std::uint64_t no_offset = ~std::uint64_t{0};
 
 constexpr bool reads(Kind kind) noexcept { return kind == Kind::read || kind == Kind::readv; }
 constexpr bool writes(Kind kind) noexcept { return kind == Kind::write || kind == Kind::writev; }
 constexpr bool transfers(Kind kind) noexcept { return reads(kind) || writes(kind); }
 constexpr bool vectored(Kind kind) noexcept { return kind == Kind::readv || kind == Kind::writev; }
 
-/// Sets up the next attempt: how much of the rest one system call may do. Fills the bounce buffer of a write.
+/// Sets up the next attempt: how much of the rest one system call may do, and on which descriptor. Fills the bounce buffer of a
+/// write.
 void plan_attempt(Request& request) noexcept;
 /// The attempt that `plan_attempt` set up.
 Attempt attempt_of(const Request& request) noexcept;

@@ -34,6 +34,8 @@ void prepare_transfer(io_uring_sqe* entry, const Request& request) noexcept {
   const Attempt attempt = attempt_of(request);
   const auto* vectors = static_cast<const iovec*>(attempt.address);
   switch (attempt.kind) {
+    case Kind::poll:
+      return io_uring_prep_poll_add(entry, request.descriptor, attempt.length);
     case Kind::read:
       return io_uring_prep_read(entry, request.descriptor, attempt.address, attempt.length, attempt.offset);
     case Kind::write:
@@ -144,7 +146,7 @@ void Ring::prepare(Request& request) noexcept {
     default:
       prepare_transfer(entry, request);
   }
-  if (features_.buffers && transfers(request.kind)) {
+  if (features_.buffers && transfers(request.kind) && !request.waits) {
     use_registered(*entry, attempt_of(request));
   }
   if (features_.files && request.file != nullptr) {

@@ -18,6 +18,18 @@ std::int64_t transfer(const Request& request) noexcept {
   const Attempt attempt = attempt_of(request);
   const auto offset = static_cast<off_t>(attempt.offset);
   const auto* vectors = static_cast<const iovec*>(attempt.address);
+  if (attempt.kind == Kind::poll) {
+    pollfd ready{request.descriptor, static_cast<short>(attempt.length), 0};
+    return or_errno(::poll(&ready, 1, -1));
+  }
+  if (attempt.offset == no_offset) {
+    const iovec single{attempt.address, attempt.length};
+    const bool many = vectored(attempt.kind);
+    const iovec* const list = many ? vectors : &single;
+    const int count = many ? static_cast<int>(attempt.length) : 1;
+    return or_errno(reads(attempt.kind) ? ::readv(request.descriptor, list, count)
+                                        : ::writev(request.descriptor, list, count));
+  }
   switch (attempt.kind) {
     case Kind::read:
       return or_errno(::pread(request.descriptor, attempt.address, attempt.length, offset));
@@ -58,11 +70,6 @@ void call_to_end(Request& request) noexcept {
   std::int64_t result = 0;
   do {
     result = call_system(request);
-    if (result == -EAGAIN) {
-      // A descriptor in non-blocking mode: the kernel can be asked to say when it is ready.
-      pollfd ready{request.descriptor, static_cast<short>(writes(request.kind) ? POLLOUT : POLLIN), 0};
-      poll(&ready, 1, -1);
-    }
   } while (attempt_done(request, result));
 }
 

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/topology.hpp"
+#include "base/zero_byte.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::tasking {
@@ -52,7 +53,7 @@ void require_trace(const std::string& name, const std::string& path) {
   try {
     trace::require_writable(path);
   } catch (const std::system_error& error) {
-    throw std::invalid_argument(name + " is '" + path + "': " + error.what());
+    throw std::invalid_argument(name + " is '" + base::show_zero_bytes(path) + "': " + error.what());
   }
 }
 

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <system_error>
 
+#include "base/zero_byte.hpp"
+
 namespace dovetail::trace {
 
 namespace {
@@ -68,6 +70,7 @@ void append_escaped(std::string& text, char character) {
 }  // namespace
 
 JsonFile::JsonFile(std::string path, Contents before) : path_(std::move(path)) {
+  if (base::has_zero_byte(path_)) fail(EINVAL, "create");
   constexpr mode_t readable_by_all = 0666;
   const int truncate = before == keep_contents ? 0 : O_TRUNC;
   file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | truncate, readable_by_all);
@@ -82,7 +85,7 @@ JsonFile::~JsonFile() {
 void JsonFile::fail(int error, const char* doing) const {
   std::string message = "cannot ";
   message += doing;
-  message += " the trace file '" + path_ + "'";
+  message += " the trace file '" + base::show_zero_bytes(path_) + "'";
   if (written_ > 0) message += " at offset " + std::to_string(written_);
   message += ": choose a path that can be written, on a file system with room";
   throw std::system_error(error, std::generic_category(), message);
