@@ -24,6 +24,7 @@ enum class Kind : std::uint8_t {
   write_submitted,
   io_completed,
 };
+constexpr unsigned kinds = static_cast<unsigned>(Kind::io_completed) + 1;
 
 /// One event as it lies in a ring. `detail` holds, from the lowest bit: 16 bits of name, 8 bits of operation, 40 bits of
 /// length. The upper 24 bits of the time are cut off: they are restored from the time at which the recording began.

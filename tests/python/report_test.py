@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -100,6 +101,17 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_program_runs(tmp_
     done = run("--report", name, program, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert name in done.stderr
+
+
+@pytest.mark.parametrize("name", ["out.html", "out.png", "out.trace.json"])
+def test_a_pipe_is_no_report(tmp_path: Path, name: str) -> None:
+    program = tmp_path / "app.py"
+    program.write_text("import dovetail as dt\ndt.task(print)('ran').result()")
+    os.mkfifo(tmp_path / name)
+    done = run("--report", "out.html", program, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert name in done.stderr
+    assert "regular file" in done.stderr
 
 
 def test_time_that_is_hidden() -> None:
