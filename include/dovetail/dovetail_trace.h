@@ -15,11 +15,11 @@ extern "C" {
 typedef struct dovetail_trace_summary {
   size_t size;                ///< `sizeof(dovetail_trace_summary)`.
   double total;               ///< From start to stop (or to now).
-  double compute;             ///< Time that bodies ran on compute workers, divided by their number.
-  double io;                  ///< Time during which at least one storage operation was in flight.
+  double compute;             ///< Time that bodies used the processor on compute workers, divided by their number.
+  double io;                  ///< Time during which at least one I/O operation was in flight, or an I/O task ran.
   double bytes_read;          ///< Bytes read.
   double bytes_written;       ///< Bytes written.
-  double overlap_efficiency;  ///< (compute + io - total) / min(compute, io): 1 when the shorter is hidden whole.
+  double hidden_share;        ///< Of `io`, the share during which at least one worker computed: 0 to 1.
   int32_t workers;            ///< Compute workers that recorded something.
   int32_t reserved;           ///< 0.
 } dovetail_trace_summary;

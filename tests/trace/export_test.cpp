@@ -138,12 +138,13 @@ TEST_F(Export, SleepAndFailuresShow) {
   RecordingBuilder builder(10'000);
   const auto worker = builder.worker(0);
   builder.add(worker, 100, Kind::idle_begin, 0).add(worker, 300, Kind::idle_end, 0);
-  builder.add(worker, 400, Kind::started, 1, "load").add(worker, 450, Kind::failed, 1, "no such \"file\"");
-  builder.add(worker, 500, Kind::returned, 1);
+  builder.add(worker, 400, Kind::started, 1, "load").fail(worker, 450, 1, "load", "no such \"file\"");
+  builder.end(worker, 500, Kind::returned, 1, 60);
   const Json trace = exported(builder);
   ASSERT_EQ(select(trace, "cat", "idle").size(), 1U);
   const auto failures = select(trace, "cat", "failure");
   ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(select(trace, "name", "load")[0]["args"]["processor_us"].number(), 0.06);
   EXPECT_EQ(failures[0]["name"].text(), "failed: load");
   EXPECT_EQ(failures[0]["args"]["reason"].text(), "no such \"file\"");
 }
