@@ -71,6 +71,7 @@ class Reader {
   Reader(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
 
   std::vector<StorageDevice> read() {
+    require_text();
     require_shallow();
     toml::table table;
     try {
@@ -104,6 +105,18 @@ class Reader {
     constexpr std::size_t longest = 300;  // a message may repeat a key, which is as long as whoever wrote it liked
     const std::string shown = why.size() > longest ? why.substr(0, longest) + "..." : why;
     throw std::invalid_argument(file_ + ":" + std::to_string(line) + ": " + shown);
+  }
+
+  // TOML allows none of them anywhere, and toml++ takes some of them for a defect of its own.
+  void require_text() const {
+    const auto forbidden = [](char character) {
+      const auto value = static_cast<unsigned char>(character);
+      return (value < 0x20 && value != '\t' && value != '\n' && value != '\r') || value == 0x7F;
+    };
+    const auto found = std::find_if(text_.begin(), text_.end(), forbidden);
+    if (found != text_.end()) {
+      refuse(static_cast<unsigned>(1 + std::count(text_.begin(), found, '\n')), "there is a control character: is this a text?");
+    }
   }
 
   void require_shallow() const {

@@ -100,6 +100,11 @@ TEST_F(ForeignFiles, DeepValuesAreRefused) {
   }
 }
 
+TEST_F(ForeignFiles, WhatIsNoTextIsRefused) {
+  EXPECT_NE(refusal(std::string("[\0\0 ]", 5)).find("control character"), std::string::npos);
+  EXPECT_NE(refusal("\n\n# \x7f\n").find(":3: there is a control character"), std::string::npos);
+}
+
 TEST_F(ForeignFiles, AHugeConfigurationIsRefused) {
   EXPECT_NE(refusal(repeated("# nothing\n", 1'000'000)).find("larger than"), std::string::npos);
 }

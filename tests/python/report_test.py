@@ -141,12 +141,14 @@ def test_time_that_is_hidden() -> None:
         slice_of(1, 3, "write", 4, 7),
         slice_of(2, 100_001, "pread", 1, 2, "io"),
     ]
-    run_ = read({"traceEvents": events, "otherData": {"total_s": 12}}, {"devices": []})
-    assert run_.computing == pytest.approx(5)
-    assert run_.io == pytest.approx(4)
-    assert run_.hidden == pytest.approx(2)
-    assert run_.neither == pytest.approx(12 - 7)
-    assert run_.computed == pytest.approx(3)
+    events[3]["args"] = {"processor_us": 1.5e6}
+    events.append(slice_of(1, 1, "waits for the interpreter", 2, 3, "wait"))
+    facts = {"total_s": 12, "workers": 2, "compute_s": 1.75, "blocked_s": 1.25, "computing_s": 4, "io_s": 4, "hidden_s": 2}
+    run_ = read({"traceEvents": events, "otherData": facts}, {"devices": []})
+    assert (run_.computing, run_.io, run_.hidden, run_.computed, run_.blocked) == (4, 4, 2, 1.75, 1.25)
+    assert run_.neither == pytest.approx(12 - 6)
+    assert run_.waits == {"the interpreter": 0.5}
+    assert run_.kinds["sum"]["blocked"] == pytest.approx(2.5)
     assert run_.kinds["sum"]["slices"] == 2 and run_.kinds["write"]["io"]
 
 
