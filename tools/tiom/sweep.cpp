@@ -265,7 +265,7 @@ ResultFolder begin_sweep(const Command& command, Curves& curves) {
   std::filesystem::create_directories(command.output);
   prepare_file(plan.settings);
   if (plan.settings.iterations_per_ms == 0) {
-    plan.settings.iterations_per_ms = calibrate(plan.settings.workers);
+    plan.settings.iterations_per_ms = calibrate_and_tell(plan.settings.workers);
   }
   curves = measured_curves(command, plan.points);
   plan.curve_random = curves.random ? curves.random->path : "";
