@@ -21,7 +21,7 @@ static void check(int holds, const char* what) {
 static void read_blocks(int file) {
   for (int i = 0; i < tasks; ++i) {
     char* const data = block[i];
-    omp_event_handle_t event;
+    omp_event_handle_t event = (omp_event_handle_t)0;
 #pragma omp task depend(out : data[0]) detach(event) firstprivate(i, data)
     {
       dovetail_omp_task* io = dovetail_omp_begin((uintptr_t)event);

@@ -114,6 +114,68 @@ def test_a_pipe_is_no_report(tmp_path: Path, name: str) -> None:
     assert "regular file" in done.stderr
 
 
+WAITS = """
+import os
+import time
+import dovetail as dt
+
+begun = []
+ends = os.pipe()
+
+@dt.task
+def holds():
+    while not begun:
+        pass
+
+@dt.task
+def waits():
+    begun.append(1)
+
+@dt.task
+def blocks():
+    return os.read(ends[0], 1)
+
+@dt.task
+def load(field):
+    raise ValueError(f"no field {field}")
+
+@dt.task
+def use(data):
+    raise AssertionError("it ran")
+
+with dt.Runtime(workers=2):
+    first, second = holds(), waits()
+    first.result(), second.result()
+    blocked = blocks()
+    end = time.monotonic() + 0.05
+    while time.monotonic() < end:
+        pass
+    os.write(ends[1], b"x")
+    assert blocked.result() == b"x"
+    for future in [use(load("height"))]:
+        try:
+            future.result()
+        except Exception:
+            pass
+"""
+
+
+def test_waits_blocked_tasks_and_reasons_are_named(tmp_path: Path) -> None:
+    program = tmp_path / "app.py"
+    program.write_text(WAITS)
+    done = run("--report", tmp_path / "out.html", program, cwd=tmp_path)
+    page = (tmp_path / "out.html").read_text()
+    events = json.loads((tmp_path / "out.trace.json").read_text())["traceEvents"]
+    assert any(event.get("cat") == "wait" and event["name"] == "waits for the interpreter" for event in events)
+    assert "of workers waiting for the interpreter" in page
+    (blocks,) = (event for event in events if event["ph"] == "X" and event["name"] == "blocks")
+    assert blocks["args"]["processor_us"] < blocks["dur"] / 2
+    failures = {event["name"]: event["args"]["reason"] for event in events if event.get("cat") == "failure"}
+    assert "no field height" in failures["failed: load"], done.stderr
+    assert "cancelled because task 'load' failed" in failures["failed: use"]
+    assert "no field height" in page and "2 failures" in page
+
+
 def test_time_that_is_hidden() -> None:
     from dovetail.report_data import read
 
