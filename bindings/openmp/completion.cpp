@@ -97,7 +97,8 @@ void tell_if_performed_at_once() noexcept {
   if (!told.load(std::memory_order_relaxed) && libgomp::in_use() && outside_of_parallel_regions() &&
       !told.exchange(true, std::memory_order_relaxed)) {
     std::fputs(
-        "dovetail: a task with detach was made outside of a parallel region: libgomp waits for its I/O at once, so that nothing "
+        "dovetail: a task with detach was made outside of a parallel region: libgomp waits for its I/O at once, so "
+        "that nothing "
         "is overlapped; put `#pragma omp parallel` and `#pragma omp masked` around what makes the tasks\n",
         stderr);
   }

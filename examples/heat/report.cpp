@@ -42,13 +42,15 @@ std::string to_json(const Report& report) {
        << ", \"checkpoints\": " << report.checkpoints << ", \"checkpoint_bytes\": " << report.checkpoint_bytes
        << ", \"bytes_written\": " << report.bytes_written << ", \"total_s\": " << report.total
        << ", \"compute_s\": " << report.compute << ", \"io_s\": " << report.io_time
-       << ", \"hidden_s\": " << report.hidden << ", \"hidden_share\": " << report.hidden_share() << ", \"bandwidth_mb_s\": " << report.bandwidth() * 1e-6
-       << ", \"checksum\": \"" << hexadecimal(report.checksum) << "\"";
+       << ", \"hidden_s\": " << report.hidden << ", \"hidden_share\": " << report.hidden_share()
+       << ", \"bandwidth_mb_s\": " << report.bandwidth() * 1e-6 << ", \"checksum\": \"" << hexadecimal(report.checksum)
+       << "\"";
   if (report.trace) {
     const dovetail::trace::Summary& trace = *report.trace;
     text << ", \"trace\": {\"total_s\": " << trace.total << ", \"compute_s\": " << trace.compute
          << ", \"io_s\": " << trace.io << ", \"bytes_read\": " << trace.bytes_read
-         << ", \"bytes_written\": " << trace.bytes_written << ", \"hidden_s\": " << trace.hidden << ", \"hidden_share\": " << trace.hidden_share() << "}";
+         << ", \"bytes_written\": " << trace.bytes_written << ", \"hidden_s\": " << trace.hidden
+         << ", \"hidden_share\": " << trace.hidden_share() << "}";
   }
   text << "}\n";
   return text.str();

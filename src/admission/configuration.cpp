@@ -115,7 +115,8 @@ class Reader {
     };
     const auto found = std::find_if(text_.begin(), text_.end(), forbidden);
     if (found != text_.end()) {
-      refuse(static_cast<unsigned>(1 + std::count(text_.begin(), found, '\n')), "there is a control character: is this a text?");
+      refuse(static_cast<unsigned>(1 + std::count(text_.begin(), found, '\n')),
+             "there is a control character: is this a text?");
     }
   }
 

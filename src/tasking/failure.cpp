@@ -124,9 +124,7 @@ bool Failure::take() noexcept {
 
 bool Failure::taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
-std::string Failure::describe() const {
-  return "task '" + label_ + (cancelled_ ? "' was " : "' failed: ") + reason();
-}
+std::string Failure::describe() const { return "task '" + label_ + (cancelled_ ? "' was " : "' failed: ") + reason(); }
 
 std::string Failure::reason() const {
   if (!cancelled_) {

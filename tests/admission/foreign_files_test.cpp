@@ -85,7 +85,8 @@ class ForeignFiles : public testing::Test {
 TEST_F(ForeignFiles, AKeyOfManyDotsIsRefused) {
   for (const std::size_t dots : {200, 20'000, 100'000}) {
     const std::string key = "a" + repeated(".a", dots);
-    for (const std::string& text : {key + " = 1\n", "[" + key + "]\n", "[[" + key + "]]\n", "a = {" + key + " = 1}\n"}) {
+    for (const std::string& text :
+         {key + " = 1\n", "[" + key + "]\n", "[[" + key + "]]\n", "a = {" + key + " = 1}\n"}) {
       const std::string why = refusal(text);
       EXPECT_NE(why.find("dots"), std::string::npos) << dots << ": " << why;
     }

@@ -9,15 +9,16 @@ namespace dovetail::fuzz {
 
 std::vector<std::string> seeds() {
   const std::string dots = repeated(".a", 100'000);
-  return {"",
-          "[[device]]\nname = \"scratch\"\npaths = [\"/scratch\", \"local\"]\nread = 450\nwrite = 400.5\nshared = true\n"
-          "most_at_once = 12\n[[device]]\nname = 'nvme'\n",
-          "device = [{name = \"a\", paths = [\"/\"]}]\n[other.part]\nx = 1979-05-27T07:32:00Z\ny = \"\"\"\nlong\"\"\"\n",
-          "a" + dots + " = 1\n",
-          "[a" + dots + "]\n",
-          "a = {a" + dots + " = 1}\n",
-          "a = " + repeated("[", 50'000),
-          "a = " + repeated("{a.a.a.a.a.a.a.a=[\n", 2'000)};
+  return {
+      "",
+      "[[device]]\nname = \"scratch\"\npaths = [\"/scratch\", \"local\"]\nread = 450\nwrite = 400.5\nshared = true\n"
+      "most_at_once = 12\n[[device]]\nname = 'nvme'\n",
+      "device = [{name = \"a\", paths = [\"/\"]}]\n[other.part]\nx = 1979-05-27T07:32:00Z\ny = \"\"\"\nlong\"\"\"\n",
+      "a" + dots + " = 1\n",
+      "[a" + dots + "]\n",
+      "a = {a" + dots + " = 1}\n",
+      "a = " + repeated("[", 50'000),
+      "a = " + repeated("{a.a.a.a.a.a.a.a=[\n", 2'000)};
 }
 
 }  // namespace dovetail::fuzz
@@ -34,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   } catch (const std::invalid_argument& error) {
-    fuzz::require(std::string_view(error.what()).find("dovetail.toml") != std::string_view::npos, "a refusal names the file");
+    fuzz::require(std::string_view(error.what()).find("dovetail.toml") != std::string_view::npos,
+                  "a refusal names the file");
   }
   return 0;
 }

@@ -7,7 +7,11 @@
 namespace dovetail::fuzz {
 
 std::vector<std::string> seeds() {
-  return {"none", "20", "0.5", "auto", "auto(2,256,2)", "auto(2.5,256,1.5)", "adaptive", "auto(", "1e400", repeated("9", 5000)};
+  return {"none",          "20",
+          "0.5",           "auto",
+          "auto(2,256,2)", "auto(2.5,256,1.5)",
+          "adaptive",      "auto(",
+          "1e400",         repeated("9", 5000)};
 }
 
 }  // namespace dovetail::fuzz

@@ -81,7 +81,10 @@ struct Path {
 }  // namespace
 
 std::vector<std::string> seeds() {
-  std::string all = "\x03\x05label\x05pread\x06reason\x05write\x04" "file\x05" "fsync\x02";
+  std::string all =
+      "\x03\x05label\x05pread\x06reason\x05write\x04"
+      "file\x05"
+      "fsync\x02";
   all += std::string("\x01\x00\x01\x02\x01\x01", 6);
   for (char kind = 0; kind < static_cast<char>(trace::kinds); ++kind) {
     all += std::string("\x09", 1) + kind + std::string("\x01\x10\x01\x01\x20\x00", 6);

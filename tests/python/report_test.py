@@ -205,7 +205,15 @@ def test_time_that_is_hidden() -> None:
     ]
     events[3]["args"] = {"processor_us": 1.5e6}
     events.append(slice_of(1, 1, "waits for the interpreter", 2, 3, "wait"))
-    facts = {"total_s": 12, "workers": 2, "compute_s": 1.75, "blocked_s": 1.25, "computing_s": 4, "io_s": 4, "hidden_s": 2}
+    facts = {
+        "total_s": 12,
+        "workers": 2,
+        "compute_s": 1.75,
+        "blocked_s": 1.25,
+        "computing_s": 4,
+        "io_s": 4,
+        "hidden_s": 2,
+    }
     run_ = read({"traceEvents": events, "otherData": facts}, {"devices": []})
     assert (run_.computing, run_.io, run_.hidden, run_.computed, run_.blocked) == (4, 4, 2, 1.75, 1.25)
     assert run_.neither == pytest.approx(12 - 6)

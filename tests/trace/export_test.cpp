@@ -63,7 +63,8 @@ TEST_F(Export, APipeOrALinkIsNoTraceFile) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   std::ofstream(precious) << "data";
   std::filesystem::create_symlink(precious, link);
-  for (const auto& [path, kind] : {std::pair{pipe, "pipe"}, {link, "symbolic link"}, {std::string("/dev/null"), "device"}})
+  for (const auto& [path, kind] :
+       {std::pair{pipe, "pipe"}, {link, "symbolic link"}, {std::string("/dev/null"), "device"}})
     for (const bool only_ask : {true, false}) try {
         only_ask ? require_writable(path) : write(RecordingBuilder(0).recording(), path);
         ADD_FAILURE() << path << " was taken";

@@ -122,7 +122,8 @@ double calibrate_and_tell(unsigned workers) {
   const Calibration calibration = calibrate(workers);
   if (calibration.share < least_share) {
     std::fprintf(stderr,
-                 "dovetail-tiom: this machine is busy: the calibration got %.0f %% of the cores. Times and efficiencies are of a "
+                 "dovetail-tiom: this machine is busy: the calibration got %.0f %% of the cores. Times and "
+                 "efficiencies are of a "
                  "machine that others use as well; measure again when it is idle\n",
                  100 * calibration.share);
   }

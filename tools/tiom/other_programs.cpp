@@ -27,7 +27,9 @@ double used_by_all() {
   return (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7]) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-double seconds(const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; }
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
 
 double used_here() {
   double all = 0;
@@ -55,18 +57,20 @@ std::string doubts_of(const nlohmann::json& result) {
   char line[300];
   const double others = result.value("others_share", 0.0);
   if (others > notable_others) {
-    std::snprintf(line, sizeof(line),
-                  "note: other programs used %.0f %% of the cores meanwhile: the figures say little of an idle machine\n",
-                  100 * others);
+    std::snprintf(
+        line, sizeof(line),
+        "note: other programs used %.0f %% of the cores meanwhile: the figures say little of an idle machine\n",
+        100 * others);
     text += line;
   }
   for (const auto& [name, figures] : result.at("variants").items()) {
     const double efficiency = figures.value("efficiency", 0.0);
     if (efficiency > impossible_efficiency) {
-      std::snprintf(line, sizeof(line),
-                    "note: %s has an efficiency of %.2f, more than there can be: the curve of the device or the calibration was "
-                    "measured while others used the machine. Measure both again\n",
-                    name.c_str(), efficiency);
+      std::snprintf(
+          line, sizeof(line),
+          "note: %s has an efficiency of %.2f, more than there can be: the curve of the device or the calibration was "
+          "measured while others used the machine. Measure both again\n",
+          name.c_str(), efficiency);
       text += line;
     }
   }
