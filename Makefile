@@ -3,10 +3,11 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 20
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
 
-.PHONY: help setup setup-hdf5 build demo demo-heat test test-hdf5 test-tsan test-asan bench install lint format docs clean
+.PHONY: help setup setup-hdf5 build demo demo-heat test test-hdf5 test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -47,6 +48,12 @@ test-asan: setup ## The tests under AddressSanitizer and UBSan, in build/asan
 	@$(configure) -B build/asan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=address
 	@cmake --build build/asan --parallel $(JOBS)
 	@$(PYTHON) scripts/run_tests.py build/asan $(TEST_ARGS)
+
+fuzz: setup ## Feed readers of files with broken input (FUZZ_SECONDS=20 for each; FUZZ_ARGS="configuration" for some of them)
+	@$(configure) -B build/fuzz -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
+	    -DDOVETAIL_SANITIZE=address -DDOVETAIL_FUZZ=ON
+	@cmake --build build/fuzz --parallel $(JOBS) --target fuzzers
+	@$(PYTHON) scripts/fuzz.py --build-dir build/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 bench: build ## Build, then run the benchmarks next to their peers (BENCH_ARGS="..." for their options)
 	@$(PYTHON) bench/run.py --build-dir build/release $(BENCH_ARGS)

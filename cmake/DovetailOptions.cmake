@@ -11,6 +11,8 @@ if(NOT DOVETAIL_SANITIZE MATCHES "^(thread|address)?$")
   message(FATAL_ERROR "DOVETAIL_SANITIZE is '${DOVETAIL_SANITIZE}': it must be empty, thread or address")
 endif()
 
+# For `make fuzz`: the compiler is clang, and every source tells libFuzzer which branches were taken.
+option(DOVETAIL_FUZZ "Build the fuzzers of tests/fuzz with libFuzzer" OFF)
 option(DOVETAIL_WERROR "Make compiler warnings errors" OFF)
 option(DOVETAIL_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(DOVETAIL_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
@@ -55,6 +57,12 @@ elseif(DOVETAIL_SANITIZE STREQUAL "address")
   # Without vptr: that check asks the kernel through a pipe whether an address can be read, and a process that has no
   # descriptor left (tests of small limits) is then told of faults that are not there.
   set(sanitizer_flags -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined)
+endif()
+if(DOVETAIL_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR NOT DOVETAIL_SANITIZE STREQUAL "address")
+    message(FATAL_ERROR "DOVETAIL_FUZZ needs clang and DOVETAIL_SANITIZE=address: see `make fuzz`")
+  endif()
+  target_compile_options(dovetail_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(DOVETAIL_SANITIZE)
   # Several sources at a time: these builds are made rarely and whole, and most of the time goes into headers.

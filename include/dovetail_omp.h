@@ -17,6 +17,10 @@
 /// both work. There is nothing to start, configure or poll: the first request makes one hidden thread, which sleeps in the
 /// kernel except to hand requests over and to take their ends. `DOVETAIL_ENGINE` chooses the engine, as elsewhere.
 ///
+/// Make the tasks inside of a parallel region (`#pragma omp parallel` and then `masked` or `single`). Outside of one libgomp
+/// performs each task where it is made, and waits for its I/O there: the results are right, but nothing overlaps. Dovetail says so
+/// once on standard error. libomp keeps such tasks as any others.
+///
 /// Buffers, result and status locations, and descriptors must stay valid until the task has completed: local variables
 /// of its body do not. (Arrays of `iovec` are copied.) The data may be used by successors of the task, and after a
 /// `taskwait`, `taskgroup` or barrier that waits for it; not in the body that asked for them. There is no form that

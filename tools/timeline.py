@@ -172,7 +172,7 @@ def facts_text(facts: dict) -> str:
         if key in facts:
             parts.append(f"{name} {seconds_text(facts[key])}")
     if min(facts.get("compute_s", 0), facts.get("io_s", 0)) > 0:
-        parts.append(f"overlap efficiency {facts.get('overlap_efficiency', 0):.0%}")
+        parts.append(f"I/O hidden {facts.get('hidden_share', 0):.0%}")
     for key, name in (("bytes_read", "read"), ("bytes_written", "written")):
         if facts.get(key, 0) > 0:
             parts.append(f"{bytes_text(facts[key])} {name}")

@@ -10,6 +10,9 @@ import numpy as np
 
 THREADS, REQUESTS = 1, 2
 
+# What the kind of a slice ends with in which the processor was used for less than half of the time.
+BLOCKED = " (blocked)"
+
 
 class TimelineError(ValueError):
     """What is wrong with the input or output, and what to do."""
@@ -68,6 +71,11 @@ def read_trace(path: Path) -> Trace:
         raise TimelineError(f"'{path}' was not written by Dovetail: {type(error).__name__}: {error}") from error
 
 
+def computes(kind: str) -> bool:
+    """Whether a thread uses the processor in slices of this kind, or at least for most of them (docs/report.md)."""
+    return kind != "idle" and not kind.endswith(BLOCKED) and not kind.startswith("waits for ")
+
+
 def _arrange(document: dict) -> Trace:
     names: dict[tuple[int, int], str] = {}
     intervals: dict[tuple[int, int], list] = defaultdict(list)
@@ -78,7 +86,9 @@ def _arrange(document: dict) -> Trace:
         if phase == "X":
             begin, end = event["ts"] * 1e-6, (event["ts"] + event["dur"]) * 1e-6
             last = max(last, end)
-            kind = event["name"] if event["cat"] in ("io", "idle") else family(event["name"])
+            kind = event["name"] if event["cat"] in ("io", "idle", "wait") else family(event["name"])
+            if event.get("args", {}).get("processor_us", event["dur"]) < event["dur"] / 2:
+                kind += BLOCKED
             intervals[event["pid"], event["tid"]].append((begin, end, kind))
         elif phase == "C":
             counts.append((event["ts"] * 1e-6, event["args"]["requests"]))
@@ -160,7 +170,7 @@ def moments(trace: Trace) -> Moments:
     times, compute_steps, io_steps = [np.array([0.0, trace.length])], [np.zeros(2)], [np.zeros(2)]
     for lanes, own, other in ((trace.computing, compute_steps, io_steps), (trace.requests, io_steps, compute_steps)):
         for lane in lanes:
-            busy = lane.kind != "idle"
+            busy = np.array([computes(kind) for kind in lane.kind], dtype=bool)
             begin, end = lane.begin[busy], lane.end[busy]
             times += [begin, end]
             own += [np.ones(len(begin)), -np.ones(len(end))]

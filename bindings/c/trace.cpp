@@ -33,7 +33,7 @@ int32_t dovetail_trace_summarize(dovetail_trace_summary* summary) {
     summary->io = totals.io;
     summary->bytes_read = totals.bytes_read;
     summary->bytes_written = totals.bytes_written;
-    summary->overlap_efficiency = totals.overlap_efficiency();
+    summary->hidden_share = totals.hidden_share();
     summary->workers = static_cast<int32_t>(totals.workers);
     summary->reserved = 0;
     return 0;

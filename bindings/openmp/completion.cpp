@@ -1,4 +1,5 @@
 // The count of a task, and the event that follows from it.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -88,12 +89,30 @@ void release(dovetail_omp_task& task, std::uint32_t count) noexcept {
 
 using namespace dovetail::omp;
 
+namespace {
+
+// libgomp has no team there that could keep the task: it runs the body where the task is made, and waits for the event.
+void tell_if_performed_at_once() noexcept {
+  static std::atomic<bool> told{false};
+  if (!told.load(std::memory_order_relaxed) && libgomp::in_use() && outside_of_parallel_regions() &&
+      !told.exchange(true, std::memory_order_relaxed)) {
+    std::fputs(
+        "dovetail: a task with detach was made outside of a parallel region: libgomp waits for its I/O at once, so "
+        "that nothing "
+        "is overlapped; put `#pragma omp parallel` and `#pragma omp masked` around what makes the tasks\n",
+        stderr);
+  }
+}
+
+}  // namespace
+
 dovetail_omp_task* dovetail_omp_begin(uintptr_t event) {
   if (!can_fulfill()) {
     stop_program(
         "dovetail_omp_begin",
         "the program has no omp_fulfill_event: compile and link it with -fopenmp, by gcc 11, clang 11 or later");
   }
+  tell_if_performed_at_once();
   auto* const task = new (std::nothrow) dovetail_omp_task(event);
   if (task == nullptr) {
     stop_program("dovetail_omp_begin", "out of memory");

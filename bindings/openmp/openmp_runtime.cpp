@@ -37,6 +37,11 @@ bool can_fulfill() noexcept { return resolve() != nullptr; }
 
 void fulfill(std::uintptr_t event) noexcept { resolve()(event); }
 
+bool outside_of_parallel_regions() noexcept {
+  static auto* const level = find<int (*)()>("omp_get_level");
+  return level != nullptr && level() == 0;
+}
+
 void add_places(cpu_set_t& processors) noexcept {
   auto* const count_of_places = find<int (*)()>("omp_get_num_places");
   auto* const size_of_place = find<int (*)(int)>("omp_get_place_num_procs");

@@ -8,6 +8,7 @@
 #include "tasking/pause.hpp"
 #include "tasking/service.hpp"
 #include "tasking/waiting.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::python {
 namespace {
@@ -47,7 +48,9 @@ struct ThreadStates {
 }
 
 void attach(PyThreadState* state) {
+  const std::uint64_t since = trace::wait_begins();
   PyEval_RestoreThread(state);
+  trace::waited(since, "the interpreter");
   dovetail_python_bind_gilstate(state);
 }
 

@@ -124,8 +124,8 @@ static void print_result(const struct Copy* copy, int64_t block_count) {
   dovetail_trace_summarize(&summary);
   printf("bytes %" PRId64 "\nblocks %" PRId64 "\nchecksum %08" PRIx32 "\n", copy->size, block_count,
          crc32(bytes, (size_t)block_count * 4));
-  printf("seconds %.4f, of these computing %.4f, with I/O in flight %.4f; overlap efficiency %.2f\n", summary.total,
-         summary.compute, summary.io, summary.overlap_efficiency);
+  printf("seconds %.4f, of these computing %.4f, with I/O in flight %.4f; hidden %.2f\n", summary.total,
+         summary.compute, summary.io, summary.hidden_share);
   free(bytes);
 }
 

@@ -48,7 +48,8 @@ def add_requests(trace: Path, report: dict) -> None:
         compute_s=report["compute_s"],
         io_s=report["io_s"],
         bytes_written=report["bytes_written"],
-        overlap_efficiency=report["hidden_share"],
+        hidden_s=report["hidden_s"],
+        hidden_share=report["hidden_share"],
     )
     trace.write_text(json.dumps(document))
 

@@ -173,9 +173,7 @@ class Demo:
 
     def show_table(self) -> None:
         self.say("\n" + table(self._rows) + "\n")
-        print(
-            "I/O s: time with an I/O operation in flight. I/O hidden: (compute + I/O - total) / the smaller of the two."
-        )
+        print("I/O s: time with an I/O operation in flight. I/O hidden: of it, the share in which a worker computes.")
 
 
 def main() -> int:

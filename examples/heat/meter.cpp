@@ -2,28 +2,41 @@
 
 namespace heat {
 
+// Under the lock: what went on until now is added up, then `count` changes.
+void Meter::change(unsigned& count, int by) {
+  const Clock::time_point now = Clock::now();
+  const Clock::duration passed = now - changed_;
+  compute_ += passed * static_cast<int>(computing_);
+  busy_ += in_flight_ > 0 ? passed : Clock::duration(0);
+  hidden_ += in_flight_ > 0 && computing_ > 0 ? passed : Clock::duration(0);
+  changed_ = now;
+  count += static_cast<unsigned>(by);
+}
+
+void Meter::begin_compute() {
+  const std::lock_guard lock(mutex_);
+  change(computing_, 1);
+}
+
+void Meter::end_compute() {
+  const std::lock_guard lock(mutex_);
+  change(computing_, -1);
+}
+
 void Meter::begin_io() {
   const std::lock_guard lock(mutex_);
-  if (in_flight_++ == 0) {
-    busy_since_ = Clock::now();
-  }
+  change(in_flight_, 1);
 }
 
 void Meter::end_io(std::uint64_t written) {
   const std::lock_guard lock(mutex_);
   written_ += written;
-  if (--in_flight_ == 0) {
-    busy_ += Clock::now() - busy_since_;
-  }
+  change(in_flight_, -1);
 }
 
-double Meter::compute_seconds() const noexcept {
-  return static_cast<double>(compute_.load(std::memory_order_relaxed)) * 1e-9;
-}
-
-double Meter::io_seconds() const {
+double Meter::seconds(const Clock::duration& time) const {
   const std::lock_guard lock(mutex_);
-  return std::chrono::duration<double>(busy_).count();
+  return std::chrono::duration<double>(time).count();
 }
 
 std::uint64_t Meter::bytes_written() const {

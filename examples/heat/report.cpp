@@ -1,6 +1,5 @@
 #include "report.hpp"
 
-#include <algorithm>
 #include <iomanip>
 #include <sstream>
 
@@ -15,10 +14,7 @@ std::string hexadecimal(std::uint64_t value) {
 
 }  // namespace
 
-double Report::hidden_share() const noexcept {
-  const double shorter = std::min(compute, io_time);
-  return shorter > 0 ? std::clamp((compute + io_time - total) / shorter, 0.0, 1.0) : 0.0;
-}
+double Report::hidden_share() const noexcept { return io_time > 0 ? hidden / io_time : 0.0; }
 
 double Report::bandwidth() const noexcept { return io_time > 0 ? static_cast<double>(bytes_written) / io_time : 0.0; }
 
@@ -46,14 +42,15 @@ std::string to_json(const Report& report) {
        << ", \"checkpoints\": " << report.checkpoints << ", \"checkpoint_bytes\": " << report.checkpoint_bytes
        << ", \"bytes_written\": " << report.bytes_written << ", \"total_s\": " << report.total
        << ", \"compute_s\": " << report.compute << ", \"io_s\": " << report.io_time
-       << ", \"hidden_share\": " << report.hidden_share() << ", \"bandwidth_mb_s\": " << report.bandwidth() * 1e-6
-       << ", \"checksum\": \"" << hexadecimal(report.checksum) << "\"";
+       << ", \"hidden_s\": " << report.hidden << ", \"hidden_share\": " << report.hidden_share()
+       << ", \"bandwidth_mb_s\": " << report.bandwidth() * 1e-6 << ", \"checksum\": \"" << hexadecimal(report.checksum)
+       << "\"";
   if (report.trace) {
     const dovetail::trace::Summary& trace = *report.trace;
     text << ", \"trace\": {\"total_s\": " << trace.total << ", \"compute_s\": " << trace.compute
          << ", \"io_s\": " << trace.io << ", \"bytes_read\": " << trace.bytes_read
-         << ", \"bytes_written\": " << trace.bytes_written << ", \"overlap_efficiency\": " << trace.overlap_efficiency()
-         << "}";
+         << ", \"bytes_written\": " << trace.bytes_written << ", \"hidden_s\": " << trace.hidden
+         << ", \"hidden_share\": " << trace.hidden_share() << "}";
   }
   text << "}\n";
   return text.str();

@@ -26,10 +26,11 @@ struct Report {
   double total = 0;    ///< From the first spawn until the final field was durable.
   double compute = 0;  ///< Time that bodies computed, divided by the workers.
   double io_time = 0;  ///< Wall time during which at least one I/O operation was in flight.
+  double hidden = 0;   ///< Of it, the time during which at least one body computed.
   std::uint64_t checksum = 0;
   std::optional<dovetail::trace::Summary> trace;
 
-  /// (compute + io - total) / min(compute, io), within 0 and 1.
+  /// Of `io_time`, the share during which a body computed: as `dovetail::trace::Summary` defines it.
   double hidden_share() const noexcept;
   /// Bytes per second of I/O time.
   double bandwidth() const noexcept;

@@ -24,7 +24,8 @@ using dovetail::out;
 std::string step_text(std::uint64_t step) { return "step " + std::to_string(step); }
 
 void judge(Candidate& candidate) {
-  const int descriptor = ::open(candidate.path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting: a pipe of this name would be waited for.
+  const int descriptor = ::open(candidate.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) {
     if (errno != ENOENT) {
       candidate.reason = std::string("cannot be opened: ") + std::strerror(errno);
@@ -34,11 +35,15 @@ void judge(Candidate& candidate) {
   std::array<std::byte, page> header{};
   struct stat status{};
   const ssize_t count = ::pread(descriptor, header.data(), header.size(), 0);
-  const bool failed = count < 0 || ::fstat(descriptor, &status) != 0;
+  const bool failed = ::fstat(descriptor, &status) != 0 || (S_ISREG(status.st_mode) && count < 0);
   const int error = errno;
   ::close(descriptor);
   if (failed) {
     candidate.reason = std::string("cannot be read: ") + std::strerror(error);
+    return;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    candidate.reason = "is no regular file";
     return;
   }
   const DecodedHeader decoded = decode_header({header.data(), static_cast<std::size_t>(count)});

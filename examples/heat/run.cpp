@@ -149,6 +149,7 @@ int run(const Options& options) {
   report.bytes_written = meter.bytes_written();
   report.compute = meter.compute_seconds() / runtime.workers();
   report.io_time = meter.io_seconds();
+  report.hidden = meter.hidden_seconds();
   if (!options.trace.empty()) {
     dovetail::trace::stop();
     report.trace = dovetail::trace::summarize();

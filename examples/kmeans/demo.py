@@ -29,7 +29,7 @@ SCRIPT = Path(__file__).with_name("kmeans.py")
 STRATEGIES = ("baseline", "unconstrained", "adaptive")
 MEANING = {
     "baseline": "checkpoints are ordinary tasks: each holds a core until the device has it",
-    "unconstrained": "checkpoints are I/O tasks: they hold no core, and as many write at once as get more done",
+    "unconstrained": "checkpoints are I/O tasks: they hold no core, and write at once until more get no more done",
     "adaptive": "I/O tasks, as many at once as suit the device, which Dovetail finds out by itself",
 }
 SIZES = {

@@ -13,15 +13,15 @@ extern "C" {
 
 /// What a recording says about overlap. Times in seconds.
 typedef struct dovetail_trace_summary {
-  size_t size;                ///< `sizeof(dovetail_trace_summary)`.
-  double total;               ///< From start to stop (or to now).
-  double compute;             ///< Time that bodies ran on compute workers, divided by their number.
-  double io;                  ///< Time during which at least one storage operation was in flight.
-  double bytes_read;          ///< Bytes read.
-  double bytes_written;       ///< Bytes written.
-  double overlap_efficiency;  ///< (compute + io - total) / min(compute, io): 1 when the shorter is hidden whole.
-  int32_t workers;            ///< Compute workers that recorded something.
-  int32_t reserved;           ///< 0.
+  size_t size;           ///< `sizeof(dovetail_trace_summary)`.
+  double total;          ///< From start to stop (or to now).
+  double compute;        ///< Time that bodies used the processor on compute workers, divided by their number.
+  double io;             ///< Time during which at least one I/O operation was in flight, or an I/O task ran.
+  double bytes_read;     ///< Bytes read.
+  double bytes_written;  ///< Bytes written.
+  double hidden_share;   ///< Of `io`, the share during which at least one worker computed: 0 to 1.
+  int32_t workers;       ///< Compute workers that recorded something.
+  int32_t reserved;      ///< 0.
 } dovetail_trace_summary;
 
 /// Begins to record in all threads; forgets what was recorded before. Context: any. Suspends: no. Errors: -ENOMEM.

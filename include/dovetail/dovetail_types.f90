@@ -102,7 +102,7 @@ module dovetail_types
     real(c_double) :: io = 0
     real(c_double) :: bytes_read = 0
     real(c_double) :: bytes_written = 0
-    real(c_double) :: overlap_efficiency = 0
+    real(c_double) :: hidden_share = 0
     integer(c_int32_t) :: workers = 0
     integer(c_int32_t) :: reserved = 0
   end type

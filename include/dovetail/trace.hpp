@@ -8,10 +8,22 @@
 namespace dovetail::trace {
 
 /// What a recording says about overlap. Times in seconds.
+///
+/// A worker *computes* while a body runs on it and uses the processor. What a body spends blocked in the operating system, in a plain
+/// `fsync` say, or waiting for a processor, is not computing. This is measured for slices of a millisecond and more; shorter ones
+/// count whole. Where in a slice its processor time lies is not known: it counts as spread evenly, and workers as independent.
+///
+/// An I/O operation is *in flight* while a request of Dovetail's is, or while the body of an I/O task runs.
+///
+/// I/O is *hidden* in the time in which at least one operation is in flight and at least one worker computes. This is what
+/// "hidden" means wherever Dovetail says it: here, in traces, in reports and in the examples.
 struct Summary {
   double total = 0;          ///< From `start` to `stop` (or to now).
-  double compute = 0;        ///< Time that task bodies ran on compute workers, divided by the number of those workers.
-  double io = 0;             ///< Time during which at least one storage operation was in flight.
+  double compute = 0;        ///< Time that workers computed, divided by the number of workers.
+  double computing = 0;      ///< Time during which at least one worker computed.
+  double blocked = 0;        ///< Time that bodies held a worker without computing, divided by the number of workers.
+  double io = 0;             ///< Time during which at least one I/O operation was in flight.
+  double hidden = 0;         ///< Time during which both: I/O was in flight and a worker computed.
   double bytes_read = 0;     ///< Bytes read.
   double bytes_written = 0;  ///< Bytes written.
   unsigned workers = 0;      ///< Compute workers that recorded something.
@@ -19,9 +31,8 @@ struct Summary {
   /// `DOVETAIL_TRACE_EVENTS` says). If there are any, all figures are about the later part of the recording, from where
   /// nothing is missing, and `total` is the length of that part.
   std::uint64_t lost = 0;
-  /// (compute + io - total) / min(compute, io): 1 when the shorter is hidden whole, 0 when nothing overlaps, less when
-  /// for some of the time neither went on. 0 when there was no computation or no I/O.
-  double overlap_efficiency() const noexcept;
+  /// hidden / io, from 0 to 1; 0 when there was no I/O.
+  double hidden_share() const noexcept;
 };
 
 /// Begins to record in all threads; forgets what was recorded before. A process that forks records nothing in the child.

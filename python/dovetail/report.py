@@ -21,6 +21,10 @@ def unusable(page: Path) -> str | None:
     folder = page.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         return f"--report {page}: {folder} is no folder that can be written to"
+    for path in _files(page):
+        # A pipe would be waited for when the program has run, a device would keep nothing.
+        if path.exists() and not path.is_file():
+            return f"--report {page}: {path} is there and is no regular file"
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -28,12 +32,17 @@ def unusable(page: Path) -> str | None:
     return None
 
 
+def _files(page: Path) -> tuple[Path, Path, Path]:
+    """The page, the picture and the trace of a report."""
+    return page, page.with_suffix(".png"), page.with_suffix(".trace.json")
+
+
 def write(trace: Path, page: Path, title: str) -> list[Path]:
     """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote."""
     from . import _core, report_figures, report_page
     from .report_data import read
 
-    kept = page.with_suffix(".trace.json")
+    page, picture, kept = _files(page)
     admission: dict[str, Any] = json.loads(_core.admission_report())
     # Into the trace too, so that it tells all that the page does.
     with open(trace, encoding="utf-8") as file:
@@ -42,7 +51,6 @@ def write(trace: Path, page: Path, title: str) -> list[Path]:
     with open(kept, "w", encoding="utf-8") as file:
         json.dump(document, file)
     data = read(document, admission)
-    picture = page.with_suffix(".png")
     drawn = report_figures.draw_all(data, title)
     picture.write_bytes(drawn.timeline)
     page.write_text(report_page.compose(data, drawn, title, kept.name, picture.name), encoding="utf-8")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _THREADS, _REQUESTS = 1, 2
-Intervals = list[tuple[float, float]]
 
 
 @dataclass
@@ -29,10 +28,13 @@ class Run:
     facts: dict[str, Any]
     devices: list[dict[str, Any]]
     workers: int = 1
-    computing: float = 0  # seconds in which at least one worker ran a task
-    computed: float = 0  # seconds of tasks on workers, over the number of workers
-    io: float = 0  # seconds in which a request was in flight or an I/O task ran
-    hidden: float = 0  # seconds in which both
+    # As `dovetail::trace::Summary` (include/dovetail/trace.hpp) defines them, in seconds; the trace says them.
+    computing: float = 0  # at least one worker computed
+    computed: float = 0  # by all workers, over their number
+    blocked: float = 0  # tasks held workers without computing, over their number
+    io: float = 0  # an I/O operation was in flight
+    hidden: float = 0  # both
+    waits: dict[str, float] = field(default_factory=dict)  # by what was waited for, over the number of workers
     failures: list[str] = field(default_factory=list)
     kinds: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind of task
 
@@ -46,47 +48,24 @@ def kind_of(label: str) -> str:
     return re.sub(r"[\W_]*\d[\W\d_]*$", "", label) or label
 
 
-def united(intervals: Intervals) -> Intervals:
-    """The intervals without overlaps, in order."""
-    result: Intervals = []
-    for begin, end in sorted(intervals):
-        if result and begin <= result[-1][1]:
-            result[-1] = (result[-1][0], max(result[-1][1], end))
-        else:
-            result.append((begin, end))
-    return result
-
-
-def common(first: Intervals, second: Intervals) -> Intervals:
-    """Where both are. Both without overlaps and in order."""
-    result: Intervals = []
-    i = j = 0
-    while i < len(first) and j < len(second):
-        begin, end = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
-        if begin < end:
-            result.append((begin, end))
-        if first[i][1] < second[j][1]:
-            i += 1
-        else:
-            j += 1
-    return result
-
-
-def length_of(intervals: Intervals) -> float:
-    return sum(end - begin for begin, end in intervals)
-
-
 def read(document: dict[str, Any], admission: dict[str, Any]) -> Run:
     """From the trace as JSON. Raises KeyError or TypeError for what Dovetail did not write."""
     names: dict[tuple[int, int], str] = {}
     slices: dict[tuple[int, int], list[tuple[float, float, str]]] = defaultdict(list)
     failures = []
+    unused: dict[str, float] = defaultdict(float)  # seconds of slices that were off the processor, by kind of task
+    waits: dict[tuple[int, int], list[tuple[str, float]]] = defaultdict(list)
     for event in document["traceEvents"]:
         track = (event["pid"], event.get("tid", 0))
         if event["ph"] == "X":
-            begin = event["ts"] * 1e-6
+            begin, seconds = event["ts"] * 1e-6, event["dur"] * 1e-6
+            if event["cat"] == "wait":
+                waits[track].append((event["name"].removeprefix("waits for "), seconds))
+                continue
             name = event["name"] if event["cat"] in ("io", "idle") else kind_of(event["name"])
-            slices[track].append((begin, begin + event["dur"] * 1e-6, name))
+            slices[track].append((begin, begin + seconds, name))
+            if "processor_us" in event.get("args", {}):
+                unused[name] += seconds - event["args"]["processor_us"] * 1e-6
         elif event["ph"] == "M" and event["name"] == "thread_name":
             names[track] = event["args"]["name"]
         elif event["ph"] == "i" and event.get("cat") == "failure":
@@ -97,13 +76,15 @@ def read(document: dict[str, Any], admission: dict[str, Any]) -> Run:
     last = max((end for lane in lanes + requests for _, end, _ in lane.slices), default=0.0)
     run = Run(max(last, float(facts.get("total_s", 0))), lanes, requests, facts, admission.get("devices", []))
     run.failures = failures
-    _add_up(run)
+    _add_up(run, unused)
+    for track, waited in waits.items():
+        if names.get(track, "").startswith("worker"):
+            for reason, seconds in waited:
+                run.waits[reason] = run.waits.get(reason, 0.0) + seconds / run.workers
     return run
 
 
-def _add_up(run: Run) -> None:
-    worker_time: Intervals = []
-    io_time = [(begin, end) for lane in run.requests for begin, end, _ in lane.slices]
+def _add_up(run: Run, unused: dict[str, float]) -> None:
     workers = 0
     for lane in run.lanes:
         on_worker = lane.name.startswith("worker")
@@ -111,12 +92,14 @@ def _add_up(run: Run) -> None:
         for begin, end, kind in lane.slices:
             if kind == "idle":
                 continue
-            (worker_time if on_worker else io_time).append((begin, end))
-            told = run.kinds.setdefault(kind, {"slices": 0, "seconds": 0.0, "io": not on_worker})
+            told = run.kinds.setdefault(kind, {"slices": 0, "seconds": 0.0, "io": not on_worker, "blocked": 0.0})
             told["slices"] += 1
             told["seconds"] += end - begin
-    run.workers = max(1, workers)
-    run.computed = length_of(worker_time) / run.workers
-    computing, io = united(worker_time), united(io_time)
-    run.computing, run.io = length_of(computing), length_of(io)
-    run.hidden = length_of(common(computing, io))
+    for kind, seconds in unused.items():
+        if kind in run.kinds and not run.kinds[kind]["io"]:
+            run.kinds[kind]["blocked"] = min(seconds, run.kinds[kind]["seconds"])
+    facts = run.facts
+    run.workers = int(facts.get("workers", 0)) or max(1, workers)
+    run.computed, run.blocked = float(facts.get("compute_s", 0)), float(facts.get("blocked_s", 0))
+    run.computing, run.io = float(facts.get("computing_s", 0)), float(facts.get("io_s", 0))
+    run.hidden = float(facts.get("hidden_s", 0))

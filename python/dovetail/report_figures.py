@@ -127,7 +127,7 @@ def draw_timeline(run: Run, title: str) -> tuple[str, bytes]:
 def smoothed(points: list[dict[str, float]], most: int = 60) -> list[dict[str, float]]:
     """Means over at most so many stretches of equal length, of which none is shorter than ten of the given intervals.
 
-    What a task has transferred is known when it ends. So a short interval may show far more than the device can do.
+    What a task has transferred counts as spread evenly over its time, so that a short interval says little.
     """
     gaps = [b["seconds"] - a["seconds"] for a, b in zip(points, points[1:], strict=False)]
     interval = min((gap for gap in gaps if gap > 0), default=1.0)

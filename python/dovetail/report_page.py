@@ -25,20 +25,18 @@ def _tile(name: str, value: str) -> str:
     return f"<div class='tile'><b>{html.escape(value)}</b>{html.escape(name)}</div>"
 
 
-def hidden_share(run: Run) -> float | None:
-    """How much of the I/O went on beside computation; of what could, since no more than all computation can hide it."""
-    possible = min(run.io, run.computing)
-    return None if possible <= 0 else run.hidden / possible
-
-
 def _summary(run: Run) -> str:
-    share = hidden_share(run)
     tiles = [
         _tile("total", f"{run.length:.2f} s"),
         _tile("computing", f"{run.computing:.2f} s"),
         _tile("I/O", f"{run.io:.2f} s"),
-        _tile("I/O hidden", "no I/O" if share is None else f"{run.hidden / run.io:.0%}"),
+        _tile("I/O hidden", "no I/O" if run.io <= 0 else f"{run.hidden / run.io:.0%}"),
         _tile(f"use of {run.workers} workers", f"{run.computed / max(run.length, 1e-9):.0%}"),
+        _tile("of workers blocked", f"{run.blocked / max(run.length, 1e-9):.0%}"),
+    ]
+    tiles += [
+        _tile(f"of workers waiting for {reason}", f"{seconds / max(run.length, 1e-9):.0%}")
+        for reason, seconds in run.waits.items()
     ]
     return "<div class='tiles'>" + "".join(tiles) + "</div>"
 
@@ -46,10 +44,10 @@ def _summary(run: Run) -> str:
 def _kinds(run: Run) -> str:
     rows = [
         [kind, "I/O" if told["io"] else "compute", told["slices"], f"{told['seconds']:.3f}",
-         f"{1e3 * told['seconds'] / told['slices']:.3f}"]
+         f"{1e3 * told['seconds'] / told['slices']:.3f}", "-" if told["io"] else f"{told['blocked']:.3f}"]
         for kind, told in sorted(run.kinds.items(), key=lambda item: -item[1]["seconds"])
     ]  # fmt: skip
-    return _table(["task type", "on", "slices", "seconds", "ms each"], rows)
+    return _table(["task type", "on", "slices", "seconds", "ms each", "blocked, s"], rows)
 
 
 def _devices(run: Run) -> str:
@@ -96,8 +94,10 @@ def compose(run: Run, drawn: Drawn, title: str, trace: str, picture: str) -> str
         parts.append(f"<h2 class='bad'>{len(run.failures)} failures</h2><ul>{items}</ul>")
     parts += ["<h2>Where the time went</h2>", drawn.split]
     parts.append(
-        "<p class='note'>Computing: at least one worker runs a task. I/O: a request is in flight, or an I/O task runs. "
-        "Hidden: of the I/O, what went on while a worker computed.</p>"
+        "<p class='note'>Computing: at least one worker runs a task that uses the processor. I/O: a request is in flight, or an I/O "
+        "task runs. Hidden: of the I/O, what went on while a worker computed. Blocked: a task holds a worker and does not use the "
+        "processor, because it is in a system call (make it an I/O task), waits for a lock or the interpreter, or for a "
+        "processor that others use.</p>"
     )
     parts += ["<h2>Tasks</h2>", _kinds(run)]
     if run.devices:

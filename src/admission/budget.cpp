@@ -240,6 +240,9 @@ void Budget::start(TaskType& type, Request& request, double now) {
   most_inside_ = std::max(most_inside_, inside_);
   request.place = Request::Place::inside;
   request.entered = now;
+  if (intervals_.empty()) {
+    intervals_.push_back({now, interval_, 0, 0});
+  }
   request.learning = type.learning();
   request.share = 0;
   request.tuned = type.tuned();
@@ -293,7 +296,7 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
   ++type.tasks;
   type.failed += outcome.failed ? 1 : 0;
   bytes_ += outcome.bytes_known ? outcome.bytes : 0;
-  note_transfer(now, megabytes, seconds);
+  note_transfer(now - seconds, now, megabytes);
   if (request.learning) {
     if (type.automatic->ended(seconds, outcome.failed)) {
       if (!type.automatic->learning()) {

@@ -167,7 +167,7 @@ class Budget {
   /// @name Only in `inspect`
   /// @{
   struct Interval {
-    double seconds = 0;  ///< When it begins.
+    double seconds = 0;  ///< When it begins: one begins where another ends.
     double length = 0;
     double megabytes = 0;
     double task_seconds = 0;
@@ -208,7 +208,9 @@ class Budget {
   double share_of(const TaskType& type) const noexcept;
   void note(TaskType& type, double now);
   void note_adaptive(double now);
-  void note_transfer(double now, double megabytes, double task_seconds);
+  /// A task was inside from `begin` to `end` and transferred so much.
+  void note_transfer(double begin, double end, double megabytes);
+  void merge_intervals();
   Owner& owner(const void* owner);
   bool has_name(const Names& names) const;
 

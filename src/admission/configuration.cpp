@@ -1,15 +1,23 @@
 #include "admission/configuration.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #define TOML_EXCEPTIONS 1
+#define TOML_MAX_NESTED_VALUES 16
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <set>
 #include <stdexcept>
 
+#include "base/plain_file.hpp"
 #include "base/zero_byte.hpp"
 
 namespace dovetail::admission {
@@ -18,6 +26,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* file_name = "dovetail.toml";
+constexpr std::size_t most_bytes = 256 * 1024;
+// A key `a.b.c` makes a table in a table in a table, and freeing them takes stack for each. A key cannot go over the end of a line,
+// so that this and the limit on nested values bound the depth.
+constexpr std::ptrdiff_t most_dots_in_line = 64;
+
+// The user named it, wherever it lies and whoever wrote it.
+constexpr base::FileRules named_rules{.follow_links = true, .of_anyone = true, .most_bytes = most_bytes};
 
 std::string environment(const char* name) {
   const char* const text = std::getenv(name);
@@ -37,14 +52,31 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+// A file that lies where it is looked for, without having been named, may have been laid there by somebody else: in a folder
+// that all may write, say. Then it is as if there were none, which is said.
+bool is_the_users(const fs::path& path, bool follow_links) {
+  const base::OpenedFile opened = base::open_plain_file(path.string(), O_RDONLY, {.follow_links = follow_links});
+  if (opened.descriptor >= 0) {
+    ::close(opened.descriptor);
+    return true;
+  }
+  if (opened.error != ENOENT && opened.error != ENOTDIR) {
+    std::fprintf(stderr, "dovetail: the configuration '%s' is ignored: %s; name it in DOVETAIL_CONFIG if it is meant\n",
+                 path.c_str(), opened.why.c_str());
+  }
+  return false;
+}
+
 class Reader {
  public:
-  explicit Reader(std::string file) : file_(std::move(file)) {}
+  Reader(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
 
   std::vector<StorageDevice> read() {
+    require_text();
+    require_shallow();
     toml::table table;
     try {
-      table = toml::parse_file(file_);
+      table = toml::parse(text_, file_);
     } catch (const toml::parse_error& error) {
       refuse(error.source().begin.line, std::string(error.description()));
     }
@@ -71,7 +103,34 @@ class Reader {
 
  private:
   [[noreturn]] void refuse(unsigned line, const std::string& why) const {
-    throw std::invalid_argument(file_ + ":" + std::to_string(line) + ": " + why);
+    constexpr std::size_t longest = 300;  // a message may repeat a key, which is as long as whoever wrote it liked
+    const std::string shown = why.size() > longest ? why.substr(0, longest) + "..." : why;
+    throw std::invalid_argument(file_ + ":" + std::to_string(line) + ": " + shown);
+  }
+
+  // TOML allows none of them anywhere, and toml++ takes some of them for a defect of its own.
+  void require_text() const {
+    const auto forbidden = [](char character) {
+      const auto value = static_cast<unsigned char>(character);
+      return (value < 0x20 && value != '\t' && value != '\n' && value != '\r') || value == 0x7F;
+    };
+    const auto found = std::find_if(text_.begin(), text_.end(), forbidden);
+    if (found != text_.end()) {
+      refuse(static_cast<unsigned>(1 + std::count(text_.begin(), found, '\n')),
+             "there is a control character: is this a text?");
+    }
+  }
+
+  void require_shallow() const {
+    unsigned line = 1;
+    for (std::size_t begin = 0; begin < text_.size(); ++line) {
+      const std::string_view rest = text_.substr(begin, text_.find('\n', begin) - begin);
+      if (std::count(rest.begin(), rest.end(), '.') > most_dots_in_line) {
+        refuse(line, "there are more than " + std::to_string(most_dots_in_line) +
+                         " dots in this line: write each path of a list on a line of its own");
+      }
+      begin += rest.size() + 1;
+    }
   }
 
   StorageDevice device(const toml::table& fields) const {
@@ -164,6 +223,7 @@ class Reader {
   }
 
   const std::string file_;
+  const std::string_view text_;
 };
 
 }  // namespace
@@ -185,13 +245,25 @@ std::string configuration_file(const std::string& given) {
     return fs::canonical(named).string();
   }
   const fs::path here = fs::path(file_name);
-  if (is_there(here)) {
+  if (is_the_users(here, false)) {
     return fs::canonical(here).string();
   }
-  const fs::path user = user_folder() / file_name;
-  return is_there(user) ? fs::canonical(user).string() : std::string();
+  // The folder is the user's own: a link in it was made by the user.
+  const fs::path folder = user_folder();
+  const fs::path user = folder / file_name;
+  return !folder.empty() && is_the_users(user, true) ? fs::canonical(user).string() : std::string();
 }
 
-std::vector<StorageDevice> read_configuration(const std::string& file) { return Reader(file).read(); }
+std::vector<StorageDevice> read_configuration(const std::string& file) {
+  const base::FileText read = base::read_plain_file(file, named_rules);
+  if (!read.why.empty()) {
+    throw std::invalid_argument("configuration file '" + file + "': " + read.why);
+  }
+  return parse_configuration(file, read.text);
+}
+
+std::vector<StorageDevice> parse_configuration(const std::string& file, std::string_view text) {
+  return Reader(file, text).read();
+}
 
 }  // namespace dovetail::admission

@@ -9,9 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "base/bounded_json.hpp"
+#include "base/plain_file.hpp"
 
 namespace dovetail::admission {
 namespace {
@@ -21,6 +22,7 @@ using nlohmann::json;
 
 constexpr int version = 1;
 constexpr std::size_t most_devices = 1000;
+constexpr std::size_t most_bytes = 4 << 20;
 
 json nothing() { return {{"version", version}, {"devices", json::object()}}; }
 
@@ -32,21 +34,27 @@ void warn_once(const std::string& file, const std::string& why) {
   }
 }
 
-json read(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
-    return nothing();
-  }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  json content = json::parse(text.str(), nullptr, false);
-  if (content.is_discarded() || !content.is_object()) {
+// What stands in the file; where that is of no use, nothing.
+struct Content {
+  json content = nothing();
+  bool ours = true;
+};
+
+json parsed(const std::string& file, const std::string& text) {
+  json content;
+  try {
+    content = base::parse_bounded_json(text);
+  } catch (const std::exception&) {
     warn_once(file, "it is damaged");
     return nothing();
   }
-  const json found = content.value("version", json());
-  if (found != version) {
-    warn_once(file, "it is of version " + found.dump() + ", this is version " + std::to_string(version));
+  if (!content.is_object() || !content.contains("version")) {
+    warn_once(file, "it is damaged");
+    return nothing();
+  }
+  if (const json& found = content.at("version"); found != version) {
+    warn_once(file, "it is of " + (found.is_number() ? "version " + found.dump() : std::string("another version")) +
+                        ", this is version " + std::to_string(version));
     return nothing();
   }
   if (!content.contains("devices") || !content.at("devices").is_object()) {
@@ -56,12 +64,24 @@ json read(const std::string& file) {
   return content;
 }
 
+Content read(const std::string& file) {
+  const base::FileText read = base::read_plain_file(file, {.most_bytes = most_bytes});
+  if (read.missing) {
+    return {};
+  }
+  if (!read.why.empty()) {
+    warn_once(file, read.why);
+    return {nothing(), read.ours};
+  }
+  return {parsed(file, read.text), true};
+}
+
 json entry(const std::string& device) {
   const std::string file = memory_file();
   if (file.empty()) {
     return json::object();
   }
-  const json content = read(file);
+  const json content = read(file).content;
   const auto found = content.at("devices").find(device);
   return found != content.at("devices").end() && found->is_object() ? *found : json::object();
 }
@@ -78,7 +98,8 @@ double number(const json& object, const std::string& key) {
 /// Closes what it holds, and with it gives the lock back.
 class Lock {
  public:
-  explicit Lock(const std::string& file) : descriptor_(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  explicit Lock(const std::string& file)
+      : descriptor_(base::open_plain_file(file, O_RDWR | O_CREAT, {.of_anyone = true}).descriptor) {
     if (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       close(descriptor_);
       descriptor_ = -1;
@@ -97,21 +118,6 @@ class Lock {
   int descriptor_;
 };
 
-bool write(const std::string& file, const std::string& text) {
-  const std::string temporary = file + ".new";  // one at a time: the lock is held
-  {
-    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream << text;
-    stream.close();
-    if (!stream) {
-      return false;
-    }
-  }
-  std::error_code error;
-  fs::rename(temporary, file, error);
-  return !error;
-}
-
 bool change(const std::string& device, const json& fields) noexcept {
   try {
     const std::string file = memory_file();
@@ -124,8 +130,11 @@ bool change(const std::string& device, const json& fields) noexcept {
     if (!lock.held()) {
       return false;
     }
-    json content = read(file);
-    json& devices = content["devices"];
+    Content found = read(file);
+    if (!found.ours) {
+      return false;
+    }
+    json& devices = found.content["devices"];
     if (devices.size() >= most_devices && !devices.contains(device)) {
       devices.clear();
     }
@@ -134,7 +143,7 @@ bool change(const std::string& device, const json& fields) noexcept {
       place = json::object();
     }
     place.update(fields);
-    return write(file, content.dump(1) + "\n");
+    return base::replace_plain_file(file, found.content.dump(1) + "\n").error == 0;
   } catch (const std::exception&) {
     return false;  // to remember is a comfort; a program must not fail for it
   }

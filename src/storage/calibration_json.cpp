@@ -1,16 +1,11 @@
 // Curves as text. The names in it are those of the public header.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/bounded_json.hpp"
+#include "base/plain_file.hpp"
 #include "dovetail/device.hpp"
 #include "dovetail/failure.hpp"
-#include "storage/device_discovery.hpp"
 #include "storage/device_json.hpp"
 #include "storage/whole_path.hpp"
 
@@ -151,7 +146,7 @@ std::string DeviceCurve::to_json() const {
 
 DeviceCurve DeviceCurve::from_json(std::string_view text) {
   try {
-    const json from = json::parse(text);
+    const json from = base::parse_bounded_json(text);
     if (const int version = from.at("format").get<int>(); version != format_version) {
       throw std::invalid_argument("it has format " + std::to_string(version) + ", this is for format " +
                                   std::to_string(format_version));
@@ -179,42 +174,25 @@ DeviceCurve DeviceCurve::from_json(std::string_view text) {
 void DeviceCurve::save(const std::string& path) const {
   storage::require_whole_path(path, "save");
   const std::string text = to_json();
-  const std::string temporary = path + "." + std::to_string(getpid()) + ".new";
-  const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) {
-    throw IoError(errno, "open", temporary, 0, text.size());
-  }
-  const auto fail = [&](const char* operation, std::size_t offset) {
-    const int error = errno;
-    unlink(temporary.c_str());
-    throw IoError(error, operation, path, offset, text.size() - offset);
-  };
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = write(descriptor, text.data() + done, text.size() - done);
-    if (written < 0 && errno != EINTR) {
-      const int error = errno;
-      close(descriptor);
-      errno = error;
-      fail("write", done);
-    }
-    done += written > 0 ? static_cast<std::size_t>(written) : 0;
-  }
-  if (close(descriptor) != 0) {
-    fail("close", done);
-  }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    fail("rename", done);
+  const base::WriteFailure failure = base::replace_plain_file(path, text);
+  if (failure.error != 0) {
+    throw IoError(failure.error, failure.operation, path, failure.offset, text.size() - failure.offset);
   }
 }
 
 DeviceCurve DeviceCurve::load(const std::string& path) {
   storage::require_whole_path(path, "load");
-  if (access(path.c_str(), R_OK) != 0) {
-    throw IoError(errno, "open", path, 0, 0);
+  constexpr std::size_t most_bytes = 16 << 20;
+  const base::FileText read =
+      base::read_plain_file(path, {.follow_links = true, .of_anyone = true, .most_bytes = most_bytes});
+  if (read.error != 0) {
+    throw IoError(read.error, "open", path, 0, 0);
+  }
+  if (!read.why.empty()) {
+    throw std::invalid_argument(path + ": " + read.why);
   }
   try {
-    return from_json(storage::whole_file(path));
+    return from_json(read.text);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(path + ": " + error.what());
   }

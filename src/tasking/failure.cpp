@@ -124,14 +124,13 @@ bool Failure::take() noexcept {
 
 bool Failure::taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
-std::string Failure::describe() const {
+std::string Failure::describe() const { return "task '" + label_ + (cancelled_ ? "' was " : "' failed: ") + reason(); }
+
+std::string Failure::reason() const {
   if (!cancelled_) {
-    return "task '" + label_ + "' failed: " + describe_exception(cause_);
+    return describe_exception(cause_);
   }
-  if (cause_) {
-    return "task '" + label_ + "' was cancelled because " + describe_exception(cause_);
-  }
-  return "task '" + label_ + "' was cancelled by the program";
+  return cause_ ? "cancelled because " + describe_exception(cause_) : "cancelled by the program";
 }
 
 bool Failure::stems_from_stuck() const noexcept {

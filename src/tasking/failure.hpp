@@ -34,6 +34,8 @@ class Failure {
   [[noreturn]] void raise() const;
   /// One line.
   std::string describe() const;
+  /// The same without the label: why it failed, or why it was cancelled.
+  std::string reason() const;
 
  private:
   Failure(std::string label, std::exception_ptr cause, Failure* origin, bool cancelled);

@@ -114,6 +114,14 @@ void discard_body(Task* task) noexcept {
   }
 }
 
+void record_failure(const Task* task, const Failure& failure) noexcept {
+  try {
+    trace::failed(trace::number_of(task), task->label->text, failure.reason());
+  } catch (const std::exception&) {
+    trace::failed(trace::number_of(task), task->label->text, "there is no memory to say why");
+  }
+}
+
 // What most tasks do not have.
 void complete_specials(Task* task, Failure* failure) noexcept {
   if (task->extra != nullptr) {
@@ -124,8 +132,8 @@ void complete_specials(Task* task, Failure* failure) noexcept {
       task->extra->ticket->leave(failure != nullptr);
     }
   }
-  if (failure != nullptr) [[unlikely]] {
-    trace::failed(trace::number_of(task));
+  if (failure != nullptr && trace::enabled()) [[unlikely]] {
+    record_failure(task, *failure);
   }
   if (failure != nullptr || (task->extra != nullptr && !task->extra->child_failures.empty())) {
     report_failures(task, failure);

@@ -23,14 +23,18 @@ enum class Kind : std::uint8_t {
   read_submitted,
   write_submitted,
   io_completed,
+  waited,
 };
+constexpr unsigned kinds = static_cast<unsigned>(Kind::waited) + 1;
 
 /// One event as it lies in a ring. `detail` holds, from the lowest bit: 16 bits of name, 8 bits of operation, 40 bits of
 /// length. The upper 24 bits of the time are cut off: they are restored from the time at which the recording began.
 struct Event {
-  std::uint64_t stamp = 0;   ///< Clock ticks (56 bits) and, above them, the kind.
-  std::uint64_t id = 0;      ///< Of the task or request.
-  std::uint64_t value = 0;   ///< Offset of a request, or its result.
+  std::uint64_t stamp = 0;  ///< Clock ticks (56 bits) and, above them, the kind.
+  std::uint64_t id = 0;     ///< Of the task or request.
+  /// Offset of a request, or its result. Of `paused` and `returned`: what `SliceClock::end` gave. Of `failed`: the number of the
+  /// task's label. Of `waited`: the ticks at which it began.
+  std::uint64_t value = 0;
   std::uint64_t detail = 0;  ///< Name, operation and length.
 };
 static_assert(sizeof(Event) == 32);

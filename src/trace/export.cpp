@@ -73,6 +73,7 @@ class Exporter final : public TimelineVisitor {
     if (slice.ready) file_.raw(R"(,"ready_for_us":)").microseconds(slice.begin - *slice.ready);
     if (slice.ended_by == Kind::paused)
       file_.raw(R"(,"paused_for":)").string(name_at(recording_.names, slice.pause_reason));
+    if (slice.processor) file_.raw(R"(,"processor_us":)").microseconds(*slice.processor);
     if (!slice.ended_by) file_.raw(R"(,"still_running":true)");
     file_.raw("}}");
   }
@@ -80,6 +81,12 @@ class Exporter final : public TimelineVisitor {
   void idle(std::size_t thread, Time begin, Time end) override {
     begin_interval(threads_process, tracks_[thread], begin, end, "idle", "idle");
     file_.raw(R"(,"cname":"grey"})");
+  }
+
+  void wait(std::size_t thread, Time begin, Time end, std::uint32_t reason) override {
+    begin_interval(threads_process, tracks_[thread], begin, std::max(begin, end), "wait",
+                   "waits for " + std::string(name_at(recording_.names, reason)));
+    file_.raw("}");
   }
 
   void failure(std::size_t thread, Time time, std::uint64_t task, std::uint32_t label_number,
@@ -160,11 +167,14 @@ class Exporter final : public TimelineVisitor {
     file_.raw(R"(,"lost_events":)").number(recording_.lost);
     file_.raw(R"(,"total_s":)").number(summary.total);
     file_.raw(R"(,"compute_s":)").number(summary.compute);
+    file_.raw(R"(,"computing_s":)").number(summary.computing);
+    file_.raw(R"(,"blocked_s":)").number(summary.blocked);
     file_.raw(R"(,"io_s":)").number(summary.io);
+    file_.raw(R"(,"hidden_s":)").number(summary.hidden);
     file_.raw(R"(,"bytes_read":)").number(static_cast<std::uint64_t>(summary.bytes_read));
     file_.raw(R"(,"bytes_written":)").number(static_cast<std::uint64_t>(summary.bytes_written));
     file_.raw(R"(,"workers":)").number(std::uint64_t{summary.workers});
-    file_.raw(R"(,"overlap_efficiency":)").number(summary.overlap_efficiency()).raw(R"(,"threads":[)");
+    file_.raw(R"(,"hidden_share":)").number(summary.hidden_share()).raw(R"(,"threads":[)");
     for (std::size_t i = 0; i < recording_.threads.size(); ++i) {
       const ThreadEvents& thread = recording_.threads[i];
       file_.raw(i == 0 ? "" : ",").raw(R"({"tid":)").number(tracks_[i]).raw(R"(,"name":)");

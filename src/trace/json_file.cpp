@@ -9,6 +9,7 @@
 #include <cmath>
 #include <system_error>
 
+#include "base/plain_file.hpp"
 #include "base/zero_byte.hpp"
 
 namespace dovetail::trace {
@@ -71,10 +72,10 @@ void append_escaped(std::string& text, char character) {
 
 JsonFile::JsonFile(std::string path, Contents before) : path_(std::move(path)) {
   if (base::has_zero_byte(path_)) fail(EINVAL, "create");
-  constexpr mode_t readable_by_all = 0666;
   const int truncate = before == keep_contents ? 0 : O_TRUNC;
-  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | truncate, readable_by_all);
-  if (file_ < 0) fail(errno, "create");
+  const base::OpenedFile opened = base::open_plain_file(path_, O_WRONLY | O_CREAT | truncate, {.of_anyone = true});
+  file_ = opened.descriptor;
+  if (file_ < 0) fail(opened.error != 0 ? opened.error : EINVAL, "create", opened.why);
   text_.reserve(piece + piece / 4);
 }
 
@@ -82,11 +83,12 @@ JsonFile::~JsonFile() {
   if (file_ >= 0) ::close(file_);
 }
 
-void JsonFile::fail(int error, const char* doing) const {
+void JsonFile::fail(int error, const char* doing, std::string_view why) const {
   std::string message = "cannot ";
   message += doing;
   message += " the trace file '" + base::show_zero_bytes(path_) + "'";
   if (written_ > 0) message += " at offset " + std::to_string(written_);
+  if (!why.empty()) message.append(": ").append(why);
   message += ": choose a path that can be written, on a file system with room";
   throw std::system_error(error, std::generic_category(), message);
 }

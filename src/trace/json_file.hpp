@@ -12,7 +12,7 @@ namespace dovetail::trace {
 class JsonFile {
  public:
   enum Contents : bool { replace_contents, keep_contents };
-  /// Creates the file, or empties it unless it is told not to.
+  /// Creates the file, or empties it unless it is told not to. Pipes, devices and symbolic links are refused.
   explicit JsonFile(std::string path, Contents before = replace_contents);
   ~JsonFile();
   JsonFile(const JsonFile&) = delete;
@@ -33,7 +33,7 @@ class JsonFile {
   void close();
 
  private:
-  [[noreturn]] void fail(int error, const char* doing) const;
+  [[noreturn]] void fail(int error, const char* doing, std::string_view why = {}) const;
   void flush();
 
   std::string path_;

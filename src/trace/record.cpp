@@ -10,6 +10,10 @@ constinit std::atomic<std::uint64_t> state{0};
 
 namespace {
 
+constexpr std::size_t longest_reason = 1000;
+// Shorter ones would cost more to tell than they did: 10 to 50 microseconds.
+constexpr std::uint64_t least_wait_ticks = 50'000;
+
 struct Identity {
   ThreadKind kind = ThreadKind::other;
   unsigned index = 0;
@@ -41,6 +45,7 @@ thread_local Detacher detacher;
 [[gnu::noinline]] void join_recording(ThreadBuffer& buffer, std::uint64_t recording) noexcept {
   buffer.names.clear();
   buffer.operations.clear();
+  buffer.slices.clear();
   buffer.ring.forget();
   buffer.recording.store(recording, std::memory_order_release);
 }
@@ -84,6 +89,43 @@ void record_named(Kind kind, std::uint64_t id, std::string_view name) noexcept {
     buffer->ring.push({make_stamp(kind, ticks()), id, 0, make_detail(number)});
   }
 }
+
+void record_begin(Kind kind, std::uint64_t id, std::string_view name) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write()) {
+    const std::uint32_t number = buffer->names.number(Recorder::instance().names, name);
+    const std::uint64_t now = ticks();
+    buffer->slices.begin(id, now);
+    buffer->ring.push({make_stamp(kind, now), id, 0, make_detail(number)});
+  }
+}
+
+void record_end(Kind kind, std::uint64_t id, std::string_view name) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write()) {
+    const std::uint32_t number = buffer->names.number(Recorder::instance().names, name);
+    const std::uint64_t now = ticks();
+    buffer->ring.push({make_stamp(kind, now), id, buffer->slices.end(id, now), make_detail(number)});
+  }
+}
+
+void record_failed(std::uint64_t id, std::string_view label, std::string_view reason) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write()) {
+    Names& names = Recorder::instance().names;
+    const std::uint32_t label_number = buffer->names.number(names, label);
+    const std::uint32_t reason_number = buffer->names.number(names, reason.substr(0, longest_reason));
+    buffer->ring.push({make_stamp(Kind::failed, ticks()), id, label_number, make_detail(reason_number)});
+  }
+}
+
+void record_waited(std::uint64_t since, std::string_view reason) noexcept {
+  const std::uint64_t now = ticks();
+  if (now - since < least_wait_ticks) return;
+  if (ThreadBuffer* buffer = buffer_to_write()) {
+    const std::uint32_t number = buffer->names.number(Recorder::instance().names, reason);
+    buffer->ring.push({make_stamp(Kind::waited, now), 0, since & time_mask, make_detail(number)});
+  }
+}
+
+std::uint64_t wait_begins() noexcept { return ticks(); }
 
 void record_submitted(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file,
                       std::uint64_t bytes, std::uint64_t offset) noexcept {

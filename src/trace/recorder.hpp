@@ -12,6 +12,7 @@
 #include "trace/clock.hpp"
 #include "trace/names.hpp"
 #include "trace/ring.hpp"
+#include "trace/slice_clock.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::trace {
@@ -43,6 +44,7 @@ struct alignas(64) ThreadBuffer {
   Ring ring;
   NameCache names;  // Owner only, as are the operations.
   NameCache operations;
+  SliceClock slices;  // Owner only.
   // The number of the recording whose events the ring holds. The owner stores it after `Ring::forget`; the reader that
   // finds the number of its recording (acquire) finds no older events.
   std::atomic<std::uint64_t> recording{0};

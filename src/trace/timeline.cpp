@@ -11,6 +11,8 @@ namespace dovetail::trace {
 
 namespace {
 
+constexpr std::uint64_t longest_measured = std::uint64_t{1} << 62;
+
 struct TaskState {
   std::uint32_t label = 0;
   std::uint64_t flow = 0;
@@ -84,7 +86,7 @@ class Replay {
         tasks_.erase(event.id);
         break;
       case Kind::failed:
-        visitor_.failure(thread, now, event.id, tasks_[event.id].label, name_of(event));
+        visitor_.failure(thread, now, event.id, static_cast<std::uint32_t>(event.value), name_of(event));
         break;
       case Kind::idle_begin:
         threads_[thread].idle_since = now;
@@ -99,6 +101,9 @@ class Replay {
         break;
       case Kind::io_completed:
         end_request(thread, now, event);
+        break;
+      case Kind::waited:
+        visitor_.wait(thread, recording_.clock.nanoseconds(event.value), now, name_of(event));
         break;
     }
   }
@@ -140,6 +145,7 @@ class Replay {
     }
     Slice& slice = state.open.back();
     slice.ended_by = kind_of(event);
+    if (event.value != 0) slice.processor = static_cast<Time>(std::min(event.value - 1, longest_measured));
     if (kind_of(event) == Kind::paused) {
       slice.pause_reason = name_of(event);
       TaskState& task = tasks_[event.id];
@@ -152,6 +158,7 @@ class Replay {
 
   void close(Slice& slice, Time now) {
     slice.end = now;
+    if (slice.processor) slice.processor = std::min(*slice.processor, slice.end - slice.begin);
     visitor_.slice(slice);
   }
 

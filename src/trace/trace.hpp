@@ -28,6 +28,11 @@ extern std::atomic<std::uint64_t> state;
 
 void record(Kind kind, std::uint64_t id) noexcept;
 void record_named(Kind kind, std::uint64_t id, std::string_view name) noexcept;
+void record_begin(Kind kind, std::uint64_t id, std::string_view name) noexcept;
+void record_end(Kind kind, std::uint64_t id, std::string_view name) noexcept;
+void record_failed(std::uint64_t id, std::string_view label, std::string_view reason) noexcept;
+void record_waited(std::uint64_t since, std::string_view reason) noexcept;
+std::uint64_t wait_begins() noexcept;
 void record_submitted(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file,
                       std::uint64_t bytes, std::uint64_t offset) noexcept;
 void record_completed(std::uint64_t id, std::int64_t result) noexcept;
@@ -62,26 +67,36 @@ inline void ready(std::uint64_t task) noexcept {
 }
 /// The body begins on the calling thread.
 inline void started(std::uint64_t task, std::string_view label) noexcept {
-  if (enabled()) detail::record_named(Kind::started, task, label);
+  if (enabled()) detail::record_begin(Kind::started, task, label);
 }
 /// The calling thread leaves the task, which waits for `reason`. Called before the task can be resumed elsewhere.
 inline void paused(std::uint64_t task, std::string_view reason) noexcept {
-  if (enabled()) detail::record_named(Kind::paused, task, reason);
+  if (enabled()) detail::record_end(Kind::paused, task, reason);
 }
 /// The task goes on, on the calling thread.
 inline void resumed(std::uint64_t task) noexcept {
-  if (enabled()) detail::record(Kind::resumed, task);
+  if (enabled()) detail::record_begin(Kind::resumed, task, {});
 }
 /// The body has ended, by `return` or by an exception.
 inline void returned(std::uint64_t task) noexcept {
-  if (enabled()) detail::record(Kind::returned, task);
+  if (enabled()) detail::record_end(Kind::returned, task, {});
 }
 inline void completed(std::uint64_t task) noexcept {
   if (enabled()) detail::record(Kind::completed, task);
 }
-/// The task has failed. `reason` is shown in the timeline.
-inline void failed(std::uint64_t task, std::string_view reason = {}) noexcept {
-  if (enabled()) detail::record_named(Kind::failed, task, reason);
+/// The task has failed, or was cancelled and never began. `reason` is shown in the timeline, at most 1 000 bytes of it.
+inline void failed(std::uint64_t task, std::string_view label = {}, std::string_view reason = {}) noexcept {
+  if (enabled()) detail::record_failed(task, label, reason);
+}
+/// @}
+
+/// @name A wait inside of a slice
+/// For something that has a name and that the thread blocks for. Waits of less than some ten microseconds are not kept.
+/// @{
+inline std::uint64_t wait_begins() noexcept { return enabled() ? detail::wait_begins() : 0; }
+/// @param since What `wait_begins` gave, on this thread.
+inline void waited(std::uint64_t since, std::string_view reason) noexcept {
+  if (since != 0 && enabled()) detail::record_waited(since, reason);
 }
 /// @}
 

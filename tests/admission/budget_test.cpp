@@ -117,6 +117,49 @@ TEST(Budget, SharesOfTypesAddUpAndNobodyIsOvertaken) {
   EXPECT_EQ(count(next), 1U);
 }
 
+// Four tasks of 1 000 MB each that take 10 s side by side: 400 MB/s at any time, and never 4 000 MB in the instant of their end.
+TEST(Budget, ThroughputIsSpreadOverTheTimeOfTheTasks) {
+  for (const double scale : {0.001, 1.0, 1000.0}) {  // short ones lie within an interval, for long ones intervals grow
+    Budget budget("device");
+    TaskType& type = budget.type({"write", 100, Direction::write}, 400, 64);
+    std::vector<Request> requests(8);
+    RequestList admitted;
+    const auto enter = [&](std::size_t first, double now) {
+      for (std::size_t i = first; i < first + 4; ++i) {
+        requests[i].type = &type;
+        budget.enter(requests[i], now * scale, admitted);
+      }
+    };
+    const auto leave = [&](std::size_t first, double now) {
+      for (std::size_t i = first; i < first + 4; ++i) {
+        RequestList next;
+        Outcome outcome;
+        outcome.bytes_known = true;
+        outcome.bytes = static_cast<std::uint64_t>(1e9 * scale);
+        budget.leave(requests[i], outcome, now * scale, next);
+      }
+    };
+    enter(0, 5);
+    leave(0, 15);
+    enter(4, 20);
+    leave(4, 30);
+    ASSERT_EQ(count(admitted), 8U);
+    double megabytes = 0;
+    double task_seconds = 0;
+    double end = 5 * scale;
+    for (const Budget::Interval& interval : budget.intervals()) {
+      EXPECT_LE(interval.megabytes / interval.length, 400 + 1e-6);
+      EXPECT_NEAR(interval.seconds, end, 1e-9 * scale) << "they are without gaps";
+      end = interval.seconds + interval.length;
+      megabytes += interval.megabytes;
+      task_seconds += interval.task_seconds;
+    }
+    EXPECT_NEAR(megabytes, 8000 * scale, 1e-6 * scale);
+    EXPECT_NEAR(task_seconds, 80 * scale, 1e-6 * scale);
+    EXPECT_LE(budget.intervals().size(), 4096U);
+  }
+}
+
 TEST(Budget, AConstraintAboveTheDeviceRunsAlone) {
   Budget budget("device");
   TaskType& type = budget.type({"write", 500, Direction::write}, 100, 64);

@@ -44,7 +44,7 @@ int main(void) {
   CHECK(summary.workers >= 1 && summary.workers <= 2);
   CHECK(summary.total > 0 && summary.io > 0 && summary.io <= summary.total);
   CHECK(summary.compute > 0 && summary.compute <= summary.total);
-  CHECK(summary.overlap_efficiency <= 1);
+  CHECK(summary.hidden_share >= 0 && summary.hidden_share <= 1);
   CHECK_EQUAL(dovetail_trace_summarize(NULL), -EINVAL);
   summary.size = 0;
   CHECK_EQUAL(dovetail_trace_summarize(&summary), -EINVAL);

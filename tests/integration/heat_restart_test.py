@@ -145,6 +145,12 @@ def damaged_checkpoints_are_told_and_passed_over(folder: Path) -> None:
             check(
                 told["restarted_from"] == wanted, f"byte {place}: restarted from {told['restarted_from']}, not {wanted}"
             )
+        os.unlink(directory / names[steps[0]])
+        os.mkfifo(directory / names[steps[0]])
+        run("--restart", "--directory", directory, *COMMON, "--io", variant).expect(
+            0, names[steps[0]], "is no regular file"
+        )
+        os.unlink(directory / names[steps[0]])
         both = {0: contents[0][:-1], 1: contents[1][:100]}
         told = restart_with(variant, both, 0, names[steps[0]], names[steps[1]])
         check(told["restarted_from"] == steps[2], f"restarted from {told['restarted_from']}, not {steps[2]}")

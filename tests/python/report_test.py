@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -102,6 +103,79 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_program_runs(tmp_
     assert name in done.stderr
 
 
+@pytest.mark.parametrize("name", ["out.html", "out.png", "out.trace.json"])
+def test_a_pipe_is_no_report(tmp_path: Path, name: str) -> None:
+    program = tmp_path / "app.py"
+    program.write_text("import dovetail as dt\ndt.task(print)('ran').result()")
+    os.mkfifo(tmp_path / name)
+    done = run("--report", "out.html", program, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert name in done.stderr
+    assert "regular file" in done.stderr
+
+
+WAITS = """
+import os
+import time
+import dovetail as dt
+
+begun = []
+ends = os.pipe()
+
+@dt.task
+def holds():
+    while not begun:
+        pass
+
+@dt.task
+def waits():
+    begun.append(1)
+
+@dt.task
+def blocks():
+    return os.read(ends[0], 1)
+
+@dt.task
+def load(field):
+    raise ValueError(f"no field {field}")
+
+@dt.task
+def use(data):
+    raise AssertionError("it ran")
+
+with dt.Runtime(workers=2):
+    first, second = holds(), waits()
+    first.result(), second.result()
+    blocked = blocks()
+    end = time.monotonic() + 0.05
+    while time.monotonic() < end:
+        pass
+    os.write(ends[1], b"x")
+    assert blocked.result() == b"x"
+    for future in [use(load("height"))]:
+        try:
+            future.result()
+        except Exception:
+            pass
+"""
+
+
+def test_waits_blocked_tasks_and_reasons_are_named(tmp_path: Path) -> None:
+    program = tmp_path / "app.py"
+    program.write_text(WAITS)
+    done = run("--report", tmp_path / "out.html", program, cwd=tmp_path)
+    page = (tmp_path / "out.html").read_text()
+    events = json.loads((tmp_path / "out.trace.json").read_text())["traceEvents"]
+    assert any(event.get("cat") == "wait" and event["name"] == "waits for the interpreter" for event in events)
+    assert "of workers waiting for the interpreter" in page
+    (blocks,) = (event for event in events if event["ph"] == "X" and event["name"] == "blocks")
+    assert blocks["args"]["processor_us"] < blocks["dur"] / 2
+    failures = {event["name"]: event["args"]["reason"] for event in events if event.get("cat") == "failure"}
+    assert "no field height" in failures["failed: load"], done.stderr
+    assert "cancelled because task 'load' failed" in failures["failed: use"]
+    assert "no field height" in page and "2 failures" in page
+
+
 def test_time_that_is_hidden() -> None:
     from dovetail.report_data import read
 
@@ -129,12 +203,22 @@ def test_time_that_is_hidden() -> None:
         slice_of(1, 3, "write", 4, 7),
         slice_of(2, 100_001, "pread", 1, 2, "io"),
     ]
-    run_ = read({"traceEvents": events, "otherData": {"total_s": 12}}, {"devices": []})
-    assert run_.computing == pytest.approx(5)
-    assert run_.io == pytest.approx(4)
-    assert run_.hidden == pytest.approx(2)
-    assert run_.neither == pytest.approx(12 - 7)
-    assert run_.computed == pytest.approx(3)
+    events[3]["args"] = {"processor_us": 1.5e6}
+    events.append(slice_of(1, 1, "waits for the interpreter", 2, 3, "wait"))
+    facts = {
+        "total_s": 12,
+        "workers": 2,
+        "compute_s": 1.75,
+        "blocked_s": 1.25,
+        "computing_s": 4,
+        "io_s": 4,
+        "hidden_s": 2,
+    }
+    run_ = read({"traceEvents": events, "otherData": facts}, {"devices": []})
+    assert (run_.computing, run_.io, run_.hidden, run_.computed, run_.blocked) == (4, 4, 2, 1.75, 1.25)
+    assert run_.neither == pytest.approx(12 - 6)
+    assert run_.waits == {"the interpreter": 0.5}
+    assert run_.kinds["sum"]["blocked"] == pytest.approx(2.5)
     assert run_.kinds["sum"]["slices"] == 2 and run_.kinds["write"]["io"]
 
 

@@ -131,6 +131,27 @@ TEST(DeviceCurve, RefusesOtherText) {
   }
 }
 
+TEST(DeviceCurve, IsNeitherAPipeNorWrittenThroughALinkNorDeep) {
+  Folder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(DeviceCurve::load(pipe), std::invalid_argument);
+
+  const std::string link = folder / "link";
+  std::ofstream(folder / "precious") << "data";
+  ASSERT_EQ(symlink((folder / "precious").c_str(), link.c_str()), 0);
+  known_curve().save(link);
+  EXPECT_EQ(DeviceCurve::load(link).to_json(), known_curve().to_json());
+  std::string text;
+  std::getline(std::ifstream(folder / "precious") >> std::ws, text);
+  EXPECT_EQ(text, "data") << "the link was followed";
+
+  const std::string deep(1'000'000, '[');
+  EXPECT_THROW(DeviceCurve::from_json("{\"format\": " + deep + std::string(1'000'000, ']') + "}"),
+               std::invalid_argument);
+  EXPECT_THROW(DeviceCurve::from_json(deep), std::invalid_argument);
+}
+
 // --- measuring ---
 
 MeasureOptions quick() {

@@ -2,19 +2,24 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "budget.hpp"
+#include "calibration.hpp"
 #include "model.hpp"
 #include "options.hpp"
+#include "other_programs.hpp"
 #include "plan.hpp"
 #include "results.hpp"
 #include "run.hpp"
@@ -75,6 +80,42 @@ TEST(Statistics, MedianAndSpread) {
   EXPECT_DOUBLE_EQ(median({4, 1, 2, 3}), 2.5);
   EXPECT_DOUBLE_EQ(spread({9, 10, 11}), 0.1);
   EXPECT_DOUBLE_EQ(spread({5}), 0);
+}
+
+// Three other threads for each core: a calibration by wall time would take the cores for a quarter as fast.
+TEST(Calibration, NoticesThatOthersUseTheCores) {
+  std::atomic<bool> ended{false};
+  std::latch spinning(3 * std::thread::hardware_concurrency());
+  std::vector<std::jthread> others;
+  for (unsigned i = 0; i < 3 * std::thread::hardware_concurrency(); ++i) {
+    others.emplace_back([&] {
+      spinning.count_down();
+      while (!ended.load(std::memory_order_relaxed)) {
+        compute(1000);
+      }
+    });
+  }
+  spinning.wait();
+  const Calibration calibration = calibrate(1000);
+  testing::internal::CaptureStderr();
+  EXPECT_GT(calibrate_and_tell(1000), 0);
+  const std::string said = testing::internal::GetCapturedStderr();
+  ended = true;
+  EXPECT_LT(calibration.share, least_share);
+  EXPECT_GT(calibration.iterations_per_ms, 0);
+  EXPECT_NE(said.find("this machine is busy"), std::string::npos) << said;
+}
+
+TEST(Doubts, AreToldWithTheTableAndCountedInTheSummary) {
+  nlohmann::json result = {{"variants", {{"blocking", {{"efficiency", 0.95}}}}}, {"others_share", 0.01}};
+  EXPECT_EQ(doubts_of(result), "");
+  result["others_share"] = 0.4;
+  EXPECT_NE(doubts_of(result).find("40 % of the cores"), std::string::npos);
+  result["others_share"] = 0;
+  result["variants"]["blocking"]["efficiency"] = 1.23;
+  EXPECT_NE(doubts_of(result).find("blocking has an efficiency of 1.23"), std::string::npos);
+  result["variants"]["blocking"].erase("efficiency");
+  EXPECT_EQ(doubts_of(result), "") << "without a model there is none";
 }
 
 TEST(Plan, EachPassVisitsEveryBlockOnceInTheOrderOfThePattern) {

@@ -155,6 +155,9 @@ def test_bad_input_is_refused(folder: Path) -> None:
     check("--block" in tiom(*file_options(folder), "--block", "7", status=2).stderr, "which option?")
     check("nosuch" in tiom("--file", folder / "nosuch" / "f", *COMMON, status=1).stderr, "which file?")
     check("holds no sweep" in tiom("--resume", folder, status=2).stderr, "nothing to resume")
+    (folder / "pipe").mkdir()
+    os.mkfifo(folder / "pipe" / "points.jsonl")
+    check("pipe" in tiom("--resume", folder / "pipe", status=2).stderr, "a pipe holds no sweep")
     check("memory" in tiom("--file", letters, "--overwrite", "--size", "64M", "--block", "64M", "--series", "1000000",
                            "--operations", "1000000", *COMMON, status=2).stderr, "a million buffers of 64 MiB")  # fmt: skip
 

@@ -1,13 +1,19 @@
 #include "trace/export.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "json_reader.hpp"
 #include "recording_builder.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::trace {
 namespace {
@@ -47,6 +53,27 @@ TEST(JsonReader, RefusesWhatIsNoJson) {
   for (const char* bad :
        {"", "{", "[1,]", "{\"a\":1,}", "\"a\nb\"", "01", "1.", "[1]]", "\"\xff\"", "{\"a\":1,\"a\":2}", "nan"})
     EXPECT_THROW(read_json(bad), std::runtime_error) << bad;
+}
+
+TEST_F(Export, APipeOrALinkIsNoTraceFile) {
+  const unsigned armed = alarm(60);  // opening a pipe waits for a reader
+  const std::string pipe = folder_ / "pipe";
+  const std::string link = folder_ / "link";
+  const std::filesystem::path precious = folder_ / "precious";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::ofstream(precious) << "data";
+  std::filesystem::create_symlink(precious, link);
+  for (const auto& [path, kind] :
+       {std::pair{pipe, "pipe"}, {link, "symbolic link"}, {std::string("/dev/null"), "device"}})
+    for (const bool only_ask : {true, false}) try {
+        only_ask ? require_writable(path) : write(RecordingBuilder(0).recording(), path);
+        ADD_FAILURE() << path << " was taken";
+      } catch (const std::system_error& error) {
+        EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find(kind), std::string::npos) << error.what();
+      }
+  EXPECT_EQ(std::filesystem::file_size(precious), 4U);
+  alarm(armed);
 }
 
 TEST_F(Export, OfAnEmptyRecordingIsValid) {
@@ -112,12 +139,13 @@ TEST_F(Export, SleepAndFailuresShow) {
   RecordingBuilder builder(10'000);
   const auto worker = builder.worker(0);
   builder.add(worker, 100, Kind::idle_begin, 0).add(worker, 300, Kind::idle_end, 0);
-  builder.add(worker, 400, Kind::started, 1, "load").add(worker, 450, Kind::failed, 1, "no such \"file\"");
-  builder.add(worker, 500, Kind::returned, 1);
+  builder.add(worker, 400, Kind::started, 1, "load").fail(worker, 450, 1, "load", "no such \"file\"");
+  builder.end(worker, 500, Kind::returned, 1, 60);
   const Json trace = exported(builder);
   ASSERT_EQ(select(trace, "cat", "idle").size(), 1U);
   const auto failures = select(trace, "cat", "failure");
   ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(select(trace, "name", "load")[0]["args"]["processor_us"].number(), 0.06);
   EXPECT_EQ(failures[0]["name"].text(), "failed: load");
   EXPECT_EQ(failures[0]["args"]["reason"].text(), "no such \"file\"");
 }
@@ -185,7 +213,16 @@ void expect_refused(const std::string& path, std::errc error) {
 TEST_F(Export, AFileThatCannotBeWrittenIsNamed) {
   expect_refused((folder_ / "missing" / "trace.json").string(), std::errc::no_such_file_or_directory);
   expect_refused(folder_.string(), std::errc::is_a_directory);
-  expect_refused("/dev/full", std::errc::no_space_on_device);
+
+  // As on a file system that is full: after the first bytes.
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{16, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  expect_refused((folder_ / "large").string(), std::errc::file_too_large);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
 }
 
 // For the checks that Python makes with the same bytes: see timeline_png_test.py.

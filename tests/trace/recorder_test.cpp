@@ -34,7 +34,7 @@ void record_one_of_each() {
   started(1, "task");
   paused(1, "io");
   resumed(1);
-  failed(1, "reason");
+  failed(1, "label", "reason");
   returned(1);
   completed(1);
   idle_begin();
@@ -76,6 +76,7 @@ TEST_F(Recorded, EveryCallIsOneEventThatSaysWhatItWasGiven) {
   EXPECT_EQ(name_at(recording.names, name_of(events[3])), "task");
   EXPECT_EQ(name_at(recording.names, name_of(events[4])), "io");
   EXPECT_EQ(name_at(recording.names, name_of(events[6])), "reason");
+  EXPECT_EQ(name_at(recording.names, static_cast<std::uint32_t>(events[6].value)), "label");
   EXPECT_EQ(name_at(recording.names, name_of(events[11])), "file");
   EXPECT_EQ(name_at(recording.operations, operation_of(events[11])), "pread");
   EXPECT_EQ(length_of(events[11]), 10U);

@@ -33,6 +33,15 @@ class RecordingBuilder {
                         const std::string& name = {}) {
     return push(thread, {make_stamp(kind, time), id, 0, make_detail(number(recording_.names, name))});
   }
+  /// A slice ends that used so much of the processor.
+  RecordingBuilder& end(std::size_t thread, std::uint64_t time, Kind kind, std::uint64_t id, std::uint64_t processor) {
+    return push(thread, {make_stamp(kind, time), id, processor + 1, 0});
+  }
+  RecordingBuilder& fail(std::size_t thread, std::uint64_t time, std::uint64_t id, const std::string& label,
+                         const std::string& reason) {
+    return push(thread, {make_stamp(Kind::failed, time), id, number(recording_.names, label),
+                         make_detail(number(recording_.names, reason))});
+  }
   RecordingBuilder& slice(std::size_t thread, std::uint64_t begin, std::uint64_t end, std::uint64_t id,
                           const std::string& label = {}) {
     return add(thread, begin, Kind::started, id, label).add(thread, end, Kind::returned, id);

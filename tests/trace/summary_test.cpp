@@ -23,7 +23,7 @@ TEST(Summary, OfAnEmptyRecordingIsZero) {
   EXPECT_EQ(summary.compute, 0);
   EXPECT_EQ(summary.io, 0);
   EXPECT_EQ(summary.workers, 0U);
-  EXPECT_EQ(summary.overlap_efficiency(), 0);
+  EXPECT_EQ(summary.hidden_share(), 0);
 }
 
 TEST(Summary, ComputeIsTheMeanOverWorkersAndLeavesExecutorsOut) {
@@ -62,12 +62,105 @@ TEST(Summary, AllHiddenIsOneAndNothingHiddenIsZero) {
   RecordingBuilder hidden(1000);
   auto worker = hidden.worker(0);
   hidden.submit(worker, 0, Kind::read_submitted, 1, 1).slice(worker, 0, 1000, 1).complete(worker, 1000, 1, 1);
-  EXPECT_NEAR(summarize(hidden.recording()).overlap_efficiency(), 1, 1e-9);
+  EXPECT_NEAR(summarize(hidden.recording()).hidden_share(), 1, 1e-9);
 
   RecordingBuilder bare(1000);
   worker = bare.worker(0);
   bare.slice(worker, 0, 500, 1).submit(worker, 500, Kind::read_submitted, 1, 1).complete(worker, 1000, 1, 1);
-  EXPECT_NEAR(summarize(bare.recording()).overlap_efficiency(), 0, 1e-9);
+  EXPECT_NEAR(summarize(bare.recording()).hidden_share(), 0, 1e-9);
+}
+
+// What a body spends in a plain fsync, say.
+TEST(Summary, TimeWithoutTheProcessorIsNotComputingAndHidesNothing) {
+  RecordingBuilder builder(1000);
+  const auto worker = builder.worker(0);
+  builder.submit(worker, 0, Kind::write_submitted, 1, 1).add(worker, 0, Kind::started, 1);
+  builder.end(worker, 1000, Kind::returned, 1, 100).complete(worker, 1000, 1, 1);
+  const Summary summary = summarize(builder.recording());
+  EXPECT_NEAR(summary.compute, 100 * nanosecond, tolerance);
+  EXPECT_NEAR(summary.computing, 100 * nanosecond, tolerance);
+  EXPECT_NEAR(summary.blocked, 900 * nanosecond, tolerance);
+  EXPECT_NEAR(summary.hidden, 100 * nanosecond, tolerance);
+  EXPECT_NEAR(summary.hidden_share(), 0.1, 1e-9);
+}
+
+TEST(Summary, TheProcessorTimeOfAnOuterSliceIsWithoutThatOfTheInnerOnes) {
+  RecordingBuilder builder(1000);
+  const auto worker = builder.worker(0);
+  // 1000 long: 400 of an inner slice, of which 300 computed, and 600 of its own, of which 60.
+  builder.add(worker, 0, Kind::started, 1).add(worker, 200, Kind::started, 2);
+  builder.end(worker, 600, Kind::returned, 2, 300).end(worker, 1000, Kind::returned, 1, 360);
+  const Summary summary = summarize(builder.recording());
+  EXPECT_NEAR(summary.compute, 360 * nanosecond, tolerance);
+  EXPECT_NEAR(summary.blocked, 640 * nanosecond, tolerance);
+}
+
+TEST(Summary, WorkersThatComputeHalfOfTheTimeAreIndependent) {
+  RecordingBuilder builder(1000);
+  for (unsigned index = 0; index < 2; ++index) {
+    const auto worker = builder.worker(index);
+    builder.add(worker, 0, Kind::started, index + 1).end(worker, 1000, Kind::returned, index + 1, 500);
+  }
+  const Summary summary = summarize(builder.recording());
+  EXPECT_NEAR(summary.compute, 500 * nanosecond, tolerance);
+  EXPECT_NEAR(summary.computing, 750 * nanosecond, tolerance);
+}
+
+TEST(Summary, TheBodyOfAnIoTaskIsIoInFlight) {
+  RecordingBuilder builder(1000);
+  const auto worker = builder.worker(0);
+  const auto executor = builder.thread(ThreadKind::executor, 0);
+  builder.slice(executor, 100, 500, 1).slice(worker, 300, 900, 2);
+  builder.submit(worker, 400, Kind::read_submitted, 1, 1).complete(worker, 600, 1, 1);
+  const Summary summary = summarize(builder.recording());
+  EXPECT_NEAR(summary.io, 500 * nanosecond, tolerance);
+  EXPECT_NEAR(summary.hidden, 300 * nanosecond, tolerance);
+}
+
+// Against marking each nanosecond by hand: slices that nest at random on several workers, all of them computing.
+TEST(Summary, HiddenIsTheLengthOfWhatBothCover) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    constexpr std::uint64_t length = 300;
+    std::vector<bool> computing(length);
+    std::vector<bool> io(length);
+    RecordingBuilder builder(length);
+    std::uint64_t computed = 0;
+    for (unsigned index = 0; index < 3; ++index) {
+      const auto worker = builder.worker(index);
+      std::vector<std::uint64_t> open;
+      std::uint64_t id = 100 * index;
+      for (std::uint64_t now = 0; now < length; ++now) {
+        if (random() % 20 == 0) builder.add(worker, now, Kind::started, open.emplace_back(++id));
+        if (!open.empty() && random() % 15 == 0) {
+          builder.add(worker, now, Kind::returned, open.back());
+          open.pop_back();
+        }
+        if (!open.empty()) {
+          computing[now] = true;
+          ++computed;
+        }
+      }
+    }
+    const auto executor = builder.thread(ThreadKind::executor, 0);
+    for (std::uint64_t now = random() % 50, id = 1000; now + 40 < length; now += 40 + random() % 40, ++id) {
+      builder.slice(executor, now, now + 30, id);
+      std::fill_n(io.begin() + static_cast<std::ptrdiff_t>(now), 30, true);
+    }
+    std::uint64_t both = 0;
+    for (std::size_t i = 0; i < length; ++i) both += computing[i] && io[i] ? 1 : 0;
+    const Summary summary = summarize(builder.recording());
+    const auto expect = [&](double said, std::uint64_t counted, const char* what) {
+      ASSERT_NEAR(said, static_cast<double>(counted) * nanosecond, 1e-13) << what << ", round " << round;
+    };
+    expect(summary.compute * summary.workers, computed, "computed");
+    expect(summary.computing, static_cast<std::uint64_t>(std::count(computing.begin(), computing.end(), true)),
+           "computing");
+    expect(summary.io, static_cast<std::uint64_t>(std::count(io.begin(), io.end(), true)), "io");
+    expect(summary.hidden, both, "hidden");
+  }
 }
 
 TEST(Summary, LostEventsMakeItSpeakOfTheLaterPartOnly) {

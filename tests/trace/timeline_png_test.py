@@ -117,6 +117,18 @@ class TimelineTest(unittest.TestCase):
         self.assertEqual(self.run_tool(path), (0, ""))
         self.assertTrue(path.with_suffix(".png").exists())
 
+    def test_a_worker_that_blocks_or_waits_does_not_compute(self):
+        blocked = interval(1, 1, 0, 100, "task", "sync 3")
+        blocked["args"] = {"processor_us": 4}
+        computing = interval(1, 1, 100, 60, "task", "sum")
+        computing["args"] = {"processor_us": 50}
+        waits = interval(1, 1, 110, 20, "wait", "waits for the interpreter")
+        name = {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "worker 0"}}
+        trace = read_trace(self.write_events([name, blocked, computing, waits]))
+        self.assertEqual(list(trace.lanes[0].kind), ["sync (blocked)", "sum", "waits for the interpreter", "sum"])
+        now = moments(trace)
+        self.assertAlmostEqual(float(np.sum((now.end - now.begin)[now.computing > 0])), 40e-6, places=12)
+
     def test_lanes_show_the_innermost_slice(self):
         path = self.write_events([interval(1, 1, 0, 100, "task", "outer"), interval(1, 1, 20, 30, "task", "inner 3")])
         lane = read_trace(path).lanes[0]

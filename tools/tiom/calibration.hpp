@@ -10,10 +10,21 @@ namespace dovetail::tiom {
 /// Does so many turns of the loop. Each depends on the one before, so that only the clock of the core matters.
 void compute(std::uint64_t iterations) noexcept;
 
-/// Turns per millisecond of each core while `workers` of them compute, each by a thread bound to it: the average over a tenth of a
-/// second, the median of five. All cores at once, since neighbours may share their clock or their execution units. An average, as
-/// the device's curve is one: what interrupts and other machines on the same host take is taken from a program too. Takes
-/// about 0.5 s.
-double calibrate(unsigned workers);
+/// How fast the cores compute.
+struct Calibration {
+  double iterations_per_ms = 0;  ///< Turns per millisecond of processor time, of each core while all of them compute.
+  /// Processor time by wall time: how much of the cores the measurement got. Less than 1 where other programs used them.
+  double share = 1;
+};
+
+/// Less than this of the cores, and the machine is busy.
+constexpr double least_share = 0.95;
+
+/// With `workers` threads, each bound to a core: the average over a tenth of a second, the median of five. All cores at once, since
+/// neighbours may share their clock or their execution units. By processor time, so that a core which others use as well is
+/// not taken for a slow one; on a busy machine it is repeated, at most three times, and the quietest counts. Takes about 0.5 s each.
+Calibration calibrate(unsigned workers);
+/// The turns per millisecond, and a notice on standard error if the machine was busy.
+double calibrate_and_tell(unsigned workers);
 
 }  // namespace dovetail::tiom

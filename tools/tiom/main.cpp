@@ -20,7 +20,7 @@ int run_point(Command command) {
   const Point point = points_of(command.grid, command.operations).front();
   prepare_file(settings);
   if (settings.iterations_per_ms == 0) {
-    settings.iterations_per_ms = calibrate(settings.workers);
+    settings.iterations_per_ms = calibrate_and_tell(settings.workers);
   }
   std::optional<dovetail::DeviceCurve> curve;
   if (command.model) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model.hpp"
+#include "other_programs.hpp"
 #include "statistics.hpp"
 #include "test_file.hpp"
 
@@ -98,6 +99,7 @@ nlohmann::json measure_point(const Settings& settings, const Point& asked, const
   point.operations = plan.operations();
   prepare_file(settings);
 
+  const OtherPrograms others;
   Runs all;
   nlohmann::json runs = nlohmann::json::array();
   for (unsigned round = 0; round < settings.rounds; ++round) {
@@ -141,6 +143,7 @@ nlohmann::json measure_point(const Settings& settings, const Point& asked, const
   }
   nlohmann::json result = {
       {"format", "dovetail-tiom-point-1"}, {"point", point}, {"variants", variants}, {"runs", runs}};
+  result["others_share"] = others.share();
   if (speed) {
     result["model"] = model_of(settings, point, plan, *speed);
   }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "other_programs.hpp"
 #include "summary.hpp"
 
 namespace dovetail::tiom {
@@ -35,7 +36,7 @@ std::string table_of(const nlohmann::json& result) {
                   model.at("plain_seconds").get<double>());
     text += line;
   }
-  return text;
+  return text + doubts_of(result);
 }
 
 }  // namespace dovetail::tiom

@@ -6,11 +6,12 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "base/bounded_json.hpp"
+#include "base/plain_file.hpp"
 #include "dovetail/failure.hpp"
 
 namespace dovetail::tiom {
@@ -83,12 +84,14 @@ PointResult result_of(const nlohmann::json& json, std::size_t points) {
   return result;
 }
 
+constexpr base::FileRules rules{.of_anyone = true, .most_bytes = std::size_t{1} << 30};
+
 int open_for_appending(const std::string& path, int flags) {
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | flags, 0644);
-  if (descriptor < 0) {
-    throw IoError(errno, "open", path, 0, 0);
+  const base::OpenedFile opened = base::open_plain_file(path, O_RDWR | O_APPEND | flags, {.of_anyone = true}, 0644);
+  if (opened.descriptor < 0) {
+    throw std::invalid_argument("'" + path + "': " + opened.why);
   }
-  return descriptor;
+  return opened.descriptor;
 }
 
 void lock(int descriptor, const std::string& path) {
@@ -101,9 +104,12 @@ void lock(int descriptor, const std::string& path) {
 
 // Without a whole first line there is nothing to continue, nor to lose: that sweep was killed while it wrote the line.
 void refuse_used_folder(const std::string& path) {
-  std::ifstream stream(path + "/" + lines_name);
-  std::string first;
-  if (std::getline(stream, first) && !stream.eof()) {
+  const std::string lines = path + "/" + lines_name;
+  const base::FileText read = base::read_plain_file(lines, rules);
+  if (!read.missing && !read.why.empty()) {
+    throw std::invalid_argument("'" + lines + "': " + read.why);
+  }
+  if (read.text.find('\n') != std::string::npos) {
     throw std::invalid_argument("'" + path +
                                 "' holds a sweep already: name another folder, or continue it with --resume " + path);
   }
@@ -136,14 +142,17 @@ ResultFolder ResultFolder::open(const std::string& path) {
   }
   ResultFolder folder(path, open_for_appending(lines, 0));
   lock(folder.lines_, path);
-  std::ifstream stream(lines);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const base::FileText read = base::read_plain_file(lines, rules);
+  if (!read.why.empty()) {
+    throw std::invalid_argument("'" + lines + "': " + read.why);
+  }
+  const std::string& text = read.text;
   std::size_t begin = 0;
   std::size_t number = 0;
   for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
     ++number;
     try {
-      const auto json = nlohmann::json::parse(text.substr(begin, end - begin));
+      const auto json = base::parse_bounded_json(std::string_view(text).substr(begin, end - begin));
       if (number == 1) {
         folder.plan_ = plan_of(json);
       } else {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model.hpp"
+#include "other_programs.hpp"
 #include "point.hpp"
 #include "statistics.hpp"
 #include "text.hpp"
@@ -128,6 +129,7 @@ nlohmann::json summarise(const ResultFolder& folder, const Curves& curves) {
   std::size_t measured = 0;
   std::size_t measured_again = 0;
   std::size_t comparisons = 0;
+  std::size_t doubtful = 0;
   for (const auto& [index, result] : that_count(folder)) {
     if (!result->error.empty()) {
       failed.push_back({{"point", plan.points[index]}, {"error", result->error}});
@@ -136,6 +138,7 @@ nlohmann::json summarise(const ResultFolder& folder, const Curves& curves) {
     ++measured;
     measured_again += result->confirmation ? 1 : 0;
     const nlohmann::json& data = result->data;
+    doubtful += doubts_of(data).empty() ? 0 : 1;
     for (const auto& [name, figures] : data.at("variants").items()) {
       if (figures.contains("efficiency")) {
         efficiency[name].add(figures.at("efficiency"), data.at("point"), name);
@@ -172,6 +175,7 @@ nlohmann::json summarise(const ResultFolder& folder, const Curves& curves) {
           {"measured", measured},
           {"measured_again", measured_again},
           {"comparisons", comparisons},
+          {"doubtful", doubtful},
           {"rounds", plan.settings.rounds},
           {"noise", plan.noise},
           {"slower", slower},
@@ -222,6 +226,10 @@ std::string summary_text(const nlohmann::json& summary) {
     text += "  " + fixed(entry.at("speedup"), 3) + " x  " + entry.at("variant").get<std::string>() + "  " +
             point_text(entry.at("point")) + "  (runs differ by " + fixed(100 * entry.at("spread").get<double>(), 1) +
             " %)\n";
+  }
+  if (const auto doubtful = summary.value("doubtful", std::size_t{0}); doubtful > 0) {
+    text += "doubtful: " + std::to_string(doubtful) +
+            " points, since other programs used the machine or a variant was better than the model allows\n";
   }
   for (const nlohmann::json& entry : summary.at("failed")) {
     text += "not measured: " + point_text(entry.at("point")) + ": " + entry.at("error").get<std::string>() + "\n";

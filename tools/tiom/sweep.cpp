@@ -4,14 +4,13 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/plain_file.hpp"
 #include "budget.hpp"
 #include "calibration.hpp"
 #include "child.hpp"
@@ -266,7 +265,7 @@ ResultFolder begin_sweep(const Command& command, Curves& curves) {
   std::filesystem::create_directories(command.output);
   prepare_file(plan.settings);
   if (plan.settings.iterations_per_ms == 0) {
-    plan.settings.iterations_per_ms = calibrate(plan.settings.workers);
+    plan.settings.iterations_per_ms = calibrate_and_tell(plan.settings.workers);
   }
   curves = measured_curves(command, plan.points);
   plan.curve_random = curves.random ? curves.random->path : "";
@@ -294,10 +293,11 @@ ResultFolder begin_sweep(const Command& command, Curves& curves) {
 }
 
 void write_summary(const ResultFolder& folder, const nlohmann::json& summary) {
-  const std::string temporary = folder.file("summary.json.new");
-  std::ofstream(temporary) << summary.dump(2) << '\n';
-  if (std::rename(temporary.c_str(), folder.file("summary.json").c_str()) != 0) {
-    throw IoError(errno, "rename", folder.file("summary.json"), 0, 0);
+  const std::string path = folder.file("summary.json");
+  const std::string text = summary.dump(2) + "\n";
+  const base::WriteFailure failure = base::replace_plain_file(path, text);
+  if (failure.error != 0) {
+    throw IoError(failure.error, failure.operation, path, failure.offset, text.size() - failure.offset);
   }
 }
 
