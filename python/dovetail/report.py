@@ -28,12 +28,17 @@ def unusable(page: Path) -> str | None:
     return None
 
 
+def trace_beside(page: Path) -> Path:
+    """Where the trace is kept that belongs to a page."""
+    return page.with_suffix(".trace.json")
+
+
 def write(trace: Path, page: Path, title: str) -> list[Path]:
     """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote."""
     from . import _core, report_figures, report_page
     from .report_data import read
 
-    kept = page.with_suffix(".trace.json")
+    kept = trace_beside(page)
     admission: dict[str, Any] = json.loads(_core.admission_report())
     # Into the trace too, so that it tells all that the page does.
     with open(trace, encoding="utf-8") as file:
