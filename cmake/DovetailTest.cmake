@@ -29,8 +29,9 @@ endfunction()
 # dovetail_test_program(target): a test may use the private headers and what the library is made of.
 function(dovetail_test_program target)
   set_target_properties("${target}" PROPERTIES DOVETAIL_TEST_PROGRAM ON)
-  target_include_directories("${target}" PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
-  target_link_libraries("${target}" PRIVATE dovetail::dovetail dovetail_flags dovetail_dependencies)
+  target_include_directories("${target}" PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  dovetail_use_rooms("${target}")
+  target_link_libraries("${target}" PRIVATE dovetail_flags dovetail_dependencies)
 endfunction()
 
 # dovetail_test_headers(target): what nearly every test in C++ includes is parsed once, which halves the time that building them

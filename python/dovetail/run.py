@@ -110,7 +110,7 @@ def _interrupt() -> None:
         active._give_up(KeyboardInterrupt)
 
 
-def _become(file: Path, words: list[str]) -> int:
+def _become(file: str, words: list[str]) -> int:
     """The process becomes the program. Returns only if the system refuses."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -149,9 +149,10 @@ def _under_hdf5(given: str, file: Path, arguments: list[str], only_python: bool)
             file=sys.stderr,
         )
     if other:
-        return _become(file, [given, *arguments])
+        # As it was given: a script sees it.
+        return _become(given if "/" in given else str(file), [given, *arguments])
     # Once more, because what is loaded before a program can be loaded only at its start.
-    return _become(Path(sys.executable), [sys.executable, *sys.orig_argv[1:]])
+    return _become(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def run(
