@@ -26,7 +26,7 @@ function(dovetail_room name)
   target_include_directories(dovetail_${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
   # initial-exec: thread-locals are read a dozen times for every task, and calls into the loader for them would be a sixth of its
   # instructions. The price is a place in a reserve of 1.6 KiB that all libraries share which a program loads late (Python's): so
-  # little is thread-local here, and nothing of other libraries (std::call_once). tests/package/thread_local_test.py sees to it.
+  # little is thread-local here, and nothing of other libraries (std::call_once). tests/package/libraries.py sees to it.
   target_compile_options(dovetail_${name} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
   set_target_properties(dovetail_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   if(room_AS_ONE)

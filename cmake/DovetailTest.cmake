@@ -101,13 +101,13 @@ function(dovetail_room_tests room)
   endforeach()
 endfunction()
 
-# dovetail_package_tests(): programs outside this tree, in C++ and C, build and run against the installed one. Nothing
+# dovetail_package_tests(): programs outside this tree, in C++ and C, build and run against the installed one, and its libraries are what they must be. Nothing
 # instrumented is ever installed, so there are none under a sanitizer.
 function(dovetail_package_tests)
   if(DOVETAIL_SANITIZE)
     return()
   endif()
-  foreach(way IN ITEMS find_package pkg_config)
+  foreach(way IN ITEMS find_package pkg_config libraries readme)
     add_test(NAME "package_${way}" COMMAND bash "${PROJECT_SOURCE_DIR}/tests/package/${way}_test.sh")
     dovetail_test_properties("package_${way}" package)
     set_property(TEST "package_${way}" APPEND PROPERTY ENVIRONMENT
