@@ -34,8 +34,9 @@ int refuse_other_interpreters(PyObject* /*module*/) {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) {
     return 0;
   }
-  PyErr_SetString(PyExc_ImportError,
-                  "dovetail works in the main interpreter only, and this is a subinterpreter: import it there, or use processes");
+  PyErr_SetString(
+      PyExc_ImportError,
+      "dovetail works in the main interpreter only, and this is a subinterpreter: import it there, or use processes");
   return -1;
 }
 
@@ -55,7 +56,8 @@ extern "C" NB_EXPORT PyObject* PyInit__core() {
     std::size_t used = 1;
     for (const PyModuleDef_Slot* slot = definition->m_slots; slot != nullptr && slot->slot != 0; ++slot) {
       if (used + 1 == slots.size()) {
-        PyErr_SetString(PyExc_ImportError, "dovetail._core was built with a nanobind whose modules have too many slots");
+        PyErr_SetString(PyExc_ImportError,
+                        "dovetail._core was built with a nanobind whose modules have too many slots");
         return nullptr;
       }
       slots[used++] = *slot;

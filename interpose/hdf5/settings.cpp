@@ -74,7 +74,8 @@ const char* variable(Read& read, const char* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-bool choice(Read& read, const char* name, std::string_view off, std::string_view on, bool otherwise, const char* expected) {
+bool choice(Read& read, const char* name, std::string_view off, std::string_view on, bool otherwise,
+            const char* expected) {
   const char* value = variable(read, name);
   if (value == nullptr) {
     return otherwise;

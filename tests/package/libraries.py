@@ -21,11 +21,17 @@ MOST_THREAD_LOCAL = 384
 
 def output(*command: object) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True, env=environment).stdout
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=True, env=environment
+    ).stdout
 
 
 def binaries(prefix: Path) -> list[Path]:
-    found = [path for path in prefix.rglob("*") if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"]
+    found = [
+        path
+        for path in prefix.rglob("*")
+        if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"
+    ]
     assert len(found) >= 5, found
     return found
 
@@ -49,7 +55,9 @@ def check_thread_locals(binary: Path) -> None:
     assert not foreign, f"{binary} uses thread-locals of other libraries, which may be out of reach: {foreign}"
     segment = re.search(r"^\s*TLS\s+(?:\S+\s+){4}(\S+)", output("readelf", "-lW", binary), re.MULTILINE)
     taken = int(segment[1], 16) if segment and "STATIC_TLS" in output("readelf", "-dW", binary) else 0
-    assert taken <= MOST_THREAD_LOCAL, f"{binary} takes {taken} bytes of the reserve, at most {MOST_THREAD_LOCAL} is asked for"
+    assert taken <= MOST_THREAD_LOCAL, (
+        f"{binary} takes {taken} bytes of the reserve, at most {MOST_THREAD_LOCAL} is asked for"
+    )
 
 
 def is_public(symbol: str, headers: str) -> bool:
@@ -62,13 +70,17 @@ def is_public(symbol: str, headers: str) -> bool:
     if any(re.match(rf"{re.escape(allowed)}\b", name) for allowed in FOR_BINDINGS):
         return True
     words = re.findall(r"\w+", re.split(r"[\[(]", name)[0])
-    private = words[0] in ROOMS and not (words[0] == "trace" and words[1] in ("start", "stop", "recording", "summarize", "write", "Summary"))
+    private = words[0] in ROOMS and not (
+        words[0] == "trace" and words[1] in ("start", "stop", "recording", "summarize", "write", "Summary")
+    )
     return not private and all(re.search(rf"\b{word}\b", headers) for word in words)
 
 
 def declared_functions(headers: str) -> list[str]:
     """Functions of namespaces, in C++ and C, that the headers declare and do not define."""
-    first = r"^(?!inline|template|constexpr|using|struct|class|enum|namespace|friend|return|typedef|static_assert)(?=\w)"
+    first = (
+        r"^(?!inline|template|constexpr|using|struct|class|enum|namespace|friend|return|typedef|static_assert)(?=\w)"
+    )
     pattern = re.compile(first + r"[\w:<>&*, ]+?[ *&](\w+)\([^;{}]*\)(?: noexcept)?;", re.MULTILINE)
     found = []
     for match in pattern.finditer(headers):

@@ -29,7 +29,9 @@ def run(text: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-OTHERS = [name for name in ("pyarrow", "pandas", "rasterio", "h5py", "netCDF4", "tables") if find_spec(name) is not None]
+OTHERS = [
+    name for name in ("pyarrow", "pandas", "rasterio", "h5py", "netCDF4", "tables") if find_spec(name) is not None
+]
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(OTHERS, min(2, len(OTHERS)))) or [()])

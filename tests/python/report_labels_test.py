@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("label", ["cost in $", "$_{", r"a $ b $ \frac{$", "<b> & ]]>", "_hidden", "ä\u0301 \U0001f600"])
+@pytest.mark.parametrize(
+    "label", ["cost in $", "$_{", r"a $ b $ \frac{$", "<b> & ]]>", "_hidden", "ä\u0301 \U0001f600"]
+)
 def test_any_label_can_be_drawn(tmp_path: Path, label: str) -> None:
     program = tmp_path / "program.py"
     program.write_text(
