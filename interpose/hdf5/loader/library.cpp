@@ -74,7 +74,11 @@ void* Library::own_symbol(const char* name) const noexcept {
 unsigned Library::version() const noexcept {
   // "HDF5 library version: 1.14.5". The function that answers would have the library initialise itself.
   const char* text = nullptr;
-  if (!find("H5_lib_vers_info_g", text) || (text = strchr(text, ':')) == nullptr) {
+  if (!find("H5_lib_vers_info_g", text)) {
+    return 0;
+  }
+  text = strchr(text, ':');
+  if (text == nullptr) {
     return 0;
   }
   char* rest = nullptr;
