@@ -29,8 +29,9 @@ endfunction()
 # dovetail_test_program(target): a test may use the private headers and what the library is made of.
 function(dovetail_test_program target)
   set_target_properties("${target}" PROPERTIES DOVETAIL_TEST_PROGRAM ON)
-  target_include_directories("${target}" PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
-  target_link_libraries("${target}" PRIVATE dovetail::dovetail dovetail_flags dovetail_dependencies)
+  target_include_directories("${target}" PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  dovetail_use_rooms("${target}")
+  target_link_libraries("${target}" PRIVATE dovetail_flags dovetail_dependencies)
 endfunction()
 
 # dovetail_test_headers(target): what nearly every test in C++ includes is parsed once, which halves the time that building them
@@ -100,13 +101,13 @@ function(dovetail_room_tests room)
   endforeach()
 endfunction()
 
-# dovetail_package_tests(): programs outside this tree, in C++ and C, build and run against the installed one. Nothing
+# dovetail_package_tests(): programs outside this tree, in C++ and C, build and run against the installed one, and its libraries are what they must be. Nothing
 # instrumented is ever installed, so there are none under a sanitizer.
 function(dovetail_package_tests)
   if(DOVETAIL_SANITIZE)
     return()
   endif()
-  foreach(way IN ITEMS find_package pkg_config)
+  foreach(way IN ITEMS find_package pkg_config libraries readme)
     add_test(NAME "package_${way}" COMMAND bash "${PROJECT_SOURCE_DIR}/tests/package/${way}_test.sh")
     dovetail_test_properties("package_${way}" package)
     set_property(TEST "package_${way}" APPEND PROPERTY ENVIRONMENT

@@ -16,6 +16,7 @@ except ImportError as error:
     sys.exit(f"timeline.py needs {error.name}: run `make setup`, then use .venv/bin/python")
 
 matplotlib.use("Agg")
+matplotlib.rcParams["text.parse_math"] = False  # labels are the program's: a dollar sign in one is a dollar sign
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.colors import to_rgb  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -26,8 +27,9 @@ ErrorTable& table() {
 // A function of its own that is never inlined: a caller that suspends must not keep the address of the thread it left.
 [[gnu::noinline]] Error& error_of_thread() {
   asm volatile("");  // or calls might be merged
-  thread_local Error error;
-  return error;
+  // On the heap: what a library keeps for each thread comes out of a small reserve that all libraries share.
+  thread_local const auto error = std::make_unique<Error>();
+  return *error;
 }
 
 void describe_into(Error& error, const std::exception_ptr& cause);

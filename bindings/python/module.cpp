@@ -1,6 +1,9 @@
 // The extension module `dovetail._core`. What users see of it is in python/dovetail.
 #include <nanobind/nanobind.h>
 
+#include <array>
+#include <cstddef>
+
 #include "ending.hpp"
 #include "failure.hpp"
 #include "file.hpp"
@@ -10,7 +13,8 @@
 #include "signature.hpp"
 #include "thread_state.hpp"
 
-NB_MODULE(_core, module) {
+// Its slots are behind one of ours, see below.
+NB_MODULE(core_of_main_interpreter, module) {
   module.doc() = "The runtime in C++, as the package dovetail uses it.";
   nanobind::set_leak_warnings(false);
   dovetail::python::register_interpreter_service();
@@ -21,4 +25,44 @@ NB_MODULE(_core, module) {
   dovetail::python::bind_ending(module);
   dovetail::python::bind_file(module);
   dovetail::python::bind_runtime(module);
+}
+
+namespace {
+
+// Runtime, types and the service of the interpreter exist once in a process; a second interpreter would replace those of the first.
+int refuse_other_interpreters(PyObject* /*module*/) {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) {
+    return 0;
+  }
+  PyErr_SetString(
+      PyExc_ImportError,
+      "dovetail works in the main interpreter only, and this is a subinterpreter: import it there, or use processes");
+  return -1;
+}
+
+}  // namespace
+
+extern "C" NB_EXPORT PyObject* PyInit__core() {
+  if (refuse_other_interpreters(nullptr) != 0) {
+    return nullptr;
+  }
+  PyObject* const made = PyInit_core_of_main_interpreter();
+  // Since Python 3.13 this function runs in the main interpreter whichever imports, so the module is refused once more where
+  // it is filled, before anything else is done there.
+  static std::array<PyModuleDef_Slot, 8> slots{};
+  if (made != nullptr && PyObject_TypeCheck(made, &PyModuleDef_Type) && slots[0].slot == 0) {
+    auto* const definition = reinterpret_cast<PyModuleDef*>(made);
+    slots[0] = {Py_mod_exec, reinterpret_cast<void*>(&refuse_other_interpreters)};
+    std::size_t used = 1;
+    for (const PyModuleDef_Slot* slot = definition->m_slots; slot != nullptr && slot->slot != 0; ++slot) {
+      if (used + 1 == slots.size()) {
+        PyErr_SetString(PyExc_ImportError,
+                        "dovetail._core was built with a nanobind whose modules have too many slots");
+        return nullptr;
+      }
+      slots[used++] = *slot;
+    }
+    definition->m_slots = slots.data();
+  }
+  return made;
 }

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/uio.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -202,7 +203,8 @@ inline Access commutative(const File& file, std::uint64_t offset, std::uint64_t 
 /// @}
 
 /// @name Raw descriptors
-/// As the members of `File`, on a descriptor that the caller owns and keeps open.
+/// As the members of `File`, on a descriptor that the caller owns and keeps open. After `using namespace dovetail` a plain `fsync(fd)` or
+/// `fdatasync(fd)` is that of POSIX; `dovetail::fsync(fd)` is this one.
 /// @{
 template <detail::ReadableInto R>
 std::size_t pread(int descriptor, R&& data, std::uint64_t offset) {
@@ -220,8 +222,15 @@ template <detail::WritableFrom R>
 void ipwrite(int descriptor, R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) {
   File::from_descriptor(descriptor).ipwrite(data, offset, transferred);
 }
-inline void fsync(int descriptor) { File::from_descriptor(descriptor).fsync(); }
-inline void fdatasync(int descriptor) { File::from_descriptor(descriptor).fdatasync(); }
+// Templates, since POSIX has functions of the same names and parameters, which are preferred to them.
+template <std::same_as<int> Descriptor>
+void fsync(Descriptor descriptor) {
+  File::from_descriptor(descriptor).fsync();
+}
+template <std::same_as<int> Descriptor>
+void fdatasync(Descriptor descriptor) {
+  File::from_descriptor(descriptor).fdatasync();
+}
 /// @}
 
 }  // namespace dovetail

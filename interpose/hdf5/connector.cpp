@@ -156,8 +156,3 @@ const H5VL_class_t& connector_class() {
 }
 
 }  // namespace dovetail::hdf5
-
-/// What the loader, which HDF5 takes for the plugin, answers with.
-extern "C" const void* dovetail_hdf5_connector_class(void) { return &dovetail::hdf5::connector_class(); }
-/// Tells the loader which HDF5 the connector was bound to.
-extern "C" void* dovetail_hdf5_library(void) { return reinterpret_cast<void*>(&H5VLregister_connector_by_value); }

@@ -1,4 +1,5 @@
-// Functions that not every HDF5 has, or that are no public ones, in the copy that the connector is bound to.
+// The HDF5 library that the connector works with. It is linked with none: each function of HDF5 that it calls is a jump through a table, and the
+// table is filled from the handle of one library. So a process may have several, none of them visible to others.
 #pragma once
 
 namespace dovetail::hdf5 {

@@ -1,6 +1,7 @@
 #include "settings.hpp"
 
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/topology.hpp"
 
@@ -20,11 +23,18 @@ constexpr std::size_t least_buffer = 4 * mebibyte;
 // The cores are the program's in the first place.
 constexpr unsigned most_compression_threads = 4;
 
-[[noreturn]] void refuse(const char* variable, const char* value, const char* expected) {
-  std::fprintf(stderr, "dovetail: %s is '%s'; it must be %s\n", variable, value, expected);
-  // Not `exit`: HDF5 is in the middle of its initialisation, which its own clean-up would meet half done.
-  std::fflush(nullptr);
-  std::_Exit(2);
+constexpr std::string_view prefix = "DOVETAIL_HDF5_";
+
+struct Read {
+  Settings settings;
+  std::string refusal;             // the first
+  std::vector<std::string> names;  // of all variables that were asked for
+};
+
+void refuse(Read& read, const char* variable, const char* value, const char* expected) {
+  if (read.refusal.empty()) {
+    read.refusal = std::string(variable) + " is '" + value + "'; it must be " + expected;
+  }
 }
 
 std::optional<std::size_t> bytes_of(std::string_view text) {
@@ -58,24 +68,27 @@ std::size_t default_buffer() {
 }
 
 // The environment is read while HDF5 initialises itself, when the program has no business changing it.
-const char* variable(const char* name) {
+const char* variable(Read& read, const char* name) {
+  read.names.emplace_back(name);
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-bool choice(const char* name, std::string_view off, std::string_view on, bool otherwise, const char* expected) {
-  const char* value = variable(name);
+bool choice(Read& read, const char* name, std::string_view off, std::string_view on, bool otherwise,
+            const char* expected) {
+  const char* value = variable(read, name);
   if (value == nullptr) {
     return otherwise;
   }
   if (value != off && value != on) {
-    refuse(name, value, expected);
+    refuse(read, name, value, expected);
+    return otherwise;
   }
   return value == on;
 }
 
-unsigned number(const char* name, unsigned otherwise, unsigned most, const char* expected) {
-  const char* value = variable(name);
+unsigned number(Read& read, const char* name, unsigned otherwise, unsigned most, const char* expected) {
+  const char* value = variable(read, name);
   if (value == nullptr) {
     return otherwise;
   }
@@ -83,37 +96,62 @@ unsigned number(const char* name, unsigned otherwise, unsigned most, const char*
   unsigned found = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found);
   if (error != std::errc{} || end != text.data() + text.size() || found > most) {
-    refuse(name, value, expected);
+    refuse(read, name, value, expected);
+    return otherwise;
   }
   return found;
 }
 
-Settings read_settings() {
-  Settings found;
-  found.buffer_bytes = default_buffer();
-  if (const char* value = variable("DOVETAIL_HDF5_BUFFER")) {
-    const auto bytes = bytes_of(value);
-    if (!bytes || *bytes < least_buffer) {
-      refuse("DOVETAIL_HDF5_BUFFER", value, "a number of bytes from 4M, such as 256M or 2G");
+// Of what begins as a setting of the connector, anything that was not asked for is misspelt.
+void refuse_unknown(Read& read) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string name(text.substr(0, text.find('=')));
+    if (read.refusal.empty() && name.starts_with(prefix) && std::ranges::find(read.names, name) == read.names.end()) {
+      read.refusal = name + " is no setting; there are";
+      for (const std::string& known : read.names) {
+        read.refusal += (&known == &read.names.front() ? " " : ", ") + known;
+      }
     }
-    found.buffer_bytes = *bytes;
   }
-  found.flush_waits = choice("DOVETAIL_HDF5_FLUSH", "return", "wait", false, "return or wait");
-  found.read_ahead = choice("DOVETAIL_HDF5_READ_AHEAD", "0", "1", true, "0 or 1");
-  found.report = choice("DOVETAIL_HDF5_REPORT", "0", "1", false, "0 or 1");
+}
+
+Read read_settings() {
+  Read read;
+  Settings& found = read.settings;
+  found.buffer_bytes = default_buffer();
+  if (const char* value = variable(read, "DOVETAIL_HDF5_BUFFER")) {
+    const auto bytes = bytes_of(value);
+    if (bytes && *bytes >= least_buffer) {
+      found.buffer_bytes = *bytes;
+    } else {
+      refuse(read, "DOVETAIL_HDF5_BUFFER", value, "a number of bytes from 4M, such as 256M or 2G");
+    }
+  }
+  found.flush_waits = choice(read, "DOVETAIL_HDF5_FLUSH", "return", "wait", false, "return or wait");
+  found.read_ahead = choice(read, "DOVETAIL_HDF5_READ_AHEAD", "0", "1", true, "0 or 1");
+  found.report = choice(read, "DOVETAIL_HDF5_REPORT", "0", "1", false, "0 or 1");
   found.compression_threads =
-      number("DOVETAIL_HDF5_COMPRESSION_THREADS", std::min(base::allowed_processors(), most_compression_threads), 1024,
-             "a number of threads from 0 (the program's own compress) to 1024");
+      number(read, "DOVETAIL_HDF5_COMPRESSION_THREADS", std::min(base::allowed_processors(), most_compression_threads),
+             1024, "a number of threads from 0 (the program's own compress) to 1024");
   found.failure_status =
-      static_cast<int>(number("DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
+      static_cast<int>(number(read, "DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
+  refuse_unknown(read);
+  return read;
+}
+
+const Read& once_read() {
+  static const Read found = read_settings();
   return found;
 }
 
 }  // namespace
 
-const Settings& settings() {
-  static const Settings found = read_settings();
-  return found;
+const Settings& settings() { return once_read().settings; }
+
+const char* refused_settings() {
+  const std::string& refusal = once_read().refusal;
+  return refusal.empty() ? nullptr : refusal.c_str();
 }
 
 }  // namespace dovetail::hdf5

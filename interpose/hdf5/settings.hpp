@@ -1,4 +1,4 @@
-// What the environment says about the connector. Read once; a value that makes no sense ends the program with status 2.
+// What the environment says about the connector. Read once; where it makes no sense HDF5 runs natively.
 #pragma once
 
 #include <cstddef>
@@ -17,5 +17,8 @@ struct Settings {
 };
 
 const Settings& settings();
+
+/// What is wrong with a setting, as a sentence that names it; null if nothing is. Then HDF5 runs natively.
+const char* refused_settings();
 
 }  // namespace dovetail::hdf5

@@ -32,9 +32,14 @@ def unusable(page: Path) -> str | None:
     return None
 
 
+def trace_beside(page: Path) -> Path:
+    """Where the trace is kept that belongs to a page."""
+    return page.with_suffix(".trace.json")
+
+
 def _files(page: Path) -> tuple[Path, Path, Path]:
     """The page, the picture and the trace of a report."""
-    return page, page.with_suffix(".png"), page.with_suffix(".trace.json")
+    return page, page.with_suffix(".png"), trace_beside(page)
 
 
 def write(trace: Path, page: Path, title: str) -> list[Path]:

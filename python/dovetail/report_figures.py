@@ -33,6 +33,7 @@ def _pyplot() -> Any:
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.fonttype"] = "none"
+    matplotlib.rcParams["text.parse_math"] = False  # labels are the program's: a dollar sign in one is a dollar sign
     from matplotlib import pyplot
 
     return pyplot

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -109,23 +110,72 @@ def _interrupt() -> None:
         active._give_up(KeyboardInterrupt)
 
 
+def _become(file: str, words: list[str]) -> int:
+    """The process becomes the program. Returns only if the system refuses."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execv(file, words)
+    except OSError as error:
+        return _refuse(f"{file}: {error.strerror}")
+
+
+def _is_python(file: Path, interpreter: str | None, wanted: bool) -> bool:
+    """Whether a file that is no binary runs in this interpreter. One that asks for a Python of its own gets it, unless it is named as a
+    module is, or an option needs this one."""
+    if interpreter is None:
+        return True
+    name = re.search(r"([^/\s]+)(?:\s|$)", re.sub(r"^\S*/env\s+(-\S+\s+)*", "", interpreter))
+    return name is not None and name[1].startswith("python") and (wanted or file.suffix == ".py")
+
+
+def _under_hdf5(given: str, file: Path, arguments: list[str], only_python: bool) -> int | None:
+    """Starts the program with the connector. Returns a status if that cannot be, and None if the program is one in Python, which runs in
+    this process."""
+    from . import hdf5 as connector
+
+    binary = connector.is_binary(file)
+    other = binary or not _is_python(file, connector.interpreter_of(file), only_python)
+    if other and only_python:
+        return _refuse(f"{given} is no Python program: of the options only --hdf5 goes with it")
+    if connector.is_used() and not other:
+        return None
+    refusal = connector.use(os.environ)
+    if refusal is not None:
+        return _refuse(refusal)
+    if binary and connector.is_linked_statically(file):
+        print(
+            f"dovetail: HDF5 runs natively, its files are not written in the background: {given} is linked statically",
+            file=sys.stderr,
+        )
+    if other:
+        # As it was given: a script sees it.
+        return _become(given if "/" in given else str(file), [given, *arguments])
+    # Once more, because what is loaded before a program can be loaded only at its start.
+    return _become(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
 def run(
-    script: Path, arguments: list[str], report: Path | None = None, pycompss: bool = False, hdf5: bool = False
+    script: str | Path, arguments: list[str], report: Path | None = None, pycompss: bool = False, hdf5: bool = False
 ) -> int:
     """Runs a program and returns its exit status. The process is the program's from here on."""
-    if hdf5:
-        from . import hdf5 as connector
-
-        refusal = connector.use(os.environ)
-        if refusal is not None:
-            return _refuse(refusal)
-        found = shutil.which(script)
-        if found is not None and connector.is_program(Path(found)):
-            if report is not None or pycompss:
-                return _refuse(f"{script} is no Python program: of the options only --hdf5 goes with it")
-            os.execv(found, [str(script), *arguments])
+    given = str(script)
+    script = Path(given)
+    # As a shell does: a name with a slash is a file, and nothing else.
+    if hdf5 and "/" not in given and not script.is_file():
+        script = Path(shutil.which(given) or given)
     if script.is_dir() or not script.exists():
-        return _refuse(f"{script}: {'is a folder' if script.is_dir() else 'there is no such file'}")
+        return _refuse(f"{given}: {'is a folder' if script.is_dir() else 'there is no such file'}")
+    try:
+        if hdf5:
+            status = _under_hdf5(given, script.absolute(), arguments, report is not None or pycompss)
+            if status is not None:
+                return status
+        with script.open("rb") as file:
+            if file.read(4) == b"\x7fELF":
+                return _refuse(f"{given} is no Python program; with --hdf5 it may be any")
+    except OSError as error:
+        return _refuse(f"{given}: {error.strerror}")
     folder = tempfile.TemporaryDirectory(prefix="dovetail-run-")
     trace = os.environ.get("DOVETAIL_TRACE") or os.path.join(folder.name, "trace.json")
     if report is not None:
@@ -134,6 +184,10 @@ def run(
         refusal = reporting.unusable(report)
         if refusal is not None:
             return _refuse(refusal)
+        if hdf5:
+            # HDF5 ends after the report is written, and the connector writes the trace once more then.
+            trace = str(reporting.trace_beside(report))
+            Path(trace).unlink(missing_ok=True)  # of an earlier run
         os.environ["DOVETAIL_TRACE"] = trace
     from . import barrier
 
@@ -154,7 +208,12 @@ def run(
         return 1
     sys.modules["__main__"] = module
     status = _finish(_run_program(module, code), settle)
-    if report is not None and os.path.exists(trace):
+    if report is not None and hdf5:
+        from . import hdf5 as connector
+
+        connector.write_trace(Path(trace))
+        os.environ.pop("DOVETAIL_TRACE", None)
+    if report is not None and os.path.exists(trace) and os.path.getsize(trace) > 0:
         for written in reporting.write(Path(trace), report, str(script)):
             print(f"dovetail run: wrote {written}", file=sys.stderr)
     elif report is not None:
@@ -172,7 +231,7 @@ def register(app: typer.Typer) -> None:
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
-        script: Annotated[Path, typer.Argument(help="The program.")],
+        script: Annotated[str, typer.Argument(help="The program.")],
         arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments, left as they are.")] = None,
         report: Annotated[
             Path | None, typer.Option(help="Writes a page (.html), and beside it a picture and a trace for Perfetto.")

@@ -149,13 +149,20 @@ double SharedDevice::bandwidth(Direction direction) {
 }
 
 void SharedDevice::recall() {
-  std::call_once(recalled_, [this] {
-    if (const auto memory = recall_level(memory_key_)) {
-      budget_.recall(*memory);
-    } else if (has_moving_heads(folder_)) {
-      budget_.begin_with(first_of_moving_heads);
-    }
-  });
+  // Not std::call_once: it uses thread-local variables of libstdc++, which this library could not reach if somebody had loaded both late.
+  if (recalled_.load(std::memory_order_acquire)) {
+    return;
+  }
+  std::lock_guard lock(remembering_);
+  if (recalled_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  if (const auto memory = recall_level(memory_key_)) {
+    budget_.recall(*memory);
+  } else if (has_moving_heads(folder_)) {
+    budget_.begin_with(first_of_moving_heads);
+  }
+  recalled_.store(true, std::memory_order_release);  // pairs with the first load
 }
 
 void SharedDevice::remember() {

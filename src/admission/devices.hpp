@@ -46,7 +46,7 @@ class SharedDevice {
   StorageDevice description_;
   const std::string folder_;  ///< To measure in.
   const std::string memory_key_;
-  std::once_flag recalled_;
+  std::atomic<bool> recalled_ = false;
   Budget budget_;
 };
 

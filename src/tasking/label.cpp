@@ -1,5 +1,6 @@
 #include "tasking/label.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -12,7 +13,7 @@ namespace dovetail::tasking {
 namespace {
 
 constexpr std::size_t interned_limit = 65536;
-constexpr std::size_t cache_size = 64;
+constexpr std::size_t cache_size = 256;
 
 // A label and its text in one allocation.
 const Label* make_label(std::string_view text) {
@@ -34,26 +35,25 @@ Table& table() {
   return *instance;
 }
 
-struct CacheEntry {
-  const char* address = nullptr;
-  const Label* label = nullptr;
-};
-thread_local constinit CacheEntry cache[cache_size];
+// By the address of the text. Shared: labels outlive all threads, and memory of
+// this size for each thread is more than a library that is loaded late may ask for.
+constinit std::atomic<const Label*> cache[cache_size] = {};
 
 }  // namespace
 
 const Label* intern_label(std::string_view text, bool& own) {
   own = false;
   // Most labels are literals, seen again at the same address; the text is compared because a buffer can be reused.
-  CacheEntry& entry = cache[(reinterpret_cast<std::uintptr_t>(text.data()) >> 3) % cache_size];
-  if (entry.address == text.data() && entry.label->text == text) {
-    return entry.label;
+  std::atomic<const Label*>& entry = cache[(reinterpret_cast<std::uintptr_t>(text.data()) >> 3) % cache_size];
+  const Label* const cached = entry.load(std::memory_order_acquire);  // pairs with the stores below
+  if (cached != nullptr && cached->text == text) {
+    return cached;
   }
   Table& all = table();
   std::lock_guard lock(all.mutex);
   const auto found = all.labels.find(text);
   if (found != all.labels.end()) {
-    entry = {text.data(), found->second};
+    entry.store(found->second, std::memory_order_release);
     return found->second;
   }
   const Label* label = make_label(text);
@@ -62,7 +62,7 @@ const Label* intern_label(std::string_view text, bool& own) {
     return label;
   }
   all.labels.emplace(label->text, label);
-  entry = {text.data(), label};
+  entry.store(label, std::memory_order_release);
   return label;
 }
 
