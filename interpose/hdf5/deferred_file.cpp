@@ -29,12 +29,13 @@ constexpr std::uint64_t most_between_writes = 4;
 DeferredFile::DeferredFile(std::string path, int descriptor, bool writable, dev_t device, ino_t inode,
                            std::uint64_t size)
     : path_(std::move(path)),
-      descriptor_(descriptor),
+      handle_{descriptor},
       writable_(writable),
       device_(device),
       inode_(inode),
       generation_(Background::instance().generation()),
       size_(size),
+      flush_waits_(settings().flush_waits),
       queue_(std::make_shared<WriteQueue>(path_, descriptor)),
       read_ahead_(descriptor, settings().read_ahead) {
   Background& background = Background::instance();
@@ -203,7 +204,7 @@ Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std:
     ++background.report.foreground[reason];
   }
   while (length > 0) {
-    const ssize_t written = ::pwrite(descriptor_, data, length, static_cast<off_t>(offset));
+    const ssize_t written = ::pwrite(descriptor(), data, length, static_cast<off_t>(offset));
     if (written < 0 && errno != EINTR) {
       return {errno, offset};
     }
@@ -218,7 +219,7 @@ Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std:
 
 Answer DeferredFile::read_now(std::uint64_t offset, std::byte* target, std::size_t length) {
   while (length > 0) {
-    const ssize_t got = ::pread(descriptor_, target, length, static_cast<off_t>(offset));
+    const ssize_t got = ::pread(descriptor(), target, length, static_cast<off_t>(offset));
     if (got < 0 && errno != EINTR) {
       return {errno, offset};
     }
@@ -280,8 +281,15 @@ Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t l
 }
 
 std::size_t DeferredFile::take_fetched(Range range, std::byte* target) {
+  {
+    const Lock lock(Background::instance().mutex);
+    if (read_ahead_.empty()) {
+      return 0;
+    }
+  }
+  const FileVersion version = FileVersion::of(descriptor());
   Lock lock(Background::instance().mutex);
-  return read_ahead_.serve(lock, range, target);
+  return read_ahead_.serve(lock, version, range, target);
 }
 
 void DeferredFile::never_reads_ahead() noexcept {
@@ -308,7 +316,7 @@ Answer DeferredFile::set_size(std::uint64_t size) {
       queue_->pending().erase(size, UINT64_MAX - size);
     }
   }
-  if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
+  if (ftruncate(descriptor(), static_cast<off_t>(size)) != 0) {
     return {errno, size};
   }
   size_ = size;
@@ -348,7 +356,7 @@ std::string DeferredFile::make_durable() {
     changes = changes_;  // others may write meanwhile
   }
   std::string failed = settle(Cause::request);
-  if (failed.empty() && ::fdatasync(descriptor_) != 0) {
+  if (failed.empty() && ::fdatasync(descriptor()) != 0) {
     const int error = errno;
     failed = "cannot make " + path_ + " durable: " + std::generic_category().message(error) + " (errno " +
              std::to_string(error) + ')';

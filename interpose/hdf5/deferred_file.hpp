@@ -67,7 +67,12 @@ class DeferredFile {
   bool memory_reusable() const;
   bool durable() const;
 
-  int* descriptor_address() noexcept { return &descriptor_; }
+  /// Whether a flush returns when all writes have reached the file; false: at once.
+  bool flush_waits() const noexcept { return flush_waits_; }
+  void flush_waits(bool waits) noexcept { flush_waits_ = waits; }
+
+  /// What `H5Fget_vfd_handle` gives.
+  int* descriptor_address() noexcept { return &handle_.descriptor; }
   dev_t device() const noexcept { return device_; }
   ino_t inode() const noexcept { return inode_; }
   const std::string& path() const noexcept { return path_; }
@@ -95,13 +100,22 @@ class DeferredFile {
   void wait_for_reads(Lock& lock, Range range) noexcept;
   std::size_t take_fetched(Range range, std::byte* target);
 
+  int descriptor() const noexcept { return handle_.descriptor; }
+
+  // HDF5's POSIX driver has four bytes of zeros behind the descriptor, and there are programs that read all eight.
+  struct alignas(std::uint64_t) Handle {
+    int descriptor;
+    int zero = 0;
+  };
+
   const std::string path_;
-  int descriptor_;
+  Handle handle_;
   const bool writable_;
   const dev_t device_;
   const ino_t inode_;
   const unsigned generation_;
   std::uint64_t size_;
+  bool flush_waits_;
   bool identifier_closed_ = false;
   std::optional<unsigned long> number_;
   std::vector<H5O_token_t> lost_;

@@ -20,7 +20,6 @@
 
 #include "deferred_file.hpp"
 #include "errors.hpp"
-#include "settings.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -169,7 +168,7 @@ herr_t get_handle(H5FD_t* file, hid_t /*access_properties*/, void** handle) {
   }
   DeferredFile& deferred = *opened(file).file;
   if (asking_for_handle == 0) {
-    deferred.settle(Cause::flush);  // who has the descriptor reads the file behind our back
+    deferred.settle(Cause::answer);  // the program uses the descriptor behind the driver's back
   }
   *handle = deferred.descriptor_address();
   return 0;
@@ -234,8 +233,10 @@ herr_t flush(H5FD_t* file, hid_t /*transfer_properties*/, hbool_t closing) {
     return 0;  // `close_file` tells
   }
   DeferredFile& deferred = *opened(file).file;
-  const bool waits = settings().flush_waits || has_readers(*file);
-  const std::string failed = waits ? deferred.settle(Cause::flush) : deferred.failure();
+  const bool readers = has_readers(*file);
+  const std::string failed = readers || deferred.flush_waits()
+                                 ? deferred.settle(readers ? Cause::readers : Cause::flush)
+                                 : deferred.failure();
   if (!failed.empty()) {
     push_error(Kind::write, "flush", failed);
     return -1;

@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::array<const char*, causes> cause_names{"space in the buffer (DOVETAIL_HDF5_BUFFER)",
                                                       "bytes being read ahead",
-                                                      "a flush that waits",
+                                                      "flushes (--flush=background would save it)",
+                                                      "flushes of a single writer beside readers",
+                                                      "calls that tell where in the file something is",
                                                       "closing files",
                                                       "cutting files",
                                                       "event sets and tests",

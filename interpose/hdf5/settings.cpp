@@ -98,7 +98,7 @@ Settings read_settings() {
     }
     found.buffer_bytes = *bytes;
   }
-  found.flush_waits = choice("DOVETAIL_HDF5_FLUSH", "return", "wait", false, "return or wait");
+  found.flush_waits = choice("DOVETAIL_HDF5_FLUSH", "background", "wait", true, "wait or background");
   found.read_ahead = choice("DOVETAIL_HDF5_READ_AHEAD", "0", "1", true, "0 or 1");
   found.report = choice("DOVETAIL_HDF5_REPORT", "0", "1", false, "0 or 1");
   found.compression_threads =

@@ -9,6 +9,7 @@ from pathlib import Path
 
 PLUGIN = "libdovetail-hdf5-plugin.so"
 CONNECTOR = "dovetail under_vol=0;under_info={}"
+FLUSHES = ("wait", "background")
 _LIBRARIES = ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")
 
 
@@ -35,8 +36,10 @@ def plugin_folder() -> Path | None:
     return None
 
 
-def use(environment: MutableMapping[str, str]) -> str | None:
-    """Sets what HDF5 reads when it is first used. Returns why that cannot be, or None."""
+def use(environment: MutableMapping[str, str], flush: str | None = None) -> str | None:
+    """Sets what HDF5 reads when it is first used; `flush`: when a flush returns. Returns why that cannot be, or None."""
+    if flush not in (None, *FLUSHES):
+        return f"--flush={flush}: it must be {' or '.join(FLUSHES)}"
     folder = plugin_folder()
     if folder is None:
         return f"--hdf5: {PLUGIN} is not installed; build Dovetail with HDF5's headers (make setup-hdf5), or set HDF5_PLUGIN_PATH"
@@ -48,6 +51,8 @@ def use(environment: MutableMapping[str, str]) -> str | None:
         paths.insert(0, str(folder))
     environment["HDF5_PLUGIN_PATH"] = ":".join(paths)
     environment["HDF5_VOL_CONNECTOR"] = other or CONNECTOR
+    if flush is not None:
+        environment["DOVETAIL_HDF5_FLUSH"] = flush
     return None
 
 

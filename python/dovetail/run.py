@@ -110,13 +110,20 @@ def _interrupt() -> None:
 
 
 def run(
-    script: Path, arguments: list[str], report: Path | None = None, pycompss: bool = False, hdf5: bool = False
+    script: Path,
+    arguments: list[str],
+    report: Path | None = None,
+    pycompss: bool = False,
+    hdf5: bool = False,
+    flush: str | None = None,
 ) -> int:
     """Runs a program and returns its exit status. The process is the program's from here on."""
+    if flush is not None and not hdf5:
+        return _refuse("--flush: it is about HDF5 files; give --hdf5 as well")
     if hdf5:
         from . import hdf5 as connector
 
-        refusal = connector.use(os.environ)
+        refusal = connector.use(os.environ, flush)
         if refusal is not None:
             return _refuse(refusal)
         found = shutil.which(script)
@@ -184,5 +191,11 @@ def register(app: typer.Typer) -> None:
                 "--hdf5", help="HDF5 files are written in the background; the program may be any, not only Python."
             ),
         ] = False,
+        flush: Annotated[
+            str | None,
+            typer.Option(
+                help="When H5Fflush returns: wait, when every process sees the bytes (the default), or background, at once."
+            ),
+        ] = None,
     ) -> None:
-        sys.exit(run(script, arguments or [], report, pycompss, hdf5))
+        sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush))

@@ -76,6 +76,7 @@ def wait_until_all_threads_sleep(process: subprocess.Popen) -> None:
 
 
 def test_all_but_the_last_close_returns_while_every_write_is_held(faults, python: str) -> None:
+    """With flushes in the background."""
     faults.set_rules("write hold")
     text = f"""
 import h5py, numpy as np
@@ -95,7 +96,8 @@ assert (file["plain"][()] == np.arange(100000)).all() and (rows[7] == 7).all() a
 {let_go(faults.path)}
 file.close()
 """
-    ended = support.run_python(text, python=python, timeout=100).expect(0)
+    environment = support.under_dovetail(DOVETAIL_HDF5_FLUSH="background")
+    ended = support.run_python(text, python=python, environment=environment, timeout=100).expect(0)
     assert "waiting" in ended.output or "hold" in ended.output
     check = f"""
 import h5py, numpy as np
