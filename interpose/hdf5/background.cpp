@@ -14,6 +14,7 @@
 
 #include "deferred_file.hpp"
 #include "dovetail/runtime.hpp"
+#include "room.hpp"
 #include "settings.hpp"
 
 namespace dovetail::hdf5 {
@@ -64,6 +65,7 @@ Background::Background() : pool(settings().buffer_bytes), changed_(new std::cond
                    self.changed_ = new std::condition_variable_any;
                    self.waiting_ = 0;
                    self.pool.forget_taken();
+                   Room::forget_all();
                    self.report = Report{};
                    self.failures = 0;
                  });

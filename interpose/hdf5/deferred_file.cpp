@@ -1,6 +1,7 @@
 #include "deferred_file.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,17 @@ constexpr std::size_t page = 4096;
 // A program that does something else between two writes, for at least this part of what a write takes, gains by copies.
 constexpr std::uint64_t most_between_writes = 4;
 
+std::shared_ptr<Room> room_of(dev_t device, int descriptor, const std::string& path) {
+  const Lock lock(Background::instance().mutex);
+  return Room::of(device, descriptor, path);
+}
+
+// A limit of the process on the size of its files, with a signal of its own.
+bool exceeds_limit(std::uint64_t end) noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
+}
+
 }  // namespace
 
 DeferredFile::DeferredFile(std::string path, int descriptor, bool writable, dev_t device, ino_t inode,
@@ -36,7 +48,8 @@ DeferredFile::DeferredFile(std::string path, int descriptor, bool writable, dev_
       generation_(Background::instance().generation()),
       size_(size),
       flush_waits_(settings().flush_waits),
-      queue_(std::make_shared<WriteQueue>(path_, descriptor)),
+      room_(writable ? room_of(device, descriptor, path_) : nullptr),
+      queue_(std::make_shared<WriteQueue>(path_, descriptor, room_)),
       read_ahead_(descriptor, settings().read_ahead) {
   Background& background = Background::instance();
   const Lock lock(background.mutex);
@@ -60,30 +73,38 @@ DeferredFile::~DeferredFile() {
     background.wait(lock, Cause::close, [&] { return read_ahead_.idle(); });
   }
   std::erase(background.files, this);
+  if (room_ != nullptr && !foreign()) {
+    room_->leave();
+  }
 }
 
 Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::size_t length) {
   if (!writable_) {
     return {EBADF, offset};  // HDF5 tries, in H5Ocopy, and counts on being refused
   }
-  size_ = std::max(size_, offset + length);
-  if (foreign()) {
-    if (current_operation().postponed) {
-      keep_copy(offset, data, length);
-      return {};
-    }
-    const Answer answer = write_now(offset, data, length, "in the child of a fork");
-    const Lock lock(Background::instance().mutex);
-    queue_->pending().erase(offset, length);
-    return answer;
+  const std::uint64_t size = std::exchange(size_, std::max(size_, offset + length));
+  const Answer answer = foreign() ? write_as_child(offset, data, length) : write_behind(offset, data, length);
+  if (answer.error != 0) {
+    size_ = size;
   }
+  return answer;
+}
+
+Answer DeferredFile::write_as_child(std::uint64_t offset, const std::byte* data, std::size_t length) {
+  if (current_operation().postponed) {
+    keep_copy(offset, data, length);
+    return {};
+  }
+  const Answer answer = write_now(offset, data, length, "in the child of a fork");
+  const Lock lock(Background::instance().mutex);
+  queue_->pending().erase(offset, length);
+  return answer;
+}
+
+Answer DeferredFile::write_behind(std::uint64_t offset, const std::byte* data, std::size_t length) {
   {
     Background& background = Background::instance();
     Lock lock(background.mutex);
-    if (queue_->failed()) {
-      queue_->lose({offset, length});
-      return {};
-    }
     ++changes_;
     settle_others(lock);
     wait_for_reads(lock, {offset, length});
@@ -93,22 +114,60 @@ Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::siz
       return {};
     }
   }
+  if (const char* reason = reason_to_write_at_once(offset + length)) {
+    return write_without_room(offset, data, length, reason);
+  }
   const bool promised = current_operation().promised(data, length);
   if (!promised && copies_gain_nothing()) {
-    return write_in_place(offset, data, length);
+    return write_in_place(offset, data, length, Cause::budget, "the file takes bytes as fast as copies are made");
   }
   while (length > 0) {
     // Pieces end where pages of the file do.
     const std::size_t most = promised ? length : BufferPool::largest - static_cast<std::size_t>(offset % page);
     const std::size_t piece = std::min(length, most);
-    if (!write_piece(offset, data, piece, promised)) {
-      return write_in_place(offset, data, length);
+    const std::size_t room = Room::blocks_of(offset, piece);
+    if (!take_room(room)) {
+      return write_without_room(offset, data, length, "the file system is nearly full");
+    }
+    if (!write_piece(offset, data, piece, promised, room)) {
+      return write_in_place(offset, data, length, Cause::budget,
+                            fast_ ? "the file takes bytes as fast as copies are made" : "no memory for a copy");
     }
     offset += piece;
     data += piece;
     length -= piece;
   }
   return {};
+}
+
+// Why the write is not to be deferred: no room can be kept for it, or its caller waits for it anyway and nothing is before it. Null: it is.
+const char* DeferredFile::reason_to_write_at_once(std::uint64_t end) noexcept {
+  if (room_ == nullptr) {
+    return "the file system cannot keep room for writes";
+  }
+  if (exceeds_limit(end)) {
+    return "the limit of the size of files (ulimit -f)";
+  }
+  const bool flushes = current_operation().flushes() && (flush_waits_ || identifier_closed_);
+  const Lock lock(Background::instance().mutex);
+  return flushes && settled() && !room_->held() ? "flushes with nothing else to write" : nullptr;
+}
+
+bool DeferredFile::take_room(std::size_t bytes) {
+  Lock lock(Background::instance().mutex);
+  return room_->take(lock, bytes);
+}
+
+bool DeferredFile::promise_room(std::size_t bytes) {
+  Lock lock(Background::instance().mutex);
+  return !foreign() && room_ != nullptr && room_->promise(lock, bytes);
+}
+
+void DeferredFile::forget_promise(std::size_t bytes) noexcept {
+  const Lock lock(Background::instance().mutex);
+  if (!foreign() && room_ != nullptr) {
+    room_->release(bytes);
+  }
 }
 
 // What the parent had called, and HDF5 has yet to see in both processes: the parent writes it, and the child must see it. For as
@@ -135,7 +194,8 @@ Buffer DeferredFile::take_buffer(std::size_t length) {
 }
 
 // False: there is no buffer, and waiting for one would not help.
-bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised) {
+bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised,
+                               std::size_t room) {
   Background& background = Background::instance();
   Operation& operation = current_operation();
   auto extent = std::make_unique<WriteQueue::Extent>();
@@ -144,9 +204,12 @@ bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std:
   extent->data = data;
   extent->call = operation.call;
   extent->name = operation.subject();
+  extent->room = room;
   if (!promised) {
     extent->buffer = take_buffer(length);
     if (extent->buffer.data == nullptr) {
+      const Lock lock(background.mutex);
+      room_->give_back(room);
       return false;
     }
     std::memcpy(extent->buffer.data, data, length);
@@ -168,6 +231,7 @@ bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std:
     if (extent->buffer.data != nullptr) {
       background.pool.give_back(extent->buffer);
     }
+    room_->give_back(room);
     if (extent->transfers != nullptr) {
       --extent->transfers->outstanding;
     }
@@ -183,18 +247,26 @@ bool DeferredFile::copies_gain_nothing() const noexcept {
 }
 
 // In its place among the writes: behind all that are queued.
-Answer DeferredFile::write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length) {
-  if (!settle(Cause::budget).empty()) {
-    const Lock lock(Background::instance().mutex);
-    queue_->lose({offset, length});
-    return {};  // the next flush tells
-  }
+Answer DeferredFile::write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length, Cause cause,
+                                    const char* reason) {
+  settle(cause);
   const std::uint64_t begun = now();
-  const Answer answer = write_now(offset, data, length,
-                                  fast_ ? "the file takes bytes as fast as copies are made" : "no memory for a copy");
+  const Answer answer = write_now(offset, data, length, reason);
   in_place_until_ = now();
   in_place_took_ = in_place_until_ - begun;
   return answer;
+}
+
+// The file system says what it says natively: all that is pending on it is written first, and nothing is kept from this write.
+Answer DeferredFile::write_without_room(std::uint64_t offset, const std::byte* data, std::size_t length,
+                                        const char* reason) {
+  if (room_ != nullptr) {
+    Background& background = Background::instance();
+    Lock lock(background.mutex);
+    background.wait(lock, Cause::room, [&] { return room_->unused(); });
+    room_->yield(lock);
+  }
+  return write_in_place(offset, data, length, Cause::room, reason);
 }
 
 Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason) {
@@ -209,6 +281,8 @@ Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std:
       return {errno, offset};
     }
     if (written > 0) {
+      const Lock lock(Background::instance().mutex);
+      queue_->written({offset, static_cast<std::size_t>(written)});
       data += written;
       offset += static_cast<std::uint64_t>(written);
       length -= static_cast<std::size_t>(written);
@@ -243,9 +317,6 @@ Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t l
     Background& background = Background::instance();
     Lock lock(background.mutex);
     settle_others(lock);
-    if (const int error = queue_->loss_in({offset, length}); error != 0) {
-      return {error, offset};
-    }
     written = queue_->empty();
     if (queue_->pending().empty()) {
       gaps.push_back({offset, length});
@@ -256,6 +327,11 @@ Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t l
         missing += gap.length;
       }
       background.report.bytes_from_pending += length - missing;
+    }
+    for (const Range& gap : gaps) {
+      if (const int error = queue_->loss_in(gap); error != 0) {
+        return {error, gap.offset};
+      }
     }
   }
   const bool later = raw && reads_may_go_on_ && !foreign() && current_operation().asynchronous &&
@@ -301,12 +377,9 @@ Answer DeferredFile::set_size(std::uint64_t size) {
   if (size == size_) {
     return {};
   }
-  if (!foreign() && !failure().empty()) {
-    return {};
-  }
-  // Rare, and nearly always part of a close: an ordinary call behind all writes. What they should have replaced may lie behind the
-  // new end.
-  if (!settle(Cause::truncate).empty() && !foreign()) {
+  // Rare, and nearly always part of a close: an ordinary call behind all writes. After a failure nothing is cut off: what should have
+  // replaced it may be what is missing.
+  if (!settle(Cause::truncate).empty() && !foreign() && size < size_) {
     return {};
   }
   {
@@ -345,8 +418,14 @@ bool DeferredFile::has_lost(const H5O_token_t& token) const {
 }
 
 void DeferredFile::fail(const char* call, SharedName name, const std::string& reason) {
-  const Lock lock(Background::instance().mutex);
-  queue_->fail(call, std::move(name), reason);
+  std::vector<std::function<void()>> tell;
+  {
+    const Lock lock(Background::instance().mutex);
+    queue_->fail(call, std::move(name), reason, tell);
+  }
+  for (const auto& say : tell) {
+    say();
+  }
 }
 
 std::string DeferredFile::make_durable() {

@@ -44,7 +44,9 @@ OpenedFile& opened(H5FD_t* file) { return *reinterpret_cast<OpenedFile*>(file); 
 const OpenedFile& opened(const H5FD_t* file) { return *reinterpret_cast<const OpenedFile*>(file); }
 
 std::string because(const std::string& what, int error) {
-  return what + ": " + std::generic_category().message(error) + " (errno " + std::to_string(error) + ")";
+  // The words that programs, and h5py, look for in what HDF5's own driver says.
+  return what + ": errno = " + std::to_string(error) + ", error message = '" +
+         std::generic_category().message(error) + "'";
 }
 
 // As HDF5's POSIX driver: the environment goes before the property.
@@ -77,9 +79,8 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access_properties, had
   if (descriptor < 0) {
     const int error = errno;
     push_error(Kind::open, function,
-               because("unable to open file: name = '" + std::string(name) + "', errno = " + std::to_string(error) +
-                           ", error message = '" + std::generic_category().message(error) +
-                           "', flags = " + std::to_string(flags) + ", o_flags = " + std::to_string(how),
+               because("unable to open file: name = '" + std::string(name) + "', flags = " + std::to_string(flags) +
+                           ", o_flags = " + std::to_string(how),
                        error));
     return nullptr;
   }

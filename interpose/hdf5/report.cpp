@@ -8,6 +8,7 @@ namespace dovetail::hdf5 {
 namespace {
 
 constexpr std::array<const char*, causes> cause_names{"space in the buffer (DOVETAIL_HDF5_BUFFER)",
+                                                      "room on the file system",
                                                       "bytes being read ahead",
                                                       "flushes (--flush=background would save it)",
                                                       "flushes of a single writer beside readers",

@@ -11,6 +11,7 @@ namespace dovetail::hdf5 {
 /// Why the program waited.
 enum class Cause : std::uint8_t {
   budget,
+  room,
   read,
   flush,
   readers,
@@ -22,7 +23,7 @@ enum class Cause : std::uint8_t {
   fork,
   exit
 };
-inline constexpr std::size_t causes = 11;
+inline constexpr std::size_t causes = 12;
 
 /// Guarded by the mutex of `Background`. Times in nanoseconds.
 struct Report {

@@ -104,8 +104,10 @@ Settings read_settings() {
   found.compression_threads =
       number("DOVETAIL_HDF5_COMPRESSION_THREADS", std::min(base::allowed_processors(), most_compression_threads), 1024,
              "a number of threads from 0 (the program's own compress) to 1024");
-  found.failure_status =
-      static_cast<int>(number("DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
+  if (variable("DOVETAIL_HDF5_EXIT_STATUS") != nullptr) {
+    found.failure_status =
+        static_cast<int>(number("DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
+  }
   return found;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 namespace dovetail::hdf5 {
 
@@ -13,7 +14,8 @@ struct Settings {
   /// DOVETAIL_HDF5_COMPRESSION_THREADS: that compress chunks in the background; 0: the program's own threads do.
   unsigned compression_threads = 0;
   bool report = false;     ///< DOVETAIL_HDF5_REPORT=1.
-  int failure_status = 0;  ///< DOVETAIL_HDF5_EXIT_STATUS: of a program of which a write failed; 0: its own.
+  /// DOVETAIL_HDF5_EXIT_STATUS: of a program of which a write failed; 0: its own. None: 1 if its own would be 0.
+  std::optional<int> failure_status;
 };
 
 const Settings& settings();
