@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -266,7 +267,12 @@ Answer DeferredFile::write_without_room(std::uint64_t offset, const std::byte* d
     background.wait(lock, Cause::room, [&] { return room_->unused(); });
     room_->yield(lock);
   }
-  return write_in_place(offset, data, length, Cause::room, reason);
+  const Answer answer = write_in_place(offset, data, length, Cause::room, reason);
+  if (room_ != nullptr) {
+    const Lock lock(Background::instance().mutex);
+    room_->written();
+  }
+  return answer;
 }
 
 Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason) {
@@ -374,12 +380,15 @@ void DeferredFile::never_reads_ahead() noexcept {
 }
 
 Answer DeferredFile::set_size(std::uint64_t size) {
-  if (size == size_) {
+  // Bytes that are missing at the end make the file shorter than HDF5 knows it.
+  if (size == size_ && (foreign() || failure().empty())) {
     return {};
   }
   // Rare, and nearly always part of a close: an ordinary call behind all writes. After a failure nothing is cut off: what should have
   // replaced it may be what is missing.
-  if (!settle(Cause::truncate).empty() && !foreign() && size < size_) {
+  struct stat status{};
+  if (!settle(Cause::truncate).empty() && !foreign() &&
+      (fstat(descriptor(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) >= size)) {
     return {};
   }
   {

@@ -139,7 +139,7 @@ std::size_t Room::blocks_of(std::uint64_t offset, std::size_t length) noexcept {
 }
 
 bool Room::take_at_once(std::size_t bytes) noexcept {
-  if (changing_ || with_metadata(taken_ + promised_ + bytes) > held_) {
+  if (changing_ || lent_ != 0 || with_metadata(taken_ + promised_ + bytes) > held_) {
     return false;
   }
   taken_ += bytes;
@@ -147,7 +147,7 @@ bool Room::take_at_once(std::size_t bytes) noexcept {
 }
 
 bool Room::take(Lock& lock, std::size_t bytes) {
-  Background::instance().wait(lock, Cause::room, [&] { return !changing_; });
+  Background::instance().wait(lock, Cause::room, [&] { return !changing_ && lent_ == 0; });
   if (take_at_once(bytes)) {
     return true;
   }
@@ -179,7 +179,7 @@ bool Room::grow(Lock& lock, std::size_t needed) {
   bool made = allocate(descriptor_, size) == 0;
   if (!made && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
     size = needed;
-    made = allocate(descriptor_, size) == 0;
+    made = ftruncate(descriptor_, 0) == 0 && allocate(descriptor_, size) == 0;
   }
   lock.lock();
   changing_ = false;
@@ -197,6 +197,12 @@ void Room::yield(Lock& lock) noexcept {
   if (held_ > promised_ || more_) {
     shrink_to(promised_);
   }
+  ++lent_;
+}
+
+void Room::written() noexcept {
+  --lent_;
+  Background::instance().announce();
 }
 
 // The program may have closed all descriptors that it does not know, and have others of the same number.

@@ -45,8 +45,9 @@ class Room {
   bool unused() const noexcept { return taken_ == 0 && !changing_; }
   /// Whether anything is held.
   bool held() const noexcept { return held_ != 0; }
-  /// Gives back all but what is promised, to be written to at once.
+  /// Gives back all but what is promised, for a write that follows. Nothing more is taken until `written`.
   void yield(Lock& lock) noexcept;
+  void written() noexcept;
 
  private:
   explicit Room(dev_t device) noexcept : device_(device) {}
@@ -65,6 +66,7 @@ class Room {
   std::size_t promised_ = 0;
   bool changing_ = false;  // by a thread that does not hold the lock
   bool more_ = false;      // is perhaps allocated than is held
+  unsigned lent_ = 0;      // to so many writes
 };
 
 }  // namespace dovetail::hdf5

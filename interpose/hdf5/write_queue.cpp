@@ -208,37 +208,45 @@ bool WriteQueue::write_next() {
   return more;
 }
 
-// One call. The room that was kept for the bytes is given back when they need it.
-std::optional<WriteQueue::Failure> WriteQueue::transfer(std::span<const std::unique_ptr<Extent>> neighbours) const {
+std::optional<WriteQueue::Failure> WriteQueue::attempt(std::span<const std::unique_ptr<Extent>> neighbours) const {
   const std::uint64_t begin = neighbours.front()->offset;
   const std::uint64_t end = neighbours.back()->offset + neighbours.back()->length;
-  for (bool again = true;; again = false) {
-    Failure failure{};
-    try {
-      if (neighbours.size() == 1) {
-        file_.pwrite(std::span(neighbours.front()->data, neighbours.front()->length), begin);
-      } else {
-        std::vector<iovec> vectors;
-        vectors.reserve(neighbours.size());
-        for (const auto& extent : neighbours) {
-          vectors.push_back({const_cast<std::byte*>(extent->data), extent->length});
-        }
-        file_.pwritev(vectors, begin);
-      }
+  Failure failure{};
+  try {
+    if (neighbours.size() == 1) {
+      file_.pwrite(std::span(neighbours.front()->data, neighbours.front()->length), begin);
       return std::nullopt;
-    } catch (const IoError& failed) {
-      failure.error = failed.code().value();
-      failure.offset = std::clamp(failed.offset(), begin, end - 1);
-    } catch (const std::exception&) {
-      failure.error = ENOMEM;
-      failure.offset = begin;
     }
-    if (!again || room_ == nullptr || (failure.error != ENOSPC && failure.error != EDQUOT)) {
-      return failure;
+    std::vector<iovec> vectors;
+    vectors.reserve(neighbours.size());
+    for (const auto& extent : neighbours) {
+      vectors.push_back({const_cast<std::byte*>(extent->data), extent->length});
     }
-    Lock lock(Background::instance().mutex);
-    room_->yield(lock);
+    file_.pwritev(vectors, begin);
+    return std::nullopt;
+  } catch (const IoError& failed) {
+    failure.error = failed.code().value();
+    failure.offset = std::clamp(failed.offset(), begin, end - 1);
+  } catch (const std::exception&) {
+    failure.error = ENOMEM;
+    failure.offset = begin;
   }
+  return failure;
+}
+
+// The room that was kept for the bytes is given back when they need it.
+std::optional<WriteQueue::Failure> WriteQueue::transfer(std::span<const std::unique_ptr<Extent>> neighbours) const {
+  std::optional<Failure> failure = attempt(neighbours);
+  if (!failure || room_ == nullptr || (failure->error != ENOSPC && failure->error != EDQUOT)) {
+    return failure;
+  }
+  Lock lock(Background::instance().mutex);
+  room_->yield(lock);
+  lock.unlock();
+  failure = attempt(neighbours);
+  lock.lock();
+  room_->written();
+  return failure;
 }
 
 // Neighbours go in one call. What of them is behind one that failed is written again.

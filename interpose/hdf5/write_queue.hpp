@@ -84,6 +84,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool gather();
   bool write_next();
   Batch take();
+  std::optional<Failure> attempt(std::span<const std::unique_ptr<Extent>> neighbours) const;
   std::optional<Failure> transfer(std::span<const std::unique_ptr<Extent>> neighbours) const;
   std::vector<std::optional<Failure>> write(const Batch& batch) const;
   void ended(Batch& batch, std::vector<std::optional<Failure>>& failures, std::uint64_t begin,

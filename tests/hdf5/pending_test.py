@@ -135,7 +135,8 @@ assert (file["x"][()] == expected).all() and (file["never written"][()] == 3.5).
 file.close()
 assert (h5py.File(name)["x"][()] == expected).all()
 """
-    support.run_python(text, support.seed(), timeout=100).expect(0)
+    environment = support.under_dovetail(DOVETAIL_HDF5_FLUSH="background")
+    support.run_python(text, support.seed(), environment=environment, timeout=100).expect(0)
 
 
 def test_a_full_buffer_waits_for_space_and_says_so(faults, tmp_path: Path) -> None:
