@@ -77,6 +77,8 @@ DeferredFile::~DeferredFile() {
   if (room_ != nullptr && !foreign()) {
     room_->leave();
   }
+  lock.unlock();
+  background.tidy_when_idle();
 }
 
 Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::size_t length) {
@@ -125,7 +127,7 @@ Answer DeferredFile::write_behind(std::uint64_t offset, const std::byte* data, s
   while (length > 0) {
     // Pieces end where pages of the file do.
     const std::size_t most = promised ? length : BufferPool::largest - static_cast<std::size_t>(offset % page);
-    const std::size_t piece = std::min(length, most);
+    const std::size_t piece = promised ? length : BufferPool::piece_of(std::min(length, most));
     const std::size_t room = Room::blocks_of(offset, piece);
     if (!take_room(room)) {
       return write_without_room(offset, data, length, "the file system is nearly full");

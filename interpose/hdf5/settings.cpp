@@ -1,7 +1,5 @@
 #include "settings.hpp"
 
-#include <sys/sysinfo.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include <string_view>
 
 #include "base/topology.hpp"
+#include "memory_limit.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -49,12 +48,7 @@ std::optional<std::size_t> bytes_of(std::string_view text) {
 
 // An eighth of the memory: the program has the rest, and the page cache holds what was written in any case.
 std::size_t default_buffer() {
-  struct sysinfo machine{};
-  if (sysinfo(&machine) != 0) {
-    return 256 * mebibyte;
-  }
-  const auto memory = static_cast<std::size_t>(machine.totalram) * machine.mem_unit;
-  return std::clamp(memory / 8, 64 * mebibyte, 1024 * mebibyte);
+  return std::clamp(static_cast<std::size_t>(memory_limit() / 8), least_buffer, 1024 * mebibyte);
 }
 
 // The environment is read while HDF5 initialises itself, when the program has no business changing it.

@@ -163,7 +163,12 @@ bool WriteQueue::gather() {
   }
   hurried_ = false;
   running_ = !waiting_.empty();
-  return running_;
+  const bool more = running_;
+  lock.unlock();
+  if (!more) {
+    background.tidy_when_idle();
+  }
+  return more;
 }
 
 // What goes in one transfer. The lock is held.
