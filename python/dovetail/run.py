@@ -175,7 +175,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5] app.py ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN]] app.py ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
