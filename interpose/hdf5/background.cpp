@@ -110,7 +110,8 @@ bool Background::spawn_in(Place& place, const Options& options, const char* cons
 bool Background::spawn(const std::string& label, std::function<void()> body) noexcept {
   // No engine is asked: an I/O task blocks in the call itself.
   return spawn_in(
-      movers_, {.workers = 1, .io_executors = movers + 1, .engine = "threads", .stuck_after = std::chrono::milliseconds(0)},
+      movers_,
+      {.workers = 1, .io_executors = movers + 1, .engine = "threads", .stuck_after = std::chrono::milliseconds(0)},
       "HDF5 files are written in the foreground", {.label = label, .io = true, .on_failure = ignore_failure},
       std::move(body));
 }

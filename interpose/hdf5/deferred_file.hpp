@@ -99,7 +99,8 @@ class DeferredFile {
   bool take_room(std::size_t bytes);
   bool write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised, std::size_t room);
   bool copies_gain_nothing() const noexcept;
-  Answer write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length, Cause cause, const char* reason);
+  Answer write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length, Cause cause,
+                        const char* reason);
   Answer write_without_room(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason);
   void keep_copy(std::uint64_t offset, const std::byte* data, std::size_t length);
   Buffer take_buffer(std::size_t length);

@@ -45,8 +45,8 @@ const OpenedFile& opened(const H5FD_t* file) { return *reinterpret_cast<const Op
 
 std::string because(const std::string& what, int error) {
   // The words that programs, and h5py, look for in what HDF5's own driver says.
-  return what + ": errno = " + std::to_string(error) + ", error message = '" +
-         std::generic_category().message(error) + "'";
+  return what + ": errno = " + std::to_string(error) + ", error message = '" + std::generic_category().message(error) +
+         "'";
 }
 
 // As HDF5's POSIX driver: the environment goes before the property.
@@ -235,9 +235,8 @@ herr_t flush(H5FD_t* file, hid_t /*transfer_properties*/, hbool_t closing) {
   }
   DeferredFile& deferred = *opened(file).file;
   const bool readers = has_readers(*file);
-  const std::string failed = readers || deferred.flush_waits()
-                                 ? deferred.settle(readers ? Cause::readers : Cause::flush)
-                                 : deferred.failure();
+  const std::string failed =
+      readers || deferred.flush_waits() ? deferred.settle(readers ? Cause::readers : Cause::flush) : deferred.failure();
   if (!failed.empty()) {
     push_error(Kind::write, "flush", failed);
     return -1;

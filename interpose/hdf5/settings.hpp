@@ -13,7 +13,7 @@ struct Settings {
   bool read_ahead = true;   ///< DOVETAIL_HDF5_READ_AHEAD=0: reads fetch what they are asked for.
   /// DOVETAIL_HDF5_COMPRESSION_THREADS: that compress chunks in the background; 0: the program's own threads do.
   unsigned compression_threads = 0;
-  bool report = false;     ///< DOVETAIL_HDF5_REPORT=1.
+  bool report = false;  ///< DOVETAIL_HDF5_REPORT=1.
   /// DOVETAIL_HDF5_EXIT_STATUS: of a program of which a write failed; 0: its own. None: 1 if its own would be 0.
   std::optional<int> failure_status;
 };

@@ -117,8 +117,7 @@ herr_t settle_storage(void* dataset) { return settled("H5Dget", object_of(datase
 
 herr_t optional_of_file(void* file, H5VL_optional_args_t* arguments, hid_t transfer, void** request) {
   const bool settles = of_file_tells_size(arguments->op_type);
-  const herr_t result =
-      Passed<"file operation", H5VLfile_optional>::callback(file, arguments, transfer, request);
+  const herr_t result = Passed<"file operation", H5VLfile_optional>::callback(file, arguments, transfer, request);
   if (result >= 0 && settles) {
     settle(object_of(file), H5I_FILE);
   }

@@ -75,7 +75,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     int error = 0;
-    std::string reason;       // empty: it was a write
+    std::string reason;  // empty: it was a write
   };
   using Batch = std::vector<std::unique_ptr<Extent>>;
   void note(Failure failure, std::vector<std::function<void()>>& tell);

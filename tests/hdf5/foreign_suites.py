@@ -108,7 +108,9 @@ def compare(name: str, outcomes_of, python: str, parts: list[str]) -> list[str]:
         counts: Counter[str] = Counter()
         for (_, outcome), number in found[kind].items():
             counts[outcome] += number
-        print(f"  {name}, {kind}: " + ", ".join(f"{number} {outcome}" for outcome, number in counts.items()), flush=True)
+        print(
+            f"  {name}, {kind}: " + ", ".join(f"{number} {outcome}" for outcome, number in counts.items()), flush=True
+        )
     native, dovetail = found["native"], found["dovetail"]
     if not native:
         return [f"{name}: no test was run"]
