@@ -1,7 +1,6 @@
 #include "deferred_file.hpp"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,18 +22,10 @@ namespace {
 // Up to this many bytes are appended to a write that still waits, with the lock held.
 constexpr std::size_t largest_appended = std::size_t{32} << 10;
 constexpr std::size_t page = 4096;
-// A program that does something else between two writes, for at least this part of what a write takes, gains by copies.
-constexpr std::uint64_t most_between_writes = 4;
 
 std::shared_ptr<Room> room_of(dev_t device, int descriptor, const std::string& path) {
   const Lock lock(Background::instance().mutex);
   return Room::of(device, descriptor, path);
-}
-
-// A limit of the process on the size of its files, with a signal of its own.
-bool exceeds_limit(std::uint64_t end) noexcept {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
 }
 
 }  // namespace
@@ -143,19 +134,6 @@ Answer DeferredFile::write_behind(std::uint64_t offset, const std::byte* data, s
   return {};
 }
 
-// Why the write is not to be deferred: no room can be kept for it, or its caller waits for it anyway and nothing is before it. Null: it is.
-const char* DeferredFile::reason_to_write_at_once(std::uint64_t end) noexcept {
-  if (room_ == nullptr) {
-    return "the file system cannot keep room for writes";
-  }
-  if (exceeds_limit(end)) {
-    return "the limit of the size of files (ulimit -f)";
-  }
-  const bool flushes = current_operation().flushes() && (flush_waits_ || identifier_closed_);
-  const Lock lock(Background::instance().mutex);
-  return flushes && settled() && !room_->held() ? "flushes with nothing else to write" : nullptr;
-}
-
 bool DeferredFile::take_room(std::size_t bytes) {
   Lock lock(Background::instance().mutex);
   return room_->take(lock, bytes);
@@ -241,62 +219,6 @@ bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std:
     throw;
   }
   return true;
-}
-
-// A file in memory takes bytes about as fast as they can be copied. A program that has filled the buffers of such a file and does
-// nothing but write would have every byte moved twice, by two processors, and would wait for the slower of them.
-bool DeferredFile::copies_gain_nothing() const noexcept {
-  return fast_ && now() - in_place_until_ < in_place_took_ / most_between_writes;
-}
-
-// In its place among the writes: behind all that are queued.
-Answer DeferredFile::write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length, Cause cause,
-                                    const char* reason) {
-  settle(cause);
-  const std::uint64_t begun = now();
-  const Answer answer = write_now(offset, data, length, reason);
-  in_place_until_ = now();
-  in_place_took_ = in_place_until_ - begun;
-  return answer;
-}
-
-// The file system says what it says natively: all that is pending on it is written first, and nothing is kept from this write.
-Answer DeferredFile::write_without_room(std::uint64_t offset, const std::byte* data, std::size_t length,
-                                        const char* reason) {
-  if (room_ != nullptr) {
-    Background& background = Background::instance();
-    Lock lock(background.mutex);
-    background.wait(lock, Cause::room, [&] { return room_->unused(); });
-    room_->yield(lock);
-  }
-  const Answer answer = write_in_place(offset, data, length, Cause::room, reason);
-  if (room_ != nullptr) {
-    const Lock lock(Background::instance().mutex);
-    room_->written();
-  }
-  return answer;
-}
-
-Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason) {
-  {
-    Background& background = Background::instance();
-    const Lock lock(background.mutex);
-    ++background.report.foreground[reason];
-  }
-  while (length > 0) {
-    const ssize_t written = ::pwrite(descriptor(), data, length, static_cast<off_t>(offset));
-    if (written < 0 && errno != EINTR) {
-      return {errno, offset};
-    }
-    if (written > 0) {
-      const Lock lock(Background::instance().mutex);
-      queue_->written({offset, static_cast<std::size_t>(written)});
-      data += written;
-      offset += static_cast<std::uint64_t>(written);
-      length -= static_cast<std::size_t>(written);
-    }
-  }
-  return {};
 }
 
 Answer DeferredFile::read_now(std::uint64_t offset, std::byte* target, std::size_t length) {
