@@ -46,6 +46,7 @@ class Kernel:
             **self.clean,
             "HDF5_PLUGIN_PATH": str(build / "lib" / "dovetail" / "hdf5"),
             "HDF5_VOL_CONNECTOR": CONNECTOR,
+            "DOVETAIL_HDF5_FLUSH": "background",
         }
 
     def file(self, reads: bool, process: int) -> Path:

@@ -34,6 +34,9 @@ int dovetail_H5Fwait(dovetail_hid_t file);
 /// Tells two moments of the writes so far apart. `*reusable`: 1 if none of them needs memory of the program any more. `*durable`:
 /// 1 if all of them have been made to last by `dovetail_H5Fsync`. Either pointer may be null. Never waits.
 int dovetail_H5Fstate(dovetail_hid_t file, int* reusable, int* durable);
+/// Whether `H5Fflush` of this file returns at once (`background` is not 0) or when every other process sees what was written (0,
+/// the default). It holds for as long as the file is open; docs/hdf5.md says what a flush in the background promises.
+int dovetail_H5Fset_flush_background(dovetail_hid_t file, int background);
 /// Waits for all writes so far, then makes them last (`fdatasync`). What HDF5 itself still holds is not among them: call `H5Fflush`
 /// before.
 int dovetail_H5Fsync(dovetail_hid_t file);

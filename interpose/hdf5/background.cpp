@@ -14,7 +14,9 @@
 
 #include "deferred_file.hpp"
 #include "dovetail/runtime.hpp"
+#include "room.hpp"
 #include "settings.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -22,6 +24,8 @@ namespace {
 // Few: they move bytes between memory and files, and the cores are the program's. More than one, so that files do not wait for
 // each other.
 constexpr unsigned movers = 4;
+// What has not been used for so long is given back.
+constexpr std::chrono::seconds idle_time{1};
 
 // The threads of the runtime shall take no signals of the program.
 class WithoutSignals {
@@ -63,7 +67,9 @@ Background::Background() : pool(settings().buffer_bytes), changed_(new std::cond
                    self.compressors_ = {};
                    self.changed_ = new std::condition_variable_any;
                    self.waiting_ = 0;
+                   self.tidying_ = self.ending_ = false;
                    self.pool.forget_taken();
+                   Room::forget_all();
                    self.report = Report{};
                    self.failures = 0;
                  });
@@ -104,7 +110,8 @@ bool Background::spawn_in(Place& place, const Options& options, const char* cons
 bool Background::spawn(const std::string& label, std::function<void()> body) noexcept {
   // No engine is asked: an I/O task blocks in the call itself.
   return spawn_in(
-      movers_, {.workers = 1, .io_executors = movers, .engine = "threads", .stuck_after = std::chrono::milliseconds(0)},
+      movers_,
+      {.workers = 1, .io_executors = movers + 1, .engine = "threads", .stuck_after = std::chrono::milliseconds(0)},
       "HDF5 files are written in the foreground", {.label = label, .io = true, .on_failure = ignore_failure},
       std::move(body));
 }
@@ -150,17 +157,52 @@ void Background::drain(Cause cause) noexcept {
   });
 }
 
+void Background::tidy_when_idle() noexcept {
+  {
+    const Lock lock(mutex);
+    // On a timeline it would look like a transfer of a second.
+    if (tidying_ || pool.kept() == 0 || trace::enabled()) {
+      return;
+    }
+    tidying_ = true;
+  }
+  if (!spawn("HDF5: giving memory back", [this] { tidy(); })) {
+    const Lock lock(mutex);
+    tidying_ = false;
+  }
+}
+
+void Background::tidy() noexcept {
+  Lock lock(mutex);
+  unsigned long before = 0;
+  do {
+    before = pool.activity();
+    idle(lock, idle_time, [this] { return ending_; });
+  } while (!ending_ && (pool.activity() != before || pool.taken() != 0));
+  Room::rest_all();
+  while (!ending_ && pool.kept() != 0) {
+    pool.release_some();
+    lock.unlock();  // somebody may be waiting for it
+    lock.lock();
+  }
+  tidying_ = false;
+}
+
 void Background::rest() noexcept {
   std::array<Runtime*, 2> ended{};
   {
     const Lock lock(mutex);
     if (files.empty()) {
+      ending_ = true;
+      announce();
       ended = {std::exchange(movers_.runtime, nullptr), std::exchange(compressors_.runtime, nullptr)};
     }
   }
   for (const Runtime* runtime : ended) {
     delete runtime;
   }
+  const Lock lock(mutex);
+  ending_ = false;
 }
 
 }  // namespace dovetail::hdf5

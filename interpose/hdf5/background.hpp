@@ -85,6 +85,8 @@ class Background {
   }
   /// Waits for all transfers of all files.
   void drain(Cause cause) noexcept;
+  /// Has memory and room that nobody uses be given back after a while. Not with the lock held.
+  void tidy_when_idle() noexcept;
   /// Ends the runtime if no file is open; the next transfer makes another.
   void rest() noexcept;
 
@@ -98,10 +100,13 @@ class Background {
   bool spawn_in(Place& place, const Options& options, const char* consequence, const TaskDescription& task,
                 std::function<void()> body) noexcept;
   void hurry() noexcept;
+  void tidy() noexcept;
 
   std::condition_variable_any* changed_;
   unsigned waiting_ = 0;
   unsigned generation_ = 0;
+  bool tidying_ = false;
+  bool ending_ = false;  // the runtimes are
   Place movers_;
   Place compressors_;
 };

@@ -3,20 +3,50 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 namespace dovetail::hdf5 {
 namespace {
 
-std::byte* allocate(std::size_t bytes) noexcept {
-  // Aligned to its own size, so that the largest is one huge page.
-  const std::size_t alignment = bytes == BufferPool::largest ? bytes : 4096;
-  auto* data = static_cast<std::byte*>(std::aligned_alloc(alignment, bytes));
-  if (data != nullptr && bytes == BufferPool::largest) {
-    madvise(data, bytes, MADV_HUGEPAGE);
+// From here on buffers are mapped, so that the system gets them back.
+constexpr std::size_t mapped = std::size_t{128} << 10;
+
+std::byte* map(std::size_t bytes) noexcept {
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return data != MAP_FAILED ? static_cast<std::byte*>(data) : nullptr;
+}
+
+// Aligned to its own size, so that it is one huge page.
+std::byte* map_largest() noexcept {
+  constexpr std::size_t bytes = BufferPool::largest;
+  std::byte* const all = map(2 * bytes);
+  if (all == nullptr) {
+    return nullptr;
   }
-  return data;
+  const std::size_t before = (bytes - reinterpret_cast<std::uintptr_t>(all) % bytes) % bytes;
+  if (before != 0) {
+    munmap(all, before);
+  }
+  munmap(all + before + bytes, bytes - before);
+  madvise(all + before, bytes, MADV_HUGEPAGE);
+  return all + before;
+}
+
+std::byte* allocate(std::size_t bytes) noexcept {
+  if (bytes < mapped) {
+    return static_cast<std::byte*>(std::aligned_alloc(4096, bytes));
+  }
+  return bytes == BufferPool::largest ? map_largest() : map(bytes);
+}
+
+void release_memory(std::byte* data, std::size_t bytes) noexcept {
+  if (bytes < mapped) {
+    std::free(data);
+  } else {
+    munmap(data, bytes);
+  }
 }
 
 }  // namespace
@@ -27,6 +57,11 @@ std::size_t BufferPool::kind_for(std::size_t bytes) noexcept {
     ++kind;
   }
   return kind;
+}
+
+std::size_t BufferPool::piece_of(std::size_t bytes) noexcept {
+  const std::size_t size = sizes[kind_for(bytes)];
+  return bytes >= size || size <= mapped || size - bytes <= size / 4 ? bytes : size / 2;
 }
 
 // Null: none is kept, and no new one is to be had.
@@ -57,6 +92,7 @@ Buffer BufferPool::take(std::size_t bytes, bool modest) noexcept {
     return {};
   }
   taken_ += sizes[kind];
+  ++activity_;
   return {data, sizes[kind]};
 }
 
@@ -91,6 +127,7 @@ Buffer BufferPool::take_ahead(std::size_t bytes) noexcept {
     return {};
   }
   ahead_ += sizes[kind];
+  ++activity_;
   return {data, sizes[kind]};
 }
 
@@ -100,19 +137,20 @@ void BufferPool::give_back_ahead(Buffer buffer) noexcept {
 }
 
 void BufferPool::keep(Buffer buffer) noexcept {
+  ++activity_;
   const auto kind = static_cast<std::size_t>(std::find(sizes.begin(), sizes.end(), buffer.capacity) - sizes.begin());
   try {
     kept_[kind].push_back(buffer.data);
     kept_bytes_ += buffer.capacity;
   } catch (const std::bad_alloc&) {
-    std::free(buffer.data);
+    release_memory(buffer.data, buffer.capacity);
   }
 }
 
 void BufferPool::shrink_to(std::size_t bytes) noexcept {
   for (std::size_t kind = sizes.size(); kind-- > 0 && kept_bytes_ > bytes;) {
     while (!kept_[kind].empty() && kept_bytes_ > bytes) {
-      std::free(kept_[kind].back());
+      release_memory(kept_[kind].back(), sizes[kind]);
       kept_[kind].pop_back();
       kept_bytes_ -= sizes[kind];
     }

@@ -22,6 +22,7 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool() = default;  // The one there is lives as long as the process.
 
+  static constexpr std::size_t smallest = std::size_t{8} << 10;
   static constexpr std::size_t largest = std::size_t{2} << 20;
   static constexpr std::size_t few = 8 * largest;
 
@@ -41,13 +42,22 @@ class BufferPool {
   /// Nothing that was taken before will come back: it belongs to another process.
   void forget_taken() noexcept { taken_ = ahead_ = reserved_ = 0; }
 
+  /// How many of so many bytes had better be taken for, so that little of the buffer is left over.
+  static std::size_t piece_of(std::size_t bytes) noexcept;
+  /// Goes up with every buffer that is taken or given back.
+  unsigned long activity() const noexcept { return activity_; }
+  std::size_t kept() const noexcept { return kept_bytes_; }
+  /// Gives some of what is kept back to the system.
+  void release_some() noexcept { shrink_to(kept_bytes_ - std::min(kept_bytes_, few)); }
+
   /// What will come back when all writes have ended.
   std::size_t taken() const noexcept { return taken_; }
   std::size_t limit() const noexcept { return limit_; }
 
  private:
-  static constexpr std::array<std::size_t, 5> sizes{std::size_t{8} << 10, std::size_t{32} << 10, std::size_t{128} << 10,
-                                                    std::size_t{512} << 10, largest};
+  static constexpr std::array<std::size_t, 9> sizes{smallest,      smallest << 1, smallest << 2,
+                                                    smallest << 3, smallest << 4, smallest << 5,
+                                                    smallest << 6, smallest << 7, largest};
   static std::size_t kind_for(std::size_t bytes) noexcept;
   bool spare(std::size_t bytes) const noexcept;
   std::byte* obtain(std::size_t kind, bool modest) noexcept;
@@ -59,6 +69,7 @@ class BufferPool {
   std::size_t taken_ = 0;  // for writes
   std::size_t ahead_ = 0;
   std::size_t reserved_ = 0;
+  unsigned long activity_ = 0;
   std::size_t limit_;
 };
 

@@ -114,6 +114,13 @@ int dovetail_H5Fstate(dovetail_hid_t file, int* reusable, int* durable) {
   });
 }
 
+int dovetail_H5Fset_flush_background(dovetail_hid_t file, int background) {
+  return with_file("dovetail_H5Fset_flush_background", file, [&](DeferredFile& deferred) {
+    deferred.flush_waits(background == 0);
+    return 0;
+  });
+}
+
 int dovetail_H5Fsync(dovetail_hid_t file) {
   return with_file("dovetail_H5Fsync", file,
                    [](DeferredFile& deferred) { return answer("dovetail_H5Fsync", deferred.make_durable()); });

@@ -21,6 +21,7 @@ namespace {
 
 bool in_use = false;  // HDF5 has the connector, and has still to end it
 bool exiting = false;
+int exit_status = 0;  // of the program, once it exits
 
 void end_with_status_if_failed() {
   Background& background = Background::instance();
@@ -29,15 +30,17 @@ void end_with_status_if_failed() {
     const Lock lock(background.mutex);
     failed = background.failures != 0;
   }
-  if (failed && settings().failure_status != 0) {
+  const int status = settings().failure_status.value_or(exit_status != 0 ? exit_status : 1);
+  if (failed && status != 0 && status != exit_status) {
     std::fflush(nullptr);
-    std::_Exit(settings().failure_status);
+    std::_Exit(status);
   }
 }
 
 // A program may have HDF5 end itself long before its own end. If it has not, HDF5 does after this, and its last writes may fail.
-void at_exit() {
+void at_exit(int status, void* /*nothing*/) {
   exiting = true;
+  exit_status = status;
   if (!in_use) {
     end_with_status_if_failed();
   }
@@ -46,7 +49,7 @@ void at_exit() {
 herr_t initialize(hid_t /*properties*/) {
   settings();
   Background::instance();
-  [[maybe_unused]] static const int registered = std::atexit(at_exit);
+  [[maybe_unused]] static const int registered = on_exit(at_exit, nullptr);
   in_use = true;
   // Before HDF5 ends anything: identifiers go before files do.
   H5atclose([](void*) { Postponed::instance().settle(); }, nullptr);

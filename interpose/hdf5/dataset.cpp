@@ -10,6 +10,7 @@
 #include "pass.hpp"
 #include "promise.hpp"
 #include "query.hpp"
+#include "whereabouts.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -79,7 +80,9 @@ herr_t get(void* dataset, H5VL_dataset_get_args_t* arguments, hid_t transfer, vo
     Call call("H5Dget", self, request, Call::Order::any);
     return call.ended(H5VLdataset_get(self.under, self.connector, arguments, transfer, call.request()));
   }
-  return Passed<"H5Dget", H5VLdataset_get>::callback(dataset, arguments, transfer, request);
+  const herr_t result = Passed<"H5Dget", H5VLdataset_get>::callback(dataset, arguments, transfer, request);
+  const bool of_storage = asked == H5VL_DATASET_GET_STORAGE_SIZE || asked == H5VL_DATASET_GET_SPACE_STATUS;
+  return result >= 0 && of_storage ? settle_storage(dataset) : result;
 }
 
 herr_t specific(void* dataset, H5VL_dataset_specific_args_t* arguments, hid_t transfer, void** request) {
@@ -167,7 +170,7 @@ H5VL_dataset_class_t dataset_class() {
           .write = guarded<write>,
           .get = guarded<get>,
           .specific = guarded<specific>,
-          .optional = passed<"dataset operation", H5VLdataset_optional>,
+          .optional = guarded<optional_of_dataset>,
           .close = guarded<close>};
 }
 

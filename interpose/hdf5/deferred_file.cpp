@@ -1,6 +1,7 @@
 #include "deferred_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,21 +22,26 @@ namespace {
 // Up to this many bytes are appended to a write that still waits, with the lock held.
 constexpr std::size_t largest_appended = std::size_t{32} << 10;
 constexpr std::size_t page = 4096;
-// A program that does something else between two writes, for at least this part of what a write takes, gains by copies.
-constexpr std::uint64_t most_between_writes = 4;
+
+std::shared_ptr<Room> room_of(dev_t device, int descriptor, const std::string& path) {
+  const Lock lock(Background::instance().mutex);
+  return Room::of(device, descriptor, path);
+}
 
 }  // namespace
 
 DeferredFile::DeferredFile(std::string path, int descriptor, bool writable, dev_t device, ino_t inode,
                            std::uint64_t size)
     : path_(std::move(path)),
-      descriptor_(descriptor),
+      handle_{descriptor},
       writable_(writable),
       device_(device),
       inode_(inode),
       generation_(Background::instance().generation()),
       size_(size),
-      queue_(std::make_shared<WriteQueue>(path_, descriptor)),
+      flush_waits_(settings().flush_waits),
+      room_(writable ? room_of(device, descriptor, path_) : nullptr),
+      queue_(std::make_shared<WriteQueue>(path_, descriptor, room_)),
       read_ahead_(descriptor, settings().read_ahead) {
   Background& background = Background::instance();
   const Lock lock(background.mutex);
@@ -59,30 +65,40 @@ DeferredFile::~DeferredFile() {
     background.wait(lock, Cause::close, [&] { return read_ahead_.idle(); });
   }
   std::erase(background.files, this);
+  if (room_ != nullptr && !foreign()) {
+    room_->leave();
+  }
+  lock.unlock();
+  background.tidy_when_idle();
 }
 
 Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::size_t length) {
   if (!writable_) {
     return {EBADF, offset};  // HDF5 tries, in H5Ocopy, and counts on being refused
   }
-  size_ = std::max(size_, offset + length);
-  if (foreign()) {
-    if (current_operation().postponed) {
-      keep_copy(offset, data, length);
-      return {};
-    }
-    const Answer answer = write_now(offset, data, length, "in the child of a fork");
-    const Lock lock(Background::instance().mutex);
-    queue_->pending().erase(offset, length);
-    return answer;
+  const std::uint64_t size = std::exchange(size_, std::max(size_, offset + length));
+  const Answer answer = foreign() ? write_as_child(offset, data, length) : write_behind(offset, data, length);
+  if (answer.error != 0) {
+    size_ = size;
   }
+  return answer;
+}
+
+Answer DeferredFile::write_as_child(std::uint64_t offset, const std::byte* data, std::size_t length) {
+  if (current_operation().postponed) {
+    keep_copy(offset, data, length);
+    return {};
+  }
+  const Answer answer = write_now(offset, data, length, "in the child of a fork");
+  const Lock lock(Background::instance().mutex);
+  queue_->pending().erase(offset, length);
+  return answer;
+}
+
+Answer DeferredFile::write_behind(std::uint64_t offset, const std::byte* data, std::size_t length) {
   {
     Background& background = Background::instance();
     Lock lock(background.mutex);
-    if (queue_->failed()) {
-      queue_->lose({offset, length});
-      return {};
-    }
     ++changes_;
     settle_others(lock);
     wait_for_reads(lock, {offset, length});
@@ -92,22 +108,47 @@ Answer DeferredFile::write(std::uint64_t offset, const std::byte* data, std::siz
       return {};
     }
   }
+  if (const char* reason = reason_to_write_at_once(offset + length)) {
+    return write_without_room(offset, data, length, reason);
+  }
   const bool promised = current_operation().promised(data, length);
   if (!promised && copies_gain_nothing()) {
-    return write_in_place(offset, data, length);
+    return write_in_place(offset, data, length, Cause::budget, "the file takes bytes as fast as copies are made");
   }
   while (length > 0) {
     // Pieces end where pages of the file do.
     const std::size_t most = promised ? length : BufferPool::largest - static_cast<std::size_t>(offset % page);
-    const std::size_t piece = std::min(length, most);
-    if (!write_piece(offset, data, piece, promised)) {
-      return write_in_place(offset, data, length);
+    const std::size_t piece = promised ? length : BufferPool::piece_of(std::min(length, most));
+    const std::size_t room = Room::blocks_of(offset, piece);
+    if (!take_room(room)) {
+      return write_without_room(offset, data, length, "the file system is nearly full");
+    }
+    if (!write_piece(offset, data, piece, promised, room)) {
+      return write_in_place(offset, data, length, Cause::budget,
+                            fast_ ? "the file takes bytes as fast as copies are made" : "no memory for a copy");
     }
     offset += piece;
     data += piece;
     length -= piece;
   }
   return {};
+}
+
+bool DeferredFile::take_room(std::size_t bytes) {
+  Lock lock(Background::instance().mutex);
+  return room_->take(lock, bytes);
+}
+
+bool DeferredFile::promise_room(std::size_t bytes) {
+  Lock lock(Background::instance().mutex);
+  return !foreign() && room_ != nullptr && room_->promise(lock, bytes);
+}
+
+void DeferredFile::forget_promise(std::size_t bytes) noexcept {
+  const Lock lock(Background::instance().mutex);
+  if (!foreign() && room_ != nullptr) {
+    room_->release(bytes);
+  }
 }
 
 // What the parent had called, and HDF5 has yet to see in both processes: the parent writes it, and the child must see it. For as
@@ -134,7 +175,8 @@ Buffer DeferredFile::take_buffer(std::size_t length) {
 }
 
 // False: there is no buffer, and waiting for one would not help.
-bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised) {
+bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised,
+                               std::size_t room) {
   Background& background = Background::instance();
   Operation& operation = current_operation();
   auto extent = std::make_unique<WriteQueue::Extent>();
@@ -143,9 +185,12 @@ bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std:
   extent->data = data;
   extent->call = operation.call;
   extent->name = operation.subject();
+  extent->room = room;
   if (!promised) {
     extent->buffer = take_buffer(length);
     if (extent->buffer.data == nullptr) {
+      const Lock lock(background.mutex);
+      room_->give_back(room);
       return false;
     }
     std::memcpy(extent->buffer.data, data, length);
@@ -167,6 +212,7 @@ bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std:
     if (extent->buffer.data != nullptr) {
       background.pool.give_back(extent->buffer);
     }
+    room_->give_back(room);
     if (extent->transfers != nullptr) {
       --extent->transfers->outstanding;
     }
@@ -175,50 +221,9 @@ bool DeferredFile::write_piece(std::uint64_t offset, const std::byte* data, std:
   return true;
 }
 
-// A file in memory takes bytes about as fast as they can be copied. A program that has filled the buffers of such a file and does
-// nothing but write would have every byte moved twice, by two processors, and would wait for the slower of them.
-bool DeferredFile::copies_gain_nothing() const noexcept {
-  return fast_ && now() - in_place_until_ < in_place_took_ / most_between_writes;
-}
-
-// In its place among the writes: behind all that are queued.
-Answer DeferredFile::write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length) {
-  if (!settle(Cause::budget).empty()) {
-    const Lock lock(Background::instance().mutex);
-    queue_->lose({offset, length});
-    return {};  // the next flush tells
-  }
-  const std::uint64_t begun = now();
-  const Answer answer = write_now(offset, data, length,
-                                  fast_ ? "the file takes bytes as fast as copies are made" : "no memory for a copy");
-  in_place_until_ = now();
-  in_place_took_ = in_place_until_ - begun;
-  return answer;
-}
-
-Answer DeferredFile::write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason) {
-  {
-    Background& background = Background::instance();
-    const Lock lock(background.mutex);
-    ++background.report.foreground[reason];
-  }
-  while (length > 0) {
-    const ssize_t written = ::pwrite(descriptor_, data, length, static_cast<off_t>(offset));
-    if (written < 0 && errno != EINTR) {
-      return {errno, offset};
-    }
-    if (written > 0) {
-      data += written;
-      offset += static_cast<std::uint64_t>(written);
-      length -= static_cast<std::size_t>(written);
-    }
-  }
-  return {};
-}
-
 Answer DeferredFile::read_now(std::uint64_t offset, std::byte* target, std::size_t length) {
   while (length > 0) {
-    const ssize_t got = ::pread(descriptor_, target, length, static_cast<off_t>(offset));
+    const ssize_t got = ::pread(descriptor(), target, length, static_cast<off_t>(offset));
     if (got < 0 && errno != EINTR) {
       return {errno, offset};
     }
@@ -242,9 +247,6 @@ Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t l
     Background& background = Background::instance();
     Lock lock(background.mutex);
     settle_others(lock);
-    if (const int error = queue_->loss_in({offset, length}); error != 0) {
-      return {error, offset};
-    }
     written = queue_->empty();
     if (queue_->pending().empty()) {
       gaps.push_back({offset, length});
@@ -255,6 +257,11 @@ Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t l
         missing += gap.length;
       }
       background.report.bytes_from_pending += length - missing;
+    }
+    for (const Range& gap : gaps) {
+      if (const int error = queue_->loss_in(gap); error != 0) {
+        return {error, gap.offset};
+      }
     }
   }
   const bool later = raw && reads_may_go_on_ && !foreign() && current_operation().asynchronous &&
@@ -280,8 +287,15 @@ Answer DeferredFile::read(std::uint64_t offset, std::byte* target, std::size_t l
 }
 
 std::size_t DeferredFile::take_fetched(Range range, std::byte* target) {
+  {
+    const Lock lock(Background::instance().mutex);
+    if (read_ahead_.empty()) {
+      return 0;
+    }
+  }
+  const FileVersion version = FileVersion::of(descriptor());
   Lock lock(Background::instance().mutex);
-  return read_ahead_.serve(lock, range, target);
+  return read_ahead_.serve(lock, version, range, target);
 }
 
 void DeferredFile::never_reads_ahead() noexcept {
@@ -290,15 +304,15 @@ void DeferredFile::never_reads_ahead() noexcept {
 }
 
 Answer DeferredFile::set_size(std::uint64_t size) {
-  if (size == size_) {
+  // Bytes that are missing at the end make the file shorter than HDF5 knows it.
+  if (size == size_ && (foreign() || failure().empty())) {
     return {};
   }
-  if (!foreign() && !failure().empty()) {
-    return {};
-  }
-  // Rare, and nearly always part of a close: an ordinary call behind all writes. What they should have replaced may lie behind the
-  // new end.
-  if (!settle(Cause::truncate).empty() && !foreign()) {
+  // Rare, and nearly always part of a close: an ordinary call behind all writes. After a failure nothing is cut off: what should have
+  // replaced it may be what is missing.
+  struct stat status{};
+  if (!settle(Cause::truncate).empty() && !foreign() &&
+      (fstat(descriptor(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) >= size)) {
     return {};
   }
   {
@@ -308,7 +322,7 @@ Answer DeferredFile::set_size(std::uint64_t size) {
       queue_->pending().erase(size, UINT64_MAX - size);
     }
   }
-  if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
+  if (ftruncate(descriptor(), static_cast<off_t>(size)) != 0) {
     return {errno, size};
   }
   size_ = size;
@@ -337,8 +351,14 @@ bool DeferredFile::has_lost(const H5O_token_t& token) const {
 }
 
 void DeferredFile::fail(const char* call, SharedName name, const std::string& reason) {
-  const Lock lock(Background::instance().mutex);
-  queue_->fail(call, std::move(name), reason);
+  std::vector<std::function<void()>> tell;
+  {
+    const Lock lock(Background::instance().mutex);
+    queue_->fail(call, std::move(name), reason, tell);
+  }
+  for (const auto& say : tell) {
+    say();
+  }
 }
 
 std::string DeferredFile::make_durable() {
@@ -348,7 +368,7 @@ std::string DeferredFile::make_durable() {
     changes = changes_;  // others may write meanwhile
   }
   std::string failed = settle(Cause::request);
-  if (failed.empty() && ::fdatasync(descriptor_) != 0) {
+  if (failed.empty() && ::fdatasync(descriptor()) != 0) {
     const int error = errno;
     failed = "cannot make " + path_ + " durable: " + std::generic_category().message(error) + " (errno " +
              std::to_string(error) + ')';

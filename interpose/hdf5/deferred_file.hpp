@@ -14,6 +14,7 @@
 
 #include "background.hpp"
 #include "read_ahead.hpp"
+#include "room.hpp"
 #include "write_queue.hpp"
 
 namespace dovetail::hdf5 {
@@ -33,10 +34,14 @@ class DeferredFile {
   DeferredFile& operator=(const DeferredFile&) = delete;
   ~DeferredFile();
 
-  /// Waits only for space in the buffer. Errors of earlier writes are kept for `failure`; nothing is written after one.
+  /// Waits only for space in the buffer, and for the write itself where no room can be kept for it on the file system: what it says
+  /// then is the native answer. Errors of earlier writes are kept for `failure`.
   Answer write(std::uint64_t offset, const std::byte* data, std::size_t length);
   /// Bytes behind the end of the file are zero. `raw`: data of the program, not HDF5's own.
   Answer read(std::uint64_t offset, std::byte* target, std::size_t length, bool raw);
+  /// Keeps room for a call that will write at most so much, until `forget_promise`. False: there is none.
+  bool promise_room(std::size_t bytes);
+  void forget_promise(std::size_t bytes) noexcept;
   /// HDF5 may change what it has read, from pages of its own, when a read has returned: none may go on after that.
   void reads_end_at_once() noexcept { reads_may_go_on_ = false; }
   /// Another process writes the file: what is read must be what is there now.
@@ -67,7 +72,12 @@ class DeferredFile {
   bool memory_reusable() const;
   bool durable() const;
 
-  int* descriptor_address() noexcept { return &descriptor_; }
+  /// Whether a flush returns when all writes have reached the file; false: at once.
+  bool flush_waits() const noexcept { return flush_waits_; }
+  void flush_waits(bool waits) noexcept { flush_waits_ = waits; }
+
+  /// What `H5Fget_vfd_handle` gives.
+  int* descriptor_address() noexcept { return &handle_.descriptor; }
   dev_t device() const noexcept { return device_; }
   ino_t inode() const noexcept { return inode_; }
   const std::string& path() const noexcept { return path_; }
@@ -83,9 +93,15 @@ class DeferredFile {
 
  private:
   bool foreign() const noexcept { return generation_ != Background::instance().generation(); }
-  bool write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised);
+  Answer write_as_child(std::uint64_t offset, const std::byte* data, std::size_t length);
+  Answer write_behind(std::uint64_t offset, const std::byte* data, std::size_t length);
+  const char* reason_to_write_at_once(std::uint64_t end) noexcept;
+  bool take_room(std::size_t bytes);
+  bool write_piece(std::uint64_t offset, const std::byte* data, std::size_t length, bool promised, std::size_t room);
   bool copies_gain_nothing() const noexcept;
-  Answer write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length);
+  Answer write_in_place(std::uint64_t offset, const std::byte* data, std::size_t length, Cause cause,
+                        const char* reason);
+  Answer write_without_room(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason);
   void keep_copy(std::uint64_t offset, const std::byte* data, std::size_t length);
   Buffer take_buffer(std::size_t length);
   Answer write_now(std::uint64_t offset, const std::byte* data, std::size_t length, const char* reason);
@@ -95,13 +111,22 @@ class DeferredFile {
   void wait_for_reads(Lock& lock, Range range) noexcept;
   std::size_t take_fetched(Range range, std::byte* target);
 
+  int descriptor() const noexcept { return handle_.descriptor; }
+
+  // HDF5's POSIX driver has four bytes of zeros behind the descriptor, and there are programs that read all eight.
+  struct alignas(std::uint64_t) Handle {
+    int descriptor;
+    int zero = 0;
+  };
+
   const std::string path_;
-  int descriptor_;
+  Handle handle_;
   const bool writable_;
   const dev_t device_;
   const ino_t inode_;
   const unsigned generation_;
   std::uint64_t size_;
+  bool flush_waits_;
   bool identifier_closed_ = false;
   std::optional<unsigned long> number_;
   std::vector<H5O_token_t> lost_;
@@ -109,6 +134,7 @@ class DeferredFile {
   std::uint64_t in_place_until_ = 0;  // when the program last wrote its own memory, in nanoseconds, and for how long
   std::uint64_t in_place_took_ = 0;
   // From here on guarded by the lock of `Background`.
+  const std::shared_ptr<Room> room_;  // null: the file system keeps none
   const std::shared_ptr<WriteQueue> queue_;
   std::list<Range> reads_;             // on their way into the program's memory
   std::uint64_t changes_ = 0;          // writes and cuts

@@ -20,7 +20,6 @@
 
 #include "deferred_file.hpp"
 #include "errors.hpp"
-#include "settings.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -45,7 +44,9 @@ OpenedFile& opened(H5FD_t* file) { return *reinterpret_cast<OpenedFile*>(file); 
 const OpenedFile& opened(const H5FD_t* file) { return *reinterpret_cast<const OpenedFile*>(file); }
 
 std::string because(const std::string& what, int error) {
-  return what + ": " + std::generic_category().message(error) + " (errno " + std::to_string(error) + ")";
+  // The words that programs, and h5py, look for in what HDF5's own driver says.
+  return what + ": errno = " + std::to_string(error) + ", error message = '" + std::generic_category().message(error) +
+         "'";
 }
 
 // As HDF5's POSIX driver: the environment goes before the property.
@@ -78,9 +79,8 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access_properties, had
   if (descriptor < 0) {
     const int error = errno;
     push_error(Kind::open, function,
-               because("unable to open file: name = '" + std::string(name) + "', errno = " + std::to_string(error) +
-                           ", error message = '" + std::generic_category().message(error) +
-                           "', flags = " + std::to_string(flags) + ", o_flags = " + std::to_string(how),
+               because("unable to open file: name = '" + std::string(name) + "', flags = " + std::to_string(flags) +
+                           ", o_flags = " + std::to_string(how),
                        error));
     return nullptr;
   }
@@ -169,7 +169,7 @@ herr_t get_handle(H5FD_t* file, hid_t /*access_properties*/, void** handle) {
   }
   DeferredFile& deferred = *opened(file).file;
   if (asking_for_handle == 0) {
-    deferred.settle(Cause::flush);  // who has the descriptor reads the file behind our back
+    deferred.settle(Cause::answer);  // the program uses the descriptor behind the driver's back
   }
   *handle = deferred.descriptor_address();
   return 0;
@@ -234,8 +234,9 @@ herr_t flush(H5FD_t* file, hid_t /*transfer_properties*/, hbool_t closing) {
     return 0;  // `close_file` tells
   }
   DeferredFile& deferred = *opened(file).file;
-  const bool waits = settings().flush_waits || has_readers(*file);
-  const std::string failed = waits ? deferred.settle(Cause::flush) : deferred.failure();
+  const bool readers = has_readers(*file);
+  const std::string failed =
+      readers || deferred.flush_waits() ? deferred.settle(readers ? Cause::readers : Cause::flush) : deferred.failure();
   if (!failed.empty()) {
     push_error(Kind::write, "flush", failed);
     return -1;

@@ -88,6 +88,29 @@ void RangeSet::add(std::uint64_t offset, std::uint64_t length) {
   ends_.emplace_hint(next, offset, end);
 }
 
+void RangeSet::remove(std::uint64_t offset, std::uint64_t length) {
+  const std::uint64_t end = offset + length;
+  auto next = ends_.lower_bound(offset);
+  if (next != ends_.begin() && std::prev(next)->second > offset) {
+    --next;
+    const std::uint64_t behind = next->second;
+    next->second = offset;
+    ++next;
+    if (behind > end) {
+      ends_.emplace_hint(next, end, behind);
+      return;
+    }
+  }
+  while (next != ends_.end() && next->first < end) {
+    const std::uint64_t behind = next->second;
+    next = ends_.erase(next);
+    if (behind > end) {
+      ends_.emplace_hint(next, end, behind);
+      return;
+    }
+  }
+}
+
 bool RangeSet::overlaps(Range range) const {
   const auto behind = ends_.lower_bound(range.offset + range.length);
   return behind != ends_.begin() && std::prev(behind)->second > range.offset;

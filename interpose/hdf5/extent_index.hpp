@@ -47,6 +47,7 @@ class ExtentIndex {
 class RangeSet {
  public:
   void add(std::uint64_t offset, std::uint64_t length);
+  void remove(std::uint64_t offset, std::uint64_t length);
   bool overlaps(Range range) const;
 
  private:

@@ -9,6 +9,7 @@
 #include "object.hpp"
 #include "pass.hpp"
 #include "query.hpp"
+#include "whereabouts.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -110,7 +111,7 @@ H5VL_file_class_t file_class() {
           .open = guarded<open>,
           .get = guarded<get>,
           .specific = guarded<specific>,
-          .optional = passed<"file operation", H5VLfile_optional>,
+          .optional = guarded<optional_of_file>,
           .close = guarded<close>};
 }
 

@@ -5,6 +5,7 @@
 #include "connector.hpp"
 #include "object.hpp"
 #include "pass.hpp"
+#include "whereabouts.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -89,7 +90,7 @@ H5VL_object_class_t object_class() {
           .copy = guarded<copy_object>,
           .get = passed<"H5Oget", H5VLobject_get>,
           .specific = passed<"H5Ospecific", H5VLobject_specific>,
-          .optional = passed<"object operation", H5VLobject_optional>};
+          .optional = guarded<optional_of_object>};
 }
 
 }  // namespace dovetail::hdf5

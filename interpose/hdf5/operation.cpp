@@ -1,6 +1,7 @@
 #include "operation.hpp"
 
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 namespace dovetail::hdf5 {
@@ -37,6 +38,11 @@ std::string path_below(const ObjectName* parent, const char* name) {
     return name;
   }
   return parent->path.ends_with('/') ? parent->path + name : parent->path + '/' + name;
+}
+
+bool Operation::flushes() const noexcept {
+  const std::string_view name = call;
+  return name == "H5Fclose" || name == "H5Fflush";
 }
 
 SharedName Operation::subject() const {

@@ -52,6 +52,8 @@ struct Operation {
   std::vector<Promise> promises;
   std::shared_ptr<Transfers> transfers;  ///< Made with the first transfer.
 
+  /// Whether its caller waits at its end for all that is written in its course.
+  bool flushes() const noexcept;
   /// What it is about: the object, or its child.
   SharedName subject() const;
   std::string label() const { return described(call, subject().get()); }

@@ -1,5 +1,6 @@
 #include "read_ahead.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,10 +20,47 @@ constexpr unsigned hits_that_show_a_pattern = 2;
 constexpr std::size_t smallest_block = std::size_t{128} << 10;
 constexpr std::size_t most_blocks = 512;
 
+bool equal(const timespec& one, const timespec& other) noexcept {
+  return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
 }  // namespace
 
-std::size_t ReadAhead::serve(Lock& lock, Range range, std::byte* target) {
+FileVersion FileVersion::of(int descriptor) noexcept {
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0) {
+    return {};
+  }
+  return {status.st_mtim, status.st_ctim, status.st_size};
+}
+
+bool FileVersion::operator==(const FileVersion& other) const noexcept {
+  return equal(modified, other.modified) && equal(changed, other.changed) && size == other.size;
+}
+
+// Kernels take the time of a change from a clock that ticks every 10 ms or faster; some file systems keep whole or even seconds.
+std::uint64_t FileVersion::granularity() const noexcept {
+  constexpr std::uint64_t of_kernels = 20'000'000;
+  constexpr std::uint64_t of_seconds = 2'000'000'000;
+  return modified.tv_nsec != 0 || changed.tv_nsec != 0 ? of_kernels : of_seconds;
+}
+
+// Whether it is the known one. If not, nothing that was fetched is good any more.
+bool ReadAhead::note_version(const FileVersion& version) noexcept {
+  if (version == version_) {
+    return true;
+  }
+  version_ = version;
+  version_since_ = now();
+  forget({0, SIZE_MAX});
+  return false;
+}
+
+std::size_t ReadAhead::serve(Lock& lock, const FileVersion& version, Range range, std::byte* target) {
   Background& background = Background::instance();
+  if (!note_version(version)) {
+    return 0;
+  }
   std::size_t copied = 0;
   while (copied < range.length && !blocks_.empty()) {
     const std::uint64_t at = range.offset + copied;
@@ -73,32 +111,44 @@ std::size_t ReadAhead::find(Range range) {
   return oldest;
 }
 
+// Notes a read. Whether those of this step are over, as far as one can tell: its own reads would have to wait behind those for the next.
+bool ReadAhead::step_is_over(Range range, std::uint64_t begun) {
+  if (!allowed_ || range.length == 0) {
+    return false;
+  }
+  if (last_time_ != 0 && begun > last_time_ + pause) {
+    last_burst_ = std::exchange(burst_, 0);
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      streams_[i].last_burst = std::exchange(streams_[i].burst, 0);
+      // Only now: HDF5's own data of a step lies in front of the program's, and is read in turn with it.
+      drop_behind(i, streams_[i].end);
+    }
+  }
+  last_time_ = now();
+  const std::size_t chosen = find(range);
+  Stream& stream = streams_[chosen];
+  burst_ += range.length;
+  stream.burst += range.length;
+  stream.last = range.offset;
+  stream.end = range.offset + range.length;
+  stream.length = range.length;
+  stream.used = ++reads_;
+  return last_burst_ != 0 && burst_ >= last_burst_ - last_burst_ / 8;
+}
+
 void ReadAhead::follow(Range range, std::uint64_t size, std::uint64_t begun) {
+  {
+    const Lock lock(Background::instance().mutex);
+    if (!step_is_over(range, begun)) {
+      return;
+    }
+  }
+  const FileVersion version = FileVersion::of(descriptor_);
   std::vector<std::pair<std::size_t, Range>> wanted;
   {
     const Lock lock(Background::instance().mutex);
-    if (!allowed_ || range.length == 0) {
-      return;
-    }
-    if (last_time_ != 0 && begun > last_time_ + pause) {
-      last_burst_ = std::exchange(burst_, 0);
-      for (std::size_t i = 0; i < streams_.size(); ++i) {
-        streams_[i].last_burst = std::exchange(streams_[i].burst, 0);
-        // Only now: HDF5's own data of a step lies in front of the program's, and is read in turn with it.
-        drop_behind(i, streams_[i].end);
-      }
-    }
-    last_time_ = now();
-    const std::size_t chosen = find(range);
-    Stream& stream = streams_[chosen];
-    burst_ += range.length;
-    stream.burst += range.length;
-    stream.last = range.offset;
-    stream.end = range.offset + range.length;
-    stream.length = range.length;
-    stream.used = ++reads_;
-    // Not before this step is over, as far as one can tell: its own reads would have to wait behind those for the next.
-    if (last_burst_ == 0 || burst_ < last_burst_ - last_burst_ / 8) {
+    // A change that is so recent that the next one might have its time could not be seen.
+    if (!note_version(version) || now() - version_since_ < version.granularity()) {
       return;
     }
     for (std::size_t i = 0; i < streams_.size(); ++i) {

@@ -2,6 +2,9 @@
 // step come meanwhile, as many as the last step had.
 #pragma once
 
+#include <sys/types.h>
+#include <time.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,17 +19,34 @@
 
 namespace dovetail::hdf5 {
 
+/// When a file was changed last, as its file system says.
+struct FileVersion {
+  timespec modified{};
+  timespec changed{};
+  off_t size = 0;
+
+  /// Of an open file; one that cannot be asked has none.
+  static FileVersion of(int descriptor) noexcept;
+  bool operator==(const FileVersion& other) const noexcept;
+  /// Nanoseconds after which a change has a time of its own.
+  std::uint64_t granularity() const noexcept;
+};
+
 /// Of one file. All functions want the lock of `Background`, save for those that say otherwise.
 class ReadAhead {
  public:
   /// Nothing is fetched if `allowed` is false.
-  ReadAhead(int descriptor, bool allowed) noexcept : descriptor_(descriptor), allowed_(allowed) {}
+  ReadAhead(int descriptor, bool allowed) noexcept
+      : descriptor_(descriptor), allowed_(allowed), version_(FileVersion::of(descriptor)), version_since_(now()) {}
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead() = default;
 
-  /// Copies to `target` what has been fetched of the beginning of the range; waits for what is on its way. @returns bytes copied.
-  std::size_t serve(Lock& lock, Range range, std::byte* target);
+  /// Whether `serve` may have anything.
+  bool empty() const noexcept { return blocks_.empty(); }
+  /// Copies to `target` what has been fetched of the beginning of the range; waits for what is on its way. Nothing, if `version`, which
+  /// is that of the file, is not that of what was fetched: somebody else has written. @returns bytes copied.
+  std::size_t serve(Lock& lock, const FileVersion& version, Range range, std::byte* target);
   /// The program has read the range, of a file of `size` bytes, since the time `begun`. With the lock not held; may make tasks.
   void follow(Range range, std::uint64_t size, std::uint64_t begun);
   /// The file changes there.
@@ -59,6 +79,8 @@ class ReadAhead {
   };
   using Blocks = std::map<std::uint64_t, std::shared_ptr<Block>>;
 
+  bool note_version(const FileVersion& version) noexcept;
+  bool step_is_over(Range range, std::uint64_t begun);
   std::size_t find(Range range);
   void drop(Blocks::iterator block) noexcept;
   void drop_behind(std::size_t stream, std::uint64_t offset) noexcept;
@@ -68,6 +90,8 @@ class ReadAhead {
 
   const int descriptor_;
   bool allowed_;
+  FileVersion version_;
+  std::uint64_t version_since_;  // at the latest, in nanoseconds
   std::array<Stream, 16> streams_{};
   Blocks blocks_;
   std::size_t fetching_ = 0;

@@ -8,8 +8,11 @@ namespace dovetail::hdf5 {
 namespace {
 
 constexpr std::array<const char*, causes> cause_names{"space in the buffer (DOVETAIL_HDF5_BUFFER)",
+                                                      "room on the file system",
                                                       "bytes being read ahead",
-                                                      "a flush that waits",
+                                                      "flushes (--flush=background would save it)",
+                                                      "flushes of a single writer beside readers",
+                                                      "calls that tell where in the file something is",
                                                       "closing files",
                                                       "cutting files",
                                                       "event sets and tests",

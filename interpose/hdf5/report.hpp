@@ -9,8 +9,21 @@
 namespace dovetail::hdf5 {
 
 /// Why the program waited.
-enum class Cause : std::uint8_t { budget, read, flush, close, truncate, request, compression, fork, exit };
-inline constexpr std::size_t causes = 9;
+enum class Cause : std::uint8_t {
+  budget,
+  room,
+  read,
+  flush,
+  readers,
+  answer,
+  close,
+  truncate,
+  request,
+  compression,
+  fork,
+  exit
+};
+inline constexpr std::size_t causes = 12;
 
 /// Guarded by the mutex of `Background`. Times in nanoseconds.
 struct Report {

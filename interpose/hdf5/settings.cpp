@@ -1,6 +1,5 @@
 #include "settings.hpp"
 
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/topology.hpp"
+#include "memory_limit.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -59,17 +59,14 @@ std::optional<std::size_t> bytes_of(std::string_view text) {
 
 // An eighth of the memory: the program has the rest, and the page cache holds what was written in any case.
 std::size_t default_buffer() {
-  struct sysinfo machine{};
-  if (sysinfo(&machine) != 0) {
-    return 256 * mebibyte;
-  }
-  const auto memory = static_cast<std::size_t>(machine.totalram) * machine.mem_unit;
-  return std::clamp(memory / 8, 64 * mebibyte, 1024 * mebibyte);
+  return std::clamp(static_cast<std::size_t>(memory_limit() / 8), least_buffer, 1024 * mebibyte);
 }
 
 // The environment is read while HDF5 initialises itself, when the program has no business changing it.
 const char* variable(Read& read, const char* name) {
-  read.names.emplace_back(name);
+  if (std::ranges::find(read.names, name) == read.names.end()) {
+    read.names.emplace_back(name);
+  }
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
@@ -128,14 +125,16 @@ Read read_settings() {
       refuse(read, "DOVETAIL_HDF5_BUFFER", value, "a number of bytes from 4M, such as 256M or 2G");
     }
   }
-  found.flush_waits = choice(read, "DOVETAIL_HDF5_FLUSH", "return", "wait", false, "return or wait");
+  found.flush_waits = choice(read, "DOVETAIL_HDF5_FLUSH", "background", "wait", true, "wait or background");
   found.read_ahead = choice(read, "DOVETAIL_HDF5_READ_AHEAD", "0", "1", true, "0 or 1");
   found.report = choice(read, "DOVETAIL_HDF5_REPORT", "0", "1", false, "0 or 1");
   found.compression_threads =
       number(read, "DOVETAIL_HDF5_COMPRESSION_THREADS", std::min(base::allowed_processors(), most_compression_threads),
              1024, "a number of threads from 0 (the program's own compress) to 1024");
-  found.failure_status =
-      static_cast<int>(number(read, "DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
+  if (variable(read, "DOVETAIL_HDF5_EXIT_STATUS") != nullptr) {
+    found.failure_status =
+        static_cast<int>(number(read, "DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
+  }
   refuse_unknown(read);
   return read;
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <new>
 #include <span>
 #include <system_error>
@@ -30,8 +30,8 @@ constexpr double fast_bytes_per_second = 1e9;
 
 }  // namespace
 
-WriteQueue::WriteQueue(std::string path, int descriptor)
-    : path_(std::move(path)), file_(File::from_descriptor(descriptor)) {}
+WriteQueue::WriteQueue(std::string path, int descriptor, std::shared_ptr<Room> room)
+    : path_(std::move(path)), file_(File::from_descriptor(descriptor)), room_(std::move(room)) {}
 
 std::string WriteQueue::failure() const {
   if (!failure_) {
@@ -54,14 +54,13 @@ std::string WriteQueue::failure() const {
   return text + "write the file again";
 }
 
-void WriteQueue::fail(const char* call, SharedName name, const std::string& reason) {
-  if (!failure_) {
-    failure_ = Failure{.call = call,
-                       .name = std::move(name),
-                       .error = EIO,
-                       .reason = reason.empty() ? "HDF5 does not say why" : reason};
-    ++Background::instance().failures;
-  }
+void WriteQueue::fail(const char* call, SharedName name, const std::string& reason,
+                      std::vector<std::function<void()>>& tell) {
+  note(Failure{.call = call,
+               .name = std::move(name),
+               .error = EIO,
+               .reason = reason.empty() ? "HDF5 does not say why" : reason},
+       tell);
 }
 
 bool WriteQueue::append(std::uint64_t offset, const std::byte* data, std::size_t length) {
@@ -72,6 +71,13 @@ bool WriteQueue::append(std::uint64_t offset, const std::byte* data, std::size_t
   if (newest.buffer.data == nullptr || newest.transfers != nullptr || offset != newest.offset + newest.length ||
       length > newest.buffer.capacity - newest.length) {
     return false;
+  }
+  const std::size_t room = Room::blocks_of(newest.offset, newest.length + length);
+  if (room > newest.room) {
+    if (room_ == nullptr || !room_->take_at_once(room - newest.room)) {
+      return false;
+    }
+    newest.room = room;
   }
   std::byte* const place = newest.buffer.data + newest.length;
   std::memcpy(place, data, length);
@@ -157,7 +163,12 @@ bool WriteQueue::gather() {
   }
   hurried_ = false;
   running_ = !waiting_.empty();
-  return running_;
+  const bool more = running_;
+  lock.unlock();
+  if (!more) {
+    background.tidy_when_idle();
+  }
+  return more;
 }
 
 // What goes in one transfer. The lock is held.
@@ -183,22 +194,17 @@ WriteQueue::Batch WriteQueue::take() {
 bool WriteQueue::write_next() {
   Background& background = Background::instance();
   Batch batch;
-  bool skipped = false;
   {
     const Lock lock(background.mutex);
     batch = take();
-    skipped = failed();
   }
-  std::optional<Failure> failure;
   const std::uint64_t begin = now();
-  if (!skipped) {
-    failure = write(batch);
-  }
+  std::vector<std::optional<Failure>> failures = write(batch);
   std::vector<std::function<void()>> tell;
   bool more = false;
   {
     const Lock lock(background.mutex);
-    ended(batch, failure, begin, tell);
+    ended(batch, failures, begin, tell);
     more = !waiting_.empty();
   }
   for (const auto& say : tell) {
@@ -207,74 +213,99 @@ bool WriteQueue::write_next() {
   return more;
 }
 
-// Neighbours go in one call.
-std::optional<WriteQueue::Failure> WriteQueue::write(const Batch& batch) const {
-  std::vector<iovec> vectors;
-  for (auto first = batch.begin(); first != batch.end();) {
-    const std::uint64_t begin = (*first)->offset;
-    std::uint64_t end = begin;
-    vectors.clear();
-    auto next = first;
-    for (; next != batch.end() && (*next)->offset == end; ++next) {
-      if (next != first && (*next)->length > largest_joined) {
-        break;
-      }
-      vectors.push_back({const_cast<std::byte*>((*next)->data), (*next)->length});
-      end += (*next)->length;
+std::optional<WriteQueue::Failure> WriteQueue::attempt(std::span<const std::unique_ptr<Extent>> neighbours) const {
+  const std::uint64_t begin = neighbours.front()->offset;
+  const std::uint64_t end = neighbours.back()->offset + neighbours.back()->length;
+  Failure failure{};
+  try {
+    if (neighbours.size() == 1) {
+      file_.pwrite(std::span(neighbours.front()->data, neighbours.front()->length), begin);
+      return std::nullopt;
     }
-    Failure failure{};
-    try {
-      if (vectors.size() == 1) {
-        file_.pwrite(std::span((*first)->data, (*first)->length), begin);
-      } else {
-        file_.pwritev(vectors, begin);
-      }
-    } catch (const IoError& failed) {
-      failure.error = failed.code().value();
-      failure.offset = std::clamp(failed.offset(), begin, end - 1);
-    } catch (const std::exception&) {
-      failure.error = ENOMEM;
-      failure.offset = begin;
+    std::vector<iovec> vectors;
+    vectors.reserve(neighbours.size());
+    for (const auto& extent : neighbours) {
+      vectors.push_back({const_cast<std::byte*>(extent->data), extent->length});
     }
-    if (failure.error != 0) {
-      const auto culprit = std::find_if(
-          first, next, [&](const auto& extent) { return failure.offset < extent->offset + extent->length; });
-      failure.length = (*culprit)->offset + (*culprit)->length - failure.offset;
-      failure.call = (*culprit)->call;
-      failure.name = (*culprit)->name;
-      failure.written = static_cast<std::size_t>(culprit - batch.begin());
-      return failure;
-    }
-    first = next;
+    file_.pwritev(vectors, begin);
+    return std::nullopt;
+  } catch (const IoError& failed) {
+    failure.error = failed.code().value();
+    failure.offset = std::clamp(failed.offset(), begin, end - 1);
+  } catch (const std::exception&) {
+    failure.error = ENOMEM;
+    failure.offset = begin;
   }
-  return std::nullopt;
+  return failure;
 }
 
-void WriteQueue::ended(Batch& batch, const std::optional<Failure>& failure, std::uint64_t begin,
+// The room that was kept for the bytes is given back when they need it.
+std::optional<WriteQueue::Failure> WriteQueue::transfer(std::span<const std::unique_ptr<Extent>> neighbours) const {
+  std::optional<Failure> failure = attempt(neighbours);
+  if (!failure || room_ == nullptr || (failure->error != ENOSPC && failure->error != EDQUOT)) {
+    return failure;
+  }
+  Lock lock(Background::instance().mutex);
+  room_->yield(lock);
+  lock.unlock();
+  failure = attempt(neighbours);
+  lock.lock();
+  room_->written();
+  return failure;
+}
+
+// Neighbours go in one call. What of them is behind one that failed is written again.
+std::vector<std::optional<WriteQueue::Failure>> WriteQueue::write(const Batch& batch) const {
+  std::vector<std::optional<Failure>> failures(batch.size());
+  for (std::size_t first = 0; first < batch.size();) {
+    std::size_t next = first + 1;
+    while (next < batch.size() && batch[next]->offset == batch[next - 1]->offset + batch[next - 1]->length &&
+           batch[next]->length <= largest_joined) {
+      ++next;
+    }
+    const std::optional<Failure> failure = transfer(std::span(batch).subspan(first, next - first));
+    if (!failure) {
+      first = next;
+      continue;
+    }
+    while (failure->offset >= batch[first]->offset + batch[first]->length) {
+      ++first;
+    }
+    const Extent& culprit = *batch[first];
+    failures[first] = failure;
+    failures[first]->length = culprit.offset + culprit.length - failure->offset;
+    failures[first]->call = culprit.call;
+    failures[first]->name = culprit.name;
+    ++first;
+  }
+  return failures;
+}
+
+void WriteQueue::ended(Batch& batch, std::vector<std::optional<Failure>>& failures, std::uint64_t begin,
                        std::vector<std::function<void()>>& tell) {
   Background& background = Background::instance();
   const std::uint64_t end = now();
   background.report.transfer_time += end - begin;
-  if (failure && !failure_) {
-    failure_ = failure;
-    ++background.failures;
-  }
-  const std::size_t written = failure ? failure->written : (failed() ? 0 : batch.size());
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& extent = batch[i];
     bytes += extent->length;
-    if (i >= written) {
-      lose({extent->offset, extent->length});
+    lost_.remove(extent->offset, extent->length);
+    if (failures[i]) {
+      lost_.add(failures[i]->offset, failures[i]->length);
+      note(std::move(*failures[i]), tell);
     }
     pending_.remove(extent->offset, extent->length, extent.get());
+    if (extent->room != 0) {
+      room_->give_back(extent->room);
+    }
     if (extent->buffer.data != nullptr) {
       background.pool.give_back(extent->buffer);
     } else {
       --promised_;
     }
     if (extent->transfers != nullptr) {
-      extent->transfers->one_ended(i < written ? std::string() : this->failure(), end, tell);
+      extent->transfers->one_ended(failures[i] ? this->failure() : std::string(), end, tell);
     }
   }
   if (bytes >= large && end > begin) {
@@ -283,6 +314,16 @@ void WriteQueue::ended(Batch& batch, const std::optional<Failure>& failure, std:
   }
   outstanding_ -= batch.size();
   background.announce();
+}
+
+// The first one is said at once: the program may never ask.
+void WriteQueue::note(Failure failure, std::vector<std::function<void()>>& tell) {
+  if (failure_) {
+    return;
+  }
+  failure_ = std::move(failure);
+  ++Background::instance().failures;
+  tell.emplace_back([text = this->failure()] { std::fprintf(stderr, "dovetail: %s\n", text.c_str()); });
 }
 
 }  // namespace dovetail::hdf5

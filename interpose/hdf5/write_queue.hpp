@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "dovetail/file.hpp"
 #include "extent_index.hpp"
 #include "operation.hpp"
+#include "room.hpp"
 
 namespace dovetail::hdf5 {
 
@@ -23,7 +25,8 @@ namespace dovetail::hdf5 {
 /// All functions want the lock of `Background` held, save for those that say otherwise.
 class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
  public:
-  WriteQueue(std::string path, int descriptor);
+  /// `room`: where `Extent::room` was taken; null: nowhere.
+  WriteQueue(std::string path, int descriptor, std::shared_ptr<Room> room);
   WriteQueue(const WriteQueue&) = delete;
   WriteQueue& operator=(const WriteQueue&) = delete;
   ~WriteQueue() = default;
@@ -33,13 +36,14 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
     std::uint64_t offset = 0;
     std::size_t length = 0;
     const std::byte* data = nullptr;
-    Buffer buffer;  // none: the caller's own memory
+    Buffer buffer;         // none: the caller's own memory
+    std::size_t room = 0;  // taken for it
     const char* call = "";
     SharedName name;
     std::shared_ptr<Transfers> transfers;
   };
 
-  /// Adds the bytes to the newest extent if they follow it, no task has taken it yet and its buffer has room.
+  /// Adds the bytes to the newest extent if they follow it, no task has taken it yet, its buffer has space and there is room for them.
   bool append(std::uint64_t offset, const std::byte* data, std::size_t length);
   /// Takes over the extent, unless it throws. With the lock not held; it may make a task.
   void push(std::unique_ptr<Extent>&& extent);
@@ -50,12 +54,13 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   /// Whether memory of the program is still to be written.
   bool needs_memory() const noexcept { return promised_ != 0; }
   bool failed() const noexcept { return failure_.has_value(); }
-  /// What failed first, in words; nothing if nothing did. After a failure nothing more is written.
+  /// What failed first, in words; nothing if nothing did. What comes after it is written all the same, as natively.
   std::string failure() const;
   /// Something else than a write has failed: HDF5 says why.
-  void fail(const char* call, SharedName name, const std::string& reason);
-  /// The file does not get these bytes: something failed before.
-  void lose(Range range) { lost_.add(range.offset, range.length); }
+  /// Appends to `tell` what is to be called without the lock.
+  void fail(const char* call, SharedName name, const std::string& reason, std::vector<std::function<void()>>& tell);
+  /// The program has written these bytes itself.
+  void written(Range range) { lost_.remove(range.offset, range.length); }
   /// The errno of the failure if any of these bytes should have been written and were not; 0 if they are as they should be.
   int loss_in(Range range) const { return failure_ && lost_.overlaps(range) ? failure_->error : 0; }
   ExtentIndex& pending() noexcept { return pending_; }
@@ -70,21 +75,24 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     int error = 0;
-    std::size_t written = 0;  // extents of the batch before it
-    std::string reason;       // empty: it was a write
+    std::string reason;  // empty: it was a write
   };
   using Batch = std::vector<std::unique_ptr<Extent>>;
+  void note(Failure failure, std::vector<std::function<void()>>& tell);
   void start();
   void run();
   bool gather();
   bool write_next();
   Batch take();
-  std::optional<Failure> write(const Batch& batch) const;
-  void ended(Batch& batch, const std::optional<Failure>& failure, std::uint64_t begin,
+  std::optional<Failure> attempt(std::span<const std::unique_ptr<Extent>> neighbours) const;
+  std::optional<Failure> transfer(std::span<const std::unique_ptr<Extent>> neighbours) const;
+  std::vector<std::optional<Failure>> write(const Batch& batch) const;
+  void ended(Batch& batch, std::vector<std::optional<Failure>>& failures, std::uint64_t begin,
              std::vector<std::function<void()>>& tell);
 
   const std::string path_;
   File file_;
+  const std::shared_ptr<Room> room_;
   ExtentIndex pending_;
   std::deque<std::unique_ptr<Extent>> waiting_;
   std::size_t waiting_bytes_ = 0;

@@ -16,6 +16,7 @@ from pathlib import Path
 
 PLUGIN = "libdovetail-hdf5-plugin.so"
 CONNECTOR = "libdovetail-hdf5.so.0"
+FLUSHES = ("wait", "background")
 _LIBRARIES = ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")
 _ELF = b"\x7fELF"
 
@@ -51,8 +52,10 @@ def is_used() -> bool:
     return any(os.path.basename(name) == PLUGIN for name in _preloaded(os.environ))
 
 
-def use(environment: MutableMapping[str, str]) -> str | None:
-    """Has programs started with this environment use the connector. Returns why that cannot be, or None."""
+def use(environment: MutableMapping[str, str], flush: str | None = None) -> str | None:
+    """Has programs started with this environment use the connector; `flush`: when a flush returns. Returns why that cannot be, or None."""
+    if flush not in (None, *FLUSHES):
+        return f"--flush={flush}: it must be {' or '.join(FLUSHES)}"
     file = plugin()
     if file is None:
         return f"--hdf5: {PLUGIN} is not installed; build Dovetail with HDF5's headers (make setup-hdf5), or set HDF5_PLUGIN_PATH"
@@ -63,6 +66,8 @@ def use(environment: MutableMapping[str, str]) -> str | None:
         return f"--hdf5: {file} cannot be preloaded, since its path has a space or a colon in it"
     if str(file) not in _preloaded(environment):
         environment["LD_PRELOAD"] = ":".join([str(file), *_preloaded(environment)])
+    if flush is not None:
+        environment["DOVETAIL_HDF5_FLUSH"] = flush
     return None
 
 

@@ -49,7 +49,13 @@ int main(void) {
     CHECK(dovetail_H5Ftest(file, &completed) == 0 && completed == 1);
     CHECK(dovetail_H5Fstate(file, &reusable, NULL) == 0 && reusable == 1);
   }
+  CHECK(dovetail_H5Fset_flush_background(file, 1) == 0);
+  CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, transfer, values) >= 0);
   CHECK(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0);
+  CHECK(dovetail_H5Fset_flush_background(file, 0) == 0);
+  CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, transfer, values) >= 0);
+  CHECK(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0);
+  CHECK(dovetail_H5Ftest(file, &completed) == 0 && completed == 1);
   CHECK(dovetail_H5Fsync(file) == 0);
   CHECK(dovetail_H5Fstate(file, NULL, &durable) == 0 && durable == 1);
 

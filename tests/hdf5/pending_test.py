@@ -76,6 +76,7 @@ def wait_until_all_threads_sleep(process: subprocess.Popen) -> None:
 
 
 def test_all_but_the_last_close_returns_while_every_write_is_held(faults, python: str) -> None:
+    """With flushes in the background."""
     faults.set_rules("write hold")
     text = f"""
 import h5py, numpy as np
@@ -95,7 +96,8 @@ assert (file["plain"][()] == np.arange(100000)).all() and (rows[7] == 7).all() a
 {let_go(faults.path)}
 file.close()
 """
-    ended = support.run_python(text, python=python, timeout=100).expect(0)
+    environment = support.under_dovetail(DOVETAIL_HDF5_FLUSH="background")
+    ended = support.run_python(text, python=python, environment=environment, timeout=100).expect(0)
     assert "waiting" in ended.output or "hold" in ended.output
     check = f"""
 import h5py, numpy as np
@@ -133,7 +135,8 @@ assert (file["x"][()] == expected).all() and (file["never written"][()] == 3.5).
 file.close()
 assert (h5py.File(name)["x"][()] == expected).all()
 """
-    support.run_python(text, support.seed(), timeout=100).expect(0)
+    environment = support.under_dovetail(DOVETAIL_HDF5_FLUSH="background")
+    support.run_python(text, support.seed(), environment=environment, timeout=100).expect(0)
 
 
 def test_a_full_buffer_waits_for_space_and_says_so(faults, tmp_path: Path) -> None:

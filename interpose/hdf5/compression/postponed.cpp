@@ -129,6 +129,20 @@ std::string fail(const Object& object, const char* name) {
   return object.compressed->file->failure();
 }
 
+// In a file, for a call that may come to nothing.
+class PromisedRoom {
+ public:
+  PromisedRoom(DeferredFile* file, std::size_t bytes) noexcept : file_(file), bytes_(bytes) {}
+  PromisedRoom(const PromisedRoom&) = delete;
+  PromisedRoom& operator=(const PromisedRoom&) = delete;
+  ~PromisedRoom() { file_->forget_promise(bytes_); }
+  std::size_t keep() noexcept { return std::exchange(bytes_, 0); }
+
+ private:
+  DeferredFile* file_;
+  std::size_t bytes_;
+};
+
 bool has_fill_value(hid_t creation) {
   H5D_fill_value_t kind = H5D_FILL_VALUE_ERROR;
   return H5Pfill_value_defined(creation, &kind) < 0 || kind == H5D_FILL_VALUE_USER_DEFINED;
@@ -172,6 +186,12 @@ std::optional<herr_t> Postponed::write(Object& dataset, const WriteArguments& ar
     // Making what was postponed may have told that there is no such dataset.
     return write->contiguous && !known.lost ? std::optional(write_at_once(dataset, *write, arguments)) : std::nullopt;
   }
+  // Deflate makes a little more of what it cannot compress.
+  const std::size_t room = write->chunks * (known.layout->chunk_bytes() + known.layout->chunk_bytes() / 512 + 64);
+  if (!known.file->promise_room(room)) {
+    return std::nullopt;
+  }
+  PromisedRoom promised(known.file, room);
   const std::shared_ptr<const Box> box = box_of(known, *write, arguments, reservation->part(write->bytes));
   if (box == nullptr) {
     return std::nullopt;
@@ -199,6 +219,7 @@ std::optional<herr_t> Postponed::write(Object& dataset, const WriteArguments& ar
   if (operation.asynchronous) {
     call.transfers = operation.begin_transfer();
   }
+  call.room = promised.keep();
   push(std::move(call));
   if (operation.asynchronous) {
     const Lock lock(Background::instance().mutex);
@@ -337,6 +358,9 @@ void Postponed::make(Pending& call) noexcept {
                       .postponed = true,
                       .promises = {},
                       .transfers = call.transfers};
+  if (call.room != 0) {
+    object.compressed->file->forget_promise(call.room);  // its writes take their own
+  }
   std::string failure;
   // One that could not be made has failed once and for all.
   if (object.under != nullptr || object.to_be_made) {

@@ -59,6 +59,7 @@ class Postponed {
     std::function<herr_t()> make;
     std::vector<std::shared_ptr<Chunk>> chunks{};  // that it needs
     std::shared_ptr<Transfers> transfers{};        // whom its end is told
+    std::size_t room = 0;                          // promised for it in its file
     bool last = false;                             // the handle goes with it
   };
   void push(Pending call);

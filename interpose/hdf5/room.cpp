@@ -1,0 +1,234 @@
+#include "room.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <vector>
+
+namespace dovetail::hdf5 {
+namespace {
+
+constexpr std::size_t block = 4096;
+constexpr std::size_t least = std::size_t{4} << 20;
+constexpr long zfs_magic = 0x2fc12fc1;
+
+// Never destroyed: HDF5 may close files after destructors have run.
+std::vector<std::shared_ptr<Room>>& rooms() {
+  static auto* const made = new std::vector<std::shared_ptr<Room>>;
+  return *made;
+}
+
+// In memory room costs as much memory as the bytes, and there is no device to wait for; ZFS promises room that it does not keep.
+bool keeps_room(int descriptor) noexcept {
+  struct statfs status{};
+  if (fstatfs(descriptor, &status) != 0) {
+    return false;
+  }
+  const auto type = static_cast<long>(status.f_type);
+  return type != TMPFS_MAGIC && type != RAMFS_MAGIC && type != HUGETLBFS_MAGIC && type != zfs_magic;
+}
+
+// Of an open file. The working directory of the program may have changed since it was opened.
+std::string folder_of(int descriptor, const std::string& path) {
+  std::array<char, PATH_MAX> target{};
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t length = readlink(link.c_str(), target.data(), target.size());
+  const std::string found = length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : path;
+  const std::size_t slash = found.rfind('/');
+  return slash == std::string::npos ? "." : found.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+int unnamed_file(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (descriptor >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) {
+    return descriptor;
+  }
+  static unsigned number = 0;
+  const std::string name = folder + "/.dovetail-" + std::to_string(getpid()) + '-' + std::to_string(++number);
+  const int named = ::open(name.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600);
+  if (named >= 0) {
+    unlink(name.c_str());
+  }
+  return named;
+}
+
+// A limit of file sizes is about files of the program: with it, this one has no size.
+int how_to_allocate() noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY ? 0 : FALLOC_FL_KEEP_SIZE;
+}
+
+int allocate(int descriptor, std::size_t bytes) noexcept {
+  int result = -1;
+  do {
+    result = fallocate(descriptor, how_to_allocate(), 0, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
+// What the file system needs to find the blocks.
+std::size_t with_metadata(std::size_t bytes) noexcept { return bytes + bytes / 128 + 16 * block; }
+
+}  // namespace
+
+std::shared_ptr<Room> Room::of(dev_t device, int descriptor, const std::string& path) {
+  const auto known = std::ranges::find_if(rooms(), [&](const auto& room) { return room->device_ == device; });
+  std::shared_ptr<Room> room = known != rooms().end() ? *known : std::shared_ptr<Room>(new Room(device));
+  if (room->descriptor_ < 0 && !room->open(descriptor, path)) {
+    return nullptr;
+  }
+  if (known == rooms().end()) {
+    rooms().push_back(room);
+  }
+  ++room->files_;
+  return room;
+}
+
+bool Room::open(int descriptor, const std::string& path) {
+  if (!keeps_room(descriptor)) {
+    return false;
+  }
+  descriptor_ = unnamed_file(folder_of(descriptor, path));
+  struct stat status{};
+  if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) {
+    return false;
+  }
+  inode_ = status.st_ino;
+  if (status.st_dev != device_) {
+    close();
+    return false;
+  }
+  return true;
+}
+
+void Room::leave() noexcept {
+  if (--files_ == 0) {
+    close();
+    std::erase_if(rooms(), [&](const auto& room) { return room.get() == this; });
+  }
+}
+
+void Room::forget_all() noexcept {
+  for (const auto& room : rooms()) {
+    room->close();
+  }
+  rooms().clear();
+}
+
+void Room::rest_all() noexcept {
+  for (const auto& room : rooms()) {
+    if (room->unused() && room->promised_ == 0 && room->held_ != 0) {
+      room->shrink_to(0);
+    }
+  }
+}
+
+std::size_t Room::blocks_of(std::uint64_t offset, std::size_t length) noexcept {
+  const std::uint64_t first = offset / block;
+  const std::uint64_t behind = (offset + length + block - 1) / block;
+  return static_cast<std::size_t>(behind - first) * block;
+}
+
+bool Room::take_at_once(std::size_t bytes) noexcept {
+  if (changing_ || lent_ != 0 || with_metadata(taken_ + promised_ + bytes) > held_) {
+    return false;
+  }
+  taken_ += bytes;
+  return true;
+}
+
+bool Room::take(Lock& lock, std::size_t bytes) {
+  Background::instance().wait(lock, Cause::room, [&] { return !changing_ && lent_ == 0; });
+  if (take_at_once(bytes)) {
+    return true;
+  }
+  taken_ += bytes;  // others come while the lock is let go
+  if (grow(lock, with_metadata(taken_ + promised_))) {
+    return true;
+  }
+  taken_ -= bytes;
+  return false;
+}
+
+bool Room::promise(Lock& lock, std::size_t bytes) {
+  if (!take(lock, bytes)) {
+    return false;
+  }
+  taken_ -= bytes;
+  promised_ += bytes;
+  return true;
+}
+
+bool Room::grow(Lock& lock, std::size_t needed) {
+  if (!ours()) {
+    return false;
+  }
+  changing_ = true;
+  lock.unlock();
+  // So seldom that it does not count; as little as possible where there is little.
+  std::size_t size = std::max(least, std::bit_ceil(needed));
+  bool made = allocate(descriptor_, size) == 0;
+  if (!made && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+    size = needed;
+    made = ftruncate(descriptor_, 0) == 0 && allocate(descriptor_, size) == 0;
+  }
+  lock.lock();
+  changing_ = false;
+  if (made) {
+    held_ = size;
+  } else {
+    more_ = true;
+  }
+  Background::instance().announce();
+  return made;
+}
+
+void Room::yield(Lock& lock) noexcept {
+  Background::instance().wait(lock, Cause::room, [&] { return !changing_; });
+  if (held_ > promised_ || more_) {
+    shrink_to(promised_);
+  }
+  ++lent_;
+}
+
+void Room::written() noexcept {
+  --lent_;
+  Background::instance().announce();
+}
+
+// The program may have closed all descriptors that it does not know, and have others of the same number.
+bool Room::ours() const noexcept {
+  struct stat status{};
+  return descriptor_ >= 0 && fstat(descriptor_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+void Room::shrink_to(std::size_t bytes) noexcept {
+  held_ = 0;
+  more_ = false;
+  // What is left is allocated anew: a file that has no size is cut as a whole.
+  if (!ours() || ftruncate(descriptor_, 0) != 0) {
+    return;
+  }
+  if (bytes != 0 && allocate(descriptor_, bytes) == 0) {
+    held_ = bytes;
+  }
+}
+
+void Room::close() noexcept {
+  if (ours()) {
+    ::close(descriptor_);
+  }
+  descriptor_ = -1;
+  held_ = 0;
+}
+
+}  // namespace dovetail::hdf5
