@@ -6,6 +6,7 @@
 #include "file.hpp"
 #include "file_name.hpp"
 #include "future.hpp"
+#include "mapping.hpp"
 #include "runtime.hpp"
 #include "signature.hpp"
 #include "thread_state.hpp"
@@ -19,6 +20,7 @@ NB_MODULE(_core, module) {
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);
   dovetail::python::bind_ending(module);
+  dovetail::python::bind_mapping(module);
   dovetail::python::bind_file(module);
   dovetail::python::bind_runtime(module);
 }

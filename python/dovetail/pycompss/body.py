@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import TaskFailed
 from ..task import Task
+from ..updating import update
 from . import items
 from .parameter import Parameter
 from .tracking import COMPSsException, Group, tracker, warn
@@ -134,15 +135,13 @@ class Body:
 
     def _ignored(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Outputs of a task whose failure is ignored: the defaults of @on_failure; files that are not there are empty."""
-        from ..processes import _update
-
         given = {**dict(zip(self._names, args, strict=False)), **kwargs}
         for name, parameter in self._parameters.items():
             value = given.get(name, _NOTHING)
             if value is _NOTHING or not parameter.written:
                 continue
             if name in self._policy.defaults and not parameter.is_path:
-                _update(value, self._policy.defaults[name], name, self._name)
+                update(value, self._policy.defaults[name])
             elif parameter.sort == "file" and not os.path.exists(value):
                 with open(value, "xb"):
                     pass
