@@ -30,20 +30,30 @@ def total(*arrays):
     return sum(float(array.sum()) for array in arrays)
 
 
-def test_messages_larger_than_a_socket_in_both_directions_at_once():
-    """Short tasks are sent ahead, so that both sides have more to send than sockets take."""
+@pytest.mark.parametrize("length", [3000, 63_000, 64_500, 300_000])
+def test_messages_larger_than_a_socket_in_both_directions_at_once(length):
+    """Tasks are sent ahead, so that both sides have more to send than sockets take."""
+
+    def task_with(text):
+        @dt.task(process=True)
+        def body(argument):
+            return text + argument
+
+        return body
+
     processes.set_size(1)
     try:
-        for length in (1, 3000, 63_000, 64_000, 300_000):
-            for _ in range(5):
-                assert dt.wait(echo("x")) == "x"  # short, so that more are sent ahead
-                texts = [str(i % 10) * length for i in range(60)]
-                assert dt.wait([echo(text) for text in texts]) == texts
+        dt.wait([echo("x") for _ in range(10)])  # short, so that more are sent ahead
+        tasks = [task_with(str(i % 10) * length) for i in range(24)]
+        expected = [str(i % 10) * (length + 1) for i in range(24)]
+        assert dt.wait([task(str(i % 10)) for i, task in enumerate(tasks)]) == expected
+        texts = [str(i % 10) * length for i in range(60)]
+        assert dt.wait([echo(text) for text in texts]) == texts
     finally:
         processes.set_size(0)
 
 
-def test_tasks_of_many_threads_pass_through_one_small_socket():
+def test_tasks_of_many_threads_pass_through_few_sockets():
     text = "y" * 3500  # small enough to be sent ahead, so large that sockets fill
 
     @dt.task
