@@ -46,22 +46,6 @@ std::string text_of(PyObject* exception) {
 
 void set_error(PyObject* type, const char* text) { PyErr_SetString(type, text); }
 
-Held python_exception_of(const std::exception_ptr& cause);
-
-// What the failure began with: the user's exception, below any number of tasks that were cancelled because of it.
-Held root_cause(const std::exception_ptr& cause) {
-  try {
-    std::rethrow_exception(cause);
-  } catch (const TaskFailed& failure) {
-    if (failure.cause() != nullptr) {
-      return root_cause(failure.cause());
-    }
-    return python_exception_of(cause);
-  } catch (...) {
-    return python_exception_of(cause);
-  }
-}
-
 Held python_exception_of(const std::exception_ptr& cause) {
   try {
     std::rethrow_exception(cause);
@@ -71,6 +55,23 @@ Held python_exception_of(const std::exception_ptr& cause) {
     set_python_error();
   }
   return fetch_error();
+}
+
+// What the failure began with: the user's exception, below any number of tasks that were cancelled because of it.
+Held root_cause(std::exception_ptr cause) {
+  for (;;) {
+    std::exception_ptr inner;
+    try {
+      std::rethrow_exception(cause);
+    } catch (const TaskFailed& failure) {
+      inner = failure.cause();
+    } catch (...) {
+    }
+    if (inner == nullptr) {
+      return python_exception_of(cause);
+    }
+    cause = std::move(inner);
+  }
 }
 
 void raise_task_failed(const TaskFailed& failure) {
