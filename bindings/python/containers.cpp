@@ -1,8 +1,12 @@
 #include "containers.hpp"
 
+#include <nanobind/nanobind.h>
+
 #include <string>
 
 #include "failure.hpp"
+
+namespace nb = nanobind;
 
 namespace dovetail::python {
 namespace {
@@ -199,6 +203,38 @@ Held like(PyObject* container, ContainerKind kind, const std::vector<Held>& befo
                  Py_TYPE(container)->tp_name, error.what());
     throw_python_error();
   }
+}
+
+void bind_containers(nb::module_& module) {
+  module.def(
+      "items_of",
+      [](nb::handle object) -> nb::object {
+        return translated([&]() -> nb::object {
+          const ContainerKind kind = container_kind(object.ptr());
+          if (kind == ContainerKind::none) {
+            return nb::none();
+          }
+          nb::list items;
+          for (const Held& item : items_of(object.ptr(), kind)) {
+            items.append(nb::handle(item.get()));
+          }
+          return items;
+        });
+      },
+      nb::arg("object").none(), "What is in a container; None for what is none.");
+  module.def(
+      "container_like",
+      [](nb::handle container, nb::list items) {
+        return translated([&] {
+          const ContainerKind kind = container_kind(container.ptr());
+          std::vector<Held> wanted;
+          for (nb::handle item : items) {
+            wanted.push_back(Held::share(item.ptr()));
+          }
+          return nb::steal<nb::object>(like(container.ptr(), kind, items_of(container.ptr(), kind), wanted).release());
+        });
+      },
+      nb::arg("container"), nb::arg("items"), "A container of the same type with other items in the places of its own.");
 }
 
 }  // namespace dovetail::python

@@ -7,6 +7,10 @@
 
 #include "held.hpp"
 
+namespace nanobind {
+class module_;
+}
+
 namespace dovetail::python {
 
 enum class ContainerKind : unsigned char { none, tuple, list, dictionary, set, deque, dataclass };
@@ -20,5 +24,7 @@ std::vector<Held> items_of(PyObject* container, ContainerKind kind);
 /// A container of the same type, with other items in the places of those that `items_of` gave; attributes and options (a
 /// default factory, a longest length) are kept. Throws `PythonError`, with an explanation if the type does not allow it.
 Held like(PyObject* container, ContainerKind kind, const std::vector<Held>& before, const std::vector<Held>& items);
+
+void bind_containers(nanobind::module_& module);
 
 }  // namespace dovetail::python

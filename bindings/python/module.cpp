@@ -1,6 +1,7 @@
 // The extension module `dovetail._core`. What users see of it is in python/dovetail.
 #include <nanobind/nanobind.h>
 
+#include "containers.hpp"
 #include "ending.hpp"
 #include "failure.hpp"
 #include "file.hpp"
@@ -20,6 +21,7 @@ NB_MODULE(_core, module) {
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);
   dovetail::python::bind_ending(module);
+  dovetail::python::bind_containers(module);
   dovetail::python::bind_mapping(module);
   dovetail::python::bind_file(module);
   dovetail::python::bind_runtime(module);
