@@ -20,6 +20,13 @@ from pycompss.api.on_failure import on_failure
 from pycompss.api.parameter import *
 from pycompss.api.task import task
 
+class Box:
+    def __init__(self, n):
+        self.n = n
+
+    def __repr__(self):
+        return f"Box({self.n})"
+
 """
 
 
@@ -44,7 +51,7 @@ def test_deleting_an_object_drops_nothing_that_pending_tasks_need(lines_of):
         @task(values=COLLECTION_INOUT)
         def replace(values):
             for place, value in enumerate(values):
-                values[place] = [value[0] + 10]
+                values[place] = Box(value.n + 10)
 
         @task(gate=IN, returns=1)
         def held(gate):
@@ -53,11 +60,12 @@ def test_deleting_an_object_drops_nothing_that_pending_tasks_need(lines_of):
 
         @task(values=COLLECTION_IN, returns=1)
         def total(values, _):
-            return sum(value[0] for value in values)
+            return sum(value.n for value in values)
 
-        first, second = [1], [2]
+        first, second = Box(1), Box(2)
         replace([first, second])
         replace([first, second])
+        compss_barrier()
         pending = total([first, second], held(gate))
         print(compss_delete_object(first), compss_delete_object(second, 7))
         gate.set()
@@ -74,18 +82,18 @@ def test_a_list_that_a_task_changes_stays_the_programs_own(lines_of):
         @task(values=COLLECTION_INOUT)
         def replace(values):
             for place, value in enumerate(values):
-                values[place] = [value[0] + 10]
+                values[place] = Box(value.n + 10)
 
         @task(values=INOUT)
         def grow(values):
-            values[0].append("grown")
+            values[0].n += 100
             values.append("new")
 
-        values = [[1], [2]]
+        values = [Box(1), Box(2)]
         replace(values)
         grow(values)
         print(compss_wait_on(values))
-    """) == ["[[11, 'grown'], [12], 'new']"]
+    """) == ["[Box(111), Box(12), 'new']"]
 
 
 def test_items_that_tasks_replaced_are_found_in_containers_of_all_types(lines_of):
@@ -94,20 +102,20 @@ def test_items_that_tasks_replaced_are_found_in_containers_of_all_types(lines_of
 
         @task(values=COLLECTION_INOUT)
         def replace(values):
-            values[0] = ["new"]
+            values[0] = Box("new")
 
         @task(returns=1)
         def look(value):
             return value
 
-        old = ["old"]
+        old = Box("old")
         replace([old])
         table = collections.defaultdict(list, k=old)
         print(compss_wait_on(look(table)), compss_wait_on(look(Pair(old, 1))))
         print(compss_wait_on(look(collections.deque([old], maxlen=3))), compss_wait_on(table)["k"])
     """) == [
-        "defaultdict(<class 'list'>, {'k': ['new']}) Pair(a=['new'], b=1)",
-        "deque([['new']], maxlen=3) ['new']",
+        "defaultdict(<class 'list'>, {'k': Box(new)}) Pair(a=Box(new), b=1)",
+        "deque([Box(new)], maxlen=3) Box(new)",
     ]
 
 
