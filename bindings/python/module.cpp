@@ -3,6 +3,7 @@
 
 #include "containers.hpp"
 #include "ending.hpp"
+#include "exit_status.hpp"
 #include "failure.hpp"
 #include "file.hpp"
 #include "file_name.hpp"
@@ -17,6 +18,7 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   dovetail::python::register_interpreter_service();
   dovetail::python::bind_failure(module);
+  dovetail::python::bind_exit_status(module);
   dovetail::python::bind_file_name(module);
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);

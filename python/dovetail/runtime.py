@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from . import _core
-from .errors import TaskFailed
+from .errors import Stuck, TaskFailed
 from .future import Future
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _STACK_SIZE = 8 * 1024 * 1024
 _lock = threading.RLock()
 _active: list[Runtime] = []
 _was_used = False
+# Something failed, and nobody asked.
+_any_failed = False
+_FOR_EVER = 1e9  # seconds
 
 
 class Runtime:
@@ -91,7 +95,23 @@ class Runtime:
         return self
 
     def stop(self) -> None:
-        """Waits for all tasks and ends the workers. Failures that nobody asked for are printed."""
+        """Waits for all tasks and ends the workers. Failures that nobody asked for are printed, and the program ends with status 1."""
+        global _any_failed
+        if self._core is not None:
+            try:
+                while True:
+                    try:
+                        self._core.wait(_FOR_EVER)
+                        break
+                    except (TaskFailed, Stuck) as error:
+                        _any_failed = True
+                        _tell("the runtime", error)
+                        if isinstance(error, Stuck):
+                            break
+            finally:
+                self._end()
+
+    def _end(self) -> None:
         with _lock:
             core, self._core = self._core, None
             if core is None:
@@ -128,7 +148,7 @@ class Runtime:
             if kind is not None:
                 self._give_up(kind)
         finally:
-            self.stop()
+            self._end()
 
     def _give_up(self, kind: type[BaseException]) -> None:
         if self._core is None:
@@ -141,6 +161,12 @@ class Runtime:
             self._core.cancel()
 
 
+def _tell(what: str, error: BaseException) -> None:
+    """Says of a failure what would be said if it had been raised."""
+    print(f"dovetail: at the end of {what} nobody had asked for this failure:", file=sys.stderr)
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
 def _start_default() -> None:
     with _lock:
         if not _active:
@@ -149,6 +175,7 @@ def _start_default() -> None:
 
 def _stop_all() -> None:
     """The end of the program: its tasks are waited for, unless it was interrupted."""
+    global _any_failed
     interrupted = issubclass(getattr(sys, "last_type", None) or type(None), KeyboardInterrupt)
     while _active:
         runtime = _active[-1]
@@ -161,15 +188,50 @@ def _stop_all() -> None:
             interrupted = True
             runtime._give_up(KeyboardInterrupt)
         except BaseException as error:
-            print("dovetail: at the end of the program nobody had asked for this failure:", file=sys.stderr)
-            sys.excepthook(type(error), error, error.__traceback__)
+            _any_failed = True
+            _tell("the program", error)
             if isinstance(error, TaskFailed):
                 continue  # there may be more
-        runtime.stop()
+        runtime._end()
+    if _any_failed and not interrupted and not _left_by_itself():
+        _core.end_as_failed()
     if interrupted and _was_used:
         from . import interruption
 
         interruption.exit_with_status()
+
+
+_exit_called = False
+
+
+def _left_by_itself() -> bool:
+    """Whether a module that is run by `python -m` has called `sys.exit` or raised `SystemExit`, as far as that can be known.
+
+    For other programs, the interpreter's own stack tells.
+    """
+    if _exit_called:
+        return True
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    try:
+        return spec is not None and "SystemExit" in spec.loader.get_code(spec.name).co_names
+    except (AttributeError, ImportError):
+        return False
+
+
+def _notice_exit() -> None:
+    leave = sys.exit
+
+    @functools.wraps(leave)
+    def exit(status: Any = None, /) -> NoReturn:
+        global _exit_called
+        _exit_called = True
+        leave(status)
+
+    sys.exit = exit
+
+
+if getattr(sys.modules.get("__main__"), "__spec__", None) is not None:
+    _notice_exit()
 
 
 def _forget_all() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from . import _core
 from .directions import IN, Direction
 from .future import Future
+
+_frame = sys._getframe
+_core.set_package_folder(os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -128,7 +132,7 @@ class Task(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         if self._prepare is not None:
             self._prepare()
-        future = _core.spawn(self._signature, args, kwargs)
+        future = _core.spawn(self._signature, args, kwargs, _frame(1))
         if self.returns is not None and self.returns > 1:
             return cast("Future[R]", tuple(future._item(i) for i in range(self.returns)))
         return future
