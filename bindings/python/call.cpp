@@ -123,8 +123,8 @@ Origin origin_of(const Call& call) {
       PyErr_Clear();
       return origin;
     }
-    origin.made_at = std::string("File \"") + file + "\", line " + std::to_string(PyCode_Addr2Line(code, call.made_at)) +
-                     ", in " + function;
+    origin.made_at = std::string("File \"") + file + "\", line " +
+                     std::to_string(PyCode_Addr2Line(code, call.made_at)) + ", in " + function;
   }
   return origin;
 }

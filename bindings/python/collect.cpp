@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_set>
 
@@ -27,22 +28,20 @@ class Visited {
  public:
   /// Whether it is new.
   bool add(std::uintptr_t container) {
-    if (many_.empty() && few_.size() < most_few) {
-      if (std::find(few_.begin(), few_.end(), container) != few_.end()) {
-        return false;
-      }
-      few_.push_back(container);
-      return true;
+    auto* const end = few_.begin() + count_;
+    if (std::find(few_.begin(), end, container) != end) {
+      return false;
     }
-    if (many_.empty()) {
-      many_.insert(few_.begin(), few_.end());
+    if (count_ < few_.size()) {
+      few_[count_++] = container;
+      return true;
     }
     return many_.insert(container).second;
   }
 
  private:
-  static constexpr std::size_t most_few = 16;
-  std::vector<std::uintptr_t> few_;
+  std::array<std::uintptr_t, 16> few_{};
+  std::size_t count_ = 0;
   std::unordered_set<std::uintptr_t> many_;
 };
 
@@ -60,8 +59,8 @@ struct Collector {
     std::size_t next = 0;
     std::vector<Held> items;
   };
-  std::vector<Level> levels;
-  Visited visited;
+  std::vector<Level> levels{};
+  Visited visited{};
 
   void collect(PyObject* object, Direction direction);
   void collect_one(PyObject* object, Direction direction, bool outermost);
@@ -146,6 +145,9 @@ void Collector::enter(PyObject* container, ContainerKind kind, Direction directi
   if (!visited.add(reinterpret_cast<std::uintptr_t>(container) | unordered)) {
     return;
   }
+  if (levels.empty()) {
+    levels.reserve(4);
+  }
   const bool in_place = PyList_Check(container) || PyTuple_Check(container);
   levels.push_back({.container = Held::share(container), .direction = direction, .in_place = in_place, .items = {}});
   if (!in_place) {
@@ -165,9 +167,12 @@ void Collector::collect(PyObject* object, Direction direction) {
     }
     const std::size_t place = level.next++;
     const Direction directed = level.direction;
-    const Held item = Held::share(level.in_place ? PySequence_Fast_GET_ITEM(container, static_cast<Py_ssize_t>(place))
-                                                 : level.items[place].get());
-    collect_one(item.get(), directed, false);
+    PyObject* const item =
+        level.in_place ? PySequence_Fast_GET_ITEM(container, static_cast<Py_ssize_t>(place)) : level.items[place].get();
+    if (!is_constant(item) || names_file(directed)) {
+      const Held kept = Held::share(item);
+      collect_one(item, directed, false);
+    }
   }
 }
 
@@ -221,7 +226,7 @@ void Collector::collect_one(PyObject* object, Direction direction, bool outermos
 Access result_access(const Call& call) noexcept { return {{future_space, call.token, 1}, AccessMode::out}; }
 
 void collect(PyObject* object, Direction direction, const detail::Task* domain, const char* name, Uses& uses) {
-  Collector{.domain = domain, .name = name, .uses = uses, .levels = {}, .visited = {}}.collect(object, direction);
+  Collector{.domain = domain, .name = name, .uses = uses}.collect(object, direction);
 }
 
 void collect_arguments(const Signature& signature, PyObject* arguments, PyObject* keywords, const detail::Task* domain,

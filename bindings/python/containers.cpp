@@ -111,7 +111,8 @@ Held make_like(PyObject* container, ContainerKind kind, const std::vector<Held>&
       const Held keys = checked(PySequence_List(container));
       for (std::size_t i = 0; i < items.size() && static_cast<Py_ssize_t>(i) < PyList_GET_SIZE(keys.get()); ++i) {
         if (items[i].get() != before[i].get()) {
-          checked(PyObject_SetItem(copy.get(), PyList_GET_ITEM(keys.get(), static_cast<Py_ssize_t>(i)), items[i].get()));
+          checked(
+              PyObject_SetItem(copy.get(), PyList_GET_ITEM(keys.get(), static_cast<Py_ssize_t>(i)), items[i].get()));
         }
       }
       break;
@@ -197,10 +198,11 @@ Held like(PyObject* container, ContainerKind kind, const std::vector<Held>& befo
   try {
     return make_like(container, kind, before, items);
   } catch (const PythonError& error) {
-    PyErr_Format(PyExc_TypeError,
-                 "a '%s' with futures in it cannot be made anew with their values (%s); wait for the futures first, or hand "
-                 "over a list or a dictionary",
-                 Py_TYPE(container)->tp_name, error.what());
+    PyErr_Format(
+        PyExc_TypeError,
+        "a '%s' with futures in it cannot be made anew with their values (%s); wait for the futures first, or hand "
+        "over a list or a dictionary",
+        Py_TYPE(container)->tp_name, error.what());
     throw_python_error();
   }
 }
@@ -234,7 +236,8 @@ void bind_containers(nb::module_& module) {
           return nb::steal<nb::object>(like(container.ptr(), kind, items_of(container.ptr(), kind), wanted).release());
         });
       },
-      nb::arg("container"), nb::arg("items"), "A container of the same type with other items in the places of its own.");
+      nb::arg("container"), nb::arg("items"),
+      "A container of the same type with other items in the places of its own.");
 }
 
 }  // namespace dovetail::python

@@ -47,7 +47,8 @@ void end_as_failed() {
 
 void bind_exit_status(nb::module_& module) {
   module.def("end_as_failed", &end_as_failed,
-             "While the interpreter ends: has the process end with status 1 if it would with 0, unless the program called sys.exit.");
+             "While the interpreter ends: has the process end with status 1 if it would with 0, unless the program "
+             "called sys.exit.");
 }
 
 }  // namespace dovetail::python

@@ -82,9 +82,9 @@ void raise_task_failed(const TaskFailed& failure) {
   if (failure.cause() != nullptr) {
     cause = root_cause(failure.cause(), origin);
   }
-  const Held exception = Held::adopt(PyObject_CallFunction(
-      task_failed_class, "ssOss", failure.what(), failure.label().c_str(), failure.cancelled() ? Py_True : Py_False,
-      origin.label.c_str(), origin.made_at.c_str()));
+  const Held exception = Held::adopt(
+      PyObject_CallFunction(task_failed_class, "ssOss", failure.what(), failure.label().c_str(),
+                            failure.cancelled() ? Py_True : Py_False, origin.label.c_str(), origin.made_at.c_str()));
   if (!exception) {
     return;
   }

@@ -54,7 +54,8 @@ bool has_private_pages(std::uintptr_t begin, std::uintptr_t end) {
 class Mapping {
  public:
   Mapping(int descriptor, std::size_t size, bool shared) : size_(size), shared_(shared) {
-    void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, descriptor, 0);
+    void* const address =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, descriptor, 0);
     if (address == MAP_FAILED) {
       throw std::system_error(errno, std::generic_category(), "mapping an array of " + std::to_string(size) + " bytes");
     }
@@ -93,7 +94,8 @@ void bind_mapping(nb::module_& module) {
       .def_prop_ro("address", &Mapping::address, "Of its first byte.")
       .def_prop_ro("size", &Mapping::size, "In bytes.")
       .def("unchanged", &Mapping::unchanged, nb::arg("offset"), nb::arg("length"),
-           "Whether nothing was written to these bytes of a private mapping, so that the file has them. False if that is not known.");
+           "Whether nothing was written to these bytes of a private mapping, so that the file has them. False if that "
+           "is not known.");
 }
 
 }  // namespace dovetail::python

@@ -107,7 +107,8 @@ class Resolver {
     }
     if (is_future(object)) {
       const Future& task = *nb::inst_ptr<Future>(object);
-      PyErr_Format(PyExc_ValueError, "the result of task '%s' contains the future of that result, so that it has no value",
+      PyErr_Format(PyExc_ValueError,
+                   "the result of task '%s' contains the future of that result, so that it has no value",
                    task.call()->signature->label.c_str());
       throw_python_error();
     }

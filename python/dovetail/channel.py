@@ -13,6 +13,8 @@ import struct
 _LARGEST = 64 * 1024
 # Far more than any message carries; the kernel takes at most 253.
 _MOST_FILES = 250
+_DESCRIPTOR = array.array("i").itemsize
+_SPACE = socket.CMSG_SPACE(_MOST_FILES * _DESCRIPTOR)
 _HEADER = struct.Struct("<cBQ")  # where the payload is; the kind of the message; its number
 _INLINE = b"i"
 _OUTLINE = b"o"
@@ -30,6 +32,8 @@ class FilesLost(OSError):
 
 class Packet:
     """A message that is ready to be sent. It holds the files that it carries until it is dropped."""
+
+    __slots__ = ("_kind", "_number", "_outline", "_owners", "content", "files")
 
     def __init__(self, kind: int, number: int, payload: bytes, files: list[int], owners: object = None) -> None:
         self._kind = kind
@@ -64,6 +68,8 @@ class Packet:
 
 class Message:
     """A message that has come. Its files are the receiver's, who closes it when it has taken those that it wants out of `files`."""
+
+    __slots__ = ("_complete", "_content", "_outline", "files", "kind", "number")
 
     def __init__(self, content: bytes, files: list[int], complete: bool) -> None:
         place, self.kind, self.number = _HEADER.unpack_from(content)
@@ -110,12 +116,13 @@ class Channel:
     def send(self, packet: Packet, *, wait: bool) -> bool:
         """Returns false if there is no room and it is not to wait for some."""
         while True:
-            ancillary = (
-                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", packet.files))] if packet.files else []
-            )
-            flags = socket.MSG_NOSIGNAL | (0 if wait else socket.MSG_DONTWAIT)
+            flags = socket.MSG_NOSIGNAL if wait else socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT
             try:
-                self._socket.sendmsg([packet.content], ancillary, flags)
+                if packet.files:
+                    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", packet.files))
+                    self._socket.sendmsg([packet.content], [rights], flags)
+                else:
+                    self._socket.send(packet.content, flags)
                 return True
             except BlockingIOError:
                 return False
@@ -126,22 +133,21 @@ class Channel:
 
     def receive(self, *, wait: bool) -> Message | None:
         """None when the other end is gone. Raises BlockingIOError if there is nothing and it is not to wait."""
-        space = socket.CMSG_SPACE(_MOST_FILES * array.array("i").itemsize)
-        flags = socket.MSG_CMSG_CLOEXEC | (0 if wait else socket.MSG_DONTWAIT)
+        flags = socket.MSG_CMSG_CLOEXEC if wait else socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
         while True:
             try:
-                content, ancillary, received, _ = self._socket.recvmsg(_HEADER.size + _LARGEST, space, flags)
+                content, ancillary, received, _ = self._socket.recvmsg(_HEADER.size + _LARGEST, _SPACE, flags)
                 break
             except ConnectionResetError:
                 # The other end has gone with messages unread. That is told once, and before what it had sent.
                 continue
-        descriptors = array.array("i")
-        for level, kind, data in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
         if not content:
             return None
-        return Message(content, list(descriptors), not received & socket.MSG_CTRUNC)
+        files: list[int] = []
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                files += array.array("i", data[: len(data) // _DESCRIPTOR * _DESCRIPTOR])
+        return Message(content, files, not received & socket.MSG_CTRUNC)
 
     def close(self) -> None:
         self._socket.close()

@@ -11,7 +11,6 @@ import atexit
 import collections
 import contextlib
 import heapq
-import itertools
 import os
 import pickle
 import selectors
@@ -19,18 +18,15 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
 
-from . import _core, pickling
+from . import pickling
 from .channel import Channel, Message, Packet
-from .process_worker import CALL, FUNCTION
-from .updating import update
+from .process_call import SMALL, Job
+from .process_worker import FUNCTION
 
 # A process gets several short tasks ahead, so that it need not wait for the next one: this many, of that many seconds at most.
 _AHEAD = 8
 _SHORT = 0.001
-_SMALL_MESSAGE = 4096
 # By these, libraries are told how many threads to compute with. Each process would take all cores, and they would be in each other's way.
 _THREADS_OF_LIBRARIES = (
     "OMP_NUM_THREADS",
@@ -57,37 +53,6 @@ class RemoteTraceback(Exception):
         return f'\n"""\n{self.text}"""'
 
 
-class _Job:
-    """One call on its way."""
-
-    __slots__ = ("args", "call", "ending", "kwargs", "number", "packet", "written")
-
-    def __init__(self, ending: _core.Ending, call: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.number = next(_numbers)
-        self.ending = ending
-        self.call = call
-        self.args = args
-        self.kwargs = kwargs
-        self.packet: Packet | None = None
-        self.written: tuple[dict[str | int, Any], pickling.Parcel] | None = None  # what the task changes
-
-    def prepare(self) -> None:
-        """Makes the message. It holds memory and descriptors, and is therefore made for few calls ahead."""
-        self.call.pickled()
-        payload, files, self.written = self.call.message(self.args, self.kwargs)
-        self.packet = Packet(CALL, self.number, payload, [file.descriptor for file in files], files)
-
-    @property
-    def small(self) -> bool:
-        return self.packet is not None and not self.packet.files and len(self.packet.content) < _SMALL_MESSAGE
-
-    def fail(self, error: BaseException) -> None:
-        # A failure is kept as long as somebody may ask for it, and its traceback keeps this call.
-        self.args, self.kwargs, self.packet, self.written = (), {}, None, None
-        if not self.ending.ended:
-            self.ending.fail(error)
-
-
 class _Worker:
     """One process and what it has been given."""
 
@@ -108,20 +73,22 @@ class _Worker:
             except BaseException:
                 self.channel.close()
                 raise
-        self.jobs: dict[int, _Job] = {}  # in the order in which they are sent
+        self.jobs: dict[int, Job] = {}  # in the order in which they are sent
         self.functions: set[int] = set()
         self.outbox: collections.deque[Packet] = collections.deque()
         self.short = False
+        self._last_is_small = True
 
     def takes(self) -> bool:
         if not self.jobs:
             return True
-        return self.short and len(self.jobs) < _AHEAD and next(reversed(self.jobs.values())).small
+        return self.short and len(self.jobs) < _AHEAD and self._last_is_small
 
-    def assign(self, job: _Job) -> None:
+    def assign(self, job: Job) -> None:
         """Raises what keeps the message from being sent; a process that is gone is noticed by what is received from it."""
         assert job.packet is not None
         self.jobs[job.number] = job
+        self._last_is_small = not job.packet.files and len(job.packet.content) < SMALL
         try:
             if job.call.number not in self.functions:
                 self.outbox.append(Packet(FUNCTION, job.call.number, job.call.pickled(), []))
@@ -167,7 +134,7 @@ class Pool:
         self._threads = max(1, len(os.sched_getaffinity(0)) // size)
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []
-        self._waiting: list[tuple[int, int, _Job]] = []
+        self._waiting: list[tuple[int, int, Job]] = []
         self._prepared = 0  # of those that wait
         self._selector = selectors.DefaultSelector()
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -180,35 +147,39 @@ class Pool:
             self._close()
             raise
 
-    def submit(self, job: _Job) -> None:
+    def submit(self, job: Job) -> None:
         with self._lock:
-            ahead = self._stopped or self._prepared < 2 * self._size
+            ahead = job.light or self._stopped or self._prepared < 2 * self._size
             if not ahead:
                 # The pool's thread makes the message when a process is about to be free.
                 self._push(job)
         if ahead:
-            try:
-                job.prepare()
-            except BaseException as error:
-                job.fail(error)
-                return
-            with self._lock:
-                self._push(job)
-                lost = self._give_out()
-            _fail(lost)
+            self._prepare(job)
 
-    def _push(self, job: _Job) -> None:
+    def _prepare(self, job: Job) -> None:
+        """Makes the message; then the job is sent, or waits with it."""
+        try:
+            job.prepare()
+        except BaseException as error:
+            job.fail(error)
+            return
+        with self._lock:
+            self._push(job)
+            lost = self._give_out()
+        _fail(lost)
+
+    def _push(self, job: Job) -> None:
         heapq.heappush(self._waiting, (-job.call.priority, job.number, job))
-        self._prepared += job.packet is not None
+        self._prepared += job.packet is not None and not job.light
 
-    def _pop(self) -> _Job:
+    def _pop(self) -> Job:
         job = heapq.heappop(self._waiting)[2]
-        self._prepared -= job.packet is not None
+        self._prepared -= job.packet is not None and not job.light
         return job
 
-    def _give_out(self) -> list[tuple[_Job, BaseException]]:
+    def _give_out(self) -> list[tuple[Job, BaseException]]:
         """Sends what is prepared to processes that take it. Returns what could not be sent. Under the lock."""
-        lost: list[tuple[_Job, BaseException]] = []
+        lost: list[tuple[Job, BaseException]] = []
         while self._waiting and (self._stopped or self._waiting[0][2].packet is not None):
             if self._stopped:
                 job = self._pop()
@@ -222,16 +193,25 @@ class Pool:
                 continue
             if worker is None:
                 break
-            job = self._pop()
-            try:
-                worker.assign(job)
-            except BaseException as error:
-                lost.append((job, error))
-            self._watch(worker)
+            self._give(worker, lost)
         return lost
 
+    def _give(self, worker: _Worker, lost: list[tuple[Job, BaseException]]) -> None:
+        job = self._pop()
+        try:
+            worker.assign(job)
+        except BaseException as error:
+            lost.append((job, error))
+        if worker.outbox:
+            # The pool's thread sends the rest.
+            events = selectors.EVENT_READ | selectors.EVENT_WRITE
+            self._selector.modify(worker.channel.fileno(), events, worker)
+
     def _free_worker(self) -> _Worker | None:
-        worker = min((w for w in self._workers if w.takes()), key=lambda w: len(w.jobs), default=None)
+        worker = None
+        for each in self._workers:
+            if each.takes() and (worker is None or len(each.jobs) < len(worker.jobs)):
+                worker = each
         if (worker is None or worker.jobs) and len(self._workers) < self._size:
             try:
                 worker = _Worker(self._threads)
@@ -243,12 +223,6 @@ class Pool:
                 if not self._workers:
                     raise
         return worker
-
-    def _watch(self, worker: _Worker) -> None:
-        """Has the pool's thread send the rest. Under the lock."""
-        if worker.outbox:
-            events = selectors.EVENT_READ | selectors.EVENT_WRITE
-            self._selector.modify(worker.channel.fileno(), events, worker)
 
     def _run(self) -> None:
         while not self._stopped:
@@ -269,22 +243,13 @@ class Pool:
             self._serve()
 
     def _serve(self) -> None:
-        """Gives the processes more to do, and has the next message ready when they are busy."""
-        while True:
+        """Has the next message ready for the process that is free first."""
+        while self._waiting:
             with self._lock:
-                lost = self._give_out()
-                wanted = self._waiting and self._waiting[0][2].packet is None
-                job = self._pop() if wanted else None
-            _fail(lost)
-            if job is None:
-                return
-            try:
-                job.prepare()
-            except BaseException as error:
-                job.fail(error)
-                continue
-            with self._lock:
-                self._push(job)
+                if not self._waiting or self._waiting[0][2].packet is not None:
+                    return
+                job = self._pop()
+            self._prepare(job)
 
     def _send_rest(self, worker: _Worker) -> None:
         with self._lock:
@@ -307,22 +272,29 @@ class Pool:
     def _finish(self, worker: _Worker, message: Message) -> None:
         with self._lock:
             job = worker.jobs.pop(message.number)
-            worker.short = False
         try:
             good, result, changed, count, seconds = pickle.loads(message.payload())
             worker.short = seconds < _SHORT
-            with self._lock:
-                lost = self._give_out()
-            _fail(lost)
+        except BaseException as error:
+            job.fail(error)
+            good = None
+        lost: list[tuple[Job, BaseException]] = []
+        with self._lock:
+            while self._waiting and self._waiting[0][2].packet is not None and worker.takes():
+                self._give(worker, lost)
+        _fail(lost)
+        if good is None:
+            return
+        try:
             files, message.files[:count] = message.files[:count], []
             try:
                 value = pickling.load(result, files)
             finally:
                 message.files += files
             if not good:
-                error, text = value
-                error.__cause__ = RemoteTraceback(text)
-                job.fail(error)
+                failure, text = value
+                failure.__cause__ = RemoteTraceback(text)
+                job.fail(failure)
                 return
             if job.written is not None:
                 job.call.write_back(*job.written, changed, message.files)
@@ -343,6 +315,8 @@ class Pool:
             # The others it had not begun.
             for job in jobs[1:]:
                 self._push(job)
+            lost = self._give_out()
+        _fail(lost)
         fate = worker.fate()
         if jobs:
             died = WorkerProcessDied(f"{fate} while it ran task '{jobs[0].call.label}'")
@@ -377,7 +351,7 @@ class Pool:
         os.close(self._waker)
 
     @staticmethod
-    def _ended(job: _Job) -> WorkerProcessDied:
+    def _ended(job: Job) -> WorkerProcessDied:
         return WorkerProcessDied(f"the worker processes were ended before task '{job.call.label}' had ended")
 
     def processes(self) -> list[int]:
@@ -385,15 +359,20 @@ class Pool:
             return [worker.process.pid for worker in self._workers]
 
 
-def _cannot_start(job: _Job, error: OSError) -> OSError:
+def _cannot_start(job: Job, error: OSError) -> OSError:
     text = f"no worker process can be started for task '{job.call.label}': {error.strerror} (see ulimit -a)"
     return OSError(error.errno, text)
 
 
-def _fail(lost: list[tuple[_Job, BaseException]]) -> None:
+def _fail(lost: list[tuple[Job, BaseException]]) -> None:
     """Tells tasks that they have failed; not under the lock, since whoever is told may make other tasks."""
     for job, error in lost:
         job.fail(error)
+
+
+def submit(job: Job) -> None:
+    """To the pool that there is now."""
+    the_pool().submit(job)
 
 
 _pool: Pool | None = None
@@ -442,83 +421,3 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 # The runtime waits for its tasks earlier, while the threads of the program are ended.
 atexit.register(kill_all)
-
-_numbers = itertools.count(1)
-
-
-class Function:
-    """A function whose calls run in worker processes."""
-
-    def __init__(
-        self, function: Callable[..., Any], label: str, priority: int, names: tuple[str, ...], written: frozenset[str]
-    ) -> None:
-        self.function = function
-        self.label = label
-        self.priority = priority
-        self.names = names
-        self.written = written
-        self.number = next(_numbers)
-        self._pickled: bytes | None = None
-
-    def pickled(self) -> bytes:
-        if self._pickled is None:
-            import cloudpickle
-
-            self._pickled = cloudpickle.dumps(self.function)
-        return self._pickled
-
-    def __call__(self, ending: _core.Ending, /, *args: Any, **kwargs: Any) -> None:
-        the_pool().submit(_Job(ending, self, args, kwargs))
-
-    def message(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[bytes, list[Any], tuple[dict[str | int, Any], pickling.Parcel] | None]:
-        """The bytes and the files of a call, and what is to be brought up to date when it has ended."""
-        if not self.written and pickling.is_plain(args) and pickling.is_plain(tuple(kwargs.values())):
-            return pickle.dumps((self.number, 0, pickle.dumps((args, kwargs), -1), None), -1), [], None
-        changed: dict[str | int, Any] = {}
-        constant_args = list(args)
-        constant_kwargs = dict(kwargs)
-        for place, name in enumerate(self.names[: len(args)]):
-            if name in self.written:
-                changed[place] = args[place]
-                constant_args[place] = None
-        for name in kwargs.keys() & self.written:
-            changed[name] = kwargs[name]
-            constant_kwargs[name] = None
-        constant_parcel = pickling.Parcel()
-        changed_parcel = pickling.Parcel(every_array=True)
-        try:
-            constant_payload = pickling.dump((tuple(constant_args), constant_kwargs), constant_parcel)
-            changed_payload = pickling.dump(changed, changed_parcel) if changed else None
-        except BaseException as error:
-            constant_parcel.discard()
-            if isinstance(error, OSError | MemoryError) or not isinstance(error, Exception):
-                raise
-            raise self._unpicklable(args, kwargs, error) from error
-        payload = pickle.dumps((self.number, len(constant_parcel.files), constant_payload, changed_payload), -1)
-        written = (changed, changed_parcel) if changed else None
-        return payload, constant_parcel.files + changed_parcel.files, written
-
-    def _unpicklable(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> TypeError:
-        names = [*self.names[: len(args)], *(f"*args[{i}]" for i in range(len(args) - len(self.names))), *kwargs]
-        values = [*args, *kwargs.values()]
-        name = pickling.failing_argument(names, values, lambda value: pickling.dump(value, pickling.Parcel()))
-        where = "an argument" if name is None else f"argument '{name}' (a '{type(values[names.index(name)]).__name__}')"
-        return TypeError(f"{where} of task '{self.label}' cannot be sent to a worker process: {error}")
-
-    def write_back(
-        self, originals: dict[str | int, Any], parcel: pickling.Parcel, payload: bytes, files: list[int]
-    ) -> None:
-        """Brings what the task changed into the objects of this process."""
-        new = pickling.load(payload, files)
-        for array, place, offset in parcel.arrays:
-            parcel.files[place].read_into(array, offset)
-        for place, original in originals.items():
-            if place in new:
-                name = self.names[place] if isinstance(place, int) else place
-                if update(original, new[place]) is not original:
-                    raise TypeError(
-                        f"argument '{name}' of task '{self.label}' was changed in a worker process, and an object of type "
-                        f"'{type(original).__name__}' cannot be brought up to date in place; return it instead"
-                    )

@@ -34,6 +34,10 @@ def _most_open() -> int:
     return 4096 if soft == resource.RLIM_INFINITY else min(soft // 4, 4096)
 
 
+def _bytes_of(array: Any) -> memoryview:
+    return memoryview(array.reshape(-1).view(numpy.uint8))
+
+
 class File:
     """The descriptor of a file in memory."""
 
@@ -56,7 +60,7 @@ class File:
         turned = array.flags.f_contiguous and not array.flags.c_contiguous
         content = numpy.ascontiguousarray(array.T if turned else array)
         offset = -(-os.fstat(self.descriptor).st_size // _ALIGNMENT) * _ALIGNMENT
-        view = memoryview(content.reshape(-1).view(numpy.uint8))
+        view = _bytes_of(content)
         at = offset
         while view:
             written = os.pwrite(self.descriptor, view, at)
@@ -69,7 +73,7 @@ class File:
         turned = array.flags.f_contiguous and not array.flags.c_contiguous
         target = array.T if turned else array
         content = target if target.flags.c_contiguous else numpy.empty(target.shape, target.dtype)
-        view = memoryview(content.reshape(-1).view(numpy.uint8))
+        view = _bytes_of(content)
         while view:
             count = os.preadv(self.descriptor, [view], offset)
             if count == 0:
@@ -128,7 +132,9 @@ class Received:
         """An array on the file, which it keeps mapped."""
         if self._whole is None:
             size = os.fstat(self.file.descriptor).st_size
-            self._whole = numpy.asarray(_MappedBytes(self.file, _core.Mapping(self.file.descriptor, size, self._shared)))
+            self._whole = numpy.asarray(
+                _MappedBytes(self.file, _core.Mapping(self.file.descriptor, size, self._shared))
+            )
         result: _Array = numpy.ndarray(shape, dtype, buffer=self._whole, offset=offset, strides=strides)
         return result
 

@@ -121,12 +121,13 @@ class Task(Generic[P, R]):
             self._prepare = event_loop
             return in_event_loop(cast("Callable[..., Any]", self.function)), True
         if self.process:
-            from .processes import Function, the_pool
+            from .process_call import Function
+            from .processes import submit, the_pool
 
             self._prepare = the_pool
             names = code.co_varnames[: code.co_argcount] if code is not None else ()
             written = frozenset(name for name, direction in self.directions.items() if direction in _WRITTEN)
-            return Function(self.function, self.label, self.priority, names, written), True
+            return Function(self.function, self.label, self.priority, names, written, submit), True
         return self.function, False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:

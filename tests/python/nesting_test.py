@@ -34,7 +34,9 @@ def lines_of(result):
     return result.stdout.splitlines()
 
 
-@pytest.mark.parametrize("ends", ["dt.wait(last)", "last.result()", "dt.wait(identity(last))", "dt.wait(identity([last]))[0]"])
+@pytest.mark.parametrize(
+    "ends", ["dt.wait(last)", "last.result()", "dt.wait(identity(last))", "dt.wait(identity([last]))[0]"]
+)
 def test_a_chain_of_a_hundred_thousand_futures_of_futures(run_program, ends):
     """Each task returns the future of the one before, so that a value is behind all of them."""
     result = run_program(

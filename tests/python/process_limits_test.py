@@ -188,7 +188,7 @@ for round in range(3):
     assert lines[0] == "2"
     for number in range(3):
         part = lines[1 + 5 * number : 6 + 5 * number]
-        assert all(failed.fullmatch(line) for line in part[:3]), '\n'.join(lines)
+        assert all(failed.fullmatch(line) for line in part[:3]), "\n".join(lines)
         assert part[3:] == [str(number + 1), "5000.0 5000.0"], lines
 
 
@@ -326,7 +326,7 @@ def test_arrays_need_no_room_in_dev_shm(run_program):
     unshare = shutil.which("unshare")
     if os.geteuid() != 0 or unshare is None:
         pytest.skip("needs root and unshare, to mount a /dev/shm of its own")
-    mount = "mount -t tmpfs -o size=4k tmpfs /dev/shm && head -c 4096 /dev/zero > /dev/shm/full && exec \"$@\""
+    mount = 'mount -t tmpfs -o size=4k tmpfs /dev/shm && head -c 4096 /dev/zero > /dev/shm/full && exec "$@"'
     text = "\nassert os.statvfs('/dev/shm').f_bavail == 0\nprint(dt.wait(total(make(1_000_000))))\n"
     done = subprocess.run(
         [unshare, "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", LIMITED + text],

@@ -27,7 +27,7 @@ def latest(value: Any) -> Any:
         found = _replaced.get(id(value))
     if not isinstance(value, _CONTAINERS):
         return value
-    inside = _core.items_of(value)
+    inside = _core.items_of(value) or []
     new = [latest(item) for item in inside]
     return value if all(a is b for a, b in zip(new, inside, strict=True)) else _core.container_like(value, new)
 
