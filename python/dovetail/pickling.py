@@ -145,7 +145,13 @@ def load(payload: bytes, files: list[int], *, shared: bool = False) -> Any:
     unpickler.received = []
     while files:
         unpickler.received.append(shared_memory.Received(files.pop(0), shared))
-    value = unpickler.load()
+    try:
+        value = unpickler.load()
+    except BaseException:
+        # Whoever keeps the traceback keeps no descriptors.
+        for received in unpickler.received:
+            received.file.close()
+        raise
     for received in unpickler.received:
         received.file.close_if_crowded()
     return value

@@ -94,12 +94,23 @@ def test_failed_calls_leave_no_descriptor():
     def fail(array):
         raise ValueError(array.sum())
 
+    class Unreadable:
+        def __init__(self, array):
+            self.array = array
+
+        def __setstate__(self, state):
+            raise TypeError("no")
+
+    @dt.task(process=True)
+    def give(array):
+        return [array, Unreadable(array)]
+
     array = np.ones(10_000)
     failures = []
 
     def rounds(count):
         for _ in range(count):
-            for call in (lambda: total(array, Unpicklable()), lambda: fail(array)):
+            for call in (lambda: total(array, Unpicklable()), lambda: fail(array), lambda: give(array)):
                 with pytest.raises(dt.TaskFailed) as failure:
                     dt.wait(call())
                 failures.append(failure.value)
