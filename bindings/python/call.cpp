@@ -113,6 +113,36 @@ void Call::completed() noexcept {
   }
 }
 
+Origin origin_of(const Call& call) {
+  Origin origin{.label = call.signature->label, .made_at = {}};
+  if (call.made_in) {
+    auto* const code = reinterpret_cast<PyCodeObject*>(call.made_in.get());
+    const char* const file = PyUnicode_AsUTF8(code->co_filename);
+    const char* const function = file == nullptr ? nullptr : PyUnicode_AsUTF8(code->co_qualname);
+    if (function == nullptr) {
+      PyErr_Clear();
+      return origin;
+    }
+    origin.made_at = std::string("File \"") + file + "\", line " +
+                     std::to_string(PyCode_Addr2Line(code, call.made_at)) + ", in " + function;
+  }
+  return origin;
+}
+
+Origin current_origin() {
+  const detail::Task* const task = tasking::current_task();
+  CallReference call;
+  if (task != nullptr) {
+    Running& all = running();
+    std::lock_guard lock(all.mutex);
+    if (const auto found = all.calls.find(task); found != all.calls.end()) {
+      found->second->retain();
+      call = CallReference(found->second);
+    }
+  }
+  return call.get() == nullptr ? Origin{} : origin_of(*call);
+}
+
 Counts& counts_of(bool io) noexcept {
   static Counts counts[2];
   return counts[io ? 1 : 0];
@@ -126,6 +156,15 @@ void Body::operator()() {
   Call& call = *call_;
   const Entered entered(call);
   drop_deferred();
+  try {
+    run(call);
+  } catch (const PythonError& error) {
+    // Known only here: what is thrown on the way knows of no task.
+    throw PythonError(Held::share(error.exception()), error.what(), origin_of(call));
+  }
+}
+
+void Body::run(Call& call) {
   Held arguments;
   Held keywords;
   const bool last = call.attempts_left == 0;

@@ -17,6 +17,7 @@
 #include "dovetail/failure.hpp"
 #include "dovetail/future.hpp"
 #include "dovetail/task.hpp"
+#include "failure.hpp"
 #include "held.hpp"
 
 namespace dovetail::python {
@@ -68,6 +69,8 @@ class Call {
   std::uint64_t token = 0;               ///< Stands for the result in the dependency graph.
   const detail::Task* domain = nullptr;  ///< Whose child the task is; null: nobody's.
   const detail::Task* task = nullptr;    ///< Once the body has begun.
+  Held made_in;                          ///< The code that made the call; nothing if that is not known.
+  int made_at = -1;                      ///< The place in it.
   unsigned attempts_left = 0;
   bool futures_in_arguments = false;
   std::vector<std::string>
@@ -99,6 +102,11 @@ class Call {
   bool completed_ = false;
   std::vector<std::function<void()>> tells_;
 };
+
+/// The task of a call, as failures tell it. The caller holds the interpreter.
+Origin origin_of(const Call& call);
+/// The running task; empty outside of the bodies of Python tasks. The caller holds the interpreter.
+Origin current_origin();
 
 /// One reference to a call.
 class CallReference {
@@ -144,6 +152,7 @@ class Body {
   void operator()();
 
  private:
+  void run(Call& call);
   CallReference call_;
 };
 

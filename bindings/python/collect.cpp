@@ -2,8 +2,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
+#include <unordered_set>
 
+#include "containers.hpp"
 #include "failure.hpp"
 #include "file.hpp"
 #include "file_name.hpp"
@@ -15,22 +19,55 @@ namespace nb = nanobind;
 namespace dovetail::python {
 namespace {
 
-constexpr unsigned deepest = 200;
-
 // Spaces of things that have no bytes of their own. Those of files are handed out from 1 on and never come near.
 constexpr std::uint64_t object_space = ~std::uint64_t{0};
 constexpr std::uint64_t future_space = ~std::uint64_t{1};
 
+// Containers that are not to be looked into again. Most calls have few.
+class Visited {
+ public:
+  /// Whether it is new.
+  bool add(std::uintptr_t container) {
+    auto* const end = few_.begin() + count_;
+    if (std::find(few_.begin(), end, container) != end) {
+      return false;
+    }
+    if (count_ < few_.size()) {
+      few_[count_++] = container;
+      return true;
+    }
+    return many_.insert(container).second;
+  }
+
+ private:
+  std::array<std::uintptr_t, 16> few_{};
+  std::size_t count_ = 0;
+  std::unordered_set<std::uintptr_t> many_;
+};
+
+// Arguments may be nested as deep as the heap allows, and in themselves, so that this neither recurses nor goes anywhere twice.
 struct Collector {
   const detail::Task* domain;
   const char* name;
   Uses& uses;
 
-  void collect(PyObject* object, Direction direction, unsigned depth);
+  // A container that is being looked into. Lists and tuples are read where they are.
+  struct Level {
+    Held container;
+    Direction direction;
+    bool in_place;
+    std::size_t next = 0;
+    std::vector<Held> items;
+  };
+  std::vector<Level> levels{};
+  Visited visited{};
+
+  void collect(PyObject* object, Direction direction);
+  void collect_one(PyObject* object, Direction direction, bool outermost);
   void collect_future(PyObject* object, AccessMode mode);
   void collect_file_name(PyObject* object, Direction direction);
   void add_file_name(PyObject* object, AccessMode mode);
-  void collect_items(PyObject* object, Direction direction, unsigned depth);
+  void enter(PyObject* container, ContainerKind kind, Direction direction);
 };
 
 bool names_file(Direction direction) noexcept {
@@ -85,10 +122,7 @@ void Collector::collect_future(PyObject* object, AccessMode mode) {
 
 void Collector::collect_file_name(PyObject* object, Direction direction) {
   if (PyList_Check(object) || PyTuple_Check(object)) {
-    const Held items = Held::adopt(PySequence_Fast(object, ""));
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-      collect_file_name(PySequence_Fast_GET_ITEM(items.get(), i), direction);
-    }
+    enter(object, ContainerKind::list, direction);
     return;
   }
   if (Py_TYPE(object) == future_type()) {
@@ -106,39 +140,43 @@ void Collector::add_file_name(PyObject* object, AccessMode mode) {
   }
 }
 
-void Collector::collect_items(PyObject* object, Direction direction, unsigned depth) {
-  if (depth >= deepest) {
-    throw nb::value_error((std::string("argument '") + name + "' is nested more than " + std::to_string(deepest) +
-                           " deep, or contains itself")
-                              .c_str());
+void Collector::enter(PyObject* container, ContainerKind kind, Direction direction) {
+  const std::uintptr_t unordered = direction == Direction::unordered ? 1 : 0;
+  if (!visited.add(reinterpret_cast<std::uintptr_t>(container) | unordered)) {
+    return;
   }
-  if (PyTuple_Check(object)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
-      collect(PyTuple_GET_ITEM(object, i), direction, depth + 1);
+  if (levels.empty()) {
+    levels.reserve(4);
+  }
+  const bool in_place = PyList_Check(container) || PyTuple_Check(container);
+  levels.push_back({.container = Held::share(container), .direction = direction, .in_place = in_place, .items = {}});
+  if (!in_place) {
+    levels.back().items = items_of(container, kind);
+  }
+}
+
+void Collector::collect(PyObject* object, Direction direction) {
+  collect_one(object, direction, true);
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    PyObject* const container = level.container.get();
+    const std::size_t size = level.in_place ? static_cast<std::size_t>(Py_SIZE(container)) : level.items.size();
+    if (level.next == size || level.next > size) {
+      levels.pop_back();
+      continue;
     }
-  } else if (PyList_Check(object)) {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i) {
-      collect(PyList_GET_ITEM(object, i), direction, depth + 1);
-    }
-  } else if (PyDict_Check(object)) {
-    PyObject* key = nullptr;
-    PyObject* value = nullptr;
-    Py_ssize_t place = 0;
-    while (PyDict_Next(object, &place, &key, &value) != 0) {
-      collect(value, direction, depth + 1);
-    }
-  } else {
-    const Held items = Held::adopt(PySequence_List(object));
-    if (!items) {
-      throw nb::python_error();
-    }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
-      collect(PyList_GET_ITEM(items.get(), i), direction, depth + 1);
+    const std::size_t place = level.next++;
+    const Direction directed = level.direction;
+    PyObject* const item =
+        level.in_place ? PySequence_Fast_GET_ITEM(container, static_cast<Py_ssize_t>(place)) : level.items[place].get();
+    if (!is_constant(item) || names_file(directed)) {
+      const Held kept = Held::share(item);
+      collect_one(item, directed, false);
     }
   }
 }
 
-void Collector::collect(PyObject* object, Direction direction, unsigned depth) {
+void Collector::collect_one(PyObject* object, Direction direction, bool outermost) {
   if (names_file(direction)) {
     if (object != Py_None) {
       collect_file_name(object, direction);
@@ -146,7 +184,7 @@ void Collector::collect(PyObject* object, Direction direction, unsigned depth) {
     return;
   }
   if (is_constant(object)) {
-    if (direction != Direction::in && direction != Direction::unordered && depth == 0 && object != Py_None) {
+    if (direction != Direction::in && direction != Direction::unordered && outermost && object != Py_None) {
       throw nb::type_error((std::string("argument '") + name +
                             "' is declared as written by the task, but a value of type '" + Py_TYPE(object)->tp_name +
                             "' cannot be changed in place; return the new value instead")
@@ -160,12 +198,13 @@ void Collector::collect(PyObject* object, Direction direction, unsigned depth) {
     return;
   }
   const bool unordered = direction == Direction::unordered;
-  if (PyTuple_Check(object) || PyFrozenSet_Check(object)) {
-    collect_items(object, direction, depth);
-    return;
-  }
-  if (PyList_Check(object) || PyDict_Check(object) || PyAnySet_Check(object)) {
-    collect_items(object, direction, depth);
+  const ContainerKind kind = container_kind(object);
+  if (kind != ContainerKind::none) {
+    // What an object keeps in its attributes orders nothing, but futures in the fields of a dataclass are waited for.
+    enter(object, kind, kind == ContainerKind::dataclass ? Direction::unordered : direction);
+    if (kind == ContainerKind::tuple || PyFrozenSet_Check(object)) {
+      return;
+    }
   } else if (unordered) {
     return;
   } else if (Py_TYPE(object) == file_type()) {
@@ -187,7 +226,7 @@ void Collector::collect(PyObject* object, Direction direction, unsigned depth) {
 Access result_access(const Call& call) noexcept { return {{future_space, call.token, 1}, AccessMode::out}; }
 
 void collect(PyObject* object, Direction direction, const detail::Task* domain, const char* name, Uses& uses) {
-  Collector{domain, name, uses}.collect(object, direction, 0);
+  Collector{.domain = domain, .name = name, .uses = uses}.collect(object, direction);
 }
 
 void collect_arguments(const Signature& signature, PyObject* arguments, PyObject* keywords, const detail::Task* domain,

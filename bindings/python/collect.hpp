@@ -20,7 +20,7 @@ struct Uses {
   bool futures = false;              ///< There is a future among the arguments.
 };
 
-/// Adds what `object`, and the lists, tuples, dictionaries and sets in it, stand for. `domain` is the task whose child the new
+/// Adds what `object`, and what is in it if it is a container (`containers.hpp`), stands for. `domain` is the task whose child the new
 /// task will be. `name` is what errors call it. Throws nanobind's exceptions.
 void collect(PyObject* object, Direction direction, const detail::Task* domain, const char* name, Uses& uses);
 /// All arguments of a call.

@@ -28,7 +28,7 @@ class Ending {
   /// With the Python error that is set, unless it has been ended.
   void fail_to_begin() {
     try {
-      throw_python_error();
+      throw_python_error(origin_of(*call_));
     } catch (...) {
       if (task_ != nullptr) {
         end(std::current_exception());
@@ -46,7 +46,7 @@ class Ending {
     if (task_ == nullptr) {
       throw nb::value_error("this task has been ended already");
     }
-    end(exception_of(Held::share(exception.ptr())));
+    end(exception_of(Held::share(exception.ptr()), origin_of(*call_)));
   }
   bool ended() const { return task_ == nullptr; }
 

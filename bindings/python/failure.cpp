@@ -46,22 +46,6 @@ std::string text_of(PyObject* exception) {
 
 void set_error(PyObject* type, const char* text) { PyErr_SetString(type, text); }
 
-Held python_exception_of(const std::exception_ptr& cause);
-
-// What the failure began with: the user's exception, below any number of tasks that were cancelled because of it.
-Held root_cause(const std::exception_ptr& cause) {
-  try {
-    std::rethrow_exception(cause);
-  } catch (const TaskFailed& failure) {
-    if (failure.cause() != nullptr) {
-      return root_cause(failure.cause());
-    }
-    return python_exception_of(cause);
-  } catch (...) {
-    return python_exception_of(cause);
-  }
-}
-
 Held python_exception_of(const std::exception_ptr& cause) {
   try {
     std::rethrow_exception(cause);
@@ -73,13 +57,34 @@ Held python_exception_of(const std::exception_ptr& cause) {
   return fetch_error();
 }
 
+// What the failure began with: the user's exception, below any number of tasks that were cancelled because of it.
+Held root_cause(std::exception_ptr cause, Origin& origin) {
+  for (;;) {
+    std::exception_ptr inner;
+    try {
+      std::rethrow_exception(cause);
+    } catch (const TaskFailed& failure) {
+      inner = failure.cause();
+    } catch (const PythonError& error) {
+      origin = error.origin();
+    } catch (...) {
+    }
+    if (inner == nullptr) {
+      return python_exception_of(cause);
+    }
+    cause = std::move(inner);
+  }
+}
+
 void raise_task_failed(const TaskFailed& failure) {
   Held cause;
+  Origin origin;
   if (failure.cause() != nullptr) {
-    cause = root_cause(failure.cause());
+    cause = root_cause(failure.cause(), origin);
   }
-  const Held exception = Held::adopt(PyObject_CallFunction(
-      task_failed_class, "ssO", failure.what(), failure.label().c_str(), failure.cancelled() ? Py_True : Py_False));
+  const Held exception = Held::adopt(
+      PyObject_CallFunction(task_failed_class, "ssOss", failure.what(), failure.label().c_str(),
+                            failure.cancelled() ? Py_True : Py_False, origin.label.c_str(), origin.made_at.c_str()));
   if (!exception) {
     return;
   }
@@ -96,15 +101,15 @@ void raise_io_error(const IoError& error) {
 
 }  // namespace
 
-void throw_python_error() {
+void throw_python_error(Origin origin) {
   Held exception = fetch_error();
   std::string text = text_of(exception.get());
-  throw PythonError(std::move(exception), text);
+  throw PythonError(std::move(exception), text, std::move(origin));
 }
 
-std::exception_ptr exception_of(Held exception) {
+std::exception_ptr exception_of(Held exception, Origin origin) {
   std::string text = text_of(exception.get());
-  return std::make_exception_ptr(PythonError(std::move(exception), text));
+  return std::make_exception_ptr(PythonError(std::move(exception), text, std::move(origin)));
 }
 
 void set_python_error() noexcept {

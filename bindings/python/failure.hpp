@@ -16,21 +16,33 @@ class module_;
 
 namespace dovetail::python {
 
+/// Which task an exception comes from.
+struct Origin {
+  std::string label;
+  std::string made_at;  ///< The call that made the task, as tracebacks have it. Empty: not known.
+};
+
 /// A Python exception inside the runtime.
 class PythonError : public std::runtime_error {
  public:
-  PythonError(Held exception, const std::string& text)
-      : std::runtime_error(text), exception_(std::make_shared<Held>(std::move(exception))) {}
-  PyObject* exception() const noexcept { return exception_->get(); }
+  PythonError(Held exception, const std::string& text, Origin origin = {})
+      : std::runtime_error(text), content_(std::make_shared<Content>(std::move(exception), std::move(origin))) {}
+  PyObject* exception() const noexcept { return content_->exception.get(); }
+  const Origin& origin() const noexcept { return content_->origin; }
 
  private:
-  std::shared_ptr<Held> exception_;
+  struct Content {
+    Content(Held held, Origin from) : exception(std::move(held)), origin(std::move(from)) {}
+    Held exception;
+    Origin origin;
+  };
+  std::shared_ptr<const Content> content_;
 };
 
 /// Throws the Python error that is set, as `PythonError`.
-[[noreturn]] void throw_python_error();
+[[noreturn]] void throw_python_error(Origin origin = {});
 /// As a `PythonError` that is not thrown.
-std::exception_ptr exception_of(Held exception);
+std::exception_ptr exception_of(Held exception, Origin origin = {});
 
 /// Sets the Python error that says what the exception being handled says. To be called in a `catch (...)`, with the interpreter.
 void set_python_error() noexcept;

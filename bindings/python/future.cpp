@@ -16,12 +16,8 @@ namespace {
 
 PyTypeObject* type_of_futures = nullptr;
 
-nb::object result_of(const Future& future) {
-  return translated([&] {
-    future.finish();
-    const Held value = future.value();
-    return nb::steal<nb::object>(resolve(value.get()).release());
-  });
+nb::object result_of(nb::handle_t<Future> future) {
+  return translated([&] { return nb::steal<nb::object>(resolve(future.ptr()).release()); });
 }
 
 // Tells an event loop, which has no thread to spare for waiting.

@@ -20,6 +20,37 @@ Deferred& deferred() {
   return *instance;
 }
 
+// A result may be a future whose result is a future, and so on: dropping the first drops them all, one inside of the other.
+// From this depth on they wait, and the innermost drop that does not wait drops them one after the other.
+constexpr unsigned deepest = 50;
+
+struct Nesting {
+  unsigned depth = 0;
+  std::vector<PyObject*> waiting;
+};
+
+// Not inlined, so that no address of it is kept across a pause, which the destructor of an object may contain.
+[[gnu::noinline]] Nesting& nesting() {
+  thread_local Nesting instance;
+  return instance;
+}
+
+void drop_now(PyObject* object) {
+  Nesting& mine = nesting();
+  if (mine.depth == deepest) {
+    mine.waiting.push_back(object);
+    return;
+  }
+  ++mine.depth;
+  Py_DECREF(object);
+  while (nesting().depth == deepest && !nesting().waiting.empty()) {
+    PyObject* const next = nesting().waiting.back();
+    nesting().waiting.pop_back();
+    Py_DECREF(next);
+  }
+  --nesting().depth;
+}
+
 }  // namespace
 
 void drop(PyObject* object) noexcept {
@@ -30,7 +61,7 @@ void drop(PyObject* object) noexcept {
     return;  // the interpreter is gone, and with it the object
   }
   if (holds_interpreter()) {
-    Py_DECREF(object);
+    drop_now(object);
     return;
   }
   Deferred& all = deferred();

@@ -4,11 +4,14 @@
 #include <array>
 #include <cstddef>
 
+#include "containers.hpp"
 #include "ending.hpp"
+#include "exit_status.hpp"
 #include "failure.hpp"
 #include "file.hpp"
 #include "file_name.hpp"
 #include "future.hpp"
+#include "mapping.hpp"
 #include "runtime.hpp"
 #include "signature.hpp"
 #include "thread_state.hpp"
@@ -19,10 +22,13 @@ NB_MODULE(core_of_main_interpreter, module) {
   nanobind::set_leak_warnings(false);
   dovetail::python::register_interpreter_service();
   dovetail::python::bind_failure(module);
+  dovetail::python::bind_exit_status(module);
   dovetail::python::bind_file_name(module);
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);
   dovetail::python::bind_ending(module);
+  dovetail::python::bind_containers(module);
+  dovetail::python::bind_mapping(module);
   dovetail::python::bind_file(module);
   dovetail::python::bind_runtime(module);
 }

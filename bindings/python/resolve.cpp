@@ -2,6 +2,11 @@
 
 #include <nanobind/nanobind.h>
 
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "containers.hpp"
 #include "failure.hpp"
 #include "future.hpp"
 
@@ -10,105 +15,140 @@ namespace nb = nanobind;
 namespace dovetail::python {
 namespace {
 
-Held checked(PyObject* object) {
-  if (object == nullptr) {
-    throw_python_error();
+// A future or container whose items are being resolved.
+struct Level {
+  Held object;
+  ContainerKind kind = ContainerKind::none;  ///< None: a future, whose value is the one item.
+  std::vector<Held> before;
+  std::vector<Held> items;  ///< What stands for those of `before`, as far as that is known.
+  bool in_itself = false;   ///< Found again below itself.
+};
+
+// What has become of a future or container. It is kept alive, so that no other object gets its address.
+struct Seen {
+  Held object;
+  Held result;            ///< None as long as it is on the way.
+  std::size_t level = 0;  ///< Then it is there.
+};
+
+bool is_future(PyObject* object) noexcept { return Py_TYPE(object) == future_type(); }
+
+bool has_items(PyObject* object) { return is_future(object) || container_kind(object) != ContainerKind::none; }
+
+// Whether none of the items is a future or a container: that is so for most, and seen without a copy of the list.
+bool is_flat(PyObject* object) {
+  if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object)) {
+    return false;
   }
-  return Held::adopt(object);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    if (has_items(PySequence_Fast_GET_ITEM(object, i))) {
+      return false;
+    }
+  }
+  return true;
 }
 
-Held resolve_items(PyObject* tuple) {
-  const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
-  Held copy;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* const item = PyTuple_GET_ITEM(tuple, i);
-    Held value = resolve(item);
-    if (!copy) {
-      if (value.get() == item) {
+// Values may be nested as deep as the heap allows, and in themselves, so that this neither recurses nor goes anywhere twice.
+class Resolver {
+ public:
+  Held resolve(PyObject* object) {
+    Held result = enter(object);
+    while (!result && !levels_.empty()) {
+      Level& level = levels_.back();
+      if (level.items.size() < level.before.size()) {
+        Held item = enter(level.before[level.items.size()].get());
+        if (item) {
+          levels_.back().items.push_back(std::move(item));
+        }
         continue;
       }
-      copy = checked(PyTuple_New(count));
-      for (Py_ssize_t k = 0; k < i; ++k) {
-        PyTuple_SET_ITEM(copy.get(), k, Py_NewRef(PyTuple_GET_ITEM(tuple, k)));
+      Held done = leave(level);
+      levels_.pop_back();
+      if (levels_.empty()) {
+        result = std::move(done);
+      } else {
+        levels_.back().items.push_back(std::move(done));
       }
     }
-    PyTuple_SET_ITEM(copy.get(), i, value.release());
+    return result;
   }
-  return copy ? std::move(copy) : Held::share(tuple);
-}
 
-Held resolve_tuple(PyObject* tuple) {
-  Held items = resolve_items(tuple);
-  if (PyTuple_CheckExact(tuple) || items.get() == tuple) {
-    return items;
+ private:
+  // What stands for the object, or nothing if there is now a level for it.
+  Held enter(PyObject* object) {
+    const bool future = is_future(object);
+    const ContainerKind kind = future ? ContainerKind::none : container_kind(object);
+    if (!future && (kind == ContainerKind::none || is_flat(object))) {
+      return Held::share(object);
+    }
+    if (const auto seen = seen_.find(object); seen != seen_.end()) {
+      return again(seen->second, object);
+    }
+    Level level{.object = Held::share(object), .kind = kind, .before = {}, .items = {}};
+    if (future) {
+      const Future& task = *nb::inst_ptr<Future>(object);
+      task.finish();
+      Held value = task.value();
+      if (!has_items(value.get())) {
+        return value;
+      }
+      level.before.push_back(std::move(value));  // a task may return the future of another one
+    } else {
+      level.before = items_of(object, kind);
+    }
+    seen_[object] = {.object = Held::share(object), .result = Held(), .level = levels_.size()};
+    levels_.push_back(std::move(level));
+    return {};
   }
-  // A named tuple is made from its items one by one, others from all of them.
-  PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(tuple));
-  if (PyObject_HasAttrString(type, "_make") != 0) {
-    return checked(PyObject_CallMethod(type, "_make", "(O)", items.get()));
-  }
-  return checked(PyObject_CallFunctionObjArgs(type, items.get(), nullptr));
-}
 
-Held resolve_list(PyObject* list) {
-  Held copy;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    const Held item = Held::share(PyList_GET_ITEM(list, i));
-    Held value = resolve(item.get());
-    if (value.get() == item.get()) {
-      continue;
+  Held again(const Seen& seen, PyObject* object) {
+    if (seen.result) {
+      return Held::share(seen.result.get());
     }
-    if (!copy) {
-      copy = checked(PyList_GetSlice(list, 0, PyList_GET_SIZE(list)));
-    }
-    if (PyList_SetItem(copy.get(), i, value.release()) != 0) {
+    if (is_future(object)) {
+      const Future& task = *nb::inst_ptr<Future>(object);
+      PyErr_Format(PyExc_ValueError,
+                   "the result of task '%s' contains the future of that result, so that it has no value",
+                   task.call()->signature->label.c_str());
       throw_python_error();
     }
+    // Right if nothing in it has to be replaced, which is known when all of it has been seen.
+    levels_[seen.level].in_itself = true;
+    return Held::share(object);
   }
-  return copy ? std::move(copy) : Held::share(list);
-}
 
-Held resolve_dictionary(PyObject* dictionary) {
-  Held copy;
-  PyObject* key = nullptr;
-  PyObject* item = nullptr;
-  Py_ssize_t place = 0;
-  const Held whole = checked(PyDict_Copy(dictionary));  // resolving may run other code
-  while (PyDict_Next(whole.get(), &place, &key, &item) != 0) {
-    const Held value = resolve(item);
-    if (value.get() == item) {
-      continue;
-    }
-    if (!copy) {
-      copy = checked(PyDict_Copy(dictionary));
-    }
-    if (PyDict_SetItem(copy.get(), key, value.get()) != 0) {
+  Held leave(Level& level) {
+    Held result;
+    if (level.kind == ContainerKind::none) {
+      result = std::move(level.items.front());
+    } else if (!changed(level)) {
+      result = Held::share(level.object.get());
+    } else if (level.in_itself) {
+      PyErr_Format(PyExc_ValueError, "a '%s' contains itself and a future, whose value cannot be put in its place",
+                   Py_TYPE(level.object.get())->tp_name);
       throw_python_error();
+    } else {
+      result = like(level.object.get(), level.kind, level.before, level.items);
     }
+    seen_[level.object.get()].result = Held::share(result.get());
+    return result;
   }
-  return copy ? std::move(copy) : Held::share(dictionary);
-}
+
+  static bool changed(const Level& level) {
+    for (std::size_t i = 0; i < level.items.size(); ++i) {
+      if (level.items[i].get() != level.before[i].get()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  std::vector<Level> levels_;
+  std::unordered_map<PyObject*, Seen> seen_;
+};
 
 }  // namespace
 
-Held resolve(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  if (type == future_type()) {
-    const Future& future = *nb::inst_ptr<Future>(object);
-    future.finish();
-    const Held value = future.value();
-    return resolve(value.get());  // a task may return the future of another one
-  }
-  if (PyTuple_Check(object)) {
-    return resolve_tuple(object);
-  }
-  if (PyList_Check(object)) {
-    return resolve_list(object);
-  }
-  if (PyDict_Check(object)) {
-    return resolve_dictionary(object);
-  }
-  return Held::share(object);
-}
+Held resolve(PyObject* object) { return Resolver().resolve(object); }
 
 }  // namespace dovetail::python

@@ -7,8 +7,9 @@
 
 namespace dovetail::python {
 
-/// `object` with each future replaced by its value, also inside of lists, tuples and dictionaries. Containers without futures stay
-/// what they are; others are copied. May pause. Throws `TaskFailed` or `PythonError`.
+/// `object` with each future replaced by its value, also inside of containers (`containers.hpp`), at any depth. Containers without
+/// futures stay what they are, also where they contain themselves; others are copied, once each. May pause. Throws `TaskFailed`
+/// or `PythonError`, the latter also for a future whose value contains that future.
 Held resolve(PyObject* object);
 
 }  // namespace dovetail::python

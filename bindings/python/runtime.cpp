@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "call.hpp"
 #include "collect.hpp"
@@ -23,9 +24,6 @@ namespace nb = nanobind;
 
 namespace dovetail::python {
 namespace {
-
-// Spawners look this much earlier than the runtime would hold them, since they must not be held while they have the interpreter.
-constexpr std::size_t spawns_between_looks = 64;
 
 class PythonRuntime {
  public:
@@ -78,16 +76,49 @@ std::function<void()> start_after(std::vector<CallReference> calls) {
 template <class Body>
 dovetail::Future<void> spawn_described(Runtime& runtime, const detail::Task* domain, const TaskDescription& description,
                                        Body&& body) {
-  detail::RuntimeCore& core = runtime.core();
-  if (core.throttle.pending(core) + 2 * spawns_between_looks >= core.throttle.limit()) {
+  detail::Task* crowded = nullptr;
+  auto future = dovetail::spawn_in(domain != nullptr ? nullptr : &runtime.core(), &description,
+                                   std::forward<Body>(body), crowded);
+  if (crowded != nullptr) {
     const Unlocked unlocked;
-    core.throttle.make_way(core);
+    detail::make_way(crowded);
   }
-  return domain != nullptr ? dovetail::spawn(description, std::forward<Body>(body))
-                           : runtime.spawn(description, std::forward<Body>(body));
+  return future;
 }
 
-Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords) {
+// Where this package is: calls from there were made by its callers. Never freed.
+std::string& package_folder() {
+  static auto* const folder = new std::string;
+  return *folder;
+}
+
+bool is_of_package(PyCodeObject* code) {
+  Py_ssize_t size = 0;
+  const char* const name = PyUnicode_AsUTF8AndSize(code->co_filename, &size);
+  if (name == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  const std::string& folder = package_folder();
+  return static_cast<std::size_t>(size) > folder.size() && std::string_view(name, folder.size()) == folder;
+}
+
+// Only the code and the place in it: a frame would keep the variables of the caller.
+void note_caller(Call& call, PyObject* frame) {
+  Held at = Held::share(frame);
+  while (at) {
+    auto* const place = reinterpret_cast<PyFrameObject*>(at.get());
+    const Held code = Held::adopt(reinterpret_cast<PyObject*>(PyFrame_GetCode(place)));
+    if (!is_of_package(reinterpret_cast<PyCodeObject*>(code.get()))) {
+      call.made_in = Held::share(code.get());
+      call.made_at = PyFrame_GetLasti(place);
+      return;
+    }
+    at = Held::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(place)));
+  }
+}
+
+Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords, nb::handle caller) {
   drop_deferred();
   const Signature& signature = *nb::inst_ptr<Signature>(signature_object);
   return translated([&] {
@@ -99,6 +130,9 @@ Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords
     call->signature_object = Held::share(signature_object.ptr());
     call->signature = &signature;
     call->arguments = Held::share(arguments.ptr());
+    if (PyFrame_Check(caller.ptr())) {
+      note_caller(*call, caller.ptr());
+    }
     if (keywords.size() != 0) {
       call->keywords = Held::share(keywords.ptr());
     }
@@ -231,6 +265,10 @@ Options options_of(nb::dict fields) {
   number("stack_size", options.stack_size);
   number("pending_limit", options.pending_limit);
   number("bind_workers", options.bind_workers);
+  if (fields.contains("report_after")) {
+    options.report_after =
+        std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(fields["report_after"]) * 1000));
+  }
   if (fields.contains("stuck_after")) {
     options.stuck_after =
         std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(fields["stuck_after"]) * 1000));
@@ -287,7 +325,14 @@ void bind_runtime(nb::module_& module) {
   module.def(
       "set_default", [](nb::object start) { start_default = start.release().ptr(); }, nb::arg("start"),
       "What starts a runtime when there is none.");
-  module.def("spawn", &spawn, nb::arg("signature"), nb::arg("arguments"), nb::arg("keywords"), "One call of a task.");
+  module.def("spawn", &spawn, nb::arg("signature"), nb::arg("arguments"), nb::arg("keywords"),
+             nb::arg("caller").none() = nb::none(), "One call of a task, made by the frame `caller`.");
+  module.def(
+      "set_package_folder", [](const std::string& folder) { package_folder() = folder; }, nb::arg("folder"),
+      "Where this package is, with a slash at the end: frames of its code are not the callers that users look for.");
+  module.def(
+      "made_at", [] { return current_origin().made_at; },
+      "The call that made the running task, as tracebacks have it; empty outside of tasks.");
   module.def("wait", &wait, nb::arg("x").none(),
              "Waits for futures and for what tasks change, and returns the values.");
   module.def("barrier", &barrier, "Waits for all tasks; in a task, for its children.");

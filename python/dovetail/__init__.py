@@ -11,6 +11,8 @@
 Dependencies, scheduling, failure policies and I/O come from the runtime in C++; this package is its face in Python.
 """
 
+from typing import Any as _Any
+
 from ._core import cancelled, in_task
 from .directions import (
     COMMUTATIVE,
@@ -29,6 +31,14 @@ from .file import File, OpenFile, empty, open
 from .future import Future
 from .runtime import Runtime, barrier, wait
 from .task import Task, constraint, io, task
+
+
+def shared(array: _Any) -> _Any:
+    """A copy of a NumPy array that process tasks get without its being copied again, as long as nobody writes to it."""
+    from . import shared_memory
+
+    return shared_memory.shared(array)
+
 
 __version__ = "0.1.0"
 
@@ -57,6 +67,7 @@ __all__ = [
     "in_task",
     "io",
     "open",
+    "shared",
     "task",
     "wait",
 ]

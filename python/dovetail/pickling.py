@@ -10,6 +10,8 @@ from typing import Any
 
 _PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
+# Descriptors in one part of a message. Unprivileged users may have only so many on their way.
+_MOST_FILES = 32
 
 
 def is_plain(values: tuple[Any, ...]) -> bool:
@@ -17,27 +19,62 @@ def is_plain(values: tuple[Any, ...]) -> bool:
     return all(type(value) in _PLAIN for value in values)
 
 
-class _Parcel:
-    """What belongs to one message: descriptors of segments, each once."""
+class Parcel:
+    """The files in memory that belong to one message."""
 
-    def __init__(self, writable: bool, every_array: bool) -> None:
-        self.writable = writable  # the receiver may change the arrays
+    def __init__(self, *, every_array: bool = False, apart: int = 0, again: bool = True) -> None:
         self.every_array = every_array  # small ones too, since they are to be changed where they are
-        self.segments: list[Any] = []
-        self.arrays: list[Any] = []
+        self.files: list[Any] = []
+        self.arrays: list[Any] = []  # with `every_array`: those, and where they are
+        self._apart = apart  # this many get a file of their own: the receiver may keep one and drop the others
+        self._again = again and not every_array  # what lies on a file already is sent as that file
+        self._common: Any = None
+        self._made: list[Any] = []
         self._index: dict[int, int] = {}
 
-    def add(self, segment: Any) -> int:
-        place = self._index.get(id(segment))
+    def add(self, array: Any, shared_memory: Any) -> tuple[int, tuple[int, ...], int]:
+        """Puts an array there: the place of its file, its strides and its offset."""
+        known = shared_memory.file_with(array) if self._again else None
+        if known is not None and (id(known[0]) in self._index or len(self.files) < _MOST_FILES - 1):
+            file, offset = known
+            return self._place(file), array.strides, offset
+        if len(self.files) < self._apart:
+            file = self._new_file(shared_memory)
+        else:
+            if self._common is None:
+                self._common = self._new_file(shared_memory)
+            file = self._common
+        place = self._place(file)
+        offset, strides = file.append(array)
+        if self.every_array:
+            self.arrays.append((array, place, offset))
+        elif file is not self._common:
+            file.seal()
+        return place, strides, offset
+
+    def _new_file(self, shared_memory: Any) -> Any:
+        self._made.append(shared_memory.File.create())
+        return self._made[-1]
+
+    def _place(self, file: Any) -> int:
+        place = self._index.get(id(file))
         if place is None:
-            place = self._index[id(segment)] = len(self.segments)
-            self.segments.append(segment)
+            place = self._index[id(file)] = len(self.files)
+            self.files.append(file)
         return place
 
+    def complete(self) -> None:
+        """What only reads the arrays may rely on them from now on."""
+        if self._common is not None and not self.every_array:
+            self._common.seal()
 
-def _array_reference(
-    place: int, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, writable: bool
-) -> Any:
+    def discard(self) -> None:
+        """The message will not be sent: whoever keeps this parcel, in a traceback for example, keeps no descriptors."""
+        for file in self._made:
+            file.close()
+
+
+def _array_reference(place: int, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
     """Stands for an array in a message; `load` puts the real function in its place."""
     raise pickle.UnpicklingError("an array of a message was read without the message")
 
@@ -46,31 +83,19 @@ def _pickler_class() -> type:
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-        parcel: _Parcel
+        parcel: Parcel
 
         def reducer_override(self, obj: Any) -> Any:
             numpy = sys.modules.get("numpy")
-            if numpy is not None and type(obj) is numpy.ndarray and not obj.dtype.hasobject:
+            if numpy is not None and type(obj) is numpy.ndarray and not obj.dtype.hasobject and obj.nbytes > 0:
                 from . import shared_memory
 
                 if obj.nbytes >= shared_memory.SMALLEST or self.parcel.every_array:
-                    return self._reduce_array(obj, shared_memory)
+                    place, strides, offset = self.parcel.add(obj, shared_memory)
+                    return _array_reference, (place, obj.dtype, obj.shape, strides, offset)
+                if not obj.flags.writeable:
+                    return obj.copy("K").__reduce_ex__(_PROTOCOL)  # the receiver's copy is the receiver's to write to
             return super().reducer_override(obj)
-
-        def _reduce_array(self, obj: Any, shared_memory: Any) -> Any:
-            parcel = self.parcel
-            known = shared_memory.segment_of(obj)
-            if known is not None:
-                segment, offset = known
-                strides = obj.strides
-            elif obj.nbytes == 0:
-                return super().reducer_override(obj)
-            else:
-                segment, strides = shared_memory.copy_to_segment(obj)
-                offset = 0
-            if parcel.every_array:
-                parcel.arrays.append((obj, segment, strides, offset, known is None))
-            return _array_reference, (parcel.add(segment), obj.dtype, obj.shape, strides, offset, parcel.writable)
 
     return Pickler
 
@@ -78,7 +103,7 @@ def _pickler_class() -> type:
 _class: type | None = None
 
 
-def dump(value: Any, parcel: _Parcel) -> bytes:
+def dump(value: Any, parcel: Parcel) -> bytes:
     """The value as bytes; its large arrays go into the parcel."""
     global _class
     if _class is None:
@@ -86,39 +111,50 @@ def dump(value: Any, parcel: _Parcel) -> bytes:
     buffer = io.BytesIO()
     pickler = _class(buffer, protocol=_PROTOCOL)
     pickler.parcel = parcel
-    pickler.dump(value)
+    try:
+        pickler.dump(value)
+        parcel.complete()
+    except BaseException:
+        parcel.discard()
+        raise
     return buffer.getvalue()
 
 
 class _Unpickler(pickle.Unpickler):
-    segments: list[Any]
+    received: list[Any]
 
     def find_class(self, module: str, name: str) -> Any:
         if name == "_array_reference" and module == __name__:
             return self._array
         return super().find_class(module, name)
 
-    def _array(
-        self, place: int, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, writable: bool
-    ) -> Any:
-        from . import shared_memory
-
-        return shared_memory.array_on(self.segments[place], dtype, shape, strides, offset, writable)
+    def _array(self, place: int, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+        return self.received[place].array(dtype, shape, strides, offset)
 
 
-def load(payload: bytes, files: list[int], *, writable: bool = True) -> Any:
-    """The value of a message. The descriptors belong to the segments from here on."""
+def load(payload: bytes, files: list[int], *, shared: bool = False) -> Any:
+    """The value of a message. Takes the descriptors out of the list, which belong to the arrays from here on.
+
+    shared: what is written to the arrays is seen by the sender.
+    """
     if not files:
         return pickle.loads(payload)
     from . import shared_memory
 
     unpickler = _Unpickler(io.BytesIO(payload))
-    unpickler.segments = [shared_memory.Segment(file, writable) for file in files]
-    return unpickler.load()
-
-
-def parcel(*, writable: bool = False, every_array: bool = False) -> _Parcel:
-    return _Parcel(writable, every_array)
+    unpickler.received = []
+    while files:
+        unpickler.received.append(shared_memory.Received(files.pop(0), shared))
+    try:
+        value = unpickler.load()
+    except BaseException:
+        # Whoever keeps the traceback keeps no descriptors.
+        for received in unpickler.received:
+            received.file.close()
+        raise
+    for received in unpickler.received:
+        received.file.close_if_crowded()
+    return value
 
 
 def failing_argument(names: list[str], values: list[Any], attempt: Callable[[Any], object]) -> str | None:

@@ -14,7 +14,11 @@ import traceback
 from typing import Any
 
 from . import pickling
-from .channel import Channel
+from .channel import Channel, Message, Packet
+
+FUNCTION, CALL, ANSWER = range(3)
+# So many arrays of one result are kept and dropped each by itself; more share a file, and with it their memory.
+_APART = 16
 
 
 def _end_with_program(descriptor: int) -> None:
@@ -25,20 +29,30 @@ def _end_with_program(descriptor: int) -> None:
     os._exit(0)
 
 
-def _run(functions: dict[int, Any], call: tuple[Any, ...], files: list[int]) -> tuple[bytes, list[Any]]:
-    """Answers one call: the message, and the segments that it carries."""
-    _, number, constants, constant_payload, changed_payload = call
+def _is_changed_in_place(value: Any) -> bool:
+    """Whether it lies where the program reads it, as `pickling` decides."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject
+
+
+def _run(functions: dict[int, Any], message: Message) -> Packet:
+    """Answers one call."""
     started = time.perf_counter()
     changed: dict[str | int, Any] = {}
-    parcel = pickling.parcel(writable=True)
-    changed_parcel = pickling.parcel(writable=True)
+    parcel = pickling.Parcel(apart=_APART, again=False)
+    changed_parcel = pickling.Parcel(again=False)
     try:
+        number, constants, constant_payload, changed_payload = pickle.loads(message.payload())
         function = functions[number]
         if isinstance(function, bytes):
             function = functions[number] = pickle.loads(function)
-        args, kwargs = pickling.load(constant_payload, files[:constants], writable=False)
+        constant_files, message.files[:constants] = message.files[:constants], []
+        try:
+            args, kwargs = pickling.load(constant_payload, constant_files)
+        finally:
+            message.files += constant_files
         if changed_payload is not None:
-            changed = pickling.load(changed_payload, files[constants:])
+            changed = pickling.load(changed_payload, message.files, shared=True)
             args = list(args)
             for place, value in changed.items():
                 if isinstance(place, int):
@@ -48,18 +62,18 @@ def _run(functions: dict[int, Any], call: tuple[Any, ...], files: list[int]) -> 
         value = function(*args, **kwargs)
         plain = pickling.is_plain((value,))
         payload = pickle.dumps(value, -1) if plain else pickling.dump(value, parcel)
-        # Arrays are changed where they are; other objects are sent back.
-        objects = {place: new for place, new in changed.items() if not hasattr(new, "__array_interface__")}
+        objects = {place: new for place, new in changed.items() if not _is_changed_in_place(new)}
         changed_back = pickling.dump(objects, changed_parcel) if changed else None
         good = True
     except BaseException as error:
         text = "".join(traceback.format_exception(type(error), error, _own_part(error.__traceback__)))
-        parcel = changed_parcel = pickling.parcel()
+        parcel = changed_parcel = pickling.Parcel()
         payload = _dump_error(error, text)
         changed_back = None
         good = False
-    answer = (good, payload, changed_back, (len(parcel.segments),), time.perf_counter() - started)
-    return pickle.dumps(answer, -1), parcel.segments + changed_parcel.segments
+    answer = (good, payload, changed_back, len(parcel.files), time.perf_counter() - started)
+    files = parcel.files + changed_parcel.files
+    return Packet(ANSWER, message.number, pickle.dumps(answer, -1), [file.descriptor for file in files], files)
 
 
 def _own_part(trace: Any) -> Any:
@@ -69,12 +83,29 @@ def _own_part(trace: Any) -> Any:
 
 def _dump_error(error: BaseException, text: str) -> bytes:
     try:
-        payload = pickling.dump((error, text), pickling.parcel())
-        pickle.loads(payload)
-        return payload
+        payload = pickling.dump((error, text), parcel := pickling.Parcel())
+        if not parcel.files:
+            pickle.loads(payload)
+            return payload
     except Exception:
-        # An exception that cannot travel is told by its text.
-        return pickle.dumps((RuntimeError(f"{type(error).__name__}: {error}"), text), -1)
+        pass
+    # An exception that cannot travel is told by its text.
+    return pickle.dumps((RuntimeError(f"{type(error).__name__}: {error}"), text), -1)
+
+
+def _failure(number: int, error: Exception) -> Packet:
+    payload = _dump_error(error, "".join(traceback.format_exception(error)))
+    return Packet(ANSWER, number, pickle.dumps((False, payload, None, 0, 0.0), -1), [])
+
+
+def _answer(functions: dict[int, Any], message: Message) -> Packet:
+    try:
+        return _run(functions, message)
+    except Exception as error:
+        # No memory or no descriptor is left for a result that is there.
+        return _failure(message.number, error)
+    finally:
+        message.close()
 
 
 def main() -> None:
@@ -85,18 +116,19 @@ def main() -> None:
     threading.Thread(target=_end_with_program, args=(descriptor,), daemon=True).start()
     channel = Channel(socket.socket(fileno=descriptor))
     functions: dict[int, Any] = {}
-    while (message := channel.receive()) is not None:
-        payload, files = message
-        call = pickle.loads(payload)
-        if call[0] == "function":
-            functions[call[1]] = call[2]
+    while (message := channel.receive(wait=True)) is not None:
+        if message.kind == FUNCTION:
+            functions[message.number] = message.payload()
+            message.close()
             continue
-        answer, segments = _run(functions, call, files)
+        answer = _answer(functions, message)
         try:
-            channel.send(answer, [segment.descriptor for segment in segments])
+            channel.send(answer, wait=True)
         except BrokenPipeError:
             return
-        del segments, call
+        except OSError as error:
+            channel.send(_failure(message.number, error), wait=True)
+        del answer
 
 
 if __name__ == "__main__":

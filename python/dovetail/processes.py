@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import heapq
-import itertools
 import os
 import pickle
 import selectors
@@ -18,16 +18,24 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
 
-from . import _core, pickling
-from .channel import Channel
+from . import pickling
+from .channel import Channel, Message, Packet
+from .process_call import SMALL, Job
+from .process_worker import FUNCTION
 
 # A process gets several short tasks ahead, so that it need not wait for the next one: this many, of that many seconds at most.
 _AHEAD = 8
 _SHORT = 0.001
-_SMALL_MESSAGE = 4096
+# By these, libraries are told how many threads to compute with. Each process would take all cores, and they would be in each other's way.
+_THREADS_OF_LIBRARIES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
 
 
 class WorkerProcessDied(RuntimeError):
@@ -45,53 +53,65 @@ class RemoteTraceback(Exception):
         return f'\n"""\n{self.text}"""'
 
 
-class _Job:
-    """One call on its way."""
-
-    __slots__ = ("call", "ending", "function", "keep", "message", "written")
-
-    def __init__(
-        self, ending: _core.Ending, call: Function, function: int, message: bytes, keep: list[Any], written: list[Any]
-    ) -> None:
-        self.ending = ending
-        self.call = call
-        self.function = function
-        self.message = message
-        self.keep = keep  # segments that the message carries
-        self.written = written  # arguments that the task changes, and arrays to be copied back
-
-
 class _Worker:
     """One process and what it has been given."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
         self.channel, theirs = Channel.pair()
         with theirs:
             # In this order: the module must be found whatever the program has done to its path.
             package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package, *filter(None, sys.path)])}
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "dovetail.process_worker", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-            )
-        self.jobs: collections.deque[_Job] = collections.deque()
+            environment = {name: str(threads) for name in _THREADS_OF_LIBRARIES} | os.environ
+            environment["PYTHONPATH"] = os.pathsep.join([package, *filter(None, sys.path)])
+            try:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "dovetail.process_worker", str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                )
+            except BaseException:
+                self.channel.close()
+                raise
+        self.jobs: dict[int, Job] = {}  # in the order in which they are sent
         self.functions: set[int] = set()
+        self.outbox: collections.deque[Packet] = collections.deque()
         self.short = False
+        self._last_is_small = True
 
     def takes(self) -> bool:
         if not self.jobs:
             return True
-        return self.short and len(self.jobs) < _AHEAD and len(self.jobs[-1].message) < _SMALL_MESSAGE
+        return self.short and len(self.jobs) < _AHEAD and self._last_is_small
 
-    def send(self, job: _Job) -> None:
-        # First: whatever becomes of the process is looked up there.
-        self.jobs.append(job)
-        if job.function not in self.functions:
-            self.channel.send(pickle.dumps(("function", job.function, job.call.pickled())), [])
-            self.functions.add(job.function)
-        self.channel.send(job.message, [segment.descriptor for segment in job.keep])
+    def assign(self, job: Job) -> None:
+        """Raises what keeps the message from being sent; a process that is gone is noticed by what is received from it."""
+        assert job.packet is not None
+        self.jobs[job.number] = job
+        self._last_is_small = not job.packet.files and len(job.packet.content) < SMALL
+        try:
+            if job.call.number not in self.functions:
+                self.outbox.append(Packet(FUNCTION, job.call.number, job.call.pickled(), []))
+                self.functions.add(job.call.number)
+            self.outbox.append(job.packet)
+            self.flush()
+        except BaseException:
+            del self.jobs[job.number]
+            with contextlib.suppress(ValueError):
+                self.outbox.remove(job.packet)
+            raise
+
+    def flush(self) -> bool:
+        """Sends what the socket has room for. Returns whether that was all."""
+        while self.outbox:
+            try:
+                if not self.channel.send(self.outbox[0], wait=False):
+                    return False
+            except ConnectionError:
+                self.outbox.clear()
+                break
+            self.outbox.popleft()
+        return True
 
     def fate(self) -> str:
         status = self.process.wait()
@@ -103,106 +123,216 @@ class _Worker:
 
 
 class Pool:
-    """All worker processes of the program."""
+    """All worker processes of the program.
+
+    Nobody waits for a socket to have room: what does not fit is sent by the pool's thread when there is some, and that thread always takes
+    what the processes send. So neither side can wait for the other.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
+        self._threads = max(1, len(os.sched_getaffinity(0)) // size)
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []
-        self._waiting: list[tuple[int, int, _Job]] = []
-        self._order = itertools.count()
+        self._waiting: list[tuple[int, int, Job]] = []
+        self._prepared = 0  # of those that wait
         self._selector = selectors.DefaultSelector()
-        self._wake, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._wake, self._waker = self._wake, wake
+        self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._selector.register(self._wake, selectors.EVENT_READ, None)
         self._stopped = False
-        self._thread = threading.Thread(target=self._receive, name="dovetail-processes", daemon=True)
-        self._thread.start()
-
-    def submit(self, job: _Job) -> None:
-        with self._lock:
-            if self._stopped:
-                job.ending.fail(self._ended(job))
-                return
-            worker = min((w for w in self._workers if w.takes()), key=lambda w: len(w.jobs), default=None)
-            if (worker is None or worker.jobs) and len(self._workers) < self._size:
-                worker = _Worker()
-                self._workers.append(worker)
-                self._selector.register(worker.channel.fileno(), selectors.EVENT_READ, worker)
-                os.write(self._waker, b"w")
-            if worker is None:
-                heapq.heappush(self._waiting, (-job.call.priority, next(self._order), job))
-                return
-            self._give(worker, job)
-
-    def _give(self, worker: _Worker, job: _Job) -> None:
+        self._thread = threading.Thread(target=self._run, name="dovetail-processes", daemon=True)
         try:
-            worker.send(job)
-        except OSError as error:
-            # A process that is gone is noticed by the receiving thread, which then deals with all its jobs.
-            if not isinstance(error, ConnectionError):
-                worker.jobs.remove(job)
-                job.ending.fail(error)
-        except Exception as error:
-            worker.jobs.remove(job)
-            job.ending.fail(error)
+            self._thread.start()
+        except BaseException:
+            self._close()
+            raise
 
-    def _receive(self) -> None:
-        while not self._stopped:
-            for key, _ in self._selector.select():
-                worker = key.data
-                if worker is None:
-                    os.read(self._wake, 4096)
-                    continue
-                message = worker.channel.receive()
-                if message is None:
-                    self._bury(worker)
-                else:
-                    self._finish(worker, *message)
-
-    def _finish(self, worker: _Worker, payload: bytes, files: list[int]) -> None:
-        good, result, changed, counts, seconds = pickle.loads(payload)
+    def submit(self, job: Job) -> None:
         with self._lock:
-            job = worker.jobs.popleft()
-            worker.short = seconds < _SHORT
-            while self._waiting and worker.takes():
-                self._give(worker, heapq.heappop(self._waiting)[2])
+            ahead = job.light or self._stopped or self._prepared < 2 * self._size
+            if not ahead:
+                # The pool's thread makes the message when a process is about to be free.
+                self._push(job)
+        if ahead:
+            self._prepare(job)
+
+    def _prepare(self, job: Job) -> None:
+        """Makes the message; then the job is sent, or waits with it."""
         try:
-            value = pickling.load(result, files[: counts[0]])
-            if not good:
-                error, text = value
-                error.__cause__ = RemoteTraceback(text)
-                job.ending.fail(error)
-                return
-            if job.written:
-                job.call.write_back(job.written, changed, files[counts[0] :])
+            job.prepare()
         except BaseException as error:
-            job.ending.fail(error)
+            job.fail(error)
+            return
+        with self._lock:
+            self._push(job)
+            lost = self._give_out()
+        _fail(lost)
+
+    def _push(self, job: Job) -> None:
+        heapq.heappush(self._waiting, (-job.call.priority, job.number, job))
+        self._prepared += job.packet is not None and not job.light
+
+    def _pop(self) -> Job:
+        job = heapq.heappop(self._waiting)[2]
+        self._prepared -= job.packet is not None and not job.light
+        return job
+
+    def _give_out(self) -> list[tuple[Job, BaseException]]:
+        """Sends what is prepared to processes that take it. Returns what could not be sent. Under the lock."""
+        lost: list[tuple[Job, BaseException]] = []
+        while self._waiting and (self._stopped or self._waiting[0][2].packet is not None):
+            if self._stopped:
+                job = self._pop()
+                lost.append((job, self._ended(job)))
+                continue
+            try:
+                worker = self._free_worker()
+            except OSError as error:
+                job = self._pop()
+                lost.append((job, _cannot_start(job, error)))
+                continue
+            if worker is None:
+                break
+            self._give(worker, lost)
+        return lost
+
+    def _give(self, worker: _Worker, lost: list[tuple[Job, BaseException]]) -> None:
+        job = self._pop()
+        try:
+            worker.assign(job)
+        except BaseException as error:
+            lost.append((job, error))
+        if worker.outbox:
+            # The pool's thread sends the rest.
+            events = selectors.EVENT_READ | selectors.EVENT_WRITE
+            self._selector.modify(worker.channel.fileno(), events, worker)
+
+    def _free_worker(self) -> _Worker | None:
+        worker = None
+        for each in self._workers:
+            if each.takes() and (worker is None or len(each.jobs) < len(worker.jobs)):
+                worker = each
+        if (worker is None or worker.jobs) and len(self._workers) < self._size:
+            try:
+                worker = _Worker(self._threads)
+                self._selector.register(worker.channel.fileno(), selectors.EVENT_READ, worker)
+                self._workers.append(worker)
+                os.write(self._waker, b"w")
+            except OSError:
+                # Fewer processes are enough, if there are any.
+                if not self._workers:
+                    raise
+        return worker
+
+    def _run(self) -> None:
+        while not self._stopped:
+            for key, events in self._selector.select():
+                if key.data is None:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(self._wake, 4096)
+                    continue
+                worker = key.data
+                try:
+                    if events & selectors.EVENT_WRITE:
+                        self._send_rest(worker)
+                    if events & selectors.EVENT_READ:
+                        self._receive(worker)
+                except BaseException as error:
+                    # The others go on.
+                    self._give_up(worker, error)
+            self._serve()
+
+    def _serve(self) -> None:
+        """Has the next message ready for the process that is free first."""
+        while self._waiting:
+            with self._lock:
+                if not self._waiting or self._waiting[0][2].packet is not None:
+                    return
+                job = self._pop()
+            self._prepare(job)
+
+    def _send_rest(self, worker: _Worker) -> None:
+        with self._lock:
+            if worker in self._workers and worker.flush():
+                self._selector.modify(worker.channel.fileno(), selectors.EVENT_READ, worker)
+
+    def _receive(self, worker: _Worker) -> None:
+        try:
+            message = worker.channel.receive(wait=False)
+        except BlockingIOError:
+            return
+        if message is None:
+            self._bury(worker)
+            return
+        try:
+            self._finish(worker, message)
+        finally:
+            message.close()
+
+    def _finish(self, worker: _Worker, message: Message) -> None:
+        with self._lock:
+            job = worker.jobs.pop(message.number)
+        try:
+            good, result, changed, count, seconds = pickle.loads(message.payload())
+            worker.short = seconds < _SHORT
+        except BaseException as error:
+            job.fail(error)
+            good = None
+        lost: list[tuple[Job, BaseException]] = []
+        with self._lock:
+            while self._waiting and self._waiting[0][2].packet is not None and worker.takes():
+                self._give(worker, lost)
+        _fail(lost)
+        if good is None:
+            return
+        try:
+            files, message.files[:count] = message.files[:count], []
+            try:
+                value = pickling.load(result, files)
+            finally:
+                message.files += files
+            if not good:
+                failure, text = value
+                failure.__cause__ = RemoteTraceback(text)
+                job.fail(failure)
+                return
+            if job.written is not None:
+                job.call.write_back(*job.written, changed, message.files)
+        except BaseException as error:
+            job.fail(error)
         else:
             job.ending.give(value)
 
-    def _bury(self, worker: _Worker) -> None:
+    def _bury(self, worker: _Worker, cause: BaseException | None = None) -> None:
         with self._lock:
-            if self._stopped:
+            if self._stopped or worker not in self._workers:
                 return
             self._selector.unregister(worker.channel.fileno())
             worker.channel.close()
             self._workers.remove(worker)
-            jobs = list(worker.jobs)
+            jobs = list(worker.jobs.values())
+            worker.jobs.clear()
+            # The others it had not begun.
+            for job in jobs[1:]:
+                self._push(job)
+            lost = self._give_out()
+        _fail(lost)
         fate = worker.fate()
         if jobs:
-            job = jobs.pop(0)
-            job.ending.fail(WorkerProcessDied(f"{fate} while it ran task '{job.call.label}'"))
-        # The others it had not begun.
-        for job in jobs:
-            self.submit(job)
+            died = WorkerProcessDied(f"{fate} while it ran task '{jobs[0].call.label}'")
+            died.__cause__ = cause
+            jobs[0].fail(died)
+
+    def _give_up(self, worker: _Worker, cause: BaseException) -> None:
+        worker.process.kill()
+        self._bury(worker, cause)
 
     def kill(self) -> None:
         """Ends all processes, whatever they do."""
         with self._lock:
             self._stopped = True
             workers, self._workers = self._workers, []
-            waiting, self._waiting = self._waiting, []
+            lost = self._give_out()
             os.write(self._waker, b"s")
         for worker in workers:
             worker.process.kill()
@@ -210,19 +340,39 @@ class Pool:
             worker.process.wait()
         if threading.current_thread() is not self._thread:
             self._thread.join()
+            self._close()
         for worker in workers:
             worker.channel.close()
-        for job in [job for worker in workers for job in worker.jobs] + [entry[2] for entry in waiting]:
-            if not job.ending.ended:
-                job.ending.fail(self._ended(job))
+        _fail(lost + [(job, self._ended(job)) for worker in workers for job in list(worker.jobs.values())])
+
+    def _close(self) -> None:
+        self._selector.close()
+        os.close(self._wake)
+        os.close(self._waker)
 
     @staticmethod
-    def _ended(job: _Job) -> WorkerProcessDied:
+    def _ended(job: Job) -> WorkerProcessDied:
         return WorkerProcessDied(f"the worker processes were ended before task '{job.call.label}' had ended")
 
     def processes(self) -> list[int]:
         with self._lock:
             return [worker.process.pid for worker in self._workers]
+
+
+def _cannot_start(job: Job, error: OSError) -> OSError:
+    text = f"no worker process can be started for task '{job.call.label}': {error.strerror} (see ulimit -a)"
+    return OSError(error.errno, text)
+
+
+def _fail(lost: list[tuple[Job, BaseException]]) -> None:
+    """Tells tasks that they have failed; not under the lock, since whoever is told may make other tasks."""
+    for job, error in lost:
+        job.fail(error)
+
+
+def submit(job: Job) -> None:
+    """To the pool that there is now."""
+    the_pool().submit(job)
 
 
 _pool: Pool | None = None
@@ -271,115 +421,3 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 # The runtime waits for its tasks earlier, while the threads of the program are ended.
 atexit.register(kill_all)
-
-_numbers = itertools.count(1)
-
-
-class Function:
-    """A function whose calls run in worker processes."""
-
-    def __init__(
-        self, function: Callable[..., Any], label: str, priority: int, names: tuple[str, ...], written: frozenset[str]
-    ) -> None:
-        self.function = function
-        self.label = label
-        self.priority = priority
-        self.names = names
-        self.written = written
-        self.number = next(_numbers)
-        self._pickled: bytes | None = None
-
-    def pickled(self) -> bytes:
-        if self._pickled is None:
-            import cloudpickle
-
-            self._pickled = cloudpickle.dumps(self.function)
-        return self._pickled
-
-    def __call__(self, ending: _core.Ending, /, *args: Any, **kwargs: Any) -> None:
-        keep: list[Any] = []
-        written: list[Any] = []
-        message: bytes
-        if not self.written and pickling.is_plain(args) and pickling.is_plain(tuple(kwargs.values())):
-            message = pickle.dumps(("call", self.number, 0, pickle.dumps((args, kwargs), -1), None), -1)
-        else:
-            message = self._message(args, kwargs, keep, written)
-        the_pool().submit(_Job(ending, self, self.number, message, keep, written))
-
-    def _message(self, args: tuple[Any, ...], kwargs: dict[str, Any], keep: list[Any], written: list[Any]) -> bytes:
-        changed: dict[str | int, Any] = {}
-        constant_args = list(args)
-        constant_kwargs = dict(kwargs)
-        for place, name in enumerate(self.names[: len(args)]):
-            if name in self.written:
-                changed[place] = args[place]
-                constant_args[place] = None
-        for name in kwargs.keys() & self.written:
-            changed[name] = kwargs[name]
-            constant_kwargs[name] = None
-        constant_parcel = pickling.parcel()
-        changed_parcel = pickling.parcel(writable=True, every_array=True)
-        try:
-            constant_payload = pickling.dump((tuple(constant_args), constant_kwargs), constant_parcel)
-            changed_payload = pickling.dump(changed, changed_parcel) if changed else None
-        except Exception as error:
-            raise self._unpicklable(args, kwargs, error) from error
-        keep += constant_parcel.segments + changed_parcel.segments
-        if changed:
-            written += [changed, changed_parcel.arrays]
-        return pickle.dumps(
-            ("call", self.number, len(constant_parcel.segments), constant_payload, changed_payload),
-            pickle.HIGHEST_PROTOCOL,
-        )
-
-    def _unpicklable(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> TypeError:
-        names = [*self.names[: len(args)], *(f"*args[{i}]" for i in range(len(args) - len(self.names))), *kwargs]
-        values = [*args, *kwargs.values()]
-        name = pickling.failing_argument(names, values, lambda value: pickling.dump(value, pickling.parcel()))
-        where = "an argument" if name is None else f"argument '{name}' (a '{type(values[names.index(name)]).__name__}')"
-        return TypeError(f"{where} of task '{self.label}' cannot be sent to a worker process: {error}")
-
-    def write_back(self, written: list[Any], payload: bytes, files: list[int]) -> None:
-        """Brings what the task changed into the objects of this process."""
-        originals, arrays = written
-        new = pickling.load(payload, files)
-        for array, segment, strides, offset, copied in arrays:
-            if copied:
-                from . import shared_memory
-
-                array[...] = shared_memory.array_on(segment, array.dtype, array.shape, strides, offset, False)
-        for place, original in originals.items():
-            if place in new:
-                name = self.names[place] if isinstance(place, int) else place
-                _update(original, new[place], name, self.label)
-
-
-def _update(original: Any, new: Any, name: str, label: str) -> Any:
-    """Makes `original` equal to `new`, in place where that is possible, and returns what stands for it then."""
-    if type(original) is not type(new):
-        return new
-    if isinstance(original, list):
-        kept = [_update(a, b, name, label) for a, b in zip(original, new, strict=False)]
-        original[:] = kept + new[len(kept) :]
-    elif isinstance(original, dict):
-        merged = {
-            key: _update(original[key], value, name, label) if key in original else value for key, value in new.items()
-        }
-        original.clear()
-        original.update(merged)
-    elif isinstance(original, set):
-        original.clear()
-        original.update(new)
-    elif isinstance(original, bytearray):
-        original[:] = new
-    elif hasattr(original, "__array_interface__") and hasattr(original, "shape"):
-        if original.shape != new.shape:
-            return new
-        original[...] = new
-    elif hasattr(original, "__dict__") and not callable(original):
-        merged = {key: _update(vars(original).get(key), value, name, label) for key, value in vars(new).items()}
-        vars(original).clear()
-        vars(original).update(merged)
-    else:
-        return new
-    return original

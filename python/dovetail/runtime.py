@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from . import _core
-from .errors import TaskFailed
+from .errors import Stuck, TaskFailed
 from .future import Future
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _STACK_SIZE = 8 * 1024 * 1024
 _lock = threading.RLock()
 _active: list[Runtime] = []
 _was_used = False
+# Something failed, and nobody asked.
+_any_failed = False
+_FOR_EVER = 1e9  # seconds
 
 
 class Runtime:
@@ -36,7 +40,9 @@ class Runtime:
 
     workers: threads for computation; by default as many as the process has cores. io_executors: most threads that run I/O tasks at
     once (64). engine: `uring`, `aio`, `threads` or `auto`. trace: a file for the recording, which Perfetto opens. config: path of a
-    `dovetail.toml`. stuck_after: seconds after which a program in which nothing can happen any more is told so; 0: never.
+    `dovetail.toml`. report_after: seconds in which nothing runs after which standard error is told what waits for what; 0: never.
+    stuck_after: seconds in which nothing can run after which tasks that wait for other threads fail; 0, as by default: never. Tasks
+    that wait only for each other always do.
     progress: show a bar on standard error; by default if `DOVETAIL_PROGRESS` is set.
     """
 
@@ -49,14 +55,16 @@ class Runtime:
         engine: str | None = None,
         trace: str | os.PathLike[str] | None = None,
         stack_size: int | None = None,
-        stuck_after: float = 5.0,
+        report_after: float = 5.0,
+        stuck_after: float = 0.0,
         progress: bool | None = None,
     ) -> None:
         for name, value in (("workers", workers), ("io_executors", io_executors), ("stack_size", stack_size)):
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
-        if stuck_after < 0:
-            raise ValueError(f"stuck_after must not be negative, and is {stuck_after!r}")
+        for name, seconds in (("report_after", report_after), ("stuck_after", stuck_after)):
+            if seconds < 0:
+                raise ValueError(f"{name} must not be negative, and is {seconds!r}")
         self.config = None if config is None else os.fspath(config)
         if self.config is not None and not os.path.isfile(self.config):
             raise FileNotFoundError(f"config names {self.config!r}, and there is no such file")
@@ -69,6 +77,7 @@ class Runtime:
             "config": self.config,
             "trace": None if trace is None else os.fspath(trace),
             "stack_size": stack_size or _STACK_SIZE,
+            "report_after": report_after,
             "stuck_after": stuck_after,
         }
         self._core: _core.Runtime | None = None
@@ -91,7 +100,23 @@ class Runtime:
         return self
 
     def stop(self) -> None:
-        """Waits for all tasks and ends the workers. Failures that nobody asked for are printed."""
+        """Waits for all tasks and ends the workers. Failures that nobody asked for are printed, and the program ends with status 1."""
+        global _any_failed
+        if self._core is not None:
+            try:
+                while True:
+                    try:
+                        self._core.wait(_FOR_EVER)
+                        break
+                    except (TaskFailed, Stuck) as error:
+                        _any_failed = True
+                        _tell("the runtime", error)
+                        if isinstance(error, Stuck):
+                            break
+            finally:
+                self._end()
+
+    def _end(self) -> None:
         with _lock:
             core, self._core = self._core, None
             if core is None:
@@ -128,7 +153,7 @@ class Runtime:
             if kind is not None:
                 self._give_up(kind)
         finally:
-            self.stop()
+            self._end()
 
     def _give_up(self, kind: type[BaseException]) -> None:
         if self._core is None:
@@ -141,6 +166,12 @@ class Runtime:
             self._core.cancel()
 
 
+def _tell(what: str, error: BaseException) -> None:
+    """Says of a failure what would be said if it had been raised."""
+    print(f"dovetail: at the end of {what} nobody had asked for this failure:", file=sys.stderr)
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
 def _start_default() -> None:
     with _lock:
         if not _active:
@@ -149,6 +180,7 @@ def _start_default() -> None:
 
 def _stop_all() -> None:
     """The end of the program: its tasks are waited for, unless it was interrupted."""
+    global _any_failed
     interrupted = issubclass(getattr(sys, "last_type", None) or type(None), KeyboardInterrupt)
     while _active:
         runtime = _active[-1]
@@ -161,15 +193,50 @@ def _stop_all() -> None:
             interrupted = True
             runtime._give_up(KeyboardInterrupt)
         except BaseException as error:
-            print("dovetail: at the end of the program nobody had asked for this failure:", file=sys.stderr)
-            sys.excepthook(type(error), error, error.__traceback__)
+            _any_failed = True
+            _tell("the program", error)
             if isinstance(error, TaskFailed):
                 continue  # there may be more
-        runtime.stop()
+        runtime._end()
+    if _any_failed and not interrupted and not _left_by_itself():
+        _core.end_as_failed()
     if interrupted and _was_used:
         from . import interruption
 
         interruption.exit_with_status()
+
+
+_exit_called = False
+
+
+def _left_by_itself() -> bool:
+    """Whether a module that is run by `python -m` has called `sys.exit` or raised `SystemExit`, as far as that can be known.
+
+    For other programs, the interpreter's own stack tells.
+    """
+    if _exit_called:
+        return True
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    try:
+        return spec is not None and "SystemExit" in spec.loader.get_code(spec.name).co_names
+    except (AttributeError, ImportError):
+        return False
+
+
+def _notice_exit() -> None:
+    leave = sys.exit
+
+    @functools.wraps(leave)
+    def exit(status: Any = None, /) -> NoReturn:
+        global _exit_called
+        _exit_called = True
+        leave(status)
+
+    sys.exit = exit
+
+
+if getattr(sys.modules.get("__main__"), "__spec__", None) is not None:
+    _notice_exit()
 
 
 def _forget_all() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from . import _core
 from .directions import IN, Direction
 from .future import Future
+
+_frame = sys._getframe
+_core.set_package_folder(os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -117,18 +121,19 @@ class Task(Generic[P, R]):
             self._prepare = event_loop
             return in_event_loop(cast("Callable[..., Any]", self.function)), True
         if self.process:
-            from .processes import Function, the_pool
+            from .process_call import Function
+            from .processes import submit, the_pool
 
             self._prepare = the_pool
             names = code.co_varnames[: code.co_argcount] if code is not None else ()
             written = frozenset(name for name, direction in self.directions.items() if direction in _WRITTEN)
-            return Function(self.function, self.label, self.priority, names, written), True
+            return Function(self.function, self.label, self.priority, names, written, submit), True
         return self.function, False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         if self._prepare is not None:
             self._prepare()
-        future = _core.spawn(self._signature, args, kwargs)
+        future = _core.spawn(self._signature, args, kwargs, _frame(1))
         if self.returns is not None and self.returns > 1:
             return cast("Future[R]", tuple(future._item(i) for i in range(self.returns)))
         return future

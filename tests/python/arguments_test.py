@@ -206,18 +206,6 @@ def test_a_read_only_array_cannot_be_written():
         add_to(array, 1)
 
 
-def test_what_contains_itself_is_refused():
-    values = []
-    values.append(values)
-
-    @dt.task
-    def body(values):
-        return values
-
-    with pytest.raises(ValueError, match="contains itself"):
-        body(values)
-
-
 @dt.task(path=dt.FILE_OUT)
 def write(path, text):
     with open(path, "w") as file:

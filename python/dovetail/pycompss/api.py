@@ -8,8 +8,8 @@ import shutil
 from types import TracebackType
 from typing import Any
 
-from .. import runtime
-from ..directions import FILE_IN, FILE_INOUT
+from .. import _core, runtime
+from ..directions import FILE_IN, FILE_INOUT, INOUT
 from ..errors import TaskFailed
 from ..future import Future
 from ..task import Task
@@ -63,10 +63,9 @@ def _final(value: Any) -> Any:
     except TaskFailed:
         # Unless it ends the program, a failure is over once its successors are cancelled: what they should have made is None.
         tracker.check()
-    if isinstance(value, list | tuple):
-        return type(value)([_final(item) for item in value])
-    if isinstance(value, dict):
-        return {key: _final(item) for key, item in value.items()}
+    inside = _core.items_of(value)
+    if inside:
+        return _core.container_like(value, [_final(item) for item in inside])
     return None if isinstance(value, Future) else items.latest(value)
 
 
@@ -131,10 +130,18 @@ def compss_delete_file(*file_names: _PathText) -> Any:
     return True if len(file_names) == 1 else [True for _ in file_names]
 
 
+_forgetter = Task(items.forget, label="compss_delete_object", directions={"value": INOUT})
+
+
 def compss_delete_object(*objects: Any) -> Any:
-    """What no task and no variable needs is freed anyway."""
+    """Drops what stands for objects when all tasks that were made before have done with them. Does not wait.
+
+    What no task and no variable needs is freed anyway.
+    """
     for value in objects:
-        items.forget(value)
+        if items.stands_for_nothing(value):
+            continue
+        tracker.add(_forgetter(value))
     return True if len(objects) == 1 else [True for _ in objects]
 
 

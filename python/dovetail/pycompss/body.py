@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from typing import Any
 
 from ..errors import TaskFailed
 from ..task import Task
+from ..updating import update
 from . import items
 from .parameter import Parameter
 from .tracking import COMPSsException, Group, tracker, warn
@@ -51,6 +53,26 @@ def _with_alarm(function: Callable[..., Any], name: str, seconds: float) -> Call
     return limited
 
 
+def _put_default(value: Any, default: Any, directory: bool) -> None:
+    """Copies the file or folder that the default names to where the output should be; without one, what is not there is empty."""
+    if isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            each = default[place] if isinstance(default, list | tuple) and place < len(default) else default
+            _put_default(item, _NOTHING if isinstance(each, list | tuple) else each, directory)
+    elif default is not _NOTHING:
+        if not (os.path.exists(value) and os.path.samefile(default, value)):
+            if directory:
+                shutil.rmtree(value, ignore_errors=True)
+                shutil.copytree(default, value)
+            else:
+                shutil.copyfile(default, value)
+    elif directory:
+        os.makedirs(value, exist_ok=True)
+    elif not os.path.exists(value):
+        with open(value, "xb"):
+            pass
+
+
 class Body:
     """Calls the function of a task."""
 
@@ -82,21 +104,28 @@ class Body:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         groups: tuple[Group, ...] = kwargs.pop(GROUPS, ())
-        args = tuple(items.latest(value) for value in args)
-        kwargs = {name: items.latest(value) for name, value in kwargs.items()}
+        named = [self._current(name, value) for name, value in zip(self._names, args, strict=False)]
+        args = (*named, *(items.latest(value) for value in args[len(named) :]))
+        kwargs = {name: self._current(name, value) for name, value in kwargs.items()}
         collections, args, kwargs = self._copy_collections(args, kwargs)
         try:
             result = self._try(args, kwargs)
         except Exception as error:
             if self._policy.management == "IGNORE" and not isinstance(error, COMPSsException):
                 warn(f"task '{self._name}' failed: {type(error).__name__}: {error}; this is ignored")
-                return self._ignored(args, kwargs)
+                return self._ignored(args, kwargs, groups)
             ends_program = self._policy.management in ("RETRY", "FAIL")
             tracker.failed(self._name, error, groups, ends_program)
             raise
         for before, after in collections:
             items.note_changes(before, after)
         return self._checked(result)
+
+    def _current(self, name: str, value: Any) -> Any:
+        """The argument, with the objects that tasks have put in the place of its items."""
+        parameter = self._parameters.get(name)
+        changed = parameter is not None and parameter.written and not parameter.holds_items and not parameter.is_path
+        return items.settled(value) if changed else items.latest(value)
 
     def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for left in range(self._tries - 1, -1, -1):
@@ -132,22 +161,24 @@ class Body:
         named = [of(name, value) for name, value in zip(self._names, args, strict=False)]
         return pairs, (*named, *args[len(named) :]), {name: of(name, value) for name, value in kwargs.items()}
 
-    def _ignored(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _ignored(self, args: tuple[Any, ...], kwargs: dict[str, Any], groups: tuple[Group, ...]) -> Any:
         """Outputs of a task whose failure is ignored: the defaults of @on_failure; files that are not there are empty."""
-        from ..processes import _update
-
         given = {**dict(zip(self._names, args, strict=False)), **kwargs}
         for name, parameter in self._parameters.items():
             value = given.get(name, _NOTHING)
             if value is _NOTHING or not parameter.written:
                 continue
-            if name in self._policy.defaults and not parameter.is_path:
-                _update(value, self._policy.defaults[name], name, self._name)
-            elif parameter.sort == "file" and not os.path.exists(value):
-                with open(value, "xb"):
-                    pass
-            elif parameter.sort == "directory":
-                os.makedirs(value, exist_ok=True)
+            default = self._policy.defaults.get(name, _NOTHING)
+            if parameter.is_path:
+                try:
+                    _put_default(value, default, parameter.sort == "directory")
+                except OSError as error:
+                    message = f"@on_failure of '{self._name}': the default of '{name}' cannot be put in place: {error}"
+                    failure = OSError(error.errno, message)
+                    tracker.failed(self._name, failure, groups, True)
+                    raise failure from error
+            elif default is not _NOTHING:
+                update(value, default)
         returns = self._policy.returns
         if self._count > 1 and not isinstance(returns, tuple | list):
             return (returns,) * self._count

@@ -6,11 +6,15 @@ the place of an item is remembered under the item.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
+
+from .. import _core
 
 # By identity of the item; it is kept alive, so that no other object gets that identity.
 _replaced: dict[int, tuple[Any, Any]] = {}
 _CONSTANT = (type(None), bool, int, float, complex, str, bytes)
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 
 
 def latest(value: Any) -> Any:
@@ -21,13 +25,21 @@ def latest(value: Any) -> Any:
     while found is not None and found[0] is value:
         value = found[1]
         found = _replaced.get(id(value))
-    kind = type(value)
-    if kind is list or kind is tuple:
-        new = [latest(item) for item in value]
-        return value if all(a is b for a, b in zip(new, value, strict=True)) else kind(new)
-    if kind is dict:
-        items = {key: latest(item) for key, item in value.items()}
-        return value if all(items[key] is value[key] for key in value) else items
+    if not isinstance(value, _CONTAINERS):
+        return value
+    inside = _core.items_of(value) or []
+    new = [latest(item) for item in inside]
+    return value if all(a is b for a, b in zip(new, inside, strict=True)) else _core.container_like(value, new)
+
+
+def settled(value: Any) -> Any:
+    """As `latest`, for what a task changes in place: lists and dictionaries stay the program's own."""
+    if not _replaced or not isinstance(value, list | dict):
+        return latest(value)
+    for place, item in list(enumerate(value) if isinstance(value, list) else value.items()):
+        new = settled(item)
+        if new is not item:
+            value[place] = new
     return value
 
 
@@ -71,5 +83,12 @@ def _note(before: Any, place: Any, item: Any) -> None:
 
 
 def forget(value: Any) -> None:
-    """Drops what stands for the object."""
-    _replaced.pop(id(value), None)
+    """Drops what stands for the object, and for that, and so on."""
+    found = _replaced.pop(id(value), None)
+    while found is not None:
+        found = _replaced.pop(id(found[1]), None)
+
+
+def stands_for_nothing(value: Any) -> bool:
+    """Whether it is no object of its own, which tasks could change or replace."""
+    return isinstance(value, _CONSTANT) or callable(value)

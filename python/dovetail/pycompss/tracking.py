@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import Any
 
+from .. import _core
 from ..errors import TaskFailed
 from ..future import Future
 
@@ -42,7 +43,7 @@ class Tracker:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._futures: list[Future[Any]] = []
-        self._fatal: tuple[str, BaseException] | None = None
+        self._fatal: tuple[str, BaseException, str] | None = None
         self._told = False
         self._groups: dict[str, Group] = {}
         self._prune_at = self._ENOUGH
@@ -72,7 +73,7 @@ class Tracker:
                 group.cancel()
         elif ends_program:
             with self._lock:
-                self._fatal = self._fatal or (label, error)
+                self._fatal = self._fatal or (label, error, _core.made_at())
                 waiting = list(self._futures)
             for future in waiting:
                 future.cancel()
@@ -85,8 +86,9 @@ class Tracker:
         """Raises if a task has failed that the program cannot go on without."""
         if self._fatal is not None:
             self._told = True
-            label, error = self._fatal
-            raise TaskFailed(f"task '{label}' failed: {type(error).__name__}: {error}", label) from error
+            label, error, made_at = self._fatal
+            text = f"task '{label}' failed: {type(error).__name__}: {error}"
+            raise TaskFailed(text, label, made_at=made_at) from error
 
     def barrier(self) -> None:
         """Waits for all tasks."""

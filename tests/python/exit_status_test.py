@@ -1,0 +1,240 @@
+"""How a program ends whose tasks failed, and which call its messages name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import dovetail as dt
+import pytest
+
+FAILING = """\
+import asyncio
+import atexit
+import sys
+import dovetail as dt
+
+@dt.task(label="lost")
+def body():
+    raise ValueError("nobody looks")
+
+@dt.task
+def after(x):
+    return x
+
+@atexit.register
+def last():
+    print("handlers run")
+
+def main():
+    {call}
+
+main()
+{end}
+"""
+LINE = 19
+
+
+@pytest.mark.parametrize("call", ["body()", "body(); body()", "after(after(body()))", "dt.io(body.function)()"])
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("", 1),
+        ("print('the end')", 1),
+        ("sys.exit()", 0),
+        ("sys.exit(0)", 0),
+        ("raise SystemExit", 0),
+        ("sys.exit(5)", 5),
+        ("raise KeyError", 1),
+        ("from sys import exit as leave; leave(0)", 0),
+    ],
+)
+def test_a_failure_that_nobody_asked_for_is_the_exit_status(run_program, call, end, status):
+    result = run_program(FAILING.format(call=call, end=end))
+    assert result.returncode == status, result.stderr
+    assert "ValueError: nobody looks" in result.stderr
+    label = "body" if "function" in call else "lost"
+    assert f"task '{label}' was made by the call at" in result.stderr
+    assert f'program.py", line {LINE}, in main' in result.stderr
+    assert result.stdout.endswith("handlers run\n")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "dt.wait(after(1))",
+        "try: dt.wait(body())\n    except dt.TaskFailed: pass",
+        "body()\n    try: dt.barrier()\n    except dt.TaskFailed: pass",
+        "dt.task(on_failure='ignore')(body.function)()",
+    ],
+)
+def test_what_was_asked_for_or_is_ignored_is_no_failure_of_the_program(run_program, call):
+    result = run_program(FAILING.format(call=call, end=""))
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", [["-c", "{text}"], ["-"], ["-m", "module"]])
+@pytest.mark.parametrize(("end", "status"), [("", 1), ("sys.exit(0)", 0), ("raise SystemExit(main())", 0)])
+def test_however_the_program_is_started(tmp_path, command, end, status):
+    text = FAILING.format(call="body()", end=end)
+    (tmp_path / "module.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, *(word.format(text=text) for word in command)],
+        input=text,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert f"line {LINE}, in main" in done.stderr
+
+
+def test_a_runtime_that_is_stopped_tells_all_failures(run_program):
+    text = """
+import dovetail as dt
+
+@dt.task
+def body(i):
+    raise ValueError(f"failure {i}")
+
+runtime = dt.Runtime(workers=1).start()
+body(1)
+body(2)
+runtime.stop()
+print("after")
+"""
+    result = run_program(text)
+    assert (result.returncode, result.stdout) == (1, "after\n"), result.stderr
+    for number in (1, 2):
+        assert f"ValueError: failure {number}" in result.stderr
+        assert f"line {8 + number}, in <module>" in result.stderr
+
+
+def test_output_is_written_and_threads_and_forks_are_left_alone(run_program):
+    result = run_program(
+        """
+import multiprocessing, os, sys
+import dovetail as dt
+
+@dt.task
+def body():
+    raise ValueError("lost")
+
+def child():
+    return 7
+
+if __name__ == "__main__":
+    sys.stdout.write("x" * 100_000)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(child) == 7
+    body()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+    )
+    assert (result.returncode, len(result.stdout)) == (1, 100_000), result.stderr
+
+
+def failure_of(future):
+    with pytest.raises(dt.TaskFailed) as failure:
+        dt.wait(future)
+    return failure.value
+
+
+def line_of(function, text):
+    lines = textwrap.dedent(__import__("inspect").getsource(function)).splitlines()
+    return function.__code__.co_firstlineno + next(i for i, line in enumerate(lines) if text in line)
+
+
+def test_failures_name_the_call_that_made_the_task(tmp_path):
+    class Thing:
+        @dt.task(self=dt.INOUT)
+        def method(self):
+            raise ValueError
+
+    @dt.task
+    def plain(x=None):
+        raise ValueError
+
+    @dt.task(process=True)
+    def elsewhere():
+        raise ValueError
+
+    @dt.io
+    async def coroutine():
+        raise ValueError
+
+    @dt.task(returns=2)
+    def several():
+        raise ValueError
+
+    @dt.task
+    def parent():
+        return dt.wait(plain())  # by the parent
+
+    calls = [plain(), elsewhere(), coroutine(), Thing().method(), several()[1], plain(plain())]  # here
+    for future in calls:
+        failure = failure_of(future)
+        line = line_of(test_failures_name_the_call_that_made_the_task, "# here")
+        assert failure.made_at == f'File "{__file__}", line {line}, in test_failures_name_the_call_that_made_the_task'
+        assert f"line {line}" in "".join(failure.__notes__)
+    failure = failure_of(parent())
+    assert failure.made_at.endswith(", in test_failures_name_the_call_that_made_the_task")
+    line = line_of(test_failures_name_the_call_that_made_the_task, "# by the parent")
+    assert f"line {line}, in " in failure.__cause__.made_at and failure.__cause__.made_at.endswith("parent")
+    first = parent()
+    cancelled = failure_of(plain(first))
+    assert cancelled.cancelled and cancelled.made_at == failure_of(first).made_at
+    assert "task 'parent' was made" in cancelled.__notes__[0]
+
+
+def test_a_failure_survives_pickling_with_its_line():
+    import pickle
+
+    @dt.task
+    def fail():
+        raise ValueError
+
+    failure = failure_of(fail())
+    copy = pickle.loads(pickle.dumps(failure))
+    assert (str(copy), copy.label, copy.made_at, copy.__notes__) == (
+        str(failure),
+        failure.label,
+        failure.made_at,
+        failure.__notes__,
+    )
+
+
+def test_the_caller_is_not_kept_alive():
+    import gc
+    import weakref
+
+    class Large:
+        pass
+
+    @dt.task
+    def fine(x):
+        return x
+
+    def caller():
+        large = Large()
+        return fine(1), weakref.ref(large)
+
+    future, large = caller()
+    gc.collect()
+    assert large() is None and dt.wait(future) == 1
+
+
+def test_a_pycompss_program_names_the_call(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "from pycompss.api.task import task\n\n@task(on_failure='FAIL')\ndef body():\n    raise ValueError\n\nbody()\n"
+    )
+    command = [sys.executable, "-m", "dovetail.cli", "run", "--pycompss", path]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1 and 'program.py", line 7, in <module>' in done.stderr
