@@ -28,8 +28,8 @@ constexpr unsigned relaxes_after_declining = 64;
 constexpr std::uint32_t turn_period_of_small_bodies = 64;
 constexpr std::uint32_t turn_period_of_long_bodies = 8;
 constexpr std::uint64_t nanoseconds_of_a_long_body = 1000;
-// A body that waits for its children runs so many of them on top of it before it lets the scheduler have a look.
-constexpr std::uint32_t most_on_top = 1024;
+// A body that waits for its children runs them on top of it for so many turns before it lets the scheduler have a look.
+constexpr std::uint32_t most_turns_on_top = 16;
 // Behind so many tasks with long slices a short one is looked for.
 constexpr std::size_t most_passed = 16;
 
@@ -176,10 +176,10 @@ Task* Worker::steal() {
   return nullptr;
 }
 
-std::uint32_t Worker::turn_period() const noexcept {
+void Worker::plan_turn() noexcept {
   const bool is_long = 1000 * std::uint64_t{usual_body_.load(std::memory_order_relaxed)} >
                        nanoseconds_of_a_long_body * base::ticks_per_microsecond();
-  return is_long ? turn_period_of_long_bodies : turn_period_of_small_bodies;
+  next_turn_ = tick_ + (is_long ? turn_period_of_long_bodies : turn_period_of_small_bodies);
 }
 
 Task* Worker::take_returned() { return first_of_batch(returned_.pop(batch_.data(), batch_.size())); }
@@ -228,13 +228,16 @@ Task* Worker::take_in_turn() {
 
 bool Worker::gives_turn() noexcept {
   ++tick_;
-  const bool others_wait = !core_.resumed.empty() || !core_.urgent.empty() || !core_.shared.empty() ||
-                           !returned_.empty() || !tied_.empty() || !core_.deferred.empty();
-  if (tick_ % (others_wait ? turn_period() : most_on_top) != 0) {
+  if (!turn_is_due()) [[likely]] {
     return false;
   }
-  tick_ |= turn_period() - 1;  // at the next look
-  return true;
+  const bool others_wait = !core_.resumed.empty() || !core_.urgent.empty() || !core_.shared.empty() ||
+                           !returned_.empty() || !tied_.empty() || !core_.deferred.empty();
+  if (others_wait || ++turns_on_top_ % most_turns_on_top == 0) {
+    return true;  // the turn is due at the next look
+  }
+  plan_turn();
+  return false;
 }
 
 // Whether the slice of the task will be long, and there may be a short one at hand.
@@ -282,7 +285,8 @@ Task* Worker::find_task() {
   if (operations_ && (long_slice_ || tick_ % 8 == 0)) [[unlikely]] {
     poll_services(false);
   }
-  if (tick_ % turn_period() == 0) [[unlikely]] {
+  if (turn_is_due()) [[unlikely]] {
+    plan_turn();
     core_.reactor.run_due();
     if (Task* task = take_in_turn()) {
       return task;
