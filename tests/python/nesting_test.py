@@ -64,6 +64,32 @@ print("end")
     assert lines_of(result) == ["value", "end"]
 
 
+def test_a_hundred_thousand_tasks_behind_one_that_fails(run_program):
+    result = run_program(
+        PROGRAM
+        + """
+import threading
+gate = threading.Event()
+
+@dt.io
+def bad():
+    gate.wait()
+    raise KeyError("first")
+
+last = bad()
+for number in range(100_000):
+    last = identity(last)
+    if number == 1000:
+        gate.set()
+try:
+    dt.wait(last)
+except dt.TaskFailed as failure:
+    print(failure.cancelled, repr(failure.__cause__))
+"""
+    )
+    assert lines_of(result) == ["True KeyError('first')"]
+
+
 def test_a_chain_of_futures_in_containers(run_program):
     result = run_program(
         PROGRAM

@@ -278,6 +278,22 @@ print(dt.wait(increment(2)))
     ) == ["True", "2", "100000.0", "failed", "3"]
 
 
+def test_processes_that_end_while_they_start(run_program):
+    assert limited(
+        run_program,
+        """
+python, sys.executable = sys.executable, "/bin/false"
+for future in [increment(i) for i in range(5)]:
+    try:
+        dt.wait(future)
+    except dt.TaskFailed as failure:
+        print("ended with status 1 while it ran task 'increment'" in str(failure))
+sys.executable = python
+print(dt.wait(increment(1)))
+""",
+    ) == ["True"] * 5 + ["2"]
+
+
 def test_processes_that_cannot_be_started(run_program):
     """As a user for whom RLIMIT_NPROC counts."""
     setpriv = shutil.which("setpriv")
