@@ -16,7 +16,7 @@ _MOST_FILES = 32
 
 def is_plain(values: tuple[Any, ...]) -> bool:
     """Whether nothing in it needs more than plain pickle."""
-    return all(type(value) in _PLAIN for value in values)
+    return _PLAIN.issuperset(map(type, values))
 
 
 class Parcel:

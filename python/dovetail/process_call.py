@@ -36,6 +36,10 @@ class Job:
     def prepare(self) -> None:
         """Makes the message. It holds memory and descriptors, and is therefore made for few calls ahead."""
         self.call.pickled()
+        if self.light:
+            call = pickle.dumps((self.call.number, 0, pickle.dumps((self.args, self.kwargs), -1), None), -1)
+            self.packet = Packet(CALL, self.number, call, [])
+            return
         payload, files, self.written = self.call.message(self.args, self.kwargs)
         self.packet = Packet(CALL, self.number, payload, [file.descriptor for file in files], files)
 
@@ -76,9 +80,13 @@ class Function:
 
     def is_light(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether the message takes so little that it can be made for any number of calls ahead."""
-        if self.written or not pickling.is_plain(args) or not pickling.is_plain(tuple(kwargs.values())):
+        if self.written:
             return False
-        return all(not isinstance(value, str | bytes) or len(value) < SMALL for value in (*args, *kwargs.values()))
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            kind = type(value)
+            if (kind is str or kind is bytes) and len(value) >= SMALL:
+                return False
+        return pickling.is_plain(args) and (not kwargs or pickling.is_plain(tuple(kwargs.values())))
 
     def __call__(self, ending: _core.Ending, /, *args: Any, **kwargs: Any) -> None:
         self.submit(Job(ending, self, args, kwargs))
@@ -87,8 +95,6 @@ class Function:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[bytes, list[Any], tuple[dict[str | int, Any], pickling.Parcel] | None]:
         """The bytes and the files of a call, and what is to be brought up to date when it has ended."""
-        if not self.written and pickling.is_plain(args) and pickling.is_plain(tuple(kwargs.values())):
-            return pickle.dumps((self.number, 0, pickle.dumps((args, kwargs), -1), None), -1), [], None
         changed: dict[str | int, Any] = {}
         constant_args = list(args)
         constant_kwargs = dict(kwargs)

@@ -71,20 +71,21 @@ def _show(error: BaseException) -> None:
     sys.excepthook(type(error), error, error.__traceback__)
 
 
-def _run_program(module: types.ModuleType, code: types.CodeType) -> int:
+def _run_program(module: types.ModuleType, code: types.CodeType) -> tuple[int, bool]:
+    """The exit status, and whether the program chose it."""
     try:
         exec(code, module.__dict__)
     except SystemExit as leaving:
-        return _exit_status(leaving)
+        return _exit_status(leaving), True
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return _INTERRUPTED, False
     except BaseException as error:
         _show(error)
-        return 1
-    return 0
+        return 1, False
+    return 0, False
 
 
-def _finish(status: int, settle: Any) -> int:
+def _finish(status: int, chosen: bool, settle: Any) -> int:
     """Waits for what the program left behind."""
     from . import runtime
 
@@ -97,7 +98,7 @@ def _finish(status: int, settle: Any) -> int:
         status = _INTERRUPTED
     except BaseException as error:
         _show(error)
-        status = status or 1
+        status = status if chosen else status or 1
     runtime._stop_all()
     return status
 
@@ -216,7 +217,7 @@ def run(
         _show(error)
         return 1
     sys.modules["__main__"] = module
-    status = _finish(_run_program(module, code), settle)
+    status = _finish(*_run_program(module, code), settle)
     if report is not None and hdf5:
         from . import hdf5 as connector
 

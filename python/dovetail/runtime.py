@@ -241,8 +241,9 @@ if getattr(sys.modules.get("__main__"), "__spec__", None) is not None:
 
 def _forget_all() -> None:
     """In the child of a fork there are no workers: the next task starts a runtime of the child's own."""
-    global _lock
+    global _lock, _any_failed
     _lock = threading.RLock()
+    _any_failed = False  # that is the parent's to tell
     for runtime in _active:
         if runtime._core is not None:
             runtime._core.forget()
