@@ -130,7 +130,7 @@ TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
       load.get();
     }
   } end{ended, load};
-  for (std::size_t round = 0; round < scaled(120, 40); ++round) {
+  for (std::size_t round = 0; round < scaled(60, 12); ++round) {
     const std::uint64_t old_size = random() % 3 == 0 ? 0 : random() % 200'000;
     const std::uint64_t offset = random() % 3 == 0 ? old_size : random() % (old_size + 5000);
     const std::size_t length = 1 + random() % (random() % 3 == 0 ? 2'500'000 : 30'000);
@@ -185,7 +185,7 @@ TEST_P(FailedWriteTest, ShortDirectWritesOfAnyLengthAreContinued) {
     return std::make_unique<ShortDirectWrites>(service, inner, state);
   });
   std::mt19937_64 random(seed());
-  for (std::size_t round = 0; round < scaled(120, 40); ++round) {
+  for (std::size_t round = 0; round < scaled(60, 12); ++round) {
     const std::uint64_t old_size = random() % 2 == 0 ? 0 : 400'000;
     const std::uint64_t offset = random() % 3 == 0 ? 4096 * (random() % 10) : random() % 20'000;
     const std::size_t length = 1 + random() % 300'000;
