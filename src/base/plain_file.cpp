@@ -7,8 +7,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <system_error>
+#include <utility>
 
 namespace dovetail::base {
 namespace {
@@ -35,6 +35,8 @@ class Descriptor {
   int number_;
 };
 
+std::string text_of(int error) { return std::generic_category().message(error); }
+
 const char* kind_of(mode_t mode) noexcept {
   return S_ISFIFO(mode)   ? "a pipe"
          : S_ISDIR(mode)  ? "a folder"
@@ -52,7 +54,7 @@ std::string not_opened(const std::string& path, int error) {
   if (said && ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     return not_regular(status.st_mode);
   }
-  return std::strerror(error);
+  return text_of(error);
 }
 
 std::string too_large(std::size_t most) { return "it is larger than " + std::to_string(most) + " bytes"; }
@@ -81,13 +83,15 @@ OpenedFile open_plain_file(const std::string& path, int flags, const FileRules& 
   }
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) {
-    return {-1, errno, std::strerror(errno)};
+    const int error = errno;
+    return {-1, error, text_of(error)};
   }
   if (std::string why = objection(status, rules); !why.empty()) {
     return {-1, 0, std::move(why)};
   }
   if ((flags & O_TRUNC) != 0 && ::ftruncate(file.get(), 0) != 0) {
-    return {-1, errno, std::strerror(errno)};
+    const int error = errno;
+    return {-1, error, text_of(error)};
   }
   return {file.release(), 0, {}};
 }
@@ -117,7 +121,7 @@ FileText read_plain_file(const std::string& path, const FileRules& rules) {
     }
     if (count < 0) {
       result.error = errno;
-      result.why = std::strerror(errno);
+      result.why = text_of(result.error);
     }
     if (count <= 0) {
       return result;

@@ -103,6 +103,9 @@ TEST_F(ForeignFiles, DeepValuesAreRefused) {
 
 TEST_F(ForeignFiles, WhatIsNoTextIsRefused) {
   EXPECT_NE(refusal(std::string("[\0\0 ]", 5)).find("control character"), std::string::npos);
+  for (const char* text : {"[=a]\n", "[[ #\n", "[\n]", "[\"", "[']"}) {
+    EXPECT_NE(refusal(text), "not refused") << text;
+  }
   EXPECT_NE(refusal("\n\n# \x7f\n").find(":3: there is a control character"), std::string::npos);
 }
 

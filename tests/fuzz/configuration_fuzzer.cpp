@@ -14,6 +14,8 @@ std::vector<std::string> seeds() {
       "[[device]]\nname = \"scratch\"\npaths = [\"/scratch\", \"local\"]\nread = 450\nwrite = 400.5\nshared = true\n"
       "most_at_once = 12\n[[device]]\nname = 'nvme'\n",
       "device = [{name = \"a\", paths = [\"/\"]}]\n[other.part]\nx = 1979-05-27T07:32:00Z\ny = \"\"\"\nlong\"\"\"\n",
+      "[=a]\n",
+      "[[ #\n",
       "a" + dots + " = 1\n",
       "[a" + dots + "]\n",
       "a = {a" + dots + " = 1}\n",
