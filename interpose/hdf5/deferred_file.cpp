@@ -121,7 +121,7 @@ Answer DeferredFile::write_behind(std::uint64_t offset, const std::byte* data, s
     const std::size_t piece = promised ? length : BufferPool::piece_of(std::min(length, most));
     const std::size_t room = Room::blocks_of(offset, piece);
     if (!take_room(room)) {
-      return write_without_room(offset, data, length, "the file system is nearly full");
+      return write_without_room(offset, data, length, "no room on the file system");
     }
     if (!write_piece(offset, data, piece, promised, room)) {
       return write_in_place(offset, data, length, Cause::budget,

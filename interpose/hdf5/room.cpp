@@ -12,6 +12,7 @@
 #include <bit>
 #include <cerrno>
 #include <climits>
+#include <utility>
 #include <vector>
 
 namespace dovetail::hdf5 {
@@ -81,30 +82,29 @@ std::size_t with_metadata(std::size_t bytes) noexcept { return bytes + bytes / 1
 }  // namespace
 
 std::shared_ptr<Room> Room::of(dev_t device, int descriptor, const std::string& path) {
-  const auto known = std::ranges::find_if(rooms(), [&](const auto& room) { return room->device_ == device; });
-  std::shared_ptr<Room> room = known != rooms().end() ? *known : std::shared_ptr<Room>(new Room(device));
-  if (room->descriptor_ < 0 && !room->open(descriptor, path)) {
+  if (!keeps_room(descriptor)) {
     return nullptr;
   }
-  if (known == rooms().end()) {
-    rooms().push_back(room);
+  const auto known = std::ranges::find_if(rooms(), [&](const auto& room) { return room->device_ == device; });
+  std::shared_ptr<Room> room =
+      known != rooms().end() ? *known : rooms().emplace_back(std::shared_ptr<Room>(new Room(device)));
+  if (room->descriptor_ < 0 && !room->changing_) {
+    room->folder_ = folder_of(descriptor, path);
   }
   ++room->files_;
   return room;
 }
 
-bool Room::open(int descriptor, const std::string& path) {
-  if (!keeps_room(descriptor)) {
-    return false;
-  }
-  descriptor_ = unnamed_file(folder_of(descriptor, path));
+// Only once there is something to keep room for: most files of a program that reads never come to that.
+bool Room::open() noexcept {
+  descriptor_ = unnamed_file(folder_);
   struct stat status{};
   if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) {
     return false;
   }
   inode_ = status.st_ino;
   if (status.st_dev != device_) {
-    close();
+    ::close(std::exchange(descriptor_, -1));
     return false;
   }
   return true;
@@ -169,15 +169,13 @@ bool Room::promise(Lock& lock, std::size_t bytes) {
 }
 
 bool Room::grow(Lock& lock, std::size_t needed) {
-  if (!ours()) {
-    return false;
-  }
   changing_ = true;
   lock.unlock();
   // So seldom that it does not count; as little as possible where there is little.
   std::size_t size = std::max(least, std::bit_ceil(needed));
-  bool made = allocate(descriptor_, size) == 0;
-  if (!made && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+  const bool there = descriptor_ < 0 ? open() : ours();
+  bool made = there && allocate(descriptor_, size) == 0;
+  if (there && !made && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
     size = needed;
     made = ftruncate(descriptor_, 0) == 0 && allocate(descriptor_, size) == 0;
   }
@@ -186,7 +184,7 @@ bool Room::grow(Lock& lock, std::size_t needed) {
   if (made) {
     held_ = size;
   } else {
-    more_ = true;
+    more_ = more_ || there;
   }
   Background::instance().announce();
   return made;

@@ -18,7 +18,7 @@ namespace dovetail::hdf5 {
 /// `Background` held.
 class Room {
  public:
-  /// That of `device`, for one more file, which is open as `descriptor`. Every file leaves it again.
+  /// That of `device`, for one more file, which is open as `descriptor`. Every file leaves it again. Null: its file system keeps no room.
   static std::shared_ptr<Room> of(dev_t device, int descriptor, const std::string& path);
   void leave() noexcept;
   /// For the child of a fork: what there is belongs to the parent.
@@ -51,13 +51,14 @@ class Room {
 
  private:
   explicit Room(dev_t device) noexcept : device_(device) {}
-  bool open(int descriptor, const std::string& path);
+  bool open() noexcept;
   bool grow(Lock& lock, std::size_t needed);
   bool ours() const noexcept;
   void shrink_to(std::size_t bytes) noexcept;
   void close() noexcept;
 
   const dev_t device_;
+  std::string folder_;  // of one of the files
   unsigned files_ = 0;
   int descriptor_ = -1;
   ino_t inode_ = 0;

@@ -194,36 +194,36 @@ def test_a_reader_sees_what_another_process_has_written_since(faults) -> None:
     make = """
 import h5py, numpy as np, sys
 with h5py.File(sys.argv[1], "w") as file:
-    for step in range(30):
-        file[f"{step:02}"] = np.full(40000, step)
+    for step in range(80):
+        file[f"{step:02}"] = np.full(20000, step)
 """
-    # The reader itself stands for the other process: it writes by a descriptor of its own, when the next step has been fetched.
+    # The reader itself stands for the other process: it writes by a descriptor of its own, when it sees that the next step has been fetched.
     read = """
 import h5py, numpy as np, os, sys, time
 file = h5py.File(sys.argv[1])
-places = [file[f"{step:02}"].id.get_offset() for step in range(30)]
+places = [file[f"{step:02}"].id.get_offset() for step in range(80)]
 def bytes_read():
     return int(open("/proc/self/io").read().split()[1])
 other = os.open(sys.argv[1], os.O_RDWR)
-sign = 1
-for step in range(30):
+sign, rewritten = 1, 0
+for step in range(80):
     before = bytes_read()
     assert (file[f"{step:02}"][()] == sign * step).all(), step
-    if step in (12, 22):
-        limit = time.monotonic() + 5  # where nothing is fetched, nothing comes
-        while bytes_read() < before + 2 * 320000 and time.monotonic() < limit:
-            time.sleep(0.001)
-        print(step, "fetched" if bytes_read() >= before + 2 * 320000 else "nothing fetched")
+    limit = time.monotonic() + 0.3  # where nothing is fetched, nothing comes
+    while rewritten < 3 and bytes_read() < before + 300000 and time.monotonic() < limit:
+        time.sleep(0.002)
+    if rewritten < 3 and bytes_read() >= before + 300000:
+        rewritten += 1
         sign = -sign
-        for later in range(step + 1, 30):
-            os.pwrite(other, np.full(40000, sign * later).tobytes(), places[later])
-    time.sleep(0.005)  # a series of steps
+        for later in range(step + 1, 80):
+            os.pwrite(other, np.full(20000, sign * later).tobytes(), places[later])
+print(rewritten)
 """
     path = faults.path / "series.h5"
     support.run_python(make, path, environment=support.clean()).expect(0)
     environment = support.under_dovetail(DOVETAIL_HDF5_REPORT="1", HDF5_USE_FILE_LOCKING="FALSE")
     ended = support.run_python(read, path, environment=environment, timeout=100).expect(0, "fetched before")
-    assert "12 fetched" in ended.output, ended
+    assert int(ended.output) > 0, ended
 
 
 def test_the_program_run_by_dovetail_may_ask_for_it(folder: Path) -> None:

@@ -63,9 +63,10 @@ herr_t call_extend(const Object& dataset, const hsize_t* size, hid_t properties)
   return H5VLdataset_specific(dataset.under, dataset.connector, &arguments, properties, nullptr);
 }
 
-// There is no memory for a copy: the program waits, while tasks compress from its own memory, ahead of HDF5 as far as there is memory
+// There is no memory for a copy, or no room in the file system: the program waits, while tasks compress from its own memory, ahead of HDF5 as far as there is memory
 // for what they make.
-herr_t write_at_once(Object& dataset, const CompressedWrite& write, const WriteArguments& arguments) {
+herr_t write_at_once(Object& dataset, const CompressedWrite& write, const WriteArguments& arguments,
+                     const char* reason) {
   std::vector<std::shared_ptr<Chunk>> chunks =
       chunks_of(write, box_of(*dataset.compressed, write, arguments, std::nullopt));
   std::vector<std::weak_ptr<Chunk>> begun;  // not to keep what has been used
@@ -103,7 +104,7 @@ herr_t write_at_once(Object& dataset, const CompressedWrite& write, const WriteA
   end();
   Background& background = Background::instance();
   const Lock lock(background.mutex);
-  ++background.report.foreground["compressed writes larger than the buffer has room for (DOVETAIL_HDF5_BUFFER)"];
+  ++background.report.foreground[reason];
   return result;
 }
 
@@ -184,12 +185,18 @@ std::optional<herr_t> Postponed::write(Object& dataset, const WriteArguments& ar
   std::optional<Reservation> reservation = reserve(write->bytes + 2 * write->chunks * known.layout->chunk_bytes());
   if (!reservation) {
     // Making what was postponed may have told that there is no such dataset.
-    return write->contiguous && !known.lost ? std::optional(write_at_once(dataset, *write, arguments)) : std::nullopt;
+    return write->contiguous && !known.lost
+               ? std::optional(write_at_once(dataset, *write, arguments,
+                                             "compressed writes larger than the buffer (DOVETAIL_HDF5_BUFFER)"))
+               : std::nullopt;
   }
   // Deflate makes a little more of what it cannot compress.
   const std::size_t room = write->chunks * (known.layout->chunk_bytes() + known.layout->chunk_bytes() / 512 + 64);
   if (!known.file->promise_room(room)) {
-    return std::nullopt;
+    settle();
+    return write->contiguous && !known.lost
+               ? std::optional(write_at_once(dataset, *write, arguments, "no room on the file system"))
+               : std::nullopt;
   }
   PromisedRoom promised(known.file, room);
   const std::shared_ptr<const Box> box = box_of(known, *write, arguments, reservation->part(write->bytes));
