@@ -2,6 +2,9 @@
 #include <fcntl.h>
 #include <sys/statfs.h>
 
+#include <map>
+
+#include "held.hpp"
 #include "storage/direct_choice.hpp"
 #include "storage/learned_device.hpp"
 #include "support.hpp"
@@ -210,6 +213,39 @@ TEST_P(DirectTest, LongTransfersToMemoryThatIsNotAligned) {
     ASSERT_TRUE(std::equal(source.begin(), source.end(), target.begin()));
     ASSERT_EQ(std::count(target.begin() + static_cast<std::ptrdiff_t>(length), target.end(), std::byte{0}),
               static_cast<std::ptrdiff_t>(target.size() - length));
+  }
+}
+
+// Also the only page of a write, and of one that makes the file longer.
+TEST_P(DirectTest, EachWholePageOfAWriteBypassesTheCache) {
+  Runtime runtime(options());
+  const File file = open_direct("a");
+  if (!file.direct()) {
+    GTEST_SKIP() << "this file system has no direct I/O";
+  }
+  std::mutex mutex;
+  std::map<std::uint64_t, std::uint64_t> direct;  // bytes by offset: an attempt may be made again
+  const auto held = Held::install(runtime, [&](const storage::Request& request) {
+    if (storage::writes(request.kind) && request.descriptor == file.descriptor()) {
+      const std::lock_guard lock(mutex);
+      direct[request.offset] = request.attempt;
+    }
+  });
+  held->release(true);
+  const auto data = random_bytes(3 * 4096, seed());
+  for (const std::size_t pages : {1, 2}) {
+    for (const std::size_t head : {0, 100}) {
+      for (const std::size_t tail : {0, 50}) {
+        direct.clear();
+        const std::size_t length = head + pages * 4096 + tail - (tail > 0 && pages == 2 ? 4096 : 0);
+        runtime.spawn([&] { file.pwrite(std::span(data).first(length), 4096 * 5 - head); }).get();
+        std::uint64_t bytes = 0;
+        for (const auto& [offset, moved] : direct) {
+          bytes += moved;
+        }
+        EXPECT_EQ(bytes, (length - head) / 4096 * 4096) << pages << ' ' << head << ' ' << tail;
+      }
+    }
   }
 }
 
