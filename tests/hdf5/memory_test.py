@@ -47,13 +47,16 @@ status = subprocess.run([sys.executable, "-c", '''
 import h5py, numpy as np, sys
 values = np.ones(4 << 20)
 with h5py.File(sys.argv[1], "w") as file:
-    for part in range(20):
+    for part in range(12):
         file[str(part)] = values
 ''', sys.argv[2]]).returncode
 open(sys.argv[1] + "/../cgroup.procs", "w").write(str(os.getpid()))
+import resource
+most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+assert most < 190, f"it took {most} MiB where it may have 256"
 sys.exit(0 if status == 0 else 9 if status == -9 else 1)
 """
-    faults.set_rules("write delay=2")
+    faults.set_rules("write delay=60")
     with cgroup(LIMIT) as folder:
         support.run_python(text, folder, faults.path / "x.h5", timeout=200).expect(0)
 
