@@ -51,8 +51,7 @@ struct TaskDescription {
 /// Shared by all forms of spawn; use those. `crowded` receives the task for which the caller should `detail::make_way`, if it
 /// should.
 template <class Body>
-auto spawn_in(detail::RuntimeCore* core, const TaskDescription* description, Body&& body,
-              detail::Task*& crowded) {
+auto spawn_in(detail::RuntimeCore* core, const TaskDescription* description, Body&& body, detail::Task*& crowded) {
   using Plain = std::decay_t<Body>;
   if constexpr (alignof(Plain) > detail::frame_alignment) {
     using Aligned = detail::AlignedBody<Plain>;

@@ -132,8 +132,8 @@ Read read_settings() {
       number(read, "DOVETAIL_HDF5_COMPRESSION_THREADS", std::min(base::allowed_processors(), most_compression_threads),
              1024, "a number of threads from 0 (the program's own compress) to 1024");
   if (variable(read, "DOVETAIL_HDF5_EXIT_STATUS") != nullptr) {
-    found.failure_status =
-        static_cast<int>(number(read, "DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
+    found.failure_status = static_cast<int>(
+        number(read, "DOVETAIL_HDF5_EXIT_STATUS", 0, 255, "a status from 0 (the program's own) to 255"));
   }
   refuse_unknown(read);
   return read;

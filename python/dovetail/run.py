@@ -130,9 +130,7 @@ def _is_python(file: Path, interpreter: str | None, wanted: bool) -> bool:
     return name is not None and name[1].startswith("python") and (wanted or file.suffix == ".py")
 
 
-def _under_hdf5(
-    given: str, file: Path, arguments: list[str], only_python: bool, flush: str | None
-) -> int | None:
+def _under_hdf5(given: str, file: Path, arguments: list[str], only_python: bool, flush: str | None) -> int | None:
     """Starts the program with the connector. Returns a status if that cannot be, and None if the program is one in Python, which runs in
     this process."""
     from . import hdf5 as connector

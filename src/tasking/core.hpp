@@ -50,9 +50,9 @@ struct RuntimeCore {
 
   Options options;
   fiber::StackPool stacks;
-  Task* root = nullptr;  ///< Parent of the tasks that are spawned from outside; never runs and never completes.
-  tasking::SharedQueue resumed;     ///< Tasks that go on, woken by threads that are not workers.
-  tasking::SharedQueue shared;      ///< Tasks that begin, from threads that are not workers; and those that gave way.
+  Task* root = nullptr;          ///< Parent of the tasks that are spawned from outside; never runs and never completes.
+  tasking::SharedQueue resumed;  ///< Tasks that go on, woken by threads that are not workers.
+  tasking::SharedQueue shared;   ///< Tasks that begin, from threads that are not workers; and those that gave way.
   tasking::PriorityQueue urgent;    ///< Positive priorities.
   tasking::PriorityQueue deferred;  ///< Negative priorities.
   tasking::Reactor reactor{*this};

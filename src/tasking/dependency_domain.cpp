@@ -46,8 +46,7 @@ std::uint32_t DependencyDomain::enter_batch(Task* task, std::span<const Access> 
   auto enter_one = [&](std::size_t i) {
     Exclusion* exclusion = nullptr;
     dependencies +=
-        found[i].table->enter(batch[i].region, found[i].place, task->node->add(records++, batch[i].mode),
-                              exclusion);
+        found[i].table->enter(batch[i].region, found[i].place, task->node->add(records++, batch[i].mode), exclusion);
     if (exclusion != nullptr) [[unlikely]] {
       note_exclusion(task, exclusion);
     }
@@ -83,7 +82,8 @@ bool DependencyDomain::enter(Task* task, const AccessList& accesses) {
   if (all.size() <= most) [[likely]] {
     dependencies = enter_batch(task, all, {.reads = true, .only_writes = true}, records);
   } else {
-    for (const Selection selection : {Selection{.reads = true, .only_writes = false}, {.reads = false, .only_writes = true}}) {
+    for (const Selection selection :
+         {Selection{.reads = true, .only_writes = false}, {.reads = false, .only_writes = true}}) {
       for (std::size_t first = 0; first < all.size(); first += most) {
         dependencies += enter_batch(task, all.subspan(first, std::min(most, all.size() - first)), selection, records);
       }

@@ -28,8 +28,7 @@ class DependencyDomain {
     bool reads;        ///< Accesses that read, whether or not they write too.
     bool only_writes;  ///< `out`.
   };
-  std::uint32_t enter_batch(Task* task, std::span<const Access> batch, Selection selection,
-                            std::uint32_t& records);
+  std::uint32_t enter_batch(Task* task, std::span<const Access> batch, Selection selection, std::uint32_t& records);
   RegionTable& table(std::uint64_t space);
 
   base::SpinLock lock_;

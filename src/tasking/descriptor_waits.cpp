@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "tasking/pause.hpp"
@@ -32,19 +31,21 @@ DescriptorWaits::~DescriptorWaits() {
   }
 }
 
-void DescriptorWaits::start() {
+bool DescriptorWaits::start() noexcept {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_ < 0) {
-    throw std::system_error(errno, std::system_category(), "no descriptor for the runtime's epoll (raise RLIMIT_NOFILE)");
-  }
+  return epoll_ >= 0;
 }
 
-void DescriptorWaits::add_own(int descriptor, std::uint32_t events) {
+bool DescriptorWaits::add_own(int descriptor, std::uint32_t events) noexcept {
   epoll_event event{};
   event.events = events;
-  event.data.u64 = own_mark | static_cast<std::uint32_t>(descriptor);
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
-    throw std::system_error(errno, std::system_category(), "epoll_ctl for the runtime's own descriptor");
+  event.data.u64 = own_mark;
+  return epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void DescriptorWaits::give_up() noexcept {
+  if (epoll_ >= 0) {
+    close(std::exchange(epoll_, -1));
   }
 }
 
@@ -66,6 +67,9 @@ int DescriptorWaits::arm(int descriptor, Entry& entry) noexcept {
 }
 
 int DescriptorWaits::add(const std::shared_ptr<DescriptorWait>& wait) {
+  if (epoll_ < 0) {
+    return EMFILE;
+  }
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[wait->descriptor];
   entry.waits.push_back(wait);
@@ -153,21 +157,19 @@ void DescriptorWaits::deliver(int descriptor, std::uint32_t events) {
     } else {
       arm(descriptor, entry->second);
     }
-    const auto tasks = std::count_if(ended.begin(), ended.end(), [](const auto& wait) { return wait->task != nullptr; });
+    const auto tasks =
+        std::count_if(ended.begin(), ended.end(), [](const auto& wait) { return wait->task != nullptr; });
     waiting_.fetch_sub(static_cast<std::size_t>(tasks), std::memory_order_relaxed);
   }
   finish(ended);
 }
 
-void DescriptorWaits::wait(const std::function<void(int)>& own) {
+void DescriptorWaits::wait() {
   epoll_event events[most_at_once];
   const int count = epoll_wait(epoll_, events, most_at_once, -1);
   for (int i = 0; i < count; ++i) {
-    const auto descriptor = static_cast<int>(static_cast<std::uint32_t>(events[i].data.u64));
-    if ((events[i].data.u64 & own_mark) != 0) {
-      own(descriptor);
-    } else {
-      deliver(descriptor, events[i].events);
+    if ((events[i].data.u64 & own_mark) == 0) {
+      deliver(static_cast<int>(static_cast<std::uint32_t>(events[i].data.u64)), events[i].events);
     }
   }
 }

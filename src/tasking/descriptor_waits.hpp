@@ -35,10 +35,12 @@ class DescriptorWaits {
   DescriptorWaits(const DescriptorWaits&) = delete;
   DescriptorWaits& operator=(const DescriptorWaits&) = delete;
 
-  /// @throws std::system_error if the kernel gives no descriptor.
-  void start();
-  /// Adds a descriptor of the reactor's own, whose `events` `wait` reports.
-  void add_own(int descriptor, std::uint32_t events);
+  /// False if the kernel gives no descriptor.
+  bool start() noexcept;
+  /// Adds a descriptor of the reactor's own, whose `events` end a `wait`.
+  bool add_own(int descriptor, std::uint32_t events) noexcept;
+  /// Nothing can be waited for: `add` says EMFILE.
+  void give_up() noexcept;
 
   /// Enters a wait; it ends once. Returns 0, or the errno with which the kernel refused: then nothing was entered, and EPERM says that
   /// the descriptor is always ready, as a file on a disk is. Any thread.
@@ -50,8 +52,8 @@ class DescriptorWaits {
   /// Waits that have not ended and that wake a task.
   std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
 
-  /// Sleeps until something is ready. Calls `own` for each ready descriptor of `add_own`, and delivers the others.
-  void wait(const std::function<void(int)>& own);
+  /// Sleeps until something is ready, and delivers what is not the reactor's own.
+  void wait();
 
  private:
   struct Entry {

@@ -75,7 +75,9 @@ base::ProcessMutex& held() {
 }  // namespace
 
 void free_label(const Label* label) noexcept {
-  { const std::lock_guard lock(held()); }  // the task is marked as free: a report that begins now does not look at it
+  {
+    const std::lock_guard lock(held());
+  }  // the task is marked as free: a report that begins now does not look at it
   ::operator delete(const_cast<Label*>(label));
 }
 

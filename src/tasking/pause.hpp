@@ -50,7 +50,8 @@ void prepare_pause(Task* task) noexcept;
 void pause(Task* task, WaitReason reason, const void* subject = nullptr);
 /// What a task that is paused for a descriptor waits for, as a subject of `pause`.
 inline const void* subject_of_descriptor(int descriptor, bool writable) noexcept {
-  return reinterpret_cast<const void*>(2 * static_cast<std::uintptr_t>(static_cast<unsigned>(descriptor)) + (writable ? 1 : 0));
+  return reinterpret_cast<const void*>(2 * static_cast<std::uintptr_t>(static_cast<unsigned>(descriptor)) +
+                                       (writable ? 1 : 0));
 }
 /// Ends the pause of a task. Exactly once per `prepare_pause`, from any thread.
 void wake(Task* task) noexcept;

@@ -23,7 +23,8 @@ void require(bool operation, detail::Task* task, const char* call) {
 // Nobody is left who could end it.
 PendingOperation::State::~State() {
   if (!ended) {
-    end(std::make_exception_ptr(std::logic_error("the last PendingOperation of " + what + " was dropped before it ended")));
+    end(std::make_exception_ptr(
+        std::logic_error("the last PendingOperation of " + what + " was dropped before it ended")));
   }
 }
 

@@ -14,7 +14,7 @@
 
 namespace dovetail {
 
-struct PendingOperation::State : std::enable_shared_from_this<PendingOperation::State> {
+struct [[gnu::visibility("hidden")]] PendingOperation::State : std::enable_shared_from_this<PendingOperation::State> {
   explicit State(std::string expected) : what(std::move(expected)) {}
   ~State();
   State(const State&) = delete;

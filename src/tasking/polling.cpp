@@ -18,8 +18,9 @@
 namespace dovetail {
 
 // Kept alive by the timer that is set for it. `armed` says that there is one.
-struct PollingService::State : std::enable_shared_from_this<State>, tasking::Source {
-  State(detail::RuntimeCore& of, std::string name, PollingRate bounds, std::function<std::size_t()> function, int watched)
+struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_from_this<State>, tasking::Source {
+  State(detail::RuntimeCore& of, std::string name, PollingRate bounds, std::function<std::size_t()> function,
+        int watched)
       : core(of),
         label(std::move(name)),
         rate(bounds),
@@ -86,7 +87,7 @@ struct PollingService::State : std::enable_shared_from_this<State>, tasking::Sou
   }
 
   // The polling function has thrown. Under `mutex`.
-  void give_up(std::exception_ptr cause) noexcept {
+  void give_up(const std::exception_ptr& cause) noexcept {
     closed = true;
     std::fprintf(stderr, "dovetail: polling service '%s' ended: %s\n", label.c_str(),
                  tasking::describe_exception(cause).c_str());
@@ -156,7 +157,8 @@ struct PollingService::State : std::enable_shared_from_this<State>, tasking::Sou
   const std::function<std::size_t()> poll;
   std::mutex mutex;  ///< Held while polling.
   bool closed = false;
-  std::atomic<std::int64_t> raw{0};  ///< Of `add_pending`. Below zero while something has been found that is yet to be added.
+  std::atomic<std::int64_t> raw{
+      0};  ///< Of `add_pending`. Below zero while something has been found that is yet to be added.
   std::atomic<std::size_t> expected{0};
   std::atomic<std::size_t> ended{0};  ///< Expected operations that have ended so far.
   std::atomic<bool> armed{false};

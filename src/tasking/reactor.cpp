@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "tasking/context.hpp"
@@ -19,14 +17,6 @@ namespace dovetail::tasking {
 namespace {
 
 constexpr std::chrono::seconds between_upkeeps{1};
-
-int must_give(int descriptor, const char* what) {
-  if (descriptor < 0) {
-    throw std::system_error(errno, std::system_category(),
-                            std::string("no ") + what + " for the runtime (raise RLIMIT_NOFILE)");
-  }
-  return descriptor;
-}
 
 }  // namespace
 
@@ -41,20 +31,43 @@ Reactor::~Reactor() {
   }
 }
 
+bool Reactor::make_descriptors() noexcept {
+  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  end_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  // Each expiry is told once, and need not be read.
+  if (timer_ >= 0 && end_ >= 0 && descriptors_.start() && descriptors_.add_own(timer_, EPOLLIN | EPOLLET) &&
+      descriptors_.add_own(end_, EPOLLIN)) {
+    return true;
+  }
+  for (int* descriptor : {&timer_, &end_}) {
+    if (*descriptor >= 0) {
+      close(std::exchange(*descriptor, -1));
+    }
+  }
+  return false;
+}
+
 void Reactor::start() {
-  descriptors_.start();
-  timer_ = must_give(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timer");
-  end_ = must_give(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd");
-  descriptors_.add_own(timer_, EPOLLIN | EPOLLET);  // each expiry is told once, and need not be read
-  descriptors_.add_own(end_, EPOLLIN);
+  if (!make_descriptors()) {
+    descriptors_.give_up();
+  }
   thread_ = std::thread(&Reactor::run, this);
 }
 
 void Reactor::stop() noexcept {
-  if (thread_.joinable()) {
-    eventfd_write(end_, 1);
-    thread_.join();
+  if (!thread_.joinable()) {
+    return;
   }
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  if (end_ >= 0) {
+    eventfd_write(end_, 1);
+  } else {
+    armed_anew_.notify_one();
+  }
+  thread_.join();
 }
 
 void Reactor::wake_at(base::TimePoint deadline, Task* task) {
@@ -78,34 +91,51 @@ void Reactor::expect_upkeep() noexcept {
 // The kernel's timer is set to the earliest deadline that anybody has named since the thread last woke. What workers have done
 // meanwhile makes it wake in vain.
 void Reactor::arm(base::TimePoint when) noexcept {
-  const std::lock_guard lock(lock_);
+  const std::lock_guard lock(mutex_);
   if (when >= armed_) {
     return;
   }
   armed_ = when;
+  if (timer_ < 0) {
+    armed_anew_.notify_one();
+    return;
+  }
   // The steady clock is CLOCK_MONOTONIC. All zero would switch the timer off.
-  const std::int64_t nanoseconds = std::max<std::int64_t>(
-      1, std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
+  const std::int64_t nanoseconds =
+      std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
   itimerspec setting{};
   setting.it_value = {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
   timerfd_settime(timer_, TFD_TIMER_ABSTIME, &setting, nullptr);
 }
 
+void Reactor::sleep_without_descriptors() noexcept {
+  std::unique_lock lock(mutex_);
+  while (!ended_ && base::Clock::now() < armed_) {
+    if (armed_ == base::TimePoint::max()) {
+      armed_anew_.wait(lock);
+    } else {
+      armed_anew_.wait_until(lock, base::TimePoint(armed_));
+    }
+  }
+}
+
 void Reactor::run() noexcept {
   pthread_setname_np(pthread_self(), "dovetail-events");
   context() = {&core_, nullptr, nullptr, nullptr};
-  bool ended = false;
-  const std::function<void(int)> own = [&](int descriptor) {
-    if (descriptor == end_) {
-      ended = true;
-      return;
+  for (;;) {
+    if (timer_ >= 0) {
+      descriptors_.wait();
+    } else {
+      sleep_without_descriptors();
     }
-    const std::lock_guard lock(lock_);
-    armed_ = base::TimePoint::max();
-  };
-  while (!ended) {
-    descriptors_.wait(own);
     core_.rest_if_abandoned();
+    {
+      const std::lock_guard lock(mutex_);
+      if (ended_) {
+        break;
+      }
+      armed_ = base::TimePoint::max();
+    }
     timers_.run_due();
     tend();
     const base::TimePoint upkeep{base::Clock::duration(upkeep_.load(std::memory_order_relaxed))};

@@ -1,15 +1,17 @@
 // Keeps time and watches descriptors, so that neither has to wait for the end of a body. See docs/design/time.md.
 //
 // One thread of a runtime sleeps in the kernel until the earliest deadline, or until a descriptor that somebody waits for is ready. What
-// it finds, it delivers itself: it wakes the task or calls the polling function. It runs no tasks.
+// it finds, it delivers itself: it wakes the task or calls the polling function. It runs no tasks. In a process that has no descriptors
+// left it keeps time all the same, and watches none.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "base/clock.hpp"
-#include "base/spin_lock.hpp"
 #include "tasking/descriptor_waits.hpp"
 #include "tasking/timers.hpp"
 
@@ -24,7 +26,7 @@ class Reactor {
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
 
-  /// Makes the thread. @throws std::system_error if the system gives no descriptor or no thread.
+  /// Makes the thread. @throws std::system_error if the system gives no thread.
   void start();
   /// Ends the thread. What is due later is never done.
   void stop() noexcept;
@@ -47,17 +49,21 @@ class Reactor {
   std::size_t waiting_for_descriptors() const noexcept { return descriptors_.waiting(); }
 
  private:
+  bool make_descriptors() noexcept;
   void arm(base::TimePoint when) noexcept;
+  void sleep_without_descriptors() noexcept;
   void run() noexcept;
   void tend() noexcept;
 
   RuntimeCore& core_;
   Timers timers_;
   DescriptorWaits descriptors_;
-  int timer_ = -1;  ///< Descriptor of the kernel's timer.
+  int timer_ = -1;  ///< Descriptor of the kernel's timer; -1: there are no descriptors.
   int end_ = -1;    ///< Descriptor that ends the thread's sleep for good.
-  base::SpinLock lock_;
-  base::TimePoint armed_ = base::TimePoint::max();  ///< What the kernel's timer is set to. Guarded by `lock_`.
+  std::mutex mutex_;
+  std::condition_variable armed_anew_;              ///< Where there are no descriptors.
+  base::TimePoint armed_ = base::TimePoint::max();  ///< When the thread wakes. Guarded by `mutex_`.
+  bool ended_ = false;                              ///< Guarded by `mutex_`.
   std::atomic<base::Clock::rep> upkeep_{base::TimePoint::max().time_since_epoch().count()};
   std::thread thread_;
 };

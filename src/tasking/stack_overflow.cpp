@@ -49,9 +49,10 @@ void handle(int number, siginfo_t* information, void* registers) {
   const ThreadContext& here = context();
   if (here.worker != nullptr && fiber::StackPool::in_guard(here.worker->stack(), information->si_addr)) {
     Message message;
-    message << "dovetail: task '" << (here.task != nullptr ? here.task->label->text : "between tasks")
-            << "' has run out of its stack of " << here.worker->stack().size / 1024
-            << " KiB; set Options::stack_size or DOVETAIL_STACK_SIZE (bytes) to more, or keep large arrays on the heap\n";
+    message
+        << "dovetail: task '" << (here.task != nullptr ? here.task->label->text : "between tasks")
+        << "' has run out of its stack of " << here.worker->stack().size / 1024
+        << " KiB; set Options::stack_size or DOVETAIL_STACK_SIZE (bytes) to more, or keep large arrays on the heap\n";
     message.write_to_standard_error();
   }
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
@@ -69,7 +70,7 @@ void handle(int number, siginfo_t* information, void* registers) {
 void report_stack_overflows() {
 #if !defined(DOVETAIL_THREAD_SANITIZER) && !defined(DOVETAIL_ADDRESS_SANITIZER)  // they have a handler of their own
   static const bool installed = [] {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = &handle;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);

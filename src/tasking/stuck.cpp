@@ -28,7 +28,8 @@ struct Finding {
   std::vector<Task*> paused_for_resume;
   std::vector<Task*> paused_for_task;
   std::size_t waiting_for_events = 0;
-  std::size_t waiting_for_others = 0;  ///< For what may never come: a resume, an event, a descriptor, an operation of a source.
+  std::size_t waiting_for_others =
+      0;  ///< For what may never come: a resume, an event, a descriptor, an operation of a source.
   std::vector<Task*> tasks;
   std::unordered_map<const Task*, std::string> operations;  ///< What sources say of those that wait for them.
 };
@@ -212,8 +213,7 @@ bool something_is_under_way(const RuntimeCore& core) noexcept {
 
 base::TimePoint begin_or_go_on(std::atomic<base::Clock::rep>& since, base::TimePoint now) noexcept {
   base::Clock::rep begin = 0;
-  const bool begins =
-      since.compare_exchange_strong(begin, now.time_since_epoch().count(), std::memory_order_relaxed);
+  const bool begins = since.compare_exchange_strong(begin, now.time_since_epoch().count(), std::memory_order_relaxed);
   return begins ? now : base::TimePoint(base::Clock::duration(begin));
 }
 

@@ -144,8 +144,7 @@ void Worker::resume(Task* task) {
 // The fiber of the task that this worker would run next, if that is paused too: going there at once saves the way through the
 // scheduler and one of two switches. Null now and then all the same, so that what the scheduler sees to is not starved.
 fiber::Fiber* Worker::next_paused_fiber() {
-  if ((tick_ + 1) % 8 == 0 || theft_ != nullptr || !tied_.empty() || !core_.urgent.empty() ||
-      !core_.resumed.empty()) {
+  if ((tick_ + 1) % 8 == 0 || theft_ != nullptr || !tied_.empty() || !core_.urgent.empty() || !core_.resumed.empty()) {
     return nullptr;
   }
   if (successor_ == nullptr) {

@@ -156,9 +156,9 @@ class Worker {
   Task* counted_parent_ = nullptr;
   std::uint32_t counted_children_ = 0;
   std::uint32_t tick_ = 0;
-  std::uint32_t next_turn_ = 0;      ///< The tick at which a task is taken in turn.
-  std::uint32_t turn_ = 0;           ///< Which queue has that turn.
-  std::uint32_t turns_on_top_ = 0;   ///< That came while a body ran its children, and were not given.
+  std::uint32_t next_turn_ = 0;     ///< The tick at which a task is taken in turn.
+  std::uint32_t turn_ = 0;          ///< Which queue has that turn.
+  std::uint32_t turns_on_top_ = 0;  ///< That came while a body ran its children, and were not given.
   std::uint32_t random_;
   bool fed_from_outside_ = false;            ///< The last tasks came from the shared queue.
   bool searching_ = false;                   ///< Counted as one that looks for work.

@@ -22,8 +22,8 @@ constexpr std::uint32_t notified = 2;
 }  // namespace
 
 bool Worker::may_be_work() const noexcept {
-  if (!core_.resumed.empty() || !core_.shared.empty() || !core_.urgent.empty() || !core_.deferred.empty() || !tied_.empty() ||
-      !returned_.empty() || core_.stopping.load(std::memory_order_acquire)) {
+  if (!core_.resumed.empty() || !core_.shared.empty() || !core_.urgent.empty() || !core_.deferred.empty() ||
+      !tied_.empty() || !returned_.empty() || core_.stopping.load(std::memory_order_acquire)) {
     return true;
   }
   return std::any_of(victims_.begin(), victims_.end(), [this](const Victim& victim) {

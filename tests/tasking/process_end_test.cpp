@@ -129,9 +129,7 @@ TEST(ProcessEndTest, StaticsInEveryOrder) {
       }
     }};
     static_runtime();
-    static AtEnd early{[] {
-      static_runtime().spawn([] { say("a task at the end"); });
-    }};
+    static AtEnd early{[] { static_runtime().spawn([] { say("a task at the end"); }); }};
     std::atexit([] { static_runtime().spawn([] { say("a task at exit"); }).wait(); });
     future = static_runtime().spawn([] {
       handle = this_task::handle();

@@ -73,18 +73,17 @@ class Countdown final : public Service {
 // The services of the runtime that was made last.
 Countdown* by_the_clock = nullptr;
 Countdown* by_descriptor = nullptr;
-const bool registered =
-    register_service(&by_the_clock,
-                     [](detail::RuntimeCore&, const Options&, unsigned) {
-                       auto made = std::make_unique<Countdown>(false);
-                       by_the_clock = made.get();
-                       return made;
-                     }) &&
-    register_service(&by_descriptor, [](detail::RuntimeCore&, const Options&, unsigned) {
-      auto made = std::make_unique<Countdown>(true);
-      by_descriptor = made.get();
-      return made;
-    });
+const bool registered = register_service(&by_the_clock,
+                                         [](detail::RuntimeCore&, const Options&, unsigned) {
+                                           auto made = std::make_unique<Countdown>(false);
+                                           by_the_clock = made.get();
+                                           return made;
+                                         }) &&
+                        register_service(&by_descriptor, [](detail::RuntimeCore&, const Options&, unsigned) {
+                          auto made = std::make_unique<Countdown>(true);
+                          by_descriptor = made.get();
+                          return made;
+                        });
 
 TEST(ServiceTest, IsPolledWhileEverybodySleeps) {
   ASSERT_TRUE(registered);

@@ -300,40 +300,42 @@ TEST(PendingOperationTest, ADescriptorCallsThePollingFunction) {
 
 // What the runtime cannot end by itself is told, not waited for without a word; and nobody is killed for it.
 TEST(LongWaitTest, SaysWhatWaitsForWhat) {
-  const auto outcome = run_in_child([] {
-    const Pipe pipe;
-    Pipe wake;
-    Runtime runtime(Options{.workers = 2, .report_after = milliseconds(50)});
-    PollingService service(runtime, "messages", {}, [] { return std::size_t{0}; });
-    PendingOperation paused = service.expect("a message of rank 1, tag 3");
-    PendingOperation bound = service.expect("a message of rank 2, tag 4");
-    TaskHandle handle;
-    runtime.spawn({.label = "receiver"}, [&] { paused.wait(); });
-    runtime.spawn({.label = "bound receiver"}, [&] { bound.bind(); });
-    runtime.spawn({.label = "pipe reader"}, [&] { this_task::wait_readable(pipe.reader()); });
-    runtime.spawn({.label = "sleeper"}, [&] {
-      handle = this_task::handle();
-      this_task::suspend();
-    });
-    // The parent has read the report when it lets them go.
-    std::thread outside([&] {
-      char go = 0;
-      while (read(STDIN_FILENO, &go, 1) < 0) {
-      }
-      paused.complete();
-      bound.complete();
-      pipe.write_one('x');
-      handle.resume();
-    });
-    runtime.wait();
-    outside.join();
-    return 42;
-  }, "task 'sleeper' is suspended");
+  const auto outcome = run_in_child(
+      [] {
+        const Pipe pipe;
+        Pipe wake;
+        Runtime runtime(Options{.workers = 2, .report_after = milliseconds(50)});
+        PollingService service(runtime, "messages", {}, [] { return std::size_t{0}; });
+        PendingOperation paused = service.expect("a message of rank 1, tag 3");
+        PendingOperation bound = service.expect("a message of rank 2, tag 4");
+        TaskHandle handle;
+        runtime.spawn({.label = "receiver"}, [&] { paused.wait(); });
+        runtime.spawn({.label = "bound receiver"}, [&] { bound.bind(); });
+        runtime.spawn({.label = "pipe reader"}, [&] { this_task::wait_readable(pipe.reader()); });
+        runtime.spawn({.label = "sleeper"}, [&] {
+          handle = this_task::handle();
+          this_task::suspend();
+        });
+        // The parent has read the report when it lets them go.
+        std::thread outside([&] {
+          char go = 0;
+          while (read(STDIN_FILENO, &go, 1) < 0) {
+          }
+          paused.complete();
+          bound.complete();
+          pipe.write_one('x');
+          handle.resume();
+        });
+        runtime.wait();
+        outside.join();
+        return 42;
+      },
+      "task 'sleeper' is suspended");
   EXPECT_EQ(outcome.status, 42) << outcome.error;
   for (const char* part :
        {"task 'receiver' waits for a message of rank 1, tag 3 (polling service 'messages')",
-        "task 'bound receiver' has returned and waits for a message of rank 2, tag 4", "task 'pipe reader' waits for descriptor",
-        "to be readable", "task 'sleeper' is suspended"}) {
+        "task 'bound receiver' has returned and waits for a message of rank 2, tag 4",
+        "task 'pipe reader' waits for descriptor", "to be readable", "task 'sleeper' is suspended"}) {
     EXPECT_NE(outcome.error.find(part), std::string::npos) << part << " is missing in:\n" << outcome.error;
   }
 }

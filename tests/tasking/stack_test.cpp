@@ -70,7 +70,8 @@ TEST(StackTest, AnOverflowNamesTheTask) {
       return 1;
     });
     EXPECT_EQ(outcome.status, -SIGSEGV) << outcome.error;
-    EXPECT_NE(outcome.error.find("task 'the deep one' has run out of its stack of 102"), std::string::npos) << outcome.error;
+    EXPECT_NE(outcome.error.find("task 'the deep one' has run out of its stack of 102"), std::string::npos)
+        << outcome.error;
     EXPECT_NE(outcome.error.find("DOVETAIL_STACK_SIZE"), std::string::npos) << outcome.error;
   }
 }

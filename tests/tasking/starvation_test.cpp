@@ -13,9 +13,7 @@ constexpr int most_overtaking = 7 * 1024 + 64;
 struct Flood {
   std::atomic<bool> begun{false};
   std::atomic<int> overtook{0};
-  bool goes_on() {
-    return !begun.load() && overtook.fetch_add(1) < 100 * most_overtaking;
-  }
+  bool goes_on() { return !begun.load() && overtook.fetch_add(1) < 100 * most_overtaking; }
   void expect_bounded() const {
     EXPECT_TRUE(begun.load());
     EXPECT_LE(overtook.load(), most_overtaking);

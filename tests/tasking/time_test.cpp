@@ -1,4 +1,6 @@
 // Time passes while all workers compute: timers and polling functions do not wait for the end of a body.
+#include <sys/resource.h>
+
 #include <algorithm>
 
 #include "support.hpp"
@@ -123,6 +125,28 @@ TEST(TimeTest, ASleepInAnIoTask) {
   Runtime runtime(Options{.workers = 1});
   auto slept = runtime.spawn({.io = true}, [] { return this_task::wait_for(milliseconds(3)); });
   EXPECT_GE(slept.get(), milliseconds(3));
+}
+
+// A process that has no descriptors left keeps time all the same.
+TEST(TimeTest, WithoutDescriptors) {
+  const auto outcome = run_in_child([] {
+    const rlimit limit{3, 3};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    Runtime runtime(Options{.workers = 1});
+    Poller poller(runtime);
+    runtime.spawn([&] { poller.compute_until_called(20); }).get();
+    runtime.spawn([] { this_task::wait_for(milliseconds(2)); }).get();
+    poller.stop();
+    try {
+      runtime.spawn([] { this_task::wait_readable(STDIN_FILENO); }).get();
+    } catch (const TaskFailed& failed) {
+      std::fprintf(stderr, "%s\n", failed.what());
+      return 42;
+    }
+    return 1;
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+  EXPECT_NE(outcome.error.find("Too many open files"), std::string::npos) << outcome.error;
 }
 
 }  // namespace
