@@ -1,9 +1,11 @@
 #include "tasking/descriptor_waits.hpp"
 
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <utility>
 
 #include "tasking/pause.hpp"
@@ -26,28 +28,36 @@ std::uint32_t wanted_by(const std::vector<std::shared_ptr<DescriptorWait>>& wait
 }  // namespace
 
 DescriptorWaits::~DescriptorWaits() {
-  if (epoll_ >= 0) {
-    close(epoll_);
+  for (const int descriptor : {epoll_.load(), bell_}) {
+    if (descriptor >= 0) {
+      close(descriptor);
+    }
   }
 }
 
-bool DescriptorWaits::start() noexcept {
-  epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  return epoll_ >= 0;
-}
-
-bool DescriptorWaits::add_own(int descriptor, std::uint32_t events) noexcept {
+int DescriptorWaits::start() noexcept {
+  const int made = epoll_create1(EPOLL_CLOEXEC);
+  const int error = errno;
+  if (made < 0) {
+    return error;
+  }
+  bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   epoll_event event{};
-  event.events = events;
+  event.events = EPOLLIN | EPOLLET;  // each bell is told once, and need not be read
   event.data.u64 = own_mark;
-  return epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0;
+  if (bell_ < 0 || epoll_ctl(made, EPOLL_CTL_ADD, bell_, &event) != 0) {
+    const int refused = errno;
+    close(made);
+    if (bell_ >= 0) {
+      close(std::exchange(bell_, -1));
+    }
+    return refused;
+  }
+  epoll_.store(made, std::memory_order_release);
+  return 0;
 }
 
-void DescriptorWaits::give_up() noexcept {
-  if (epoll_ >= 0) {
-    close(std::exchange(epoll_, -1));
-  }
-}
+void DescriptorWaits::notify() noexcept { eventfd_write(bell_, 1); }
 
 // Once for what all its waits want: after a report the kernel is silent until it is armed again.
 int DescriptorWaits::arm(int descriptor, Entry& entry) noexcept {
@@ -67,9 +77,6 @@ int DescriptorWaits::arm(int descriptor, Entry& entry) noexcept {
 }
 
 int DescriptorWaits::add(const std::shared_ptr<DescriptorWait>& wait) {
-  if (epoll_ < 0) {
-    return EMFILE;
-  }
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[wait->descriptor];
   entry.waits.push_back(wait);
@@ -164,14 +171,47 @@ void DescriptorWaits::deliver(int descriptor, std::uint32_t events) {
   finish(ended);
 }
 
-void DescriptorWaits::wait() {
+// The program has closed descriptors that it did not open, ours among them: whoever waits learns of it from its next call.
+void DescriptorWaits::lose_all() noexcept {
+  epoll_.store(-1, std::memory_order_release);
+  bell_ = -1;
+  std::vector<std::shared_ptr<DescriptorWait>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [descriptor, entry] : entries_) {
+      for (auto& wait : entry.waits) {
+        wait->end = DescriptorWait::End::ready;
+        all.push_back(std::move(wait));
+      }
+    }
+    entries_.clear();
+    waiting_.store(0, std::memory_order_relaxed);
+  }
+  finish(all);
+}
+
+bool DescriptorWaits::wait(base::TimePoint until) {
+  // Not for ever: if the program closes all descriptors, nothing ends this sleep.
+  constexpr std::chrono::nanoseconds longest = std::chrono::seconds(1);
+  const std::chrono::nanoseconds left = until - base::Clock::now();
+  const auto sleep = std::clamp(left, std::chrono::nanoseconds(0), longest).count();
+  const timespec timeout{sleep / 1'000'000'000, sleep % 1'000'000'000};
   epoll_event events[most_at_once];
-  const int count = epoll_wait(epoll_, events, most_at_once, -1);
+  int count = epoll_pwait2(epoll_, events, most_at_once, &timeout, nullptr);
+  if (count < 0 && errno == ENOSYS) {  // before Linux 5.11
+    count = epoll_wait(epoll_, events, most_at_once, static_cast<int>((sleep + 999'999) / 1'000'000));
+  }
+  if (count < 0 && errno != EINTR) {
+    lose_all();
+  }
+  bool delivered = false;
   for (int i = 0; i < count; ++i) {
     if ((events[i].data.u64 & own_mark) == 0) {
       deliver(static_cast<int>(static_cast<std::uint32_t>(events[i].data.u64)), events[i].events);
+      delivered = true;
     }
   }
+  return delivered;
 }
 
 }  // namespace dovetail::tasking

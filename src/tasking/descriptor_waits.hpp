@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -35,12 +36,10 @@ class DescriptorWaits {
   DescriptorWaits(const DescriptorWaits&) = delete;
   DescriptorWaits& operator=(const DescriptorWaits&) = delete;
 
-  /// False if the kernel gives no descriptor.
-  bool start() noexcept;
-  /// Adds a descriptor of the reactor's own, whose `events` end a `wait`.
-  bool add_own(int descriptor, std::uint32_t events) noexcept;
-  /// Nothing can be waited for: `add` says EMFILE.
-  void give_up() noexcept;
+  /// Makes what `wait` needs. Returns 0 or an errno.
+  int start() noexcept;
+  /// Whether that is there.
+  bool ready() const noexcept { return epoll_.load(std::memory_order_acquire) >= 0; }
 
   /// Enters a wait; it ends once. Returns 0, or the errno with which the kernel refused: then nothing was entered, and EPERM says that
   /// the descriptor is always ready, as a file on a disk is. Any thread.
@@ -52,8 +51,11 @@ class DescriptorWaits {
   /// Waits that have not ended and that wake a task.
   std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
 
-  /// Sleeps until something is ready, and delivers what is not the reactor's own.
-  void wait();
+  /// Sleeps until `until`, until `notify`, or until something is ready, which it delivers. Returns whether it has delivered anything. It may
+  /// return early.
+  bool wait(base::TimePoint until);
+  /// Ends the present or next `wait`.
+  void notify() noexcept;
 
  private:
   struct Entry {
@@ -64,7 +66,10 @@ class DescriptorWaits {
   void deliver(int descriptor, std::uint32_t events);
   static void finish(const std::vector<std::shared_ptr<DescriptorWait>>& ended);
 
-  int epoll_ = -1;
+  void lose_all() noexcept;
+
+  std::atomic<int> epoll_{-1};
+  int bell_ = -1;  ///< Descriptor that `notify` writes to.
   std::mutex mutex_;
   std::unordered_map<int, Entry> entries_;
   std::atomic<std::size_t> waiting_{0};

@@ -27,7 +27,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
         self->watched.store(false, std::memory_order_seq_cst);
         self->run(false);
       };
-      core.reactor.descriptors().add(wait);
+      core.reactor.watch(wait);
     }
   }
 

@@ -54,7 +54,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
         self->watch();
       }
     };
-    if (const int error = core.reactor.descriptors().add(wait); error != 0) {
+    if (const int error = core.reactor.watch(wait); error != 0) {
       watching.store(false);
       throw std::system_error(error, std::system_category(),
                               "polling service '" + label + "' cannot watch descriptor " + std::to_string(descriptor));

@@ -1,12 +1,9 @@
 #include "tasking/reactor.hpp"
 
 #include <pthread.h>
-#include <sys/eventfd.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "tasking/context.hpp"
@@ -17,42 +14,19 @@ namespace dovetail::tasking {
 namespace {
 
 constexpr std::chrono::seconds between_upkeeps{1};
+// The thread is not woken for a deadline that is so little earlier than the one it sleeps for. While polling functions run on workers
+// that is nearly always so.
+constexpr std::chrono::microseconds most_late{200};
+// Somebody who has just done what was due may name the next deadline in a moment.
+constexpr std::chrono::microseconds lingering{100};
 
 }  // namespace
 
 Reactor::Reactor(RuntimeCore& core) : core_(core) {}
 
-Reactor::~Reactor() {
-  stop();
-  for (const int descriptor : {timer_, end_}) {
-    if (descriptor >= 0) {
-      close(descriptor);
-    }
-  }
-}
+Reactor::~Reactor() { stop(); }
 
-bool Reactor::make_descriptors() noexcept {
-  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  end_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  // Each expiry is told once, and need not be read.
-  if (timer_ >= 0 && end_ >= 0 && descriptors_.start() && descriptors_.add_own(timer_, EPOLLIN | EPOLLET) &&
-      descriptors_.add_own(end_, EPOLLIN)) {
-    return true;
-  }
-  for (int* descriptor : {&timer_, &end_}) {
-    if (*descriptor >= 0) {
-      close(std::exchange(*descriptor, -1));
-    }
-  }
-  return false;
-}
-
-void Reactor::start() {
-  if (!make_descriptors()) {
-    descriptors_.give_up();
-  }
-  thread_ = std::thread(&Reactor::run, this);
-}
+void Reactor::start() { thread_ = std::thread(&Reactor::run, this); }
 
 void Reactor::stop() noexcept {
   if (!thread_.joinable()) {
@@ -61,11 +35,7 @@ void Reactor::stop() noexcept {
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
-  }
-  if (end_ >= 0) {
-    eventfd_write(end_, 1);
-  } else {
-    armed_anew_.notify_one();
+    notify();
   }
   thread_.join();
 }
@@ -88,60 +58,81 @@ void Reactor::expect_upkeep() noexcept {
   arm(when);
 }
 
-// The kernel's timer is set to the earliest deadline that anybody has named since the thread last woke. What workers have done
-// meanwhile makes it wake in vain.
+int Reactor::watch(const std::shared_ptr<DescriptorWait>& wait) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!descriptors_.ready()) {
+      if (const int error = descriptors_.start(); error != 0) {
+        return error;
+      }
+      changed_.notify_one();  // from now on it sleeps elsewhere
+    }
+  }
+  return descriptors_.add(wait);
+}
+
 void Reactor::arm(base::TimePoint when) noexcept {
   const std::lock_guard lock(mutex_);
   if (when >= armed_) {
     return;
   }
   armed_ = when;
-  if (timer_ < 0) {
-    armed_anew_.notify_one();
-    return;
+  if (target_ != base::TimePoint::min() && when < target_ - most_late) {
+    notify();
   }
-  // The steady clock is CLOCK_MONOTONIC. All zero would switch the timer off.
-  const std::int64_t nanoseconds =
-      std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
-  itimerspec setting{};
-  setting.it_value = {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-  timerfd_settime(timer_, TFD_TIMER_ABSTIME, &setting, nullptr);
 }
 
-void Reactor::sleep_without_descriptors() noexcept {
+// Under the lock.
+void Reactor::notify() noexcept {
+  if (descriptors_.ready()) {
+    descriptors_.notify();
+  }
+  changed_.notify_one();
+}
+
+// Returns false when the thread has to end.
+bool Reactor::sleep() noexcept {
   std::unique_lock lock(mutex_);
   while (!ended_ && base::Clock::now() < armed_) {
-    if (armed_ == base::TimePoint::max()) {
-      armed_anew_.wait(lock);
+    target_ = armed_;
+    if (descriptors_.ready()) {
+      const base::TimePoint until = target_;
+      lock.unlock();
+      const bool delivered = descriptors_.wait(until);
+      lock.lock();
+      if (delivered) {
+        break;
+      }
+    } else if (target_ == base::TimePoint::max()) {
+      changed_.wait(lock);
     } else {
-      armed_anew_.wait_until(lock, base::TimePoint(armed_));
+      changed_.wait_until(lock, base::TimePoint(target_));
     }
   }
+  target_ = base::TimePoint::min();
+  armed_ = base::TimePoint::max();
+  return !ended_;
+}
+
+base::TimePoint Reactor::next_deadline(bool in_vain) noexcept {
+  const base::TimePoint upkeep{base::Clock::duration(upkeep_.load(std::memory_order_relaxed))};
+  const base::TimePoint next = std::min(timers_.earliest(), upkeep);
+  const base::TimePoint soon = base::Clock::now() + lingering;
+  lingered_ = in_vain && !lingered_ && soon < next;
+  return lingered_ ? soon : next;
 }
 
 void Reactor::run() noexcept {
   pthread_setname_np(pthread_self(), "dovetail-events");
+  prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // nanoseconds; the default of 50 us would add to each delay
   context() = {&core_, nullptr, nullptr, nullptr};
-  for (;;) {
-    if (timer_ >= 0) {
-      descriptors_.wait();
-    } else {
-      sleep_without_descriptors();
-    }
+  while (sleep()) {
     core_.rest_if_abandoned();
-    {
-      const std::lock_guard lock(mutex_);
-      if (ended_) {
-        break;
-      }
-      armed_ = base::TimePoint::max();
-    }
-    timers_.run_due();
+    const bool in_vain = timers_.run_due() == 0;
     tend();
-    const base::TimePoint upkeep{base::Clock::duration(upkeep_.load(std::memory_order_relaxed))};
-    if (const base::TimePoint next = std::min(timers_.earliest(), upkeep); next != base::TimePoint::max()) {
-      arm(next);
-    }
+    const base::TimePoint next = next_deadline(in_vain);
+    const std::lock_guard lock(mutex_);
+    armed_ = std::min(armed_, next);
   }
   context() = {};
 }

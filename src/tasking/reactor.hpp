@@ -1,8 +1,8 @@
 // Keeps time and watches descriptors, so that neither has to wait for the end of a body. See docs/design/time.md.
 //
 // One thread of a runtime sleeps in the kernel until the earliest deadline, or until a descriptor that somebody waits for is ready. What
-// it finds, it delivers itself: it wakes the task or calls the polling function. It runs no tasks. In a process that has no descriptors
-// left it keeps time all the same, and watches none.
+// it finds, it delivers itself: it wakes the task or calls the polling function. It runs no tasks. As long as nobody waits for a
+// descriptor it needs none, so that a process which has none left, or closes all of them, loses no time.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ class Reactor {
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
 
-  /// Makes the thread. @throws std::system_error if the system gives no thread.
+  /// Makes the thread. @throws std::system_error if the system gives none.
   void start();
   /// Ends the thread. What is due later is never done.
   void stop() noexcept;
@@ -44,26 +44,30 @@ class Reactor {
   /// else to do may be stuck. Any thread.
   void expect_upkeep() noexcept;
 
+  /// Enters a wait for a descriptor, as `DescriptorWaits::add`. Any thread.
+  int watch(const std::shared_ptr<DescriptorWait>& wait);
   DescriptorWaits& descriptors() noexcept { return descriptors_; }
   /// Tasks that wait for a descriptor.
   std::size_t waiting_for_descriptors() const noexcept { return descriptors_.waiting(); }
 
  private:
-  bool make_descriptors() noexcept;
   void arm(base::TimePoint when) noexcept;
-  void sleep_without_descriptors() noexcept;
+  void notify() noexcept;
+  bool sleep() noexcept;
+  base::TimePoint next_deadline(bool in_vain) noexcept;
   void run() noexcept;
   void tend() noexcept;
 
   RuntimeCore& core_;
   Timers timers_;
   DescriptorWaits descriptors_;
-  int timer_ = -1;  ///< Descriptor of the kernel's timer; -1: there are no descriptors.
-  int end_ = -1;    ///< Descriptor that ends the thread's sleep for good.
   std::mutex mutex_;
-  std::condition_variable armed_anew_;              ///< Where there are no descriptors.
-  base::TimePoint armed_ = base::TimePoint::max();  ///< When the thread wakes. Guarded by `mutex_`.
-  bool ended_ = false;                              ///< Guarded by `mutex_`.
+  std::condition_variable changed_;
+  // Guarded by `mutex_`.
+  base::TimePoint armed_ = base::TimePoint::max();   ///< The earliest deadline that was named since the thread last woke.
+  base::TimePoint target_ = base::TimePoint::min();  ///< Until when the thread sleeps; min(): it is awake.
+  bool ended_ = false;
+  bool lingered_ = false;  ///< For the thread alone.
   std::atomic<base::Clock::rep> upkeep_{base::TimePoint::max().time_since_epoch().count()};
   std::thread thread_;
 };

@@ -46,7 +46,7 @@ bool wait_for_descriptor(detail::Task* task, int descriptor, std::uint32_t event
   wait->task = task;
   tasking::DescriptorWaits& waits = task->core->reactor.descriptors();
   tasking::prepare_pause(task);
-  const int error = waits.add(wait);
+  const int error = task->core->reactor.watch(wait);
   if (error == EPERM) {
     return true;  // a file: always ready
   }
