@@ -52,6 +52,10 @@ Found find_file(int descriptor) noexcept {
     found.error = errno;
     return found;
   }
+  if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
+    found.error = ESPIPE;  // the calls here have an offset, as those of the system
+    return found;
+  }
   found.direct = (flags & O_DIRECT) != 0;
   Place& place = place_of(descriptor);
   {

@@ -130,6 +130,18 @@ void DescriptorWaits::end_cancelled() noexcept {
   }
 }
 
+void DescriptorWaits::for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [descriptor, entry] : entries_) {
+    for (const auto& wait : entry.waits) {
+      if (wait->task != nullptr) {
+        visit(wait->task, "descriptor " + std::to_string(descriptor) +
+                              (wait->events == EPOLLIN ? " to be readable" : " to be writable"));
+      }
+    }
+  }
+}
+
 void DescriptorWaits::finish(const std::vector<std::shared_ptr<DescriptorWait>>& ended) {
   for (const auto& wait : ended) {
     if (wait->task != nullptr) {

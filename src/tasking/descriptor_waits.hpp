@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -48,6 +49,8 @@ class DescriptorWaits {
   void end(const std::shared_ptr<DescriptorWait>& wait, DescriptorWait::End how) noexcept;
   /// Ends the waits of tasks that were cancelled. Any thread.
   void end_cancelled() noexcept;
+  /// Calls `visit` for each task that waits, with what for. The task cannot go on meanwhile.
+  void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit);
   /// Waits that have not ended and that wake a task.
   std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
 

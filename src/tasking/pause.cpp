@@ -72,7 +72,7 @@ void prepare_pause(Task* task) noexcept {
 
 void pause(Task* task, WaitReason reason, const void* subject) {
   if (task->pause_state.load(std::memory_order_acquire) != PauseState::woken) {
-    task->wait_reason = reason;
+    std::atomic_ref<WaitReason>(task->wait_reason).store(reason, std::memory_order_relaxed);  // reports look at it
     task->wait_subject = subject;
     trace::paused(trace::number_of(task), name_of(reason));
     task->state.store(TaskState::paused, std::memory_order_release);

@@ -22,8 +22,8 @@ enum class WaitReason : std::uint8_t {
   throttle,
   yield,
   exclusion,
-  descriptor,  ///< The subject is made by `subject_of_descriptor`.
-  operation,   ///< Of a source that the program made, which says what it is.
+  descriptor,
+  operation,  ///< Of a source that the program made, which says what it is.
   /// In a call that does not know of tasks. The task goes on in the same thread even if it is not tied: its code, or its
   /// compiler, may keep the address of `errno` across the call.
   system_call,
@@ -48,11 +48,6 @@ void prepare_pause(Task* task) noexcept;
 /// Returns after `wake`. Between `prepare_pause` and this call the task may still do anything but pause.
 /// May return on another thread.
 void pause(Task* task, WaitReason reason, const void* subject = nullptr);
-/// What a task that is paused for a descriptor waits for, as a subject of `pause`.
-inline const void* subject_of_descriptor(int descriptor, bool writable) noexcept {
-  return reinterpret_cast<const void*>(2 * static_cast<std::uintptr_t>(static_cast<unsigned>(descriptor)) +
-                                       (writable ? 1 : 0));
-}
 /// Ends the pause of a task. Exactly once per `prepare_pause`, from any thread.
 void wake(Task* task) noexcept;
 /// Whether a paused task that is woken here now will go on in another worker, as far as can be known: this one has little to do and

@@ -64,7 +64,8 @@ class Reactor {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by `mutex_`.
-  base::TimePoint armed_ = base::TimePoint::max();   ///< The earliest deadline that was named since the thread last woke.
+  base::TimePoint armed_ =
+      base::TimePoint::max();  ///< The earliest deadline that was named since the thread last woke.
   base::TimePoint target_ = base::TimePoint::min();  ///< Until when the thread sleeps; min(): it is awake.
   bool ended_ = false;
   bool lingered_ = false;  ///< For the thread alone.

@@ -66,44 +66,30 @@ std::string describe_predecessors(const Task* waiting) {
   return text;
 }
 
-std::string describe_descriptor(const Task* task) {
-  const auto subject = reinterpret_cast<std::uintptr_t>(task->wait_subject);
-  return "descriptor " + std::to_string(subject / 2) + (subject % 2 == 0 ? " to be readable" : " to be writable");
-}
-
-std::string describe(const Task* task, const Finding& finding) {
+// What is known of a task even if somebody wakes it meanwhile: its label, its state, and what sources say of it.
+std::string describe_while_others_run(const Task* task, const Finding& finding) {
   const std::string name = std::string("task ").append(quoted(task));
+  if (const auto operation = finding.operations.find(task); operation != finding.operations.end()) {
+    const bool returned = task->state.load(std::memory_order_relaxed) == TaskState::returned;
+    return name + (returned ? " has returned and waits for " : " waits for ") + operation->second;
+  }
   switch (task->state.load(std::memory_order_relaxed)) {
-    case TaskState::created: {
-      const std::string whom = describe_predecessors(task);
-      return name + " waits for " + (whom.empty() ? "an access that is never released" : "task " + whom);
-    }
+    case TaskState::created:
+      return name + " waits for its accesses";
     case TaskState::onready:
       return name + " waits for an event that its onready added";
     case TaskState::admission:
-      return name + " waits for admission to " + task->extra->ticket->waits_for();
-    case TaskState::returned: {
-      if (const auto operation = finding.operations.find(task); operation != finding.operations.end()) {
-        return name + " has returned and waits for " + operation->second;
-      }
-      const auto events = task->blockers.load(std::memory_order_relaxed);
-      return name + " has returned and waits for its children or for " + std::to_string(events) +
-             " event(s) that nobody fulfilled";
-    }
+      return name + " waits for admission";
+    case TaskState::returned:
+      return name + " has returned and waits for its children or for an event";
     case TaskState::paused:
-      switch (task->wait_reason) {
+      switch (std::atomic_ref<WaitReason>(const_cast<Task*>(task)->wait_reason).load(std::memory_order_relaxed)) {
         case WaitReason::resume:
           return name + " is suspended and waits for TaskHandle::resume";
         case WaitReason::task:
-          return name + " waits in Future::get or wait for task " + quoted(awaited_task(task));
+          return name + " waits in Future::get or wait for another task";
         case WaitReason::children:
           return name + " waits for its children";
-        case WaitReason::descriptor:
-          return name + " waits for " + describe_descriptor(task);
-        case WaitReason::operation: {
-          const auto operation = finding.operations.find(task);
-          return name + " waits for " + (operation != finding.operations.end() ? operation->second : "an operation");
-        }
         case WaitReason::time:
           return name + " waits for its time";
         case WaitReason::io:
@@ -117,20 +103,44 @@ std::string describe(const Task* task, const Finding& finding) {
   }
 }
 
-bool waits_for_others(const Task* task, TaskState state, const Finding& finding) {
-  if (state == TaskState::paused) {
-    return task->wait_reason == WaitReason::resume || task->wait_reason == WaitReason::descriptor ||
-           task->wait_reason == WaitReason::operation;
+// Nothing runs, and nobody can wake any of the tasks.
+std::string describe(const Task* task, const Finding& finding) {
+  const std::string name = std::string("task ").append(quoted(task));
+  switch (task->state.load(std::memory_order_relaxed)) {
+    case TaskState::created: {
+      const std::string whom = describe_predecessors(task);
+      return name + " waits for " + (whom.empty() ? "an access that is never released" : "task " + whom);
+    }
+    case TaskState::admission:
+      return name + " waits for admission to " + task->extra->ticket->waits_for();
+    case TaskState::returned:
+      return name + " has returned and waits for its children or for " +
+             std::to_string(task->blockers.load(std::memory_order_relaxed)) + " event(s) that nobody fulfilled";
+    case TaskState::paused:
+      if (task->wait_reason == WaitReason::task) {
+        return name + " waits in Future::get or wait for task " + quoted(awaited_task(task));
+      }
+      return describe_while_others_run(task, finding);
+    default:
+      return describe_while_others_run(task, finding);
   }
-  return state == TaskState::onready ||
-         (state == TaskState::returned &&
-          (finding.operations.contains(task) || task->children.load(std::memory_order_relaxed) == 0));
 }
 
-Finding look(const RuntimeCore& core) {
+WaitReason reason_of(Task* task) noexcept {
+  return std::atomic_ref<WaitReason>(task->wait_reason).load(std::memory_order_relaxed);
+}
+
+bool waits_for_others(Task* task, TaskState state, const Finding& finding) {
+  return finding.operations.contains(task) || state == TaskState::onready ||
+         (state == TaskState::paused && reason_of(task) == WaitReason::resume) ||
+         (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0);
+}
+
+Finding look(RuntimeCore& core) {
   Finding finding;
-  core.sources.for_each_wait(
-      [&](const Task* task, const std::string& what) { finding.operations.emplace(task, what); });
+  const auto note = [&](const Task* task, const std::string& what) { finding.operations.emplace(task, what); };
+  core.sources.for_each_wait(note);
+  core.reactor.descriptors().for_each_wait(note);
   std::vector<Task*>& tasks = finding.tasks;
   for_each_task([&](Task* task) {
     if (owner_of(task) == &core && task != core.root && task->state.load() != TaskState::completed) {
@@ -144,9 +154,10 @@ Finding look(const RuntimeCore& core) {
   for (Task* task : tasks) {
     const TaskState state = task->state.load(std::memory_order_acquire);
     finding.waiting_for_others += waits_for_others(task, state, finding) ? 1 : 0;
-    if (state == TaskState::paused && task->wait_reason == WaitReason::resume) {
+    const WaitReason reason = reason_of(task);
+    if (state == TaskState::paused && reason == WaitReason::resume) {
       finding.paused_for_resume.push_back(task);
-    } else if (state == TaskState::paused && task->wait_reason == WaitReason::task) {
+    } else if (state == TaskState::paused && reason == WaitReason::task) {
       finding.paused_for_task.push_back(task);
     } else if (state == TaskState::onready ||
                (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0)) {
@@ -156,11 +167,12 @@ Finding look(const RuntimeCore& core) {
   return finding;
 }
 
-std::string list_of(const Finding& finding) {
+template <class Describe>
+std::string list_of(const Finding& finding, const Describe& describe_one) {
   std::string text;
   const std::vector<Task*>& tasks = finding.tasks;
   for (std::size_t i = 0; i < tasks.size() && i < most_reported; ++i) {
-    text += "\n  " + describe(tasks[i], finding);
+    text += "\n  " + describe_one(tasks[i], finding);
   }
   if (tasks.size() > most_reported) {
     text += "\n  and " + std::to_string(tasks.size() - most_reported) + " more";
@@ -256,7 +268,8 @@ base::TimePoint StuckWatch::report_long_wait(RuntimeCore& core, base::TimePoint 
     return now + patience;
   }
   const auto seconds = std::chrono::duration<double>(now - since).count();
-  std::fprintf(stderr, "dovetail: nothing has run for %.1f s; waiting for%s\n", seconds, list_of(finding).c_str());
+  std::fprintf(stderr, "dovetail: nothing has run for %.1f s; waiting for%s\n", seconds,
+               list_of(finding, describe_while_others_run).c_str());
   const unsigned reports = std::min(most_doublings, reports_of_this_wait_.fetch_add(1, std::memory_order_relaxed) + 1);
   reports_of_this_wait_.store(reports, std::memory_order_relaxed);
   return since + patience * (1U << reports);
@@ -287,7 +300,7 @@ base::TimePoint StuckWatch::declare_if_stuck(RuntimeCore& core, base::TimePoint 
         return since + core.options.stuck_after;
       }
     }
-    text = "stuck: " + std::to_string(finding.tasks.size()) + " task(s) can never run" + list_of(finding);
+    text = "stuck: " + std::to_string(finding.tasks.size()) + " task(s) can never run" + list_of(finding, describe);
   }
   if (finding.tasks.empty() || !nothing_can_run(core)) {
     return now + first_look;

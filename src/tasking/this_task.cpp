@@ -60,7 +60,7 @@ bool wait_for_descriptor(detail::Task* task, int descriptor, std::uint32_t event
   if (tasking::is_cancelled(task)) {
     waits.end(wait, DescriptorWait::End::cancelled);  // asked for before the wait could be found
   }
-  tasking::pause(task, tasking::WaitReason::descriptor, tasking::subject_of_descriptor(descriptor, events == EPOLLOUT));
+  tasking::pause(task, tasking::WaitReason::descriptor);
   if (wait->end == DescriptorWait::End::cancelled) {
     throw IoError(ECANCELED, operation, "descriptor " + std::to_string(descriptor), 0, 0);
   }

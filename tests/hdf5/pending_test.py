@@ -149,7 +149,8 @@ with h5py.File(sys.argv[1], "w") as file:
         print(part, flush=True)
 """
     path = faults.path / "full.h5"
-    with program(text, path, DOVETAIL_HDF5_BUFFER="4M") as process:
+    # A flush that waits (h5py makes one with a new file) would be the first to be held.
+    with program(text, path, DOVETAIL_HDF5_BUFFER="4M", DOVETAIL_HDF5_FLUSH="background") as process:
         assert support.wait_until_held(faults, process)
         wait_until_all_threads_sleep(process)
         faults.set_rules("")

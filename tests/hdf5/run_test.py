@@ -96,7 +96,9 @@ def test_the_report_shows_transfers_of_hdf5(folder: Path, open_at_the_end: bool)
     """A program without a task of its own, in whose names mathematics would be found."""
     text = WRITER + ("\nfile = h5py.File('open.h5', 'w')\nfile['x'] = np.zeros(2**17)" if open_at_the_end else "")
     (folder / "program.py").write_text(text)
-    ended = run(folder, "--report", "page.html", "program.py").expect(0, "wrote page.html", "copied")
+    # In the background, so that all of it is in transfers of the connector.
+    options = ("--flush", "background", "--report", "page.html")
+    ended = run(folder, *options, "program.py").expect(0, "wrote page.html", "copied")
     assert "Traceback" not in ended.errors and "trace was not written" not in ended.errors, ended
     assert "H5Dwrite /energy $_{" in (folder / "page.trace.json").read_text()
     assert (folder / "page.png").read_bytes().startswith(b"\x89PNG")

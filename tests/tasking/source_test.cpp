@@ -278,21 +278,26 @@ TEST(PendingOperationTest, ADescriptorCallsThePollingFunction) {
   Runtime runtime(Options{.workers = 1});
   const Pipe pipe;
   PendingOperation operation;
+  std::mutex mutex;  // of the operation: the function is called while it is being made
   // Not by the clock, in the lifetime of anybody who looks at this test.
   const PollingRate hours{std::chrono::hours(5), std::chrono::hours(5)};
   PollingService service(
       runtime, "pipe", hours,
       [&] {
         if (pipe.read_one() == 'q') {
+          const std::lock_guard lock(mutex);
           operation.complete();
         }
         return std::size_t{0};
       },
       pipe.reader());
   auto task = runtime.spawn([&] {
-    operation = service.expect("a q");
+    {
+      const std::lock_guard lock(mutex);
+      operation = service.expect("a q");
+    }
     pipe.write_one('p');
-    operation.wait();
+    PendingOperation(operation).wait();
   });
   runtime.spawn([&] { pipe.write_one('q'); });
   task.get();

@@ -57,22 +57,24 @@ TEST(TimeTest, AnEventOfAPollingFunctionEndsATaskWhileAllWorkersCompute) {
   Runtime runtime(Options{.workers = 1});
   std::atomic<bool> completed{false};
   PendingOperation operation;
+  std::atomic<bool> bound{false};
   std::atomic<int> calls{0};
   PollingService service(runtime, "poller", fast, [&] {
-    if (calls.fetch_add(1) == 5) {
+    if (bound.load() && calls.fetch_add(1) == 5) {
       operation.complete();
     }
     return std::size_t{0};
   });
-  auto bound = runtime.spawn([&] {
+  auto task = runtime.spawn([&] {
     operation = service.expect("the fifth call");
     operation.bind();
+    bound = true;
   });
   runtime.spawn([&] {
     while (!completed.load()) {
     }
   });
-  bound.wait();
+  task.wait();
   completed = true;
   runtime.wait();
 }
