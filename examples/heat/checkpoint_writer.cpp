@@ -1,6 +1,7 @@
 #include "checkpoint_writer.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "hash.hpp"
+#include "options.hpp"
 
 namespace heat {
 namespace {
@@ -82,6 +84,10 @@ CheckpointWriter::CheckpointWriter(dovetail::Runtime& runtime, const Field& fiel
     : runtime_(runtime), field_(field), io_(io), meter_(meter), settings_(std::move(settings)), layout_(field.shape()) {
   for (const std::size_t slot : settings_.slot_order) {
     const std::string path = slot_path(settings_.directory, slot);
+    struct stat status{};
+    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+      throw BadInput(path + ": is no regular file, and a checkpoint is to be written there; remove it");
+    }
     slots_.push_back(File::open(path, O_RDWR | O_CREAT, {.direct = settings_.direct}));
     mark_unused(slots_.back(), field_.shape());
   }

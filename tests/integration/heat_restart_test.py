@@ -148,7 +148,7 @@ def damaged_checkpoints_are_told_and_passed_over(folder: Path) -> None:
         os.unlink(directory / names[steps[0]])
         os.mkfifo(directory / names[steps[0]])
         run("--restart", "--directory", directory, *COMMON, "--io", variant).expect(
-            0, names[steps[0]], "is no regular file"
+            1, names[steps[0]], "is no regular file", "remove it"
         )
         os.unlink(directory / names[steps[0]])
         both = {0: contents[0][:-1], 1: contents[1][:100]}
