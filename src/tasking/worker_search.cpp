@@ -193,29 +193,30 @@ Task* Worker::take_resumed() {
 // The order of the looks in `find_task` is what is fastest, and would let a task wait for ever behind others that keep coming: in the
 // deque the newest goes first, and one queue before another. So now and then a task is taken from each of them in turn, the oldest.
 Task* Worker::take_in_turn() {
-  enum Queue : std::uint8_t { resumed, urgent, shared, returned, own, tied, deferred, queues };
+  enum class Queue : std::uint8_t { resumed, urgent, shared, returned, own, tied, deferred };
+  constexpr unsigned queues = 7;
   for (unsigned tried = 0; tried < queues; ++tried) {
     Task* task = nullptr;
-    switch (turn_++ % queues) {
-      case resumed:
+    switch (static_cast<Queue>(turn_++ % queues)) {
+      case Queue::resumed:
         task = take_resumed();
         break;
-      case urgent:
+      case Queue::urgent:
         task = core_.urgent.pop();
         break;
-      case shared:
+      case Queue::shared:
         task = take_shared();
         break;
-      case returned:
+      case Queue::returned:
         task = take_returned();
         break;
-      case own:
+      case Queue::own:
         deque_.steal(&task, 1);
         break;
-      case tied:
+      case Queue::tied:
         task = take_tied();
         break;
-      default:
+      case Queue::deferred:
         task = core_.deferred.pop();
         break;
     }

@@ -75,6 +75,7 @@ struct Change {
   std::size_t thread = 0;
   double share = 0;  ///< Of the thread from now on.
   int io = 0;        ///< Operations more in flight.
+  std::size_t order = 0;
 };
 
 }  // namespace
@@ -109,8 +110,12 @@ Shares shares_of(const std::vector<Stretch>& computing, const std::vector<Interv
       changes.push_back({interval.end, threads, 0, -1});
     }
   }
-  // Stable: where one stretch of a thread ends as the next begins, the end was put in before.
-  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
+  // Where one stretch of a thread ends as the next begins, the end was put in before.
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    changes[i].order = i;
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.at != b.at ? a.at < b.at : a.order < b.order; });
   std::vector<double> share(threads, 0);
   double none_computes = 1;  // the probability, threads being independent
   int in_flight = 0;
