@@ -71,7 +71,7 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
   task->priority = 0;
   task->home_worker = no_worker;
   task->cancel_epoch = parent != nullptr ? parent->cancel_epoch : 0;
-  task->wait_reason = WaitReason::none;
+  std::atomic_ref<WaitReason>(task->wait_reason).store(WaitReason::none, std::memory_order_relaxed);
   task->io = false;
   task->tied = false;
   task->children_awaited = false;

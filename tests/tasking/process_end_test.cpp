@@ -4,7 +4,13 @@
 #include <fstream>
 #include <memory>
 
+#include "base/sanitizer.hpp"
 #include "support.hpp"
+
+#ifdef DOVETAIL_ADDRESS_SANITIZER
+// A child that ends in a task, or after a fork, cannot take apart what threads use that it does not wait for, or does not have.
+extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved-identifier)
+#endif
 
 namespace dovetail::test {
 namespace {

@@ -1,8 +1,6 @@
 // Time passes while all workers compute: timers and polling functions do not wait for the end of a body.
 #include <sys/resource.h>
 
-#include <algorithm>
-
 #include "support.hpp"
 
 namespace dovetail::test {
@@ -108,19 +106,6 @@ TEST(TimeTest, ATaskThatHasSleptGoesOnAfterTheBodyThatRuns) {
   // One that was running, and one that began before the sleeper was woken.
   EXPECT_LE(late.load(), 2);
   poller.stop();
-}
-
-TEST(TimeTest, ManySleepersWakeInTheOrderOfTheirDeadlines) {
-  Runtime runtime(Options{.workers = 1});
-  std::vector<int> order;
-  for (int i = 0; i < 20; ++i) {
-    runtime.spawn([&, i] {
-      this_task::wait_for(milliseconds(5 + 3 * ((i * 7) % 20)));
-      order.push_back((i * 7) % 20);
-    });
-  }
-  runtime.wait();
-  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
 TEST(TimeTest, ASleepInAnIoTask) {
