@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::size_t alternate_bytes = 64UL * 1024;
 
+#if !defined(DOVETAIL_THREAD_SANITIZER) && !defined(DOVETAIL_ADDRESS_SANITIZER)  // they have a handler of their own
+
 struct sigaction previous;
 
 // Only what a signal handler may call.
@@ -65,10 +67,12 @@ void handle(int number, siginfo_t* information, void* registers) {
   }
 }
 
+#endif
+
 }  // namespace
 
 void report_stack_overflows() {
-#if !defined(DOVETAIL_THREAD_SANITIZER) && !defined(DOVETAIL_ADDRESS_SANITIZER)  // they have a handler of their own
+#if !defined(DOVETAIL_THREAD_SANITIZER) && !defined(DOVETAIL_ADDRESS_SANITIZER)
   static const bool installed = [] {
     struct sigaction action{};
     action.sa_sigaction = &handle;
