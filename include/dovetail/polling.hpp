@@ -1,7 +1,7 @@
 /// @file
 /// How something of your own becomes a source of events: a message library, a child process, a device that is asked "are you done?".
-/// (The polling service of Sala et al., "Integrating blocking and non-blocking MPI primitives with task-based programming models",
-/// with the adaptive rate that they leave as future work.)
+/// (The polling service of Sala, Macià and Beltran, "Combining One-Sided Communications with Task-Based Programming Models",
+/// section V-B, with the adaptive rate that they leave as future work.)
 ///
 /// To wait for a descriptor only, use `this_task::wait_readable`. For a thread that tells you, use `PendingOperation` alone.
 #pragma once
@@ -77,7 +77,6 @@ class PollingService {
   std::chrono::nanoseconds interval() const noexcept;
 
  private:
-  friend class PendingOperation;
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -28,7 +28,7 @@ std::uint32_t wanted_by(const std::vector<std::shared_ptr<DescriptorWait>>& wait
 }  // namespace
 
 DescriptorWaits::~DescriptorWaits() {
-  for (const int descriptor : {epoll_.load(), bell_}) {
+  for (const int descriptor : {epoll_.load(), bell_.load()}) {
     if (descriptor >= 0) {
       close(descriptor);
     }
@@ -37,22 +37,22 @@ DescriptorWaits::~DescriptorWaits() {
 
 int DescriptorWaits::start() noexcept {
   const int made = epoll_create1(EPOLL_CLOEXEC);
-  const int error = errno;
   if (made < 0) {
-    return error;
+    return errno;
   }
-  bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;  // each bell is told once, and need not be read
   event.data.u64 = own_mark;
-  if (bell_ < 0 || epoll_ctl(made, EPOLL_CTL_ADD, bell_, &event) != 0) {
+  if (bell < 0 || epoll_ctl(made, EPOLL_CTL_ADD, bell, &event) != 0) {
     const int refused = errno;
     close(made);
-    if (bell_ >= 0) {
-      close(std::exchange(bell_, -1));
+    if (bell >= 0) {
+      close(bell);
     }
     return refused;
   }
+  bell_.store(bell, std::memory_order_release);
   epoll_.store(made, std::memory_order_release);
   return 0;
 }
@@ -88,10 +88,15 @@ int DescriptorWaits::add(const std::shared_ptr<DescriptorWait>& wait) {
     }
     return error;
   }
-  if (wait->task != nullptr) {
-    waiting_.fetch_add(1, std::memory_order_relaxed);
-  }
+  count(*wait, 1);
   return 0;
+}
+
+void DescriptorWaits::count(const DescriptorWait& wait, std::ptrdiff_t change) noexcept {
+  entered_.fetch_add(static_cast<std::size_t>(change), std::memory_order_seq_cst);
+  if (wait.task != nullptr) {
+    waiting_.fetch_add(static_cast<std::size_t>(change), std::memory_order_relaxed);
+  }
 }
 
 void DescriptorWaits::end(const std::shared_ptr<DescriptorWait>& wait, DescriptorWait::End how) noexcept {
@@ -106,9 +111,7 @@ void DescriptorWaits::end(const std::shared_ptr<DescriptorWait>& wait, Descripto
       entries_.erase(entry);
     }
     wait->end = how;
-    if (wait->task != nullptr) {
-      waiting_.fetch_sub(1, std::memory_order_relaxed);
-    }
+    count(*wait, -1);
   }
   finish({wait});
 }
@@ -167,6 +170,7 @@ void DescriptorWaits::deliver(int descriptor, std::uint32_t events) {
         return false;
       }
       wait->end = DescriptorWait::End::ready;
+      count(*wait, -1);
       ended.push_back(wait);
       return true;
     });
@@ -176,9 +180,6 @@ void DescriptorWaits::deliver(int descriptor, std::uint32_t events) {
     } else {
       arm(descriptor, entry->second);
     }
-    const auto tasks =
-        std::count_if(ended.begin(), ended.end(), [](const auto& wait) { return wait->task != nullptr; });
-    waiting_.fetch_sub(static_cast<std::size_t>(tasks), std::memory_order_relaxed);
   }
   finish(ended);
 }
@@ -186,18 +187,18 @@ void DescriptorWaits::deliver(int descriptor, std::uint32_t events) {
 // The program has closed descriptors that it did not open, ours among them: whoever waits learns of it from its next call.
 void DescriptorWaits::lose_all() noexcept {
   epoll_.store(-1, std::memory_order_release);
-  bell_ = -1;
+  bell_.store(-1, std::memory_order_release);
   std::vector<std::shared_ptr<DescriptorWait>> all;
   {
     const std::lock_guard lock(mutex_);
     for (auto& [descriptor, entry] : entries_) {
       for (auto& wait : entry.waits) {
         wait->end = DescriptorWait::End::ready;
+        count(*wait, -1);
         all.push_back(std::move(wait));
       }
     }
     entries_.clear();
-    waiting_.store(0, std::memory_order_relaxed);
   }
   finish(all);
 }

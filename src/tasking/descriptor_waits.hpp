@@ -41,6 +41,8 @@ class DescriptorWaits {
   int start() noexcept;
   /// Whether that is there.
   bool ready() const noexcept { return epoll_.load(std::memory_order_acquire) >= 0; }
+  /// Whether any wait has not ended: then `wait` is the place to sleep.
+  bool in_use() const noexcept { return ready() && entered_.load(std::memory_order_seq_cst) > 0; }
 
   /// Enters a wait; it ends once. Returns 0, or the errno with which the kernel refused: then nothing was entered, and EPERM says that
   /// the descriptor is always ready, as a file on a disk is. Any thread.
@@ -69,13 +71,15 @@ class DescriptorWaits {
   void deliver(int descriptor, std::uint32_t events);
   static void finish(const std::vector<std::shared_ptr<DescriptorWait>>& ended);
 
+  void count(const DescriptorWait& wait, std::ptrdiff_t change) noexcept;
   void lose_all() noexcept;
 
   std::atomic<int> epoll_{-1};
-  int bell_ = -1;  ///< Descriptor that `notify` writes to.
+  std::atomic<int> bell_{-1};  ///< Descriptor that `notify` writes to.
   std::mutex mutex_;
   std::unordered_map<int, Entry> entries_;
-  std::atomic<std::size_t> waiting_{0};
+  std::atomic<std::size_t> entered_{0};  ///< All waits.
+  std::atomic<std::size_t> waiting_{0};  ///< Those of tasks.
 };
 
 }  // namespace dovetail::tasking

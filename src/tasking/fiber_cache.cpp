@@ -71,11 +71,6 @@ bool FiberPool::give_back_surplus() noexcept {
   return more;
 }
 
-std::size_t FiberPool::resting() const noexcept {
-  std::lock_guard lock(lock_);
-  return resting_.size();
-}
-
 FiberCache::~FiberCache() { give_all_back(); }
 
 void FiberCache::give_all_back() noexcept {

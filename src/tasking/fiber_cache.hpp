@@ -37,14 +37,12 @@ class FiberPool {
   bool give_back_surplus() noexcept;
   /// Counts the calls of `give_back_surplus`.
   std::uint32_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
-  /// Fibers at rest here.
-  std::size_t resting() const noexcept;
 
  private:
   fiber::StackPool& stacks_;
   const fiber::Fiber::Entry entry_;
   const std::function<void()> surplus_;
-  mutable base::SpinLock lock_;
+  base::SpinLock lock_;
   std::vector<fiber::Fiber*> resting_;  ///< Used again from its end, so that those at its beginning are the surplus.
   std::size_t made_ = 0;
   std::size_t least_resting_ = 0;  ///< Since the last call of `give_back_surplus`.

@@ -59,16 +59,15 @@ void Reactor::expect_upkeep() noexcept {
 }
 
 int Reactor::watch(const std::shared_ptr<DescriptorWait>& wait) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!descriptors_.ready()) {
-      if (const int error = descriptors_.start(); error != 0) {
-        return error;
-      }
-      changed_.notify_one();  // from now on it sleeps elsewhere
+  const std::lock_guard lock(mutex_);
+  if (!descriptors_.ready()) {
+    if (const int error = descriptors_.start(); error != 0) {
+      return error;
     }
   }
-  return descriptors_.add(wait);
+  const int error = descriptors_.add(wait);
+  changed_.notify_one();  // the thread goes to sleep in `epoll`
+  return error;
 }
 
 void Reactor::arm(base::TimePoint when) noexcept {
@@ -84,10 +83,11 @@ void Reactor::arm(base::TimePoint when) noexcept {
 
 // Under the lock.
 void Reactor::notify() noexcept {
-  if (descriptors_.ready()) {
+  if (in_descriptors_) {
     descriptors_.notify();
+  } else {
+    changed_.notify_one();
   }
-  changed_.notify_one();
 }
 
 // Returns false when the thread has to end.
@@ -95,11 +95,13 @@ bool Reactor::sleep() noexcept {
   std::unique_lock lock(mutex_);
   while (!ended_ && base::Clock::now() < armed_) {
     target_ = armed_;
-    if (descriptors_.ready()) {
+    if (descriptors_.in_use()) {
       const base::TimePoint until = target_;
+      in_descriptors_ = true;
       lock.unlock();
       const bool delivered = descriptors_.wait(until);
       lock.lock();
+      in_descriptors_ = false;
       if (delivered) {
         break;
       }

@@ -67,6 +67,7 @@ class Reactor {
   base::TimePoint armed_ =
       base::TimePoint::max();  ///< The earliest deadline that was named since the thread last woke.
   base::TimePoint target_ = base::TimePoint::min();  ///< Until when the thread sleeps; min(): it is awake.
+  bool in_descriptors_ = false;                      ///< Where the thread sleeps.
   bool ended_ = false;
   bool lingered_ = false;  ///< For the thread alone.
   std::atomic<base::Clock::rep> upkeep_{base::TimePoint::max().time_since_epoch().count()};
