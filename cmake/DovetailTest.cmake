@@ -7,7 +7,7 @@ endif()
 
 # dovetail_test_properties(test room): what every test has, whatever starts it.
 function(dovetail_test_properties test room)
-  set(environment "DOVETAIL_BUILD_DIR=${PROJECT_BINARY_DIR}" "DOVETAIL_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+  set(environment "PYTHONFAULTHANDLER=1" "DOVETAIL_BUILD_DIR=${PROJECT_BINARY_DIR}" "DOVETAIL_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
   if(DOVETAIL_SANITIZE)
     list(APPEND environment "DOVETAIL_TEST_SCALE=small" "DOVETAIL_SANITIZE=${DOVETAIL_SANITIZE}")
   endif()

@@ -1,4 +1,4 @@
-"""Runs ctest in a build folder and ends with one plain line, `N passed, N failed`.
+"""Runs ctest in a build folder, with a watchdog, and ends with one plain line, `N passed, N failed`.
 
 Exit status: 0 when every test passed or was skipped, 1 when one failed, 2 when none could be run.
 """
@@ -11,6 +11,8 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 from pathlib import Path
+
+from watchdog import Watchdog, time_limits
 
 
 def fixed_addresses() -> list[str]:
@@ -45,7 +47,10 @@ def main() -> int:
     command += ["--parallel", str(os.cpu_count() or 1), "--output-junit", str(report), *ctest_arguments]
     if is_sanitized(arguments.build):
         command = fixed_addresses() + command
-    status = subprocess.run(command, check=False).returncode
+    listing = subprocess.run([*command, "--show-only=json-v1"], capture_output=True, text=True, check=False).stdout
+    with subprocess.Popen(command) as ctest:
+        with Watchdog(ctest.pid, time_limits(listing) if listing.startswith("{") else {}):
+            status = ctest.wait()
     if not report.is_file():
         print(f"ctest ended with status {status} and wrote no report", file=sys.stderr)
         return 2

@@ -192,15 +192,22 @@ Task* Worker::take_resumed() {
 
 // The order of the looks in `find_task` is what is fastest, and would let a task wait for ever behind others that keep coming: in the
 // deque the newest goes first, and one queue before another. So now and then a task is taken from each of them in turn, the oldest.
+// A resumed task, whose time may have come, goes before that, and the turn comes right behind it: `turn_` is then odd.
 Task* Worker::take_in_turn() {
-  enum class Queue : std::uint8_t { resumed, urgent, shared, returned, own, tied, deferred };
-  constexpr unsigned queues = 7;
+  enum class Queue : std::uint8_t { urgent, shared, returned, own, tied, deferred };
+  constexpr unsigned queues = 6;
+  if (turn_ % 2 == 0) {
+    if (Task* task = take_resumed()) {
+      ++turn_;
+      next_turn_ = tick_ + 1;
+      return task;
+    }
+  }
   for (unsigned tried = 0; tried < queues; ++tried) {
+    const auto queue = static_cast<Queue>(turn_ / 2 % queues);
+    turn_ = turn_ / 2 * 2 + 2;
     Task* task = nullptr;
-    switch (static_cast<Queue>(turn_++ % queues)) {
-      case Queue::resumed:
-        task = take_resumed();
-        break;
+    switch (queue) {
       case Queue::urgent:
         task = core_.urgent.pop();
         break;
@@ -301,8 +308,10 @@ Task* Worker::find_task() {
       return task;
     }
   }
-  if (Task* task = take_resumed()) [[unlikely]] {
-    return task;
+  if (!core_.resumed.empty()) [[unlikely]] {
+    if (Task* task = take_resumed()) {
+      return task;
+    }
   }
   if (Task* task = take_local()) {
     return gives_way(task) ? short_before(task) : task;

@@ -1,0 +1,127 @@
+"""Shows where a test hangs, before ctest ends it: the stacks of all threads of all its processes.
+
+`Watchdog` looks at the processes that ctest has started. Each has the time limit of its test; `margin` seconds before that runs out,
+gdb prints the stacks. Python programs then get SIGABRT, by which they print theirs (`PYTHONFAULTHANDLER`); ctest ends whatever is left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+# All that a process may take to be read. A stack of one that is stopped for longer is of no use to a test that has ended.
+GDB_SECONDS = 60
+
+
+def time_limits(listing: str) -> dict[tuple[str, ...], tuple[str, float]]:
+    """For each command in what `ctest --show-only=json-v1` prints: the name of the test, and its limit in seconds."""
+    limits = {}
+    for test in json.loads(listing)["tests"]:
+        properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
+        if "command" in test and "TIMEOUT" in properties:
+            limits[tuple(test["command"])] = (test["name"], float(properties["TIMEOUT"]))
+    return limits
+
+
+def parents() -> dict[int, int]:
+    """The parent of each process."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        found[int(folder.name)] = int(fields[1])
+    return found
+
+
+def descendants(process: int) -> list[int]:
+    """The processes below one, with it; parents before children."""
+    above = parents()
+    found = [process]
+    for one in found:
+        found += [child for child, parent in above.items() if parent == one]
+    return found
+
+
+def age(process: int) -> float:
+    """How many seconds ago a process began."""
+    began = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]) / TICKS
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began
+
+
+def command(process: int) -> tuple[str, ...]:
+    return tuple(Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1])
+
+
+def stacks(process: int) -> str:
+    """The stacks of all threads of a process, or why they cannot be had."""
+    gdb = shutil.which("gdb")
+    if gdb is None:
+        return "gdb is not installed"
+    options = ["-batch", "-nx", "-ex", "set pagination off", "-ex", "thread apply all backtrace 40"]
+    try:
+        ended = subprocess.run(
+            [gdb, *options, "-p", str(process)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=GDB_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"gdb did not end within {GDB_SECONDS} s"
+    lines = [line for line in ended.stdout.splitlines() if line.startswith(("Thread ", "#"))]
+    return "\n".join(lines) or ended.stderr.strip()
+
+
+class Watchdog:
+    """While it is entered (`with`), a thread watches the tests that the process `ctest` runs."""
+
+    def __init__(self, ctest: int, limits: dict[tuple[str, ...], tuple[str, float]], margin: float = 20) -> None:
+        self._ctest = ctest
+        self._limits = limits
+        self._margin = margin
+        self._shown: set[int] = set()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Watchdog:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(1):
+            for test in [child for child, parent in parents().items() if parent == self._ctest]:
+                try:
+                    self._look_at(test)
+                except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                    continue
+
+    def _look_at(self, test: int) -> None:
+        name, limit = self._limits.get(command(test), ("", 0.0))
+        # A limit shorter than the margin still leaves half of the time to a test.
+        if not name or test in self._shown or age(test) < max(limit - self._margin, limit / 2):
+            return
+        self._shown.add(test)
+        processes = descendants(test)
+        print(f"\nwatchdog: {name} has run for {age(test):.0f} of {limit:.0f} s; its {len(processes)} processes:")
+        for process in processes:
+            print(f"watchdog: process {process}: {' '.join(command(process))}\n{stacks(process)}", flush=True)
+        for process in reversed(processes):
+            if Path(command(process)[0]).name.startswith("python"):
+                os.kill(process, signal.SIGABRT)
+        sys.stdout.flush()
