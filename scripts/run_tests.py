@@ -48,9 +48,9 @@ def main() -> int:
     if is_sanitized(arguments.build):
         command = fixed_addresses() + command
     listing = subprocess.run([*command, "--show-only=json-v1"], capture_output=True, text=True, check=False).stdout
-    with subprocess.Popen(command) as ctest:
-        with Watchdog(ctest.pid, time_limits(listing) if listing.startswith("{") else {}):
-            status = ctest.wait()
+    limits = time_limits(listing) if listing.startswith("{") else {}
+    with subprocess.Popen(command) as ctest, Watchdog(ctest.pid, limits):
+        status = ctest.wait()
     if not report.is_file():
         print(f"ctest ended with status {status} and wrote no report", file=sys.stderr)
         return 2

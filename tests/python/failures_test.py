@@ -35,6 +35,33 @@ def test_the_users_exception_is_the_cause_and_the_label_is_in_the_text():
     assert "raise Mistake(deep)" in text and "failures_test.py" in text
 
 
+@pytest.mark.parametrize("output_first", [True, False])
+def test_what_was_never_produced_is_not_read_where_it_is_written_too(output_first):
+    """One object in two parameters: the order of the parameters means nothing, for failures neither."""
+    values = np.zeros(8)
+    ran = []
+
+    @dt.task(out=dt.OUT)
+    def produce(out):
+        raise Mistake("not produced")
+
+    @dt.task(out=dt.OUT, a=dt.IN)
+    def add(out, a):
+        ran.append("add")
+        out += a
+
+    @dt.task(out=dt.OUT, a=dt.IN)
+    def add_to(a, out):
+        ran.append("add_to")
+        out += a
+
+    produce(values)
+    (add if output_first else add_to)(values, values)
+    with pytest.raises(dt.TaskFailed, match="not produced"):
+        dt.barrier()
+    assert ran == []
+
+
 def test_successors_are_cancelled_with_the_first_cause():
     ran = []
 

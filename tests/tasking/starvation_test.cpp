@@ -102,6 +102,65 @@ TEST(StarvationTest, ATaskThatAForeignThreadResumes) {
   EXPECT_LE(flood.overtook.load() - resumed_at.load(), most_overtaking);
 }
 
+// What a foreign thread resumes may be a task whose time has come: only one turn of the other queues goes before it.
+TEST(StarvationTest, AResumedTaskGoesBeforeTheOwnDeque) {
+  Runtime runtime(Options{.workers = 1});
+  for (int turn = 0; turn < 20; ++turn) {
+    TaskHandle handle;
+    std::atomic<bool> computing{false};
+    std::atomic<bool> resumed{false};
+    std::atomic<int> ran{0};
+    int ran_before = -1;
+    runtime.spawn([&] {
+      handle = this_task::handle();
+      spawn([&] {
+        for (int i = 0; i < 50; ++i) {
+          spawn([&] { ran.fetch_add(1); });
+        }
+        computing = true;
+        await([&] { return resumed.load(); });
+      });
+      this_task::suspend();
+      ran_before = ran.load();
+    });
+    await([&] { return computing.load(); });
+    handle.resume();
+    resumed = true;
+    runtime.wait();
+    EXPECT_LE(ran_before, 1) << "turn " << turn;
+  }
+}
+
+TEST(StarvationTest, ATaskBehindManyThatAForeignThreadResumes) {
+  constexpr int count = 2'000;
+  constexpr int most = 200;
+  Runtime runtime(Options{.workers = 1});
+  std::vector<TaskHandle> handles(count);
+  std::atomic<int> suspended{0};
+  std::atomic<bool> resumed{false};
+  std::atomic<bool> begun{false};
+  std::atomic<int> overtook{0};
+  for (TaskHandle& handle : handles) {
+    runtime.spawn([&] {
+      handle = this_task::handle();
+      suspended.fetch_add(1);
+      this_task::suspend();
+      overtook.fetch_add(begun.load() ? 0 : 1);
+    });
+  }
+  await([&] { return suspended.load() == count; });
+  runtime.spawn([&] {
+    spawn([&] { begun = true; });
+    await([&] { return resumed.load(); });
+  });
+  for (TaskHandle& handle : handles) {
+    handle.resume();
+  }
+  resumed = true;
+  runtime.wait();
+  EXPECT_LE(overtook.load(), most);
+}
+
 TEST(StarvationTest, ATaskThatYields) {
   Runtime runtime(Options{.workers = 1});
   Flood flood;

@@ -51,6 +51,21 @@ TEST(TimeTest, APollingFunctionIsCalledWhileAllWorkersCompute) {
   }
 }
 
+// Each wait names a deadline earlier than the one for which the keeper of time sleeps. If it were not woken for it, each would take until
+// something else wakes it, a second or for ever, and all together longer than a test may take.
+TEST(TimeTest, ManyWaitsWhileNothingElseWakesAnybody) {
+  Runtime runtime(Options{.workers = 2});
+  int over = 0;
+  runtime.spawn([&] {
+    for (int i = 0; i < 1'000; ++i) {
+      this_task::wait_for(microseconds(300));
+      ++over;
+    }
+  });
+  runtime.wait();
+  EXPECT_EQ(over, 1'000);
+}
+
 TEST(TimeTest, AnEventOfAPollingFunctionEndsATaskWhileAllWorkersCompute) {
   Runtime runtime(Options{.workers = 1});
   std::atomic<bool> completed{false};
