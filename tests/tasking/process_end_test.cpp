@@ -82,6 +82,37 @@ TEST(ProcessEndTest, ExitInAPausedTaskWhileOthersWork) {
   EXPECT_EQ(outcome.status, 42) << outcome.error;
 }
 
+// What was made before the runtime is destroyed after it: no task may find it gone.
+TEST(ProcessEndTest, NoTaskBeginsBehindTheEndOfAStaticRuntime) {
+  const auto outcome = end_process([] {
+    static std::atomic<int> begun{0};
+    struct MadeBefore {
+      ~MadeBefore() {
+        const int running = 1;  // of the other worker
+        const int before = begun.load();
+        for (int i = 0; i < 20'000; ++i) {
+          std::this_thread::yield();
+        }
+        if (begun.load() > before + running) {
+          _exit(3);
+        }
+      }
+    };
+    static const MadeBefore made_before;
+    static std::function<void()> go_on = [] {
+      begun.fetch_add(1);
+      spawn([] { go_on(); });
+    };
+    static_runtime().spawn([] { go_on(); });
+    static_runtime().spawn([] {
+      await([] { return begun.load() > 100; });
+      std::exit(42);
+    });
+    static_runtime().wait();
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+}
+
 TEST(ProcessEndTest, ExitInATaskWritesTheTrace) {
   const std::string trace = "/tmp/dovetail_process_end_" + std::to_string(getpid()) + ".json";
   const auto outcome = end_process([&] {

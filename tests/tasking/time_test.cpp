@@ -53,17 +53,29 @@ TEST(TimeTest, APollingFunctionIsCalledWhileAllWorkersCompute) {
 
 // Each wait names a deadline earlier than the one for which the keeper of time sleeps. If it were not woken for it, each would take until
 // something else wakes it, a second or for ever, and all together longer than a test may take.
+// It sleeps elsewhere while a task waits for a descriptor.
 TEST(TimeTest, ManyWaitsWhileNothingElseWakesAnybody) {
-  Runtime runtime(Options{.workers = 2});
-  int over = 0;
-  runtime.spawn([&] {
-    for (int i = 0; i < 1'000; ++i) {
-      this_task::wait_for(microseconds(300));
-      ++over;
+  for (const bool beside_a_descriptor : {false, true}) {
+    Runtime runtime(Options{.workers = 2, .report_after = std::chrono::seconds(0)});
+    std::array<int, 2> silent{};
+    ASSERT_EQ(pipe(silent.data()), 0);
+    if (beside_a_descriptor) {
+      runtime.spawn([&] { this_task::wait_readable(silent[0]); });
     }
-  });
-  runtime.wait();
-  EXPECT_EQ(over, 1'000);
+    int over = 0;
+    runtime
+        .spawn([&] {
+          for (int i = 0; i < 1'000; ++i) {
+            this_task::wait_for(microseconds(300));
+            ++over;
+          }
+        })
+        .wait();
+    EXPECT_EQ(over, 1'000);
+    close(silent[1]);  // the end of the pipe is something to read
+    runtime.wait();
+    close(silent[0]);
+  }
 }
 
 TEST(TimeTest, AnEventOfAPollingFunctionEndsATaskWhileAllWorkersCompute) {

@@ -5,6 +5,14 @@
 namespace dovetail::test {
 namespace {
 
+// A worker that sleeps for ever, and not until a report is due, so that a lost wake-up is not made good.
+Options nothing_else_wakes(unsigned workers = 2) {
+  return {.workers = workers, .report_after = std::chrono::seconds(0)};
+}
+
+// Turns of a loop, somewhat longer together than a worker looks before it sleeps.
+constexpr std::uint64_t longest = 15'000;
+
 // Lets some time pass that a worker may need to get as far as its sleep; each time another.
 void dawdle(Random& random, std::uint64_t most) {
   for (std::uint64_t i = random.between(0, most); i > 0; --i) {
@@ -12,15 +20,18 @@ void dawdle(Random& random, std::uint64_t most) {
   }
 }
 
+// With one worker, too: of two the other one is woken while the first still looks.
 void from_a_foreign_thread(const TaskDescription& description) {
-  Runtime runtime(Options{.workers = 2});
-  Random random(1);
-  std::atomic<std::size_t> ran{0};
-  const std::size_t count = scaled(100'000, 10'000);
-  for (std::size_t i = 1; i <= count; ++i) {
-    runtime.spawn(description, [&] { ran.fetch_add(1); });
-    await([&] { return ran.load() == i; });
-    dawdle(random, 3'000);
+  for (unsigned workers = 1; workers <= 2; ++workers) {
+    Runtime runtime(nothing_else_wakes(workers));
+    Random random(1);
+    std::atomic<std::size_t> ran{0};
+    const std::size_t count = scaled(50'000, 5'000);
+    for (std::size_t i = 1; i <= count; ++i) {
+      runtime.spawn(description, [&] { ran.fetch_add(1); });
+      await([&] { return ran.load() == i; });
+      dawdle(random, longest);
+    }
   }
 }
 
@@ -29,7 +40,7 @@ TEST(WakeUpTest, OfLowPriority) { from_a_foreign_thread({.priority = -1}); }
 TEST(WakeUpTest, OfHighPriority) { from_a_foreign_thread({.priority = 1}); }
 
 TEST(WakeUpTest, ATaskThatAForeignThreadResumes) {
-  Runtime runtime(Options{.workers = 2});
+  Runtime runtime(nothing_else_wakes());
   Random random(2);
   std::atomic<std::size_t> resumed{0};
   std::atomic<bool> over{false};
@@ -49,14 +60,14 @@ TEST(WakeUpTest, ATaskThatAForeignThreadResumes) {
     over = i == count;
     handle.resume();
     await([&] { return resumed.load() == i; });
-    dawdle(random, 3'000);
+    dawdle(random, longest);
   }
   runtime.wait();
 }
 
 // The one who spawns computes until the other worker, which is falling asleep, has run the task: nobody else can.
 TEST(WakeUpTest, ATaskOfAWorkerThatGoesOnComputing) {
-  Runtime runtime(Options{.workers = 2});
+  Runtime runtime(nothing_else_wakes());
   std::atomic<std::size_t> ran{0};
   runtime
       .spawn([&] {
@@ -65,7 +76,7 @@ TEST(WakeUpTest, ATaskOfAWorkerThatGoesOnComputing) {
         for (std::size_t i = 1; i <= count; ++i) {
           spawn([&] { ran.fetch_add(1); });
           await([&] { return ran.load() == i; });
-          dawdle(random, 1'500);
+          dawdle(random, longest);
         }
       })
       .get();
