@@ -82,6 +82,11 @@ def test_a_failure_nobody_asked_for_is_shown_and_fails_the_run(script):
     assert "ValueError: of the user" in done.stderr
 
 
+def test_a_program_has_no_future_features_but_its_own(script):
+    done = run(script("def f(x: int): pass\nprint(f.__annotations__)"))
+    assert done.stdout == "{'x': <class 'int'>}\n", done.stderr
+
+
 def test_tracebacks_show_frames_of_the_user_only(script):
     path = script("""
         import dovetail as dt
