@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import os
 import shutil
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -77,15 +79,11 @@ _reader = Task(_nothing, label="compss_open", directions={"path": FILE_IN})
 _writer = Task(_nothing, label="compss_open", directions={"path": FILE_INOUT})
 
 
-def _reach(path: _PathText, writes: bool = False) -> bool:
-    """Waits for the tasks that have to do with a path. False if one of them failed."""
-    good = True
-    try:
+def _reach(path: _PathText, writes: bool = False) -> None:
+    """Waits for the tasks that have to do with a path, failed or not."""
+    with contextlib.suppress(TaskFailed):
         (_writer if writes else _reader)(path).result()
-    except TaskFailed:
-        good = False
     tracker.check()
-    return good
 
 
 def compss_open(file_name: _PathText, mode: str = "r") -> Any:
@@ -94,23 +92,39 @@ def compss_open(file_name: _PathText, mode: str = "r") -> Any:
     return builtins.open(file_name, mode)
 
 
-def compss_wait_on_file(*file_names: _PathText) -> bool:
-    """Waits for the tasks that write these files. Whether all of them succeeded."""
-    return all([_reach(name) for name in file_names])
+def _each(names: tuple[Any, ...], answer: Callable[[_PathText], Any]) -> Any:
+    """The answer for each name, in lists and tuples as the names are in; of a single argument, its own."""
+
+    def of(name: Any) -> Any:
+        return type(name)(map(of, name)) if type(name) in (list, tuple) else answer(name)
+
+    answers = [of(name) for name in names]
+    return answers[0] if len(answers) == 1 else answers
 
 
-def compss_wait_on_directory(*directory_names: _PathText) -> bool:
-    """Waits for the tasks that write these folders. Whether all of them succeeded."""
-    return all([_reach(name) for name in directory_names])
+def _reached(path: _PathText) -> _PathText:
+    _reach(path)
+    return path
 
 
-def compss_file_exists(*file_names: _PathText) -> Any:
-    """Whether a file is there once the tasks that write it have ended; for several, a list."""
-    found = []
-    for name in file_names:
-        _reach(name)
-        found.append(os.path.exists(name))
-    return found[0] if len(found) == 1 else found
+def compss_wait_on_file(*file_names: Any) -> Any:
+    """Waits for the tasks that write these files, given alone or in lists and tuples. Returns the names as they were given."""
+    return _each(file_names, _reached)
+
+
+def compss_wait_on_directory(*directory_names: Any) -> Any:
+    """Waits for the tasks that write these folders, given alone or in lists and tuples. Returns the names as they were given."""
+    return _each(directory_names, _reached)
+
+
+def _exists(path: _PathText) -> bool:
+    _reach(path)
+    return os.path.exists(path)
+
+
+def compss_file_exists(*file_names: Any) -> Any:
+    """Whether a file is there once the tasks that write it have ended; for several, as the names were given."""
+    return _each(file_names, _exists)
 
 
 def _remove(path: str) -> None:
@@ -123,11 +137,14 @@ def _remove(path: str) -> None:
 _remover = Task(_remove, label="compss_delete_file", io=True, directions={"path": FILE_INOUT})
 
 
-def compss_delete_file(*file_names: _PathText) -> Any:
+def _deleted(path: _PathText) -> bool:
+    tracker.add(_remover(os.fspath(path)))
+    return True
+
+
+def compss_delete_file(*file_names: Any) -> Any:
     """Deletes files when all tasks that were made before have done with them. Does not wait."""
-    for name in file_names:
-        tracker.add(_remover(os.fspath(name)))
-    return True if len(file_names) == 1 else [True for _ in file_names]
+    return _each(file_names, _deleted)
 
 
 _forgetter = Task(items.forget, label="compss_delete_object", directions={"value": INOUT})
