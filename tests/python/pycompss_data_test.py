@@ -11,6 +11,63 @@ from pycompss.api.task import task
 """
 
 
+def test_what_a_task_returns_is_a_value_of_its_own(lines_of):
+    """Later tasks may change it: the arguments that it came from remain."""
+    assert lines_of("""
+        import numpy as np
+
+        @task(returns=1)
+        def same(value):
+            return value
+
+        @task(returns=2)
+        def parts(array):
+            return array[:2], array[2:]
+
+        @task(returns=1)
+        def among(values):
+            return {"first": values[0], "all": [values]}
+
+        @task(returns=1)
+        def chain(self):
+            self.append(1)
+            return self
+
+        @task(value=INOUT)
+        def add(value):
+            value += type(value)([1]) if isinstance(value, list) else 1
+
+        array, values, nested = np.zeros(4), [5], [[7]]
+        whole, listed, part = same(array), same(values), parts(array)[1]
+        inner = among(nested)
+        for made in (whole, listed, part):
+            for _ in range(2):
+                add(made)
+        print(compss_wait_on(whole), compss_wait_on(listed), compss_wait_on(part), array, values)
+        found = compss_wait_on(inner)
+        found["first"].append(8)
+        print(found, nested)
+        print(same is not compss_wait_on(same(print)), compss_wait_on(same(int)) is int)
+
+        @task(returns=1)
+        def knot(value):
+            value = [value, {}]
+            value.append(value)
+            return value
+
+        knotted = compss_wait_on(knot([1]))
+        print(knotted[2] is knotted, compss_wait_on(same(knotted))[0])
+        gate = threading.Lock()
+        print(compss_wait_on(same([gate]))[0] is gate)
+    """) == [
+        "[2. 2. 2. 2.] [5, 1, 1] [2. 2.] [0. 0. 0. 0.] [5]",
+        "{'first': [7, 8], 'all': [[[7]]]} [[7]]",
+        "True True",
+        "True [1]",
+        "True",
+    ]
+
+
 def test_names_of_files_come_back_as_they_were_given(lines_of, tmp_path):
     assert lines_of(
         """

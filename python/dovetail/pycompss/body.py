@@ -13,6 +13,7 @@ from ..task import Task
 from ..updating import update
 from . import items
 from .parameter import Parameter
+from .results import own
 from .tracking import COMPSsException, Group, tracker, warn
 
 _MANAGEMENT = ("RETRY", "FAIL", "IGNORE", "CANCEL_SUCCESSORS")
@@ -119,7 +120,7 @@ class Body:
             raise
         for before, after in collections:
             items.note_changes(before, after)
-        return self._checked(result)
+        return self._checked(result if self._apart else own(result, (args, kwargs)))
 
     def _current(self, name: str, value: Any) -> Any:
         """The argument, with the objects that tasks have put in the place of its items."""
