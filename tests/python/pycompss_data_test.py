@@ -90,3 +90,69 @@ def test_names_of_files_come_back_as_they_were_given(lines_of, tmp_path):
         "[True, (True, False)] False [True, False]",
         "[True, (True, True)] [False, (False, False)] ['d']",
     ]
+
+
+def test_after_the_exception_of_a_group_tasks_go_on_with_what_is_there(lines_of, tmp_path):
+    assert lines_of(
+        """
+        from pycompss.api.exceptions import COMPSsException
+
+        os.chdir(sys.argv[1])
+
+        @task(path=FILE_INOUT, paths=COLLECTION_FILE_INOUT, values=INOUT)
+        def fail(path, paths, values):
+            raise COMPSsException("no")
+
+        @task(path=FILE_INOUT, paths=COLLECTION_FILE_INOUT, values=INOUT)
+        def change(path, paths, values):
+            for name in (path, *paths):
+                with open(name, "a") as file:
+                    file.write("x")
+            values.append(1)
+
+        for name in "abc":
+            open(name, "w").close()
+        values = []
+        for implicit in (True, False):
+            try:
+                with TaskGroup("group", implicit):
+                    fail("a", ["b", "c"], values)
+                    change("a", ["b", "c"], values)
+                compss_barrier_group("group")
+            except COMPSsException as error:
+                print(error)
+            change("a", ["b", "c"], values)
+        print(compss_wait_on(values), [compss_open(name).read() for name in "abc"])
+        """,
+        tmp_path,
+    ) == ["no", "no", "[1, 1] ['xx', 'xx', 'xx']"]
+
+
+def test_after_a_group_is_cancelled_tasks_go_on_with_what_is_there(lines_of, tmp_path):
+    assert lines_of(
+        """
+        os.chdir(sys.argv[1])
+        gate, begun = threading.Event(), threading.Event()
+
+        @task(path=FILE_INOUT, values=INOUT, gate=IN)
+        def change(path, values, gate):
+            begun.set()
+            gate.wait()
+            with open(path, "a") as file:
+                file.write("x")
+            values.append(1)
+
+        open("a", "w").close()
+        values = []
+        with TaskGroup("group", False):
+            for _ in range(5):
+                change("a", values, gate)
+        begun.wait()
+        compss_cancel_group("group")
+        for _ in range(2):
+            change("a", values, gate)
+        gate.set()
+        print(compss_wait_on(values), compss_open("a").read())
+        """,
+        tmp_path,
+    ) == ["[1, 1, 1] xxx"]

@@ -173,8 +173,10 @@ def compss_barrier_group(group_name: str) -> None:
 
 
 def compss_cancel_group(group_name: str) -> None:
-    """Cancels the tasks of a group that have not begun."""
-    tracker.group(group_name).cancel()
+    """Cancels the tasks of a group that have not begun. Tasks that are made later find what these were to change as it is."""
+    group = tracker.group(group_name)
+    group.cancel()
+    group.go_on()
 
 
 def compss_get_number_of_resources() -> int:

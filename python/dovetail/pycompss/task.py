@@ -137,10 +137,13 @@ class PyCompssTask:
             default = parameter.default
             if name in self._parameters and name not in bound.arguments and default is not inspect.Parameter.empty:
                 kwargs[name] = default
+        written: list[tuple[Any, bool]] = []
         if tracker.open_groups:
             kwargs[GROUPS] = tracker.open_groups
+            given = {**bound.arguments, **kwargs}
+            written = [(given[name], p.is_path) for name, p in self._parameters.items() if p.written and name in given]
         future: Future[Any] = self._made()(*args, **kwargs)
-        tracker.add(future)
+        tracker.add(future, written)
         if self._count == 0:
             return None
         return future if self._count == 1 else [future._item(place) for place in range(self._count)]

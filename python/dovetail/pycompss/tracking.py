@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
+from ..directions import FILE_OUT, OUT
 from ..errors import TaskFailed
 from ..future import Future
+from ..task import Task
 
 __all__ = ["COMPSsException"]
 
@@ -28,11 +31,20 @@ class Group:
     def __init__(self, name: str) -> None:
         self.name = name
         self.futures: list[Future[Any]] = []
+        # What its tasks are to change, and whether that is paths.
+        self.written: list[tuple[Any, bool]] = []
         self.exception: COMPSsException | None = None
 
     def cancel(self) -> None:
         for future in list(self.futures):
             future.cancel()
+
+    def go_on(self) -> None:
+        """The program knows that tasks of the group have not run: from now on what they were to change is what it is then, and no failure."""
+        written, self.written = self.written, []
+        for value, is_path in written:
+            if not _is_future(value):
+                (_path_as_it_is if is_path else _object_as_it_is)(value)
 
 
 class Tracker:
@@ -49,11 +61,13 @@ class Tracker:
         self._prune_at = self._ENOUGH
         self.open_groups: tuple[Group, ...] = ()
 
-    def add(self, future: Future[Any]) -> None:
+    def add(self, future: Future[Any], written: Iterable[tuple[Any, bool]] = ()) -> None:
+        """A task, and what it changes: objects, or paths, for which the second value is True."""
         with self._lock:
             self._futures.append(future)
             for group in self.open_groups:
                 group.futures.append(future)
+                group.written.extend(written)
             crowded = len(self._futures) >= self._prune_at
         if crowded:
             with self._lock:
@@ -125,7 +139,9 @@ class Tracker:
         self.check()
         if group.exception is not None:
             error, group.exception = group.exception, None
+            group.go_on()
             raise error
+        group.written.clear()
 
 
 def _settle(futures: list[Future[Any]]) -> None:
@@ -138,5 +154,18 @@ def _settle(futures: list[Future[Any]]) -> None:
 def warn(text: str) -> None:
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
 
+
+def _is_future(value: Any) -> bool:
+    """Whether a task was to make the value, or a part of it: what is not there cannot be gone on with."""
+    return isinstance(value, Future) or any(map(_is_future, _core.items_of(value) or ()))
+
+
+def _nothing(value: Any) -> None:
+    pass
+
+
+# They run behind the tasks that have failed or are cancelled, and read nothing of what these should have made.
+_path_as_it_is = Task(_nothing, label="going on", directions={"value": FILE_OUT})
+_object_as_it_is = Task(_nothing, label="going on", directions={"value": OUT})
 
 tracker = Tracker()
