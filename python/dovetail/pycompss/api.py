@@ -16,7 +16,7 @@ from ..errors import TaskFailed
 from ..future import Future
 from ..task import Task
 from . import items
-from .tracking import Group, tracker
+from .tracking import Group, in_task, tracker
 
 __all__ = [
     "TaskGroup",
@@ -48,8 +48,10 @@ def compss_start(*_: Any, **__: Any) -> None:
     """The runtime starts by itself."""
 
 
-def compss_stop(*_: Any, **__: Any) -> None:
-    """Waits for all tasks."""
+def compss_stop(code: int = 0, *_: Any, **__: Any) -> None:
+    """Waits for all tasks. With a code that is not 0, those that have not begun are cancelled before."""
+    if code != 0:
+        tracker.cancel()
     tracker.barrier()
 
 
@@ -163,8 +165,11 @@ def compss_delete_object(*objects: Any) -> Any:
 
 
 def compss_barrier(no_more_tasks: bool = False) -> None:
-    """Waits for all tasks."""
-    tracker.barrier()
+    """Waits for all tasks; in a task, for those that it has made."""
+    if in_task():
+        runtime.barrier()
+    else:
+        tracker.barrier()
 
 
 def compss_barrier_group(group_name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Iterable
@@ -88,13 +89,18 @@ class Tracker:
         elif ends_program:
             with self._lock:
                 self._fatal = self._fatal or (label, error, _core.made_at())
-                waiting = list(self._futures)
-            for future in waiting:
-                future.cancel()
+            self.cancel()
         else:
             warn(
                 f"task '{label}' failed: {type(error).__name__}: {error}; the tasks that need its results are cancelled"
             )
+
+    def cancel(self) -> None:
+        """Cancels the tasks that have not begun."""
+        with self._lock:
+            waiting = list(self._futures)
+        for future in waiting:
+            future.cancel()
 
     def check(self) -> None:
         """Raises if a task has failed that the program cannot go on without."""
@@ -149,6 +155,29 @@ def _settle(futures: list[Future[Any]]) -> None:
     for future in futures:
         with contextlib.suppress(TaskFailed):
             future.result()
+
+
+# Whether this process performs the bodies of tasks, and nothing else.
+in_body = False
+_told_of_nesting: list[str] = []
+
+
+def in_task() -> bool:
+    """Whether the caller is the body of a task."""
+    return in_body or _core.in_task()
+
+
+def performed_here(name: str) -> bool:
+    """Whether a task is called in a task, where it is an ordinary function, as under PyCOMPSs unless nesting is switched on there."""
+    if not in_task() or os.environ.get("DOVETAIL_PYCOMPSS_NESTED", "0") not in ("", "0"):
+        return False
+    if not _told_of_nesting:
+        _told_of_nesting.append(name)
+        warn(
+            f"task '{name}' is called in a task, and performed there. With DOVETAIL_PYCOMPSS_NESTED=1 it is a task of its own, whose results "
+            "must be waited for (this is said once)"
+        )
+    return True
 
 
 def warn(text: str) -> None:
