@@ -1,5 +1,9 @@
 """What PyCOMPSs programs find in results, files and what a group was to change."""
 
+from __future__ import annotations
+
+import pytest
+
 HEADER = """
 import os
 import sys
@@ -156,3 +160,32 @@ def test_after_a_group_is_cancelled_tasks_go_on_with_what_is_there(lines_of, tmp
         """,
         tmp_path,
     ) == ["[1, 1, 1] xxx"]
+
+
+@pytest.mark.parametrize("sync", ["compss_barrier()", 'compss_open("a").close(), compss_wait_on(values)'])
+def test_after_a_failure_that_cancels_successors_and_a_wait_tasks_go_on_with_what_is_there(lines_of, tmp_path, sync):
+    assert lines_of(
+        """
+        os.chdir(sys.argv[1])
+
+        @task(path=FILE_INOUT, values=INOUT, on_failure="CANCEL_SUCCESSORS")
+        def fail(path, values):
+            raise KeyError("no")
+
+        @task(path=FILE_INOUT, values=INOUT)
+        def change(path, values):
+            with open(path, "a") as file:
+                file.write("x")
+            values.append(1)
+
+        open("a", "w").close()
+        values = []
+        fail("a", values)
+        change("a", values)
+        SYNC
+        print(values, os.path.getsize("a"))
+        change("a", values)
+        print(compss_wait_on(values), compss_open("a").read())
+        """.replace("SYNC", sync),
+        tmp_path,
+    ) == ["[] 0", "[1] x"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import os
 import shutil
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from ..errors import TaskFailed
 from ..future import Future
 from ..task import Task
 from . import items
-from .tracking import Group, in_task, tracker
+from .tracking import Group, go_on, in_task, tracker
 
 __all__ = [
     "TaskGroup",
@@ -67,6 +66,7 @@ def _final(value: Any) -> Any:
     except TaskFailed:
         # Unless it ends the program, a failure is over once its successors are cancelled: what they should have made is None.
         tracker.check()
+        go_on([(value, False)])
     inside = _core.items_of(value)
     if inside:
         return _core.container_like(value, [_final(item) for item in inside])
@@ -83,8 +83,11 @@ _writer = Task(_nothing, label="compss_open", directions={"path": FILE_INOUT})
 
 def _reach(path: _PathText, writes: bool = False) -> None:
     """Waits for the tasks that have to do with a path, failed or not."""
-    with contextlib.suppress(TaskFailed):
+    try:
         (_writer if writes else _reader)(path).result()
+    except TaskFailed:
+        tracker.check()
+        go_on([(path, True)])
     tracker.check()
 
 
@@ -181,7 +184,7 @@ def compss_cancel_group(group_name: str) -> None:
     """Cancels the tasks of a group that have not begun. Tasks that are made later find what these were to change as it is."""
     group = tracker.group(group_name)
     group.cancel()
-    group.go_on()
+    tracker.go_on_after(group)
 
 
 def compss_get_number_of_resources() -> int:

@@ -202,11 +202,10 @@ class PyCompssTask:
             default = parameter.default
             if name in self._parameters and name not in bound.arguments and default is not inspect.Parameter.empty:
                 kwargs[name] = default
-        written: list[tuple[Any, bool]] = []
+        given = {**bound.arguments, **kwargs}
+        written = [(given[name], p.is_path) for name, p in self._parameters.items() if p.written and name in given]
         if tracker.open_groups:
             kwargs[GROUPS] = tracker.open_groups
-            given = {**bound.arguments, **kwargs}
-            written = [(given[name], p.is_path) for name, p in self._parameters.items() if p.written and name in given]
         if count != self._count:
             kwargs[COUNT] = count
         future: Future[Any] = self._made()(*args, **kwargs)

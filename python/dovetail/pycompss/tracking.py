@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
-from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
@@ -26,26 +24,22 @@ class COMPSsException(Exception):
         self.message = message
 
 
+# What tasks change: objects, or paths, for which the second value is True.
+Written = list[tuple[Any, bool]]
+
+
 class Group:
     """Tasks with a name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.futures: list[Future[Any]] = []
-        # What its tasks are to change, and whether that is paths.
-        self.written: list[tuple[Any, bool]] = []
+        self.written: Written = []
         self.exception: COMPSsException | None = None
 
     def cancel(self) -> None:
         for future in list(self.futures):
             future.cancel()
-
-    def go_on(self) -> None:
-        """The program knows that tasks of the group have not run: from now on what they were to change is what it is then, and no failure."""
-        written, self.written = self.written, []
-        for value, is_path in written:
-            if not _is_future(value):
-                (_path_as_it_is if is_path else _object_as_it_is)(value)
 
 
 class Tracker:
@@ -55,27 +49,30 @@ class Tracker:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._futures: list[Future[Any]] = []
+        self._futures: list[tuple[Future[Any], Written]] = []
+        self._not_written: Written = []  # by tasks that are not kept any more, since they failed or were cancelled
         self._fatal: tuple[str, BaseException, str] | None = None
         self._told = False
         self._groups: dict[str, Group] = {}
         self._prune_at = self._ENOUGH
         self.open_groups: tuple[Group, ...] = ()
 
-    def add(self, future: Future[Any], written: Iterable[tuple[Any, bool]] = ()) -> None:
-        """A task, and what it changes: objects, or paths, for which the second value is True."""
+    def add(self, future: Future[Any], written: Written | None = None) -> None:
+        """A task, and what it changes."""
+        written = written or []
         with self._lock:
-            self._futures.append(future)
+            self._futures.append((future, written))
             for group in self.open_groups:
                 group.futures.append(future)
                 group.written.extend(written)
             crowded = len(self._futures) >= self._prune_at
         if crowded:
             with self._lock:
-                done = [future for future in self._futures if future.done()]
-                self._futures = [future for future in self._futures if not future.done()]
+                done = [(future, written) for future, written in self._futures if future.done()]
+                over = {id(future) for future, _ in done}
+                self._futures = [entry for entry in self._futures if id(entry[0]) not in over]
                 self._prune_at = len(self._futures) + self._ENOUGH
-            _settle(done)
+            self._not_written += _settle(done)
         for group in self.open_groups:
             if group.exception is not None:
                 group.cancel()
@@ -99,7 +96,7 @@ class Tracker:
         """Cancels the tasks that have not begun."""
         with self._lock:
             waiting = list(self._futures)
-        for future in waiting:
+        for future, _ in waiting:
             future.cancel()
 
     def check(self) -> None:
@@ -117,8 +114,10 @@ class Tracker:
                 waiting, self._futures = self._futures, []
             if not waiting:
                 break
-            _settle(waiting)
+            self._not_written += _settle(waiting)
         self.check()
+        not_written, self._not_written = self._not_written, []
+        go_on(not_written)
 
     def finish(self) -> None:
         """Waits for all tasks at the end of the program. Raises unless the program has been told already."""
@@ -141,20 +140,29 @@ class Tracker:
         group = self.group(name)
         while group.futures:
             waiting, group.futures = group.futures, []
-            _settle(waiting)
+            _settle([(future, []) for future in waiting])
         self.check()
         if group.exception is not None:
             error, group.exception = group.exception, None
-            group.go_on()
+            self.go_on_after(group)
             raise error
         group.written.clear()
 
+    def go_on_after(self, group: Group) -> None:
+        """The program knows that tasks of the group have not run."""
+        written, group.written = group.written, []
+        go_on(written)
 
-def _settle(futures: list[Future[Any]]) -> None:
-    """Waits. What failed has been told to the tracker by the body, or is a consequence of that."""
-    for future in futures:
-        with contextlib.suppress(TaskFailed):
+
+def _settle(tasks: list[tuple[Future[Any], Written]]) -> Written:
+    """Waits. What failed has been told to the tracker by the body, or is a consequence of that. Returns what should have been written."""
+    not_written: Written = []
+    for future, written in tasks:
+        try:
             future.result()
+        except TaskFailed:
+            not_written += written
+    return not_written
 
 
 # Whether this process performs the bodies of tasks, and nothing else.
@@ -191,6 +199,13 @@ def _is_future(value: Any) -> bool:
 
 def _nothing(value: Any) -> None:
     pass
+
+
+def go_on(written: Written) -> None:
+    """From now on, what tasks should have changed that have failed or were cancelled is what it is then, and no failure."""
+    for value, is_path in written:
+        if not _is_future(value):
+            (_path_as_it_is if is_path else _object_as_it_is)(value)
 
 
 # They run behind the tasks that have failed or are cancelled, and read nothing of what these should have made.
