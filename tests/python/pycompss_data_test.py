@@ -189,3 +189,37 @@ def test_after_a_failure_that_cancels_successors_and_a_wait_tasks_go_on_with_wha
         """.replace("SYNC", sync),
         tmp_path,
     ) == ["[] 0", "[1] x"]
+
+
+def test_each_task_has_random_numbers_of_its_own(lines_of):
+    """Tasks that seed what all of a process shares, and draw while others do the same."""
+    assert lines_of(
+        """
+        import random
+        import time
+        from random import random as drawn
+        import numpy as np
+
+        @task(returns=1)
+        def draw(seed):
+            random.seed(seed)
+            np.random.seed(seed)
+            found = []
+            for _ in range(20):
+                found.append((drawn(), random.gauss(0, 1), np.random.random_sample(), np.random.mtrand._rand.randint(1000)))
+                time.sleep(0)
+            return found
+
+        def expected(seed):
+            one, other = random.Random(seed), np.random.RandomState(seed)
+            return [(one.random(), one.gauss(0, 1), other.random_sample(), other.randint(1000)) for _ in range(20)]
+
+        random.seed(7)
+        np.random.seed(7)
+        found = compss_wait_on([draw(seed) for seed in range(200)])
+        print(found == [expected(seed) for seed in range(200)])
+        print(drawn() == random.Random(7).random(), np.random.rand() == np.random.RandomState(7).rand())
+        print(isinstance(np.random.mtrand._rand, np.random.RandomState), np.random.mtrand._rand.rand() < 1)
+        """,
+        DOVETAIL_WORKERS="4",
+    ) == ["True", "True True", "True True"]

@@ -10,10 +10,10 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 
 from .. import future
-from . import api, constraint, functions, io, local, on_failure, parameter, reduction, task, tracking
+from . import api, constraint, functions, io, local, on_failure, parameter, randomness, reduction, task, tracking
 
 _MODULES = {
     "task": task,
@@ -28,12 +28,27 @@ _MODULES = {
 }
 
 
+def _covered(spec: ModuleSpec | None) -> ModuleSpec | None:
+    """The module is changed as soon as it is imported, before anybody takes names out of it."""
+    if spec is not None and spec.loader is not None:
+        perform = spec.loader.exec_module
+
+        def exec_module(module: types.ModuleType) -> None:
+            perform(module)
+            randomness.cover_numpy(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+    return spec
+
+
 class _Finder(MetaPathFinder):
     """Says of modules that are not provided that they are not, instead of that PyCOMPSs is not installed."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
+        if fullname == "numpy.random":
+            return _covered(PathFinder.find_spec(fullname, path))
         if fullname.split(".")[0] != "pycompss":
             return None
         last = fullname.rpartition(".")[2]
@@ -67,4 +82,7 @@ def install() -> Callable[[], None]:
         _provide(f"pycompss.functions.{name}", content)
     _provide("pycompss.runtime.management.classes", {"Future": future.Future})
     sys.meta_path.insert(0, _Finder())
+    randomness.cover()
+    if "numpy.random" in sys.modules:
+        randomness.cover_numpy(sys.modules["numpy.random"])
     return tracking.tracker.finish

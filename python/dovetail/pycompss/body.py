@@ -13,6 +13,7 @@ from ..task import Task
 from ..updating import update
 from . import items
 from .parameter import Parameter
+from .randomness import of_a_task
 from .results import own
 from .tracking import COMPSsException, Group, tracker, warn
 
@@ -155,7 +156,8 @@ class Body:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not self._apart:
-            return self._function(*args, **kwargs)
+            with of_a_task():
+                return self._function(*args, **kwargs)
         try:
             return self._function(*args, **kwargs).result()
         except TaskFailed as failure:
