@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 20
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
 
-.PHONY: help setup setup-hdf5 build demo demo-heat test test-hdf5 test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build demo demo-heat test test-hdf5 test-foreign test-long test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -18,6 +18,9 @@ setup: ## Install what is missing: packages of the system and a Python environme
 
 setup-hdf5: setup ## Fetch HDF5's headers and build a thread-safe HDF5 with its own tests in .cache-hdf5 (some minutes, once)
 	@bash scripts/setup_hdf5.sh all
+
+setup-foreign: setup ## Get other projects' test suites into .cache-foreign (FOREIGN_SOURCES=folder of one's own clones)
+	@bash scripts/setup_foreign.sh $(if $(FOREIGN_SOURCES),--sources "$(FOREIGN_SOURCES)")
 
 build: setup ## Build the release in build/release
 	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
@@ -38,6 +41,13 @@ test: build ## Build, then run all tests (TEST_ARGS="-R storage" for options of 
 
 test-hdf5: setup-hdf5 build ## The long run of the HDF5 connector: HDF5's own tests, h5py's, random programs (HDF5_ARGS="--repeats 3")
 	@$(PYTHON) tests/hdf5/acceptance.py $(HDF5_ARGS)
+
+test-foreign: setup-foreign build ## Other projects' suites: PyTables', pandas', xarray's, PyCOMPSs' programs, dislib's tests, CPython's (an hour or two)
+	@failed=0; for suite in tests/python/foreign_programs.py tests/hdf5/foreign_suites.py tests/posix/foreign_suites.py; do \
+	    echo "$$suite"; $(PYTHON) $$suite || [ $$? = 77 ] || failed=1; \
+	done; exit $$failed
+
+test-long: test-hdf5 test-foreign ## What takes too long for every change
 
 test-tsan: setup ## The tests under ThreadSanitizer, in build/tsan
 	@$(configure) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=thread

@@ -51,7 +51,8 @@ def _refuse(text: str) -> int:
 
 def _main_module(script: Path) -> tuple[types.ModuleType, types.CodeType]:
     """The module `__main__` of the program. It outlives the program's last line, since its tasks may still run then."""
-    code = compile(script.read_bytes(), str(script), "exec")
+    # Not with the future features of this file.
+    code = compile(script.read_bytes(), str(script), "exec", dont_inherit=True)
     module = types.ModuleType("__main__")
     module.__file__ = str(script)
     module.__builtins__ = builtins  # type: ignore[attr-defined]

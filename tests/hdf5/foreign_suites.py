@@ -5,7 +5,7 @@
 
 PyTables' own suite, pandas' tests of its HDFStore and xarray's of its HDF5 back ends, out of the installed packages. Both runs are made
 here, one after the other. Exit status: 0 if no test ends differently, 1 if one does, 77 if the packages are not installed, 2 for bad usage.
-PYTHON: an interpreter that has them, by default that of .cache-hdf5/foreign if there is one.
+PYTHON: an interpreter that has them, by default that of .cache-foreign/venv (scripts/setup_foreign.sh) if there is one.
 """
 
 from __future__ import annotations
@@ -99,12 +99,14 @@ def has(python: str, package: str) -> bool:
 def compare(name: str, outcomes_of, python: str, parts: list[str]) -> list[str]:
     """What ends differently under the connector; both runs are tables of outcomes."""
     found = {}
-    for kind, environment in (("native", support.clean()), ("dovetail", support.under_dovetail())):
+    for kind, environment in (("native", support.clean()), ("dovetail", support.preloaded(DOVETAIL_HDF5_REPORT="1"))):
         with tempfile.TemporaryDirectory(prefix="dovetail-foreign-") as folder:
             try:
                 found[kind] = outcomes_of(python, parts, environment, Path(folder))
             except SuiteEnded as reason:
                 return [f"{name}, {kind}: {reason}"]
+            if kind == "dovetail" and "dovetail hdf5:" not in (Path(folder) / "said").read_text():
+                return [f"{name}: the connector was not used"]
         counts: Counter[str] = Counter()
         for (_, outcome), number in found[kind].items():
             counts[outcome] += number
@@ -127,7 +129,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.module and arguments.only is None:
         parser.error("--module needs --only")
-    own = support.CACHE / "foreign" / "bin" / "python"
+    own = support.FOREIGN / "bin" / "python"
     python = arguments.python or (str(own) if own.exists() else sys.executable)
     if not support.PLUGINS.is_dir():
         parser.error(f"{support.PLUGINS} is missing: run `make setup-hdf5 build`, or set DOVETAIL_BUILD_DIR")

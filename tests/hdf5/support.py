@@ -15,6 +15,7 @@ BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release"))
 PLUGINS = BUILD / "lib" / "dovetail" / "hdf5"
 CLOCK = BUILD / "lib" / "libhdf5_constant_clock.so"
 CACHE = SOURCE / ".cache-hdf5"
+FOREIGN = SOURCE / ".cache-foreign" / "venv"
 TOOLS = CACHE / "threadsafe" / "bin"
 HERE = Path(__file__).resolve().parent
 CONNECTOR = "dovetail under_vol=0;under_info={}"
@@ -53,6 +54,11 @@ def clean(**more: str) -> dict[str, str]:
 
 def under_dovetail(**more: str) -> dict[str, str]:
     return clean(HDF5_PLUGIN_PATH=str(PLUGINS), HDF5_VOL_CONNECTOR=CONNECTOR, **more)
+
+
+def preloaded(**more: str) -> dict[str, str]:
+    """As `dovetail run --hdf5` does it: what programs and packages say of plugins of their own remains."""
+    return clean(LD_PRELOAD=str(PLUGINS / "libdovetail-hdf5-plugin.so"), **more)
 
 
 @dataclass

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -62,5 +63,31 @@ def run_program(tmp_path: Path) -> Run:
             env={**os.environ, **environment},
             check=False,
         )
+
+    return run
+
+
+Lines = Callable[..., list[str]]
+
+
+@pytest.fixture
+def lines_of(tmp_path: Path, request: pytest.FixtureRequest) -> Lines:
+    """Runs a text behind the module's HEADER as a PyCOMPSs program, and returns the lines that it printed; `errors` has what it said."""
+
+    def run(text: str, *arguments: object, status: int = 0, **environment: str) -> list[str]:
+        program = tmp_path / "program.py"
+        program.write_text(request.module.HEADER + textwrap.dedent(text))
+        command = [sys.executable, "-m", "dovetail.cli", "run", "--pycompss", program, *arguments]
+        done = subprocess.run(
+            [str(word) for word in command],
+            capture_output=True,
+            text=True,
+            timeout=ALARM_SECONDS,
+            env={**os.environ, **environment},
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        run.errors = done.stderr
+        return done.stdout.splitlines()
 
     return run

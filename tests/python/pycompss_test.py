@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import collections
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-
-import pytest
 
 HEADER = """
 import collections
@@ -28,20 +22,6 @@ class Box:
         return f"Box({self.n})"
 
 """
-
-
-@pytest.fixture
-def lines_of(tmp_path: Path):
-    def run(text: str, *arguments: object, status: int = 0) -> list[str]:
-        path = tmp_path / "program.py"
-        path.write_text(HEADER + textwrap.dedent(text))
-        command = [sys.executable, "-m", "dovetail.cli", "run", "--pycompss", path, *arguments]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=100, check=False)
-        assert done.returncode == status, done.stderr
-        run.errors = done.stderr
-        return done.stdout.splitlines()
-
-    return run
 
 
 def test_deleting_an_object_drops_nothing_that_pending_tasks_need(lines_of):

@@ -82,6 +82,11 @@ def test_a_failure_nobody_asked_for_is_shown_and_fails_the_run(script):
     assert "ValueError: of the user" in done.stderr
 
 
+def test_a_program_has_no_future_features_but_its_own(script):
+    done = run(script("def f(x: int): pass\nprint(f.__annotations__)"))
+    assert done.stdout == "{'x': <class 'int'>}\n", done.stderr
+
+
 def test_tracebacks_show_frames_of_the_user_only(script):
     path = script("""
         import dovetail as dt
@@ -269,13 +274,13 @@ NOT_COVERED = [
     ("from pycompss.api.mpi import mpi", "@mpi"),
     ("from pycompss.api.parameter import STREAM_IN", "STREAM_IN"),
     ("from pycompss.api.api import compss_snapshot", "compss_snapshot"),
-    ("import pycompss.functions.reduce", "pycompss.functions"),
+    ("import pycompss.functions.profile", "pycompss.functions"),
     ("@task(numba=True)\ndef f(): pass", "numba"),
     ("@task(b=INOUT)\ndef f(a): pass", "'b'"),
     ("@task(a={StdIOStream: 1})\ndef f(a): pass", "StdIOStream"),
     ("@task(a=3)\ndef f(a): pass", "'a'"),
     ("@task(on_failure='PANIC')\ndef f(a): pass", "PANIC"),
-    ("@constraint(processors=[])\n@task()\ndef f(): pass", "processors"),
+    ("@constraint(processors='CPU')\n@task()\ndef f(): pass", "processors must be a list"),
     ("@constraint(computing_units='x')\n@task()\ndef f(): pass", "computing_units"),
     ("@IO()\ndef f(): pass", "@IO"),
     ("@task\ndef f(): pass", "@task"),

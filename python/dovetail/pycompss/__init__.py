@@ -10,9 +10,10 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 
-from . import api, constraint, io, local, on_failure, parameter, task, tracking
+from .. import future
+from . import api, constraint, functions, io, local, on_failure, parameter, randomness, reduction, task, tracking
 
 _MODULES = {
     "task": task,
@@ -22,8 +23,22 @@ _MODULES = {
     "on_failure": on_failure,
     "api": api,
     "local": local,
+    "reduction": reduction,
     "exceptions": tracking,
 }
+
+
+def _covered(spec: ModuleSpec | None) -> ModuleSpec | None:
+    """The module is changed as soon as it is imported, before anybody takes names out of it."""
+    if spec is not None and spec.loader is not None:
+        perform = spec.loader.exec_module
+
+        def exec_module(module: types.ModuleType) -> None:
+            perform(module)
+            randomness.cover_numpy(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+    return spec
 
 
 class _Finder(MetaPathFinder):
@@ -32,27 +47,42 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
+        if fullname == "numpy.random":
+            return _covered(PathFinder.find_spec(fullname, path))
         if fullname.split(".")[0] != "pycompss":
             return None
         last = fullname.rpartition(".")[2]
         what = f"the decorator @{last}" if fullname.startswith("pycompss.api.") else f"the module '{fullname}'"
-        covered = ", ".join(f"pycompss.api.{name}" for name in _MODULES)
+        covered = ", ".join([*(f"pycompss.api.{name}" for name in _MODULES), "pycompss.functions"])
         raise ModuleNotFoundError(
             f"{what} of PyCOMPSs is not covered by Dovetail (which has {covered}; see docs/pycompss.md)", name=fullname
         )
 
 
+def _provide(name: str, content: types.ModuleType | dict[str, object] | None = None) -> None:
+    """Makes a module known, and an attribute of the package that it is in. Without content it is a package itself."""
+    module = content if isinstance(content, types.ModuleType) else types.ModuleType(name, "Provided by Dovetail.")
+    if content is None:
+        module.__path__ = []
+    elif isinstance(content, dict):
+        module.__dict__.update(content)
+    sys.modules[name] = module
+    package, _, last = name.rpartition(".")
+    if package:
+        setattr(sys.modules[package], last, module)
+
+
 def install() -> Callable[[], None]:
     """Provides `pycompss` in this process. Returns what waits for all tasks and raises what ended the program, if anything."""
-    package = types.ModuleType("pycompss", "PyCOMPSs' programming model, provided by Dovetail.")
-    package.__path__ = []
-    inner = types.ModuleType("pycompss.api")
-    inner.__path__ = []
-    package.api = inner  # type: ignore[attr-defined]
-    sys.modules["pycompss"] = package
-    sys.modules["pycompss.api"] = inner
+    for package in ("", ".api", ".functions", ".runtime", ".runtime.management"):
+        _provide("pycompss" + package)
     for name, module in _MODULES.items():
-        setattr(inner, name, module)
-        sys.modules[f"pycompss.api.{name}"] = module
+        _provide(f"pycompss.api.{name}", module)
+    for name, content in functions.MODULES.items():
+        _provide(f"pycompss.functions.{name}", content)
+    _provide("pycompss.runtime.management.classes", {"Future": future.Future})
     sys.meta_path.insert(0, _Finder())
+    randomness.cover()
+    if "numpy.random" in sys.modules:
+        randomness.cover_numpy(sys.modules["numpy.random"])
     return tracking.tracker.finish

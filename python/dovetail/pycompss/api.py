@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import shutil
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..errors import TaskFailed
 from ..future import Future
 from ..task import Task
 from . import items
-from .tracking import Group, tracker
+from .tracking import Group, go_on, in_task, tracker
 
 __all__ = [
     "TaskGroup",
@@ -46,8 +47,10 @@ def compss_start(*_: Any, **__: Any) -> None:
     """The runtime starts by itself."""
 
 
-def compss_stop(*_: Any, **__: Any) -> None:
-    """Waits for all tasks."""
+def compss_stop(code: int = 0, *_: Any, **__: Any) -> None:
+    """Waits for all tasks. With a code that is not 0, those that have not begun are cancelled before."""
+    if code != 0:
+        tracker.cancel()
     tracker.barrier()
 
 
@@ -63,6 +66,7 @@ def _final(value: Any) -> Any:
     except TaskFailed:
         # Unless it ends the program, a failure is over once its successors are cancelled: what they should have made is None.
         tracker.check()
+        go_on([(value, False)])
     inside = _core.items_of(value)
     if inside:
         return _core.container_like(value, [_final(item) for item in inside])
@@ -77,15 +81,14 @@ _reader = Task(_nothing, label="compss_open", directions={"path": FILE_IN})
 _writer = Task(_nothing, label="compss_open", directions={"path": FILE_INOUT})
 
 
-def _reach(path: _PathText, writes: bool = False) -> bool:
-    """Waits for the tasks that have to do with a path. False if one of them failed."""
-    good = True
+def _reach(path: _PathText, writes: bool = False) -> None:
+    """Waits for the tasks that have to do with a path, failed or not."""
     try:
         (_writer if writes else _reader)(path).result()
     except TaskFailed:
-        good = False
+        tracker.check()
+        go_on([(path, True)])
     tracker.check()
-    return good
 
 
 def compss_open(file_name: _PathText, mode: str = "r") -> Any:
@@ -94,23 +97,39 @@ def compss_open(file_name: _PathText, mode: str = "r") -> Any:
     return builtins.open(file_name, mode)
 
 
-def compss_wait_on_file(*file_names: _PathText) -> bool:
-    """Waits for the tasks that write these files. Whether all of them succeeded."""
-    return all([_reach(name) for name in file_names])
+def _each(names: tuple[Any, ...], answer: Callable[[_PathText], Any]) -> Any:
+    """The answer for each name, in lists and tuples as the names are in; of a single argument, its own."""
+
+    def of(name: Any) -> Any:
+        return type(name)(map(of, name)) if type(name) in (list, tuple) else answer(name)
+
+    answers = [of(name) for name in names]
+    return answers[0] if len(answers) == 1 else answers
 
 
-def compss_wait_on_directory(*directory_names: _PathText) -> bool:
-    """Waits for the tasks that write these folders. Whether all of them succeeded."""
-    return all([_reach(name) for name in directory_names])
+def _reached(path: _PathText) -> _PathText:
+    _reach(path)
+    return path
 
 
-def compss_file_exists(*file_names: _PathText) -> Any:
-    """Whether a file is there once the tasks that write it have ended; for several, a list."""
-    found = []
-    for name in file_names:
-        _reach(name)
-        found.append(os.path.exists(name))
-    return found[0] if len(found) == 1 else found
+def compss_wait_on_file(*file_names: Any) -> Any:
+    """Waits for the tasks that write these files, given alone or in lists and tuples. Returns the names as they were given."""
+    return _each(file_names, _reached)
+
+
+def compss_wait_on_directory(*directory_names: Any) -> Any:
+    """Waits for the tasks that write these folders, given alone or in lists and tuples. Returns the names as they were given."""
+    return _each(directory_names, _reached)
+
+
+def _exists(path: _PathText) -> bool:
+    _reach(path)
+    return os.path.exists(path)
+
+
+def compss_file_exists(*file_names: Any) -> Any:
+    """Whether a file is there once the tasks that write it have ended; for several, as the names were given."""
+    return _each(file_names, _exists)
 
 
 def _remove(path: str) -> None:
@@ -123,11 +142,14 @@ def _remove(path: str) -> None:
 _remover = Task(_remove, label="compss_delete_file", io=True, directions={"path": FILE_INOUT})
 
 
-def compss_delete_file(*file_names: _PathText) -> Any:
+def _deleted(path: _PathText) -> bool:
+    tracker.add(_remover(os.fspath(path)))
+    return True
+
+
+def compss_delete_file(*file_names: Any) -> Any:
     """Deletes files when all tasks that were made before have done with them. Does not wait."""
-    for name in file_names:
-        tracker.add(_remover(os.fspath(name)))
-    return True if len(file_names) == 1 else [True for _ in file_names]
+    return _each(file_names, _deleted)
 
 
 _forgetter = Task(items.forget, label="compss_delete_object", directions={"value": INOUT})
@@ -146,8 +168,11 @@ def compss_delete_object(*objects: Any) -> Any:
 
 
 def compss_barrier(no_more_tasks: bool = False) -> None:
-    """Waits for all tasks."""
-    tracker.barrier()
+    """Waits for all tasks; in a task, for those that it has made."""
+    if in_task():
+        runtime.barrier()
+    else:
+        tracker.barrier()
 
 
 def compss_barrier_group(group_name: str) -> None:
@@ -156,8 +181,10 @@ def compss_barrier_group(group_name: str) -> None:
 
 
 def compss_cancel_group(group_name: str) -> None:
-    """Cancels the tasks of a group that have not begun."""
-    tracker.group(group_name).cancel()
+    """Cancels the tasks of a group that have not begun. Tasks that are made later find what these were to change as it is."""
+    group = tracker.group(group_name)
+    group.cancel()
+    tracker.go_on_after(group)
 
 
 def compss_get_number_of_resources() -> int:

@@ -13,6 +13,8 @@ from ..task import Task
 from ..updating import update
 from . import items
 from .parameter import Parameter
+from .randomness import of_a_task
+from .results import own
 from .tracking import COMPSsException, Group, tracker, warn
 
 _MANAGEMENT = ("RETRY", "FAIL", "IGNORE", "CANCEL_SUCCESSORS")
@@ -39,6 +41,10 @@ def _with_alarm(function: Callable[..., Any], name: str, seconds: float) -> Call
     """The function with a time limit, for the main thread of a process of its own."""
 
     def limited(*args: Any, **kwargs: Any) -> Any:
+        from dovetail.pycompss import tracking
+
+        tracking.in_body = True  # of a process that does nothing else
+
         def ring(*_: object) -> None:
             raise TimeoutError(f"task '{name}' took longer than its time_out of {seconds:g} s")
 
@@ -84,11 +90,13 @@ class Body:
         parameters: dict[str, Parameter],
         count: int,
         changes_objects: bool,
+        returned_in: str = "",
     ) -> None:
         self._name = name
         self._policy = policy
         self._parameters = parameters
         self._count = count
+        self._returned_in = returned_in
         code = function.__code__
         self._names = code.co_varnames[: code.co_argcount]
         self._apart = policy.time_out > 0
@@ -104,6 +112,8 @@ class Body:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         groups: tuple[Group, ...] = kwargs.pop(GROUPS, ())
+        count: int = kwargs.pop(COUNT, self._count)
+        replaced = {**dict(zip(self._names, args, strict=False)), **kwargs}.get(self._returned_in)
         named = [self._current(name, value) for name, value in zip(self._names, args, strict=False)]
         args = (*named, *(items.latest(value) for value in args[len(named) :]))
         kwargs = {name: self._current(name, value) for name, value in kwargs.items()}
@@ -113,13 +123,19 @@ class Body:
         except Exception as error:
             if self._policy.management == "IGNORE" and not isinstance(error, COMPSsException):
                 warn(f"task '{self._name}' failed: {type(error).__name__}: {error}; this is ignored")
-                return self._ignored(args, kwargs, groups)
+                return self._ignored(args, kwargs, groups, count)
             ends_program = self._policy.management in ("RETRY", "FAIL")
             tracker.failed(self._name, error, groups, ends_program)
             raise
         for before, after in collections:
             items.note_changes(before, after)
-        return self._checked(result)
+        if self._returned_in and update(replaced, result) is not replaced:
+            wrong = TypeError(
+                f"what task '{self._name}' returned cannot take the place of its argument '{self._returned_in}'"
+            )
+            tracker.failed(self._name, wrong, groups, True)
+            raise wrong
+        return self._checked(result if self._apart else own(result, (args, kwargs)), count)
 
     def _current(self, name: str, value: Any) -> Any:
         """The argument, with the objects that tasks have put in the place of its items."""
@@ -140,7 +156,8 @@ class Body:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not self._apart:
-            return self._function(*args, **kwargs)
+            with of_a_task():
+                return self._function(*args, **kwargs)
         try:
             return self._function(*args, **kwargs).result()
         except TaskFailed as failure:
@@ -161,7 +178,7 @@ class Body:
         named = [of(name, value) for name, value in zip(self._names, args, strict=False)]
         return pairs, (*named, *args[len(named) :]), {name: of(name, value) for name, value in kwargs.items()}
 
-    def _ignored(self, args: tuple[Any, ...], kwargs: dict[str, Any], groups: tuple[Group, ...]) -> Any:
+    def _ignored(self, args: tuple[Any, ...], kwargs: dict[str, Any], groups: tuple[Group, ...], count: int) -> Any:
         """Outputs of a task whose failure is ignored: the defaults of @on_failure; files that are not there are empty."""
         given = {**dict(zip(self._names, args, strict=False)), **kwargs}
         for name, parameter in self._parameters.items():
@@ -180,18 +197,20 @@ class Body:
             elif default is not _NOTHING:
                 update(value, default)
         returns = self._policy.returns
-        if self._count > 1 and not isinstance(returns, tuple | list):
-            return (returns,) * self._count
+        if count > 1 and not isinstance(returns, tuple | list):
+            return (returns,) * count
         return returns
 
-    def _checked(self, result: Any) -> Any:
-        if self._count > 1:
+    def _checked(self, result: Any, count: int) -> Any:
+        if count > 1:
             got = len(result) if isinstance(result, tuple | list) else 1
-            if got != self._count:
-                error = TypeError(f"task '{self._name}' is declared to return {self._count} values, and returned {got}")
+            if got != count:
+                error = TypeError(f"task '{self._name}' is declared to return {count} values, and returned {got}")
                 tracker.failed(self._name, error, (), True)
                 raise error
         return result
 
 
+# Arguments of ours beside the task's own.
 GROUPS = "dovetail_groups"
+COUNT = "dovetail_count"

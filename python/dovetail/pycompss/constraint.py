@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import re
 import sys
@@ -60,7 +62,9 @@ def constraint(**options: Any) -> Callable[[Any], PyCompssTask]:
             if name == "storage_bw":
                 task.change("constraint", storage_bw=_bandwidth(value), io=True)
             elif name == "computing_units":
-                _check_units(task.name, value)
+                _check_units(task, value)
+            elif name == "processors":
+                _check_processors(task, value)
             elif name not in _OF_THE_MACHINE:
                 raise TypeError(
                     f"@constraint of '{task.name}': '{name}' is not covered by Dovetail (see docs/pycompss.md)"
@@ -77,7 +81,39 @@ def _bandwidth(value: Any) -> float | str:
     return float(value)
 
 
-def _check_units(name: str, value: Any) -> None:
+def _is_of_the_call(task: PyCompssTask, value: Any) -> bool:
+    """Whether it is an expression of the task's parameters and of global names, which has a value only when the task is called."""
+    try:
+        tree = ast.parse(value, mode="eval")
+    except (SyntaxError, TypeError, ValueError):
+        return False
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    known = {*inspect.signature(task.function).parameters, *task.function.__globals__}
+    return bool(names) and known.issuperset(names)
+
+
+def _check_processors(task: PyCompssTask, value: Any) -> None:
+    """A list of kinds of processors: each says which, and how many units of it."""
+    if not isinstance(value, list | tuple) or not all(isinstance(entry, dict) for entry in value):
+        raise TypeError(f"@constraint of '{task.name}': processors must be a list of dictionaries, not {value!r}")
+    for entry in value:
+        for key, content in entry.items():
+            if _snake(str(key)) == "computing_units":
+                _check_units(task, os.path.expandvars(content) if isinstance(content, str) else content)
+            elif _snake(str(key)) not in _OF_THE_MACHINE:
+                raise TypeError(
+                    f"@constraint of '{task.name}': '{key}' in processors is not covered by Dovetail (see docs/pycompss.md)"
+                )
+
+
+def _check_units(task: PyCompssTask, value: Any) -> None:
+    name = task.name
+    if isinstance(value, str) and _is_of_the_call(task, value):
+        return
+    if isinstance(value, str) and re.fullmatch(r"\s*\$(\w+|\{\w+\})\s*", value):
+        # Libraries have tasks that most of their users never call.
+        task.change("constraint", fault=f"@constraint of '{name}': the environment has no {value.strip(' ${}')}")
+        return
     try:
         units = int(value)
     except (TypeError, ValueError):

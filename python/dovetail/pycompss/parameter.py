@@ -85,8 +85,12 @@ Direction = "Direction"
 Depth = "Depth"
 StdIOStream = "StdIOStream"
 Prefix = "Prefix"
+# About copies of data on other machines: of no effect on one, where a task gets the very object and the very path.
+Cache = "Cache"
+Keep_rename = "Keep_rename"
+Weight = "Weight"
 
-__all__ = [*_ALL, "Depth", "Direction", "Prefix", "StdIOStream", "Type"]
+__all__ = [*_ALL, "Cache", "Depth", "Direction", "Keep_rename", "Prefix", "StdIOStream", "Type", "Weight"]
 
 
 def __getattr__(name: str) -> Any:
@@ -102,7 +106,7 @@ def understood(value: Any, where: str) -> Parameter:
     if not isinstance(value, dict):
         raise TypeError(f"{where} is {value!r}: it must be a direction of pycompss.api.parameter, such as INOUT")
     for key in value:
-        if key not in (Type, Direction, Depth):
+        if key not in (Type, Direction, Depth, Cache, Keep_rename, Weight):
             raise TypeError(f"{where}: '{key}' is not covered by Dovetail (see docs/pycompss.md)")
     parameter = value.get(Type, _ALL["IN"])
     direction = value.get(Direction)

@@ -17,11 +17,22 @@ def _own_returns(node: ast.AST) -> Iterator[ast.Return]:
             yield from _own_returns(child)
 
 
+def _hinted(hint: Any) -> int:
+    """As PyCOMPSs counts: `-> (int, int)` is two values, `-> tuple[int, int]` is one."""
+    if isinstance(hint, str):
+        try:
+            node = ast.parse(hint, mode="eval").body
+        except SyntaxError:
+            return 1
+        return len(node.elts) if isinstance(node, ast.Tuple | ast.List) and node.elts else 1
+    return len(hint) if isinstance(hint, tuple | list) and hint else 1
+
+
 def inferred_count(function: Callable[..., Any]) -> int:
     """From the annotation, else from the return statements; 0 if it returns nothing."""
     hint = inspect.get_annotations(function).get("return", inspect.Parameter.empty)
     if hint is not inspect.Parameter.empty:
-        return 0 if hint in (None, "None") else 1
+        return 0 if hint in (None, "None") else _hinted(hint)
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, SyntaxError, TypeError):

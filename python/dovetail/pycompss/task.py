@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from ..directions import Direction
 from ..future import Future
 from ..task import Task
-from .body import GROUPS, Body, Policy
+from .body import COUNT, GROUPS, Body, Policy
 from .parameter import Parameter, understood
 from .returned import inferred_count
-from .tracking import tracker
+from .tracking import performed_here, tracker, warn
 
 __all__ = ["task"]
 
@@ -53,6 +55,10 @@ class PyCompssTask:
         self._signature = inspect.signature(function)
         self._parameters: dict[str, Parameter] = {}
         self._count = 0
+        self._count_in = ""  # which argument says how many values are returned
+        self._returned_in = ""  # the argument that becomes what is returned
+        self.chunk_size = 0  # of a reduction
+        self.fault = ""  # why it cannot be called
         self._task: Task[..., Any] | None = None
         self._take(options)
 
@@ -70,6 +76,10 @@ class PyCompssTask:
         target = understood(named.pop("target_direction", _INOUT), f"target_direction of '{self.name}'")
         returns = named.pop("returns", None)
         self._count = inferred_count(self.function) if returns is None else self._number_of(returns)
+        if self._returned_in:
+            if self._returned_in not in self._signature.parameters:
+                raise TypeError(f"@task of '{self.name}': returns={returns!r} names no parameter")
+            named[self._returned_in] = _INOUT
         for place, (name, parameter) in enumerate(self._signature.parameters.items()):
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 self._parameters[name] = variable
@@ -78,6 +88,9 @@ class PyCompssTask:
         for name, value in named.items():
             keywords = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in self._signature.parameters.values())
             if name not in self._signature.parameters and not (keywords and isinstance(value, Parameter | dict)):
+                if isinstance(value, Parameter) and not value.written and not value.is_path:
+                    warn(f"@task of '{self.name}': the function has no parameter '{name}'")
+                    continue
                 raise TypeError(
                     f"@task of '{self.name}': '{name}' is neither a parameter of the function nor one of @task that is "
                     "covered by Dovetail (see docs/pycompss.md)"
@@ -92,6 +105,14 @@ class PyCompssTask:
 
     def _number_of(self, returns: Any) -> int:
         if isinstance(returns, str):
+            argument = re.fullmatch(r"\s*value_of\s*\(\s*(\w+(?:\.\w+)*)\s*\)\s*", returns)
+            if argument is not None:
+                self._count_in = argument[1]
+                return 1
+            argument = re.fullmatch(r"\{\{(\w+)\}\}", returns)
+            if argument is not None:
+                self._returned_in = argument[1]
+                return 0
             name = returns.strip("${}")
             text = os.environ.get(name) if returns.startswith("$") else returns
             value = self.function.__globals__.get(name, text)
@@ -99,6 +120,8 @@ class PyCompssTask:
                 return int(str(value))
             except (TypeError, ValueError):
                 raise TypeError(f"@task of '{self.name}': returns={returns!r} is no number of values") from None
+        if isinstance(returns, Parameter) and returns.is_path:
+            return 1  # the path itself
         if isinstance(returns, bool | Parameter | dict):
             raise TypeError(
                 f"@task of '{self.name}': returns={returns!r} is not covered by Dovetail: give a type, several, or how many"
@@ -107,10 +130,30 @@ class PyCompssTask:
             return returns
         return len(returns) if isinstance(returns, tuple | list) else 1
 
+    def _count_of(self, bound: inspect.BoundArguments) -> int:
+        """How many values a call returns, where an argument says so."""
+        name, *attributes = self._count_in.split(".")
+        parameter = self._signature.parameters.get(name)
+        if parameter is None:
+            raise TypeError(f"@task of '{self.name}': returns='value_of({self._count_in})' names no parameter")
+        value = bound.arguments.get(name, parameter.default)
+        for attribute in attributes:
+            value = getattr(value, attribute)
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"@task of '{self.name}': returns='value_of({self._count_in})' is {value!r}, and must be a number when the task is called"
+            ) from None
+
     def _made(self) -> Task[..., Any]:
         if self._task is None:
+            if self.fault:
+                raise ValueError(self.fault)
             written = any(p.written and not p.is_path for p in self._parameters.values())
-            body = Body(self.function, self.name, self.policy, self._parameters, self._count, written)
+            body = Body(
+                self.function, self.name, self.policy, self._parameters, self._count, written, self._returned_in
+            )
             directions: dict[str, Direction] = {name: p.dependency for name, p in self._parameters.items()}
             self._task = Task(
                 functools.wraps(self.function)(lambda *args, **kwargs: body(args, kwargs)),
@@ -130,26 +173,80 @@ class PyCompssTask:
             setattr(self, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if performed_here(self.name):
+            kwargs = {
+                name: value for name, value in kwargs.items() if name != "returns" or name in self._signature.parameters
+            }
+            return self.function(*args, **kwargs)
+        if self.chunk_size > 1:
+            return self._reduced(args, kwargs)
+        return self._spawned(args, kwargs)
+
+    def _spawned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tracker.check()
+        count = self._count
+        if "returns" in kwargs and "returns" not in self._signature.parameters:
+            count = self._number_of(kwargs.pop("returns"))
         bound = self._signature.bind(*args, **kwargs)
+        if self._count_in:
+            count = self._count_of(bound)
+        numpy = sys.modules.get("numpy")
+        for name, p in self._parameters.items():
+            if numpy is not None and p.sort == "collection" and name in bound.arguments:
+                listed = _listed(bound.arguments[name], numpy)
+                if listed is not bound.arguments[name]:
+                    bound.arguments[name] = listed
+                    args, kwargs = bound.args, bound.kwargs
         # A default of a parameter that is written, or names a file, orders tasks too.
         for name, parameter in self._signature.parameters.items():
             default = parameter.default
             if name in self._parameters and name not in bound.arguments and default is not inspect.Parameter.empty:
                 kwargs[name] = default
+        given = {**bound.arguments, **kwargs}
+        written = [(given[name], p.is_path) for name, p in self._parameters.items() if p.written and name in given]
         if tracker.open_groups:
             kwargs[GROUPS] = tracker.open_groups
+        if count != self._count:
+            kwargs[COUNT] = count
         future: Future[Any] = self._made()(*args, **kwargs)
-        tracker.add(future)
-        if self._count == 0:
-            return None
-        return future if self._count == 1 else [future._item(place) for place in range(self._count)]
+        tracker.add(future, written)
+        if count == 0:
+            return bound.arguments[self._returned_in] if self._returned_in else None
+        return future if count == 1 else [future._item(place) for place in range(count)]
+
+    def _reduced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """One task for each part of the collection, and again for what they return, until one task can take all of it."""
+        bound = self._signature.bind(*args, **kwargs)
+        collections = [name for name, p in self._parameters.items() if p.sort == "collection" and not p.written]
+        if len(collections) != 1 or not isinstance(bound.arguments.get(collections[0]), list | tuple):
+            raise TypeError(
+                f"@reduction of '{self.name}': the task must have one parameter that is COLLECTION_IN, and get a list"
+            )
+        rest = list(bound.arguments[collections[0]])
+        while len(rest) > self.chunk_size:
+            parts = [rest[place : place + self.chunk_size] for place in range(0, len(rest), self.chunk_size)]
+            rest = []
+            for part in parts:
+                bound.arguments[collections[0]] = part
+                rest.append(part[0] if len(part) == 1 else self._spawned(bound.args, bound.kwargs))
+        bound.arguments[collections[0]] = rest
+        return self._spawned(bound.args, bound.kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
         return f"<PyCOMPSs task '{self.name}'>"
+
+
+def _listed(collection: Any, numpy: Any) -> Any:
+    """Arrays of objects as lists: a task gets its collection as lists, whatever the program keeps it in."""
+    if type(collection) in (list, tuple):
+        new = [_listed(item, numpy) for item in collection]
+        return collection if all(a is b for a, b in zip(new, collection, strict=True)) else type(collection)(new)
+    if isinstance(collection, numpy.ndarray) and collection.dtype == object and collection.ndim > 0:
+        return _listed(collection.tolist(), numpy)
+    return collection
 
 
 def _expanded(value: Any) -> Any:

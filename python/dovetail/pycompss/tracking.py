@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 import sys
 import threading
 from typing import Any
 
 from .. import _core
+from ..directions import FILE_OUT, OUT
 from ..errors import TaskFailed
 from ..future import Future
+from ..task import Task
 
 __all__ = ["COMPSsException"]
 
@@ -22,12 +24,17 @@ class COMPSsException(Exception):
         self.message = message
 
 
+# What tasks change: objects, or paths, for which the second value is True.
+Written = list[tuple[Any, bool]]
+
+
 class Group:
     """Tasks with a name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.futures: list[Future[Any]] = []
+        self.written: Written = []
         self.exception: COMPSsException | None = None
 
     def cancel(self) -> None:
@@ -42,25 +49,30 @@ class Tracker:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._futures: list[Future[Any]] = []
+        self._futures: list[tuple[Future[Any], Written]] = []
+        self._not_written: Written = []  # by tasks that are not kept any more, since they failed or were cancelled
         self._fatal: tuple[str, BaseException, str] | None = None
         self._told = False
         self._groups: dict[str, Group] = {}
         self._prune_at = self._ENOUGH
         self.open_groups: tuple[Group, ...] = ()
 
-    def add(self, future: Future[Any]) -> None:
+    def add(self, future: Future[Any], written: Written | None = None) -> None:
+        """A task, and what it changes."""
+        written = written or []
         with self._lock:
-            self._futures.append(future)
+            self._futures.append((future, written))
             for group in self.open_groups:
                 group.futures.append(future)
+                group.written.extend(written)
             crowded = len(self._futures) >= self._prune_at
         if crowded:
             with self._lock:
-                done = [future for future in self._futures if future.done()]
-                self._futures = [future for future in self._futures if not future.done()]
+                done = [(future, written) for future, written in self._futures if future.done()]
+                over = {id(future) for future, _ in done}
+                self._futures = [entry for entry in self._futures if id(entry[0]) not in over]
                 self._prune_at = len(self._futures) + self._ENOUGH
-            _settle(done)
+            self._not_written += _settle(done)
         for group in self.open_groups:
             if group.exception is not None:
                 group.cancel()
@@ -74,13 +86,18 @@ class Tracker:
         elif ends_program:
             with self._lock:
                 self._fatal = self._fatal or (label, error, _core.made_at())
-                waiting = list(self._futures)
-            for future in waiting:
-                future.cancel()
+            self.cancel()
         else:
             warn(
                 f"task '{label}' failed: {type(error).__name__}: {error}; the tasks that need its results are cancelled"
             )
+
+    def cancel(self) -> None:
+        """Cancels the tasks that have not begun."""
+        with self._lock:
+            waiting = list(self._futures)
+        for future, _ in waiting:
+            future.cancel()
 
     def check(self) -> None:
         """Raises if a task has failed that the program cannot go on without."""
@@ -97,8 +114,10 @@ class Tracker:
                 waiting, self._futures = self._futures, []
             if not waiting:
                 break
-            _settle(waiting)
+            self._not_written += _settle(waiting)
         self.check()
+        not_written, self._not_written = self._not_written, []
+        go_on(not_written)
 
     def finish(self) -> None:
         """Waits for all tasks at the end of the program. Raises unless the program has been told already."""
@@ -121,22 +140,76 @@ class Tracker:
         group = self.group(name)
         while group.futures:
             waiting, group.futures = group.futures, []
-            _settle(waiting)
+            _settle([(future, []) for future in waiting])
         self.check()
         if group.exception is not None:
             error, group.exception = group.exception, None
+            self.go_on_after(group)
             raise error
+        group.written.clear()
+
+    def go_on_after(self, group: Group) -> None:
+        """The program knows that tasks of the group have not run."""
+        written, group.written = group.written, []
+        go_on(written)
 
 
-def _settle(futures: list[Future[Any]]) -> None:
-    """Waits. What failed has been told to the tracker by the body, or is a consequence of that."""
-    for future in futures:
-        with contextlib.suppress(TaskFailed):
+def _settle(tasks: list[tuple[Future[Any], Written]]) -> Written:
+    """Waits. What failed has been told to the tracker by the body, or is a consequence of that. Returns what should have been written."""
+    not_written: Written = []
+    for future, written in tasks:
+        try:
             future.result()
+        except TaskFailed:
+            not_written += written
+    return not_written
+
+
+# Whether this process performs the bodies of tasks, and nothing else.
+in_body = False
+_told_of_nesting: list[str] = []
+
+
+def in_task() -> bool:
+    """Whether the caller is the body of a task."""
+    return in_body or _core.in_task()
+
+
+def performed_here(name: str) -> bool:
+    """Whether a task is called in a task, where it is an ordinary function, as under PyCOMPSs unless nesting is switched on there."""
+    if not in_task() or os.environ.get("DOVETAIL_PYCOMPSS_NESTED", "0") not in ("", "0"):
+        return False
+    if not _told_of_nesting:
+        _told_of_nesting.append(name)
+        warn(
+            f"task '{name}' is called in a task, and performed there. With DOVETAIL_PYCOMPSS_NESTED=1 it is a task of its own, whose results "
+            "must be waited for (this is said once)"
+        )
+    return True
 
 
 def warn(text: str) -> None:
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
 
+
+def _is_future(value: Any) -> bool:
+    """Whether a task was to make the value, or a part of it: what is not there cannot be gone on with."""
+    return isinstance(value, Future) or any(map(_is_future, _core.items_of(value) or ()))
+
+
+def _nothing(value: Any) -> None:
+    pass
+
+
+def go_on(written: Written) -> None:
+    """From now on, what tasks should have changed that have failed or were cancelled is what it is then, and no failure."""
+    for value, is_path in written:
+        if not _is_future(value):
+            (_path_as_it_is if is_path else _object_as_it_is)(value)
+
+
+# They run behind the tasks that have failed or are cancelled, and read nothing of what these should have made.
+_path_as_it_is = Task(_nothing, label="going on", directions={"value": FILE_OUT})
+_object_as_it_is = Task(_nothing, label="going on", directions={"value": OUT})
 
 tracker = Tracker()

@@ -32,6 +32,10 @@ from pycompss.api.parameter import (
     FILE_CONCURRENT,
     IN_DELETE,
     OUT,
+    Cache,
+    Keep_rename,
+    Type,
+    Weight,
 )
 from pycompss.api.task import task
 
@@ -43,7 +47,7 @@ def fill(values):
     values[:] = [1, 2, 3]
 
 
-@task(path=FILE, returns=1)
+@task(path={Type: FILE, Cache: False, Keep_rename: True, Weight: "1.0"}, returns=1)
 def read(path):
     with open(path) as file:
         return file.read()

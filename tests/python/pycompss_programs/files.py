@@ -82,14 +82,14 @@ def main():
     append(paths[0], "!")
     with compss_open(paths[0], "a") as file:
         file.write("?")
-    print(compss_wait_on_file(*paths), repr(compss_wait_on(read(paths[0]))))
+    print(compss_wait_on_file(*paths) == paths, repr(compss_wait_on(read(paths[0]))))
     compss_delete_file(paths[3])
     print(compss_file_exists(*paths), compss_file_exists(paths[3]))
     inner = os.path.join(folder, "inner")
     fill(inner, 3)
     print(compss_wait_on(names(inner)))
     fill(inner + "2", 2)
-    print(compss_wait_on_directory(inner + "2"), sorted(os.listdir(inner + "2")))
+    print(compss_wait_on_directory(inner + "2") == inner + "2", sorted(os.listdir(inner + "2")))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,72 @@
+"""Each task has the random numbers of a process of its own: `random.seed` or `numpy.random.seed` in one changes no other's.
+
+The generators that all of a process shares are stood in for by objects that ask who calls. Outside of tasks they are what they were.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_local = threading.local()
+
+
+@contextmanager
+def of_a_task() -> Iterator[None]:
+    """In the block, the caller's generators are new ones."""
+    before = getattr(_local, "made", None)
+    _local.made = {}
+    try:
+        yield
+    finally:
+        _local.made = before
+
+
+def _current(shared: Any, make: Callable[[], Any]) -> Any:
+    made = getattr(_local, "made", None)
+    if made is None:
+        return shared
+    found = made.get(id(shared))
+    if found is None:
+        found = made[id(shared)] = make()
+    return found
+
+
+def _stand_in(module: types.ModuleType, shared: Any, make: Callable[[], Any]) -> None:
+    """The module's functions that are methods of the shared generator become those of the caller's."""
+
+    def by_caller(name: str, original: Any) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return getattr(_current(shared, make), name)(*args, **kwargs)
+
+        call.__name__ = call.__qualname__ = name
+        call.__doc__ = original.__doc__
+        return call
+
+    for name, value in list(vars(module).items()):
+        if getattr(value, "__self__", None) is shared:
+            setattr(module, name, by_caller(value.__name__, value))
+
+
+def cover_numpy(module: types.ModuleType) -> None:
+    """`module` is numpy.random, imported."""
+    mtrand: Any = module.mtrand
+    shared, kind = mtrand._rand, mtrand.RandomState
+
+    # What asks for "the" generator, as scikit-learn does, gets one that asks who calls.
+    class OfTheCaller(kind):  # type: ignore[misc,valid-type]
+        def __getattribute__(self, name: str) -> Any:
+            return getattr(_current(shared, kind), name)
+
+    _stand_in(module, shared, kind)
+    _stand_in(mtrand, shared, kind)
+    mtrand._rand = OfTheCaller()
+
+
+def cover() -> None:
+    """The generator of the standard library."""
+    _stand_in(random, random._inst, random.Random)
