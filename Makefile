@@ -4,10 +4,12 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
+STRESS_SECONDS ?= 3600
+MUTANTS ?= tasking storage admission --number 100
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
 
-.PHONY: help setup setup-hdf5 setup-foreign build demo demo-heat test test-hdf5 test-foreign test-long test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build demo demo-heat test test-hdf5 test-foreign stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -47,7 +49,13 @@ test-foreign: setup-foreign build ## Other projects' suites: PyTables', pandas',
 	    echo "$$suite"; $(PYTHON) $$suite || [ $$? = 77 ] || failed=1; \
 	done; exit $$failed
 
-test-long: test-hdf5 test-foreign ## What takes too long for every change
+stress: build ## The tests in random order beside a random load, for STRESS_SECONDS=3600 (STRESS_ARGS="--rooms tasking")
+	@$(PYTHON) scripts/stress.py --build-dir build/release --seconds $(STRESS_SECONDS) $(STRESS_ARGS)
+
+test-long: test-hdf5 test-foreign stress ## What takes too long for every change
+
+mutants: setup ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
+	@$(PYTHON) scripts/mutants.py $(MUTANTS)
 
 test-tsan: setup ## The tests under ThreadSanitizer, in build/tsan
 	@$(configure) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=thread

@@ -11,7 +11,7 @@ Options nothing_else_wakes(unsigned workers = 2) {
 }
 
 // Turns of a loop, somewhat longer together than a worker looks before it sleeps.
-constexpr std::uint64_t longest = 15'000;
+constexpr std::uint64_t longest = 40'000;
 
 // Lets some time pass that a worker may need to get as far as its sleep; each time another.
 void dawdle(Random& random, std::uint64_t most) {
