@@ -153,7 +153,9 @@ void Ring::prepare(Request& request) noexcept {
     use_registered_file(*entry, request);
   }
   io_uring_sqe_set_data(entry, &request);
-  if (request.off_core) {
+  // The kernel tries an `open` first without waiting. A FIFO then has no other end yet: a writer is refused with ENXIO, and a reader finds the
+  // end of the data at once.
+  if (request.off_core || request.kind == Kind::open) {
     entry->flags |= IOSQE_ASYNC;
   }
   ++gathered_;

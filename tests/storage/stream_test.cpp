@@ -256,6 +256,32 @@ TEST_P(StreamTest, AFifoIsOpenedOnceAndNeverPastThePageCache) {
   EXPECT_THROW(File::open(path, O_RDWR, {.direct = Direct::always}), IoError);
 }
 
+// Whichever opens a FIFO first waits for the other.
+TEST_P(StreamTest, AFifoWaitsForItsOtherEnd) {
+  for (const bool writer_first : {true, false}) {
+    const std::string path = folder_ / (writer_first ? "writer_first" : "reader_first");
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    ASSERT_EQ(access(path.c_str(), F_OK), 0);  // its name is in the kernel's cache
+    std::string text(3, '.');
+    std::size_t moved = 0;
+    const std::function<void()> read = [&] { moved = File::open(path, O_RDONLY, {}).pread(text, 0); };
+    const std::function<void()> write = [&] { File::open(path, O_WRONLY, {}).pwrite(std::string("abc"), 0); };
+    Options one_worker = options();
+    one_worker.workers = 1;
+    Runtime runtime(one_worker);
+    runtime
+        .spawn([&] {
+          spawn(writer_first ? write : read);
+          this_task::yield();  // it has begun, and waits
+          spawn(writer_first ? read : write);
+          wait();
+        })
+        .get();
+    EXPECT_EQ(moved, 3U) << path;
+    EXPECT_EQ(text, "abc");
+  }
+}
+
 DOVETAIL_FOR_EACH_ENGINE(StreamTest);
 
 }  // namespace
