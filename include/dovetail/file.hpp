@@ -85,7 +85,9 @@ std::span<const std::byte> bytes_from(R&& data) noexcept {
 class File {
  public:
   File() noexcept = default;
-  /// Opens `path` with flags as `open(2)`. `O_CLOEXEC` is added.
+  /// Opens `path` with flags as `open(2)`. `O_CLOEXEC` is added. A FIFO waits for its other end, and occupies a thread meanwhile: one of the
+  /// kernel's with io_uring, of which a worker has as many as four times the processors, else an I/O executor. Tasks that open more
+  /// FIFOs than that before the first other end is opened wait for ever.
   /// @throws IoError with the errno of `open(2)`; EINVAL for a path with a zero byte, of which the system would see a part.
   static File open(const std::string& path, int flags, const FileOptions& options = {});
   /// Bound form of `open`: `*opened` is assigned before the task completes, and must stay valid until then; it is left as it
