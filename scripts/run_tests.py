@@ -12,7 +12,8 @@ import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
-from watchdog import Watchdog, time_limits
+from ctest_listing import tests_of
+from watchdog import Watchdog
 
 
 def fixed_addresses() -> list[str]:
@@ -47,9 +48,8 @@ def main() -> int:
     command += ["--parallel", str(os.cpu_count() or 1), "--output-junit", str(report), *ctest_arguments]
     if is_sanitized(arguments.build):
         command = fixed_addresses() + command
-    listing = subprocess.run([*command, "--show-only=json-v1"], capture_output=True, text=True, check=False).stdout
-    limits = time_limits(listing) if listing.startswith("{") else {}
-    with subprocess.Popen(command) as ctest, Watchdog(ctest.pid, limits):
+    tests = tests_of(arguments.build, *ctest_arguments)
+    with subprocess.Popen(command) as ctest, Watchdog(ctest.pid, tests):
         status = ctest.wait()
     if not report.is_file():
         print(f"ctest ended with status {status} and wrote no report", file=sys.stderr)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import subprocess
@@ -16,6 +15,8 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from ctest_listing import tests_of
 
 # What competes with the tests. Each runs until it is killed.
 LOADS = {
@@ -35,15 +36,11 @@ MOST_TESTS_IN_A_TURN = 12
 
 def tests_that_share(build: Path, rooms: list[str]) -> list[str]:
     """The names of all tests that may run beside others."""
-    listing = subprocess.run(
-        ["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True
-    ).stdout
-    names = []
-    for test in json.loads(listing)["tests"]:
-        properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
-        if not properties.get("RUN_SERIAL") and (not rooms or set(properties.get("LABELS", [])) & set(rooms)):
-            names.append(test["name"])
-    return names
+    return [
+        test.name
+        for test in tests_of(build)
+        if not test.properties.get("RUN_SERIAL") and (not rooms or set(test.properties.get("LABELS", [])) & set(rooms))
+    ]
 
 
 @contextlib.contextmanager

@@ -6,29 +6,24 @@ gdb prints the stacks. Python programs then get SIGABRT, by which they print the
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
+
+from ctest_listing import Test
 
 TICKS = os.sysconf("SC_CLK_TCK")
 # All that a process may take to be read. A stack of one that is stopped for longer is of no use to a test that has ended.
 GDB_SECONDS = 60
 
 
-def time_limits(listing: str) -> dict[tuple[str, ...], tuple[str, float]]:
-    """For each command in what `ctest --show-only=json-v1` prints: the name of the test, and its limit in seconds."""
-    limits = {}
-    for test in json.loads(listing)["tests"]:
-        properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
-        if "command" in test and "TIMEOUT" in properties:
-            limits[tuple(test["command"])] = (test["name"], float(properties["TIMEOUT"]))
-    return limits
+def status_fields(process: int) -> list[str]:
+    """The fields of /proc/<process>/stat behind the name of the program, which may have blanks."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
 
 
 def parents() -> dict[int, int]:
@@ -36,10 +31,9 @@ def parents() -> dict[int, int]:
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            found[int(folder.name)] = int(status_fields(int(folder.name))[1])
         except OSError:  # it has ended
             continue
-        found[int(folder.name)] = int(fields[1])
     return found
 
 
@@ -54,7 +48,7 @@ def descendants(process: int) -> list[int]:
 
 def age(process: int) -> float:
     """How many seconds ago a process began."""
-    began = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]) / TICKS
+    began = int(status_fields(process)[19]) / TICKS
     return time.clock_gettime(time.CLOCK_BOOTTIME) - began
 
 
@@ -87,9 +81,13 @@ def stacks(process: int) -> str:
 class Watchdog:
     """While it is entered (`with`), a thread watches the tests that the process `ctest` runs."""
 
-    def __init__(self, ctest: int, limits: dict[tuple[str, ...], tuple[str, float]], margin: float = 20) -> None:
+    def __init__(self, ctest: int, tests: list[Test], margin: float = 20) -> None:
         self._ctest = ctest
-        self._limits = limits
+        self._limits = {
+            test.command: (test.name, float(test.properties["TIMEOUT"]))
+            for test in tests
+            if test.command and "TIMEOUT" in test.properties
+        }
         self._margin = margin
         self._shown: set[int] = set()
         self._ended = threading.Event()
@@ -124,4 +122,3 @@ class Watchdog:
         for process in reversed(processes):
             if Path(command(process)[0]).name.startswith("python"):
                 os.kill(process, signal.SIGABRT)
-        sys.stdout.flush()

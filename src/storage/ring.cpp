@@ -139,6 +139,9 @@ void Ring::prepare(Request& request) noexcept {
       break;
     case Kind::open:
       io_uring_prep_openat(entry, AT_FDCWD, request.path, request.mode, static_cast<mode_t>(request.offset));
+      // The kernel would try it first without waiting. A FIFO has no other end yet then: a writer is refused with ENXIO, and a reader
+      // finds the end of the data at once.
+      entry->flags |= IOSQE_ASYNC;
       break;
     case Kind::close:
       io_uring_prep_close(entry, request.descriptor);
@@ -153,9 +156,7 @@ void Ring::prepare(Request& request) noexcept {
     use_registered_file(*entry, request);
   }
   io_uring_sqe_set_data(entry, &request);
-  // The kernel tries an `open` first without waiting. A FIFO then has no other end yet: a writer is refused with ENXIO, and a reader finds the
-  // end of the data at once.
-  if (request.off_core || request.kind == Kind::open) {
+  if (request.off_core) {
     entry->flags |= IOSQE_ASYNC;
   }
   ++gathered_;

@@ -1,6 +1,7 @@
 """Each task has the random numbers of a process of its own: `random.seed` or `numpy.random.seed` in one changes no other's.
 
-The generators that all of a process shares are stood in for by objects that ask who calls. Outside of tasks they are what they were.
+The shared functions of `random` and `numpy.random` are replaced. In a task, a replacement uses a generator of that task; elsewhere it uses the
+generator that the whole process shares, as before.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def cover_numpy(module: types.ModuleType) -> None:
     mtrand: Any = module.mtrand
     shared, kind = mtrand._rand, mtrand.RandomState
 
-    # What asks for "the" generator, as scikit-learn does, gets one that asks who calls.
+    # Libraries such as scikit-learn use the shared generator object itself. They get this one, which uses the caller's generator.
     class OfTheCaller(kind):  # type: ignore[misc,valid-type]
         def __getattribute__(self, name: str) -> Any:
             return getattr(_current(shared, kind), name)

@@ -8,7 +8,7 @@ import sys
 import types
 from typing import Any
 
-# Nobody can change them, or nobody means a copy.
+# Values of these types are never copied: they cannot be changed, or a program expects the same object, as with functions and classes.
 _SHARED = frozenset(
     (
         type(None),
