@@ -2,6 +2,7 @@
 #include "tasking/service.hpp"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <memory>
@@ -39,8 +40,8 @@ class Countdown final : public Service {
     if (ended == nullptr) {
       return 0;
     }
+    in_flight_.store(0);  // before the event: whoever waited for it may start the next operation at once
     fulfill_event(ended);
-    in_flight_.store(0);
     return 1;
   }
   void flush(unsigned /*worker*/) override {}
@@ -117,6 +118,25 @@ TEST(ServiceTest, ADescriptorEndsTheSleep) {
     by_descriptor->ring();
     task.get();
   }
+}
+
+TEST(ServiceTest, IsPolledByTheClockWhereItsDescriptorCannotBeWatched) {
+  Runtime runtime(Options{.workers = 1});
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::atomic<bool> completed{false};
+  auto task = runtime.spawn([] { by_descriptor->start(0); });
+  runtime.spawn([&] {
+    by_descriptor->ring();
+    while (!completed.load()) {
+    }
+  });
+  task.get();
+  completed = true;
+  runtime.wait();
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(ServiceTest, ADescriptorIsWatchedWhileAllWorkersCompute) {
