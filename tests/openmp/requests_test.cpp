@@ -50,7 +50,8 @@ class RequestsTest : public testing::Test {
  protected:
   void SetUp() override {
     alarm(120);
-    std::string name = "omp-requests-XXXXXX";
+    const char* build = std::getenv("DOVETAIL_BUILD_DIR");
+    std::string name = std::string(build != nullptr ? build : ".") + "/omp-requests-XXXXXX";
     file_ = mkstemp(name.data());
     ASSERT_GE(file_, 0);
     path_ = name;

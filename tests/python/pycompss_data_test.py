@@ -223,3 +223,96 @@ def test_each_task_has_random_numbers_of_its_own(lines_of):
         """,
         DOVETAIL_WORKERS="4",
     ) == ["True", "True True", "True True"]
+
+
+def test_generators_are_copied_when_the_task_is_called(lines_of):
+    """Tasks that draw from one that they only read would get what order makes of it, and so would the program."""
+    assert (
+        lines_of(
+            """
+        import copy
+        import random
+        import time
+        import numpy as np
+
+        def draw_some(generator):
+            found = []
+            for _ in range(20):
+                found.append(generator.random())
+                time.sleep(0)
+            return found
+
+        draw = task(generator=IN, returns=1)(draw_some)
+        advance = task(generator=INOUT)(lambda generator: generator.random())
+
+        for make in random.Random, np.random.default_rng, np.random.RandomState:
+            generator, reference = make(5), make(5)
+            drawn, expected = [], []
+            for _ in range(50):
+                drawn.append(draw(generator))
+                expected.append(draw_some(copy.deepcopy(reference)))
+                generator.random(), reference.random()
+            print(compss_wait_on(drawn) == expected)
+            advance(generator)
+            later = draw(generator)
+            reference.random()
+            print(compss_wait_on(later) == draw_some(reference))
+        """,
+            DOVETAIL_WORKERS="4",
+        )
+        == ["True"] * 6
+    )
+
+
+def test_collections_of_any_depth_and_in_themselves(lines_of):
+    """In what tasks change, in what is waited for behind a failure, and in what is gone on with."""
+    assert lines_of("""
+        class Box:
+            value = 0
+
+        @task(boxes=COLLECTION_INOUT)
+        def replace(boxes):
+            boxes[0] = Box()
+            boxes[0].value = 7
+
+        @task(values=INOUT, on_failure="CANCEL_SUCCESSORS")
+        def fail(values):
+            raise ValueError("no")
+
+        @task(returns=1, on_failure="CANCEL_SUCCESSORS")
+        def fail_to_make():
+            raise ValueError("no")
+
+        @task(values=INOUT)
+        def append(values):
+            values.append(8)
+
+        def nested(value):
+            for _ in range(50_000):
+                value = [value]
+            return value
+
+        def innermost(value):
+            while isinstance(value, list):
+                value = value[0]
+            return value
+
+        boxes = [Box()]
+        deep = nested(boxes)
+        replace(boxes)
+        compss_barrier()
+        print(innermost(compss_wait_on(deep)).value, boxes[0].value)
+        print(innermost(compss_wait_on(nested(fail_to_make()))))
+        around = [fail_to_make(), 3]
+        around.append(around)
+        try:
+            compss_wait_on(around)
+        except ValueError as error:
+            print(error)
+        values = [nested(1)]
+        values.append(values)
+        fail(values)
+        compss_barrier()
+        append(values)
+        print(compss_wait_on(values) is values, values[2:])
+        """) == ["7 0", "None", "a 'list' contains itself and what tasks replace: it has no value", "True [8]"]

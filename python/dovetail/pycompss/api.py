@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -64,13 +64,21 @@ def _final(value: Any) -> Any:
     try:
         return items.latest(runtime.wait(value))
     except TaskFailed:
-        # Unless it ends the program, a failure is over once its successors are cancelled: what they should have made is None.
-        tracker.check()
-        go_on([(value, False)])
-    inside = _core.items_of(value)
-    if inside:
-        return _core.container_like(value, [_final(item) for item in inside])
-    return None if isinstance(value, Future) else items.latest(value)
+        changed = tracker.changed()
+        return items.rebuilt(value, lambda part: _part_as_it_is(part, changed), _core.items_of)
+
+
+def _part_as_it_is(value: Any, changed: Mapping[int, Any]) -> Any:
+    """Unless it ends the program, a failure is over once its successors are cancelled: what they should have made is None."""
+    if isinstance(value, Future) or id(value) in changed:
+        try:
+            value = runtime.wait(value)
+        except TaskFailed:
+            tracker.check()
+            go_on([(value, False)])
+            if isinstance(value, Future):
+                return None
+    return items.replacement(value)
 
 
 def _nothing(path: Any) -> None:

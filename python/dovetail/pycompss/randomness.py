@@ -7,6 +7,7 @@ generator that the whole process shares, as before.
 from __future__ import annotations
 
 import random
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -51,6 +52,15 @@ def _stand_in(module: types.ModuleType, shared: Any, make: Callable[[], Any]) ->
     for name, value in list(vars(module).items()):
         if getattr(value, "__self__", None) is shared:
             setattr(module, name, by_caller(value.__name__, value))
+
+
+def is_generator(value: Any) -> bool:
+    """Whether it is a generator of random numbers. Tasks that shared one would draw from it in an order that nobody knows."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is None:
+        return isinstance(value, random.Random)
+    kinds = random.Random, numpy_random.RandomState, numpy_random.Generator
+    return isinstance(value, kinds) and value is not numpy_random.mtrand._rand  # of which each task has its own anyway
 
 
 def cover_numpy(module: types.ModuleType) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import os
@@ -15,6 +16,7 @@ from ..future import Future
 from ..task import Task
 from .body import COUNT, GROUPS, Body, Policy
 from .parameter import Parameter, understood
+from .randomness import is_generator
 from .returned import inferred_count
 from .tracking import performed_here, tracker, warn
 
@@ -190,13 +192,11 @@ class PyCompssTask:
         bound = self._signature.bind(*args, **kwargs)
         if self._count_in:
             count = self._count_of(bound)
-        numpy = sys.modules.get("numpy")
-        for name, p in self._parameters.items():
-            if numpy is not None and p.sort == "collection" and name in bound.arguments:
-                listed = _listed(bound.arguments[name], numpy)
-                if listed is not bound.arguments[name]:
-                    bound.arguments[name] = listed
-                    args, kwargs = bound.args, bound.kwargs
+        for name, value in bound.arguments.items():
+            passed = self._passed(name, value)
+            if passed is not value:
+                bound.arguments[name] = passed
+                args, kwargs = bound.args, bound.kwargs
         # A default of a parameter that is written, or names a file, orders tasks too.
         for name, parameter in self._signature.parameters.items():
             default = parameter.default
@@ -213,6 +213,16 @@ class PyCompssTask:
         if count == 0:
             return bound.arguments[self._returned_in] if self._returned_in else None
         return future if count == 1 else [future._item(place) for place in range(count)]
+
+    def _passed(self, name: str, value: Any) -> Any:
+        """What the task gets for an argument."""
+        parameter = self._parameters.get(name, _IN)
+        numpy = sys.modules.get("numpy")
+        if parameter.sort == "collection" and numpy is not None:
+            return _listed(value, numpy)
+        if not parameter.written and is_generator(value) and id(value) not in tracker.changed():
+            return copy.deepcopy(value)
+        return value
 
     def _reduced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One task for each part of the collection, and again for what they return, until one task can take all of it."""

@@ -77,6 +77,12 @@ class Tracker:
             if group.exception is not None:
                 group.cancel()
 
+    def changed(self) -> dict[int, Any]:
+        """By identity, what tasks change that nobody has waited for."""
+        with self._lock:
+            changed = [*(written for _, written in self._futures), self._not_written]
+        return {id(value): value for written in changed for value, _ in written}
+
     def failed(self, label: str, error: BaseException, groups: tuple[Group, ...], ends_program: bool) -> None:
         """A body has failed for good."""
         if isinstance(error, COMPSsException) and groups:
@@ -192,9 +198,18 @@ def warn(text: str) -> None:
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
 
 
-def _is_future(value: Any) -> bool:
+def _holds_future(value: Any) -> bool:
     """Whether a task was to make the value, or a part of it: what is not there cannot be gone on with."""
-    return isinstance(value, Future) or any(map(_is_future, _core.items_of(value) or ()))
+    seen: dict[int, Any] = {}
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Future):
+            return True
+        if id(part) not in seen:
+            seen[id(part)] = part
+            waiting += _core.items_of(part) or ()
+    return False
 
 
 def _nothing(value: Any) -> None:
@@ -204,7 +219,7 @@ def _nothing(value: Any) -> None:
 def go_on(written: Written) -> None:
     """From now on, what tasks should have changed that have failed or were cancelled is what it is then, and no failure."""
     for value, is_path in written:
-        if not _is_future(value):
+        if not _holds_future(value):
             (_path_as_it_is if is_path else _object_as_it_is)(value)
 
 
