@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,8 +17,11 @@ namespace dovetail::tasking {
 
 class FiberPool {
  public:
+  /// From one call of `give_back_surplus` to the next.
+  static constexpr std::chrono::seconds between_rounds{1};
+
   /// New fibers run `entry(nullptr)`, which must not return. `surplus` is called when fibers come to rest: from then on
-  /// `give_back_surplus` is to be called now and then, until it returns false. From any thread.
+  /// `give_back_surplus` is to be called each second, until it returns false. From any thread.
   FiberPool(fiber::StackPool& stacks, fiber::Fiber::Entry entry, std::function<void()> surplus)
       : stacks_(stacks), entry_(entry), surplus_(std::move(surplus)) {}
   /// All fibers have come to rest.

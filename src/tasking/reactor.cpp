@@ -17,12 +17,13 @@
 namespace dovetail::tasking {
 namespace {
 
-constexpr std::chrono::seconds between_upkeeps{1};
 // The thread is not woken for a deadline that is so little earlier than the one it sleeps for. While polling functions run on workers
 // that is nearly always so.
 constexpr std::chrono::microseconds most_late{200};
 // Somebody who has just done what was due may name the next deadline in a moment.
 constexpr std::chrono::microseconds lingering{100};
+
+constexpr base::Clock::rep never = base::TimePoint::max().time_since_epoch().count();
 
 // Since Linux 6.12 a thread of the usual policy says how long its slices are: one with short slices preempts threads that compute sooner.
 // Where that is refused, the kernel's usual slice holds.
@@ -45,7 +46,11 @@ void ask_for_short_slices() noexcept {
 
 }  // namespace
 
-Reactor::Reactor(RuntimeCore& core) : core_(core) {}
+Reactor::Reactor(RuntimeCore& core) : core_(core) {
+  for (auto& due : upkeep_) {
+    due.store(never, std::memory_order_relaxed);
+  }
+}
 
 Reactor::~Reactor() { stop(); }
 
@@ -75,10 +80,16 @@ void Reactor::call_at(base::TimePoint deadline, std::function<void()> action) {
   }
 }
 
-void Reactor::expect_upkeep() noexcept {
-  const base::TimePoint when = base::Clock::now() + between_upkeeps;
-  upkeep_.store(when.time_since_epoch().count(), std::memory_order_relaxed);
-  arm(when);
+void Reactor::expect(Upkeep upkeep, base::TimePoint when) noexcept {
+  std::atomic<base::Clock::rep>& due = upkeep_[static_cast<unsigned>(upkeep)];
+  const base::Clock::rep wanted = when.time_since_epoch().count();
+  base::Clock::rep current = due.load(std::memory_order_relaxed);
+  while (wanted < current) {
+    if (due.compare_exchange_weak(current, wanted, std::memory_order_relaxed)) {
+      arm(when);
+      return;
+    }
+  }
 }
 
 int Reactor::watch(const std::shared_ptr<DescriptorWait>& wait) {
@@ -140,8 +151,10 @@ bool Reactor::sleep() noexcept {
 }
 
 base::TimePoint Reactor::next_deadline(bool in_vain) noexcept {
-  const base::TimePoint upkeep{base::Clock::duration(upkeep_.load(std::memory_order_relaxed))};
-  const base::TimePoint next = std::min(timers_.earliest(), upkeep);
+  base::TimePoint next = timers_.earliest();
+  for (const auto& due : upkeep_) {
+    next = std::min(next, base::TimePoint(base::Clock::duration(due.load(std::memory_order_relaxed))));
+  }
   const base::TimePoint soon = base::Clock::now() + lingering;
   lingered_ = in_vain && !lingered_ && soon < next;
   return lingered_ ? soon : next;
@@ -164,17 +177,31 @@ void Reactor::run() noexcept {
 }
 
 void Reactor::tend() noexcept {
-  const base::Clock::rep due = upkeep_.load(std::memory_order_relaxed);
-  if (base::Clock::now().time_since_epoch().count() < due) {
-    return;
+  const base::Clock::rep now = base::Clock::now().time_since_epoch().count();
+  for (const Upkeep upkeep : {Upkeep::fibers, Upkeep::stuck, Upkeep::throttle}) {
+    std::atomic<base::Clock::rep>& due = upkeep_[static_cast<unsigned>(upkeep)];
+    if (due.load(std::memory_order_relaxed) <= now) {
+      due.store(never, std::memory_order_relaxed);
+      expect(upkeep, look(upkeep));
+    }
   }
-  upkeep_.store(base::TimePoint::max().time_since_epoch().count(), std::memory_order_relaxed);
-  if (core_.fibers.give_back_surplus()) {
-    expect_upkeep();
+}
+
+base::TimePoint Reactor::look(Upkeep upkeep) noexcept {
+  switch (upkeep) {
+    case Upkeep::fibers: {
+      const bool more = core_.fibers.give_back_surplus();
+      for (const auto& worker : core_.workers) {
+        worker->leave_fibers();
+      }
+      return more ? base::Clock::now() + FiberPool::between_rounds : base::TimePoint::max();
+    }
+    case Upkeep::stuck:
+      return core_.stuck.look(core_);
+    case Upkeep::throttle:
+      return core_.throttle.look(core_);
   }
-  for (const auto& worker : core_.workers) {
-    worker->leave_fibers();
-  }
+  return base::TimePoint::max();
 }
 
 }  // namespace dovetail::tasking

@@ -5,6 +5,7 @@
 // descriptor it needs none, so that a process which has none left, or closes all of them, loses no time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -40,9 +41,14 @@ class Reactor {
   /// Whether anything waits for its time.
   bool has_timers() const noexcept { return !timers_.empty(); }
 
-  /// Fibers rest: their memory is seen to about once a second, until none is left over. This is no timer: a runtime that has nothing
-  /// else to do may be stuck. Any thread.
-  void expect_upkeep() noexcept;
+  /// What the runtime itself has to look at. These are no timers: a runtime that waits for nothing else may be stuck.
+  enum class Upkeep : unsigned {
+    fibers,    ///< Whether the memory of resting fibers can be given back.
+    stuck,     ///< Whether the runtime is stuck, or has waited long enough to say for what.
+    throttle,  ///< Whether a spawner that is held back should go on.
+  };
+  /// The reactor looks at `when`, or earlier if that was asked for; then again when the look says so. Any thread.
+  void expect(Upkeep upkeep, base::TimePoint when) noexcept;
 
   /// Enters a wait for a descriptor, as `DescriptorWaits::add`. Any thread.
   int watch(const std::shared_ptr<DescriptorWait>& wait);
@@ -57,6 +63,7 @@ class Reactor {
   base::TimePoint next_deadline(bool in_vain) noexcept;
   void run() noexcept;
   void tend() noexcept;
+  base::TimePoint look(Upkeep upkeep) noexcept;
 
   RuntimeCore& core_;
   Timers timers_;
@@ -69,8 +76,8 @@ class Reactor {
   base::TimePoint target_ = base::TimePoint::min();  ///< Until when the thread sleeps; min(): it is awake.
   bool in_descriptors_ = false;                      ///< Where the thread sleeps.
   bool ended_ = false;
-  bool lingered_ = false;  ///< For the thread alone.
-  std::atomic<base::Clock::rep> upkeep_{base::TimePoint::max().time_since_epoch().count()};
+  bool lingered_ = false;                                ///< For the thread alone.
+  std::array<std::atomic<base::Clock::rep>, 3> upkeep_;  ///< By `Upkeep`: when it is due.
   std::thread thread_;
 };
 

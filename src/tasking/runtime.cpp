@@ -50,7 +50,11 @@ namespace detail {
 RuntimeCore::RuntimeCore(const Options& given)
     : options(tasking::complete_options(given)),
       stacks(options.stack_size),
-      fibers(stacks, tasking::worker_fiber_entry(), [this] { reactor.expect_upkeep(); }),
+      fibers(stacks, tasking::worker_fiber_entry(),
+             [this] {
+               reactor.expect(tasking::Reactor::Upkeep::fibers,
+                              base::Clock::now() + tasking::FiberPool::between_rounds);
+             }),
       throttle(options.pending_limit) {
   static const int registered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
   static_cast<void>(registered);

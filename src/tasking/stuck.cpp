@@ -136,7 +136,7 @@ bool waits_for_others(Task* task, TaskState state, const Finding& finding) {
          (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0);
 }
 
-Finding look(RuntimeCore& core) {
+Finding find_waits(RuntimeCore& core) {
   Finding finding;
   const auto note = [&](const Task* task, const std::string& what) { finding.operations.emplace(task, what); };
   core.sources.for_each_wait(note);
@@ -206,11 +206,8 @@ bool held_elsewhere(const RuntimeCore& core) noexcept {
   const Gate* const gate = find_gate();
   return gate != nullptr && gate->held_elsewhere(core);
 }
-}  // namespace
 
-namespace {
-
-// Whether no thread of the runtime has anything to do. The calling worker is idle too, or about to be.
+// Whether no thread of the runtime has anything to do. A calling worker is idle too, or about to be.
 bool nothing_runs(const RuntimeCore& core) noexcept {
   return core.idle.count() >= core.workers.size() && core.idle.searching() == 0 && core.resumed.empty() &&
          core.shared.empty() && core.urgent.empty() && core.deferred.empty() && core.executors->busy() == 0 &&
@@ -229,13 +226,35 @@ base::TimePoint begin_or_go_on(std::atomic<base::Clock::rep>& since, base::TimeP
   return begins ? now : base::TimePoint(base::Clock::duration(begin));
 }
 
+bool somebody_waits(const RuntimeCore& core) noexcept {
+  return core.foreign.waiting.load(std::memory_order_seq_cst) > 0 && nothing_runs(core);
+}
+
 }  // namespace
 
 bool nothing_can_run(const RuntimeCore& core) noexcept { return nothing_runs(core) && !something_is_under_way(core); }
 
-base::TimePoint StuckWatch::before_sleep(RuntimeCore& core) {
-  if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0 || !nothing_runs(core)) {
+void StuckWatch::before_sleep(RuntimeCore& core) noexcept {
+  if (!somebody_waits(core)) {
     activity();  // whatever goes on, it is not quiet
+    return;
+  }
+  const base::TimePoint now = base::Clock::now();
+  begin_or_go_on(nothing_runs_since_, now);
+  base::TimePoint next = base::TimePoint::max();
+  if (core.options.report_after.count() > 0) {
+    next = now + core.options.report_after;
+  }
+  if (!something_is_under_way(core)) {
+    begin_or_go_on(quiet_since_, now);
+    next = now + std::min<std::chrono::nanoseconds>(first_look, next - now);
+  }
+  core.reactor.expect(Reactor::Upkeep::stuck, next);
+}
+
+base::TimePoint StuckWatch::look(RuntimeCore& core) {
+  if (!somebody_waits(core)) {
+    activity();
     return base::TimePoint::max();
   }
   const base::TimePoint now = base::Clock::now();
@@ -258,12 +277,8 @@ base::TimePoint StuckWatch::report_long_wait(RuntimeCore& core, base::TimePoint 
   if (now < due) {
     return due;
   }
-  const std::unique_lock alone(looking_, std::try_to_lock);
-  if (!alone.owns_lock() || nothing_runs_since_.load(std::memory_order_relaxed) != since.time_since_epoch().count()) {
-    return now + first_look;
-  }
   const LabelsHeld labels;
-  const Finding finding = look(core);
+  const Finding finding = find_waits(core);
   if (finding.waiting_for_others == 0) {
     return now + patience;
   }
@@ -280,16 +295,11 @@ base::TimePoint StuckWatch::declare_if_stuck(RuntimeCore& core, base::TimePoint 
   if (now < since + first_look) {
     return since + first_look;
   }
-  // One at a time: what a task that is told does may free what another worker still looks at.
-  const std::unique_lock alone(looking_, std::try_to_lock);
-  if (!alone.owns_lock() || quiet_since_.load(std::memory_order_relaxed) != since.time_since_epoch().count()) {
-    return now + first_look;
-  }
   std::string text;
   Finding finding;
   {
     const LabelsHeld labels;
-    finding = look(core);
+    finding = find_waits(core);
     // Somebody outside may still resume or fulfill; tasks that wait only for each other have nobody.
     const bool outside = !finding.paused_for_resume.empty() || finding.waiting_for_events > 0;
     if (outside) {

@@ -15,8 +15,11 @@ using detail::RuntimeCore;
 
 class StuckWatch {
  public:
-  /// Called by a worker that is about to sleep. Returns until when it may sleep before it must call again.
-  base::TimePoint before_sleep(RuntimeCore& core);
+  /// For a worker that is about to sleep: if nothing runs, the reactor is to `look` when that has been so for a while.
+  void before_sleep(RuntimeCore& core) noexcept;
+  /// For the reactor, which wakes tasks whose time has come: while it is here, none of them is on its way. Says what waits for what, or
+  /// that the runtime is stuck, if it is time for that. Returns when to look again.
+  base::TimePoint look(RuntimeCore& core);
   /// Something runs again.
   void activity() noexcept {
     if (nothing_runs_since_.load(std::memory_order_relaxed) != 0) {
@@ -40,12 +43,11 @@ class StuckWatch {
   std::atomic<unsigned> reports_of_this_wait_{0};
   std::atomic<base::Clock::rep> quiet_since_{0};  ///< Nothing runs, and nothing is under way.
   std::atomic<std::uint64_t> reports_{0};
-  std::mutex looking_;  ///< Held by the worker that looks at the tasks and tells them.
   mutable std::mutex mutex_;
   std::string text_;
 };
 
-/// Whether nothing runs, nothing is queued and nothing is in flight, as far as the calling idle worker can see.
+/// Whether nothing runs, nothing is queued and nothing is in flight, as far as an idle thread of it can see.
 bool nothing_can_run(const RuntimeCore& core) noexcept;
 
 }  // namespace dovetail::tasking

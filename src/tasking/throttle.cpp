@@ -126,7 +126,19 @@ bool Throttle::release_if_idle(RuntimeCore& core) noexcept {
   return true;
 }
 
-base::TimePoint Throttle::next_release() const noexcept {
+void Throttle::before_sleep(RuntimeCore& core) const noexcept {
+  if (holds_any()) {
+    core.reactor.expect(Reactor::Upkeep::throttle, base::Clock::now() + between_releases);
+  }
+}
+
+base::TimePoint Throttle::look(RuntimeCore& core) noexcept {
+  if (core.idle.count() == 0) {
+    return base::TimePoint::max();  // the next one that is about to sleep says so
+  }
+  if (holds_any()) {
+    release_if_idle(core);
+  }
   return holds_any() ? base::Clock::now() + between_releases : base::TimePoint::max();
 }
 

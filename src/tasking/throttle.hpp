@@ -48,8 +48,10 @@ class Throttle {
   /// Lets spawners go on for an idle worker: at once if nothing runs and nothing is in flight, since then they may be what all
   /// else waits for; otherwise a few times a second, since even then that cannot be excluded. Returns whether it did.
   bool release_if_idle(RuntimeCore& core) noexcept;
-  /// Until when an idle worker may sleep before it must call `release_if_idle`.
-  base::TimePoint next_release() const noexcept;
+  /// For a worker that is about to sleep: while spawners are held back, the reactor is to `look`.
+  void before_sleep(RuntimeCore& core) const noexcept;
+  /// `release_if_idle` for the workers that sleep. Returns when to look again.
+  base::TimePoint look(RuntimeCore& core) noexcept;
   bool holds_any() const noexcept { return held_.load(std::memory_order_relaxed) > 0; }
 
   std::size_t pending(const RuntimeCore& core) const noexcept;

@@ -90,17 +90,15 @@ void Worker::sleep() {
   if (!may_be_work()) {
     core_.polled.look();
     fibers_.before_sleep();
-    base::TimePoint deadline = std::min(core_.stuck.before_sleep(core_), core_.throttle.next_release());
+    core_.stuck.before_sleep(core_);
+    core_.throttle.before_sleep(core_);
     // Tasks that are left to others because they will run in a moment: that is a guess.
     const bool guessed = std::any_of(victims_.begin(), victims_.end(), [](const Victim& victim) {
       return victim.worker->deque_.size() > 0 || !victim.worker->returned_.empty();
     });
-    if (guessed) {
-      deadline = std::min(deadline, base::Clock::now() + until_left_alone_is_doubted);
-    }
     trace::idle_begin();
     occupancy_.falls_asleep(base::ticks());
-    park(deadline);
+    park(guessed ? base::Clock::now() + until_left_alone_is_doubted : base::TimePoint::max());
     const std::uint64_t now = base::ticks();
     ends_at_once_ = !occupancy_.wakes(now);
     if (occupancy_.window_ends(now)) {
