@@ -121,6 +121,29 @@ TEST(ThrottleTest, TasksThatWaitForTheSpawnerWhileSomethingIsInFlight) {
   runtime.wait();
 }
 
+TEST(ThrottleTest, ATaskThatAnExecutorWaitsFor) {
+  // The body on the executor may be what the others wait for, and all workers sleep: the reactor lets the spawner go on.
+  Runtime runtime(Options{.workers = 2, .io_executors = 1, .pending_limit = 64});
+  std::atomic<bool> over{false};
+  runtime.spawn({.io = true}, [&] { over.wait(false); });
+  int data = 0;
+  std::atomic<Events*> events{nullptr};
+  runtime.spawn([&] {
+    spawn({.access = {out(data)}}, [&] {
+      this_task::events().add();
+      events.store(&this_task::events());
+    });
+    for (int i = 0; i < 200; ++i) {
+      spawn({.access = {in(data)}}, [] {});
+    }
+    await([&] { return events.load() != nullptr; });
+    events.load()->fulfill();
+    over.store(true);
+    over.notify_all();
+  });
+  runtime.wait();
+}
+
 TEST(ThrottleTest, SpawnersThatSpawnSpawners) {
   Runtime runtime(Options{.workers = 3, .pending_limit = 50});
   std::atomic<int> ran{0};
