@@ -6,6 +6,7 @@ gdb prints the stacks. Python programs then get SIGABRT, by which they print the
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -119,6 +120,8 @@ class Watchdog:
         print(f"\nwatchdog: {name} has run for {age(test):.0f} of {limit:.0f} s; its {len(processes)} processes:")
         for process in processes:
             print(f"watchdog: process {process}: {' '.join(command(process))}\n{stacks(process)}", flush=True)
-        for process in reversed(processes):
-            if Path(command(process)[0]).name.startswith("python"):
-                os.kill(process, signal.SIGABRT)
+        # Parents first: one whose child has ended goes on, and may have ended before its turn comes.
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                if Path(command(process)[0]).name.startswith("python"):
+                    os.kill(process, signal.SIGABRT)

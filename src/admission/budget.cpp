@@ -57,7 +57,6 @@ TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors,
     adaptive_.set_most(executors);
     seconds_among_.resize(executors + 1);
   }
-  guard_.begin_with(starting);
   const auto find = [&](const std::string& label) -> TaskType*& {
     return by_name_[{label, names.constraint.text(), names.direction}];
   };
@@ -105,7 +104,7 @@ void Budget::advance(double now) {
   if (!seconds_among_.empty()) {
     seconds_among_[std::min<std::size_t>(inside_, seconds_among_.size() - 1)] += passed;
   }
-  busy_seconds_ += inside_ > 0 ? passed : 0;
+  busy_seconds_ += inside_ + free_inside_ > 0 ? passed : 0;
   now_ = std::max(now_, now);
 }
 
@@ -116,7 +115,7 @@ unsigned Budget::at_once(const TaskType& type) const noexcept {
     case StorageBandwidth::Kind::adaptive:
       return adaptive_.at_once();
     case StorageBandwidth::Kind::none:
-      return type.held_back ? adaptive_.at_once() : 0;
+      return 0;
     default:
       return type.automatic->at_once();
   }
@@ -129,7 +128,7 @@ double Budget::constraint(const TaskType& type) const noexcept {
     case StorageBandwidth::Kind::adaptive:
       return type.bandwidth / adaptive_.at_once();
     case StorageBandwidth::Kind::none:
-      return type.held_back ? type.bandwidth / adaptive_.at_once() : 0;
+      return 0;
     default:
       return type.automatic->constraint();
   }
@@ -150,7 +149,9 @@ bool Budget::enter(Request& request, double now, RequestList& admitted, const st
   type.queue.insert(&request);
   ++type.waiting;
   ++waiting_;
-  rise_.arrived(now);
+  if (!type.free()) {
+    rise_.arrived(now);
+  }
   ++owner(request.owner).waiting;
   if (type.automatic != nullptr && !type.automatic->learning()) {
     // "every time new execution requests of an auto-constrained task arrive to the scheduler" (section 4.2.3 C)
@@ -174,16 +175,15 @@ bool Budget::adaptive_may_start(double now) {
 }
 
 bool Budget::may_start(TaskType& type, double now) {
-  if (most_ != 0 && inside_ >= most_) {
+  if (most_ != 0 && inside_ + free_inside_ >= most_) {
     return false;
+  }
+  if (type.free()) {
+    return true;
   }
   if (type.learning()) {
     reserved_ = &type;
     return type.inside == inside_ && type.automatic->has_place();
-  }
-  if (type.constraint.kind() == StorageBandwidth::Kind::none) {
-    type.held_back = type.held_back || (congests_ && type.without_transfer == 0);
-    return type.held_back ? adaptive_may_start(now) : type.without_transfer != 0 || free_inside_ < guard_.most();
   }
   if (type.tuned()) {
     return adaptive_may_start(now);
@@ -193,11 +193,10 @@ bool Budget::may_start(TaskType& type, double now) {
 }
 
 // Whose first request goes before those of all others that may enter; null if nobody waits.
-TaskType* Budget::foremost(bool unconstrained_only) const noexcept {
+TaskType* Budget::foremost(bool free_only) const noexcept {
   TaskType* head = nullptr;
   for (const auto& type : types_) {
-    const bool allowed = unconstrained_only ? type->constraint.kind() == StorageBandwidth::Kind::none
-                                            : reserved_ == nullptr || reserved_ == type.get();
+    const bool allowed = free_only ? type->free() : reserved_ == nullptr || reserved_ == type.get();
     if (allowed && !type->queue.empty() && (head == nullptr || goes_before(*type->queue.first, *head->queue.first))) {
       head = type.get();
     }
@@ -211,13 +210,10 @@ void Budget::admit(double now, RequestList& admitted) {
       reserved_ = nullptr;
     }
     TaskType* head = foremost(false);
-    if (head == nullptr) {
-      return;
-    }
-    // Who does not fit is not overtaken, or a large share might never be free; but by whom all that are inside may wait for.
-    if (!may_start(*head, now)) {
+    // Who does not fit is not overtaken, or a large share might never be free; but by those without constraint, who take none.
+    if (head == nullptr || !may_start(*head, now)) {
       head = foremost(true);
-      if (head == nullptr || (most_ != 0 && inside_ >= most_) || !waits_too_long(*head, now)) {
+      if (head == nullptr || !may_start(*head, now)) {
         return;
       }
     }
@@ -236,8 +232,8 @@ void Budget::start(TaskType& type, Request& request, double now) {
   --whose.waiting;
   ++whose.inside;
   ++type.inside;
-  ++inside_;
-  most_inside_ = std::max(most_inside_, inside_);
+  ++(type.free() ? free_inside_ : inside_);
+  most_inside_ = std::max(most_inside_, inside_ + free_inside_);
   request.place = Request::Place::inside;
   request.entered = now;
   if (intervals_.empty()) {
@@ -248,16 +244,13 @@ void Budget::start(TaskType& type, Request& request, double now) {
   request.tuned = type.tuned();
   if (request.learning) {
     type.automatic->admitted();
-  } else if (request.tuned || type.constraint.kind() == StorageBandwidth::Kind::none) {
-    ++(request.tuned ? adaptive_inside_ : free_inside_);
+  } else if (request.tuned) {
+    ++adaptive_inside_;
     request.seconds_among = seconds_among_;
-    if (request.tuned) {
-      rise_.entered(now);
-    }
+    rise_.entered(now);
   } else {
     request.share = share_of(type);
   }
-  patience_.entered(request);
   used_ += request.share;
   if (type.history.empty()) {
     note(type, now);
@@ -271,7 +264,7 @@ bool Budget::leave(Request& request, const Outcome& outcome, double now, Request
   const bool found = teach(request, outcome, now);
   --owner(request.owner).inside;
   --type.inside;
-  --inside_;
+  --(type.free() ? free_inside_ : inside_);
   used_ = std::max(0.0, used_ - request.share);
   if (inside_ == 0) {
     used_ = 0;  // rounding does not add up
@@ -279,10 +272,7 @@ bool Budget::leave(Request& request, const Outcome& outcome, double now, Request
   if (request.tuned) {
     --adaptive_inside_;
     rise_.left(request.entered, now);
-  } else if (type.constraint.kind() == StorageBandwidth::Kind::none) {
-    --free_inside_;
   }
-  patience_.left(request, request.entered, now);
   request.place = Request::Place::over;
   admit(now, admitted);
   return found;
@@ -314,16 +304,8 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
     return false;  // it may have ended early, or waited for something else than the device
   }
   std::vector<double>& among = request.seconds_among;
-  double device_seconds = 0;
   for (std::size_t count = 0; count < among.size(); ++count) {
     among[count] = seconds_among_[count] - among[count];
-    device_seconds += count != 0 ? among[count] / static_cast<double>(count) : 0;
-  }
-  if (type.constraint.kind() == StorageBandwidth::Kind::none) {
-    watch(type, megabytes, seconds, device_seconds);
-    if (!type.held_back || !request.tuned) {
-      return false;
-    }
   }
   const unsigned before = adaptive_.at_once();
   const bool found = adaptive_.ended({.seconds_among = among,
@@ -341,6 +323,9 @@ double Budget::device_rate() const noexcept {
   double reads = 0;
   double writes = 0;
   for (const auto& type : types_) {
+    if (type->free()) {
+      continue;
+    }
     if (type->bandwidth <= 0 || !type->by_bytes || type->unit != 1) {
       return 0;
     }
@@ -424,7 +409,7 @@ bool Budget::held_elsewhere(const void* owner) const {
 
 std::string Budget::waits_for(const Request& request) const {
   std::lock_guard lock(mutex_);
-  std::string text = "device '" + name_ + "', where " + std::to_string(inside_) + " task(s) run";
+  std::string text = "device '" + name_ + "', where " + std::to_string(inside_ + free_inside_) + " task(s) run";
   if (reserved_ != nullptr && reserved_ != request.type) {
     text += " and task type '" + reserved_->label + "' is being learned";
   } else {

@@ -1,7 +1,7 @@
 // What one device shares out among the tasks that use it. Knows neither tasks nor clocks: requests come and go at times that it is
 // told, so that tests run it on a clock of their own.
 //
-// Thread-safe. Whoever calls `enter`, `leave`, `withdraw` or `ask_again` lets go, afterwards and outside of the budget's lock, the requests that
+// Thread-safe. Whoever calls `enter`, `leave` or `withdraw` lets go, afterwards and outside of the budget's lock, the requests that
 // are handed out.
 #pragma once
 
@@ -18,9 +18,7 @@
 
 #include "admission/adaptive_learner.hpp"
 #include "admission/auto_learner.hpp"
-#include "admission/congestion_guard.hpp"
 #include "admission/gradual_rise.hpp"
-#include "admission/patience.hpp"
 #include "dovetail/device.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 
@@ -63,10 +61,6 @@ struct RequestList {
 struct Requester {
   /// The request is taken out of the queue; nobody has seen yet that it waits no more.
   void (*leaving)(Request& request) noexcept;
-  /// What the task of this request does, which is inside.
-  Activity (*activity)(const Request& request) noexcept;
-  /// The request waits; `ask_again` is to be called after so many seconds, for whoever waits then. False if that cannot be.
-  bool (*wants_to_be_asked)(Request& request, double seconds) noexcept;
 };
 
 /// How a task ended.
@@ -103,16 +97,14 @@ struct TaskType {
   double unit_sum = 0;                ///< Of the first tasks, from which `unit` follows.
   unsigned unit_count = 0;
   bool by_bytes = false;  ///< Work is counted by bytes.
-  std::uint64_t without_transfer =
-      0;  ///< Of tasks without constraint: how many in a row transferred nothing that is known, ...
-  bool held_back =
-      false;  ///< ... or that they are as those of `adaptive`, since more of such tasks get nothing more done.
   bool warned = false;
   std::vector<ConstraintChange> history;
 
   bool learning() const noexcept { return automatic != nullptr && automatic->learning(); }
   /// Whether the adaptive learner says how many of its tasks run at once.
-  bool tuned() const noexcept { return held_back || constraint.kind() == StorageBandwidth::Kind::adaptive; }
+  bool tuned() const noexcept { return constraint.kind() == StorageBandwidth::Kind::adaptive; }
+  /// Whether its tasks take no share: they are counted, and held up by nothing but the most that the device may have at once.
+  bool free() const noexcept { return constraint.kind() == StorageBandwidth::Kind::none; }
 };
 
 class Budget {
@@ -130,7 +122,7 @@ class Budget {
 
   const std::string& name() const noexcept { return name_; }
   /// The type of these names; made, with `bandwidth` (MB/s) and for so many executors, if it is new. Lives as long as the budget.
-  /// @param starting  With how many `auto`, and tasks without constraint, start if nobody has said how many the device likes; 0: all.
+  /// @param starting  With how many `auto` starts if nobody has said how many the device likes; 0: all.
   TaskType& type(const Names& names, double bandwidth, unsigned executors, unsigned starting = 0);
   bool has_type(const Names& names) const;
 
@@ -145,17 +137,12 @@ class Budget {
   /// Takes waiting requests out.
   void withdraw(const std::function<bool(const Request&)>& unwanted, double now, RequestList& withdrawn,
                 RequestList& admitted);
-  /// Time has passed, and nothing else: somebody may be let in for that alone.
-  void ask_again(double now, RequestList& admitted);
   Request::Place place(const Request& request) const;
 
   /// Whether a request of this owner waits while one of another is inside.
   bool held_elsewhere(const void* owner) const;
   /// What a waiting request waits for.
   std::string waits_for(const Request& request) const;
-
-  /// Whether tasks without constraint that do not name the device gain nothing by coming here.
-  bool needless() const noexcept { return needless_.load(std::memory_order_relaxed); }
 
   /// Where `adaptive` is to begin, if it knows nothing yet.
   void begin_with(unsigned at_once);
@@ -174,7 +161,7 @@ class Budget {
   };
   const std::vector<std::unique_ptr<TaskType>>& types() const noexcept { return types_; }
   const std::vector<Interval>& intervals() const noexcept { return intervals_; }
-  unsigned inside() const noexcept { return inside_; }
+  unsigned inside() const noexcept { return inside_ + free_inside_; }
   std::uint64_t waiting() const noexcept { return waiting_; }
   unsigned most_inside() const noexcept { return most_inside_; }
   double busy_seconds() const noexcept { return busy_seconds_; }
@@ -197,9 +184,7 @@ class Budget {
   void admit(double now, RequestList& admitted);
   bool may_start(TaskType& type, double now);
   bool adaptive_may_start(double now);
-  bool waits_too_long(const TaskType& type, double now);
-  TaskType* foremost(bool unconstrained_only) const noexcept;
-  void watch(TaskType& type, double megabytes, double seconds, double device_seconds);
+  TaskType* foremost(bool free_only) const noexcept;
   void start(TaskType& type, Request& request, double now);
   void tell_leaving(Request& request) const noexcept;
   bool teach(Request& request, const Outcome& outcome, double now);
@@ -217,18 +202,12 @@ class Budget {
   const std::string name_;
   const unsigned most_;
   std::atomic<const Requester*> requester_{nullptr};
-  std::atomic<bool> needless_{false};
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<TaskType>> types_;
   std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_;
   std::vector<Owner> owners_;
   AdaptiveLearner adaptive_;
-  GradualRise rise_;          ///< Of those that the adaptive learner admits.
-  CongestionGuard guard_;     ///< Of tasks without constraint.
-  bool congests_ = false;     ///< What it found.
-  Patience patience_;         ///< With keeping out tasks without constraint.
-  double ask_at_ = 0;         ///< When `ask_again` will be called; before the present: not.
-  unsigned free_inside_ = 0;  ///< Of them, those that nobody holds back.
+  GradualRise rise_;  ///< Of those that the adaptive learner admits.
   unsigned executors_ = 0;
   bool has_unit_ = false;       ///< The first type has said what the adaptive learner calls work: ...
   bool unit_by_bytes_ = false;  ///< ... MB, or its tasks.
@@ -238,6 +217,7 @@ class Budget {
   double used_ = 0;  ///< Sum of the shares of those inside that are not adaptive.
   unsigned adaptive_inside_ = 0;
   unsigned inside_ = 0;
+  unsigned free_inside_ = 0;  ///< Tasks without constraint; not among `inside_`.
   unsigned most_inside_ = 0;
   std::uint64_t waiting_ = 0;
   double now_ = 0;

@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_known = 4096;
-constexpr std::size_t most_unknown = 256;
 constexpr double same_rate_within = 0.1;
 // Tasks at once: each more costs the heads moves, four slow ones more than the others gain in the meantime.
 constexpr unsigned first_of_moving_heads = 2;
@@ -32,8 +31,7 @@ constexpr unsigned first_of_moving_heads = 2;
 struct AllDevices {
   std::mutex mutex;
   std::vector<std::unique_ptr<SharedDevice>> list;
-  std::map<dev_t, SharedDevice*> found;                       ///< Not configured.
-  std::map<std::string, SharedDevice*, std::less<>> unknown;  ///< By the label of the tasks.
+  std::map<dev_t, SharedDevice*> found;  ///< Not configured.
   std::map<std::string, Devices*> by_file;
   std::map<std::string, Devices*> by_setting;
 };
@@ -166,9 +164,6 @@ void SharedDevice::recall() {
 }
 
 void SharedDevice::remember() {
-  if (unknown()) {
-    return;
-  }
   std::lock_guard lock(remembering_);
   const AdaptiveLearner::Memory found = budget_.remember();
   const bool same_rate = std::abs(found.rate - remembered_.rate) <= same_rate_within * remembered_.rate;
@@ -192,22 +187,6 @@ Devices& Devices::of(const std::string& config) {
     by_setting = by_file;
   }
   return *by_setting;
-}
-
-SharedDevice* Devices::unknown(std::string_view label) {
-  AllDevices& shared = all();
-  std::lock_guard lock(shared.mutex);
-  auto found = shared.unknown.find(label);
-  if (found == shared.unknown.end()) {
-    if (shared.unknown.size() >= most_unknown) {
-      return nullptr;
-    }
-    StorageDevice description;
-    description.name = "whatever '" + std::string(label) + "' uses";
-    shared.list.push_back(std::make_unique<SharedDevice>(std::move(description), std::string(), std::string()));
-    found = shared.unknown.emplace(label, shared.list.back().get()).first;
-  }
-  return found->second->budget().needless() ? nullptr : found->second;
 }
 
 void Devices::for_each(const std::function<void(SharedDevice&)>& visit) {

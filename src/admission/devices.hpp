@@ -29,8 +29,6 @@ class SharedDevice {
   double bandwidth(Direction direction);
   /// MB/s as far as it is known; 0: not known.
   double known_bandwidth(Direction direction) const;
-  /// Whether it stands for whatever the tasks of one label use.
-  bool unknown() const noexcept { return memory_key_.empty(); }
   /// Lets the budget start with what an earlier run learned, or the kernel knows; once.
   void recall();
   /// Writes down what was learned, if that is news.
@@ -55,8 +53,6 @@ class Devices {
  public:
   /// Those of a runtime with this setting (Options::config). @throws std::invalid_argument as `read_configuration`.
   static Devices& of(const std::string& config);
-  /// What stands for whatever the tasks of this label use, since they do not say; null if it need not be watched, or if there are too many labels.
-  static SharedDevice* unknown(std::string_view label);
   /// Visits all devices of the process.
   static void for_each(const std::function<void(SharedDevice&)>& visit);
 

@@ -40,7 +40,6 @@ json describe(const Budget& budget, const TaskType& type) {
           {"running", type.inside},
           {"waiting", type.waiting},
           {"learning", is_learning},
-          {"held_back", type.held_back},
           {"tasks_learning", learning},
           {"current_mb_per_second", budget.constraint(type)},
           {"at_once", budget.at_once(type)},
@@ -80,25 +79,13 @@ json describe(SharedDevice& device) {
   return result;
 }
 
-bool held_back(SharedDevice& device) {
-  bool result = false;
-  device.budget().inspect([&](const Budget& budget) {
-    result =
-        std::any_of(budget.types().begin(), budget.types().end(), [](const auto& type) { return type->held_back; });
-  });
-  return result;
-}
-
 }  // namespace
 }  // namespace admission
 
 std::string admission_report() {
   nlohmann::json devices = nlohmann::json::array();
-  admission::Devices::for_each([&](admission::SharedDevice& device) {
-    if (!device.unknown() || admission::held_back(device)) {
-      devices.push_back(admission::describe(device));
-    }
-  });
+  admission::Devices::for_each(
+      [&](admission::SharedDevice& device) { devices.push_back(admission::describe(device)); });
   return nlohmann::json{{"devices", std::move(devices)}}.dump();
 }
 

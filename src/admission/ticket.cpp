@@ -1,14 +1,14 @@
 // Where admission plugs into tasking: a ticket for each task that has a constraint or names a device.
 #include <algorithm>
 #include <cstdio>
+#include <thread>
 
-#include "admission/alarm.hpp"
 #include "admission/devices.hpp"
 #include "admission/epoch.hpp"
-#include "admission/observed_thread.hpp"
-#include "base/spin_lock.hpp"
+#include "admission/transferred_bytes.hpp"
 #include "dovetail/task.hpp"
 #include "tasking/gate.hpp"
+#include "tasking/open_tasks.hpp"
 
 namespace dovetail::admission {
 namespace {
@@ -22,11 +22,10 @@ class AdmissionTicket final : public tasking::Ticket, public Request {
 
   bool enter() noexcept override;
   void started() noexcept override;
+  bool is_limited() const noexcept override { return guest_ || type->constraint.constrained(); }
   void leave(bool failed) noexcept override;
   std::string waits_for() const override { return device_.budget().waits_for(*this); }
 
-  /// What its body does now. On any thread, while it is inside.
-  Activity activity() const noexcept;
   Task* task() const noexcept { return task_; }
   SharedDevice& device() const noexcept { return device_; }
 
@@ -38,16 +37,8 @@ class AdmissionTicket final : public tasking::Ticket, public Request {
   /// Its parent is on the device and waits for it: it runs in the parent's share, or both would wait for ever.
   const bool guest_;
   /// The thread that runs the body, and what it had transferred before.
-  struct Run {
-    std::shared_ptr<const ObservedThread> thread;
-    std::optional<std::uint64_t> bytes_before;
-
-    std::optional<std::uint64_t> transferred() const noexcept;
-  };
-  Run run() const noexcept;
-
-  mutable base::SpinLock lock_;  ///< A retry may begin while somebody looks.
-  Run run_;
+  std::thread::id thread_;
+  std::optional<std::uint64_t> bytes_before_;
 };
 
 AdmissionTicket& ticket_of(Request& request) noexcept { return static_cast<AdmissionTicket&>(request); }
@@ -61,15 +52,6 @@ void pass_all(RequestList& list) noexcept {
 
 const Requester requester{
     .leaving = [](Request& request) noexcept { tasking::announce(ticket_of(request).task()); },
-    .activity = [](const Request& request) noexcept { return static_cast<const AdmissionTicket&>(request).activity(); },
-    .wants_to_be_asked =
-        [](Request& request, double seconds) noexcept {
-          return call_later(seconds, [&device = ticket_of(request).device()] {
-            RequestList admitted;
-            device.budget().ask_again(seconds_now(), admitted);
-            pass_all(admitted);
-          });
-        },
 };
 
 bool AdmissionTicket::enter() noexcept {
@@ -85,43 +67,19 @@ bool AdmissionTicket::enter() noexcept {
 }
 
 void AdmissionTicket::started() noexcept {
-  const auto& thread = ObservedThread::self();
-  Run run{thread, thread->transferred_bytes()};
-  std::lock_guard lock(lock_);
-  run_ = std::move(run);
-}
-
-AdmissionTicket::Run AdmissionTicket::run() const noexcept {
-  std::lock_guard lock(lock_);
-  return run_;
+  thread_ = std::this_thread::get_id();
+  bytes_before_ = transferred_bytes();
 }
 
 // Less than this is not what an I/O task is for: a message, or the start of a program that does the transfer.
 constexpr std::uint64_t least_transfer = 4096;
 
-// What it had others do for it (other threads, processes, an engine) does not show.
-std::optional<std::uint64_t> AdmissionTicket::Run::transferred() const noexcept {
-  const auto now = thread != nullptr && bytes_before ? thread->transferred_bytes() : std::nullopt;
-  return now && *now >= *bytes_before + least_transfer ? std::optional(*now - *bytes_before) : std::nullopt;
-}
-
-// Before its thread has it, it does nothing; behind its body, it does what other tasks do on that thread.
-Activity AdmissionTicket::activity() const noexcept {
-  const Run seen = run();
-  switch (seen.thread != nullptr ? seen.thread->state() : ObservedThread::State::waits) {
-    case ObservedThread::State::runs:
-      return Activity::computes;
-    case ObservedThread::State::in_device_call:
-      return Activity::uses_device;
-    default:
-      return seen.transferred() ? Activity::has_transferred : Activity::waits;
-  }
-}
-
-// Known if the task began and ended on one thread, and the kernel counts.
+// What it had others do for it (other threads, processes, an engine) does not show. Known if the task began and ended on one thread, and the
+// kernel counts.
 Outcome AdmissionTicket::outcome(bool failed) const noexcept {
-  const auto bytes = run_.thread == ObservedThread::self() ? run_.transferred() : std::nullopt;
-  return {failed, bytes.has_value(), bytes.value_or(0)};
+  const auto now = thread_ == std::this_thread::get_id() && bytes_before_ ? transferred_bytes() : std::nullopt;
+  const bool known = now && *now >= *bytes_before_ + least_transfer;
+  return {failed, known, known ? *now - *bytes_before_ : 0};
 }
 
 void AdmissionTicket::leave(bool failed) noexcept {
@@ -162,27 +120,12 @@ void warn_of_excess(const Budget::Names& names, double asked, double bandwidth, 
   }
 }
 
-// I/O executors as `auto` counts them where nobody has said how many there are. The default is made for whatever blocks, and a device
-// may do badly with so many at once. Twice the workers is twice the writers that the program would have without I/O tasks.
-unsigned starting_executors(const Options& options) noexcept {
-  constexpr unsigned by_default = 64;
-  constexpr unsigned least = 4;
-  return options.io_executors != by_default ? options.io_executors : std::max(least, 2 * options.workers);
-}
-
-SharedDevice* device_of(const Options& options, const TaskDescription& description) {
-  return description.device == unknown_device && !description.storage_bw.constrained()
-             ? Devices::unknown(description.label)
-             : &Devices::of(options.config).find(description.device);
-}
-
 std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskDescription& description) {
   const Options& options = tasking::options_of(task);
-  SharedDevice* const found = device_of(options, description);
-  if (found == nullptr) {
+  if (description.device == unknown_device && !description.storage_bw.constrained()) {
     return nullptr;
   }
-  SharedDevice& device = *found;
+  SharedDevice& device = Devices::of(options.config).find(description.device);
   Budget& budget = device.budget();
   // The parent is the task that spawns this one, so that nobody changes it meanwhile.
   const auto* const above =
@@ -200,7 +143,7 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
     warn_of_excess(names, description.storage_bw.minimum(), bandwidth, budget.name());
   }
   budget.set_requester(&requester);
-  ticket->type = &budget.type(names, bandwidth, options.io_executors, starting_executors(options));
+  ticket->type = &budget.type(names, bandwidth, options.io_executors, tasking::places_to_begin_with(options));
   if (!known && kind == StorageBandwidth::Kind::adaptive) {
     device.recall();
   }

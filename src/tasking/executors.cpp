@@ -1,7 +1,10 @@
 #include "tasking/executors.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -9,6 +12,7 @@
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/open_tasks.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::tasking {
@@ -19,58 +23,70 @@ std::atomic<unsigned> next_number{0};
 
 }  // namespace
 
-Executors::Executors(RuntimeCore& core, unsigned most_threads) : core_(core), most_threads_(most_threads) {}
+Executors::Executors(RuntimeCore& core, unsigned most_threads, unsigned places)
+    : core_(core), most_threads_(most_threads), first_places_(std::min(places, most_threads)), places_(first_places_) {}
 
 Executors::~Executors() { stop(); }
+
+template <typename Item>
+void Executors::Queue<Item>::push(Item* item) noexcept {
+  item->next = nullptr;
+  (first == nullptr ? first : last->next) = item;
+  last = item;
+}
+
+template <typename Item>
+Item* Executors::Queue<Item>::pop() noexcept {
+  Item* const item = first;
+  first = item->next;
+  return item;
+}
+
+template <typename Item>
+void Executors::Queue<Item>::take_back(const Item* pushed_last) noexcept {
+  Item** place = &first;
+  Item* before = nullptr;
+  while (*place != pushed_last) {
+    before = *place;
+    place = &before->next;
+  }
+  *place = nullptr;
+  last = before;
+}
+
+// Returns false, and has done nothing, if no thread exists that could ever take the item.
+template <typename Item>
+bool Executors::queue(Queue<Item>& queue, Item* item, std::unique_lock<std::mutex>& lock) {
+  queue.push(item);
+  if (need_thread(lock)) {
+    return true;
+  }
+  queue.take_back(item);
+  busy_.fetch_sub(1, std::memory_order_acq_rel);
+  return false;
+}
 
 bool Executors::run_task(Task* task) {
   std::unique_lock lock(mutex_);
   busy_.fetch_add(1, std::memory_order_acq_rel);
-  task->next = nullptr;
-  Task* const before = last_task_;
-  if (first_task_ == nullptr) {
-    first_task_ = task;
-  } else {
-    last_task_->next = task;
-  }
-  last_task_ = task;
-  if (need_thread(lock)) {
+  const bool open = is_open(task);
+  if (open && !take_place(task)) {
     return true;
   }
-  // Nobody took it, since there is nobody: it is still the last.
-  if (first_task_ == task) {
-    first_task_ = nullptr;
-  } else {
-    before->next = nullptr;
-    last_task_ = before;
+  const bool queued = queue(tasks_, task, lock);
+  if (open && !queued) {
+    give_place_back();
   }
-  busy_.fetch_sub(1, std::memory_order_acq_rel);
-  return false;
+  return queued;
 }
 
 void Executors::run_work(BlockingWork* work) {
   std::unique_lock lock(mutex_);
   busy_.fetch_add(1, std::memory_order_acq_rel);
-  work->next = nullptr;
-  BlockingWork* const before = last_work_;
-  if (first_work_ == nullptr) {
-    first_work_ = work;
-  } else {
-    last_work_->next = work;
+  if (!queue(work_, work, lock)) {
+    lock.unlock();
+    work->run(work);  // no thread can be made: the caller blocks in its place
   }
-  last_work_ = work;
-  if (need_thread(lock)) {
-    return;
-  }
-  if (first_work_ == work) {
-    first_work_ = nullptr;
-  } else {
-    before->next = nullptr;
-    last_work_ = before;
-  }
-  busy_.fetch_sub(1, std::memory_order_acq_rel);
-  lock.unlock();
-  work->run(work);  // no thread can be made: the caller blocks in its place
 }
 
 // Returns false only if no thread exists that could ever take the work; then the lock is still held.
@@ -84,14 +100,14 @@ bool Executors::need_thread(std::unique_lock<std::mutex>& lock) {
   if (threads_.size() - blocked_ >= most_threads_) {
     return true;  // a busy thread takes it when it is done
   }
-  for (std::thread& thread : ended_) {
-    thread.join();  // it has left its last critical section
+  for (Thread& ended : ended_) {
+    ended.thread.join();  // it has left its last critical section
   }
   ended_.clear();
   threads_.emplace_front();
   const auto self = threads_.begin();
   try {
-    *self = std::thread(&Executors::thread_main, this, self);
+    self->thread = std::thread(&Executors::thread_main, this, self);
   } catch (const std::system_error&) {
     threads_.pop_front();
     return threads_.size() > blocked_;
@@ -99,11 +115,14 @@ bool Executors::need_thread(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-void Executors::thread_blocks() {
+void Executors::thread_blocks(const Task* task) {
   std::unique_lock lock(mutex_);
   ++blocked_;
   busy_.fetch_sub(1, std::memory_order_acq_rel);
-  if (first_work_ != nullptr || first_task_ != nullptr) {
+  if (is_open(task) && !waits_for_io(task)) {
+    give_place_back();
+  }
+  if (!work_.empty() || !tasks_.empty()) {
     need_thread(lock);
   }
   if (lock.owns_lock()) {
@@ -112,9 +131,12 @@ void Executors::thread_blocks() {
   count_idle();
 }
 
-void Executors::thread_unblocks() {
+void Executors::thread_unblocks(const Task* task) {
   std::lock_guard lock(mutex_);
   --blocked_;
+  if (is_open(task) && !waits_for_io(task)) {
+    ++taken_;
+  }
 }
 
 // A worker that sleeps while executors are busy does not look for a stuck graph: it has to look when they are not any more.
@@ -124,38 +146,55 @@ void Executors::count_idle() noexcept {
   }
 }
 
-void Executors::thread_main(std::list<std::thread>::iterator self) {
+// With the lock released.
+void Executors::run(Task* task, Thread& thread) {
+  const bool open = is_open(task);
+  if (open) {
+    const std::lock_guard lock(mutex_);
+    thread.open_task = task;
+  }
+  if (task->extra != nullptr && task->extra->ticket != nullptr) {
+    task->extra->ticket->started();
+  }
+  run_body(task);
+  if (open) {
+    std::unique_lock lock(mutex_);
+    thread.open_task = nullptr;
+    ++ended_open_;
+    give_place_back();
+    if (!work_.empty() && !tasks_.empty()) {
+      need_thread(lock);  // this one takes the work
+    }
+  }
+}
+
+void Executors::thread_main(Threads::iterator self) {
   const unsigned number = next_number.fetch_add(1, std::memory_order_relaxed);
   pthread_setname_np(pthread_self(), ("dovetail-io-" + std::to_string(number % 1000)).c_str());
   context() = {&core_, nullptr, nullptr, nullptr};
   trace::thread_name(trace::ThreadKind::executor, number);
   std::unique_lock lock(mutex_);
+  self->id = static_cast<pid_t>(syscall(SYS_gettid));
   for (;;) {
     if (core_.abandoned.load(std::memory_order_relaxed)) [[unlikely]] {
       lock.unlock();
       core_.rest_if_abandoned();
     }
-    if (first_work_ != nullptr) {
-      BlockingWork* work = first_work_;
-      first_work_ = work->next;
+    if (!work_.empty()) {
+      BlockingWork* work = work_.pop();
       lock.unlock();
       work->run(work);
-    } else if (first_task_ != nullptr) {
-      Task* task = first_task_;
-      first_task_ = task->next;
+    } else if (!tasks_.empty()) {
+      Task* task = tasks_.pop();
       lock.unlock();
-      if (task->extra != nullptr && task->extra->ticket != nullptr) {
-        task->extra->ticket->started();
-      }
-      run_body(task);
+      run(task, *self);
     } else {
       if (stopping_) {
         break;
       }
       ++idle_;
-      const bool woken = available_.wait_for(lock, idle_lifetime, [&] {
-        return wakes_ > 0 || stopping_ || first_work_ != nullptr || first_task_ != nullptr;
-      });
+      const bool woken = available_.wait_for(
+          lock, idle_lifetime, [&] { return wakes_ > 0 || stopping_ || !work_.empty() || !tasks_.empty(); });
       --idle_;
       if (wakes_ > 0) {
         --wakes_;
@@ -182,7 +221,7 @@ std::size_t Executors::threads() const {
 }
 
 void Executors::stop() {
-  std::list<std::thread> ended;
+  Threads ended;
   {
     std::unique_lock lock(mutex_);
     stopping_ = true;
@@ -196,17 +235,16 @@ void Executors::stop() {
         if (threads_.empty()) {
           return;
         }
-        std::thread& thread = threads_.front();
-        std::thread joined = std::move(thread);
-        threads_.front() = std::thread();
+        std::thread joined = std::move(threads_.front().thread);
+        threads_.front().thread = std::thread();
         lock.unlock();
         joined.join();
         continue;
       }
     }
-    for (std::thread& thread : ended) {
-      if (thread.joinable()) {
-        thread.join();
+    for (Thread& one : ended) {
+      if (one.thread.joinable()) {
+        one.thread.join();
       }
     }
     ended.clear();
@@ -214,9 +252,9 @@ void Executors::stop() {
 }
 
 void Executors::abandon_after_fork() noexcept {
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) {
-      thread.detach();
+  for (Thread& one : threads_) {
+    if (one.thread.joinable()) {
+      one.thread.detach();
     }
   }
   threads_.clear();

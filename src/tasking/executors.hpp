@@ -1,6 +1,11 @@
 // Threads for work that blocks in the operating system: I/O tasks, and system calls that have no asynchronous form. They take
 // no compute worker. Threads are made when work waits and none is free, and end when they have been idle for a while.
+//
+// How many I/O tasks run at once is what the gate says (gate.hpp). Those of which it says nothing are *open*: they get a few places, and more only if
+// that cannot harm a device (open_tasks.cpp).
 #pragma once
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -9,14 +14,17 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "tasking/service.hpp"
 #include "tasking/task.hpp"
+#include "tasking/task_queue.hpp"
 
 namespace dovetail::tasking {
 
 class Executors {
  public:
-  Executors(RuntimeCore& core, unsigned most_threads);
+  /// @param places  For open tasks, to begin with.
+  Executors(RuntimeCore& core, unsigned most_threads, unsigned places);
   /// Nothing may be queued or running.
   ~Executors();
   Executors(const Executors&) = delete;
@@ -26,10 +34,10 @@ class Executors {
   bool run_task(Task* task);
   /// Queues blocking work; it goes before tasks, since tasks may wait for it.
   void run_work(BlockingWork* work);
-  /// The calling executor thread is going to block in a pause, and comes back from it. A blocked thread does not count
+  /// The calling executor thread is going to block in the pause of its task, and comes back from it. A blocked thread does not count
   /// against the limit, since what it waits for may be queued here.
-  void thread_blocks();
-  void thread_unblocks();
+  void thread_blocks(const Task* task);
+  void thread_unblocks(const Task* task);
   /// Somebody ends the pause of a task on an executor. From then on it counts as busy, not only when its thread has come to:
   /// meanwhile, the runtime must not be taken for stuck.
   void thread_woken() noexcept { busy_.fetch_add(1, std::memory_order_acq_rel); }
@@ -38,29 +46,61 @@ class Executors {
   /// Work that is queued or running, but for what is blocked in a pause.
   std::size_t busy() const noexcept { return busy_.load(std::memory_order_acquire); }
   std::size_t threads() const;
+  /// For the reactor: makes one more place for open tasks, if those that have one wait for anything but a file. Returns when to look again.
+  base::TimePoint look();
   void stop();
   /// In the child of a fork the threads do not exist.
   void abandon_after_fork() noexcept;
 
  private:
+  struct Thread {
+    std::thread thread;
+    pid_t id = 0;
+    const Task* open_task = nullptr;  ///< The one that it runs.
+  };
+  using Threads = std::list<Thread>;
+  template <typename Item>
+  struct Queue {
+    Item* first = nullptr;
+    Item* last = nullptr;
+    bool empty() const noexcept { return first == nullptr; }
+    void push(Item* item) noexcept;
+    Item* pop() noexcept;
+    void take_back(const Item* pushed_last) noexcept;
+  };
+
+  template <typename Item>
+  bool queue(Queue<Item>& queue, Item* item, std::unique_lock<std::mutex>& lock);
   bool need_thread(std::unique_lock<std::mutex>& lock);
   void count_idle() noexcept;
-  void thread_main(std::list<std::thread>::iterator self);
+  void thread_main(Threads::iterator self);
+  void run(Task* task, Thread& thread);
+
+  /// @name Open tasks, under the lock
+  /// @{
+  bool take_place(Task* task);
+  void give_place_back();
+  /// @}
 
   RuntimeCore& core_;
   const std::size_t most_threads_;
+  const std::size_t first_places_;
   mutable std::mutex mutex_;
   std::condition_variable available_;
-  BlockingWork* first_work_ = nullptr;
-  BlockingWork* last_work_ = nullptr;
-  Task* first_task_ = nullptr;
-  Task* last_task_ = nullptr;
+  Queue<BlockingWork> work_;
+  Queue<Task> tasks_;      ///< That may run.
+  PriorityQueue waiting_;  ///< Open tasks, for a place.
+  std::size_t places_;
+  std::size_t taken_ = 0;  ///< More than there are where tasks have come back from a pause.
+  std::uint64_t ended_open_ = 0;
+  std::uint64_t ended_seen_ = 0;
+  unsigned quiet_looks_ = 0;
   std::size_t idle_ = 0;
   std::size_t blocked_ = 0;
   std::size_t wakes_ = 0;  ///< Notifications that no thread has answered yet.
   bool stopping_ = false;
-  std::list<std::thread> threads_;
-  std::list<std::thread> ended_;
+  Threads threads_;
+  Threads ended_;
   std::atomic<std::size_t> busy_{0};
 };
 

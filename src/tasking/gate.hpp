@@ -23,6 +23,8 @@ class Ticket {
   virtual void started() noexcept = 0;
   /// The task is over, whether it entered, ran, failed or not. Others may pass now. Called once, on any thread.
   virtual void leave(bool failed) noexcept = 0;
+  /// Whether the gate says how many such tasks run at once. If not, the executors do.
+  virtual bool is_limited() const noexcept = 0;
   /// After `enter` was false and before `pass`: what the task waits for, for reports; "device 'scratch', where ..." or so.
   virtual std::string waits_for() const = 0;
 };

@@ -44,12 +44,12 @@ std::string_view name_of(WaitReason reason) noexcept {
 
 void block_thread(Task* task) noexcept {
   Executors& executors = *task->core->executors;
-  executors.thread_blocks();
+  executors.thread_blocks(task);
   PauseState expected = PauseState::running;
   if (task->pause_state.compare_exchange_strong(expected, PauseState::paused, std::memory_order_acq_rel)) {
     task->pause_state.wait(PauseState::paused, std::memory_order_acquire);
   }
-  executors.thread_unblocks();
+  executors.thread_unblocks(task);
 }
 
 }  // namespace

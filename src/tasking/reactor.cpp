@@ -178,7 +178,7 @@ void Reactor::run() noexcept {
 
 void Reactor::tend() noexcept {
   const base::Clock::rep now = base::Clock::now().time_since_epoch().count();
-  for (const Upkeep upkeep : {Upkeep::fibers, Upkeep::stuck, Upkeep::throttle}) {
+  for (const Upkeep upkeep : {Upkeep::fibers, Upkeep::stuck, Upkeep::throttle, Upkeep::executors}) {
     std::atomic<base::Clock::rep>& due = upkeep_[static_cast<unsigned>(upkeep)];
     if (due.load(std::memory_order_relaxed) <= now) {
       due.store(never, std::memory_order_relaxed);
@@ -200,6 +200,8 @@ base::TimePoint Reactor::look(Upkeep upkeep) noexcept {
       return core_.stuck.look(core_);
     case Upkeep::throttle:
       return core_.throttle.look(core_);
+    case Upkeep::executors:
+      return core_.executors->look();
   }
   return base::TimePoint::max();
 }

@@ -43,9 +43,10 @@ class Reactor {
 
   /// What the runtime itself has to look at. These are no timers: a runtime that waits for nothing else may be stuck.
   enum class Upkeep : unsigned {
-    fibers,    ///< Whether the memory of resting fibers can be given back.
-    stuck,     ///< Whether the runtime is stuck, or has waited long enough to say for what.
-    throttle,  ///< Whether a spawner that is held back should go on.
+    fibers,     ///< Whether the memory of resting fibers can be given back.
+    stuck,      ///< Whether the runtime is stuck, or has waited long enough to say for what.
+    throttle,   ///< Whether a spawner that is held back should go on.
+    executors,  ///< Whether more I/O tasks should run.
   };
   /// The reactor looks at `when`, or earlier if that was asked for; then again when the look says so. Any thread.
   void expect(Upkeep upkeep, base::TimePoint when) noexcept;
@@ -77,7 +78,7 @@ class Reactor {
   bool in_descriptors_ = false;                      ///< Where the thread sleeps.
   bool ended_ = false;
   bool lingered_ = false;                                ///< For the thread alone.
-  std::array<std::atomic<base::Clock::rep>, 3> upkeep_;  ///< By `Upkeep`: when it is due.
+  std::array<std::atomic<base::Clock::rep>, 4> upkeep_;  ///< By `Upkeep`: when it is due.
   std::thread thread_;
 };
 

@@ -64,7 +64,7 @@ RuntimeCore::RuntimeCore(const Options& given)
   // The destructor does not run for a runtime that cannot be made.
   std::unique_ptr<Task, void (*)(Task*) noexcept> unfinished(root, &tasking::free_task);
   tasking::extra_of(root).domain = std::make_unique<tasking::DependencyDomain>();
-  executors = std::make_unique<tasking::Executors>(*this, options.io_executors);
+  executors = std::make_unique<tasking::Executors>(*this, options.io_executors, tasking::places_to_begin_with(options));
   tasking::make_services(*this);
   for (unsigned index = 0; index < options.workers; ++index) {
     workers.push_back(std::make_unique<tasking::Worker>(*this, index));

@@ -18,7 +18,6 @@ constexpr std::size_t most_executors = 4096;
 constexpr std::size_t least_stack = 16 * 1024;
 constexpr std::size_t most_stack = 1024UL * 1024 * 1024;
 constexpr std::size_t default_stack = 1024 * 1024;
-constexpr std::size_t default_executors = 64;
 
 void require_range(const std::string& name, std::size_t value, std::size_t least, std::size_t most) {
   if (value < least || value > most) {

@@ -5,6 +5,9 @@
 
 namespace dovetail::tasking {
 
+/// Of `Options::io_executors`.
+inline constexpr unsigned default_executors = 64;
+
 /// @throws std::invalid_argument naming the field or variable that makes no sense, and what would.
 Options complete_options(const Options& given);
 

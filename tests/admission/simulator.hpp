@@ -21,7 +21,6 @@ struct SimulatedTask {
   double megabytes = 0;
   double processor = 0;  ///< Seconds of a core before the device is used: to fill the buffers.
   double remaining = 0;  ///< Of what it does now: seconds of a core, or MB.
-  Activity activity = Activity::waits;
   bool bytes_known = true;
   bool fails = false;
 };
@@ -31,16 +30,7 @@ class Simulator {
   /// @param cores  That tasks, before they use the device, and computations share.
   explicit Simulator(const CongestionLaw& given, unsigned executors = 64, unsigned most = 0, unsigned cores = 2)
       : law(given), budget("simulated", most), executors_(executors), cores_(cores) {
-    static const Requester requester{
-        .leaving = [](Request&) noexcept {},
-        .activity =
-            [](const Request& request) noexcept { return reinterpret_cast<const SimulatedTask&>(request).activity; },
-        .wants_to_be_asked =
-            [](Request& request, double seconds) noexcept {
-              auto& simulator = *static_cast<Simulator*>(const_cast<void*>(request.owner));
-              simulator.ask_at_ = std::min(simulator.ask_at_, simulator.now + seconds);
-              return true;
-            }};
+    static const Requester requester{.leaving = [](Request&) noexcept {}};
     budget.set_requester(&requester);
   }
 
@@ -137,7 +127,7 @@ class Simulator {
     const double computed = end_of_least(computing_, core);
     const double prepared = end_of_least(preparing_, core);
     const double written = end_of_least(writing_, speed);
-    const double next = std::min({arrival, computed, prepared, written, ask_at_});
+    const double next = std::min({arrival, computed, prepared, written});
     for (Computation& computation : computing_) {
       computation.remaining -= (next - now) * core;
     }
@@ -162,13 +152,8 @@ class Simulator {
       (*done)->remaining = (*done)->megabytes;
       write(**done);
       preparing_.erase(done);
-    } else if (written == next) {
-      end_one();
     } else {
-      ask_at_ = never;
-      RequestList admitted;
-      budget.ask_again(now, admitted);
-      start(admitted);
+      end_one();
     }
   }
 
@@ -182,12 +167,11 @@ class Simulator {
     while (Request* request = admitted.take()) {
       admitted_.push(reinterpret_cast<SimulatedTask*>(request));
     }
-    while (!admitted_.empty() && preparing_.size() + writing_.size() < executors_) {
+    while (!admitted_.empty() && preparing_.size() + writing_.size() < places_for(*admitted_.front())) {
       SimulatedTask* const task = admitted_.front();
       admitted_.pop();
       task->remaining = task->processor > 0 ? task->processor : task->megabytes;
       if (task->processor > 0) {
-        task->activity = Activity::computes;
         preparing_.push_back(task);
       } else {
         write(*task);
@@ -195,9 +179,11 @@ class Simulator {
     }
   }
 
-  void write(SimulatedTask& task) {
-    task.activity = task.bytes_known ? Activity::uses_device : Activity::waits;
-    writing_.push_back(&task);
+  void write(SimulatedTask& task) { writing_.push_back(&task); }
+
+  // Tasks without constraint have few places while they use a device (src/tasking/open_tasks.cpp), which these always do.
+  std::size_t places_for(const SimulatedTask& task) const noexcept {
+    return task.request.type->free() && starting_ != 0 ? starting_ : executors_;
   }
 
   void end_one() {
@@ -217,7 +203,6 @@ class Simulator {
   unsigned executors_;
   unsigned starting_ = 0;
   unsigned cores_;
-  double ask_at_ = never;
   std::vector<std::unique_ptr<SimulatedTask>> tasks_;
   std::priority_queue<Arrival> arrivals_;
   std::queue<Computation> to_compute_;

@@ -1,0 +1,141 @@
+#include "tasking/open_tasks.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tasking/core.hpp"
+#include "tasking/gate.hpp"
+#include "tasking/settings.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+// Tasks that wait for each other (a barrier, a message, a queue) need as many places as there are tasks. Those that use a device get there: when
+// none of them has ended for so long, all may be waiting.
+constexpr std::chrono::milliseconds between_looks{20};
+// Tasks that compute will end some time; unless they spin until another task does something.
+constexpr unsigned looks_at_those_that_compute = 50;
+
+constexpr std::array<long, 15> file_calls{
+    SYS_pread64,   SYS_pwrite64,  SYS_preadv,          SYS_pwritev, SYS_preadv2,
+    SYS_pwritev2,  SYS_fsync,     SYS_fdatasync,       SYS_sync,    SYS_syncfs,
+    SYS_fallocate, SYS_ftruncate, SYS_sync_file_range, SYS_msync,   SYS_copy_file_range};
+// These wait for other threads where the descriptor, their first argument, is that of a pipe or a socket.
+constexpr std::array<long, 4> calls_of_any_descriptor{SYS_read, SYS_write, SYS_readv, SYS_writev};
+
+bool is_a_file(int descriptor) noexcept {
+  struct stat status{};
+  return fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+}
+
+}  // namespace
+
+bool is_open(const Task* task) noexcept {
+  return task->extra == nullptr || task->extra->ticket == nullptr || !task->extra->ticket->is_limited();
+}
+
+bool waits_for_io(const Task* task) noexcept {
+  const WaitReason reason =
+      std::atomic_ref<WaitReason>(const_cast<Task*>(task)->wait_reason).load(std::memory_order_relaxed);
+  return reason == WaitReason::io || reason == WaitReason::system_call;
+}
+
+Activity activity_of(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/syscall");
+  std::string number;
+  unsigned long descriptor = 0;
+  file >> number >> std::hex >> descriptor;
+  if (number == "running") {
+    return Activity::computes;
+  }
+  if (number == "-1") {
+    return Activity::uses_a_file;  // it waits for a page of its memory
+  }
+  const long call = number.empty() ? -1 : std::atol(number.c_str());
+  const auto is_among = [call](const auto& calls) {
+    return std::find(calls.begin(), calls.end(), call) != calls.end();
+  };
+  const bool on_file =
+      is_among(file_calls) || (is_among(calls_of_any_descriptor) && is_a_file(static_cast<int>(descriptor)));
+  return on_file ? Activity::uses_a_file : Activity::waits;
+}
+
+unsigned places_to_begin_with(const Options& options) noexcept {
+  return options.io_executors != default_executors ? options.io_executors : std::max(4U, 2 * options.workers);
+}
+
+bool Executors::take_place(Task* task) {
+  if (taken_ < places_) {
+    ++taken_;
+    return true;
+  }
+  waiting_.push(task);
+  core_.reactor.expect(Reactor::Upkeep::executors, base::Clock::now() + between_looks);
+  return false;
+}
+
+// It is for the next one at once, which the calling thread runs, or another.
+void Executors::give_place_back() {
+  --taken_;
+  while (taken_ < places_ && !waiting_.empty()) {
+    ++taken_;
+    tasks_.push(waiting_.pop());
+  }
+  if (taken_ == 0) {
+    places_ = first_places_;
+  }
+}
+
+base::TimePoint Executors::look() {
+  const base::TimePoint next = base::Clock::now() + between_looks;
+  std::vector<pid_t> running;
+  std::uint64_t ended = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty() || places_ >= most_threads_) {
+      return base::TimePoint::max();  // who takes the place of another needs no look
+    }
+    ended = ended_open_;
+    if (ended != std::exchange(ended_seen_, ended)) {
+      quiet_looks_ = 0;
+      return next;
+    }
+    for (const Thread& thread : threads_) {
+      const Task* const task = thread.open_task;
+      if (task != nullptr && task->state.load(std::memory_order_relaxed) != TaskState::paused) {
+        running.push_back(thread.id);
+      } else if (task != nullptr && waits_for_io(task)) {
+        return next;
+      }
+    }
+  }
+  bool computes = false;
+  for (const pid_t thread : running) {
+    const Activity activity = activity_of(thread);
+    if (activity == Activity::uses_a_file) {
+      return next;
+    }
+    computes = computes || activity == Activity::computes;
+  }
+  std::unique_lock lock(mutex_);
+  ++quiet_looks_;
+  if (ended != ended_open_ || waiting_.empty() || (computes && quiet_looks_ < looks_at_those_that_compute)) {
+    return next;
+  }
+  quiet_looks_ = 0;
+  ++places_;
+  ++taken_;
+  tasks_.push(waiting_.pop());
+  need_thread(lock);
+  return next;
+}
+
+}  // namespace dovetail::tasking
