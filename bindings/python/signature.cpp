@@ -30,8 +30,7 @@ void construct(Signature* self, nb::object function, const std::string& label, n
   signature->io = io;
   signature->storage_bw = share;
   // Nobody says where it transfers to: it is kept waiting only where more of its own tasks at once get nothing more done.
-  const bool unsaid = io && !deferred && !share.constrained() && device.empty();
-  signature->device = unsaid ? std::string(unknown_device) : device;
+  signature->device = device;
   signature->deferred = deferred;
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};
 }

@@ -14,7 +14,8 @@ namespace dovetail {
 struct Options {
   /// Compute workers, each an operating-system thread. 0: `DOVETAIL_WORKERS`, or else the cores this process may use.
   unsigned workers = 0;
-  /// Most threads that may run I/O tasks and blocking calls at once. 0: `DOVETAIL_IO_EXECUTORS`, or else 64.
+  /// Most threads that may run I/O tasks and blocking calls at once. 0: `DOVETAIL_IO_EXECUTORS`, or else 64. I/O tasks without a constraint begin
+  /// with as many; by default with max(4, 2 x workers), and get more where they wait for anything but files (docs/admission.md).
   unsigned io_executors = 0;
   /// Storage engine: `uring`, `aio` (what is not direct goes to threads), `threads`, or `auto` (what works, measured and
   /// chosen). Empty: `DOVETAIL_ENGINE`, or else `auto`.

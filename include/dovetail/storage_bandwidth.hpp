@@ -9,10 +9,6 @@
 
 namespace dovetail {
 
-/// As `TaskDescription::device` of a task without constraint: any device, and it need not be the same for tasks of different labels. It
-/// is kept waiting only where more tasks of its label at once get nothing more done (docs/admission.md).
-inline constexpr std::string_view unknown_device = "*";
-
 /// The storage bandwidth constraint of an I/O task (`io-aware-pycompss.txt`, sections 3.2 and 3.3): a task starts when its
 /// constraint, added to those of the tasks that run on the device, does not exceed the device's bandwidth. A higher
 /// constraint therefore means fewer tasks at once. A plain value; MB are 10^6 bytes.

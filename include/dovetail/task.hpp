@@ -43,8 +43,8 @@ struct TaskDescription {
   bool tied = detail::unset<bool>();
   /// For a task with `io`: when its device has room for it. A type of task, of which is learned, is all tasks of one label.
   StorageBandwidth storage_bw = detail::unset<StorageBandwidth>();
-  /// For a task with `io`: name of its device, or a path on it (docs/admission.md). `unknown_device`: any. Empty: the first configured device, or
-  /// else that of the current folder; with no constraint either, the task is not subject to admission.
+  /// For a task with `io`: name of its device, or a path on it (docs/admission.md). Empty: the first configured device, or
+  /// else that of the current folder; with no constraint either, the task has nothing to do with admission.
   std::string_view device = detail::unset<std::string_view>();
 };
 

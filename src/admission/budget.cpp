@@ -162,6 +162,14 @@ bool Budget::enter(Request& request, double now, RequestList& admitted, const st
   return true;
 }
 
+void Budget::count_in(Request& request, double now) {
+  std::lock_guard lock(mutex_);
+  ++request.type->waiting;
+  ++waiting_;
+  ++owner(request.owner).waiting;
+  start(*request.type, request, now);
+}
+
 void Budget::tell_leaving(Request& request) const noexcept {
   if (const Requester* const requester = requester_.load(std::memory_order_acquire)) {
     requester->leaving(request);

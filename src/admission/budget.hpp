@@ -129,10 +129,14 @@ class Budget {
   /// Lives as long as the budget. Without one nothing is asked.
   void set_requester(const Requester* requester) noexcept { requester_.store(requester, std::memory_order_release); }
 
+  /// Whether its requests have to `enter`. If not, how many run is not this budget's affair.
+  bool limits(const TaskType& type) const noexcept { return most_ != 0 || !type.free(); }
+  /// A request that is not limited begins.
+  void count_in(Request& request, double now);
   /// A request of a type is ready. It is among `admitted`, perhaps with others, or waits. False if `unwanted` says so (asked under
   /// the lock, so that no cancellation falls between): then it is neither.
   bool enter(Request& request, double now, RequestList& admitted, const std::function<bool()>& unwanted = nullptr);
-  /// A request that was admitted is over. Returns whether the adaptive learner has found something worth remembering.
+  /// A request that was admitted, or counted in, is over. Returns whether the adaptive learner has found something worth remembering.
   bool leave(Request& request, const Outcome& outcome, double now, RequestList& admitted);
   /// Takes waiting requests out.
   void withdraw(const std::function<bool(const Request&)>& unwanted, double now, RequestList& withdrawn,

@@ -22,7 +22,7 @@ class AdmissionTicket final : public tasking::Ticket, public Request {
 
   bool enter() noexcept override;
   void started() noexcept override;
-  bool is_limited() const noexcept override { return guest_ || type->constraint.constrained(); }
+  bool is_limited() const noexcept override { return guest_ || device_.budget().limits(*type); }
   void leave(bool failed) noexcept override;
   std::string waits_for() const override { return device_.budget().waits_for(*this); }
 
@@ -55,7 +55,7 @@ const Requester requester{
 };
 
 bool AdmissionTicket::enter() noexcept {
-  if (guest_) {
+  if (guest_ || !is_limited()) {
     return true;
   }
   RequestList admitted;
@@ -67,6 +67,9 @@ bool AdmissionTicket::enter() noexcept {
 }
 
 void AdmissionTicket::started() noexcept {
+  if (place == Place::outside && !is_limited()) {
+    device_.budget().count_in(*this, seconds_now());
+  }
   thread_ = std::this_thread::get_id();
   bytes_before_ = transferred_bytes();
 }
@@ -122,9 +125,6 @@ void warn_of_excess(const Budget::Names& names, double asked, double bandwidth, 
 
 std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskDescription& description) {
   const Options& options = tasking::options_of(task);
-  if (description.device == unknown_device && !description.storage_bw.constrained()) {
-    return nullptr;
-  }
   SharedDevice& device = Devices::of(options.config).find(description.device);
   Budget& budget = device.budget();
   // The parent is the task that spawns this one, so that nobody changes it meanwhile.

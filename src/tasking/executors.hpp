@@ -46,7 +46,8 @@ class Executors {
   /// Work that is queued or running, but for what is blocked in a pause.
   std::size_t busy() const noexcept { return busy_.load(std::memory_order_acquire); }
   std::size_t threads() const;
-  /// For the reactor: makes one more place for open tasks, if those that have one wait for anything but a file. Returns when to look again.
+  /// For the reactor: makes one more place for open tasks if those that have one wait for anything but a file; if one uses a file, there are
+  /// as many as in the beginning. Returns when to look again.
   base::TimePoint look();
   void stop();
   /// In the child of a fork the threads do not exist.

@@ -89,52 +89,52 @@ void Executors::give_place_back() {
     ++taken_;
     tasks_.push(waiting_.pop());
   }
-  if (taken_ == 0) {
+  if (waiting_.empty()) {
     places_ = first_places_;
   }
 }
 
 base::TimePoint Executors::look() {
-  const base::TimePoint next = base::Clock::now() + between_looks;
   std::vector<pid_t> running;
-  std::uint64_t ended = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.empty() || places_ >= most_threads_) {
-      return base::TimePoint::max();  // who takes the place of another needs no look
-    }
-    ended = ended_open_;
-    if (ended != std::exchange(ended_seen_, ended)) {
-      quiet_looks_ = 0;
-      return next;
-    }
-    for (const Thread& thread : threads_) {
-      const Task* const task = thread.open_task;
-      if (task != nullptr && task->state.load(std::memory_order_relaxed) != TaskState::paused) {
-        running.push_back(thread.id);
-      } else if (task != nullptr && waits_for_io(task)) {
-        return next;
-      }
-    }
-  }
-  bool computes = false;
-  for (const pid_t thread : running) {
-    const Activity activity = activity_of(thread);
-    if (activity == Activity::uses_a_file) {
-      return next;
-    }
-    computes = computes || activity == Activity::computes;
-  }
+  bool uses_a_file = false;
   std::unique_lock lock(mutex_);
-  ++quiet_looks_;
-  if (ended != ended_open_ || waiting_.empty() || (computes && quiet_looks_ < looks_at_those_that_compute)) {
+  if (waiting_.empty()) {
+    return base::TimePoint::max();
+  }
+  const base::TimePoint next = base::Clock::now() + (places_ < most_threads_ ? 1 : 10) * between_looks;
+  const std::uint64_t ended = ended_open_;
+  const bool quiet = ended == std::exchange(ended_seen_, ended);
+  quiet_looks_ = quiet ? quiet_looks_ + 1 : 0;
+  if (!quiet && places_ == first_places_) {
     return next;
   }
-  quiet_looks_ = 0;
-  ++places_;
-  ++taken_;
-  tasks_.push(waiting_.pop());
-  need_thread(lock);
+  for (const Thread& thread : threads_) {
+    const Task* const task = thread.open_task;
+    if (task != nullptr && task->state.load(std::memory_order_relaxed) != TaskState::paused) {
+      running.push_back(thread.id);
+    } else if (task != nullptr) {
+      uses_a_file = uses_a_file || waits_for_io(task);
+    }
+  }
+  lock.unlock();
+  bool computes = false;
+  for (auto thread = running.begin(); thread != running.end() && !uses_a_file; ++thread) {
+    const Activity activity = activity_of(*thread);
+    uses_a_file = activity == Activity::uses_a_file;
+    computes = computes || activity == Activity::computes;
+  }
+  lock.lock();
+  if (uses_a_file) {
+    places_ = first_places_;
+    quiet_looks_ = 0;
+  } else if (quiet && ended == ended_open_ && !waiting_.empty() && places_ < most_threads_ &&
+             (!computes || quiet_looks_ >= looks_at_those_that_compute)) {
+    quiet_looks_ = 0;
+    places_ = std::max(places_, taken_) + 1;
+    ++taken_;
+    tasks_.push(waiting_.pop());
+    need_thread(lock);
+  }
   return next;
 }
 
