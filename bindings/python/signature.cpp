@@ -29,7 +29,6 @@ void construct(Signature* self, nb::object function, const std::string& label, n
   signature->priority = priority;
   signature->io = io;
   signature->storage_bw = share;
-  // Nobody says where it transfers to: it is kept waiting only where more of its own tasks at once get nothing more done.
   signature->device = device;
   signature->deferred = deferred;
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};

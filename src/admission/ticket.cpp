@@ -1,7 +1,7 @@
 // Where admission plugs into tasking: a ticket for each task that has a constraint or names a device.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
-#include <thread>
 
 #include "admission/devices.hpp"
 #include "admission/epoch.hpp"
@@ -37,9 +37,16 @@ class AdmissionTicket final : public tasking::Ticket, public Request {
   /// Its parent is on the device and waits for it: it runs in the parent's share, or both would wait for ever.
   const bool guest_;
   /// The thread that runs the body, and what it had transferred before.
-  std::thread::id thread_;
+  std::uint64_t thread_ = 0;
   std::optional<std::uint64_t> bytes_before_;
 };
+
+// The system gives the identity of a thread that has ended to another one.
+std::uint64_t this_thread() noexcept {
+  static std::atomic<std::uint64_t> threads{0};
+  static thread_local const std::uint64_t number = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
 
 AdmissionTicket& ticket_of(Request& request) noexcept { return static_cast<AdmissionTicket&>(request); }
 
@@ -70,7 +77,7 @@ void AdmissionTicket::started() noexcept {
   if (place == Place::outside && !is_limited()) {
     device_.budget().count_in(*this, seconds_now());
   }
-  thread_ = std::this_thread::get_id();
+  thread_ = this_thread();
   bytes_before_ = transferred_bytes();
 }
 
@@ -80,7 +87,7 @@ constexpr std::uint64_t least_transfer = 4096;
 // What it had others do for it (other threads, processes, an engine) does not show. Known if the task began and ended on one thread, and the
 // kernel counts.
 Outcome AdmissionTicket::outcome(bool failed) const noexcept {
-  const auto now = thread_ == std::this_thread::get_id() && bytes_before_ ? transferred_bytes() : std::nullopt;
+  const auto now = thread_ == this_thread() && bytes_before_ ? transferred_bytes() : std::nullopt;
   const bool known = now && *now >= *bytes_before_ + least_transfer;
   return {failed, known, known ? *now - *bytes_before_ : 0};
 }
@@ -130,7 +137,8 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
   // The parent is the task that spawns this one, so that nobody changes it meanwhile.
   const auto* const above =
       task->parent->extra != nullptr ? static_cast<const AdmissionTicket*>(task->parent->extra->ticket.get()) : nullptr;
-  const bool guest = task->parent != tasking::root_of(task) && above != nullptr && &above->device() == &device;
+  const bool guest =
+      task->parent != tasking::root_of(task) && above != nullptr && &above->device() == &device && above->is_limited();
   auto ticket = std::make_unique<AdmissionTicket>(task, device, guest);
   const Budget::Names names{std::string(description.label.empty() ? "unnamed task" : description.label),
                             description.storage_bw, direction_of(description)};

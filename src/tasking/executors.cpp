@@ -119,7 +119,7 @@ void Executors::thread_blocks(const Task* task) {
   std::unique_lock lock(mutex_);
   ++blocked_;
   busy_.fetch_sub(1, std::memory_order_acq_rel);
-  if (is_open(task) && !waits_for_io(task)) {
+  if (is_open(task) && !keeps_its_place(task)) {
     give_place_back();
   }
   if (!work_.empty() || !tasks_.empty()) {
@@ -134,7 +134,7 @@ void Executors::thread_blocks(const Task* task) {
 void Executors::thread_unblocks(const Task* task) {
   std::lock_guard lock(mutex_);
   --blocked_;
-  if (is_open(task) && !waits_for_io(task)) {
+  if (is_open(task) && !keeps_its_place(task)) {
     ++taken_;
   }
 }
@@ -147,12 +147,7 @@ void Executors::count_idle() noexcept {
 }
 
 // With the lock released.
-void Executors::run(Task* task, Thread& thread) {
-  const bool open = is_open(task);
-  if (open) {
-    const std::lock_guard lock(mutex_);
-    thread.open_task = task;
-  }
+void Executors::run(Task* task, Thread& thread, bool open) {
   if (task->extra != nullptr && task->extra->ticket != nullptr) {
     task->extra->ticket->started();
   }
@@ -186,8 +181,10 @@ void Executors::thread_main(Threads::iterator self) {
       work->run(work);
     } else if (!tasks_.empty()) {
       Task* task = tasks_.pop();
+      const bool open = is_open(task);
+      self->open_task = open ? task : nullptr;
       lock.unlock();
-      run(task, *self);
+      run(task, *self, open);
     } else {
       if (stopping_) {
         break;

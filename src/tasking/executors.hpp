@@ -75,7 +75,7 @@ class Executors {
   bool need_thread(std::unique_lock<std::mutex>& lock);
   void count_idle() noexcept;
   void thread_main(Threads::iterator self);
-  void run(Task* task, Thread& thread);
+  void run(Task* task, Thread& thread, bool open);
 
   /// @name Open tasks, under the lock
   /// @{

@@ -23,6 +23,8 @@ namespace {
 constexpr std::chrono::milliseconds between_looks{20};
 // Tasks that compute will end some time; unless they spin until another task does something.
 constexpr unsigned looks_at_those_that_compute = 50;
+// So will a call on a file; but the task may make one after the other until another task does something.
+constexpr unsigned looks_at_those_that_use_files = 500;
 
 constexpr std::array<long, 15> file_calls{
     SYS_pread64,   SYS_pwrite64,  SYS_preadv,          SYS_pwritev, SYS_preadv2,
@@ -32,8 +34,10 @@ constexpr std::array<long, 15> file_calls{
 constexpr std::array<long, 4> calls_of_any_descriptor{SYS_read, SYS_write, SYS_readv, SYS_writev};
 
 bool is_a_file(int descriptor) noexcept {
-  struct stat status{};
-  return fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+  struct statx status{};
+  // What is known here is enough: a server that does not answer must not stop the thread that keeps time.
+  return statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) == 0 &&
+         (S_ISREG(status.stx_mode) || S_ISBLK(status.stx_mode));
 }
 
 }  // namespace
@@ -42,10 +46,9 @@ bool is_open(const Task* task) noexcept {
   return task->extra == nullptr || task->extra->ticket == nullptr || !task->extra->ticket->is_limited();
 }
 
-bool waits_for_io(const Task* task) noexcept {
-  const WaitReason reason =
-      std::atomic_ref<WaitReason>(const_cast<Task*>(task)->wait_reason).load(std::memory_order_relaxed);
-  return reason == WaitReason::io || reason == WaitReason::system_call;
+bool keeps_its_place(const Task* task) noexcept {
+  const auto reason = std::atomic_ref<WaitReason>(const_cast<Task*>(task)->wait_reason).load(std::memory_order_relaxed);
+  return reason == WaitReason::time;
 }
 
 Activity activity_of(pid_t thread) {
@@ -96,28 +99,30 @@ void Executors::give_place_back() {
 
 base::TimePoint Executors::look() {
   std::vector<pid_t> running;
-  bool uses_a_file = false;
   std::unique_lock lock(mutex_);
-  if (waiting_.empty()) {
+  if (waiting_.empty() || first_places_ == most_threads_) {
     return base::TimePoint::max();
   }
   const base::TimePoint next = base::Clock::now() + (places_ < most_threads_ ? 1 : 10) * between_looks;
   const std::uint64_t ended = ended_open_;
-  const bool quiet = ended == std::exchange(ended_seen_, ended);
+  // A task that has a place and no thread yet waits for nothing but that.
+  const bool quiet = ended == std::exchange(ended_seen_, ended) && tasks_.empty();
   quiet_looks_ = quiet ? quiet_looks_ + 1 : 0;
   if (!quiet && places_ == first_places_) {
     return next;
   }
+  bool waits_for_time = false;
   for (const Thread& thread : threads_) {
     const Task* const task = thread.open_task;
     if (task != nullptr && task->state.load(std::memory_order_relaxed) != TaskState::paused) {
       running.push_back(thread.id);
     } else if (task != nullptr) {
-      uses_a_file = uses_a_file || waits_for_io(task);
+      waits_for_time = waits_for_time || keeps_its_place(task);
     }
   }
   lock.unlock();
-  bool computes = false;
+  bool computes = waits_for_time;  // as that, it ends some time
+  bool uses_a_file = false;
   for (auto thread = running.begin(); thread != running.end() && !uses_a_file; ++thread) {
     const Activity activity = activity_of(*thread);
     uses_a_file = activity == Activity::uses_a_file;
@@ -126,9 +131,10 @@ base::TimePoint Executors::look() {
   lock.lock();
   if (uses_a_file) {
     places_ = first_places_;
-    quiet_looks_ = 0;
-  } else if (quiet && ended == ended_open_ && !waiting_.empty() && places_ < most_threads_ &&
-             (!computes || quiet_looks_ >= looks_at_those_that_compute)) {
+  }
+  const unsigned looks = uses_a_file ? looks_at_those_that_use_files : (computes ? looks_at_those_that_compute : 1);
+  if (quiet && ended == ended_open_ && tasks_.empty() && !waiting_.empty() && taken_ < most_threads_ &&
+      quiet_looks_ >= looks) {
     quiet_looks_ = 0;
     places_ = std::max(places_, taken_) + 1;
     ++taken_;

@@ -9,8 +9,8 @@ namespace dovetail::tasking {
 
 /// Whether it is one of them.
 bool is_open(const Task* task) noexcept;
-/// Whether a paused task waits for a file. Any thread.
-bool waits_for_io(const Task* task) noexcept;
+/// Whether a paused task keeps its place: it waits for its time, and so for no other task. Any thread.
+bool keeps_its_place(const Task* task) noexcept;
 
 /// What a thread of this process does now, as the kernel says.
 enum class Activity {

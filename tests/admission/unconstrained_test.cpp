@@ -153,7 +153,7 @@ class Started : public testing::Test {
  protected:
   Started() {
     alarm(120);
-    std::string name = (fs::temp_directory_path() / "dovetail-guard-XXXXXX").string();
+    std::string name = (fs::temp_directory_path() / "dovetail-unconstrained-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     name_ = folder_.filename().string();
     std::ofstream(folder_ / "dovetail.toml")
