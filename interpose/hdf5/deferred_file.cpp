@@ -337,7 +337,21 @@ std::string DeferredFile::settle(Cause cause) {
   Background& background = Background::instance();
   Lock lock(background.mutex);
   background.wait(lock, cause, [&] { return settled(); });
-  return queue_->failure();
+  const std::string failure = queue_->failure();
+  lock.unlock();
+  if (!failure.empty()) {
+    lengthen_to_size();
+  }
+  return failure;
+}
+
+// What is missing at the end would make the file unreadable as a whole. The failure itself is told in any case.
+void DeferredFile::lengthen_to_size() noexcept {
+  struct stat status{};
+  if (!foreign() && fstat(descriptor(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) < size_) {
+    const int ignored = ftruncate(descriptor(), static_cast<off_t>(size_));
+    static_cast<void>(ignored);
+  }
 }
 
 std::string DeferredFile::failure() const {

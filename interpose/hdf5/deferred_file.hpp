@@ -50,7 +50,7 @@ class DeferredFile {
   Answer set_size(std::uint64_t size);
   /// Size with all writes so far.
   std::uint64_t size();
-  /// Waits for all writes so far. The text of the first failure, or nothing.
+  /// Waits for all writes so far. The text of the first failure, or nothing. After a failure the file is at least as long as HDF5 knows it.
   std::string settle(Cause cause);
   /// The text of the first failure so far, or nothing; does not wait.
   std::string failure() const;
@@ -92,6 +92,7 @@ class DeferredFile {
   }
 
  private:
+  void lengthen_to_size() noexcept;
   bool foreign() const noexcept { return generation_ != Background::instance().generation(); }
   Answer write_as_child(std::uint64_t offset, const std::byte* data, std::size_t length);
   Answer write_behind(std::uint64_t offset, const std::byte* data, std::size_t length);
