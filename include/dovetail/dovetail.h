@@ -112,10 +112,9 @@ void dovetail_error_clear(void);
 
 /// Settings of a runtime. Zero fields come from the environment variable that is named, else have the default.
 typedef struct dovetail_options {
-  size_t size;      ///< `sizeof(dovetail_options)`.
-  int32_t workers;  ///< Compute workers. 0: `DOVETAIL_WORKERS`, else the cores this process may use.
-  int32_t
-      io_executors;  ///< Most threads for I/O tasks and blocking calls. 0: `DOVETAIL_IO_EXECUTORS`, else 64. See Options.
+  size_t size;              ///< `sizeof(dovetail_options)`.
+  int32_t workers;          ///< Compute workers. 0: `DOVETAIL_WORKERS`, else the cores this process may use.
+  int32_t io_executors;     ///< Most threads for I/O tasks and blocking calls. 0: `DOVETAIL_IO_EXECUTORS`, else 64.
   const char* engine;       ///< "uring", "aio", "threads" or "auto". Null: `DOVETAIL_ENGINE`, else "auto".
   const char* trace;        ///< File for the trace at the end; must be writable. Null: `DOVETAIL_TRACE`, else none.
   size_t stack_size;        ///< Bytes of the stack that bodies of tasks run on. 0: `DOVETAIL_STACK_SIZE`, else 1 MiB.

@@ -218,7 +218,8 @@ void Budget::admit(double now, RequestList& admitted) {
       reserved_ = nullptr;
     }
     TaskType* head = foremost(false);
-    // Who does not fit is not overtaken, or a large share might never be free; but by those without constraint, who take none.
+    // A request that does not fit goes first all the same, or a large share might never be free. Requests without constraint take no
+    // share, so they may overtake it.
     if (head == nullptr || !may_start(*head, now)) {
       head = foremost(true);
       if (head == nullptr || !may_start(*head, now)) {

@@ -1,8 +1,7 @@
 // What one device shares out among the tasks that use it. Knows neither tasks nor clocks: requests come and go at times that it is
 // told, so that tests run it on a clock of their own.
 //
-// Thread-safe. Whoever calls `enter`, `leave` or `withdraw` lets go, afterwards and outside of the budget's lock, the requests that
-// are handed out.
+// Thread-safe. `enter`, `leave` and `withdraw` hand out requests. The caller then starts the tasks of these, outside of the budget's lock.
 #pragma once
 
 #include <atomic>
@@ -122,7 +121,7 @@ class Budget {
 
   const std::string& name() const noexcept { return name_; }
   /// The type of these names; made, with `bandwidth` (MB/s) and for so many executors, if it is new. Lives as long as the budget.
-  /// @param starting  With how many `auto` starts if nobody has said how many the device likes; 0: all.
+  /// @param starting  How many tasks at once the first epoch of `auto` has; 0: as many as there are executors.
   TaskType& type(const Names& names, double bandwidth, unsigned executors, unsigned starting = 0);
   bool has_type(const Names& names) const;
 

@@ -1,4 +1,4 @@
-// I/O tasks of which nobody says how many may run: few at once while they use files, as many as it takes where they wait for each other.
+// I/O tasks without a constraint: few run at once while they use files; while they wait for each other, more are started.
 #include "tasking/open_tasks.hpp"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ using tasking::activity_of;
 
 pid_t this_thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-/// A page that is not there until somebody gives it: a write of it takes so long.
+/// A page of memory that the kernel does not have until the test calls `give`. Until then a write of this page waits.
 class MissingPage {
  public:
   MissingPage() {

@@ -40,7 +40,8 @@ class Countdown final : public Service {
     if (ended == nullptr) {
       return 0;
     }
-    in_flight_.store(0);  // before the event: whoever waited for it may start the next operation at once
+    in_flight_.store(
+        0);  // before the event: the program may start the next operation as soon as the event is fulfilled
     fulfill_event(ended);
     return 1;
   }
@@ -120,37 +121,33 @@ TEST(ServiceTest, ADescriptorEndsTheSleep) {
   }
 }
 
+// The only worker rings and then computes until the task that waits for it has completed.
+void ring_and_compute(Runtime& runtime) {
+  std::atomic<bool> completed{false};
+  auto task = runtime.spawn([] { by_descriptor->start(0); });
+  runtime.spawn([&] {
+    by_descriptor->ring();
+    while (!completed.load()) {
+    }
+  });
+  task.get();
+  completed = true;
+  runtime.wait();
+}
+
 TEST(ServiceTest, IsPolledByTheClockWhereItsDescriptorCannotBeWatched) {
   Runtime runtime(Options{.workers = 1});
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  std::atomic<bool> completed{false};
-  auto task = runtime.spawn([] { by_descriptor->start(0); });
-  runtime.spawn([&] {
-    by_descriptor->ring();
-    while (!completed.load()) {
-    }
-  });
-  task.get();
-  completed = true;
-  runtime.wait();
+  ring_and_compute(runtime);
   EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(ServiceTest, ADescriptorIsWatchedWhileAllWorkersCompute) {
   Runtime runtime(Options{.workers = 1});
-  std::atomic<bool> completed{false};
-  auto task = runtime.spawn([] { by_descriptor->start(0); });
-  runtime.spawn([&] {
-    by_descriptor->ring();
-    while (!completed.load()) {
-    }
-  });
-  task.get();
-  completed = true;
-  runtime.wait();
+  ring_and_compute(runtime);
 }
 
 }  // namespace
