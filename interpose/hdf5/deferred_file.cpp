@@ -304,8 +304,7 @@ void DeferredFile::never_reads_ahead() noexcept {
 }
 
 Answer DeferredFile::set_size(std::uint64_t size) {
-  // Bytes that are missing at the end make the file shorter than HDF5 knows it.
-  if (size == size_ && (foreign() || failure().empty())) {
+  if (size == size_) {
     return {};
   }
   // Rare, and nearly always part of a close: an ordinary call behind all writes. After a failure nothing is cut off: what should have
