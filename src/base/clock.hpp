@@ -22,5 +22,7 @@ inline std::uint64_t ticks() noexcept {
 
 /// Ticks in a microsecond, measured once.
 std::uint64_t ticks_per_microsecond() noexcept;
+/// Measures it anew. An interruption of the calling thread does not distort it.
+std::uint64_t measure_ticks_per_microsecond() noexcept;
 
 }  // namespace dovetail::base
