@@ -27,15 +27,9 @@ void run_paused(Request& request, LearnedDevice* device, const StorageService::H
   request.task = tasking::current_task();
   request.cancellable = !tasking::cancel_requested(request.task);
   request.ended = wake_task;
-  request.starter = Starter::either;
   tasking::prepare_pause(request.task);
   here.service->start(request, device, here.worker);
   tasking::pause(request.task, tasking::WaitReason::io, &request);
-  if (request.starter == Starter::task) {
-    tasking::prepare_pause(request.task);
-    here.service->start_admitted(request, StorageService::here().worker);  // it may have moved
-    tasking::pause(request.task, tasking::WaitReason::io, &request);
-  }
 }
 
 // Several requests that one task waits for.

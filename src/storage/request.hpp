@@ -19,10 +19,6 @@ struct LearnedDevice;
 
 enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close, poll };
 
-/// Who hands over a request that had to wait in its lane: whoever lets it in; or that one or its task, which waits for nothing else;
-/// or its task, which was woken for that.
-enum class Starter : std::uint8_t { admitter, either, task };
-
 /// The name of the call in errors and traces.
 const char* name_of(Kind kind) noexcept;
 
@@ -60,7 +56,6 @@ struct Request {
   bool cancellable = false;  ///< Its task was not cancelled when it began: if that happens, it is given up.
   std::uint8_t interruption = 0;  ///< The number of the cancellation by which it was interrupted last.
   std::uint8_t halves = 0;        ///< How many of two attempts that were handed over together have ended.
-  Starter starter = Starter::admitter;
   union {
     int mode = 0;  ///< fallocate: mode of that call. open: flags.
     int written;   ///< Of a write and an `fdatasync` that were handed over together: what the first gave,

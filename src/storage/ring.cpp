@@ -309,7 +309,6 @@ void Ring::submit(Request& request) noexcept {
   }
   // Not as soon as there are enough: these may be the last ones before a sleep, which hands them over by the same system call.
   if (gathered_ >= batch_) {
-    const tasking::OutsideSlice outside;
     flush();
     batch_ = has_completions() ? batch_that_ends_at_once : batch;
   }

@@ -287,11 +287,7 @@ void StorageService::finish(Request& request, int worker) noexcept {
 
 void StorageService::start_all(RequestQueue& admitted, int worker) noexcept {
   while (Request* request = admitted.pop()) {
-    if (request->starter == Starter::either && (tasking::would_leave_to_another(request->task) || leaves_starts_)) {
-      // Started here it would end here, and keep this worker from falling asleep for good.
-      request->starter = Starter::task;
-      tasking::wake(request->task);
-    } else if (request->file == nullptr || request->file->leads_here(request->descriptor)) [[likely]] {
+    if (request->file == nullptr || request->file->leads_here(request->descriptor)) [[likely]] {
       launch(*request, worker);
     } else {
       request->error = EBADF;
@@ -299,17 +295,6 @@ void StorageService::start_all(RequestQueue& admitted, int worker) noexcept {
       deliver(*request, worker);
     }
   }
-}
-
-void StorageService::start_admitted(Request& request, int worker) noexcept {
-  if (given_up(request)) [[unlikely]] {
-    request.error = ECANCELED;
-    finish(request, worker);
-    return;
-  }
-  RequestQueue admitted;
-  admitted.push(request);
-  start_all(admitted, worker);
 }
 
 // Adds those to `startable` that may start now.

@@ -44,8 +44,6 @@ class StorageService final : public tasking::Service {
   void dispatch(Request& request, LearnedDevice* device,
                 int worker) noexcept;  ///< Also elsewhere: `worker` is -1 there.
   /// @}
-  /// Starts a request that its lane has let in and left to its task. On a compute worker of this runtime.
-  void start_admitted(Request& request, int worker) noexcept;
   /// Ends a request that was counted but never dispatched.
   void finish_early(Request& request, int worker) noexcept;
   /// For engines: what an attempt gave. `worker` is the calling compute worker, or -1.
@@ -57,9 +55,6 @@ class StorageService final : public tasking::Service {
   /// Puts something between the requests and each engine, such as `FaultEngine`. While nothing is in flight. For tests.
   using Decorator = std::function<std::unique_ptr<Engine>(StorageService& service, Engine& inner)>;
   void decorate(const Decorator& decorator);
-  /// Has each task that is paused for a request in a lane start it by itself, not only where that saves something. While nothing
-  /// is in flight. For tests.
-  void leave_starts_to_tasks() noexcept { leaves_starts_ = true; }
 
   /// Why requests go where they go: "auto", or the name of an engine with the reason.
   std::string why() const;
@@ -109,7 +104,6 @@ class StorageService final : public tasking::Service {
   Engine* aio_path_;
   Engine* threads_path_;
   std::atomic<bool> aio_used_{false};
-  bool leaves_starts_ = false;
   std::atomic<std::uint64_t> cancellations_{0};
   std::unique_ptr<Engine> decorations_[3];
   std::unique_ptr<Counts[]> counts_;

@@ -109,11 +109,6 @@ void wake(Task* task) noexcept {
   }
 }
 
-bool would_leave_to_another(const Task* task) noexcept {
-  const Worker* worker = context().worker;
-  return worker != nullptr && worker->would_leave_to_another(task);
-}
-
 Task* bind_event() noexcept {
   Task* task = context().task;
   if (task == nullptr) {

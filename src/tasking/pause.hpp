@@ -50,9 +50,6 @@ void prepare_pause(Task* task) noexcept;
 void pause(Task* task, WaitReason reason, const void* subject = nullptr);
 /// Ends the pause of a task. Exactly once per `prepare_pause`, from any thread.
 void wake(Task* task) noexcept;
-/// Whether a paused task that is woken here now will go on in another worker, as far as can be known: this one has little to do and
-/// leaves that to the other. For what would otherwise be begun here, and end here.
-bool would_leave_to_another(const Task* task) noexcept;
 
 /// Binds the completion of the current task (or, in `onready`, its start) to one more event. Returns that task.
 /// Null outside of a task.

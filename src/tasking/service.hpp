@@ -87,19 +87,6 @@ bool register_cancel_hook(void (*hook)(const detail::RuntimeCore* core) noexcept
 /// Tells the scheduler that the calling compute worker has prepared operations that wait for `Service::flush`.
 void request_flush() noexcept;
 
-/// For the time of a system call in a slice that does what earlier slices have prepared, too: as long as this lives, it is not counted
-/// as time of the slice, or one in so many would look long. Does nothing outside of compute workers. Not across a pause.
-class OutsideSlice {
- public:
-  OutsideSlice() noexcept;
-  ~OutsideSlice();
-  OutsideSlice(const OutsideSlice&) = delete;
-  OutsideSlice& operator=(const OutsideSlice&) = delete;
-
- private:
-  const std::uint64_t begin_;
-};
-
 /// A piece of blocking work, run once on an I/O executor thread. Owned by whoever posts it; it must live until it runs.
 struct BlockingWork {
   BlockingWork* next = nullptr;

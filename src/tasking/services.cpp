@@ -86,14 +86,6 @@ void request_flush() noexcept {
   }
 }
 
-OutsideSlice::OutsideSlice() noexcept : begin_(base::ticks()) {}
-
-OutsideSlice::~OutsideSlice() {
-  if (Worker* worker = context().worker) {
-    worker->leave_out(base::ticks() - begin_);
-  }
-}
-
 void post_blocking(RuntimeCore& core, BlockingWork* work) { core.executors->run_work(work); }
 
 }  // namespace dovetail::tasking

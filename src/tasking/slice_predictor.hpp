@@ -38,15 +38,6 @@ class SlicePredictor {
     const Entry& entry = entries_[index_of(kind)];
     return entry.kind == kind && entry.short_streak >= 1 && entry.average < limit_;
   }
-  /// So short, all of them, that looking at the clock for each would take a good part of their time.
-  bool is_tiny(const SliceKind& kind) const noexcept {
-    const Entry& entry = entries_[index_of(kind)];
-    return entry.kind == kind && entry.short_streak >= 2 && entry.average < limit_ / weight;
-  }
-  /// `slices` in a row that were measured together. If that was long, one of them was.
-  void observe(const SliceKind& kind, std::uint64_t ticks, std::uint32_t slices) noexcept {
-    observe(kind, slices == 1 || ticks > limit_ ? ticks : ticks / slices);
-  }
   void observe(const SliceKind& kind, std::uint64_t ticks) noexcept {
     Entry& entry = entries_[index_of(kind)];
     if (entry.kind != kind) {

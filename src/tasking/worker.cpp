@@ -26,8 +26,6 @@ constexpr std::uint32_t most_counted_children = 256;
 constexpr unsigned most_slices_before_flush = 64;
 
 constexpr std::uint32_t runs_between_measurements = 16;
-// Tiny slices of the same body between two looks at the clock.
-constexpr std::uint32_t most_slices_together = 4;
 
 // Tasks with short slices that a worker runs by itself, one after the other.
 constexpr std::int64_t most_kept_to_itself = 256;
@@ -155,12 +153,6 @@ fiber::Fiber* Worker::next_paused_fiber() {
   }
   ++tick_;
   Task* const next = std::exchange(successor_, nullptr);
-  if (slice_start_ != 0 && slice_of(next) == slice_kind_ && slices_together_ < most_slices_together &&
-      slices_since_flush_ + 1 < most_slices_before_flush && predictor_.is_tiny(slice_kind_)) {
-    ++slices_together_;
-    ++slices_since_flush_;
-    return std::exchange(next->fiber, nullptr);
-  }
   // One look at the clock for the end of one slice and the beginning of the next: it takes as long as a good part of the switch.
   const std::uint64_t now = operations_ || slice_start_ != 0 ? base::ticks() : 0;
   if (slice_start_ != 0) {
@@ -292,12 +284,7 @@ void Worker::announce() {
   }
 }
 
-// A system call, often longer than the slice that makes it, of whose length it says nothing: it would make tasks look long, and so
-// worth another such call.
-void Worker::wake_another() noexcept {
-  const OutsideSlice outside;
-  core_.idle.wake_one();
-}
+void Worker::wake_another() noexcept { core_.idle.wake_one(); }
 
 void Worker::push_successor(Task* task) {
   if (successor_ == nullptr) {
@@ -364,12 +351,11 @@ void Worker::before_slice(Task* task, std::uint64_t now) {
   }
   slice_kind_ = kind;
   slice_start_ = now;
-  slices_together_ = 1;
   last_slice_.store(now, std::memory_order_relaxed);
 }
 
 void Worker::after_slice(std::uint64_t now) {
-  predictor_.observe(slice_kind_, now - slice_start_, slices_together_);
+  predictor_.observe(slice_kind_, now - slice_start_);
   slice_start_ = 0;
   if (long_slice_ && core_.parking != nullptr) {
     core_.parking->busy(index_, false);

@@ -76,14 +76,6 @@ class Worker {
     flush_requested_ = true;
     begin_operations(true);
   }
-  /// So many ticks of the slice that runs were spent on something else.
-  void leave_out(std::uint64_t ticks) noexcept {
-    if (slice_start_ != 0) {
-      slice_start_ += ticks;
-    }
-  }
-  /// Whether it would hand over that task, paused now, if it were woken here.
-  bool would_leave_to_another(const Task* task) const noexcept;
   /// @}
 
   /// Gives a tied task back to the worker it belongs to. Any thread.
@@ -170,7 +162,6 @@ class Worker {
   std::atomic<bool> kept_to_itself_{false};  ///< Tasks were queued that nobody was told of.
   bool short_queued_ = false;                ///< Perhaps there is a task in the deque whose slice will be short.
   unsigned slices_since_flush_ = 0;
-  std::uint32_t slices_together_ = 1;  ///< That began since the clock was looked at.
   bool polling_ = false;
   bool announce_after_poll_ = false;  ///< Tasks were pushed in a poll.
   std::uint64_t slice_start_ = 0;     ///< In ticks; 0: not measured.

@@ -64,12 +64,6 @@ bool Worker::retreat() noexcept {
   return gave;
 }
 
-bool Worker::would_leave_to_another(const Task* task) const noexcept {
-  // As `schedule` has it: the others go on where they must, or wherever somebody comes first.
-  return refuge_has_time() && !task->tied && task->priority == 0 &&
-         predictor_.is_surely_short({task->operations, true});
-}
-
 // Whether that worker has tasks that it told nobody of, and is getting on with them.
 bool Worker::is_better_left_alone(const Worker& other, std::uint64_t now) const noexcept {
   const auto ticks = static_cast<std::int64_t>(base::ticks_per_microsecond());

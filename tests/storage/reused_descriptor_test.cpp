@@ -7,16 +7,9 @@
 namespace dovetail::test {
 namespace {
 
-// Whether the tasks start their requests by themselves when it is their turn.
-class ReusedDescriptorTest : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(, ReusedDescriptorTest, testing::Bool());
-
-TEST_P(ReusedDescriptorTest, WhatWaitedFailsAndTheOtherFileGetsNoByte) {
+TEST(ReusedDescriptorTest, WhatWaitedFailsAndTheOtherFileGetsNoByte) {
   Folder folder;
   Runtime runtime(Options{.workers = 2, .engine = "threads"});
-  if (GetParam()) {
-    storage::StorageService::of(runtime.core())->leave_starts_to_tasks();
-  }
   const auto held = Held::install(runtime);
   const int descriptor = open((folder / "a").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(descriptor, 0);

@@ -80,24 +80,5 @@ TEST_F(SlicePredictorTest, AnotherBodyInTheSamePlaceStartsAnew) {
   EXPECT_FALSE(is_short());
 }
 
-TEST_F(SlicePredictorTest, TinyOnesAreMeasuredTogetherAndALongOneAmongThemIsNotOverlooked) {
-  const std::uint64_t limit = SlicePredictor::short_microseconds * base::ticks_per_microsecond();
-  observe(100, 0.01);
-  EXPECT_TRUE(predictor_.is_tiny({&body_}));
-  predictor_.observe({&body_}, limit / 50, 4);
-  EXPECT_TRUE(predictor_.is_tiny({&body_}));
-  predictor_.observe({&body_}, 3 * limit, 4);
-  EXPECT_FALSE(predictor_.is_tiny({&body_}));
-  EXPECT_FALSE(is_short());
-  observe(100, 0.5);
-  EXPECT_FALSE(predictor_.is_tiny({&body_}));
-  // Four of a quarter of the limit are as good as four that were measured one by one.
-  SlicePredictor together;
-  for (int i = 0; i < 100; ++i) {
-    together.observe({&body_}, limit - limit / 10, 4);
-  }
-  EXPECT_TRUE(together.is_surely_short({&body_}));
-}
-
 }  // namespace
 }  // namespace dovetail::tasking
