@@ -21,13 +21,14 @@ void return_bounce(Request& request) noexcept;
 using FirstResult = std::int64_t;
 inline constexpr FirstResult not_tried = std::numeric_limits<FirstResult>::min();
 
-/// The first system call of a plain read, if it is worth it to look into the page cache at once. Mostly it brings the whole, and then a
-/// request need not be set up. What it does not bring is for `try_inline`.
-FirstResult read_at_once(OpenFile& file, const Operation& operation) noexcept;
+/// The first system call of a plain read or write, if it is worth it to try the page cache at once. Mostly it moves the whole, and then
+/// a request need not be set up. What it does not move is for `try_inline`.
+FirstResult transfer_at_once(OpenFile& file, const Operation& operation, const StorageService& service) noexcept;
 
-/// Performs the request at once if that takes next to nothing: a copy out of the page cache, or on a file system that lies in
-/// memory. Goes on from the first result if there is one. Returns whether it has ended.
-bool try_inline(Request& request, OpenFile& file, FirstResult first = not_tried) noexcept;
+/// Performs the request at once if that takes next to nothing: a copy out of the page cache or into it, or on a file system that lies
+/// in memory. Goes on from the first result if there is one. Returns whether it has ended.
+bool try_inline(Request& request, OpenFile& file, const StorageService& service,
+                FirstResult first = not_tried) noexcept;
 
 /// Starts the operation on a compute worker; its end fulfills the event of `task`. Owns everything it needs until then; the file
 /// was counted in by the caller.

@@ -3,71 +3,138 @@
 
 #include <cerrno>
 
+#include "base/clock.hpp"
 #include "storage/bound.hpp"
+#include "storage/request_trace.hpp"
 #include "storage/uninterposed.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::storage {
 namespace {
 
-// What must be waited for is not for the calling core. In memory nothing is.
-int flags_for(const OpenFile& file) noexcept { return file.device().in_memory ? 0 : RWF_NOWAIT; }
+std::int64_t result_of(ssize_t result) noexcept { return result < 0 ? -errno : result; }
 
-std::int64_t transfer_now(const Request& request, int flags) noexcept {
+std::int64_t write_now(int descriptor, const iovec* vectors, int count, off_t offset) noexcept {
   const Uninterposed own;
+  return result_of(::pwritev(descriptor, vectors, count, offset));
+}
+
+std::int64_t read_now(const OpenFile& file, int descriptor, const iovec* vectors, int count, off_t offset) noexcept {
+  const Uninterposed own;
+  // What must be waited for is not for the calling core. In memory nothing is.
+  return result_of(::preadv2(descriptor, vectors, count, offset, file.device().in_memory ? 0 : RWF_NOWAIT));
+}
+
+// A write is a copy, by all that is known.
+InPlaceWrites::Attempt begin_write(const OpenFile& file, const StorageService& service) noexcept {
+  if (service.engine_is_given() || !file.write_is_copy()) {
+    return {.allowed = false, .begin = 0, .waits = 0};
+  }
+  return file.device().in_place_writes.begin(base::ticks());
+}
+
+void end_write(const OpenFile& file, const InPlaceWrites::Attempt& attempt, std::uint64_t bytes) noexcept {
+  file.device().in_place_writes.ended(attempt, base::ticks(), bytes);
+}
+
+std::int64_t attempt_now(const Request& request, const OpenFile& file) noexcept {
   const Attempt attempt = attempt_of(request);
   iovec single{attempt.address, attempt.length};
   const bool many = vectored(attempt.kind);
   const iovec* vectors = many ? static_cast<const iovec*>(attempt.address) : &single;
   const int count = many ? static_cast<int>(attempt.length) : 1;
   const auto offset = static_cast<off_t>(attempt.offset);
-  const ssize_t result = reads(request.kind) ? ::preadv2(request.descriptor, vectors, count, offset, flags)
-                                             : ::pwritev2(request.descriptor, vectors, count, offset, flags);
-  return result < 0 ? -errno : result;
+  return reads(request.kind) ? read_now(file, request.descriptor, vectors, count, offset)
+                             : write_now(request.descriptor, vectors, count, offset);
+}
+
+FirstResult write_at_once(const OpenFile& file, int descriptor, const Operation& operation,
+                          const StorageService& service) noexcept {
+  if (operation.durable || trace::enabled()) {
+    return not_tried;  // the trace is told of a request
+  }
+  const iovec whole{operation.data, operation.length};
+  if (file.device().in_memory) {
+    return write_now(descriptor, &whole, 1, static_cast<off_t>(operation.offset));
+  }
+  const InPlaceWrites::Attempt attempt = begin_write(file, service);
+  if (!attempt.allowed) {
+    return not_tried;
+  }
+  const FirstResult result = write_now(descriptor, &whole, 1, static_cast<off_t>(operation.offset));
+  end_write(file, attempt, operation.length);
+  return result;
+}
+
+FirstResult read_at_once(OpenFile& file, int descriptor, const Operation& operation) noexcept {
+  if (!file.device().in_memory && !file.expects_hit()) {
+    return not_tried;
+  }
+  const iovec whole{operation.data, operation.length};
+  const FirstResult result = read_now(file, descriptor, &whole, 1, static_cast<off_t>(operation.offset));
+  if (result == static_cast<FirstResult>(operation.length)) {
+    file.note_hit(true);
+  }
+  return result;
 }
 
 }  // namespace
 
-FirstResult read_at_once(OpenFile& file, const Operation& operation) noexcept {
-  if (operation.kind != Kind::read || operation.length > most_inline || file.direct_descriptor() >= 0 ||
-      file.stream() || !(file.device().in_memory || file.expects_hit())) {
+FirstResult transfer_at_once(OpenFile& file, const Operation& operation, const StorageService& service) noexcept {
+  if (operation.length > most_inline || file.direct_descriptor() >= 0 || file.stream()) {
     return not_tried;
   }
-  const Uninterposed own;
-  const iovec whole{operation.data, operation.length};
-  const ssize_t result =
-      ::preadv2(file.cached_descriptor(), &whole, 1, static_cast<off_t>(operation.offset), flags_for(file));
-  if (result == static_cast<ssize_t>(operation.length)) {
-    file.note_hit(true);
+  switch (operation.kind) {
+    case Kind::read:
+      return read_at_once(file, file.cached_descriptor(), operation);
+    case Kind::write:
+      return write_at_once(file, file.cached_descriptor(), operation, service);
+    default:
+      return not_tried;
   }
-  return result < 0 ? -errno : result;
 }
 
-bool try_inline(Request& request, OpenFile& file, FirstResult first) noexcept {
-  const bool begun = first != not_tried;
-  if (!transfers(request.kind) || request.durable || request.descriptor == file.direct_descriptor() || file.stream()) {
+bool try_inline(Request& request, OpenFile& file, const StorageService& service, FirstResult first) noexcept {
+  if (!transfers(request.kind) || request.durable || request.descriptor == file.direct_descriptor() || file.stream() ||
+      request.remaining > most_inline) {
     return false;
   }
-  if (request.remaining > most_inline) {
+  const bool read = reads(request.kind);
+  const bool asks = !file.device().in_memory && first == not_tried;
+  InPlaceWrites::Attempt attempt{};
+  if (asks && read && !file.expects_hit()) {
     return false;
   }
-  const bool in_memory = file.device().in_memory;
-  if (!in_memory && !begun && (writes(request.kind) || !file.expects_hit())) {
-    return false;
-  }
-  plan_attempt(request);
-  for (std::int64_t result = begun ? first : not_tried;; result = not_tried) {
-    if (result == not_tried) {
-      result = transfer_now(request, flags_for(file));
+  if (asks && !read) {
+    attempt = begin_write(file, service);
+    if (!attempt.allowed) {
+      return false;
     }
-    if (!in_memory && (result == -EAGAIN || result == -EOPNOTSUPP)) {
+  }
+  if (!read) {
+    trace_begin(request);
+  }
+  const std::uint64_t bytes = request.remaining;
+  plan_attempt(request);
+  for (FirstResult result = first == not_tried ? attempt_now(request, file) : first;;
+       result = attempt_now(request, file)) {
+    if (read && !file.device().in_memory && (result == -EAGAIN || result == -EOPNOTSUPP)) {
       file.note_hit(false);
       return false;
     }
     if (!attempt_done(request, result)) {
-      file.note_hit(true);
-      return true;
+      break;
     }
   }
+  if (read) {
+    file.note_hit(true);
+    return true;
+  }
+  trace_end(request);
+  if (attempt.allowed) {
+    end_write(file, attempt, bytes);
+  }
+  return true;
 }
 
 }  // namespace dovetail::storage

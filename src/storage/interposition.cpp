@@ -12,9 +12,12 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "storage/memory_file_system.hpp"
+#include "base/clock.hpp"
+#include "storage/file_system_kind.hpp"
+#include "storage/learned_device.hpp"
 #include "storage/paused_call.hpp"
 #include "storage/pieces.hpp"
+#include "storage/storage_service.hpp"
 #include "storage/uninterposed.hpp"
 #include "tasking/context.hpp"
 #include "tasking/pause.hpp"
@@ -109,10 +112,39 @@ bool never_waits(const Call& call) noexcept {
          (call.kind == CallKind::pread && call.offset < 0) || (call.kind == CallKind::pwrite && call.offset < 0);
 }
 
-// Small enough for the calling core to copy, once it lies in the page cache.
+// Small enough for the calling core to copy.
+bool is_small(const Call& call) noexcept { return !call.vectors && call.flags == 0 && call.count <= most_inline; }
+
 bool may_be_cached(const Call& call) noexcept {
-  return (call.kind == CallKind::read || call.kind == CallKind::pread) && !call.vectors && call.flags == 0 &&
-         call.count <= most_inline;
+  return (call.kind == CallKind::read || call.kind == CallKind::pread) && is_small(call);
+}
+
+// Whether a write is a copy into the page cache, as a rule, and nobody holds the file position if it needs that.
+bool may_be_copied(const Call& call, const FileIdentity& file) noexcept {
+  if ((call.kind != CallKind::write && call.kind != CallKind::pwrite) || !is_small(call) || !S_ISREG(file.mode) ||
+      (call.kind == CallKind::write && position_in_use(file))) {
+    return false;
+  }
+  const int flags = fcntl(call.descriptor, F_GETFL);
+  return flags >= 0 && (flags & (O_DIRECT | O_DSYNC)) == 0;
+}
+
+// Returns whether the call was made. See `InPlaceWrites`.
+bool write_in_place(const Call& call, const FileIdentity& file, std::int64_t& result) {
+  const StorageService* service = StorageService::here().service;
+  LearnedDevice& device = device_of(file.device, call.descriptor);
+  if (service == nullptr || service->engine_is_given() || !device.caches_writes) {
+    return false;
+  }
+  const InPlaceWrites::Attempt attempt = device.in_place_writes.begin(base::ticks());
+  if (!attempt.allowed) {
+    return false;
+  }
+  const TracedCall traced(call);
+  result = call.libc(call);
+  traced.ended(result);
+  device.in_place_writes.ended(attempt, base::ticks(), call.count);
+  return true;
 }
 
 std::int64_t perform_in_task(const Call& call) {
@@ -132,6 +164,9 @@ std::int64_t perform_in_task(const Call& call) {
   if (call.kind == CallKind::read && may_be_cached(call) && !position_in_use(file) && !is_direct(call.descriptor) &&
       is_cached(call.descriptor, call.count)) {
     return call.libc(call);
+  }
+  if (may_be_copied(call, file) && tasking::thread_is_as_noted() && write_in_place(call, file, result)) {
+    return result;
   }
   // The file system of a device node says nothing about the device.
   if ((!S_ISBLK(file.mode) && answers_at_once(call.descriptor)) || !tasking::thread_is_as_noted()) {

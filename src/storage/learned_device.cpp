@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "storage/memory_file_system.hpp"
+#include "storage/file_system_kind.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -20,18 +20,15 @@ struct Table {
 Table& table() {
   static Table* made = [] {
     auto* fresh = new Table;
-    fresh->devices.push_back(std::make_unique<LearnedDevice>(dev_t{0}, 0U, false));
+    fresh->devices.push_back(std::make_unique<LearnedDevice>(dev_t{0}, 0U, 0UL));
     return fresh;
   }();
   return *made;
 }
 
-bool lies_in_memory(int descriptor) noexcept {
+unsigned long file_system_of(int descriptor) noexcept {
   struct statfs information{};
-  if (fstatfs(descriptor, &information) != 0) {
-    return false;
-  }
-  return keeps_files_in_memory(static_cast<unsigned long>(information.f_type));
+  return fstatfs(descriptor, &information) == 0 ? static_cast<unsigned long>(information.f_type) : 0;
 }
 
 template <std::size_t... i>
@@ -41,8 +38,12 @@ std::array<Learner, lanes> make_learners(std::index_sequence<i...>) {
 
 }  // namespace
 
-LearnedDevice::LearnedDevice(dev_t the_id, unsigned the_index, bool memory)
-    : id(the_id), index(the_index), in_memory(memory), learned(make_learners(std::make_index_sequence<lanes>())) {}
+LearnedDevice::LearnedDevice(dev_t the_id, unsigned the_index, unsigned long file_system)
+    : id(the_id),
+      index(the_index),
+      in_memory(keeps_files_in_memory(file_system)),
+      caches_writes(caches_writes_by_itself(file_system)),
+      learned(make_learners(std::make_index_sequence<lanes>())) {}
 
 Lane lane_of(Kind kind, bool direct, std::uint64_t bytes) noexcept {
   if (!transfers(kind)) {
@@ -86,7 +87,7 @@ LearnedDevice& device_of(dev_t id, int descriptor) {
   }
   if (all.devices.size() < most_devices) {
     all.devices.push_back(
-        std::make_unique<LearnedDevice>(id, static_cast<unsigned>(all.devices.size()), lies_in_memory(descriptor)));
+        std::make_unique<LearnedDevice>(id, static_cast<unsigned>(all.devices.size()), file_system_of(descriptor)));
   }
   return *all.devices.back();
 }

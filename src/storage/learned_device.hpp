@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/process_mutex.hpp"
+#include "storage/in_place_writes.hpp"
 #include "storage/learner.hpp"
 #include "storage/request.hpp"
 
@@ -38,11 +39,14 @@ const char* name_of(Lane lane) noexcept;
 std::array<Route, Learner::candidates> routes_of(Lane lane) noexcept;
 
 struct LearnedDevice {
-  LearnedDevice(dev_t id, unsigned index, bool in_memory);
+  /// `file_system` is `statfs::f_type`; 0: unknown.
+  LearnedDevice(dev_t id, unsigned index, unsigned long file_system);
 
   const dev_t id;
   const unsigned index;  ///< From 0, in the order of first use.
   const bool in_memory;  ///< A file system such as tmpfs: a transfer is a copy and nothing waits.
+  const bool caches_writes;  ///< See `caches_writes_by_itself`.
+  InPlaceWrites in_place_writes;
 
   base::ProcessMutex mutex;
   std::array<Learner, lanes> learned;  ///< Guarded by `mutex`.

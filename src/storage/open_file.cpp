@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "dovetail/failure.hpp"
-#include "storage/memory_file_system.hpp"
+#include "storage/file_system_kind.hpp"
 #include "storage/operation.hpp"
 #include "storage/whole_path.hpp"
 
@@ -111,6 +111,7 @@ std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, con
   }
   auto* file = new OpenFile(path, cached, direct, true);
   std::shared_ptr<OpenFile> shared = share(file);
+  file->synchronous_ = (flags & O_DSYNC) != 0;  // O_SYNC contains that bit
   if (adaptive && direct >= 0) {
     file->choice_ = std::make_unique<DirectChoice>();
   }
@@ -160,6 +161,7 @@ std::shared_ptr<OpenFile> OpenFile::adopt(int descriptor, bool owned) {
   }
   auto* file = new OpenFile(std::move(path), direct ? -1 : descriptor, direct ? descriptor : -1, owned);
   std::shared_ptr<OpenFile> shared = share(file);
+  file->synchronous_ = (flags & O_DSYNC) != 0;
   if (const int error = file->identify()) {
     fail(error, file->path());
   }

@@ -29,6 +29,8 @@ class OpenFile {
   /// A pipe, socket or terminal: transfers take or give the next bytes, wherever they are said to be, and may wait for as long as
   /// somebody else likes.
   bool stream() const noexcept { return stream_; }
+  /// Whether a write through the page cache is, as a rule, a copy: to a file system of this machine, without `O_SYNC` or `O_DSYNC`.
+  bool write_is_copy() const noexcept { return !synchronous_ && device_->caches_writes; }
   /// In whose queues its requests wait for their turn. Null for a stream: it is no device, and those that wait for a writer must not
   /// keep back others.
   LearnedDevice* queued_at() const noexcept { return stream_ ? nullptr : device_; }
@@ -109,6 +111,7 @@ class OpenFile {
   unsigned direct_slot_ = FileRegistry::slots;
   bool registered_ = false;
   bool stream_ = false;
+  bool synchronous_ = false;
   const bool owned_;
   std::uint32_t alignment_ = 4096;
   std::uint32_t block_size_ = 4096;

@@ -101,7 +101,7 @@ Outcome perform_in_place(OpenFile& file, const Operation& operation, const Piece
 }
 
 Outcome perform_counted(OpenFile& file, const Operation& operation, const StorageService::Here& here) {
-  const FirstResult first = here.service != nullptr ? read_at_once(file, operation) : not_tried;
+  const FirstResult first = here.service != nullptr ? transfer_at_once(file, operation, *here.service) : not_tried;
   if (first >= 0 && static_cast<std::uint64_t>(first) == operation.length) {
     return {operation.length};
   }
@@ -119,7 +119,7 @@ Outcome perform_counted(OpenFile& file, const Operation& operation, const Storag
     return perform_pieces(file, operation, pieces, here);
   }
   request.task = tasking::current_task();
-  if (!try_inline(request, file, first)) {
+  if (!try_inline(request, file, *here.service, first)) {
     run_paused(request, file.queued_at(), here);
   }
   return combine(&request, pieces, operation);
@@ -142,7 +142,7 @@ bool start_or_perform(OpenFile& file, const Operation& operation, std::size_t* t
     Request request;
     bool needs_bounce = false;
     set_up(request, file, operation, pieces.piece[0], needs_bounce);
-    if (try_inline(request, file)) {
+    if (try_inline(request, file, *here.service)) {
       outcome = combine(&request, pieces, operation);
       return false;
     }

@@ -32,18 +32,6 @@ const char* name_of(const Call& call) noexcept {
   return call.data_only ? "fdatasync" : "fsync";
 }
 
-void trace_begin(const void* number, const Call& call) {
-  const bool reads = call.kind == CallKind::read || call.kind == CallKind::pread;
-  const bool placed = call.kind == CallKind::pread || call.kind == CallKind::pwrite;
-  const std::string file = "descriptor " + std::to_string(call.descriptor);
-  trace::io_submitted(trace::number_of(number),
-                      call.kind == CallKind::sync ? trace::Transfer::none
-                      : reads                     ? trace::Transfer::read
-                                                  : trace::Transfer::write,
-                      name_of(call), file, call.vectors ? 0 : call.count,
-                      placed ? static_cast<std::uint64_t>(call.offset) : 0);
-}
-
 // Calls that are paused and use the file position, by the file.
 std::atomic<unsigned> positions_in_use[256];
 
@@ -71,6 +59,22 @@ void make_call(tasking::BlockingWork* work) {
 
 }  // namespace
 
+TracedCall::TracedCall(const Call& call) {
+  if (trace::enabled()) [[unlikely]] {
+    const bool reads = call.kind == CallKind::read || call.kind == CallKind::pread;
+    const bool placed = call.kind == CallKind::pread || call.kind == CallKind::pwrite;
+    const std::string file = "descriptor " + std::to_string(call.descriptor);
+    trace::io_submitted(trace::number_of(this),
+                        call.kind == CallKind::sync ? trace::Transfer::none
+                        : reads                     ? trace::Transfer::read
+                                                    : trace::Transfer::write,
+                        name_of(call), file, call.vectors ? 0 : call.count,
+                        placed ? static_cast<std::uint64_t>(call.offset) : 0);
+  }
+}
+
+void TracedCall::ended(std::int64_t result) const noexcept { trace::io_completed(trace::number_of(this), result); }
+
 bool FileIdentity::find(int descriptor) noexcept {
   struct statx status{};
   if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &status) != 0) {
@@ -93,9 +97,7 @@ std::int64_t pause_for(const Call& call, const FileIdentity& file) {
   paused.call = &call;
   paused.file = file;
   paused.task = tasking::current_task();
-  if (trace::enabled()) [[unlikely]] {
-    trace_begin(&paused, call);
-  }
+  const TracedCall traced(call);
   const bool moves_position = call.kind == CallKind::read || call.kind == CallKind::write;
   if (moves_position) {
     position_of(file).fetch_add(1, std::memory_order_relaxed);
@@ -106,7 +108,7 @@ std::int64_t pause_for(const Call& call, const FileIdentity& file) {
   if (moves_position) {
     position_of(file).fetch_sub(1, std::memory_order_relaxed);
   }
-  trace::io_completed(trace::number_of(&paused), paused.result);
+  traced.ended(paused.result);
   return paused.result;
 }
 

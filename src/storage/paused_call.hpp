@@ -24,6 +24,13 @@ struct FileIdentity {
 /// such a call takes: whoever asks for it meanwhile waits too. A hint: files may share an entry, and it may change at once.
 bool position_in_use(const FileIdentity& file) noexcept;
 
+/// Tells the trace of a call, from construction until `ended`. Costs nothing while nobody traces.
+class TracedCall {
+ public:
+  explicit TracedCall(const Call& call);
+  void ended(std::int64_t result) const noexcept;
+};
+
 /// Pauses the current task, which is on a compute worker, until the call has been made. If it has to wait in a queue, and the
 /// descriptor leads to another file when its turn comes, it is not made and the result is `-EBADF`.
 std::int64_t pause_for(const Call& call, const FileIdentity& file);

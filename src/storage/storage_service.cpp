@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "storage/open_file.hpp"
 #include "storage/pieces.hpp"
+#include "storage/request_trace.hpp"
 #include "storage/system_calls.hpp"
 #include "storage/threads_engine.hpp"
 #include "tasking/pause.hpp"
@@ -61,26 +62,6 @@ const bool registered = [] {
 }();
 
 std::array<Route, Learner::candidates> forced(Route route) noexcept { return {route, route, route}; }
-
-void trace_begin(const Request& request) noexcept {
-  if (trace::enabled()) [[unlikely]] {
-    const trace::Transfer direction = reads(request.kind)    ? trace::Transfer::read
-                                      : writes(request.kind) ? trace::Transfer::write
-                                                             : trace::Transfer::none;
-    trace::io_submitted(
-        trace::number_of(&request), direction, name_of(request.kind),
-        request.file != nullptr ? std::string_view(request.file->path()) : std::string_view(request.path),
-        request.remaining, transfers(request.kind) ? request.offset : 0);
-  }
-}
-
-void trace_end(const Request& request) noexcept {
-  if (trace::enabled()) [[unlikely]] {
-    trace::io_completed(trace::number_of(&request), request.error != 0
-                                                        ? -std::int64_t{request.error}
-                                                        : static_cast<std::int64_t>(request.transferred));
-  }
-}
 
 // Of the others, nothing is asynchronous in that engine.
 bool goes_to_aio(Lane lane) noexcept { return lane >= direct_read_small; }
@@ -325,14 +306,18 @@ void StorageService::count_delivered(int worker) noexcept {
 std::size_t StorageService::in_flight() const noexcept {
   // What has been delivered is read first: a request that ends in between is counted once too often, never too seldom.
   std::uint64_t delivered = delivered_elsewhere_.load(std::memory_order_acquire);
-  std::uint64_t begun = 0;
   for (unsigned worker = 0; worker < workers_; ++worker) {
     delivered += counts_[worker].delivered.load(std::memory_order_acquire);
   }
+  return handed_over() - delivered;
+}
+
+std::uint64_t StorageService::handed_over() const noexcept {
+  std::uint64_t begun = 0;
   for (unsigned worker = 0; worker < workers_; ++worker) {
     begun += counts_[worker].begun.load(std::memory_order_acquire);
   }
-  return begun - delivered;
+  return begun;
 }
 
 // Threads need neither: they deliver by themselves.

@@ -16,7 +16,7 @@ std::array<Route, Learner::candidates> of_depth(std::uint16_t depth) {
 
 TEST(RequestLane, LetsInAsManyAsItsDepthAndNeverMore) {
   std::mt19937_64 random(test::seed());
-  LearnedDevice device(0, 0, false);
+  LearnedDevice device(0, 0, 0);
   for (const std::uint16_t depth : std::initializer_list<std::uint16_t>{1, 2, 7, 64}) {
     RequestLane lane(device, buffered_read_small, of_depth(depth), true);
     std::vector<Request> requests(1000);
@@ -47,7 +47,7 @@ TEST(RequestLane, LetsInAsManyAsItsDepthAndNeverMore) {
 }
 
 TEST(RequestLane, StartsThoseThatWaitInTheirOrder) {
-  LearnedDevice device(0, 0, false);
+  LearnedDevice device(0, 0, 0);
   RequestLane lane(device, direct_write_large, of_depth(1), true);
   std::array<Request, 5> requests;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -66,7 +66,7 @@ TEST(RequestLane, DoesNotKeepARequestThatWasGivenUpBefore) {
   Runtime runtime(Options{.workers = 1});
   std::atomic<bool> kept{false};
   auto task = runtime.spawn([&] {
-    LearnedDevice device(0, 0, false);
+    LearnedDevice device(0, 0, 0);
     RequestLane lane(device, buffered_read_small, of_depth(1), true);
     Request first;
     Request given_up_before;

@@ -1,5 +1,5 @@
-// One task that reads; another one on the same worker shows by when it runs for how long a read kept the core.
-#include "cached_read/cached_read.hpp"
+// One task that transfers.
+#include "cached_transfer/cached_transfer.hpp"
 
 #include <time.h>
 #include <dovetail/dovetail.hpp>
@@ -15,8 +15,8 @@ std::int64_t thread_nanoseconds() noexcept {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::CommandLine line("cached_read", "dovetail");
-  bench::CachedRead problem(line);
+  bench::CommandLine line("cached_transfer", "dovetail");
+  bench::CachedTransfer problem(line);
   const std::string& stalls = line.choice("stalls", {"no", "yes"}, "measure how long a call keeps the core");
   line.parse(argc, argv);
   problem.prepare();
@@ -27,16 +27,18 @@ int main(int argc, char** argv) {
   std::vector<std::int64_t> kept;
   bench::Report report(line);
   bench::measure(line, report,
-                 {.operations = problem.reads(),
+                 {.operations = problem.transfers(),
                   .run =
                       [&] {
                         kept.clear();
                         runtime
                             .spawn([&] {
-                              for (std::int64_t i = 0; i < problem.reads(); ++i) {
+                              for (std::int64_t i = 0; i < problem.transfers(); ++i) {
+                                problem.begins(i);
                                 const std::int64_t before = stalls == "yes" ? thread_nanoseconds() : 0;
-                                const std::size_t moved =
-                                    file.pread(std::span(problem.buffer(), problem.block()), problem.offset(i));
+                                const std::span bytes(problem.buffer(), problem.block());
+                                const std::size_t moved = problem.writes() ? file.pwrite(bytes, problem.offset(i))
+                                                                           : file.pread(bytes, problem.offset(i));
                                 if (stalls == "yes") kept.push_back(thread_nanoseconds() - before);
                                 problem.ended(i, static_cast<std::int64_t>(moved));
                               }

@@ -1,0 +1,88 @@
+// The problem: reads or writes of a file that lies in the page cache, one after the other. An operation is one of them.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "harness/harness.hpp"
+
+namespace bench {
+
+class CachedTransfer {
+ public:
+  explicit CachedTransfer(CommandLine& line)
+      : operation_(line.choice("operation", {"read", "write"}, "which way")),
+        block_(line.size("block", 4096, "bytes of a transfer")),
+        transfers_(line.size("transfers", 200'000, "transfers of all together")),
+        megabytes_(line.size("megabytes", 64, "size of the file")) {}
+
+  /// Makes the file and reads it once.
+  void prepare() {
+    const char* folder = std::getenv("DOVETAIL_BENCH_DIR");
+    path_ = std::string(folder != nullptr ? folder : ".") + "/dovetail-bench-cached.data";
+    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
+    std::vector<std::uint64_t> data(static_cast<std::size_t>(megabytes_) << 17);
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = i * 8;
+    const std::size_t bytes = data.size() * 8;
+    if (descriptor_ < 0 || pwrite(descriptor_, data.data(), bytes, 0) != static_cast<ssize_t>(bytes)) {
+      std::perror(path_.c_str());
+      std::exit(2);
+    }
+    unlink(path_.c_str());
+    buffer_.resize(block());
+  }
+
+  bool writes() const noexcept { return operation_ == "write"; }
+  int descriptor() const noexcept { return descriptor_; }
+  std::size_t block() const noexcept { return static_cast<std::size_t>(block_); }
+  std::int64_t transfers() const noexcept { return transfers_; }
+  std::byte* buffer() noexcept { return buffer_.data(); }
+  std::uint64_t offset(std::int64_t transfer) const noexcept {
+    const std::uint64_t blocks = (static_cast<std::uint64_t>(megabytes_) << 20) / block();
+    return static_cast<std::uint64_t>(transfer) * 7919 % blocks * block();
+  }
+  /// To be called before each transfer: a write gets bytes that tell where and when it was made.
+  void begins(std::int64_t transfer) noexcept {
+    if (writes()) put_first(offset(transfer) + static_cast<std::uint64_t>(transfer));
+  }
+  /// To be called after each transfer.
+  void ended(std::int64_t transfer, std::int64_t moved) noexcept {
+    if (moved != block_ || (!writes() && first() != offset(transfer))) ++wrong_;
+  }
+  /// Of the writes, the last one into each block must be found.
+  std::string what_is_wrong() {
+    const auto blocks = static_cast<std::int64_t>((static_cast<std::uint64_t>(megabytes_) << 20) / block());
+    for (std::int64_t i = std::max<std::int64_t>(0, transfers_ - blocks); writes() && i < transfers_; ++i) {
+      const ssize_t moved = pread(descriptor_, buffer(), block(), static_cast<off_t>(offset(i)));
+      if (moved != block_ || first() != offset(i) + static_cast<std::uint64_t>(i)) ++wrong_;
+    }
+    return wrong_ == 0 ? std::string() : std::to_string(wrong_) + " transfers moved the wrong bytes";
+  }
+
+ private:
+  std::uint64_t first() const noexcept {
+    std::uint64_t first = 0;
+    __builtin_memcpy(&first, buffer_.data(), sizeof first);
+    return first;
+  }
+  void put_first(std::uint64_t value) noexcept { __builtin_memcpy(buffer_.data(), &value, sizeof value); }
+
+  const std::string& operation_;
+  const std::int64_t& block_;
+  const std::int64_t& transfers_;
+  const std::int64_t& megabytes_;
+  std::string path_;
+  int descriptor_ = -1;
+  std::vector<std::byte> buffer_;
+  std::uint64_t wrong_ = 0;
+};
+
+}  // namespace bench
