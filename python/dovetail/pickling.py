@@ -6,6 +6,7 @@ import io
 import pickle
 import sys
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 _PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
@@ -79,15 +80,26 @@ def _array_reference(place: int, dtype: Any, shape: tuple[int, ...], strides: tu
     raise pickle.UnpicklingError("an array of a message was read without the message")
 
 
+_NO_FILE = "<no file>"
+
+
+def _code_in_file(code: CodeType, file: str) -> CodeType:
+    return code.replace(co_filename=file)
+
+
 def _pickler_class() -> type:
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-        parcel: Parcel
+        parcel: Parcel | None
 
         def reducer_override(self, obj: Any) -> Any:
+            # Since its version 3.1.3 cloudpickle drops the name of the file, and tracebacks of the receiver show no line.
+            if type(obj) is CodeType and obj.co_filename != _NO_FILE:
+                return _code_in_file, (obj.replace(co_filename=_NO_FILE), obj.co_filename)
             numpy = sys.modules.get("numpy")
-            if numpy is not None and type(obj) is numpy.ndarray and not obj.dtype.hasobject and obj.nbytes > 0:
+            is_array = numpy is not None and type(obj) is numpy.ndarray and not obj.dtype.hasobject and obj.nbytes > 0
+            if is_array and self.parcel is not None:
                 from . import shared_memory
 
                 if obj.nbytes >= shared_memory.SMALLEST or self.parcel.every_array:
@@ -105,18 +117,28 @@ _class: type | None = None
 
 def dump(value: Any, parcel: Parcel) -> bytes:
     """The value as bytes; its large arrays go into the parcel."""
+    try:
+        payload = _dump(value, parcel)
+        parcel.complete()
+    except BaseException:
+        parcel.discard()
+        raise
+    return payload
+
+
+def dump_function(function: Callable[..., Any]) -> bytes:
+    """A function as bytes for `pickle.loads`, with the arrays that it refers to among them."""
+    return _dump(function, None)
+
+
+def _dump(value: Any, parcel: Parcel | None) -> bytes:
     global _class
     if _class is None:
         _class = _pickler_class()
     buffer = io.BytesIO()
     pickler = _class(buffer, protocol=_PROTOCOL)
     pickler.parcel = parcel
-    try:
-        pickler.dump(value)
-        parcel.complete()
-    except BaseException:
-        parcel.discard()
-        raise
+    pickler.dump(value)
     return buffer.getvalue()
 
 

@@ -73,9 +73,7 @@ class Function:
 
     def pickled(self) -> bytes:
         if self._pickled is None:
-            import cloudpickle
-
-            self._pickled = cloudpickle.dumps(self.function)
+            self._pickled = pickling.dump_function(self.function)
         return self._pickled
 
     def is_light(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
