@@ -62,7 +62,7 @@ def turn(build: Path, names: list[str], chance: random.Random) -> str:
     kinds = chance.choices(list(LOADS), k=chance.randint(0, MOST_LOADS))
     at_once = chance.randint(1, 2 * (os.cpu_count() or 1))
     command = [sys.executable, str(Path(__file__).with_name("run_tests.py")), str(build)]
-    command += ["-R", f"^({'|'.join(chosen)})$", "--parallel", str(at_once), "--schedule-random", "--quiet"]
+    command += ["-R", f"^({'|'.join(chosen)})$", "--parallel", str(at_once), "--schedule-random"]
     with load(kinds):
         environment = {**os.environ, "DOVETAIL_TEST_SEED": str(seed)}
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)

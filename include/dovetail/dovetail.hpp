@@ -15,6 +15,7 @@
 #include "dovetail/registration.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/storage_bandwidth.hpp"
+#include "dovetail/synchronization.hpp"
 #include "dovetail/task.hpp"
 #include "dovetail/this_task.hpp"
 #include "dovetail/trace.hpp"

@@ -43,8 +43,8 @@ struct LearnedDevice {
   LearnedDevice(dev_t id, unsigned index, unsigned long file_system);
 
   const dev_t id;
-  const unsigned index;  ///< From 0, in the order of first use.
-  const bool in_memory;  ///< A file system such as tmpfs: a transfer is a copy and nothing waits.
+  const unsigned index;      ///< From 0, in the order of first use.
+  const bool in_memory;      ///< A file system such as tmpfs: a transfer is a copy and nothing waits.
   const bool caches_writes;  ///< See `caches_writes_by_itself`.
   InPlaceWrites in_place_writes;
 

@@ -34,6 +34,12 @@ std::string_view name_of(WaitReason reason) noexcept {
       return "exclusion";
     case WaitReason::descriptor:
       return "descriptor";
+    case WaitReason::semaphore:
+      return "semaphore or mutex";
+    case WaitReason::latch:
+      return "latch";
+    case WaitReason::barrier:
+      return "barrier";
     case WaitReason::operation:
       return "operation";
     case WaitReason::system_call:

@@ -13,6 +13,7 @@
 #include "tasking/lifecycle.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/waiting.hpp"
+#include "tasking/waiting_line.hpp"
 #include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
@@ -86,6 +87,12 @@ std::string describe_while_others_run(const Task* task, const Finding& finding) 
       switch (std::atomic_ref<WaitReason>(const_cast<Task*>(task)->wait_reason).load(std::memory_order_relaxed)) {
         case WaitReason::resume:
           return name + " is suspended and waits for TaskHandle::resume";
+        case WaitReason::semaphore:
+          return name + " waits for a Semaphore or Mutex";
+        case WaitReason::latch:
+          return name + " waits for a Latch";
+        case WaitReason::barrier:
+          return name + " waits for a Barrier";
         case WaitReason::task:
           return name + " waits in Future::get or wait for another task";
         case WaitReason::children:
@@ -130,9 +137,15 @@ WaitReason reason_of(Task* task) noexcept {
   return std::atomic_ref<WaitReason>(task->wait_reason).load(std::memory_order_relaxed);
 }
 
+// By another task, or by a thread that the runtime does not know.
+bool waits_for_resume(WaitReason reason) noexcept {
+  return reason == WaitReason::resume || reason == WaitReason::semaphore || reason == WaitReason::latch ||
+         reason == WaitReason::barrier;
+}
+
 bool waits_for_others(Task* task, TaskState state, const Finding& finding) {
   return finding.operations.contains(task) || state == TaskState::onready ||
-         (state == TaskState::paused && reason_of(task) == WaitReason::resume) ||
+         (state == TaskState::paused && waits_for_resume(reason_of(task))) ||
          (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0);
 }
 
@@ -155,7 +168,7 @@ Finding find_waits(RuntimeCore& core) {
     const TaskState state = task->state.load(std::memory_order_acquire);
     finding.waiting_for_others += waits_for_others(task, state, finding) ? 1 : 0;
     const WaitReason reason = reason_of(task);
-    if (state == TaskState::paused && reason == WaitReason::resume) {
+    if (state == TaskState::paused && waits_for_resume(reason)) {
       finding.paused_for_resume.push_back(task);
     } else if (state == TaskState::paused && reason == WaitReason::task) {
       finding.paused_for_task.push_back(task);
@@ -186,7 +199,7 @@ void tell(const Finding& finding) {
   std::vector<Task*> told;
   for (Task* task : finding.paused_for_resume) {
     ResumeState expected = ResumeState::awaited;
-    if (task->resume_state.compare_exchange_strong(expected, ResumeState::none)) {
+    if (task->resume_state.compare_exchange_strong(expected, ResumeState::none) || leave_line(task)) {
       told.push_back(task);
     }
   }

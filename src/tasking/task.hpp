@@ -38,8 +38,8 @@ enum class TaskState : std::uint8_t { free, created, onready, admission, ready, 
 /// Who may move a paused task on: see `pause` and `wake`.
 enum class PauseState : std::uint8_t { running, paused, woken };
 
-/// The word behind `this_task::suspend`: a resume that comes early is kept.
-enum class ResumeState : std::uint8_t { none, kept, awaited };
+/// The word behind `this_task::suspend`: a resume that comes early is kept, also while the task waits in a `WaitingLine`.
+enum class ResumeState : std::uint8_t { none, kept, awaited, in_line, in_line_and_kept };
 
 struct TaskExtra {
   TaskExtra();

@@ -32,6 +32,18 @@ detail::Task* require_task(const char* call) {
   return task;
 }
 
+ResumeState resumed(ResumeState state) noexcept {
+  switch (state) {
+    case ResumeState::awaited:
+      return ResumeState::none;
+    case ResumeState::in_line:
+    case ResumeState::in_line_and_kept:
+      return ResumeState::in_line_and_kept;
+    default:
+      return ResumeState::kept;
+  }
+}
+
 base::TimePoint deadline_after(base::TimePoint begin, std::chrono::nanoseconds duration) noexcept {
   const base::TimePoint latest = base::TimePoint::max() - std::chrono::hours(1);
   return duration < latest - begin ? begin + duration : latest;
@@ -74,12 +86,8 @@ void TaskHandle::resume() const noexcept {
     return;
   }
   ResumeState state = task_->resume_state.load(std::memory_order_relaxed);
-  for (;;) {
-    const ResumeState next = state == ResumeState::awaited ? ResumeState::none : ResumeState::kept;
-    // Acquire and release: what happened before the resume is seen after the suspend.
-    if (task_->resume_state.compare_exchange_weak(state, next, std::memory_order_acq_rel)) {
-      break;
-    }
+  // Acquire and release: what happened before the resume is seen after the suspend.
+  while (!task_->resume_state.compare_exchange_weak(state, resumed(state), std::memory_order_acq_rel)) {
   }
   if (state == ResumeState::awaited) {
     tasking::wake(task_);

@@ -35,7 +35,8 @@ class PosixInPlaceTest : public testing::Test {
           runtime_.spawn([&] { ran.store(true); });
           const std::string text(4096, 'x');
           for (off_t i = 0; i < 8; ++i) {
-            ASSERT_EQ(at_position ? write(file, text.data(), text.size()) : ::pwrite(file, text.data(), text.size(), i * 4096),
+            ASSERT_EQ(at_position ? write(file, text.data(), text.size())
+                                  : ::pwrite(file, text.data(), text.size(), i * 4096),
                       4096);
           }
           meanwhile = ran.load();

@@ -115,8 +115,7 @@ class InPlaceTest : public testing::Test {
   bool copies_writes() {
     struct stat status{};
     const File file = open_file();
-    return fstat(file.descriptor(), &status) == 0 &&
-           storage::device_of(status.st_dev, file.descriptor()).caches_writes;
+    return fstat(file.descriptor(), &status) == 0 && storage::device_of(status.st_dev, file.descriptor()).caches_writes;
   }
   static constexpr int many = 50;
   Folder folder_;
@@ -135,7 +134,8 @@ TEST_F(InPlaceTest, SmallWritesThroughThePageCacheAreNotHandedOver) {
     for (std::uint64_t i = 0; i < many; ++i) {
       const std::vector<std::byte> bytes = random_bytes(1000 + i, round * many + i);
       ASSERT_EQ(file.pwrite(std::span(bytes), i * 2000), bytes.size());
-      const iovec parts[] = {{const_cast<std::byte*>(bytes.data()), 100}, {const_cast<std::byte*>(bytes.data()) + 100, 900}};
+      const iovec parts[] = {{const_cast<std::byte*>(bytes.data()), 100},
+                             {const_cast<std::byte*>(bytes.data()) + 100, 900}};
       ASSERT_EQ(file.pwritev(parts, i * 2000), 1000U);
     }
   };

@@ -1,0 +1,50 @@
+// Tasks and threads that wait for the same thing, served by arrival.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "dovetail/synchronization.hpp"
+#include "tasking/task.hpp"
+
+namespace dovetail {
+namespace detail {
+
+/// Lies on the stack of whoever waits.
+struct Waiting {
+  Waiting* next = nullptr;
+  Task* task = nullptr;  ///< Null: a thread.
+  std::uint64_t units = 0;
+  bool served = false;
+  std::condition_variable changed;  ///< Of a thread.
+};
+
+}  // namespace detail
+
+namespace tasking {
+
+using detail::Waiting;
+using detail::WaitingLine;
+
+/// Waits at the end of the line until somebody calls `serve_first` for it. `lock` holds the mutex of the line, and does not any more at the
+/// end. @throws Stuck; then it has left the line.
+void wait_in_line(WaitingLine& line, std::unique_lock<std::mutex>& lock, std::uint64_t units, WaitReason reason);
+
+/// Those that were served and are to be woken without the mutex.
+class Served {
+ public:
+  /// Under the mutex of the line, which is not empty. False if the first has given up; then it is out of the line, too.
+  bool serve_first(WaitingLine& line) noexcept;
+  /// Without it. Called once at most.
+  void wake() noexcept;
+
+ private:
+  WaitingLine tasks_;
+};
+
+/// Ends the wait of a task in a line, if it is in one and nobody else has: the caller wakes it. From any thread.
+bool leave_line(Task* task) noexcept;
+
+}  // namespace tasking
+}  // namespace dovetail
