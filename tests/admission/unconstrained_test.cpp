@@ -39,9 +39,9 @@ struct Program {
     return simulator.run();
   }
 
-  /// If the two cores did all of it themselves.
+  /// If the two cores did all of it themselves, two tasks at a time.
   double without_io_tasks(const CongestionLaw& law) const {
-    return tasks / 2.0 * (compute + prepare + 2 * megabytes / law.bandwidth(2));
+    return std::ceil(tasks / 2.0) * (compute + prepare + 2 * megabytes / law.bandwidth(2));
   }
 };
 
