@@ -41,6 +41,19 @@ int32_t dovetail_future_ready(const dovetail_future* future) {
   return guarded(__func__, [&]() -> int32_t { return dovetail::detail::task_ready(task_of(future)) ? 1 : 0; });
 }
 
+int32_t dovetail_future_when_completed(const dovetail_future* future, void (*callback)(void* argument),
+                                       void* argument) {
+  return guarded(__func__, [&]() -> int32_t {
+    if (callback == nullptr) {
+      throw std::invalid_argument("'callback' is null");
+    }
+    if (!dovetail::detail::call_when_completed(task_of(future), [callback, argument] { callback(argument); })) {
+      callback(argument);
+    }
+    return 0;
+  });
+}
+
 int32_t dovetail_future_cancel(const dovetail_future* future) {
   return guarded(__func__, [&]() -> int32_t {
     dovetail::detail::cancel_task(task_of(future));

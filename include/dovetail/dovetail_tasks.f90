@@ -199,6 +199,14 @@ module dovetail_tasks
       integer(c_int32_t) :: answer
     end function
 
+    function dovetail_future_when_completed(future, callback, argument) bind(c) result(answer)
+      import :: c_funptr, c_int32_t, c_ptr
+      type(c_ptr), value, intent(in) :: future
+      type(c_funptr), value, intent(in) :: callback
+      type(c_ptr), value, intent(in) :: argument
+      integer(c_int32_t) :: answer
+    end function
+
     function dovetail_future_cancel(future) bind(c) result(answer)
       import :: c_int32_t, c_ptr
       type(c_ptr), value, intent(in) :: future

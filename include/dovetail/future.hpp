@@ -2,6 +2,8 @@
 /// The handle of a spawned task and of its result.
 #pragma once
 
+#include <coroutine>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -38,6 +40,15 @@ class FutureBase {
   /// resume on another thread unless it is `.tied`.
   /// @throws Stuck when the task can never complete; std::logic_error without a task.
   void wait() const { detail::wait_task(task_); }
+  /// Has `callback` called once, when the task has completed, failed or not: by the thread that completes it, or at once by the caller if it
+  /// has. Several are called in the order of these calls. `Runtime::wait` returns after them. A callback must be short and must not wait for
+  /// anything; it may fulfill events, resume tasks, and spawn by `Runtime::spawn`. What it throws ends the program.
+  /// @throws std::logic_error without a task; std::bad_alloc.
+  void when_completed(std::function<void()> callback) const {
+    if (!detail::call_when_completed(task_, std::move(callback))) {
+      callback();
+    }
+  }
   /// Asks that the task does not run. A task that has not started is cancelled with its successors; one that runs
   /// sees `this_task::cancelled()`. Never suspends, callable from any thread.
   void cancel() const noexcept { detail::cancel_task(task_); }
@@ -65,6 +76,22 @@ class Future : public FutureBase {
   }
   /// As `get` of an lvalue: others may hold the same future.
   T get() && { return static_cast<const Future&>(*this).get(); }
+
+  /// What `co_await` of a future does: gives the result as `get`. The coroutine goes on in a task of its own, in the runtime of the task that
+  /// it awaits; so that runtime must live until then, and `Runtime::wait` waits for what the coroutine does until it suspends again.
+  class Awaiter {
+   public:
+    explicit Awaiter(const Future& future) : future_(future) {}
+    bool await_ready() const { return future_.ready(); }
+    bool await_suspend(std::coroutine_handle<> coroutine) const {
+      return detail::resume_when_completed(future_.task_, coroutine.address());
+    }
+    T await_resume() const { return future_.get(); }
+
+   private:
+    const Future future_;
+  };
+  Awaiter operator co_await() const { return Awaiter(*this); }
 
  private:
   friend class Runtime;

@@ -1,6 +1,9 @@
 #include "tasking/waiting.hpp"
 
 #include <chrono>
+#include <coroutine>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 
@@ -19,7 +22,8 @@ namespace dovetail::tasking {
 struct WaitNode {
   enum class State : std::uint8_t { waiting, done, abandoned };
   WaitNode* next = nullptr;
-  Task* waiting_task = nullptr;  ///< Null: a foreign thread.
+  Task* waiting_task = nullptr;    ///< Null: a foreign thread, or nobody, if there is a callback.
+  std::function<void()> callback;  ///< Told instead.
   const Task* target = nullptr;
   std::atomic<State> state{State::waiting};
   std::atomic<int> references{2};
@@ -53,6 +57,25 @@ bool enlist(Task* task, WaitNode* node) noexcept {
     node->next = first;
   } while (!task->waiters.compare_exchange_weak(first, node, std::memory_order_acq_rel, std::memory_order_acquire));
   return true;
+}
+
+// They are listed from the last one to the first.
+WaitNode* in_order_of_arrival(WaitNode* last) noexcept {
+  WaitNode* first = nullptr;
+  while (last != nullptr) {
+    WaitNode* const before = std::exchange(last->next, first);
+    first = std::exchange(last, before);
+  }
+  return first;
+}
+
+// A callback belongs to no task, also where the body of one has completed another by fulfilling its last event.
+void call_outside_of_tasks(const std::function<void()>& callback) noexcept {
+  Task* const task = std::exchange(context().task, nullptr);
+  Task* const onready = std::exchange(context().onready, nullptr);
+  callback();
+  context().task = task;  // on the same thread: nothing in it may suspend
+  context().onready = onready;
 }
 
 bool descends_from(const Task* task, const Task* ancestor) noexcept {
@@ -174,10 +197,12 @@ void block_for_task(Task* task) {
 void set_interrupt_look(bool (*look)()) noexcept { interrupt_look = look; }
 
 void tell_waiters(Task* task) noexcept {
-  WaitNode* node = task->waiters.exchange(completed_mark(), std::memory_order_acq_rel);
+  WaitNode* node = in_order_of_arrival(task->waiters.exchange(completed_mark(), std::memory_order_acq_rel));
   while (node != nullptr) {
     WaitNode* next = node->next;
-    if (node->waiting_task != nullptr) {
+    if (node->callback) {
+      call_outside_of_tasks(node->callback);
+    } else if (node->waiting_task != nullptr) {
       if (node->settle(WaitNode::State::done)) {
         wake(node->waiting_task);
       }
@@ -292,6 +317,31 @@ void wait_task(Task* task) {
 }
 
 bool task_ready(const Task* task) noexcept { return task != nullptr && tasking::has_completed(task); }
+
+bool call_when_completed(Task* task, std::function<void()>&& callback) {
+  if (task == nullptr) {
+    throw std::logic_error("this future has no task: it is default-constructed or was moved from");
+  }
+  if (tasking::has_completed(task)) {
+    return false;
+  }
+  auto node = std::make_unique<tasking::WaitNode>();
+  node->target = task;
+  node->references.store(1, std::memory_order_relaxed);  // nobody waits
+  node->callback = std::move(callback);
+  if (!tasking::enlist(task, node.get())) {
+    callback = std::move(node->callback);
+    return false;
+  }
+  node.release();
+  return true;
+}
+
+bool resume_when_completed(Task* task, void* coroutine) {
+  return call_when_completed(task, [task, coroutine] {
+    spawn_in(task->core, nullptr, [coroutine] { std::coroutine_handle<>::from_address(coroutine).resume(); });
+  });
+}
 
 void take_task(Task* task) {
   wait_task(task);

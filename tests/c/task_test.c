@@ -192,11 +192,28 @@ static void test_refused_descriptions(dovetail_runtime* runtime) {
   CHECK_EQUAL(destructions, 0);
 }
 
+static void increment(void* counter) { ++*(int*)counter; }
+
+static void test_callbacks(dovetail_runtime* runtime) {
+  int called = 0;
+  const dovetail_task_description description = {.size = sizeof description, .body = increment, .argument = &called};
+  dovetail_future* future = NULL;
+  CHECK_EQUAL(dovetail_runtime_spawn(runtime, &description, &future), 0);
+  CHECK_EQUAL(dovetail_future_when_completed(future, NULL, &called), -EINVAL);
+  CHECK_EQUAL(dovetail_future_when_completed(future, increment, &called), 0);
+  CHECK_EQUAL(dovetail_runtime_wait(runtime), 0);
+  CHECK_EQUAL(called, 2);
+  CHECK_EQUAL(dovetail_future_when_completed(future, increment, &called), 0);
+  CHECK_EQUAL(called, 3);
+  dovetail_future_release(future);
+}
+
 static void test_null_futures(void) {
   CHECK_EQUAL(dovetail_future_wait(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_future_get(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_future_ready(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_future_cancel(NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_future_when_completed(NULL, increment, NULL), -EINVAL);
   CHECK_EQUAL(dovetail_future_retain(NULL), -EINVAL);
 }
 
@@ -210,6 +227,7 @@ int main(void) {
   test_labels_io_and_tied(runtime);
   test_outside_of_a_task();
   test_refused_descriptions(runtime);
+  test_callbacks(runtime);
   test_null_futures();
   CHECK_EQUAL(dovetail_runtime_destroy(runtime), 0);
   return 0;
