@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <string_view>
 #include <utility>
 
@@ -70,6 +71,10 @@ bool wait_writable(int descriptor, std::chrono::nanoseconds at_most = std::chron
 void yield();
 /// Whether somebody asked this task to stop by `FutureBase::cancel` or `Runtime::cancel`.
 bool cancelled() noexcept;
+/// A token by which this task, and what it calls, learns that somebody asked it to stop. What is bound to it (`std::stop_callback`) is called by
+/// whoever asks, and must not wait. After the task has completed no stop is requested any more.
+/// @throws std::logic_error outside of a task; std::bad_alloc.
+std::stop_token stop_token();
 /// Label of the current task; empty outside.
 std::string_view label() noexcept;
 

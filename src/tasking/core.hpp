@@ -19,6 +19,7 @@
 #include "tasking/reactor.hpp"
 #include "tasking/service.hpp"
 #include "tasking/source_registry.hpp"
+#include "tasking/stop_requests.hpp"
 #include "tasking/stuck.hpp"
 #include "tasking/task_queue.hpp"
 #include "tasking/throttle.hpp"
@@ -59,6 +60,7 @@ struct RuntimeCore {
   tasking::FiberPool fibers;  ///< Tells the reactor when fibers rest, until the workers are gone.
   tasking::ForeignWaits foreign;
   std::mutex failures;  ///< Guards `TaskExtra::child_failures` of all tasks.
+  tasking::StopRequests stops;
   tasking::Throttle throttle;
   tasking::StuckWatch stuck;
   std::atomic<bool> stopping{false};

@@ -131,6 +131,9 @@ void complete_specials(Task* task, Failure* failure) noexcept {
     if (task->extra->ticket != nullptr) {
       task->extra->ticket->leave(failure != nullptr);
     }
+    if (task->extra->asked_for_stop_token) {
+      task->core->stops.forget(task);
+    }
   }
   if (failure != nullptr && trace::enabled()) [[unlikely]] {
     record_failure(task, *failure);

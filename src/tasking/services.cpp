@@ -51,7 +51,14 @@ void tell_cancelled(const RuntimeCore* core) noexcept {
   if (Gate* gate = find_gate()) {
     gate->cancelled(core);
   }
-  if_live(core, [](RuntimeCore& live) { live.reactor.descriptors().end_cancelled(); });
+  std::vector<std::stop_source> stopped;
+  if_live(core, [&stopped](RuntimeCore& live) {
+    live.reactor.descriptors().end_cancelled();
+    stopped = live.stops.of_cancelled();
+  });
+  for (std::stop_source& source : stopped) {
+    source.request_stop();
+  }
 }
 
 void make_services(RuntimeCore& core) {

@@ -56,6 +56,7 @@ struct TaskExtra {
   std::size_t exclusions_held = 0;
   void* external_frame = nullptr;  ///< A frame too large for the block.
   std::unique_ptr<Ticket> ticket;  ///< Of a task that has to be admitted.
+  bool asked_for_stop_token = false;
 };
 
 }  // namespace tasking

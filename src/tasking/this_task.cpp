@@ -163,6 +163,11 @@ bool cancelled() noexcept {
   return task != nullptr && tasking::is_cancelled(task);
 }
 
+std::stop_token stop_token() {
+  detail::Task* const task = require_task("stop_token");
+  return task->core->stops.token_of(task);
+}
+
 std::string_view label() noexcept {
   const detail::Task* const task = tasking::context().task;
   return task != nullptr ? task->label->text : std::string_view();

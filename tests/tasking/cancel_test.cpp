@@ -57,6 +57,59 @@ TEST(CancelTest, WhatRunsIsAsked) {
   EXPECT_EQ(future.get(), 9) << "it may still give a result";
 }
 
+// The body sleeps, and what hangs on its token wakes it.
+TEST(CancelTest, AStopTokenTellsOfIt) {
+  for (const bool all : {false, true}) {
+    Runtime runtime(Options{.workers = 1});
+    std::atomic<int> waiting{0};
+    int stopped = 0;
+    const auto sleep_until_stopped = [&] {
+      const TaskHandle self = this_task::handle();
+      const std::stop_token token = this_task::stop_token();
+      EXPECT_EQ(token, this_task::stop_token());
+      const std::stop_callback wake(token, [&] { self.resume(); });
+      waiting.fetch_add(1);
+      this_task::suspend();
+      stopped += token.stop_requested() ? 1 : 0;
+    };
+    const Future<void> first = runtime.spawn(sleep_until_stopped);
+    const Future<void> second = runtime.spawn(sleep_until_stopped);
+    await([&] { return waiting.load() == 2; });
+    if (all) {
+      runtime.cancel();
+    } else {
+      first.cancel();
+      first.wait();
+      runtime.spawn([] {}).get();
+      EXPECT_FALSE(second.ready()) << "only the other one was cancelled";
+      second.cancel();
+    }
+    second.wait();
+    first.wait();
+    EXPECT_EQ(stopped, 2);
+  }
+}
+
+TEST(CancelTest, AStopTokenOfATaskThatIsCancelledAlreadyOrHasCompleted) {
+  Runtime runtime(Options{.workers = 2});
+  std::atomic<bool> begun{false};
+  std::stop_token token;
+  const Future<void> cancelled = runtime.spawn([&] {
+    begun.store(true);
+    await_in_task([] { return this_task::cancelled(); });
+    EXPECT_TRUE(this_task::stop_token().stop_requested());
+  });
+  await([&] { return begun.load(); });
+  cancelled.cancel();
+  cancelled.get();
+  const Future<void> completed = runtime.spawn([&] { token = this_task::stop_token(); });
+  completed.get();
+  completed.cancel();
+  runtime.cancel();
+  EXPECT_FALSE(token.stop_requested());
+  EXPECT_THROW(this_task::stop_token(), std::logic_error);
+}
+
 TEST(CancelTest, WhatHasCompleted) {
   Runtime runtime(Options{.workers = 1});
   auto future = runtime.spawn([] { return 1; });
