@@ -64,7 +64,8 @@ def turn(build: Path, names: list[str], chance: random.Random) -> str:
     command = [sys.executable, str(Path(__file__).with_name("run_tests.py")), str(build)]
     command += ["-R", f"^({'|'.join(chosen)})$", "--parallel", str(at_once), "--schedule-random"]
     with load(kinds):
-        environment = {**os.environ, "DOVETAIL_TEST_SEED": str(seed)}
+        # Beside such a load a large test may take longer than it is given; more turns find more than longer ones.
+        environment = {**os.environ, "DOVETAIL_TEST_SEED": str(seed), "DOVETAIL_TEST_SCALE": "small"}
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
     if ended.returncode == 0 or "0 passed, 0 failed" in ended.stdout:  # all that were chosen skipped themselves
         return ""

@@ -11,6 +11,7 @@
 #include "dovetail/file.hpp"
 #include "dovetail/future.hpp"
 #include "dovetail/options.hpp"
+#include "dovetail/parallel.hpp"
 #include "dovetail/polling.hpp"
 #include "dovetail/registration.hpp"
 #include "dovetail/runtime.hpp"

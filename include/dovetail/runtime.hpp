@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dovetail/options.hpp"
+#include "dovetail/parallel.hpp"
 #include "dovetail/task.hpp"
 
 namespace dovetail {
@@ -34,6 +35,17 @@ class Runtime {
   template <class Body>
   auto spawn(Body&& body) {
     return spawn_in(core_.get(), nullptr, std::forward<Body>(body));
+  }
+
+  /// Runs `dovetail::parallel_for` with these arguments in a task and waits for it. What a body throws comes as `TaskFailed`.
+  template <class... Arguments>
+  void parallel_for(const Arguments&... arguments) {
+    spawn([&] { dovetail::parallel_for(arguments...); }).get();
+  }
+  /// As `parallel_for`, for `dovetail::parallel_reduce`.
+  template <class... Arguments>
+  auto parallel_reduce(const Arguments&... arguments) {
+    return spawn([&] { return dovetail::parallel_reduce(arguments...); }).get();
   }
 
   /// Blocks until all tasks have completed.

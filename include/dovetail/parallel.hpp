@@ -1,0 +1,158 @@
+/// @file
+/// Loops and sums over ranges of integers, in parallel.
+///
+/// All of them are for use inside a task, whose core works on the range from the beginning; `Runtime::parallel_for` and
+/// `Runtime::parallel_reduce` are the same for other threads. A range is halved until its pieces are small enough; each is a task, which
+/// may pause while others go on, and other cores take the far ones.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "dovetail/task.hpp"
+
+namespace dovetail {
+namespace detail {
+
+[[noreturn]] void refuse_outside_of_task(const char* function);
+
+/// The later parts of a range that were left to others, the last one being the nearest. All have ended when this is gone.
+template <class T>
+class LeftToOthers {
+ public:
+  LeftToOthers() = default;
+  LeftToOthers(const LeftToOthers&) = delete;
+  LeftToOthers& operator=(const LeftToOthers&) = delete;
+  ~LeftToOthers() {
+    while (count_ > 0) {
+      try {
+        take_nearest();
+      } catch (...) {
+        // Something has failed before, or this would be empty. That failure is on its way.
+      }
+    }
+  }
+  void add(Future<T> part) noexcept { parts_[count_++] = std::move(part); }
+  bool empty() const noexcept { return count_ == 0; }
+  T take_nearest() {
+    const Future<T> part = std::move(parts_[--count_]);
+    return part.get();
+  }
+
+ private:
+  // Each part is half of what was left.
+  std::array<Future<T>, std::numeric_limits<std::size_t>::digits> parts_;
+  std::size_t count_ = 0;
+};
+
+/// A range of indices, counted in `std::size_t` so that any range of any type of index has a length.
+template <std::integral Index>
+class Range {
+ public:
+  Range(Index first, Index last)
+      : first_(first), length_(static_cast<std::size_t>(last) - static_cast<std::size_t>(first)) {}
+  std::size_t length() const noexcept { return length_; }
+  Index first() const noexcept { return first_; }
+  Index last() const noexcept { return at(length_); }
+  /// Takes so many off the beginning.
+  Range take_first(std::size_t count) noexcept {
+    const Range taken(first_, at(count));
+    first_ = at(count);
+    length_ -= count;
+    return taken;
+  }
+
+ private:
+  Index at(std::size_t place) const noexcept { return static_cast<Index>(static_cast<std::size_t>(first_) + place); }
+  Index first_;
+  std::size_t length_;
+};
+
+/// The result is that of `piece(range)` for pieces of a range that is not empty, in their order, combined by `combine`; or nothing.
+template <class T, class Range, class Piece, class Combine>
+T run_pieces(Range range, std::size_t chunk, const Piece& piece, const Combine& combine) {
+  LeftToOthers<T> left;
+  while (range.length() > chunk) {
+    Range rest = range;
+    range = rest.take_first((range.length() / chunk + 1) / 2 * chunk);
+    left.add(dovetail::spawn([rest, chunk, &piece, &combine] { return run_pieces<T>(rest, chunk, piece, combine); }));
+  }
+  if constexpr (std::is_void_v<T>) {
+    piece(range);
+    while (!left.empty()) {
+      left.take_nearest();
+    }
+  } else {
+    T sum = piece(range);
+    while (!left.empty()) {
+      sum = combine(std::move(sum), left.take_nearest());
+    }
+    return sum;
+  }
+}
+
+/// About eight pieces for each core, where nobody said how large they should be.
+inline std::size_t chunk_of(std::size_t length, std::size_t wanted, unsigned workers) noexcept {
+  const std::size_t chunk = wanted != 0 ? wanted : length / (std::size_t{8} * workers);
+  return chunk > 1 ? chunk : 1;
+}
+
+/// Workers of the runtime of the current task; 0 outside of a task.
+unsigned workers_here() noexcept;
+
+}  // namespace detail
+
+/// Calls `body(i)` for each `i` of `[first, last)`, or, if it takes two arguments, `body(begin, end)` for pieces of that range. Returns when
+/// all calls have returned. Different threads call it, also at the same time; each works through its part in ascending order.
+/// @param chunk Most indices of a piece. A piece should be a microsecond of work at least. 0: a fraction of the range for each core.
+/// @throws What `body` throws, if that is in the calling task; else `TaskFailed` with the first failure by place. The other pieces that had
+///         begun are finished. std::logic_error outside of a task.
+template <std::integral Index, class Body>
+void parallel_for(Index first, std::type_identity_t<Index> last, const Body& body, std::size_t chunk = 0) {
+  const unsigned workers = detail::workers_here();
+  if (workers == 0) {
+    detail::refuse_outside_of_task("parallel_for");
+  }
+  if (first >= last) {
+    return;
+  }
+  const detail::Range<Index> range(first, last);
+  const auto piece = [&body](const detail::Range<Index>& part) {
+    if constexpr (std::is_invocable_v<const Body&, Index, Index>) {
+      body(part.first(), part.last());
+    } else {
+      for (Index i = part.first(); i < part.last(); ++i) {
+        body(i);
+      }
+    }
+  };
+  detail::run_pieces<void>(range, detail::chunk_of(range.length(), chunk, workers), piece, std::plus<>());
+}
+
+/// Combines `body(begin, end)` of all pieces of `[first, last)`, in their order, by `combine(left, right)`, which has to be associative.
+/// The same range and chunk are always divided and combined in the same way, so that rounding gives the same digits on any number of cores;
+/// without a chunk, on the same number of workers.
+/// @param nothing The result for an empty range. It is combined with nothing else.
+/// @param chunk As for `parallel_for`.
+/// @throws As `parallel_for`.
+template <std::integral Index, class T, class Body, class Combine = std::plus<>>
+T parallel_reduce(Index first, std::type_identity_t<Index> last, T nothing, const Body& body,
+                  const Combine& combine = {}, std::size_t chunk = 0) {
+  const unsigned workers = detail::workers_here();
+  if (workers == 0) {
+    detail::refuse_outside_of_task("parallel_reduce");
+  }
+  if (first >= last) {
+    return nothing;
+  }
+  const detail::Range<Index> range(first, last);
+  const auto piece = [&body](const detail::Range<Index>& part) -> T { return body(part.first(), part.last()); };
+  return detail::run_pieces<T>(range, detail::chunk_of(range.length(), chunk, workers), piece, combine);
+}
+
+}  // namespace dovetail
