@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -79,6 +80,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--rooms", nargs="+", default=[], help="all if none is named")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the load ends, too
     if not (arguments.build_dir / "CTestTestfile.cmake").is_file():
         parser.error(f"{arguments.build_dir} is not a built folder: run `make build`")
     names = tests_that_share(arguments.build_dir, arguments.rooms)

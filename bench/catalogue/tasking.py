@@ -126,6 +126,17 @@ BENCHMARKS = [
         for shape in ("both", "one")
         for workers in (1, 2)
     ),
+    *(
+        Benchmark(
+            f"loop_{way}_{workers}",
+            f"{'loop over' if way == 'for' else 'sum of'} 4 million numbers in pieces of 256, {workers} worker(s), ns per number",
+            contenders("loop", ("dovetail", "onetbb"), workers, "--way", way),
+            (Target("1.2 times oneTBB", at_most=1.2, peers=("onetbb",)),),
+            quick=("--count", "100000"),
+        )
+        for way in ("for", "reduce")
+        for workers in (1, 2)
+    ),
     pause_resume(1, "handover", 2, target=True),
     pause_resume(1, "handover", 64, target=True),
     pause_resume(1, "yield", 2, target=True),

@@ -6,11 +6,9 @@
 /// may pause while others go on, and other cores take the far ones.
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -21,33 +19,29 @@ namespace detail {
 
 [[noreturn]] void refuse_outside_of_task(const char* function);
 
-/// The later parts of a range that were left to others, the last one being the nearest. All have ended when this is gone.
+/// The far half of a range, which another core may take. It has ended when this is gone.
 template <class T>
-class LeftToOthers {
+class FarHalf {
  public:
-  LeftToOthers() = default;
-  LeftToOthers(const LeftToOthers&) = delete;
-  LeftToOthers& operator=(const LeftToOthers&) = delete;
-  ~LeftToOthers() {
-    while (count_ > 0) {
+  explicit FarHalf(Future<T> result) noexcept : result_(std::move(result)) {}
+  FarHalf(const FarHalf&) = delete;
+  FarHalf& operator=(const FarHalf&) = delete;
+  ~FarHalf() {
+    if (result_.valid()) {
       try {
-        take_nearest();
+        result_.get();
       } catch (...) {
-        // Something has failed before, or this would be empty. That failure is on its way.
+        // The near half has failed, too: that failure is on its way.
       }
     }
   }
-  void add(Future<T> part) noexcept { parts_[count_++] = std::move(part); }
-  bool empty() const noexcept { return count_ == 0; }
-  T take_nearest() {
-    const Future<T> part = std::move(parts_[--count_]);
-    return part.get();
+  T take() {
+    const Future<T> result = std::move(result_);
+    return result.get();
   }
 
  private:
-  // Each part is half of what was left.
-  std::array<Future<T>, std::numeric_limits<std::size_t>::digits> parts_;
-  std::size_t count_ = 0;
+  Future<T> result_;
 };
 
 /// A range of indices, counted in `std::size_t` so that any range of any type of index has a length.
@@ -76,23 +70,19 @@ class Range {
 /// The result is that of `piece(range)` for pieces of a range that is not empty, in their order, combined by `combine`; or nothing.
 template <class T, class Range, class Piece, class Combine>
 T run_pieces(Range range, std::size_t chunk, const Piece& piece, const Combine& combine) {
-  LeftToOthers<T> left;
-  while (range.length() > chunk) {
-    Range rest = range;
-    range = rest.take_first((range.length() / chunk + 1) / 2 * chunk);
-    left.add(dovetail::spawn([rest, chunk, &piece, &combine] { return run_pieces<T>(rest, chunk, piece, combine); }));
+  if (range.length() <= chunk) {
+    return piece(range);
   }
+  Range rest = range;
+  const Range near = rest.take_first((range.length() / chunk + 1) / 2 * chunk);
+  FarHalf<T> far(
+      dovetail::spawn([rest, chunk, &piece, &combine] { return run_pieces<T>(rest, chunk, piece, combine); }));
   if constexpr (std::is_void_v<T>) {
-    piece(range);
-    while (!left.empty()) {
-      left.take_nearest();
-    }
+    run_pieces<T>(near, chunk, piece, combine);
+    far.take();
   } else {
-    T sum = piece(range);
-    while (!left.empty()) {
-      sum = combine(std::move(sum), left.take_nearest());
-    }
-    return sum;
+    T sum = run_pieces<T>(near, chunk, piece, combine);
+    return combine(std::move(sum), far.take());
   }
 }
 
