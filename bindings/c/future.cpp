@@ -1,6 +1,8 @@
 // Futures: references to tasks that were spawned from C.
 #include "dovetail/future.hpp"
 
+#include <functional>
+
 #include "argument.hpp"
 #include "error.hpp"
 #include "frame.hpp"
@@ -47,8 +49,9 @@ int32_t dovetail_future_when_completed(const dovetail_future* future, void (*cal
     if (callback == nullptr) {
       throw std::invalid_argument("'callback' is null");
     }
-    if (!dovetail::detail::call_when_completed(task_of(future), [callback, argument] { callback(argument); })) {
-      callback(argument);
+    std::function<void()> call = [callback, argument] { callback(argument); };
+    if (!dovetail::detail::call_when_completed(task_of(future), call)) {
+      call();
     }
     return 0;
   });

@@ -45,7 +45,7 @@ class FutureBase {
   /// anything; it may fulfill events, resume tasks, and spawn by `Runtime::spawn`. What it throws ends the program.
   /// @throws std::logic_error without a task; std::bad_alloc.
   void when_completed(std::function<void()> callback) const {
-    if (!detail::call_when_completed(task_, std::move(callback))) {
+    if (!detail::call_when_completed(task_, callback)) {
       callback();
     }
   }

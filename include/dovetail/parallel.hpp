@@ -30,7 +30,7 @@ class FarHalf {
     if (result_.valid()) {
       try {
         result_.get();
-      } catch (...) {
+      } catch (...) {  // NOLINT(bugprone-empty-catch)
         // The near half has failed, too: that failure is on its way.
       }
     }

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <coroutine>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <stdexcept>
 
@@ -318,29 +317,30 @@ void wait_task(Task* task) {
 
 bool task_ready(const Task* task) noexcept { return task != nullptr && tasking::has_completed(task); }
 
-bool call_when_completed(Task* task, std::function<void()>&& callback) {
+bool call_when_completed(Task* task, std::function<void()>& callback) {
   if (task == nullptr) {
     throw std::logic_error("this future has no task: it is default-constructed or was moved from");
   }
   if (tasking::has_completed(task)) {
     return false;
   }
-  auto node = std::make_unique<tasking::WaitNode>();
+  auto* const node = new tasking::WaitNode;
   node->target = task;
   node->references.store(1, std::memory_order_relaxed);  // nobody waits
   node->callback = std::move(callback);
-  if (!tasking::enlist(task, node.get())) {
+  if (!tasking::enlist(task, node)) {
     callback = std::move(node->callback);
+    delete node;
     return false;
   }
-  node.release();
   return true;
 }
 
 bool resume_when_completed(Task* task, void* coroutine) {
-  return call_when_completed(task, [task, coroutine] {
+  std::function<void()> callback = [task, coroutine] {
     spawn_in(task->core, nullptr, [coroutine] { std::coroutine_handle<>::from_address(coroutine).resume(); });
-  });
+  };
+  return call_when_completed(task, callback);
 }
 
 void take_task(Task* task) {

@@ -103,8 +103,8 @@ bool task_ready(const Task* task) noexcept;
 /// Waits, and throws `TaskFailed` if the task failed.
 void take_task(Task* task);
 void cancel_task(Task* task) noexcept;
-/// Has `callback` called once the task has completed. Returns false if it has: then it is not called.
-bool call_when_completed(Task* task, std::function<void()>&& callback);
+/// Takes `callback`, to call it once the task has completed. Returns false if it has: then the callback is still the caller's.
+bool call_when_completed(Task* task, std::function<void()>& callback);
 /// Has the coroutine at that address go on in a task of its own, of the same runtime, once the task has completed. Returns false if it has.
 bool resume_when_completed(Task* task, void* coroutine);
 void* frame_of(Task* task) noexcept;
