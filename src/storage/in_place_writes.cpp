@@ -48,12 +48,13 @@ void InPlaceWrites::judge(const Attempt& attempt, std::uint64_t now, std::uint64
   const std::uint64_t took = now - attempt.begin;
   const bool counted = attempt.waits >= 0;
   std::uint64_t state = state_.load(std::memory_order_relaxed);
+  const std::uint64_t own_trial = end_of_trial(attempt.begin);
   if (counted && took > longest(bytes) && waits_of_this_thread() != attempt.waits) {
     const std::uint64_t next = as_state(now + share * took);
-    while ((state <= doubted || is_before(state, next)) &&
+    while ((state <= doubted || state == own_trial || is_before(state, next)) &&
            !state_.compare_exchange_weak(state, next, std::memory_order_relaxed)) {
     }
-  } else if (counted && (state == doubted || state == end_of_trial(attempt.begin))) {
+  } else if (counted && (state == doubted || state == own_trial)) {
     state_.compare_exchange_strong(state, trusted, std::memory_order_relaxed);
   } else if (!counted && state == trusted) {
     state_.compare_exchange_strong(state, doubted, std::memory_order_relaxed);

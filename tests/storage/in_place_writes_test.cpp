@@ -80,6 +80,7 @@ TEST(InPlaceWritesTest, ATrialThatIsShortBringsThemBackAndOneThatWaitsDoesNot) {
     }
     writes.ended(trial, now, some_bytes);
     EXPECT_EQ(writes.begin(now).allowed, !waits);
+    EXPECT_TRUE(writes.begin(now + 65 * millisecond).allowed);
   }
 }
 
