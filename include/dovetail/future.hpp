@@ -81,16 +81,21 @@ class Future : public FutureBase {
   /// it awaits; so that runtime must live until then, and `Runtime::wait` waits for what the coroutine does until it suspends again.
   class Awaiter {
    public:
+    /// Keeps a share of the future.
     explicit Awaiter(const Future& future) : future_(future) {}
+    /// Whether the task has completed: then the coroutine goes on at once.
     bool await_ready() const { return future_.ready(); }
+    /// Lets the coroutine be resumed once the task has completed. False: it has.
     bool await_suspend(std::coroutine_handle<> coroutine) const {
       return detail::resume_when_completed(future_.task_, coroutine.address());
     }
+    /// The result, as `get`. @throws As `get`.
     T await_resume() const { return future_.get(); }
 
    private:
     const Future future_;
   };
+  /// Awaits the task in a coroutine. See `Awaiter`.
   Awaiter operator co_await() const { return Awaiter(*this); }
 
  private:

@@ -99,9 +99,12 @@ unsigned workers_here() noexcept;
 
 /// Calls `body(i)` for each `i` of `[first, last)`, or, if it takes two arguments, `body(begin, end)` for pieces of that range. Returns when
 /// all calls have returned. Different threads call it, also at the same time; each works through its part in ascending order.
+/// @param first The beginning of the range.
+/// @param last Its end, one behind the last index. Not above `first`: nothing is called.
+/// @param body It may pause. Must allow calls at the same time.
 /// @param chunk Most indices of a piece. A piece should be a microsecond of work at least. 0: a fraction of the range for each core.
-/// @throws What `body` throws, if that is in the calling task; else `TaskFailed` with the first failure by place. The other pieces that had
-///         begun are finished. std::logic_error outside of a task.
+/// @throws What `body` throws, if that is in the calling task; else `TaskFailed` with the first failure by place. All other pieces are
+///         worked through all the same. std::logic_error outside of a task.
 template <std::integral Index, class Body>
 void parallel_for(Index first, std::type_identity_t<Index> last, const Body& body, std::size_t chunk = 0) {
   const unsigned workers = detail::workers_here();
@@ -127,6 +130,9 @@ void parallel_for(Index first, std::type_identity_t<Index> last, const Body& bod
 /// Combines `body(begin, end)` of all pieces of `[first, last)`, in their order, by `combine(left, right)`, which has to be associative.
 /// The same range and chunk are always divided and combined in the same way, so that rounding gives the same digits on any number of cores;
 /// without a chunk, on the same number of workers.
+/// @param first,last As for `parallel_for`.
+/// @param body Gives the result of a piece. As for `parallel_for`.
+/// @param combine Gives one result for two that lie side by side.
 /// @param nothing The result for an empty range. It is combined with nothing else.
 /// @param chunk As for `parallel_for`.
 /// @throws As `parallel_for`.

@@ -53,6 +53,7 @@ class Mutex {
   Mutex() noexcept = default;
   /// May suspend. @throws Stuck as `Semaphore::acquire`.
   void lock() { free_.acquire(); }
+  /// Takes the lock if that is possible at once.
   bool try_lock() noexcept { return free_.try_acquire(); }
   /// By whoever holds it. The one who has waited longest has it then. Never suspends.
   void unlock() noexcept { free_.release(); }
@@ -64,6 +65,7 @@ class Mutex {
 /// Opens once it has been counted down to zero, and stays open.
 class Latch {
  public:
+  /// Opens after so many steps.
   explicit Latch(std::uint64_t count) noexcept : count_(count) {}
   Latch(const Latch&) = delete;
   Latch& operator=(const Latch&) = delete;
