@@ -1,7 +1,7 @@
 /// @file
 /// Storage I/O that belongs to OpenMP tasks. A task with a `detach` clause (OpenMP 5.0) starts any number of reads and
 /// writes and ends its body at once; OpenMP takes the task for completed, and releases what depends on it, when all of
-/// them have ended. Meanwhile the thread computes. This is what `tasio.txt`, section 4.4, sketches.
+/// them have ended. Meanwhile the thread computes. This is what the TASIO paper (docs/papers.md), section 4.4, sketches.
 ///
 ///     omp_event_handle_t event;
 ///     #pragma omp task depend(out: block[0]) detach(event)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Searches sequences with profiles, fragment against fragment, by Debian's HMMER (io-aware-pycompss, section 5.2.1).
+"""Searches sequences with profiles, fragment against fragment, by Debian's HMMER (I/O-aware PyCOMPSs, section 5.2.1).
 
 Sequences and profiles are those of hmmer-examples; the sequences are replicated. A task runs hmmsearch on a fragment of either; a
 checkpoint task writes what it found, as often as makes `--checkpoint-mb`, since the real results of small data are small: so much that

@@ -1,4 +1,4 @@
-"""Total time of each run as a bar, as in figures 10, 14, 21 and 22 of io-aware-pycompss."""
+"""Total time of each run as a bar, as in figures 10, 14, 21 and 22 of the paper on I/O-aware PyCOMPSs (docs/papers.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an application's checkpoints are scheduled: the runs that figures 10, 14, 21 and 22 of io-aware-pycompss compare."""
+"""How an application's checkpoints are scheduled: the runs that figures 10, 14, 21 and 22 of the paper on I/O-aware PyCOMPSs (docs/papers.md) compare."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds where samples differ from a genome, by bwa, samtools and bcftools (io-aware-pycompss, section 5.2.2).
+"""Finds where samples differ from a genome, by bwa, samtools and bcftools (I/O-aware PyCOMPSs, section 5.2.2).
 
 The genome is that of the lambda phage and the reads are those of bowtie2-examples, dealt out to samples, each of which comes in two lanes.
 For each sample: reads as FASTQ, mapping, sorting, merging of lanes, marking of duplicates, read groups, calling of variants. Each major step

@@ -10,7 +10,7 @@
 namespace dovetail {
 
 /// The event count of one task. A task completes only when its body has returned, its event count is zero and its
-/// children have completed. Events added in `onready` delay the start of the body instead (`tagaspi.txt`, section V-A).
+/// children have completed. Events added in `onready` delay the start of the body instead (TAGASPI, docs/papers.md, section V-A).
 /// The object belongs to its task and is valid until the task completes; an added event keeps it valid.
 class Events {
  public:

@@ -35,7 +35,7 @@ struct TaskDescription {
   /// The body may block in the operating system: it runs on an I/O executor and takes no compute worker.
   bool io = detail::unset<bool>();
   /// Called once, after the accesses are free and before the body may start. Runs outside of any task and must not
-  /// suspend; `this_task::events()` in it delays the body (`tagaspi.txt`, section V-A).
+  /// suspend; `this_task::events()` in it delays the body (TAGASPI, docs/papers.md, section V-A).
   std::function<void()> onready = detail::unset<std::function<void()>>();
   /// What a failure does.
   FailurePolicy on_failure = detail::unset<FailurePolicy>();

@@ -1,4 +1,4 @@
-// `auto` and `auto(min,max,delta)` as io-aware-pycompss.txt describes them in sections 3.3 and 4.2.3, for one type of task on one
+// `auto` and `auto(min,max,delta)` as the paper on I/O-aware PyCOMPSs (docs/papers.md) describes them in sections 3.3 and 4.2.3, for one type of task on one
 // device. Pure: no clock, no lock, no tasks; the budget tells it what happened.
 #pragma once
 

@@ -2,7 +2,7 @@
 // sleeps in it; completions may be taken by any thread.
 //
 // Only direct transfers and syncs are asynchronous here: `io_submit` performs buffered transfers before it returns (the limit
-// of the paper's implementation, tasio.txt, section 4). `suits` says which; the others go to threads. Direct transfers are
+// of the TASIO paper's implementation, section 4). `suits` says which; the others go to threads. Direct transfers are
 // submitted with RWF_NOWAIT where the kernel has it: what would keep the submitting core (blocks to be allocated, a lock, a
 // full device) comes back at once, and goes to threads as well.
 #pragma once

@@ -281,7 +281,7 @@ TEST(Adaptive, HoldsSeveralTypesOnOneDevice) {
   }
 }
 
-// The checkpoints of the variant discovery pipeline (io-aware-pycompss, table 1): five types of few tasks, in the order in which so many
+// The checkpoints of the variant discovery pipeline (I/O-aware PyCOMPSs, table 1): five types of few tasks, in the order in which so many
 // workers make them, computing as long as the device writes at `load` 1.
 struct Arrival {
   double at;

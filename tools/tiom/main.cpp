@@ -1,4 +1,4 @@
-// dovetail-tiom: the benchmark of tasio.txt, section 5, on Dovetail. docs/tiom.md describes it.
+// dovetail-tiom: the benchmark of the TASIO paper (docs/papers.md), section 5, on Dovetail. docs/tiom.md describes it.
 #include <iostream>
 #include <nlohmann/json.hpp>
 

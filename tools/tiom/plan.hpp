@@ -1,5 +1,5 @@
 /// @file
-/// The tasks of one run, as the dependences of `tasio.txt`, section 5.1, shape them. All variants follow the same plan.
+/// The tasks of one run, as the dependences of the TASIO paper (docs/papers.md), section 5.1, shape them. All variants follow the same plan.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace dovetail::tiom {
 
-/// How computation and I/O follow each other in a series (`tasio.txt`, section 5.1).
+/// How computation and I/O follow each other in a series (the TASIO paper (docs/papers.md), section 5.1).
 enum class Mode : std::uint8_t {
   mix,         ///< Each task computes, then transfers.
   one_to_one,  ///< A task computes, the next one transfers.
