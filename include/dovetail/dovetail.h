@@ -256,7 +256,7 @@ int32_t dovetail_future_get(const dovetail_future* future);
 /// Whether the task has completed, failed or not: 1 or 0. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_future_ready(const dovetail_future* future);
 /// Has `callback(argument)` called once, when the task has completed, failed or not: by the thread that completes it, or at once by the caller
-/// if it has. Several are called in the order of these calls; `dovetail_runtime_wait` returns after them. A callback must be short and
+/// if it has. Those that are there by then are called in the order of these calls; `dovetail_runtime_wait` returns after them. A callback must be short and
 /// must not wait for anything; it may fulfill events, resume tasks, and call `dovetail_runtime_spawn`. The future may be released
 /// before. Context: any. Suspends: no. Errors: -EINVAL, -ENOMEM; then it is not called.
 int32_t dovetail_future_when_completed(const dovetail_future* future, void (*callback)(void* argument), void* argument);

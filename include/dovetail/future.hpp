@@ -41,7 +41,7 @@ class FutureBase {
   /// @throws Stuck when the task can never complete; std::logic_error without a task.
   void wait() const { detail::wait_task(task_); }
   /// Has `callback` called once, when the task has completed, failed or not: by the thread that completes it, or at once by the caller if it
-  /// has. Several are called in the order of these calls. `Runtime::wait` returns after them. A callback must be short and must not wait for
+  /// has. Those that are there by then are called in the order of these calls. `Runtime::wait` returns after them. A callback must be short and must not wait for
   /// anything; it may fulfill events, resume tasks, and spawn by `Runtime::spawn`. What it throws ends the program.
   /// @throws std::logic_error without a task; std::bad_alloc.
   void when_completed(std::function<void()> callback) const {
@@ -78,7 +78,8 @@ class Future : public FutureBase {
   T get() && { return static_cast<const Future&>(*this).get(); }
 
   /// What `co_await` of a future does: gives the result as `get`. The coroutine goes on in a task of its own, in the runtime of the task that
-  /// it awaits; so that runtime must live until then, and `Runtime::wait` waits for what the coroutine does until it suspends again.
+  /// it awaits; so that runtime must live until then, and `Runtime::wait` waits for what the coroutine does until it suspends again. `Runtime::cancel` drops
+  /// that task, as any that has not begun: a coroutine that was about to go on never does.
   class Awaiter {
    public:
     /// Keeps a share of the future.

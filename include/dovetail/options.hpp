@@ -37,7 +37,7 @@ struct Options {
   /// operation of a polling service), before standard error is told what waits for what; told again after twice that time, and so on.
   /// Zero: never.
   std::chrono::milliseconds report_after{5000};
-  /// How long nothing can run, while tasks wait for `TaskHandle::resume` or for an event that a thread outside may still give, before
+  /// How long nothing can run, while tasks wait for `TaskHandle::resume`, a `Semaphore` and its kind, or an event that a thread outside may still give, before
   /// those who wait are told that they wait in vain, by `Stuck`. Zero: never, since such a thread may take its time. Tasks that wait only
   /// for each other are told at once in any case.
   std::chrono::milliseconds stuck_after{0};

@@ -17,8 +17,6 @@
 namespace dovetail {
 namespace detail {
 
-[[noreturn]] void refuse_outside_of_task(const char* function);
-
 /// The far half of a range, which another core may take. It has ended when this is gone.
 template <class T>
 class FarHalf {
@@ -27,21 +25,26 @@ class FarHalf {
   FarHalf(const FarHalf&) = delete;
   FarHalf& operator=(const FarHalf&) = delete;
   ~FarHalf() {
-    if (result_.valid()) {
+    if (!result_.valid()) {
+      return;
+    }
+    // It refers to what lies on this stack, so even a wait that was given up as stuck has to go on.
+    while (!result_.ready()) {
       try {
-        result_.get();
+        result_.wait();
       } catch (...) {  // NOLINT(bugprone-empty-catch)
-        // The near half has failed, too: that failure is on its way.
       }
     }
+    try {
+      result_.get();
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
+      // The near half has failed, too, or this has been told already: the failure is on its way.
+    }
   }
-  T take() {
-    const Future<T> result = std::move(result_);
-    return result.get();
-  }
+  T take() const { return result_.get(); }
 
  private:
-  Future<T> result_;
+  const Future<T> result_;
 };
 
 /// A range of indices, counted in `std::size_t` so that any range of any type of index has a length.
@@ -92,8 +95,8 @@ inline std::size_t chunk_of(std::size_t length, std::size_t wanted, unsigned wor
   return chunk > 1 ? chunk : 1;
 }
 
-/// Workers of the runtime of the current task; 0 outside of a task.
-unsigned workers_here() noexcept;
+/// Workers of the runtime of the current task. @throws As those that call it.
+unsigned workers_for(const char* function, bool last_fits);
 
 }  // namespace detail
 
@@ -104,17 +107,15 @@ unsigned workers_here() noexcept;
 /// @param body It may pause. Must allow calls at the same time.
 /// @param chunk Most indices of a piece. A piece should be a microsecond of work at least. 0: a fraction of the range for each core.
 /// @throws What `body` throws, if that is in the calling task; else `TaskFailed` with the first failure by place. All other pieces are
-///         worked through all the same. std::logic_error outside of a task.
-template <std::integral Index, class Body>
-void parallel_for(Index first, std::type_identity_t<Index> last, const Body& body, std::size_t chunk = 0) {
-  const unsigned workers = detail::workers_here();
-  if (workers == 0) {
-    detail::refuse_outside_of_task("parallel_for");
-  }
-  if (first >= last) {
+///         worked through all the same, but for those that `Runtime::cancel` drops. std::logic_error outside of a task; std::out_of_range if
+///         `last` is no value of the type of `first`.
+template <std::integral Index, std::integral Last, class Body>
+void parallel_for(Index first, Last last, const Body& body, std::size_t chunk = 0) {
+  const unsigned workers = detail::workers_for("parallel_for", std::in_range<Index>(last));
+  if (std::cmp_greater_equal(first, last)) {
     return;
   }
-  const detail::Range<Index> range(first, last);
+  const detail::Range<Index> range(first, static_cast<Index>(last));
   const auto piece = [&body](const detail::Range<Index>& part) {
     if constexpr (std::is_invocable_v<const Body&, Index, Index>) {
       body(part.first(), part.last());
@@ -136,17 +137,14 @@ void parallel_for(Index first, std::type_identity_t<Index> last, const Body& bod
 /// @param nothing The result for an empty range. It is combined with nothing else.
 /// @param chunk As for `parallel_for`.
 /// @throws As `parallel_for`.
-template <std::integral Index, class T, class Body, class Combine = std::plus<>>
-T parallel_reduce(Index first, std::type_identity_t<Index> last, T nothing, const Body& body,
-                  const Combine& combine = {}, std::size_t chunk = 0) {
-  const unsigned workers = detail::workers_here();
-  if (workers == 0) {
-    detail::refuse_outside_of_task("parallel_reduce");
-  }
-  if (first >= last) {
+template <std::integral Index, std::integral Last, class T, class Body, class Combine = std::plus<>>
+T parallel_reduce(Index first, Last last, T nothing, const Body& body, const Combine& combine = {},
+                  std::size_t chunk = 0) {
+  const unsigned workers = detail::workers_for("parallel_reduce", std::in_range<Index>(last));
+  if (std::cmp_greater_equal(first, last)) {
     return nothing;
   }
-  const detail::Range<Index> range(first, last);
+  const detail::Range<Index> range(first, static_cast<Index>(last));
   const auto piece = [&body](const detail::Range<Index>& part) -> T { return body(part.first(), part.last()); };
   return detail::run_pieces<T>(range, detail::chunk_of(range.length(), chunk, workers), piece, combine);
 }

@@ -40,12 +40,13 @@ class Runtime {
   /// Runs `dovetail::parallel_for` with these arguments in a task and waits for it. What a body throws comes as `TaskFailed`.
   template <class... Arguments>
   void parallel_for(const Arguments&... arguments) {
-    spawn([&] { dovetail::parallel_for(arguments...); }).get();
+    detail::FarHalf<void>(spawn([&] { dovetail::parallel_for(arguments...); })).take();
   }
   /// As `parallel_for`, for `dovetail::parallel_reduce`.
   template <class... Arguments>
   auto parallel_reduce(const Arguments&... arguments) {
-    return spawn([&] { return dovetail::parallel_reduce(arguments...); }).get();
+    auto result = spawn([&] { return dovetail::parallel_reduce(arguments...); });
+    return detail::FarHalf(std::move(result)).take();
   }
 
   /// Blocks until all tasks have completed.

@@ -72,7 +72,7 @@ void yield();
 /// Whether somebody asked this task to stop by `FutureBase::cancel` or `Runtime::cancel`.
 bool cancelled() noexcept;
 /// A token by which this task, and what it calls, learns that somebody asked it to stop. What is bound to it (`std::stop_callback`) is called by
-/// whoever asks, and must not wait. After the task has completed no stop is requested any more.
+/// whoever asks, and must not wait. Nobody who asks after the task has completed reaches it.
 /// @throws std::logic_error outside of a task; std::bad_alloc.
 std::stop_token stop_token();
 /// Label of the current task; empty outside.

@@ -141,6 +141,7 @@ bool write_in_place(const Call& call, const FileIdentity& file, std::int64_t& re
     return false;
   }
   const TracedCall traced(call);
+  const PositionUse position(call, file);  // it may wait after all
   result = call.libc(call);
   traced.ended(result);
   device.in_place_writes.ended(attempt, base::ticks(), call.count);

@@ -86,8 +86,10 @@ LearnedDevice& device_of(dev_t id, int descriptor) {
     }
   }
   if (all.devices.size() < most_devices) {
-    all.devices.push_back(
-        std::make_unique<LearnedDevice>(id, static_cast<unsigned>(all.devices.size()), file_system_of(descriptor)));
+    // The last entry is for all that have none of their own: nothing holds for each of them.
+    const bool shared = all.devices.size() + 1 == most_devices;
+    all.devices.push_back(std::make_unique<LearnedDevice>(id, static_cast<unsigned>(all.devices.size()),
+                                                          shared ? 0UL : file_system_of(descriptor)));
   }
   return *all.devices.back();
 }

@@ -32,7 +32,7 @@ const char* name_of(const Call& call) noexcept {
   return call.data_only ? "fdatasync" : "fsync";
 }
 
-// Calls that are paused and use the file position, by the file.
+// Calls that are under way and use the file position, by the file.
 std::atomic<unsigned> positions_in_use[256];
 
 std::atomic<unsigned>& position_of(const FileIdentity& file) noexcept {
@@ -86,6 +86,19 @@ bool FileIdentity::find(int descriptor) noexcept {
   return true;
 }
 
+PositionUse::PositionUse(const Call& call, const FileIdentity& file) noexcept
+    : uses_(call.kind == CallKind::read || call.kind == CallKind::write ? &position_of(file) : nullptr) {
+  if (uses_ != nullptr) {
+    uses_->fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+PositionUse::~PositionUse() {
+  if (uses_ != nullptr) {
+    uses_->fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
 bool position_in_use(const FileIdentity& file) noexcept {
   return position_of(file).load(std::memory_order_relaxed) != 0;
 }
@@ -98,16 +111,10 @@ std::int64_t pause_for(const Call& call, const FileIdentity& file) {
   paused.file = file;
   paused.task = tasking::current_task();
   const TracedCall traced(call);
-  const bool moves_position = call.kind == CallKind::read || call.kind == CallKind::write;
-  if (moves_position) {
-    position_of(file).fetch_add(1, std::memory_order_relaxed);
-  }
+  const PositionUse position(call, file);
   tasking::prepare_pause(paused.task);
   tasking::post_blocking(*tasking::current_runtime(), &paused.work);
   tasking::pause(paused.task, tasking::WaitReason::system_call, &paused);
-  if (moves_position) {
-    position_of(file).fetch_sub(1, std::memory_order_relaxed);
-  }
   traced.ended(paused.result);
   return paused.result;
 }

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "storage/interposition.hpp"
@@ -20,7 +21,18 @@ struct FileIdentity {
   bool same_file(const FileIdentity& other) const noexcept { return device == other.device && inode == other.inode; }
 };
 
-/// Whether a call that uses the file position of a descriptor of this file is paused. The system locks that position for as long as
+/// While it lives, such a call on that file is under way, if the call is one that uses the file position.
+class PositionUse {
+ public:
+  PositionUse(const Call& call, const FileIdentity& file) noexcept;
+  ~PositionUse();
+  PositionUse(const PositionUse&) = delete;
+  PositionUse& operator=(const PositionUse&) = delete;
+
+ private:
+  std::atomic<unsigned>* const uses_;
+};
+/// Whether a call that uses the file position of a descriptor of this file is under way. The system locks that position for as long as
 /// such a call takes: whoever asks for it meanwhile waits too. A hint: files may share an entry, and it may change at once.
 bool position_in_use(const FileIdentity& file) noexcept;
 

@@ -56,7 +56,7 @@ class StorageService final : public tasking::Service {
   using Decorator = std::function<std::unique_ptr<Engine>(StorageService& service, Engine& inner)>;
   void decorate(const Decorator& decorator);
 
-  /// Whether every write goes to an engine: one was asked for, or something stands before them.
+  /// Whether every write to a device goes to an engine: one was asked for, or something stands before them.
   bool engine_is_given() const noexcept { return choice_ != Choice::automatic || decorations_[0] != nullptr; }
   /// Requests that tasks have handed over so far. For tests.
   std::uint64_t handed_over() const noexcept;

@@ -14,6 +14,10 @@ struct ThreadContext {
   Worker* worker = nullptr;     ///< Null on executors and foreign threads.
   Task* task = nullptr;         ///< Whose body runs.
   Task* onready = nullptr;      ///< Whose `onready` runs.
+  bool in_callback = false;     ///< A callback of a future runs inside one of these two, which it does not see.
+
+  /// Whether the scheduler of the worker itself is at work, and will soon come by its queues.
+  bool in_scheduler() const noexcept { return task == nullptr && onready == nullptr && !in_callback; }
 };
 
 /// Never inlined, so that no compiler keeps the address across a switch to another fiber, after which the thread may be

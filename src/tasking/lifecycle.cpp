@@ -171,7 +171,7 @@ Task* complete(Task* task) noexcept {
     tell_waiters(task);
   }
   tasking::release(task);
-  if (worker != nullptr && here.task == nullptr && here.onready == nullptr) [[likely]] {
+  if (worker != nullptr && here.in_scheduler()) [[likely]] {
     worker->count_child(parent);
     return nullptr;
   }
@@ -344,7 +344,7 @@ void schedule(Task* task) noexcept {
     if (worker->give_back(task)) {
       return;
     }
-    if (here.task == nullptr && here.onready == nullptr) {  // in the scheduler
+    if (here.in_scheduler()) {
       worker->push_successor(task);
     } else {
       worker->push(task);

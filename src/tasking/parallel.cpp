@@ -8,14 +8,18 @@
 
 namespace dovetail::detail {
 
-unsigned workers_here() noexcept {
+unsigned workers_for(const char* function, bool last_fits) {
   const tasking::ThreadContext& here = tasking::context();
-  return here.task != nullptr ? here.task->core->options.workers : 0;
-}
-
-void refuse_outside_of_task(const char* function) {
-  throw std::logic_error(std::string("dovetail::") + function +
-                         " was called outside of a task; use Runtime::" + function);
+  if (here.task == nullptr) {
+    throw std::logic_error(std::string("dovetail::") + function +
+                           " was called outside of a task; use Runtime::" + function);
+  }
+  if (!last_fits) {
+    throw std::out_of_range(
+        std::string("dovetail::") + function +
+        ": the end of the range is no value of the type of its beginning; give both the larger type");
+  }
+  return here.task->core->options.workers;
 }
 
 }  // namespace dovetail::detail

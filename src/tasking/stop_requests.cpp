@@ -15,8 +15,9 @@ std::stop_token StopRequests::token_of(Task* task) {
     if (found != all_.end()) {
       return found->second.get_token();
     }
+    TaskExtra& extra = extra_of(task);
     all_.emplace_back(task, source);
-    extra_of(task).asked_for_stop_token = true;
+    extra.asked_for_stop_token = true;
   }
   // After it can be found: whoever cancels from now on finds it.
   if (is_cancelled(task)) {

@@ -14,7 +14,12 @@ void Semaphore::acquire(std::uint64_t units) {
     available_ -= units;
     return;
   }
-  wait_in_line(line_, lock, units, WaitReason::semaphore);
+  try {
+    wait_in_line(line_, lock, units, WaitReason::semaphore);
+  } catch (...) {
+    release(0);  // those behind may be content with less
+    throw;
+  }
 }
 
 bool Semaphore::try_acquire(std::uint64_t units) noexcept {

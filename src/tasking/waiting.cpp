@@ -70,11 +70,13 @@ WaitNode* in_order_of_arrival(WaitNode* last) noexcept {
 
 // A callback belongs to no task, also where the body of one has completed another by fulfilling its last event.
 void call_outside_of_tasks(const std::function<void()>& callback) noexcept {
-  Task* const task = std::exchange(context().task, nullptr);
-  Task* const onready = std::exchange(context().onready, nullptr);
+  ThreadContext& here = context();  // nothing in a callback may suspend
+  const ThreadContext before = here;
+  here.in_callback = !before.in_scheduler();
+  here.task = nullptr;
+  here.onready = nullptr;
   callback();
-  context().task = task;  // on the same thread: nothing in it may suspend
-  context().onready = onready;
+  here = before;
 }
 
 bool descends_from(const Task* task, const Task* ancestor) noexcept {
@@ -318,6 +320,9 @@ void wait_task(Task* task) {
 bool task_ready(const Task* task) noexcept { return task != nullptr && tasking::has_completed(task); }
 
 bool call_when_completed(Task* task, std::function<void()>& callback) {
+  if (!callback) {
+    throw std::invalid_argument("the callback of a future is empty");
+  }
   if (task == nullptr) {
     throw std::logic_error("this future has no task: it is default-constructed or was moved from");
   }

@@ -1,6 +1,5 @@
 #include "tasking/waiting_line.hpp"
 
-#include "dovetail/failure.hpp"
 #include "tasking/pause.hpp"
 
 namespace dovetail::tasking {
@@ -66,12 +65,12 @@ void wait_in_line(WaitingLine& line, std::unique_lock<std::mutex>& lock, std::ui
     lock.unlock();
     return;
   }
-  enter_line(waiting.task);
   prepare_pause(waiting.task);
+  enter_line(waiting.task);
   lock.unlock();
   try {
     pause(waiting.task, reason);
-  } catch (const Stuck&) {
+  } catch (...) {
     lock.lock();
     take_out(line, waiting);
     lock.unlock();

@@ -161,6 +161,16 @@ TEST(ParallelTest, WhatABodyThrowsComesOutAndNothingGoesOn) {
   }
 }
 
+TEST(ParallelTest, AnEndThatIsNoIndexIsRefused) {
+  Runtime runtime(Options{.workers = 1});
+  runtime
+      .spawn([] {
+        EXPECT_THROW(parallel_for(0, std::size_t{1} << 31, [](int /*i*/) { FAIL(); }), std::out_of_range);
+        EXPECT_THROW(parallel_reduce(0U, -1, 0, [](unsigned, unsigned) { return 0; }), std::out_of_range);
+      })
+      .get();
+}
+
 TEST(ParallelTest, OutsideOfATask) {
   EXPECT_THROW(parallel_for(0, 10, [](int /*i*/) {}), std::logic_error);
   EXPECT_THROW(parallel_reduce(0, 10, 0, [](int, int) { return 1; }), std::logic_error);

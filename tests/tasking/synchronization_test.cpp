@@ -238,6 +238,29 @@ TEST(SynchronizationStuckTest, WhoWaitsForEverIsToldAndHasLeftTheLine) {
   EXPECT_TRUE(semaphore.try_acquire(3)) << "it still stands in line";
 }
 
+// One that gives up made others wait behind it.
+TEST(SynchronizationStuckTest, ThoseBehindOneWhoGaveUpAreServed) {
+  Runtime runtime(Options{.workers = 1, .stuck_after = std::chrono::milliseconds(50)});
+  Semaphore semaphore(1);
+  std::atomic<bool> told{false};
+  runtime.spawn([&] {
+    try {
+      semaphore.acquire(2);
+    } catch (const Stuck&) {
+      told.store(true);
+    }
+  });
+  runtime.spawn([] {}).get();
+  std::thread behind([&] { semaphore.acquire(1); });
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(runtime.wait(), Stuck);
+  behind.join();
+  testing::internal::GetCapturedStderr();
+  runtime.wait();
+  EXPECT_TRUE(told.load());
+  EXPECT_EQ(semaphore.available(), 0U);
+}
+
 // Any number of workers, threads beside them, and pauses at random.
 TEST(SynchronizationRandomTest, NoUnitIsLostAndNobodyIsForgotten) {
   for (std::uint64_t round = 0; round < scaled(20, 4); ++round) {

@@ -75,6 +75,33 @@ TEST(WhenCompletedTest, OutsideOfTheTaskThatCompletesAnother) {
   EXPECT_TRUE(spawned);
 }
 
+// What a callback makes ready does not wait for the body that happened to complete the task.
+TEST(WhenCompletedTest, WhatItSpawnsIsForAllWorkers) {
+  Runtime runtime(Options{.workers = 2});
+  std::atomic<Events*> events{nullptr};
+  std::atomic<bool> spawned{false};
+  const Future<void> waits = runtime.spawn([&] {
+    this_task::events().add();
+    events.store(&this_task::events());
+  });
+  await([&] { return events.load() != nullptr; });
+  waits.when_completed([&] { runtime.spawn([&] { spawned.store(true); }); });
+  runtime
+      .spawn([&] {
+        events.load()->fulfill();
+        await([&] { return spawned.load(); });
+      })
+      .get();
+}
+
+TEST(WhenCompletedTest, AnEmptyCallbackIsRefused) {
+  Runtime runtime(Options{.workers = 1});
+  const Future<void> future = runtime.spawn([] {});
+  EXPECT_THROW(future.when_completed({}), std::invalid_argument);
+  future.wait();
+  EXPECT_THROW(future.when_completed({}), std::invalid_argument);
+}
+
 TEST(WhenCompletedTest, WhileTheTaskCompletes) {
   Runtime runtime(Options{.workers = 2});
   std::atomic<std::size_t> called{0};
