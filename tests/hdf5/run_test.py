@@ -16,7 +16,8 @@ WRITER = """
 import h5py, numpy as np
 with h5py.File("out.h5", "w") as file:
     for part in range(8):
-        file[f"energy $_{{ {part}"] = np.zeros(2**17)
+        # Not by file[...] = ...: h5py writes such a dataset before it gives it a name, and the write may have begun by then.
+        file.create_dataset(f"energy $_{{ {part}", data=np.zeros(2**17))
 """
 
 
