@@ -89,7 +89,7 @@ T run_pieces(Range range, std::size_t chunk, const Piece& piece, const Combine& 
   }
 }
 
-/// About eight pieces for each core, where nobody said how large they should be.
+/// Indices of a piece: `wanted`, or if that is 0, so many that each worker gets about eight pieces.
 inline std::size_t chunk_of(std::size_t length, std::size_t wanted, unsigned workers) noexcept {
   const std::size_t chunk = wanted != 0 ? wanted : length / (std::size_t{8} * workers);
   return chunk > 1 ? chunk : 1;

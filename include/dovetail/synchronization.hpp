@@ -1,11 +1,11 @@
 /// @file
-/// A lock and counters whose waits give the core to other tasks. Whoever waits is served in the order of arrival.
+/// A lock, a semaphore, a latch and a barrier. While a task waits for one, its core runs other tasks. Waits end in the order in which they began.
 ///
 /// In a task, a call that waits suspends the task, which may go on on another operating-system thread unless it is `.tied`. On any other
 /// thread, and in I/O tasks, it blocks the thread. Not for `onready` and other functions that must not wait. A wait is not ended by
 /// `FutureBase::cancel`. A task that waits for ever is named on standard error after `Options::report_after`, with what it waits for.
 ///
-/// All functions may be called from any thread. An object is destroyed by whoever knows that nobody waits for it or uses it any more.
+/// All functions may be called from any thread. Destroy an object only when no call on it is under way and none will follow.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +30,14 @@ class Semaphore {
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 
-  /// Takes `units`, when so many are there and everybody who came before has got theirs: a large request is not passed by small ones.
-  /// May suspend. @throws Stuck when nobody can release them and `Options::stuck_after` has passed; then none are taken.
+  /// Waits until `units` are available and all earlier calls have got theirs, then takes them. So small requests do not overtake a large one.
+  /// May suspend. @throws Stuck if the runtime finds the program stuck (see `Options::stuck_after`); then it has taken no units.
   void acquire(std::uint64_t units = 1);
   /// Takes `units` if that is possible at once.
   bool try_acquire(std::uint64_t units = 1) noexcept;
   /// Gives back `units`, or adds new ones. Never suspends.
   void release(std::uint64_t units = 1) noexcept;
-  /// Units that nobody has. It may change at once.
+  /// Units that can be taken now. Other threads may change the number before the caller looks at it.
   std::uint64_t available() const noexcept;
 
  private:

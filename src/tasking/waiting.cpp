@@ -310,10 +310,18 @@ void wait_for_all(RuntimeCore& core) {
 namespace dovetail {
 namespace detail {
 
-void wait_task(Task* task) {
+namespace {
+
+void require_task(const Task* task) {
   if (task == nullptr) {
     throw std::logic_error("this future has no task: it is default-constructed or was moved from");
   }
+}
+
+}  // namespace
+
+void wait_task(Task* task) {
+  require_task(task);
   tasking::wait_for_task(task);
 }
 
@@ -323,9 +331,7 @@ bool call_when_completed(Task* task, std::function<void()>& callback) {
   if (!callback) {
     throw std::invalid_argument("the callback of a future is empty");
   }
-  if (task == nullptr) {
-    throw std::logic_error("this future has no task: it is default-constructed or was moved from");
-  }
+  require_task(task);
   if (tasking::has_completed(task)) {
     return false;
   }
