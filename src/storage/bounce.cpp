@@ -28,7 +28,7 @@ BouncePool& BouncePool::instance() noexcept {
 
 BouncePool::BouncePool() { free_.reserve(most_buffers); }
 
-BouncePool::Answer BouncePool::acquire(Request& request) noexcept {
+BouncePool::Answer BouncePool::acquire(DirectRequest& request) noexcept {
   const std::lock_guard lock(mutex_);
   if (free_.empty() && made_ < most_buffers) {
     if (BounceBuffer* buffer = make_buffer()) {
@@ -47,11 +47,11 @@ BouncePool::Answer BouncePool::acquire(Request& request) noexcept {
   return Answer::given;
 }
 
-Request* BouncePool::release(Request& request) noexcept {
+DirectRequest* BouncePool::release(DirectRequest& request) noexcept {
   const std::lock_guard lock(mutex_);
   BounceBuffer* buffer = request.bounce;
   request.bounce = nullptr;
-  if (Request* waiter = waiting_.pop()) {
+  if (auto* waiter = static_cast<DirectRequest*>(waiting_.pop())) {
     waiter->bounce = buffer;
     return waiter;
   }

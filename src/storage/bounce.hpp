@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "storage/request.hpp"
+#include "storage/direct_request.hpp"
 
 namespace dovetail::storage {
 
@@ -26,9 +26,9 @@ class BouncePool {
 
   /// What `acquire` did: gave a buffer, kept the request until there is one, or found that memory is short.
   enum class Answer : std::uint8_t { given, waiting, none };
-  Answer acquire(Request& request) noexcept;
+  Answer acquire(DirectRequest& request) noexcept;
   /// Takes back the request's buffer. Returns a request that was waiting and has the buffer now, or null.
-  Request* release(Request& request) noexcept;
+  DirectRequest* release(DirectRequest& request) noexcept;
 
  private:
   BouncePool();

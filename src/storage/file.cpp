@@ -7,10 +7,10 @@
 #include <cerrno>
 
 #include "dovetail/failure.hpp"
-#include "storage/bound.hpp"
+#include "storage/operation.hpp"
 #include "storage/open_close.hpp"
 #include "storage/open_file.hpp"
-#include "storage/operation.hpp"
+#include "storage/perform.hpp"
 #include "storage/registration.hpp"
 
 namespace dovetail {

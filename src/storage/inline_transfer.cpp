@@ -1,11 +1,12 @@
-// Transfers that the calling core does at once, because to hand them over would cost more than to do them.
+#include "storage/inline_transfer.hpp"
+
 #include <sys/uio.h>
 
 #include <cerrno>
 
 #include "base/clock.hpp"
-#include "storage/bound.hpp"
 #include "storage/request_trace.hpp"
+#include "storage/storage_service.hpp"
 #include "storage/uninterposed.hpp"
 #include "trace/trace.hpp"
 
@@ -81,7 +82,7 @@ FirstResult read_at_once(OpenFile& file, int descriptor, const Operation& operat
 }  // namespace
 
 FirstResult transfer_at_once(OpenFile& file, const Operation& operation, const StorageService& service) noexcept {
-  if (operation.length > most_inline || file.direct_descriptor() >= 0 || file.stream()) {
+  if (operation.length > most_inline || file.stream()) {
     return not_tried;
   }
   switch (operation.kind) {
@@ -95,8 +96,7 @@ FirstResult transfer_at_once(OpenFile& file, const Operation& operation, const S
 }
 
 bool try_inline(Request& request, OpenFile& file, const StorageService& service, FirstResult first) noexcept {
-  if (!transfers(request.kind) || request.durable || request.descriptor == file.direct_descriptor() || file.stream() ||
-      request.remaining > most_inline) {
+  if (!transfers(request.kind) || request.durable || file.stream() || request.remaining > most_inline) {
     return false;
   }
   const bool read = reads(request.kind);

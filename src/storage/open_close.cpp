@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "dovetail/failure.hpp"
-#include "storage/operation.hpp"
+#include "storage/perform.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/service.hpp"
 

@@ -16,7 +16,7 @@
 
 #include "dovetail/failure.hpp"
 #include "storage/file_system_kind.hpp"
-#include "storage/operation.hpp"
+#include "storage/perform.hpp"
 #include "storage/whole_path.hpp"
 
 namespace dovetail::storage {

@@ -1,18 +1,21 @@
-// The operations as the faces of the library use them: each chooses between pausing the task, binding to it, and a plain
-// system call, by where it is called from. Errors are values here.
+// What is asked of a file, what became of it, and the request that does it with one descriptor. Errors are values here.
 #pragma once
 
 #include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <exception>
 #include <span>
 
 #include "storage/open_file.hpp"
 #include "storage/request.hpp"
+#include "storage/storage_service.hpp"
 
 namespace dovetail::storage {
+
+/// Bytes that a core may copy by itself: it takes well under 50 microseconds.
+inline constexpr std::uint64_t most_inline = 128 * 1024;
 
 /// What became of an operation.
 struct Outcome {
@@ -34,20 +37,13 @@ struct Operation {
   bool durable = false;      ///< write: followed by `fdatasync`.
 };
 
-/// Whether a wait of the caller pauses a task, and operations of it go through the engines.
-bool can_pause() noexcept;
-
-/// Performs the operation and returns when it has ended. May suspend.
-Outcome perform(OpenFile& file, const Operation& operation);
-/// Starts the operation and binds its end to the current task, which fails if it does. In places without engines it is
-/// performed at once. Does not suspend. Without a task, an error is thrown. @throws IoError, std::bad_alloc.
-void bind(OpenFile& file, const Operation& operation, std::size_t* transferred);
-
-/// Opens `path`; the descriptor is in `bytes`. May suspend.
-Outcome open_descriptor(const char* path, int flags, unsigned mode);
-
-/// Pauses the task for a request that does nothing, to measure what a request costs. Outside of a task: nothing.
-void nop();
+/// Fills in the request that does the whole operation with one descriptor, but for what happens at its end.
+void set_up(Request& request, OpenFile& file, const Operation& operation) noexcept;
+/// Runs a request to its end while the current task is paused. May suspend.
+void run_paused(Request& request, LearnedDevice* device, const StorageService::Here& here);
+Outcome outcome_of(const Request& request, const Operation& operation) noexcept;
+/// The failure of an operation as the program sees it.
+std::exception_ptr failure_of(const OpenFile& file, const Outcome& outcome) noexcept;
 
 /// Sum of the lengths. Saturates.
 std::uint64_t total_length(std::span<const iovec> vectors) noexcept;

@@ -39,62 +39,11 @@ std::uint64_t bytes_to_page(std::uint64_t offset, std::uint64_t alignment) noexc
   return (alignment - offset % alignment) % alignment;
 }
 
-// Whether the memory of the whole pages of a piece suits a direct transfer.
-bool suits_direct(const OpenFile& file, const Operation& operation, const Piece& piece) noexcept {
-  const std::uint64_t alignment = file.alignment();
-  const std::uint64_t head = std::min(bytes_to_page(operation.offset + piece.begin, alignment), piece.length);
-  Request pages;
-  begin_at(pages, operation, piece.begin + head);
-  if (!vectored(operation.kind)) {
-    return reinterpret_cast<std::uintptr_t>(pages.data) % file.memory_alignment() == 0;
-  }
-  const std::uint64_t bytes = (piece.length - head) / alignment * alignment;
-  return vectors_aligned(pages, bytes, file.memory_alignment(), file.block_size());
-}
-
-}  // namespace
-
-Pieces pieces_of(OpenFile& file, const Operation& operation) noexcept {
-  const bool direct = transfers(operation.kind) && file.direct_descriptor() >= 0 && operation.length > 0 &&
-                      file.chooses_direct(operation.kind, operation.offset, operation.length);
-  const Pieces whole = {{Piece{0, operation.length, direct}}, 1};
-  if (!direct) {
-    return whole;
-  }
-  Pieces pieces = cut(operation.offset, operation.length, file.alignment());
-  if ((pieces.count > 1 || !pieces.piece[0].direct) && file.cached_descriptor() < 0) {
-    pieces = whole;  // the system says what it thinks of it
-  }
-  share_out(pieces, file, operation);
-  // In ascending order: no error may leave a file that is longer than what was written. A durable one, so that it is synced once.
-  const bool in_order = pieces.count > 1 && writes(operation.kind) &&
-                        (operation.durable || file.grows_by_writing_up_to(operation.offset + operation.length));
-  return in_order ? whole : pieces;
-}
-
-Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) noexcept {
-  Pieces pieces;
-  const auto add = [&pieces](std::uint64_t begin, std::uint64_t bytes, bool direct) {
-    if (bytes > 0) {
-      pieces.piece[pieces.count++] = {begin, bytes, direct};
-    }
-  };
-  const std::uint64_t head = bytes_to_page(offset, alignment);
-  if (head >= length || length - head < alignment) {
-    add(0, length, false);
-    return pieces;
-  }
-  const std::uint64_t middle = (length - head) / alignment * alignment;
-  add(0, head, false);
-  add(head, middle, true);
-  add(head + middle, length - head - middle, false);
-  return pieces;
-}
-
-void share_out(Pieces& pieces, OpenFile& file, const Operation& operation) noexcept {
+// Divides the direct piece into shares if it is long and the memory of the operation does not suit a direct transfer.
+void share_out(Pieces& pieces, const OpenFile& file, const Operation& operation) noexcept {
   Piece* const end = pieces.piece.data() + pieces.count;
   Piece* const direct = std::find_if(pieces.piece.data(), end, [](const Piece& piece) { return piece.direct; });
-  if (direct == end || direct->length < 2 * BounceBuffer::size || suits_direct(file, operation, *direct)) {
+  if (direct == end || direct->length < 2 * BounceBuffer::size || !needs_bounce(file, operation, *direct)) {
     return;
   }
   // Whole buffers, so that only the last share has a short one.
@@ -109,33 +58,75 @@ void share_out(Pieces& pieces, OpenFile& file, const Operation& operation) noexc
   }
 }
 
-void set_up(Request& request, OpenFile& file, const Operation& operation, const Piece& piece,
-            bool& needs_bounce) noexcept {
-  request.file = &file;
-  request.kind = operation.kind;
-  request.descriptor = piece.direct ? file.direct_descriptor() : file.cached_descriptor();
-  request.offset = operation.offset + piece.begin;
-  request.lane = lane_of(operation.kind, piece.direct, piece.length);
-  if (operation.kind == Kind::fallocate) {
-    request.length = operation.length;
-    request.mode = operation.mode;
+}  // namespace
+
+Pieces pieces_of(OpenFile& file, const Operation& operation) noexcept {
+  const Pieces whole = {{Piece{0, operation.length, true}}, 1};
+  Pieces pieces = cut(operation.offset, operation.length, file.alignment());
+  if ((pieces.count > 1 || !pieces.piece[0].direct) && file.cached_descriptor() < 0) {
+    pieces = whole;  // the system says what it thinks of it
   }
-  if (!transfers(operation.kind)) {
-    request.offset = operation.offset;
-    request.descriptor = file.descriptor();
-    return;
-  }
-  request.remaining = piece.length;
-  request.durable = operation.durable;
-  request.direct = piece.direct;
-  begin_at(request, operation, piece.begin);
-  request.off_core = !piece.direct && !file.stream() && piece.length > most_inline;
-  needs_bounce = piece.direct && !suits_direct(file, operation, piece);
+  share_out(pieces, file, operation);
+  // In ascending order: no error may leave a file that is longer than what was written. A durable one, so that it is synced once.
+  const bool in_order = pieces.count > 1 && writes(operation.kind) &&
+                        (operation.durable || file.grows_by_writing_up_to(operation.offset + operation.length));
+  return in_order ? whole : pieces;
 }
 
-Outcome combine(const Request* requests, const Pieces& pieces, const Operation& operation) noexcept {
+bool holds_whole_page(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) noexcept {
+  const std::uint64_t head = bytes_to_page(offset, alignment);
+  return head < length && length - head >= alignment;
+}
+
+Pieces cut(std::uint64_t offset, std::uint64_t length, std::uint64_t alignment) noexcept {
+  Pieces pieces;
+  const auto add = [&pieces](std::uint64_t begin, std::uint64_t bytes, bool direct) {
+    if (bytes > 0) {
+      pieces.piece[pieces.count++] = {begin, bytes, direct};
+    }
+  };
+  if (!holds_whole_page(offset, length, alignment)) {
+    add(0, length, false);
+    return pieces;
+  }
+  const std::uint64_t head = bytes_to_page(offset, alignment);
+  const std::uint64_t middle = (length - head) / alignment * alignment;
+  add(0, head, false);
+  add(head, middle, true);
+  add(head + middle, length - head - middle, false);
+  return pieces;
+}
+
+bool needs_bounce(const OpenFile& file, const Operation& operation, const Piece& piece) noexcept {
+  if (!piece.direct) {
+    return false;
+  }
+  const std::uint64_t alignment = file.alignment();
+  const std::uint64_t head = std::min(bytes_to_page(operation.offset + piece.begin, alignment), piece.length);
+  Request pages;
+  begin_at(pages, operation, piece.begin + head);
+  if (!vectored(operation.kind)) {
+    return reinterpret_cast<std::uintptr_t>(pages.data) % file.memory_alignment() != 0;
+  }
+  const std::uint64_t bytes = (piece.length - head) / alignment * alignment;
+  return !vectors_aligned(pages, bytes, file.memory_alignment(), file.block_size());
+}
+
+void set_up(DirectRequest& request, OpenFile& file, const Operation& operation, const Piece& piece) noexcept {
+  request.file = &file;
+  request.kind = operation.kind;
+  request.durable = operation.durable;
+  request.offset = operation.offset + piece.begin;
+  request.remaining = piece.length;
+  request.descriptor = piece.direct ? file.direct_descriptor() : file.cached_descriptor();
+  request.adaptor = piece.direct ? &direct_adaptor() : nullptr;
+  request.lane = lane_of(operation.kind, piece.direct, piece.length);
+  begin_at(request, operation, piece.begin);
+}
+
+Outcome combine(const DirectRequest* requests, unsigned count, const Operation& operation) noexcept {
   Outcome outcome;
-  for (unsigned i = 0; i < pieces.count; ++i) {
+  for (unsigned i = 0; i < count; ++i) {
     outcome.bytes += requests[i].transferred;
     if (requests[i].error != 0) {
       outcome.error = requests[i].error;

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <cstring>
 
-#include "storage/bounce.hpp"
 #include "storage/open_file.hpp"
 #include "tasking/pause.hpp"
 
@@ -27,40 +25,6 @@ void settle_vectors(Request& request) noexcept {
     request.within_vector = 0;
     ++request.vectors;
   }
-}
-
-bool begins_with_whole_page(const Request& request) noexcept {
-  const std::uint64_t alignment = request.file->alignment();
-  return request.offset % alignment == 0 && request.remaining >= alignment;
-}
-
-// A direct write goes on where the last attempt ended, in order: with the page cache up to the next whole page, directly as long
-// as there are whole pages, and with the page cache again. So the file never claims bytes that nothing has written.
-void choose_descriptor(Request& request) noexcept {
-  if (!request.direct || !writes(request.kind)) {
-    return;
-  }
-  const int cached = begins_with_whole_page(request) ? -1 : request.file->cached_descriptor();
-  request.descriptor = cached >= 0 ? cached : request.file->direct_descriptor();
-}
-
-// Bytes of the rest that the chosen descriptor can take.
-std::uint64_t reach(const Request& request) noexcept {
-  if (!request.direct || !writes(request.kind)) {
-    return request.remaining;
-  }
-  const std::uint64_t alignment = request.file->alignment();
-  if (begins_with_whole_page(request)) {
-    return request.remaining - request.remaining % alignment;
-  }
-  if (request.descriptor == request.file->direct_descriptor()) {
-    return request.remaining;  // there is no other way: the system says what it thinks of it
-  }
-  return std::min(request.remaining, alignment - request.offset % alignment);
-}
-
-bool through_bounce(const Request& request) noexcept {
-  return request.bounce != nullptr && request.descriptor == request.file->direct_descriptor();
 }
 
 bool single_attempt(const Request& request, std::uint64_t most) noexcept {
@@ -100,34 +64,6 @@ void advance(Request& request, std::uint64_t bytes) noexcept {
   }
 }
 
-// Copies `bytes` between the bounce buffer and the program's memory, from where the request stands.
-void copy_bounce(const Request& request, std::uint64_t bytes) noexcept {
-  std::byte* bounce = request.bounce->data;
-  const bool out = reads(request.kind);
-  const auto copy = [&](std::byte* memory, std::uint64_t length) {
-    std::memcpy(out ? memory : bounce, out ? bounce : memory, length);
-    bounce += length;
-  };
-  if (!vectored(request.kind)) {
-    copy(request.data, bytes);
-    return;
-  }
-  std::uint64_t within = request.within_vector;
-  for (const iovec* vector = request.vectors; bytes > 0; ++vector, within = 0) {
-    const std::uint64_t length = std::min<std::uint64_t>(bytes, vector->iov_len - within);
-    if (length > 0) {
-      copy(static_cast<std::byte*>(vector->iov_base) + within, length);
-      bytes -= length;
-    }
-  }
-}
-
-bool at_end_of_file(const Request& request, std::uint64_t bytes) noexcept {
-  // The file system gives whole blocks until the file ends; to ask again from the middle of a block would be refused.
-  return bytes == 0 || (request.file != nullptr && request.descriptor == request.file->direct_descriptor() &&
-                        bytes % request.file->block_size() != 0);
-}
-
 bool is_stream(const Request& request) noexcept { return request.file != nullptr && request.file->stream(); }
 
 // Takes what a transfer moved into account. Returns whether something is left to be moved.
@@ -138,11 +74,12 @@ bool advance_transfer(Request& request, std::int64_t result) noexcept {
     request.error = EIO;
     return false;
   }
-  if (request.bounce != nullptr && reads(request.kind)) {
-    copy_bounce(request, bytes);
+  bool ends = bytes == 0;
+  if (request.adaptor != nullptr) [[unlikely]] {
+    ends |= request.adaptor->moved(request, bytes);
   }
   advance(request, bytes);
-  return request.remaining > 0 && !(reads(request.kind) && at_end_of_file(request, bytes));
+  return request.remaining > 0 && !(reads(request.kind) && ends);
 }
 
 // All of a durable write is written. Returns whether it has to be synced yet; then that is the next attempt.
@@ -168,14 +105,15 @@ void plan_attempt(Request& request) noexcept {
   if (vectored(request.kind)) {
     settle_vectors(request);
   }
-  choose_descriptor(request);
-  const std::uint64_t most = reach(request);
-  if (through_bounce(request)) {
-    request.attempt = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, BounceBuffer::size));
-    if (writes(request.kind)) {
-      copy_bounce(request, request.attempt);
-    }
-  } else if (!vectored(request.kind)) {
+  if (request.adaptor != nullptr) [[unlikely]] {
+    request.adaptor->plan(request);
+  } else {
+    plan_up_to(request, request.remaining);
+  }
+}
+
+void plan_up_to(Request& request, std::uint64_t most) noexcept {
+  if (!vectored(request.kind)) {
     request.attempt = static_cast<std::uint32_t>(std::min(most, most_bytes));
   } else if (request.remaining == 0) {
     request.attempt = 0;
@@ -188,21 +126,22 @@ void plan_attempt(Request& request) noexcept {
 }
 
 Attempt attempt_of(const Request& request) noexcept {
-  const Kind plain = reads(request.kind) ? Kind::read : Kind::write;
   if (!transfers(request.kind)) {
     return {request.kind, nullptr, 0, request.offset};
   }
   if (request.waits) [[unlikely]] {
     return {Kind::poll, nullptr, writes(request.kind) ? std::uint32_t{POLLOUT} : std::uint32_t{POLLIN}, 0};
   }
+  return request.adaptor != nullptr ? request.adaptor->attempt(request) : attempt_up_to(request, request.remaining);
+}
+
+Attempt attempt_up_to(const Request& request, std::uint64_t most) noexcept {
   const std::uint64_t offset = is_stream(request) ? no_offset : request.offset;
-  if (through_bounce(request)) {
-    return {plain, request.bounce->data, request.attempt, offset};
-  }
   if (!vectored(request.kind)) {
     return {request.kind, request.data, request.attempt, offset};
   }
-  if (request.remaining > 0 && single_attempt(request, reach(request))) {
+  if (request.remaining > 0 && single_attempt(request, most)) {
+    const Kind plain = reads(request.kind) ? Kind::read : Kind::write;
     return {plain, place_in_vector(request), request.attempt, offset};
   }
   return {request.kind, const_cast<iovec*>(request.vectors), request.attempt, offset};

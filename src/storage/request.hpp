@@ -13,8 +13,8 @@
 namespace dovetail::storage {
 
 class OpenFile;
+class RequestAdaptor;
 class StorageService;
-struct BounceBuffer;
 struct LearnedDevice;
 
 enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close, poll };
@@ -41,7 +41,7 @@ struct Request {
   std::uint64_t offset = 0;         ///< In the file, of the next attempt. open: permissions.
   std::uint64_t transferred = 0;    ///< Bytes so far. open: the descriptor.
   std::uint64_t within_vector = 0;  ///< Bytes done of the first buffer that is not done.
-  BounceBuffer* bounce = nullptr;   ///< Aligned memory to go through, when the program's is not aligned.
+  const RequestAdaptor* adaptor = nullptr;  ///< Plans the attempts; null: they transfer what is left, as it is.
   LearnedDevice* device = nullptr;  ///< Whose queue it is counted in.
   std::uint32_t attempt = 0;        ///< Bytes (or whole buffers) that the next attempt asks for.
   int descriptor = -1;
@@ -50,7 +50,6 @@ struct Request {
   std::uint8_t lane = 0;     ///< Which queue of its device it is counted in.
   bool off_core = false;     ///< Copying it would keep a core busy for long: let somebody else do that.
   bool on_threads = false;   ///< Its attempts are made by executors rather than by a ring.
-  bool direct = false;       ///< Bypasses the page cache; of a write, the whole pages do, and the rest goes through it.
   bool waits = false;        ///< The next attempt is no transfer: it waits until a stream can be read or written.
   bool durable = false;      ///< A write that is to be followed by an `fdatasync` before it has ended.
   bool cancellable = false;  ///< Its task was not cancelled when it began: if that happens, it is given up.
@@ -79,14 +78,35 @@ constexpr bool writes(Kind kind) noexcept { return kind == Kind::write || kind =
 constexpr bool transfers(Kind kind) noexcept { return reads(kind) || writes(kind); }
 constexpr bool vectored(Kind kind) noexcept { return kind == Kind::readv || kind == Kind::writev; }
 
-/// Sets up the next attempt: how much of the rest one system call may do, and on which descriptor. Fills the bounce buffer of a
-/// write.
+/// What plans the attempts of a request whose descriptor does not take every transfer: a direct file's (direct_request.hpp).
+/// Stateless: what belongs to one request is in the request.
+class RequestAdaptor {
+ public:
+  /// As `plan_attempt`, of a request with something left.
+  virtual void plan(Request& request) const noexcept = 0;
+  /// As `attempt_of`, of a transfer.
+  virtual Attempt attempt(const Request& request) const noexcept = 0;
+  /// An attempt moved so many bytes, which the request has not counted yet. Returns whether the file ends behind them.
+  virtual bool moved(const Request& request, std::uint64_t bytes) const noexcept = 0;
+
+ protected:
+  ~RequestAdaptor() = default;
+};
+
+/// Sets up the next attempt: how much of the rest one system call may do.
 void plan_attempt(Request& request) noexcept;
 /// The attempt that `plan_attempt` set up.
 Attempt attempt_of(const Request& request) noexcept;
 /// Takes the result of an attempt (bytes, or a negative errno) into account. Returns whether another attempt is needed, and
 /// if so has planned it.
 bool attempt_done(Request& request, std::int64_t result) noexcept;
+
+/// @name For adaptors
+/// Both, for a transfer of which an attempt may ask for `most` bytes of what is left.
+/// @{
+void plan_up_to(Request& request, std::uint64_t most) noexcept;
+Attempt attempt_up_to(const Request& request, std::uint64_t most) noexcept;
+/// @}
 
 /// Whether its task was cancelled after it began. While the request has not ended.
 bool given_up(const Request& request) noexcept;

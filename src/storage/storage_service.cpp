@@ -10,7 +10,6 @@
 
 #include "base/clock.hpp"
 #include "storage/open_file.hpp"
-#include "storage/pieces.hpp"
 #include "storage/request_trace.hpp"
 #include "storage/system_calls.hpp"
 #include "storage/threads_engine.hpp"

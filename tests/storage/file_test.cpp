@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "storage/operation.hpp"
+#include "storage/perform.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {

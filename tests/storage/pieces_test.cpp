@@ -42,7 +42,7 @@ TEST(Pieces, AlignedRangesStayWhole) {
 TEST(Pieces, ReadsEndWhereTheFirstPieceEnds) {
   const Pieces pieces = cut(100, 10000, 4096);
   ASSERT_EQ(pieces.count, 3U);
-  Request requests[3];
+  DirectRequest requests[3];
   for (unsigned i = 0; i < 3; ++i) {
     requests[i].transferred = pieces.piece[i].length;
   }
@@ -52,21 +52,21 @@ TEST(Pieces, ReadsEndWhereTheFirstPieceEnds) {
   operation.kind = Kind::read;
   operation.offset = 100;
   operation.length = 10000;
-  const Outcome outcome = combine(requests, pieces, operation);
+  const Outcome outcome = combine(requests, pieces.count, operation);
   EXPECT_EQ(outcome.bytes, pieces.piece[0].length + pieces.piece[1].length - 50);
   EXPECT_EQ(outcome.error, 0);
 }
 
 TEST(Pieces, TheFirstErrorInTheOrderOfTheFileCounts) {
   const Pieces pieces = cut(100, 10000, 4096);
-  Request requests[3];
+  DirectRequest requests[3];
   requests[0].transferred = pieces.piece[0].length;
   requests[1].error = EIO;
   requests[2].error = ENOSPC;
   Operation operation;
   operation.offset = 100;
   operation.length = 10000;
-  const Outcome outcome = combine(requests, pieces, operation);
+  const Outcome outcome = combine(requests, pieces.count, operation);
   EXPECT_EQ(outcome.error, EIO);
   EXPECT_EQ(outcome.offset, 100 + pieces.piece[0].length);
   EXPECT_EQ(outcome.left, 10000 - pieces.piece[0].length);

@@ -138,12 +138,12 @@ TEST(Request, VectorsWithRandomShortTransfersCoverEverythingOnce) {
 
 TEST(BouncePool, KeepsRequestsUntilABufferIsFree) {
   BouncePool& pool = BouncePool::instance();
-  std::vector<Request> holders(BouncePool::most_buffers);
-  for (Request& request : holders) {
+  std::vector<DirectRequest> holders(BouncePool::most_buffers);
+  for (DirectRequest& request : holders) {
     ASSERT_EQ(pool.acquire(request), BouncePool::Answer::given);
   }
-  Request first;
-  Request second;
+  DirectRequest first;
+  DirectRequest second;
   EXPECT_EQ(pool.acquire(first), BouncePool::Answer::waiting);
   EXPECT_EQ(pool.acquire(second), BouncePool::Answer::waiting);
   BounceBuffer* const given = holders[0].bounce;

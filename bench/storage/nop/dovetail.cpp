@@ -6,7 +6,7 @@
 #include <string>
 
 #include "nop/nop.hpp"
-#include "storage/operation.hpp"
+#include "storage/perform.hpp"
 
 int main(int argc, char** argv) {
   bench::CommandLine line("nop", "dovetail");

@@ -1,0 +1,21 @@
+// A request that bypasses the page cache. Reads and aligned writes do so as they are. A write that is not aligned goes on step by
+// step in ascending order: through the page cache up to the next whole page, directly as long as there are whole pages, and through
+// the page cache again. So the file never claims bytes that nothing has written.
+#pragma once
+
+#include "storage/request.hpp"
+
+namespace dovetail::storage {
+
+struct BounceBuffer;
+struct DirectTransfer;
+
+/// The adaptor of all direct requests.
+const RequestAdaptor& direct_adaptor() noexcept;
+
+struct DirectRequest : Request {
+  BounceBuffer* bounce = nullptr;  ///< Aligned memory to go through, where the program's does not suit.
+  DirectTransfer* transfer = nullptr;  ///< Which this is a piece of, if it is one of several.
+};
+
+}  // namespace dovetail::storage
