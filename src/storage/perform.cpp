@@ -8,6 +8,7 @@
 #include "storage/bound.hpp"
 #include "storage/direct_transfer.hpp"
 #include "storage/inline_transfer.hpp"
+#include "storage/open_at_once.hpp"
 #include "storage/storage_service.hpp"
 #include "storage/system_calls.hpp"
 #include "tasking/pause.hpp"
@@ -109,13 +110,18 @@ void bind(OpenFile& file, const Operation& operation, std::size_t* transferred) 
 }
 
 Outcome open_descriptor(const char* path, int flags, unsigned mode) {
+  const StorageService::Here here = here_in_task();
+  if (here.service != nullptr && !here.service->engine_is_given()) {
+    if (const int opened = open_at_once(path, flags); opened >= 0) {
+      return {static_cast<std::uint64_t>(opened), 0, 0, 0, Kind::open};
+    }
+  }
   Request request;
   request.kind = Kind::open;
   request.path = path;
   request.mode = flags;
   request.offset = mode;
   request.lane = metadata;
-  const StorageService::Here here = here_in_task();
   if (here.service == nullptr) {
     call_to_end(request);
   } else {
