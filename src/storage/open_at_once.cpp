@@ -6,8 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "storage/learned_device.hpp"
 
 namespace dovetail::storage {
@@ -32,9 +30,9 @@ class Descriptor {
   const int number_;
 };
 
-int find_in_cache(const char* path, int flags) noexcept {
+int open_cached(const char* path, int flags) noexcept {
   open_how how{};
-  how.flags = static_cast<__u64>(O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+  how.flags = static_cast<unsigned>(flags);
   how.resolve = RESOLVE_CACHED;
   return static_cast<int>(syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
 }
@@ -55,14 +53,12 @@ int open_at_once(const char* path, int flags) {
   if ((flags & not_at_once) != 0) {
     return -1;
   }
-  const Descriptor found(find_in_cache(path, flags));
+  const Descriptor found(open_cached(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW)));
   if (found.number() < 0 || !opens_without_waiting(found.number())) {
     return -1;
   }
-  // By way of the descriptor, so that it is surely the file that was looked at: the path may lead to a FIFO by now.
-  char link[32];
-  std::snprintf(link, sizeof(link), "/proc/self/fd/%d", found.number());
-  return ::open(link, flags & ~O_NOFOLLOW);
+  // Not by way of /proc, which costs more than all of this. A FIFO put into the place of the file at this moment makes the core wait.
+  return open_cached(path, flags);
 }
 
 }  // namespace dovetail::storage

@@ -36,9 +36,8 @@ std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(d
 
 // In memory there is nothing to bypass; a file system in user space may accept the flag and copy all the same. The node of a block
 // device lies in memory, what it stands for does not.
-bool may_gain_by_direct(int descriptor) noexcept {
-  struct stat status{};
-  if (fstat(descriptor, &status) == 0 && S_ISBLK(status.st_mode)) {
+bool may_gain_by_direct(int descriptor, const struct stat& status) noexcept {
+  if (S_ISBLK(status.st_mode)) {
     return true;
   }
   struct statfs information{};
@@ -49,10 +48,8 @@ bool may_gain_by_direct(int descriptor) noexcept {
   return !keeps_files_in_memory(type) && type != FUSE_SUPER_MAGIC;
 }
 
-bool is_stream(int descriptor) noexcept {
-  struct stat status{};
-  if (fstat(descriptor, &status) != 0 || S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) ||
-      S_ISDIR(status.st_mode)) {
+bool is_stream(int descriptor, const struct stat& status) noexcept {
+  if (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode)) {
     return false;
   }
   return !S_ISCHR(status.st_mode) || (lseek(descriptor, 0, SEEK_CUR) < 0 && errno == ESPIPE);
@@ -86,9 +83,16 @@ std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, con
     fail(opened.error, path);
   }
   const int cached = static_cast<int>(opened.bytes);
-  const bool adaptive = !demanded && !appends && options.direct == Direct::adaptive && may_gain_by_direct(cached);
+  struct stat status{};
+  if (fstat(cached, &status) != 0) {
+    const int error = errno;
+    ::close(cached);
+    fail(error, path);
+  }
+  const bool adaptive =
+      !demanded && !appends && options.direct == Direct::adaptive && may_gain_by_direct(cached, status);
   // To open a FIFO twice would give it another reader or writer.
-  const bool stream = is_stream(cached);
+  const bool stream = is_stream(cached, status);
   if (demanded && stream) {
     ::close(cached);
     throw IoError(EINVAL, "open past the page cache, which a pipe or terminal does not have (use Direct::never),", path,
@@ -115,9 +119,7 @@ std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, con
   if (adaptive && direct >= 0) {
     file->choice_ = std::make_unique<DirectChoice>();
   }
-  if (const int error = file->identify()) {
-    fail(error, path);
-  }
+  file->identify(status);
   if (options.registered) {
     file->be_registered();
   }
@@ -153,8 +155,12 @@ std::shared_ptr<OpenFile> OpenFile::adopt(int descriptor, bool owned) {
   if (flags < 0) {
     fail(errno, path);
   }
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0) {
+    fail(errno, path);
+  }
   // The flag means packets for a pipe.
-  const bool direct = (flags & O_DIRECT) != 0 && !is_stream(descriptor);
+  const bool direct = (flags & O_DIRECT) != 0 && !is_stream(descriptor, status);
   if (direct && (flags & O_APPEND) != 0) {
     throw IoError(EINVAL, "use of a descriptor with O_DIRECT and O_APPEND (without one of them it can be used)", path,
                   0, 0);
@@ -162,25 +168,19 @@ std::shared_ptr<OpenFile> OpenFile::adopt(int descriptor, bool owned) {
   auto* file = new OpenFile(std::move(path), direct ? -1 : descriptor, direct ? descriptor : -1, owned);
   std::shared_ptr<OpenFile> shared = share(file);
   file->synchronous_ = (flags & O_DSYNC) != 0;
-  if (const int error = file->identify()) {
-    fail(error, file->path());
-  }
+  file->identify(status);
   return shared;
 }
 
-int OpenFile::identify() {
-  struct stat status{};
-  if (fstat(descriptor(), &status) != 0) {
-    return errno;
-  }
-  stream_ = is_stream(descriptor());
+void OpenFile::identify(const struct stat& status) {
+  stream_ = is_stream(descriptor(), status);
   file_system_ = status.st_dev;
   inode_ = status.st_ino;
   space_ = space_of(status.st_dev, status.st_ino);
   // The file system of a device node says nothing about the device.
   device_ = S_ISBLK(status.st_mode) ? &device_of(status.st_rdev, -1) : &device_of(status.st_dev, descriptor());
   if (direct_ < 0) {
-    return 0;
+    return;
   }
   struct statx extended{};
   if (statx(direct_, "", AT_EMPTY_PATH, STATX_DIOALIGN, &extended) == 0 && (extended.stx_mask & STATX_DIOALIGN) != 0 &&
@@ -191,7 +191,6 @@ int OpenFile::identify() {
     block_size_ = memory_alignment_ = 1;
   }
   alignment_ = std::max(block_size_, static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE)));
-  return 0;
 }
 
 bool OpenFile::leads_here(int descriptor) const noexcept {

@@ -1,6 +1,8 @@
 // One opened file, shared by all `File` objects and requests that use it.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -99,7 +101,7 @@ class OpenFile {
   OpenFile(std::string path, int cached, int direct, bool owned) noexcept;
   ~OpenFile() = default;
   static std::shared_ptr<OpenFile> share(OpenFile* file);
-  int identify();
+  void identify(const struct stat& status);
   void be_registered() noexcept;
   void orphan() noexcept;
   void destroy() noexcept;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -42,6 +43,17 @@ void ask_for_short_slices() noexcept {
   wanted.sched_runtime = 100'000;  // nanoseconds, the shortest that there is
   wanted.sched_nice = getpriority(PRIO_PROCESS, 0);
   syscall(SYS_sched_setattr, 0, &wanted, 0);
+}
+
+// A signal for the process is for the program's own threads: it ends their system calls, or finds a handler's thread-locals there. What
+// the thread itself does wrong stays visible.
+void leave_signals_to_the_program() noexcept {
+  sigset_t others;
+  sigfillset(&others);
+  for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT}) {
+    sigdelset(&others, own);
+  }
+  pthread_sigmask(SIG_BLOCK, &others, nullptr);
 }
 
 }  // namespace
@@ -162,6 +174,7 @@ base::TimePoint Reactor::next_deadline(bool in_vain) noexcept {
 
 void Reactor::run() noexcept {
   pthread_setname_np(pthread_self(), "dovetail-events");
+  leave_signals_to_the_program();
   ask_for_short_slices();
   prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // nanoseconds; the default of 50 us would add to each delay
   context() = {&core_, nullptr, nullptr, nullptr};
