@@ -14,7 +14,7 @@ struct DirectTransfer;
 const RequestAdaptor& direct_adaptor() noexcept;
 
 struct DirectRequest : Request {
-  BounceBuffer* bounce = nullptr;  ///< Aligned memory to go through, where the program's does not suit.
+  BounceBuffer* bounce = nullptr;      ///< Aligned memory to go through, where the program's does not suit.
   DirectTransfer* transfer = nullptr;  ///< Which this is a piece of, if it is one of several.
 };
 

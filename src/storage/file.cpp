@@ -7,9 +7,9 @@
 #include <cerrno>
 
 #include "dovetail/failure.hpp"
-#include "storage/operation.hpp"
 #include "storage/open_close.hpp"
 #include "storage/open_file.hpp"
+#include "storage/operation.hpp"
 #include "storage/perform.hpp"
 #include "storage/registration.hpp"
 

@@ -37,22 +37,22 @@ struct Request {
     const char* path;           ///< open
     std::uint64_t length;       ///< fallocate
   };
-  std::uint64_t remaining = 0;      ///< Bytes that have not been transferred.
-  std::uint64_t offset = 0;         ///< In the file, of the next attempt. open: permissions.
-  std::uint64_t transferred = 0;    ///< Bytes so far. open: the descriptor.
-  std::uint64_t within_vector = 0;  ///< Bytes done of the first buffer that is not done.
+  std::uint64_t remaining = 0;              ///< Bytes that have not been transferred.
+  std::uint64_t offset = 0;                 ///< In the file, of the next attempt. open: permissions.
+  std::uint64_t transferred = 0;            ///< Bytes so far. open: the descriptor.
+  std::uint64_t within_vector = 0;          ///< Bytes done of the first buffer that is not done.
   const RequestAdaptor* adaptor = nullptr;  ///< Plans the attempts; null: they transfer what is left, as it is.
-  LearnedDevice* device = nullptr;  ///< Whose queue it is counted in.
-  std::uint32_t attempt = 0;        ///< Bytes (or whole buffers) that the next attempt asks for.
+  LearnedDevice* device = nullptr;          ///< Whose queue it is counted in.
+  std::uint32_t attempt = 0;                ///< Bytes (or whole buffers) that the next attempt asks for.
   int descriptor = -1;
   int error = 0;  ///< errno, once it has failed.
   Kind kind = Kind::nop;
-  std::uint8_t lane = 0;     ///< Which queue of its device it is counted in.
-  bool off_core = false;     ///< Copying it would keep a core busy for long: let somebody else do that.
-  bool on_threads = false;   ///< Its attempts are made by executors rather than by a ring.
-  bool waits = false;        ///< The next attempt is no transfer: it waits until a stream can be read or written.
-  bool durable = false;      ///< A write that is to be followed by an `fdatasync` before it has ended.
-  bool cancellable = false;  ///< Its task was not cancelled when it began: if that happens, it is given up.
+  std::uint8_t lane = 0;          ///< Which queue of its device it is counted in.
+  bool off_core = false;          ///< Copying it would keep a core busy for long: let somebody else do that.
+  bool on_threads = false;        ///< Its attempts are made by executors rather than by a ring.
+  bool waits = false;             ///< The next attempt is no transfer: it waits until a stream can be read or written.
+  bool durable = false;           ///< A write that is to be followed by an `fdatasync` before it has ended.
+  bool cancellable = false;       ///< Its task was not cancelled when it began: if that happens, it is given up.
   std::uint8_t interruption = 0;  ///< The number of the cancellation by which it was interrupted last.
   std::uint8_t halves = 0;        ///< How many of two attempts that were handed over together have ended.
   union {
