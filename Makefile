@@ -8,8 +8,13 @@ STRESS_SECONDS ?= 3600
 MUTANTS ?= tasking storage admission --number 100
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
+# $(call release,targets): builds these targets in build/release. `all` is what is installed: the library, its doors and its tools.
+define release
+	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
+	@cmake --build build/release --parallel $(JOBS) --target $(1)
+endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build demo demo-heat test test-hdf5 test-foreign stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat test test-hdf5 test-foreign stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -24,32 +29,38 @@ setup-hdf5: setup ## Fetch HDF5's headers and build a thread-safe HDF5 with its 
 setup-foreign: setup ## Get other projects' test suites into .cache-foreign (FOREIGN_SOURCES=folder of one's own clones)
 	@bash scripts/setup_foreign.sh $(if $(FOREIGN_SOURCES),--sources "$(FOREIGN_SOURCES)")
 
-build: setup ## Build the release in build/release
-	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
-	@cmake --build build/release --parallel $(JOBS)
+build: setup ## Build the library, its doors and its tools in build/release
+	$(call release,all)
+
+build-tests: setup
+	$(call release,all tests)
+
+build-bench: setup
+	$(call release,all benches)
+
+examples: setup ## Build the examples
+	$(call release,examples)
 
 demo: setup ## Build what it needs, then run k-means without and with I/O tasks (DEMO_ARGS="..." for its options)
-	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
-	@cmake --build build/release --parallel $(JOBS) --target kmeans_demo
+	$(call release,kmeans_demo)
 	@$(PYTHON) examples/kmeans/demo.py --build-dir build/release $(DEMO_ARGS)
 
 demo-heat: setup ## Build what it needs, then run the heat example in its three ways (DEMO_ARGS as well)
-	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
-	@cmake --build build/release --parallel $(JOBS) --target heat
+	$(call release,heat)
 	@$(PYTHON) examples/heat/demo.py --build-dir build/release $(DEMO_ARGS)
 
-test: build ## Build, then run all tests (TEST_ARGS="-R storage" for options of ctest)
+test: build-tests ## Build, then run all tests (TEST_ARGS="-R storage" for options of ctest)
 	@$(PYTHON) scripts/run_tests.py build/release $(TEST_ARGS)
 
-test-hdf5: setup-hdf5 build ## The long run of the HDF5 connector: HDF5's own tests, h5py's, random programs (HDF5_ARGS="--repeats 3")
+test-hdf5: setup-hdf5 build-tests ## The long run of the HDF5 connector: HDF5's own tests, h5py's, random programs (HDF5_ARGS="--repeats 3")
 	@$(PYTHON) tests/hdf5/acceptance.py $(HDF5_ARGS)
 
-test-foreign: setup-foreign build ## Other projects' suites: PyTables', pandas', xarray's, PyCOMPSs' programs, dislib's tests, CPython's (an hour or two)
+test-foreign: setup-foreign build-tests ## Other projects' suites: PyTables', pandas', xarray's, PyCOMPSs' programs, dislib's tests, CPython's (an hour or two)
 	@failed=0; for suite in tests/python/foreign_programs.py tests/hdf5/foreign_suites.py tests/posix/foreign_suites.py; do \
 	    echo "$$suite"; $(PYTHON) $$suite || [ $$? = 77 ] || failed=1; \
 	done; exit $$failed
 
-stress: build ## The tests in random order beside a random load, for STRESS_SECONDS=3600 (STRESS_ARGS="--rooms tasking")
+stress: build-tests ## The tests in random order beside a random load, for STRESS_SECONDS=3600 (STRESS_ARGS="--rooms tasking")
 	@$(PYTHON) scripts/stress.py --build-dir build/release --seconds $(STRESS_SECONDS) $(STRESS_ARGS)
 
 test-long: test-hdf5 test-foreign stress ## What takes too long for every change
@@ -59,12 +70,12 @@ mutants: setup ## Change lines of rooms at random and count the changes that the
 
 test-tsan: setup ## The tests under ThreadSanitizer, in build/tsan
 	@$(configure) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=thread
-	@cmake --build build/tsan --parallel $(JOBS)
+	@cmake --build build/tsan --parallel $(JOBS) --target all tests
 	@$(PYTHON) scripts/run_tests.py build/tsan $(TEST_ARGS)
 
 test-asan: setup ## The tests under AddressSanitizer and UBSan, in build/asan
 	@$(configure) -B build/asan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=address
-	@cmake --build build/asan --parallel $(JOBS)
+	@cmake --build build/asan --parallel $(JOBS) --target all tests
 	@$(PYTHON) scripts/run_tests.py build/asan $(TEST_ARGS)
 
 fuzz: setup ## Feed readers of files with broken input (FUZZ_SECONDS=20 for each; FUZZ_ARGS="configuration" for some of them)
@@ -73,7 +84,7 @@ fuzz: setup ## Feed readers of files with broken input (FUZZ_SECONDS=20 for each
 	@cmake --build build/fuzz --parallel $(JOBS) --target fuzzers
 	@$(PYTHON) scripts/fuzz.py --build-dir build/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
-bench: build ## Build, then run the benchmarks next to their peers (BENCH_ARGS="..." for their options)
+bench: build-bench ## Build, then run the benchmarks next to their peers (BENCH_ARGS="..." for their options)
 	@$(PYTHON) bench/run.py --build-dir build/release $(BENCH_ARGS)
 
 install: build ## Install headers, library, CMake package and pkg-config file below PREFIX

@@ -26,7 +26,7 @@ def parse_arguments() -> argparse.Namespace:
     if arguments.rounds is not None and arguments.rounds < 1:
         parser.error(f"--rounds {arguments.rounds}: at least 1")
     if not arguments.list and not (arguments.build_dir / "bin").is_dir():
-        parser.error(f"{arguments.build_dir}/bin does not exist: run `make build`, or name the folder with --build-dir")
+        parser.error(f"{arguments.build_dir}/bin does not exist: run `make bench`, or name the folder with --build-dir")
     return arguments
 
 

@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("build", type=Path, help="a configured and built folder, such as build/release")
     arguments, ctest_arguments = parser.parse_known_args()
     if not (arguments.build / "CMakeCache.txt").is_file():
-        print(f"{arguments.build} is not a configured build folder: run `make build`", file=sys.stderr)
+        print(f"{arguments.build} is not a configured build folder: `make test` makes it", file=sys.stderr)
         return 2
 
     report = (arguments.build / "test-report.xml").resolve()

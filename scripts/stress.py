@@ -82,7 +82,7 @@ def main() -> int:
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the load ends, too
     if not (arguments.build_dir / "CTestTestfile.cmake").is_file():
-        parser.error(f"{arguments.build_dir} is not a built folder: run `make build`")
+        parser.error(f"{arguments.build_dir} has no tests: `make stress` builds them first")
     names = tests_that_share(arguments.build_dir, arguments.rooms)
     if not names:
         parser.error(f"no tests in {', '.join(arguments.rooms)}")

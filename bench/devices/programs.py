@@ -23,5 +23,7 @@ def find_program(name: str) -> str:
             return str(candidate)
     found = shutil.which(name)
     if found is None:
-        raise DeviceUnavailable(f"{name} is not built: looked in bin/ of {', '.join(map(str, builds))}, and on PATH")
+        raise DeviceUnavailable(
+            f"{name} is not built (`make test` and `make bench` build it): looked in bin/ of {', '.join(map(str, builds))}, and on PATH"
+        )
     return found

@@ -185,7 +185,7 @@ def main() -> int:
     arguments = parser.parse_args()
     program = arguments.build_dir / "bin" / "heat"
     if not program.is_file():
-        print(f"demo: {program} is missing: run `make build`", file=sys.stderr)
+        print(f"demo: {program} is missing: `make demo-heat` or `make examples` builds it", file=sys.stderr)
         return 2
     output = arguments.output or arguments.build_dir / "demo"
     size, block, seconds = (512, 64, 0.5) if arguments.small else (2048, 256, 5.0)

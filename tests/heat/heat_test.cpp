@@ -8,7 +8,6 @@
 
 #include "checkpoint_format.hpp"
 #include "hash.hpp"
-#include "heat_test_support.hpp"
 #include "initial_field.hpp"
 #include "kernel.hpp"
 #include "meter.hpp"
@@ -16,6 +15,7 @@
 #include "progress.hpp"
 #include "report.hpp"
 #include "solver.hpp"
+#include "support.hpp"
 
 namespace heat {
 namespace {

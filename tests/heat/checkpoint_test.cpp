@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "checkpoint_writer.hpp"
-#include "heat_test_support.hpp"
 #include "kernel.hpp"
 #include "progress.hpp"
 #include "restart.hpp"
 #include "solver.hpp"
+#include "support.hpp"
 
 namespace heat {
 namespace {
