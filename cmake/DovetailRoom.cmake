@@ -96,3 +96,8 @@ function(dovetail_contain_rooms target)
   target_link_libraries("${target}" PRIVATE dovetail_flags dovetail_dependencies)
   target_compile_features("${target}" PRIVATE cxx_std_20)
 endfunction()
+
+# dovetail_includes_rooms(target rooms...): a door or a tool may include headers of these rooms. scripts/check_rooms.py holds its files to them.
+function(dovetail_includes_rooms target)
+  target_include_directories("${target}" PRIVATE "${PROJECT_SOURCE_DIR}/src")
+endfunction()

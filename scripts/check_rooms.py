@@ -1,9 +1,13 @@
 """Checks the rules of the tree that no compiler checks.
 
-1. A room includes only itself and the rooms that CMakeLists.txt lists below it (`dovetail_room(x DEPENDS ...)`).
-2. A public header includes nothing but public headers, the standard library and a few POSIX headers, and compiles alone.
-3. A source file has at most 500 lines.
-4. No committed file names the host of a package registry or an absolute path of somebody's machine.
+1. A room includes only itself and the rooms that CMakeLists.txt lists below it (`dovetail_room(x DEPENDS ...)`). A door, tool, benchmark or
+   example includes the rooms that its own CMakeLists.txt lists (`dovetail_includes_rooms(target rooms...)`), and no other folder's files.
+2. The units of a folder lie in layers: what they include or import never leads back to them (layers.py says what a unit is).
+3. A public header includes nothing but public headers, the standard library and a few POSIX headers, and compiles alone.
+4. A source file has at most 500 lines.
+5. No committed file names the host of a package registry or an absolute path of somebody's machine.
+
+Every violation is printed.
 """
 
 import argparse
@@ -14,12 +18,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from arrows import check_arrows
+from layers import CXX_SUFFIXES, files_of, includes
+
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 500
-SOURCE_SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".f90", ".py", ".sh", ".cmake"}
+SOURCE_SUFFIXES = CXX_SUFFIXES | {".f90", ".py", ".sh", ".cmake"}
 POSIX_HEADERS = {"fcntl.h", "unistd.h", "sys/types.h", "sys/uio.h", "sys/stat.h"}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "time.h", "errno.h"}
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 # Written so that this file does not match itself.
 FORBIDDEN = {
     "host of a package registry": re.compile(
@@ -30,55 +36,10 @@ FORBIDDEN = {
 }
 
 
-def read_rooms() -> dict[str, tuple[str, set[str]]]:
-    """Each room's folder and the rooms that it may include, from CMakeLists.txt."""
-    rooms = {}
-    text = (ROOT / "CMakeLists.txt").read_text()
-    for arguments in re.findall(r"^dovetail_room\(([^)]*)\)", text, re.MULTILINE):
-        name, *rest = arguments.split()
-        fields: dict[str, list[str]] = {"DEPENDS": [], "SOURCES": []}
-        key = ""
-        for word in rest:
-            if word in fields:
-                key = word
-            else:
-                fields[key].append(word)
-        rooms[name] = ((fields["SOURCES"] or [f"src/{name}"])[0], set(fields["DEPENDS"]))
-    if not rooms:
-        sys.exit("CMakeLists.txt declares no room: has the form of dovetail_room(...) changed?")
-    return rooms
-
-
-def includes(path: Path) -> list[tuple[int, str, str]]:
-    """Line, kind of bracket and name of each #include of a file."""
-    text = path.read_text(errors="replace")
-    return [(text.count("\n", 0, match.start(1)) + 1, *match.groups()) for match in INCLUDE.finditer(text)]
-
-
-def sources(folder: str) -> list[Path]:
-    return sorted(p for p in (ROOT / folder).rglob("*") if p.suffix in {".cpp", ".hpp", ".h", ".c"})
-
-
-def check_arrows() -> list[str]:
-    problems = []
-    rooms = read_rooms()
-    for name, (folder, lower) in rooms.items():
-        for path in sources(folder):
-            for line, _, header in includes(path):
-                target = header.split("/")[0] if "/" in header else name
-                if target in rooms and target != name and target not in lower:
-                    allowed = ", ".join(sorted(lower)) or "no other room"
-                    problems.append(
-                        f"{path.relative_to(ROOT)}:{line}: room '{name}' includes \"{header}\" of room '{target}'; "
-                        f"it may include {allowed}"
-                    )
-    return problems
-
-
 def check_public_includes() -> list[str]:
     problems = []
-    for path in sources("include"):
-        for line, _, header in includes(path):
+    for path in files_of(ROOT / "include", CXX_SUFFIXES):
+        for line, header in includes(path):
             standard = "/" not in header and "." not in header
             if not standard and header not in POSIX_HEADERS | C_HEADERS and not header.startswith("dovetail"):
                 problems.append(f"{path.relative_to(ROOT)}:{line}: a public header must not include {header}")
@@ -99,8 +60,8 @@ def compile_alone(job: tuple[Path, list[str]]) -> str:
 def check_headers_alone(jobs: int) -> list[str]:
     cxx = [os.environ.get("CXX", "g++"), "-std=c++20", "-x", "c++"]
     c = [os.environ.get("CC", "gcc"), "-std=c11", "-x", "c"]
-    work = [(path, cxx) for path in sources("include")]
-    work += [(path, c) for path in sources("include") if path.suffix == ".h"]
+    work = [(path, cxx) for path in files_of(ROOT / "include", CXX_SUFFIXES)]
+    work += [(path, c) for path in files_of(ROOT / "include", CXX_SUFFIXES) if path.suffix == ".h"]
     with ThreadPoolExecutor(jobs) as pool:
         return [problem for problem in pool.map(compile_alone, work) if problem]
 

@@ -16,7 +16,9 @@ struct FaultFileSystem {
 
   FaultNodes nodes;
   FaultRules rules;
-  FaultReplies replies;
+  FaultReplies replies{[](fuse_req_t request, void* data) {
+    static_cast<FaultFileSystem*>(fuse_req_userdata(request))->replies.interrupted(request, data);
+  }};
   bool cached = false;  ///< the kernel may cache files that were opened without O_DIRECT
 };
 

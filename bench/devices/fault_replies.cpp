@@ -6,8 +6,6 @@
 #include <fstream>
 #include <vector>
 
-#include "fault_operations.hpp"
-
 namespace dovetail::devices {
 namespace {
 
@@ -30,15 +28,9 @@ bool has_signal(pid_t thread) {
   return (pending & ~blocked) != 0;
 }
 
-void interrupted(fuse_req_t request, void* number) {
-  if (has_signal(fuse_req_ctx(request)->pid)) {
-    file_system_of(request).replies.hasten(reinterpret_cast<std::uintptr_t>(number));
-  }
-}
-
 }  // namespace
 
-FaultReplies::FaultReplies() : thread_([this] { run(); }) {}
+FaultReplies::FaultReplies(fuse_interrupt_func_t interrupted) : interrupted_(interrupted), thread_([this] { run(); }) {}
 
 FaultReplies::~FaultReplies() { stop(); }
 
@@ -53,7 +45,7 @@ void FaultReplies::give(fuse_req_t request, const Verdict& verdict, Reply reply)
   due_times_.emplace(number, Due{held ? end_of_time : verdict.due, verdict.releases});
   lock.unlock();
   // Before the answer can be given, which ends the request; an interruption may come out of this very call.
-  fuse_req_interrupt_func(request, interrupted, reinterpret_cast<void*>(number));
+  fuse_req_interrupt_func(request, interrupted_, reinterpret_cast<void*>(number));
   lock.lock();
   waiting_.emplace(Key{due_times_.at(number).time, number}, std::move(reply));
   most_waiting_ = std::max(most_waiting_, waiting_.size());
@@ -69,6 +61,12 @@ void FaultReplies::give(fuse_req_t request, const Verdict& verdict, Reply reply)
   changed_.notify_one();
   for (const Reply& watcher : reached) {
     watcher();
+  }
+}
+
+void FaultReplies::interrupted(fuse_req_t request, void* data) {
+  if (has_signal(fuse_req_ctx(request)->pid)) {
+    hasten(reinterpret_cast<std::uintptr_t>(data));
   }
 }
 
@@ -116,7 +114,7 @@ void FaultReplies::when_waiting(fuse_req_t request, std::size_t count, Reply rea
   const std::uint64_t number = next_number_++;
   new_watchers_.insert(number);
   lock.unlock();
-  fuse_req_interrupt_func(request, interrupted, reinterpret_cast<void*>(number));
+  fuse_req_interrupt_func(request, interrupted_, reinterpret_cast<void*>(number));
   lock.lock();
   const bool hastened = new_watchers_.erase(number) == 0;
   if (!hastened && waiting_.size() < count) {

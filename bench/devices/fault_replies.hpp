@@ -24,7 +24,8 @@ class FaultReplies {
  public:
   using Reply = std::function<void()>;
 
-  FaultReplies();
+  /// FUSE calls `interrupted` when a signal interrupts a caller; it must pass that on to the member of the same name.
+  explicit FaultReplies(fuse_interrupt_func_t interrupted);
   ~FaultReplies();
   FaultReplies(const FaultReplies&) = delete;
   FaultReplies& operator=(const FaultReplies&) = delete;
@@ -35,8 +36,8 @@ class FaultReplies {
   void release_held(std::uint64_t releases);
   /// Gives the answer `reached` to `request` as soon as at least `count` answers wait, `abandoned` if a signal comes first.
   void when_waiting(fuse_req_t request, std::size_t count, Reply reached, Reply abandoned);
-  /// Lets one answer, of either kind above, go.
-  void hasten(std::uint64_t number);
+  /// The caller of the request that FUSE was given `data` for has a signal to handle, or the kernel interrupts for reasons of its own.
+  void interrupted(fuse_req_t request, void* data);
   /// Gives every answer that still waits; nothing may be given afterwards. Idempotent.
   void stop();
   std::string describe() const;
@@ -54,7 +55,10 @@ class FaultReplies {
   };
 
   void run();
+  /// Lets one answer, of either kind above, go.
+  void hasten(std::uint64_t number);
 
+  const fuse_interrupt_func_t interrupted_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Key, Reply> waiting_;            // a held answer is due at the end of time

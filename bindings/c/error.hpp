@@ -8,21 +8,9 @@
 #include <type_traits>
 
 #include "dovetail/detail/body.hpp"
+#include "error_record.hpp"
 
 namespace dovetail::c {
-
-/// The last error of a task or thread, in the words of `dovetail.h`.
-struct Error {
-  std::int32_t code = 0;
-  std::int32_t kind = 0;
-  std::int64_t offset = -1;
-  std::int64_t length = -1;
-  std::string message;
-  std::string label;
-  std::string operation;
-  std::string path;
-  std::exception_ptr cause;
-};
 
 /// A failure that the program itself declared, by `dovetail_error_set`, `dovetail_events_fail` or the result of a body.
 class ProgramError : public std::system_error {

@@ -10,7 +10,8 @@
 #include <unordered_map>
 
 #include "base/process_mutex.hpp"
-#include "error.hpp"
+#include "dovetail/detail/body.hpp"
+#include "error_record.hpp"
 
 namespace dovetail::c {
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "errors.hpp"
 #include "hidden_runtime.hpp"
 #include "libgomp.hpp"
 #include "openmp_runtime.hpp"
@@ -156,6 +157,22 @@ void dovetail_omp_fulfill(dovetail_omp_task* io, uint32_t count) {
   if (count > 0) {
     release(*io, count);
   }
+}
+
+void dovetail_omp_fail(dovetail_omp_task* io, int error, const char* operation) {
+  if (io == nullptr) {
+    stop_program("dovetail_omp_fail", "the task is null: pass what dovetail_omp_begin returned");
+  }
+  if (error >= 0) {
+    stop_program("dovetail_omp_fail", "the error must be a negative errno");
+  }
+  report(io->status, {.error = error,
+                      .descriptor = -1,
+                      .offset = -1,
+                      .left = 0,
+                      .operation = operation != nullptr ? operation : "an operation of another library",
+                      .message = nullptr});
+  release(*io, 1);
 }
 
 void dovetail_omp_set_status(dovetail_omp_task* io, int* status) {

@@ -12,8 +12,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "request.hpp"
-
 namespace dovetail::omp {
 namespace {
 
@@ -113,22 +111,6 @@ void report(int* status, dovetail_omp_error error) noexcept {
 }  // namespace dovetail::omp
 
 using namespace dovetail::omp;
-
-void dovetail_omp_fail(dovetail_omp_task* io, int error, const char* operation) {
-  if (io == nullptr) {
-    stop_program("dovetail_omp_fail", "the task is null: pass what dovetail_omp_begin returned");
-  }
-  if (error >= 0) {
-    stop_program("dovetail_omp_fail", "the error must be a negative errno");
-  }
-  report(io->status, {.error = error,
-                      .descriptor = -1,
-                      .offset = -1,
-                      .left = 0,
-                      .operation = operation != nullptr ? operation : "an operation of another library",
-                      .message = nullptr});
-  release(*io, 1);
-}
 
 void dovetail_omp_abort_on_error(const dovetail_omp_error* error, void* /*argument*/) {
   std::fprintf(stderr, "dovetail: %s\n", error->message);

@@ -92,6 +92,8 @@ class Call {
   /// Has `tell` called once, when the task is about to complete, from any thread and without the interpreter. Returns false,
   /// and does not call it, if that has happened already.
   bool when_completed(std::function<void()> tell);
+  /// The body begins: the current task is the call's from now on. The caller holds the interpreter.
+  void begun();
   /// The task completes: drops what only the body needed and tells those who asked.
   void completed() noexcept;
 
@@ -134,26 +136,6 @@ class CallReference {
 
  private:
   Call* call_ = nullptr;
-};
-
-/// The body of a Python task. Destroyed when the task completes, run or not: that is how its completion is noticed.
-class Body {
- public:
-  explicit Body(CallReference call) noexcept;
-  Body(Body&& other) noexcept = default;
-  Body(const Body&) = delete;
-  Body& operator=(const Body&) = delete;
-  Body& operator=(Body&&) = delete;
-  ~Body() {
-    if (call_.get() != nullptr) {
-      call_->completed();
-    }
-  }
-  void operator()();
-
- private:
-  void run(Call& call);
-  CallReference call_;
 };
 
 /// Calls `visit` for each call whose body has begun and whose task has not ended. The caller holds the interpreter.

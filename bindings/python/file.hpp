@@ -1,4 +1,4 @@
-// `dovetail.open`: arrays to and from files through the storage engines.
+// What `dovetail.open` returns.
 #pragma once
 
 #include <Python.h>
@@ -6,10 +6,6 @@
 #include <string>
 
 #include "dovetail/file.hpp"
-
-namespace nanobind {
-class module_;
-}
 
 namespace dovetail::python {
 
@@ -25,8 +21,7 @@ class OpenedFile {
   File file_;
 };
 
-/// The Python type of open files. It has no subtypes.
+/// The Python type of open files, once it is bound (file_binding.hpp). It has no subtypes.
 PyTypeObject* file_type() noexcept;
-void bind_file(nanobind::module_& module);
 
 }  // namespace dovetail::python

@@ -7,10 +7,6 @@
 #include "dovetail/future.hpp"
 #include "held.hpp"
 
-namespace nanobind {
-class module_;
-}
-
 namespace dovetail::python {
 
 /// The result of a task, or one item of it.
@@ -32,8 +28,7 @@ class Future : public FutureBase {
   Held key_;  ///< Of the item.
 };
 
-/// The Python type of futures. It has no subtypes.
+/// The Python type of futures, once it is bound (future_binding.hpp). It has no subtypes.
 PyTypeObject* future_type() noexcept;
-void bind_future(nanobind::module_& module);
 
 }  // namespace dovetail::python

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "body.hpp"
 #include "call.hpp"
 #include "collect.hpp"
 #include "dovetail/admission.hpp"

@@ -1,0 +1,130 @@
+"""Who may include whom: the rooms among each other, the folders outside of them, and the units within each folder."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from layers import CXX_SUFFIXES, Arrow, circles, cxx_arrows, files_of, includes, python_arrows
+
+ROOT = Path(__file__).resolve().parent.parent
+ALLOWED = ROOT / "scripts" / "allowed_circles.toml"
+# Beside the rooms: the folders whose files make one program, one library, or one family of programs.
+OUTSIDE_FOLDERS = ("bindings/*", "interpose/*", "tools/*", "bench", "examples/*")
+PYTHON_FOLDERS = ("python/*", "scripts", "tools", "bench", "examples/*", "tests/*")
+Rooms = dict[str, tuple[str, set[str]]]
+
+
+def calls(list_file: Path, function: str) -> list[list[str]]:
+    """The arguments of each call of a function in a CMakeLists.txt."""
+    text = list_file.read_text() if list_file.is_file() else ""
+    return [found.split() for found in re.findall(rf"^\s*{function}\(([^)]*)\)", text, re.MULTILINE)]
+
+
+def read_rooms() -> Rooms:
+    """Each room's folder and the rooms that it may include, from CMakeLists.txt."""
+    rooms = {}
+    for name, *rest in calls(ROOT / "CMakeLists.txt", "dovetail_room"):
+        fields: dict[str, list[str]] = {"DEPENDS": [], "SOURCES": []}
+        key = ""
+        for word in rest:
+            if word in fields:
+                key = word
+            elif key:
+                fields[key].append(word)
+        rooms[name] = ((fields["SOURCES"] or [f"src/{name}"])[0], set(fields["DEPENDS"]))
+    if not rooms:
+        sys.exit("CMakeLists.txt declares no room: has the form of dovetail_room(...) changed?")
+    return rooms
+
+
+def folders(patterns: tuple[str, ...]) -> list[Path]:
+    return sorted({path for pattern in patterns for path in ROOT.glob(pattern) if path.is_dir()})
+
+
+def check_arrows_of_rooms(rooms: Rooms) -> list[str]:
+    problems = []
+    for name, (folder, lower) in rooms.items():
+        for path in files_of(ROOT / folder, CXX_SUFFIXES):
+            for line, header in includes(path):
+                target = header.split("/")[0] if "/" in header else name
+                if target in rooms and target != name and target not in lower:
+                    allowed = ", ".join(sorted(lower)) or "no other room"
+                    problems.append(
+                        f"{path.relative_to(ROOT)}:{line}: room '{name}' includes \"{header}\" of room '{target}'; "
+                        f"it may include {allowed}"
+                    )
+    return problems
+
+
+def rooms_for(path: Path, rooms: Rooms) -> set[str]:
+    """The rooms that a file outside of them may include: what the nearest CMakeLists.txt above it says."""
+    listed = next(folder / "CMakeLists.txt" for folder in path.parents if (folder / "CMakeLists.txt").is_file())
+    if any(calls(listed, function) for function in ("dovetail_use_rooms", "dovetail_contain_rooms")):
+        return set(rooms)
+    return {room for _, *named in calls(listed, "dovetail_includes_rooms") for room in named}
+
+
+def check_arrows_from_outside(rooms: Rooms) -> list[str]:
+    problems = []
+    room_folders = {ROOT / folder for folder, _ in rooms.values()}
+    outside = [folder for folder in folders(OUTSIDE_FOLDERS) if folder not in room_folders]
+    for folder in outside:
+        for path in files_of(folder, CXX_SUFFIXES):
+            for line, header in includes(path):
+                places = [place for place in path.parents if place == folder or folder in place.parents]
+                found = next(
+                    (
+                        place / header
+                        for place in (*places, ROOT / "src", ROOT / "include")
+                        if (place / header).is_file()
+                    ),
+                    None,
+                )
+                said = f'{path.relative_to(ROOT)}:{line}: {folder.relative_to(ROOT)} includes "{header}"'
+                target = found.resolve() if found else folder
+                if (ROOT / "src") in target.parents:
+                    allowed = rooms_for(path, rooms)
+                    if target.relative_to(ROOT / "src").parts[0] not in allowed:
+                        problems.append(f"{said}; of the rooms it may include {', '.join(sorted(allowed)) or 'none'}")
+                elif not {folder, ROOT / "include"} & {target, *target.parents}:
+                    problems.append(f"{said}, which belongs to {target.parent.relative_to(ROOT)}")
+    return problems
+
+
+def check_layers(rooms: Rooms) -> list[str]:
+    cxx = {ROOT / "include", *folders(OUTSIDE_FOLDERS), *(ROOT / folder for folder, _ in rooms.values())}
+    arrows: dict[str, list[Arrow]] = {}
+    for folder in cxx:
+        arrows.setdefault(str(folder.relative_to(ROOT)), []).extend(cxx_arrows(folder))
+    for folder in folders(PYTHON_FOLDERS):
+        arrows.setdefault(str(folder.relative_to(ROOT)), []).extend(python_arrows(folder))
+    allowed = tomllib.loads(ALLOWED.read_text())
+    problems = []
+    for name in sorted({*arrows, *allowed}):
+        found = circles(arrows.get(name, []))
+        count = sum(map(len, found))
+        limit = allowed.get(name, 0)
+        if count > limit:
+            some = f" ({limit} are allowed)" if limit else ""
+            problems.append(
+                f"{name}: {count} arrows in circles{some}: what both sides need belongs into a unit below them"
+            )
+            problems += [
+                f"{arrow.file.relative_to(ROOT)}:{arrow.line}: {arrow.source} needs {arrow.target}, which leads back to it"
+                for circle in found
+                for arrow in circle
+            ]
+        elif count < limit:
+            what = f"write {count}" if count else "remove its line"
+            problems.append(
+                f"{ALLOWED.relative_to(ROOT)}: {name} has {count} arrows in circles now, not {limit}: {what}"
+            )
+    return problems
+
+
+def check_arrows() -> list[str]:
+    rooms = read_rooms()
+    return check_arrows_of_rooms(rooms) + check_arrows_from_outside(rooms) + check_layers(rooms)
