@@ -26,9 +26,10 @@ def unusable(page: Path) -> str | None:
         if path.exists() and not path.is_file():
             return f"--report {page}: {path} is there and is no regular file"
     try:
+        import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
-    except ImportError:
-        return "--report needs matplotlib: pip install matplotlib"
+    except ImportError as error:
+        return f"--report needs jinja2 and matplotlib ({error}): pip install jinja2 matplotlib"
     return None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
 
 PROGRAM = """
 import sys, os
@@ -220,6 +221,26 @@ def test_time_that_is_hidden() -> None:
     assert run_.waits == {"the interpreter": 0.5}
     assert run_.kinds["sum"]["blocked"] == pytest.approx(2.5)
     assert run_.kinds["sum"]["slices"] == 2 and run_.kinds["write"]["io"]
+
+
+def test_names_of_the_program_are_text_on_the_page() -> None:
+    from dovetail.report_data import Run
+    from dovetail.report_figures import Drawn
+    from dovetail.report_page import compose
+
+    kinds = {"<script>": {"slices": 1, "seconds": 1.0, "io": False, "blocked": 0.5}}
+    run_ = Run(2.0, [], [], {"lost_events": 3}, [], failures=["<b>why</b>"], kinds=kinds, waits={"<i>": 1.0})
+    page = compose(run_, Drawn(split="<svg>split</svg>"), "a & b", 'it"s.json', "it's.png")
+    assert "<script>" not in page and "<b>why" not in page and "<i>" not in page
+    assert "<td>&lt;script&gt;</td><td>compute</td><td>1</td>" in page
+    assert "<li>&lt;b&gt;why&lt;/b&gt;</li>" in page
+    assert "<b>50%</b>of workers waiting for &lt;i&gt;" in page
+    assert "<title>a &amp; b</title>" in page
+    assert "<svg>split</svg>" in page
+    assert "lost 3 older events" in page
+    links = Links()
+    links.feed(page)
+    assert links.found == {'it"s.json', "it's.png"}
 
 
 def test_throughput_is_a_mean_over_stretches_that_are_long_enough() -> None:
