@@ -44,6 +44,42 @@ def cached_transfer(operation: str, block: int, transfers: int) -> Benchmark:
     )
 
 
+def cached_streams(operation: str, block: int, transfers: int) -> Benchmark:
+    shared = ("--operation", operation, "--block", str(block), "--transfers", str(transfers), *ONCE)
+    return Benchmark(
+        f"cached_{operation}_{block // 1024}k_tasks",
+        f"buffered {operation}s of {block // 1024} KiB in the page cache by 16 tasks on 2 workers, beside 2 threads, ns for each",
+        (
+            Contender("dovetail", "cached_transfer_dovetail", (*shared, "--streams", "16")),
+            Contender("threads", "cached_transfer_thread", (*shared, "--streams", "2")),
+        ),
+        (
+            Target("1.3 times the CPU of the plain call", metric="cpu_ns", at_most=1.3, peers=("threads",)),
+            Target("1.3 times the time of the plain call", metric="ns", at_most=1.3, peers=("threads",)),
+        ),
+        quick=("--transfers", "2000"),
+    )
+
+
+def small_files(cache: str) -> Benchmark:
+    pools = tuple(f"pool_{threads}" for threads in (2, 4, 8, 16))
+    shared = ("--cache", cache, *ONCE)
+    return Benchmark(
+        f"small_files_{cache}",
+        f"20 000 files of 4 KiB opened, read and closed, {'in' if cache == 'warm' else 'not in'} the page cache, ns a file",
+        (
+            Contender("tasks", "small_files_dovetail", ("--way", "tasks", *shared)),
+            Contender("io_tasks", "small_files_dovetail", ("--way", "io_tasks", *shared)),
+            *(Contender(pool, "small_files_threads", ("--threads", pool[len("pool_") :], *shared)) for pool in pools),
+        ),
+        (
+            Target("95 % of the best pool's rate", contender="tasks", at_most=1 / 0.95, peers=pools),
+            Target("60 % of the best pool's rate", contender="io_tasks", at_most=1 / 0.6, peers=pools),
+        ),
+        quick=("--files", "500"),
+    )
+
+
 BENCHMARKS = [
     Benchmark(
         "nop",
@@ -63,5 +99,26 @@ BENCHMARKS = [
         cached_transfer(operation, block, transfers)
         for operation in ("read", "write")
         for block, transfers in ((4096, 200_000), (131072, 20_000))
+    ),
+    *(
+        cached_streams(operation, block, transfers)
+        for operation in ("read", "write")
+        for block, transfers in ((4096, 200_000), (131072, 20_000))
+    ),
+    small_files("warm"),
+    small_files("cold"),
+    Benchmark(
+        "logs",
+        "8 logs, each record of 4 KiB appended and made durable before the next, ns a record",
+        (
+            Contender("dovetail", "logs_dovetail", ONCE),
+            Contender("durable", "logs_dovetail", ("--way", "durable", *ONCE)),
+            Contender("threads", "logs_threads", ONCE),
+        ),
+        (
+            Target("no slower than a thread for each log", at_most=1.0, peers=("threads",)),
+            Target("no slower, in one call", contender="durable", at_most=1.0, peers=("threads",)),
+        ),
+        quick=("--records", "10"),
     ),
 ]

@@ -4,13 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fault_operations.hpp"
@@ -20,21 +18,11 @@ namespace {
 
 using namespace dovetail::devices;
 
-constexpr const char* usage =
-    "usage: dovetail-fault-fs [OPTION...] BACKING MOUNT_POINT\n"
+constexpr const char* description =
     "Shows the folder BACKING at MOUNT_POINT and spoils reads, writes and fsyncs by rule, until SIGTERM or "
     "unmounting.\n"
-    "Prints 'ready' on standard output when mounted.\n"
-    "  --rule RULE             a rule, such as 'write error=EIO nth=3' (repeat for more; see bench/devices/README.md)\n"
-    "  --cached                let the kernel cache files opened without O_DIRECT (else every call reaches the rules)\n"
-    "  --threads N             transfers carried out at the same time (default 16); waiting calls take no thread\n"
-    "  --until-stdin-closes    unmount also when standard input ends, so that no mount outlives its maker\n"
-    "  --help\n"
-    "Rules are read and changed in MOUNT_POINT/.faults: '>' replaces them, '>>' adds to them.\n";
-
-struct BadUsage : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+    "Prints 'ready' on standard output when mounted. Rules are read and changed in MOUNT_POINT/.faults: '>' replaces "
+    "them, '>>' adds to them.";
 
 struct Options {
   std::vector<FaultRule> rules;
@@ -45,42 +33,30 @@ struct Options {
   std::string mount_point;
 };
 
-Options parse_options(const std::vector<std::string_view>& words) {
+/// @throws CLI::ParseError, also for --help; BadRule.
+Options parse_options(CLI::App& application, int count, char** arguments) {
   Options options;
-  std::vector<std::string> folders;
-  for (std::size_t index = 0; index < words.size(); ++index) {
-    const std::string_view word = words[index];
-    const auto value = [&] {
-      if (index + 1 == words.size()) {
-        throw BadUsage(std::string(word) + " needs a value");
-      }
-      return words[++index];
-    };
-    if (word == "--rule") {
-      if (auto rule = parse_rule(value())) {
-        options.rules.push_back(std::move(*rule));
-      }
-    } else if (word == "--cached") {
-      options.cached = true;
-    } else if (word == "--until-stdin-closes") {
-      options.until_stdin_closes = true;
-    } else if (word == "--threads") {
-      const std::string_view text = value();
-      const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), options.threads);
-      if (error != std::errc{} || rest != text.data() + text.size() || options.threads < 1 || options.threads > 1024) {
-        throw BadUsage("--threads " + std::string(text) + ": a number from 1 to 1024 is expected");
-      }
-    } else if (word.substr(0, 1) == "-") {
-      throw BadUsage("unknown option '" + std::string(word) + "'");
-    } else {
-      folders.emplace_back(word);
+  std::vector<std::string> rules;
+  application.add_option("backing", options.backing)->required()->check(CLI::ExistingDirectory);
+  application.add_option("mount_point", options.mount_point)->required()->check(CLI::ExistingDirectory);
+  application
+      .add_option("--rule", rules,
+                  "a rule, such as 'write error=EIO nth=3' (repeat for more; see bench/devices/README.md)")
+      ->allow_extra_args(false);
+  application.add_flag("--cached", options.cached,
+                       "let the kernel cache files opened without O_DIRECT (else every call reaches the rules)");
+  application
+      .add_option("--threads", options.threads,
+                  "transfers carried out at the same time (default 16); waiting calls take no thread")
+      ->check(CLI::Range(1, 1024));
+  application.add_flag("--until-stdin-closes", options.until_stdin_closes,
+                       "unmount also when standard input ends, so that no mount outlives its maker");
+  application.parse(count, arguments);
+  for (const std::string& text : rules) {
+    if (auto rule = parse_rule(text)) {
+      options.rules.push_back(std::move(*rule));
     }
   }
-  if (folders.size() != 2) {
-    throw BadUsage("two folders are needed, BACKING and MOUNT_POINT");
-  }
-  options.backing = folders[0];
-  options.mount_point = folders[1];
   return options;
 }
 
@@ -132,11 +108,6 @@ int serve(Options options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const std::vector<std::string_view> words(arguments + 1, arguments + count);
-  if (words.size() == 1 && words[0] == "--help") {
-    std::fputs(usage, stdout);
-    return 0;
-  }
   // What the callers asked for is what their files get, and every file the kernel remembers holds a descriptor here.
   umask(0);
   rlimit files{};
@@ -144,13 +115,13 @@ int main(int count, char** arguments) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
+  CLI::App application(description, "dovetail-fault-fs");
   try {
-    return serve(parse_options(words));
+    return serve(parse_options(application, count, arguments));
+  } catch (const CLI::ParseError& error) {
+    return application.exit(error) == 0 ? 0 : 2;
   } catch (const BadRule& error) {
     std::fprintf(stderr, "dovetail-fault-fs: %s\n", error.what());
-    return 2;
-  } catch (const BadUsage& error) {
-    std::fprintf(stderr, "dovetail-fault-fs: %s\n%s", error.what(), usage);
     return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "dovetail-fault-fs: %s\n", error.what());

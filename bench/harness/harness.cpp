@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace bench {
@@ -25,25 +26,9 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') result += '\\';
-    result += static_cast<unsigned char>(letter) < 0x20 ? ' ' : letter;
-  }
-  return result + '"';
-}
-
 std::string number(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
-// Keeps measured series readable without losing the digits of large byte counts.
-std::string exact(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.15g", value);
   return text;
 }
 
@@ -89,83 +74,35 @@ Memory memory_now() {
 }
 
 CommandLine::CommandLine(std::string benchmark, std::string contender)
-    : benchmark_(std::move(benchmark)), contender_(std::move(contender)) {}
+    : benchmark_(std::move(benchmark)),
+      contender_(std::move(contender)),
+      options_(std::make_unique<CLI::App>(benchmark_ + ", solved with " + contender_)) {
+  options_->add_option("--workers", workers_, "threads that run tasks")->check(CLI::PositiveNumber);
+  options_->add_option("--repeat", repeat_, "timed runs")->check(CLI::PositiveNumber);
+  options_->add_option("--warmup", warmup_, "runs before them that are not reported")->check(CLI::NonNegativeNumber);
+  options_->add_flag("--json", json_, "print one JSON object");
+}
+
+CommandLine::~CommandLine() = default;
 
 const std::int64_t& CommandLine::size(const std::string& name, std::int64_t standard, const std::string& meaning) {
-  meanings_[name] = meaning;
-  return sizes_[name] = standard;
+  std::int64_t& value = sizes_[name] = standard;
+  options_->add_option("--" + name, value, meaning)->check(CLI::PositiveNumber)->capture_default_str();
+  return value;
 }
 
 const std::string& CommandLine::choice(const std::string& name, std::vector<std::string> allowed,
                                        const std::string& meaning) {
-  meanings_[name] = meaning;
-  Choice& choice = choices_[name];
-  choice.value = allowed.front();
-  choice.allowed = std::move(allowed);
-  return choice.value;
-}
-
-void CommandLine::usage(int status) const {
-  std::FILE* out = status == 0 ? stdout : stderr;
-  std::fprintf(out, "%s, solved with %s\n", benchmark_.c_str(), contender_.c_str());
-  std::fprintf(out, "  --workers N   threads that run tasks (%lld)\n", static_cast<long long>(workers_));
-  std::fprintf(out, "  --repeat N    timed runs (%lld)\n", static_cast<long long>(repeat_));
-  std::fprintf(out, "  --warmup N    runs before them that are not reported, 0 allowed (%lld)\n",
-               static_cast<long long>(warmup_));
-  std::fprintf(out, "  --json        print one JSON object\n");
-  for (const auto& [name, value] : sizes_) {
-    std::fprintf(out, "  --%s N   %s (%lld)\n", name.c_str(), meanings_.at(name).c_str(),
-                 static_cast<long long>(value));
-  }
-  for (const auto& [name, choice] : choices_) {
-    std::string words;
-    for (const std::string& word : choice.allowed) words += (words.empty() ? "" : "|") + word;
-    std::fprintf(out, "  --%s %s   %s (%s)\n", name.c_str(), words.c_str(), meanings_.at(name).c_str(),
-                 choice.value.c_str());
-  }
-  std::exit(status);
-}
-
-void CommandLine::refuse(const std::string& message) const {
-  std::fprintf(stderr, "%s\n", message.c_str());
-  usage(2);
+  std::string& value = choices_[name] = allowed.front();
+  options_->add_option("--" + name, value, meaning)->check(CLI::IsMember(std::move(allowed)))->capture_default_str();
+  return value;
 }
 
 void CommandLine::parse(int count, char** arguments) {
-  for (int index = 1; index < count; ++index) {
-    const std::string argument = arguments[index];
-    if (argument == "--help") usage(0);
-    if (argument == "--json") {
-      json_ = true;
-      continue;
-    }
-    if (argument.rfind("--", 0) != 0) refuse("not an option: " + argument);
-    const std::string name = argument.substr(2);
-    if (index + 1 == count) refuse(argument + " needs a value, or is unknown");
-    const std::string text = arguments[++index];
-
-    if (const auto choice = choices_.find(name); choice != choices_.end()) {
-      const auto& allowed = choice->second.allowed;
-      if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
-        refuse(argument + " cannot be " + text);
-      }
-      choice->second.value = text;
-      continue;
-    }
-    std::int64_t value = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    const std::int64_t least = name == "warmup" ? 0 : 1;
-    const bool is_number = parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size();
-    std::int64_t* place = name == "workers"         ? &workers_
-                          : name == "repeat"        ? &repeat_
-                          : name == "warmup"        ? &warmup_
-                          : sizes_.count(name) != 0 ? &sizes_.at(name)
-                                                    : nullptr;
-    if (place == nullptr) refuse("unknown option: " + argument);
-    if (!is_number || value < least) {
-      refuse(argument + " needs a whole number of at least " + std::to_string(least) + ", not " + text);
-    }
-    *place = value;
+  try {
+    options_->parse(count, arguments);
+  } catch (const CLI::ParseError& error) {
+    std::exit(options_->exit(error) == 0 ? 0 : 2);
   }
 }
 
@@ -180,32 +117,16 @@ int Report::finish() {
   add("peak_resident_bytes", static_cast<double>(memory_now().peak_resident));
   const CommandLine& line = command_line_;
   if (line.json_) {
-    std::string text = "{\"benchmark\": " + quoted(line.benchmark_) + ", \"contender\": " + quoted(line.contender_) +
-                       ", \"workers\": " + std::to_string(line.workers_) + ", \"parameters\": {";
-    const char* separator = "";
-    for (const auto& [name, value] : line.sizes_) {
-      text += separator + quoted(name) + ": " + std::to_string(value);
-      separator = ", ";
-    }
-    for (const auto& [name, choice] : line.choices_) {
-      text += separator + quoted(name) + ": " + quoted(choice.value);
-      separator = ", ";
-    }
-    text += "}, \"correct\": ";
-    text += wrong_.empty() ? "true" : "false";
-    text += ", \"wrong\": " + quoted(wrong_.empty() ? "" : wrong_.front()) + ", \"metrics\": {";
-    separator = "";
-    for (const std::string& metric : order_) {
-      text += separator + quoted(metric) + ": [";
-      const char* comma = "";
-      for (const double sample : samples_.at(metric)) {
-        text += comma + exact(sample);
-        comma = ", ";
-      }
-      text += "]";
-      separator = ", ";
-    }
-    std::printf("%s}}\n", text.c_str());
+    nlohmann::ordered_json report = {
+        {"benchmark", line.benchmark_}, {"contender", line.contender_}, {"workers", line.workers_}};
+    nlohmann::ordered_json& parameters = report["parameters"] = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : line.sizes_) parameters[name] = value;
+    for (const auto& [name, value] : line.choices_) parameters[name] = value;
+    report["correct"] = wrong_.empty();
+    report["wrong"] = wrong_.empty() ? "" : wrong_.front();
+    nlohmann::ordered_json& metrics = report["metrics"] = nlohmann::ordered_json::object();
+    for (const std::string& metric : order_) metrics[metric] = samples_.at(metric);
+    std::printf("%s\n", report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   } else {
     std::printf("%s, %s, %lld workers\n", line.benchmark_.c_str(), line.contender_.c_str(),
                 static_cast<long long>(line.workers_));

@@ -1,15 +1,20 @@
 // What every benchmark executable shares: its command line, its clocks, the repeats and the report.
 //
-// Use it for a program that measures one problem with one runtime. It needs nothing but the standard library and
-// POSIX, so that each peer can be compiled by the compiler its runtime asks for, without Dovetail.
+// Use it for a program that measures one problem with one runtime. It knows nothing of Dovetail, and this header needs the standard
+// library alone, so that each peer can be compiled by the compiler its runtime asks for.
 // A program is one main thread calling these functions in order; none of them may be called from a task.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace bench {
 
@@ -36,6 +41,9 @@ struct Memory {
 class CommandLine {
  public:
   CommandLine(std::string benchmark, std::string contender);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
 
   /// Declares `--name N`, a positive number. The reference stays valid as long as this object.
   const std::int64_t& size(const std::string& name, std::int64_t standard, const std::string& meaning);
@@ -52,23 +60,16 @@ class CommandLine {
 
  private:
   friend class Report;
-  struct Choice {
-    std::vector<std::string> allowed;
-    std::string value;
-  };
-
-  [[noreturn]] void usage(int status) const;
-  [[noreturn]] void refuse(const std::string& message) const;
 
   std::string benchmark_;
   std::string contender_;
   std::map<std::string, std::int64_t> sizes_;
-  std::map<std::string, Choice> choices_;
-  std::map<std::string, std::string> meanings_;
+  std::map<std::string, std::string> choices_;
   std::int64_t workers_ = 2;
   std::int64_t repeat_ = 5;
   std::int64_t warmup_ = 1;
   bool json_ = false;
+  std::unique_ptr<CLI::App> options_;
 };
 
 /// What one executable measured: named series of samples, and whether every answer was right.

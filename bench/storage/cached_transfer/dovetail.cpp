@@ -1,7 +1,8 @@
-// One task that transfers.
+// A task for each stream.
 #include "cached_transfer/cached_transfer.hpp"
 
 #include <time.h>
+#include <cstdio>
 #include <dovetail/dovetail.hpp>
 
 namespace {
@@ -19,33 +20,40 @@ int main(int argc, char** argv) {
   bench::CachedTransfer problem(line);
   const std::string& stalls = line.choice("stalls", {"no", "yes"}, "measure how long a call keeps the core");
   line.parse(argc, argv);
+  if (stalls == "yes" && problem.streams() > 1) {
+    std::fprintf(stderr, "--stalls yes: measured with one stream only\n");
+    return 2;
+  }
   problem.prepare();
   dovetail::Runtime runtime(dovetail::Options{.workers = static_cast<unsigned>(line.workers())});
   const dovetail::File file = dovetail::File::from_descriptor(problem.descriptor());
   // Processor time of the thread between the call and its return, or the switch to another task: what the core could not use
   // for anything else. Time during which the system ran another program does not count.
   std::vector<std::int64_t> kept;
+  const auto transfer = [&](std::int64_t i) {
+    problem.begins(i);
+    const std::span bytes(problem.buffer(i), problem.block());
+    const std::size_t moved =
+        problem.writes() ? file.pwrite(bytes, problem.offset(i)) : file.pread(bytes, problem.offset(i));
+    problem.ended(i, static_cast<std::int64_t>(moved));
+  };
+  const auto run_stream = [&](std::int64_t stream) {
+    for (std::int64_t i = stream; i < problem.transfers(); i += problem.streams()) {
+      const std::int64_t before = stalls == "yes" ? thread_nanoseconds() : 0;
+      transfer(i);
+      if (stalls == "yes") kept.push_back(thread_nanoseconds() - before);
+    }
+  };
+  const auto run_all = [&] {
+    kept.clear();
+    for (std::int64_t stream = 0; stream < problem.streams(); ++stream) {
+      runtime.spawn([&run_stream, stream] { run_stream(stream); });
+    }
+    runtime.wait();
+  };
   bench::Report report(line);
   bench::measure(line, report,
-                 {.operations = problem.transfers(),
-                  .run =
-                      [&] {
-                        kept.clear();
-                        runtime
-                            .spawn([&] {
-                              for (std::int64_t i = 0; i < problem.transfers(); ++i) {
-                                problem.begins(i);
-                                const std::int64_t before = stalls == "yes" ? thread_nanoseconds() : 0;
-                                const std::span bytes(problem.buffer(), problem.block());
-                                const std::size_t moved = problem.writes() ? file.pwrite(bytes, problem.offset(i))
-                                                                           : file.pread(bytes, problem.offset(i));
-                                if (stalls == "yes") kept.push_back(thread_nanoseconds() - before);
-                                problem.ended(i, static_cast<std::int64_t>(moved));
-                              }
-                            })
-                            .get();
-                      },
-                  .check = [&] { return problem.what_is_wrong(); }});
+                 {.operations = problem.transfers(), .run = run_all, .check = [&] { return problem.what_is_wrong(); }});
   if (!kept.empty()) {
     std::sort(kept.begin(), kept.end());
     report.add("stall_us", static_cast<double>(kept.back()) / 1000);
