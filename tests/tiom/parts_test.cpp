@@ -17,11 +17,11 @@
 
 #include "budget.hpp"
 #include "calibration.hpp"
+#include "folder.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "other_programs.hpp"
 #include "plan.hpp"
-#include "results.hpp"
 #include "run.hpp"
 #include "statistics.hpp"
 #include "summary.hpp"
@@ -30,25 +30,6 @@
 
 namespace dovetail::tiom {
 namespace {
-
-/// A folder that is gone after the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dovetail-tiom-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      std::abort();
-    }
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 TEST(Text, SizesAreReadAndWritten) {
   EXPECT_EQ(parse_size("4096"), 4096U);
@@ -344,79 +325,6 @@ TEST(RunState, WithLittleMemoryEachTransferOfATurnStillHasItsOwn) {
     seen.insert(state.buffer_for(operation, operation % 5).data());
   }
   EXPECT_EQ(seen.size(), 5U);
-}
-
-SweepPlan plan_of_three() {
-  SweepPlan plan;
-  plan.settings.file = "data";
-  plan.settings.variants = {Variant::standalone, Variant::blocking};
-  plan.points = std::vector<Point>(3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    plan.points[i].compute_ms = static_cast<double>(1 << i);
-  }
-  return plan;
-}
-
-PointResult measured(std::size_t index, double speedup, double differ, bool confirmation = false) {
-  const nlohmann::json common = {
-      {"seconds", 1.0}, {"mib_per_second", 1.0}, {"spread", differ}, {"cpu_seconds", 1.0}, {"complete", true}};
-  nlohmann::json blocking = common;
-  blocking["speedup"] = speedup;
-  blocking["speedup_spread"] = differ;
-  PointResult result{index, confirmation, {}, {}};
-  result.data = {{"point", plan_of_three().points[index]},
-                 {"variants", {{"standalone", common}, {"blocking", blocking}}}};
-  return result;
-}
-
-TEST(Results, SurviveALineThatWasCutShort) {
-  const Folder folder;
-  const std::string path = folder.file("sweep");
-  {
-    ResultFolder results = ResultFolder::create(path, plan_of_three());
-    EXPECT_THROW(ResultFolder::open(path), std::invalid_argument) << "one process at a time";
-    results.add(measured(0, 1.5, 0.01));
-    results.add({1, false, "it broke", {}});
-  }
-  EXPECT_THROW(ResultFolder::create(path, plan_of_three()), std::invalid_argument);
-  std::ofstream(path + "/points.jsonl", std::ios::app) << R"({"index":2,"confirm)";
-  {
-    ResultFolder results = ResultFolder::open(path);
-    ASSERT_EQ(results.results().size(), 2U);
-    EXPECT_EQ(results.results()[1].error, "it broke");
-    EXPECT_EQ(results.plan().points, plan_of_three().points);
-    results.add(measured(2, 1.1, 0.01));
-  }
-  const ResultFolder results = ResultFolder::open(path);
-  ASSERT_EQ(results.results().size(), 3U);
-  EXPECT_EQ(results.results()[2].data, measured(2, 1.1, 0.01).data);
-  std::ifstream table(path + "/points.csv");
-  EXPECT_EQ(std::count(std::istreambuf_iterator<char>(table), {}, '\n'), 1 + 2 * 2)
-      << "a head, two points, two variants";
-}
-
-TEST(Results, DamageInTheMiddleIsTold) {
-  const Folder folder;
-  const std::string path = folder.file("sweep");
-  ResultFolder::create(path, plan_of_three());
-  std::ofstream(path + "/points.jsonl", std::ios::app) << "{\"index\":7,\"confirmation\":false}\n";
-  EXPECT_THROW(ResultFolder::open(path), std::invalid_argument);
-  EXPECT_THROW(ResultFolder::open(folder.file("nothing")), std::invalid_argument);
-}
-
-TEST(Summary, ListsWhatIsSlowerBeyondTheSpreadAndTakesTheConfirmation) {
-  const Folder folder;
-  ResultFolder results = ResultFolder::create(folder.file("sweep"), plan_of_three());
-  results.add(measured(0, 0.9, 0.02));
-  results.add(measured(1, 0.9, 0.15));
-  results.add(measured(2, 0.5, 0.01));
-  results.add(measured(2, 1.7, 0.01, true));
-  const nlohmann::json summary = summarise(results, {});
-  ASSERT_EQ(summary.at("slower").size(), 1U);
-  EXPECT_EQ(summary.at("slower")[0].at("point").at("compute_ms"), 1.0);
-  EXPECT_EQ(summary.at("best").at("speedup"), 1.7);
-  EXPECT_EQ(summary.at("measured_again"), 1U);
-  EXPECT_NE(summary_text(summary).find("1 of 3"), std::string::npos);
 }
 
 TEST(Options, NonsenseIsRefusedByName) {

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from tiom_support import (
     MODES,
     PAGE,
     PATTERNS,
+    PLAIN,
     SMALL,
     SOURCE,
     TIOM,
@@ -129,6 +131,25 @@ def test_json_has_exactly_the_documented_fields(folder: Path) -> None:
         check(names == set(found), f"{heading}: documented and printed differ in {names ^ set(found)}")
 
 
+def test_the_baseline_is_the_faster_plain_variant(folder: Path) -> None:
+    result = result_of(*file_options(folder), "--variant", ",".join(VARIANTS), "--rounds", 3)
+    rates: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    for run in result["runs"]:
+        rates[run["variant"]].append(run["operations"] / run["seconds"])
+    fastest = max(PLAIN, key=lambda name: statistics.median(rates[name]))
+    check(result["baseline"] == fastest, f"{result['baseline']}, not {fastest}: {rates}")
+    for name, figures in result["variants"].items():
+        for field, base in (("speedup", "standalone"), ("over_baseline", fastest)):
+            expected = name != base and not (field == "over_baseline" and name in PLAIN)
+            check((field in figures) == expected, f"{name}: {field} in {sorted(figures)}")
+            ratio = statistics.median(mine / other for mine, other in zip(rates[name], rates[base], strict=True))
+            check(not expected or abs(figures[field] - ratio) < 1e-9 * ratio, f"{name}: {field} is not {ratio}")
+    alone = result_of(*file_options(folder), "--variant", "blocking,threads", "--rounds", 1)
+    check(alone["baseline"] == "threads", "the only plain variant")
+    check("speedup" not in alone["variants"]["blocking"], "there is no standalone")
+    check("over_baseline" in alone["variants"]["blocking"], "there is a baseline")
+
+
 def test_a_time_limit_ends_a_run(folder: Path) -> None:
     options = ("--variant", "blocking", "--operations", 100000, "--rounds", 1, "--json")
     limit = 0.02
@@ -153,6 +174,8 @@ def test_bad_input_is_refused(folder: Path) -> None:
     check(letters.read_text() == "to my grandmother", "the file was touched")
     check("regular" in tiom("--file", "/dev/null", *COMMON, status=2).stderr, "a device is not a file")
     check("--block" in tiom(*file_options(folder), "--block", "7", status=2).stderr, "which option?")
+    many = tiom("--file", folder / "data", "--variant", "threads", "--series", 20000, *COMMON, status=2).stderr
+    check("--variant threads" in many and "10000" in many, many)
     check("nosuch" in tiom("--file", folder / "nosuch" / "f", *COMMON, status=1).stderr, "which file?")
     check("holds no sweep" in tiom("--resume", folder, status=2).stderr, "nothing to resume")
     (folder / "pipe").mkdir()
@@ -214,7 +237,7 @@ def test_a_sweep_within_a_budget_draws_maps(folder: Path) -> None:
         check("report.py" in done.stderr, "how to draw the maps later")
         return
     maps = sorted(path.name for path in (folder / "sweep" / "maps").iterdir())
-    check(len(maps) == 2 * (1 + 2 + 3), f"bandwidth, speed-up and efficiency for two numbers of series: {maps}")
+    check(len(maps) == 2 * (2 + 3 + 2 + 4), f"four kinds of maps for two numbers of series: {maps}")
     check(
         all((folder / "sweep" / "maps" / name).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" for name in maps), "not a PNG"
     )

@@ -19,7 +19,8 @@ TIOM = BUILD / "bin" / "dovetail-tiom"
 SMALL = os.environ.get("DOVETAIL_TEST_SCALE") == "small"
 MODES = ("mix", "1to1", "fjio", "fjc")
 PATTERNS = ("sr", "sw", "rr", "rw")
-VARIANTS = ["standalone", "blocking", "nonblocking"]
+PLAIN = ["standalone", "threads"]
+VARIANTS = [*PLAIN, "blocking", "nonblocking"]
 BLOCK, BLOCKS, SERIES = 8192, 22, 3
 PAGE = 4096
 # A small number of turns: the tests are about what is done, not about how long it takes.

@@ -48,7 +48,8 @@ void declare(CLI::App& app, Command& command, Texts& texts) {
   app.get_formatter()->label("TEXT", "");
   app.add_option("--mode", texts.mode, "mix, 1to1, fjio, fjc (mix; in a sweep mix,fjio)")->group("What");
   app.add_option("--variant", texts.variant,
-                 "standalone, blocking, nonblocking, openmp; a list takes turns (blocking; in a sweep the first three)")
+                 "standalone, threads, blocking, nonblocking, openmp; a list takes turns (blocking; in a sweep all but "
+                 "openmp)")
       ->group("What");
   app.add_option("--pattern", texts.pattern,
                  "sr, sw, rr, rw: sequential or random, read or write (rw; in a sweep rw,rr)")
@@ -94,7 +95,7 @@ void declare(CLI::App& app, Command& command, Texts& texts) {
   app.add_flag("--json", command.json, "print the result as JSON")->group("Output");
 }
 
-/// Runs `parse` and says which option it was that it did not like.
+/// Runs `parse`; its error names the option.
 template <class Parse>
 auto value_of(const char* option, Parse parse) {
   try {
@@ -143,7 +144,7 @@ void sweep_defaults(const CLI::App& app, Texts& texts) {
     }
   };
   unless_given("--mode", texts.mode, "mix,fjio");
-  unless_given("--variant", texts.variant, "standalone,blocking,nonblocking");
+  unless_given("--variant", texts.variant, "standalone,threads,blocking,nonblocking");
   unless_given("--pattern", texts.pattern, "rw,rr");
   unless_given("--block", texts.block, "4K-8M");
   unless_given("--compute", texts.compute, "1-128");
@@ -205,6 +206,10 @@ void check(const Command& command, const Texts& texts) {
           "--engine: there is no engine '" + settings.engine + "'; there are auto, uring, aio, threads");
   for (const Variant variant : settings.variants) {
     require(variant != Variant::openmp || has_openmp(), "--variant: this dovetail-tiom was built without OpenMP");
+    const auto most = *std::max_element(command.grid.series.begin(), command.grid.series.end());
+    require(variant != Variant::threads || most <= most_threads, "--variant threads: " + std::to_string(most) +
+                                                                     " series would be as many threads; at most " +
+                                                                     std::to_string(most_threads));
   }
   if (command.sweep) {
     require(!command.output.empty(), "--sweep needs --output, a folder for its results");

@@ -30,6 +30,28 @@ std::vector<double> each(const std::vector<RunResult>& runs, Figure figure) {
   return values;
 }
 
+/// The ratios of the rates of two variants, round by round.
+std::vector<double> ratios_of(const Runs& all, Variant variant, Variant base) {
+  const std::vector<RunResult>& runs = all.at(variant);
+  const std::vector<RunResult>& base_runs = all.at(base);
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < std::min(runs.size(), base_runs.size()); ++round) {
+    ratios.push_back(rate_of(runs[round]) / rate_of(base_runs[round]));
+  }
+  return ratios;
+}
+
+/// The faster one of the plain variants that were measured.
+std::optional<Variant> baseline_of(const Runs& all) {
+  std::optional<Variant> best;
+  for (const auto& [variant, runs] : all) {
+    if (is_plain(variant) && (!best || median(each(runs, &rate_of)) > median(each(all.at(*best), &rate_of)))) {
+      best = variant;
+    }
+  }
+  return best;
+}
+
 nlohmann::json figures_of(Variant variant, const Runs& all, const Settings& settings, const Point& point,
                           const std::optional<DeviceSpeed>& speed) {
   const std::vector<RunResult>& runs = all.at(variant);
@@ -41,14 +63,13 @@ nlohmann::json figures_of(Variant variant, const Runs& all, const Settings& sett
       {"cpu_seconds", median(each(runs, [](const RunResult& run) { return run.cpu_seconds; }))},
       {"spread", spread(each(runs, &rate_of))},
       {"complete", std::all_of(runs.begin(), runs.end(), [](const RunResult& run) { return run.complete; })}};
-  const auto base = all.find(Variant::standalone);
-  if (base != all.end() && variant != Variant::standalone) {
-    std::vector<double> ratios;
-    for (std::size_t round = 0; round < std::min(runs.size(), base->second.size()); ++round) {
-      ratios.push_back(rate_of(runs[round]) / rate_of(base->second[round]));
-    }
+  if (all.contains(Variant::standalone) && variant != Variant::standalone) {
+    const std::vector<double> ratios = ratios_of(all, variant, Variant::standalone);
     figures["speedup"] = median(ratios);
     figures["speedup_spread"] = spread(ratios);
+  }
+  if (const std::optional<Variant> baseline = baseline_of(all); baseline && !is_plain(variant)) {
+    figures["over_baseline"] = median(ratios_of(all, variant, *baseline));
   }
   if (speed) {
     const unsigned cores = cores_for(settings.workers);
@@ -134,15 +155,13 @@ nlohmann::json measure_point(const Settings& settings, const Point& asked, const
   }
   const auto pausing = variants.find("blocking");
   if (pausing != variants.end() && all.contains(Variant::nonblocking)) {
-    std::vector<double> ratios;
-    ratios.reserve(settings.rounds);
-    for (unsigned round = 0; round < settings.rounds; ++round) {
-      ratios.push_back(rate_of(all.at(Variant::blocking)[round]) / rate_of(all.at(Variant::nonblocking)[round]));
-    }
-    (*pausing)["to_nonblocking"] = median(ratios);
+    (*pausing)["to_nonblocking"] = median(ratios_of(all, Variant::blocking, Variant::nonblocking));
   }
   nlohmann::json result = {
-      {"format", "dovetail-tiom-point-1"}, {"point", point}, {"variants", variants}, {"runs", runs}};
+      {"format", "dovetail-tiom-point-2"}, {"point", point}, {"variants", variants}, {"runs", runs}};
+  if (const std::optional<Variant> baseline = baseline_of(all)) {
+    result["baseline"] = name_of(*baseline);
+  }
   result["others_share"] = others.share();
   if (speed) {
     result["model"] = model_of(settings, point, plan, *speed);

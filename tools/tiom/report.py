@@ -3,23 +3,34 @@
 
     report.py FOLDER        the folder that was given to dovetail-tiom --output
 
-For each mode, pattern and number of series there is a map of the standalone bandwidth (as figure 2 of the TASIO paper), one
-of the speed-up of each variant of Dovetail (figures 3 and 4), and one of its efficiency against the model. Exit status 1
-when matplotlib is missing or nothing was measured, 2 for bad usage.
+For each mode, pattern and number of series there are maps of the bandwidth of plain calls (as figure 2 of the TASIO paper), of the speed-up
+of each variant (figures 3 and 4), of the speed-up over the better of the plain variants, and of the efficiency against the model. Exit status 1
+when matplotlib or jinja2 is missing or nothing was measured, 2 for bad usage.
 """
 
 from __future__ import annotations
 
 import base64
-import html
 import json
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MAP_ORDER = ("bandwidth", "speedup", "efficiency")
-TITLES = {"bandwidth": "bandwidth in MiB/s", "speedup": "speed-up over standalone", "efficiency": "efficiency"}
+MAP_ORDER = ("bandwidth", "speedup", "over_baseline", "efficiency")
+PLAIN = ("standalone", "threads")
+FIGURES = (
+    ("speedup", "over standalone"),
+    ("over_baseline", "over the baseline"),
+    ("efficiency", "efficiency"),
+    ("efficiency_plain", "efficiency, plain bound"),
+)
+TITLES = {
+    "bandwidth": "bandwidth in MiB/s",
+    "speedup": "speed-up over standalone",
+    "over_baseline": "speed-up over the baseline",
+    "efficiency": "efficiency",
+}
 
 
 class BadFolder(Exception):
@@ -76,11 +87,12 @@ def read_results(folder: Path) -> tuple[dict, dict[int, dict]]:
 
 
 def is_slower(result: dict, variant: str, noise: float) -> bool:
-    """Slower than standalone by more than the runs of either differ; the same rule as the program's."""
-    figures, standalone = result["variants"][variant], result["variants"].get("standalone")
-    if standalone is None or "speedup" not in figures:
+    """Slower than the baseline by more than the runs of either differ; the same rule as the program's."""
+    figures = result["variants"][variant]
+    if "over_baseline" not in figures:
         return False
-    return figures["speedup"] < 1 - max(figures["spread"], standalone["spread"], noise)
+    baseline = result["variants"][result["baseline"]]
+    return figures["over_baseline"] < 1 - max(figures["spread"], baseline["spread"], noise)
 
 
 def maps_of(plan: dict, results: dict[int, dict]) -> list[Map]:
@@ -89,8 +101,8 @@ def maps_of(plan: dict, results: dict[int, dict]) -> list[Map]:
         point = result["point"]
         place = (point["block"], point["compute_ms"])
         for variant, figures in result["variants"].items():
-            values = {"efficiency": figures.get("efficiency"), "speedup": figures.get("speedup")}
-            if variant == "standalone" or len(result["variants"]) == 1:
+            values = {kind: figures.get(kind) for kind in ("efficiency", "speedup", "over_baseline")}
+            if variant in PLAIN or len(result["variants"]) == 1:
                 values["bandwidth"] = figures["mib_per_second"]
             for kind, value in values.items():
                 if value is None:
@@ -99,7 +111,7 @@ def maps_of(plan: dict, results: dict[int, dict]) -> list[Map]:
                 if key not in maps:
                     maps[key] = Map(kind, variant, point["mode"], point["pattern"], point["series"])
                 maps[key].values[place] = value
-                if kind == "speedup" and is_slower(result, variant, plan["noise"]):
+                if kind in ("speedup", "over_baseline") and is_slower(result, variant, plan["noise"]):
                     maps[key].slower.add(place)
     return [maps[key] for key in sorted(maps)]
 
@@ -118,6 +130,7 @@ def draw(chart: Map, path: Path) -> None:
     colours, norm, form = {
         "bandwidth": ("viridis", Normalize(vmin=0), "{:.0f}"),
         "speedup": ("RdYlGn", TwoSlopeNorm(vcenter=1.0, vmin=0.5, vmax=2.5), "{:.2f}"),
+        "over_baseline": ("RdYlGn", TwoSlopeNorm(vcenter=1.0, vmin=0.5, vmax=2.5), "{:.2f}"),
         "efficiency": ("magma", Normalize(vmin=0, vmax=1.05), "{:.2f}"),
     }[chart.kind]
     figure, axes = plt.subplots(
@@ -158,101 +171,39 @@ def draw(chart: Map, path: Path) -> None:
     plt.close(figure)
 
 
-def settings_table(plan: dict) -> str:
+def settings_of(plan: dict) -> list[tuple[str, object]]:
     settings = plan["settings"]
-    rows = {
-        "variants": ", ".join(settings["variants"]),
-        "file": f"{size_text(settings['size'])}, {'direct' if settings['direct'] else 'through the page cache'}",
-        "engine": settings["engine"] or "auto",
-        "workers": settings["workers"],
-        "rounds": settings["rounds"],
-        "calibration": f"{settings['iterations_per_ms']:.0f} turns of the loop in a millisecond",
-        "time limit of a run": f"{settings['time_limit']:g} s",
-    }
-    return "".join(
-        f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>" for name, value in rows.items()
-    )
-
-
-def point_text(point: dict) -> str:
-    return f"{point['mode']} {point['pattern']} {size_text(point['block'])}, {point['compute_ms']:g} ms, {point['series']} series"
-
-
-def summary_html(folder: Path) -> str:
-    path = folder / "summary.json"
-    if not path.is_file():
-        return "<p>The sweep is not finished: there is no summary yet.</p>"
-    summary = json.loads(path.read_text())
-    lines = [
-        f"<p>{summary['measured']} of {summary['points']} points measured, {summary['measured_again']} of them twice.</p>"
+    return [
+        ("variants", ", ".join(settings["variants"])),
+        ("file", f"{size_text(settings['size'])}, {'direct' if settings['direct'] else 'through the page cache'}"),
+        ("engine", settings["engine"] or "auto"),
+        ("workers", settings["workers"]),
+        ("rounds", settings["rounds"]),
+        ("calibration", f"{settings['iterations_per_ms']:.0f} turns of the loop in a millisecond"),
+        ("time limit of a run", f"{settings['time_limit']:g} s"),
     ]
-    best = summary["best"]
-    if best:
-        lines.append(
-            f"<p><b>Best: {best['speedup']:.2f} &times; standalone</b>, {html.escape(best['variant'])}, "
-            f"{html.escape(point_text(best['point']))}: {html.escape(best['why'])}.</p>"
-        )
-    rows = []
-    for name, title in (
-        ("speedup", "speed-up"),
-        ("efficiency", "efficiency"),
-        ("efficiency_plain", "efficiency, plain bound"),
-    ):
-        for variant, figures in summary[name].items():
-            rows.append(
-                f"<tr><td>{title}</td><td>{html.escape(variant)}</td><td>{figures['median']:.3f}</td><td>{figures['worst']:.3f}</td>"
-                f"<td>{html.escape(point_text(figures['worst_at']['point']))}</td></tr>"
-            )
-    pausing = summary["pausing_to_bound"]
-    if pausing:
-        rows.append(
-            f"<tr><td>pausing against bound</td><td></td><td>{pausing['median']:.3f}</td><td>{pausing['worst']:.3f}</td>"
-            f"<td>{html.escape(point_text(pausing['worst_at']['point']))}</td></tr>"
-        )
-    lines.append(
-        "<table><tr><th></th><th>variant</th><th>median</th><th>worst</th><th>worst at</th></tr>"
-        + "".join(rows)
-        + "</table>"
-    )
-    lines.append(f"<h2>Slower than standalone: {len(summary['slower'])} of {summary['comparisons']}</h2>")
-    lines.append(
-        f"<p>By more than the runs of either differ, and by more than {100 * summary['noise']:g} %. In the maps these fields have a frame.</p>"
-    )
-    if summary["slower"]:
-        found = "".join(
-            f"<tr><td>{html.escape(entry['variant'])}</td><td>{html.escape(point_text(entry['point']))}</td>"
-            f"<td>{entry['speedup']:.3f}</td><td>{100 * entry['spread']:.1f} %</td></tr>"
-            for entry in summary["slower"]
-        )
-        lines.append(
-            f"<table><tr><th>variant</th><th>point</th><th>speed-up</th><th>runs differ by</th></tr>{found}</table>"
-        )
-    for entry in summary["failed"]:
-        lines.append(f"<p>Not measured: {html.escape(point_text(entry['point']))}: {html.escape(entry['error'])}</p>")
-    return "\n".join(lines)
-
-
-STYLE = """body{font-family:sans-serif;margin:2em;max-width:110em}table{border-collapse:collapse}td,th{padding:.2em .8em;text-align:left;
-border-bottom:1px solid #ccc}.maps{display:flex;flex-wrap:wrap;gap:1em}img{max-width:100%}"""
 
 
 def write_page(folder: Path, plan: dict, maps: list[Map], pictures: Path) -> None:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     groups: dict[str, list[Map]] = defaultdict(list)
     for chart in maps:
         groups[f"{chart.mode} {chart.pattern}, {chart.series} series"].append(chart)
-    parts = [
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>TIOM sweep</title><style>{STYLE}</style>",
-        "<h1>Task I/O Meter: a sweep</h1>",
-        f"<table>{settings_table(plan)}</table><h2>Summary</h2>{summary_html(folder)}",
-    ]
-    for title, charts in groups.items():
-        parts.append(f"<h2>{html.escape(title)}</h2><div class='maps'>")
-        for chart in charts:
-            # Inside of the page, so that it is one file that can be sent to somebody.
-            data = base64.b64encode((pictures / chart.file_name).read_bytes()).decode()
-            parts.append(f"<img alt='{html.escape(chart.title)}' src='data:image/png;base64,{data}'>")
-        parts.append("</div>")
-    (folder / "index.html").write_text("\n".join(parts))
+    summary = folder / "summary.json"
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters["size"] = size_text
+    # Inside of the page, so that it is one file that can be sent to somebody.
+    environment.filters["picture"] = lambda chart: base64.b64encode((pictures / chart.file_name).read_bytes()).decode()
+    page = environment.get_template("report.html").render(
+        settings=settings_of(plan),
+        summary=json.loads(summary.read_text()) if summary.is_file() else None,
+        figures=FIGURES,
+        groups=groups,
+    )
+    (folder / "index.html").write_text(page)
 
 
 def main() -> int:
@@ -270,7 +221,7 @@ def main() -> int:
             draw(chart, pictures / chart.file_name)
         write_page(folder, plan, maps, pictures)
     except ImportError as error:
-        print(f"report.py: {error}: `pip install matplotlib`, or use a Python that has it", file=sys.stderr)
+        print(f"report.py: {error}: `pip install matplotlib jinja2`, or use a Python that has it", file=sys.stderr)
         return 1
     except BadFolder as error:
         print(f"report.py: {error}", file=sys.stderr)

@@ -17,12 +17,12 @@
 namespace dovetail::tiom {
 namespace {
 
-constexpr const char* plan_format = "dovetail-tiom-sweep-1";
+constexpr const char* plan_format = "dovetail-tiom-sweep-2";
 constexpr const char* lines_name = "points.jsonl";
 constexpr const char* table_name = "points.csv";
 constexpr const char* table_head =
     "mode,pattern,block,compute_ms,series,operations,variant,seconds,mib_per_second,spread,speedup,speedup_spread,"
-    "efficiency,efficiency_plain,cpu_seconds,complete,model_seconds,model_limit,confirmation\n";
+    "over_baseline,efficiency,efficiency_plain,cpu_seconds,complete,baseline,model_seconds,model_limit,confirmation\n";
 
 void append(int descriptor, const std::string& text, const std::string& path) {
   std::size_t done = 0;
@@ -215,13 +215,14 @@ void ResultFolder::add_to_table(const PointResult& result) {
       rows << ',' << point.at(field);
     }
     rows << ',' << variant;
-    for (const char* field : {"seconds", "mib_per_second", "spread", "speedup", "speedup_spread", "efficiency",
-                              "efficiency_plain", "cpu_seconds", "complete"}) {
+    for (const char* field : {"seconds", "mib_per_second", "spread", "speedup", "speedup_spread", "over_baseline",
+                              "efficiency", "efficiency_plain", "cpu_seconds", "complete"}) {
       rows << ',';
       if (figures.contains(field)) {
         rows << figures.at(field);
       }
     }
+    rows << ',' << result.data.value("baseline", "");
     const auto model = result.data.find("model");
     if (model != result.data.end()) {
       rows << ',' << model->at("seconds") << ',' << model->at("limit").get<std::string>();

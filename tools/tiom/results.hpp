@@ -26,7 +26,7 @@ struct SweepPlan {
 /// One line of the results: a point measured, or why not.
 struct PointResult {
   std::size_t index = 0;      ///< Of the point in the plan.
-  bool confirmation = false;  ///< Measured again because the first time a variant was slower than standalone.
+  bool confirmation = false;  ///< Measured again because the first time a variant was slower than the baseline.
   std::string error = {};     ///< Why there is no result; or empty.
   nlohmann::json data = {};   ///< What `measure_point` returned.
 };

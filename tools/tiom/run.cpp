@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "descriptor.hpp"
 #include "dovetail/dovetail.hpp"
 
 namespace dovetail::tiom {
@@ -78,14 +77,15 @@ class Tasks {
   }
 
   void transfer(std::uint64_t operation, std::uint64_t slot) {
+    if (variant_ == Variant::standalone) {
+      state_.transfer_plainly(operation, slot);
+      return;
+    }
     const std::span<std::byte> buffer = state_.buffer_for(operation, slot);
     const std::uint64_t offset = state_.plan().offset(operation);
     const bool reading = reads(state_.point().pattern);
     std::size_t* const transferred = state_.transferred(operation);
-    if (variant_ == Variant::standalone) {
-      transfer_all(state_.descriptor(), buffer, offset, reading, state_.settings().file);
-      *transferred = buffer.size();
-    } else if (variant_ == Variant::blocking) {
+    if (variant_ == Variant::blocking) {
       *transferred = reading ? file_.pread(buffer, offset) : file_.pwrite(buffer, offset);
     } else if (reading) {
       file_.ipread(buffer, offset, transferred);
@@ -105,8 +105,8 @@ class Tasks {
 
 RunResult run_once(const Settings& settings, const Point& point, const Plan& plan, Variant variant) {
   RunState state(settings, point, plan);
-  if (variant == Variant::openmp) {
-    run_openmp(state);
+  if (variant == Variant::openmp || variant == Variant::threads) {
+    variant == Variant::openmp ? run_openmp(state) : run_threads(state);
     return state.finish();
   }
   Runtime runtime({.workers = settings.workers, .engine = settings.engine});

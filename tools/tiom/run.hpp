@@ -52,6 +52,8 @@ class RunState {
   /// A buffer of `slot`, ready for transfer `operation`: what it holds was checked, what it must hold was put in. A slot
   /// takes its buffers in turn, so that a run goes through its memory as a program goes through its data.
   std::span<std::byte> buffer_for(std::uint64_t operation, std::uint64_t slot);
+  /// One transfer by plain calls of this thread, and what it moved is counted. @throws IoError.
+  void transfer_plainly(std::uint64_t operation, std::uint64_t slot);
   /// Where the bytes of a transfer are counted.
   std::size_t* transferred(std::uint64_t operation) noexcept { return &transferred_[operation]; }
 
@@ -94,6 +96,10 @@ class RunState {
 /// an engine that is not known; std::runtime_error for a variant that was not built.
 RunResult run_once(const Settings& settings, const Point& point, const Plan& plan, Variant variant);
 
+/// The same by a thread for each series; in `run_threads.cpp`.
+void run_threads(RunState& state);
+/// More series than this are refused for `run_threads`.
+inline constexpr std::uint64_t most_threads = 10'000;
 /// The same on OpenMP; in `run_openmp.cpp`.
 void run_openmp(RunState& state);
 /// Whether this program was built with the OpenMP variant.

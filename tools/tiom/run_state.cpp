@@ -156,6 +156,12 @@ std::span<std::byte> RunState::buffer_for(std::uint64_t operation, std::uint64_t
   return buffer(place);
 }
 
+void RunState::transfer_plainly(std::uint64_t operation, std::uint64_t slot) {
+  const std::span<std::byte> bytes = buffer_for(operation, slot);
+  transfer_all(descriptor_, bytes, plan_.offset(operation), reads(point_.pattern), settings_.file);
+  transferred_[operation] = bytes.size();
+}
+
 void RunState::check_place(std::uint64_t place) noexcept {
   if (pending_[place] != 0) {
     const std::uint64_t operation = std::exchange(pending_[place], 0) - 1;

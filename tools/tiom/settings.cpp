@@ -14,8 +14,9 @@ using Words = std::pair<const char*, Kind>;
 constexpr std::array mode_words = {Words<Mode>{"mix", Mode::mix}, Words<Mode>{"1to1", Mode::one_to_one},
                                    Words<Mode>{"fjio", Mode::fjio}, Words<Mode>{"fjc", Mode::fjc}};
 constexpr std::array variant_words = {
-    Words<Variant>{"standalone", Variant::standalone}, Words<Variant>{"blocking", Variant::blocking},
-    Words<Variant>{"nonblocking", Variant::nonblocking}, Words<Variant>{"openmp", Variant::openmp}};
+    Words<Variant>{"standalone", Variant::standalone}, Words<Variant>{"threads", Variant::threads},
+    Words<Variant>{"blocking", Variant::blocking}, Words<Variant>{"nonblocking", Variant::nonblocking},
+    Words<Variant>{"openmp", Variant::openmp}};
 constexpr std::array pattern_words = {
     Words<Pattern>{"sr", Pattern::sequential_read}, Words<Pattern>{"sw", Pattern::sequential_write},
     Words<Pattern>{"rr", Pattern::random_read}, Words<Pattern>{"rw", Pattern::random_write}};

@@ -17,9 +17,10 @@ enum class Mode : std::uint8_t {
   fjc,         ///< Four tasks compute side by side, then one transfers.
 };
 
-/// How a task transfers.
+/// Who runs the series, and how they transfer.
 enum class Variant : std::uint8_t {
-  standalone,   ///< Plain `pread` and `pwrite`: the core waits.
+  standalone,   ///< Tasks with plain `pread` and `pwrite`: the core waits.
+  threads,      ///< A thread for each series, without tasks; plain calls, one after the other.
   blocking,     ///< The task pauses, the core does not.
   nonblocking,  ///< The transfer is bound to the task, which returns at once.
   openmp,       ///< OpenMP tasks with `detach`, through `dovetail_omp.h`.
@@ -43,6 +44,9 @@ constexpr bool is_random(Pattern pattern) {
 /// Computations for each transfer are `first` to `second`: 1 to 1, 1 to 4 or 4 to 1.
 constexpr std::uint64_t transfers_per_round(Mode mode) { return mode == Mode::fjio ? fork_width : 1; }
 constexpr std::uint64_t computations_per_round(Mode mode) { return mode == Mode::fjc ? fork_width : 1; }
+
+/// Without Dovetail's I/O: what the other variants are compared with.
+constexpr bool is_plain(Variant variant) { return variant == Variant::standalone || variant == Variant::threads; }
 
 /// @name Words of the command line
 /// The inverse throws `std::invalid_argument` that lists the words there are.

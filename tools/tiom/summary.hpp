@@ -10,7 +10,7 @@
 
 namespace dovetail::tiom {
 
-/// The variants of Dovetail that were slower than standalone by more than the runs of either differ, and by more than `noise`.
+/// The variants of Dovetail that were slower than the point's baseline by more than the runs of either differ, and by more than `noise`.
 std::vector<std::string> slower_variants(const nlohmann::json& point_result, double noise);
 
 /// The summary of what there is so far; docs/tiom.md names its fields. Where a point was measured again, only that counts.
