@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -40,28 +41,49 @@ std::vector<std::uint64_t> track_numbers(const Recording& recording) {
   return numbers;
 }
 
+/// Names as JSON, each made once: slices and requests repeat them.
+class QuotedNames {
+ public:
+  explicit QuotedNames(const std::vector<std::string>& names)
+      : names_(names), quoted_(names.size()), others_(json_string(name_at(names, ~std::uint32_t{0}))) {}
+
+  std::string_view operator[](std::uint32_t number) {
+    if (number >= quoted_.size()) return others_;
+    if (quoted_[number].empty()) quoted_[number] = json_string(names_[number]);
+    return quoted_[number];
+  }
+
+ private:
+  const std::vector<std::string>& names_;
+  std::vector<std::string> quoted_;
+  std::string others_;
+};
+
 class Exporter final : public TimelineVisitor {
  public:
   Exporter(const Recording& recording, JsonFile& file)
-      : recording_(recording), file_(file), tracks_(track_numbers(recording)) {}
+      : recording_(recording),
+        file_(file),
+        tracks_(track_numbers(recording)),
+        names_(recording.names),
+        operations_(recording.operations) {
+    for (const ThreadEvents& thread : recording.threads) titles_.push_back(json_string(thread_title(thread)));
+  }
 
   void run() {
     file_.raw(R"({"displayTimeUnit":"ns","traceEvents":[)");
-    name_process(threads_process, "tasks");
-    name_process(requests_process, "I/O in flight");
-    for (std::size_t i = 0; i < recording_.threads.size(); ++i)
-      name_track(threads_process, tracks_[i], thread_title(recording_.threads[i]));
+    name_process(threads_process, R"("tasks")");
+    name_process(requests_process, R"("I/O in flight")");
+    for (std::size_t i = 0; i < recording_.threads.size(); ++i) name_track(threads_process, tracks_[i], titles_[i]);
     replay(recording_, *this);
     for (std::uint64_t lane = 0; lane < lanes_; ++lane)
-      name_track(requests_process, first_lane + lane, "request " + std::to_string(lane + 1));
+      name_track(requests_process, first_lane + lane, json_string("request " + std::to_string(lane + 1)));
     note_losses();
-    file_.raw("\n],\n\"otherData\":");
-    write_other_data();
-    file_.raw("}\n");
+    file_.raw("\n],\n\"otherData\":").raw(other_data().dump()).raw("}\n");
   }
 
   void slice(const Slice& slice) override {
-    begin_interval(threads_process, tracks_[slice.thread], slice.begin, slice.end, "task", label(slice.label));
+    begin_interval(threads_process, tracks_[slice.thread], slice.begin, slice.end, "task", quoted_label(slice.label));
     if (slice.flow != 0) {
       file_.raw(R"(,"bind_id":)").number(slice.flow);
       if (slice.continues) file_.raw(R"(,"flow_in":true)");
@@ -71,44 +93,43 @@ class Exporter final : public TimelineVisitor {
     if (slice.created && slice.dependencies_met)
       file_.raw(R"(,"waited_for_accesses_us":)").microseconds(*slice.dependencies_met - *slice.created);
     if (slice.ready) file_.raw(R"(,"ready_for_us":)").microseconds(slice.begin - *slice.ready);
-    if (slice.ended_by == Kind::paused)
-      file_.raw(R"(,"paused_for":)").string(name_at(recording_.names, slice.pause_reason));
+    if (slice.ended_by == Kind::paused) file_.raw(R"(,"paused_for":)").raw(names_[slice.pause_reason]);
     if (slice.processor) file_.raw(R"(,"processor_us":)").microseconds(*slice.processor);
     if (!slice.ended_by) file_.raw(R"(,"still_running":true)");
     file_.raw("}}");
   }
 
   void idle(std::size_t thread, Time begin, Time end) override {
-    begin_interval(threads_process, tracks_[thread], begin, end, "idle", "idle");
+    begin_interval(threads_process, tracks_[thread], begin, end, "idle", R"("idle")");
     file_.raw(R"(,"cname":"grey"})");
   }
 
   void wait(std::size_t thread, Time begin, Time end, std::uint32_t reason) override {
     begin_interval(threads_process, tracks_[thread], begin, std::max(begin, end), "wait",
-                   "waits for " + std::string(name_at(recording_.names, reason)));
+                   json_string("waits for " + std::string(name_at(recording_.names, reason))));
     file_.raw("}");
   }
 
   void failure(std::size_t thread, Time time, std::uint64_t task, std::uint32_t label_number,
                std::uint32_t reason) override {
     begin_event(R"("i","s":"t")", threads_process, time).raw(R"(,"tid":)").number(tracks_[thread]);
-    file_.raw(R"(,"cat":"failure","name":)").string("failed: " + std::string(label(label_number)));
+    file_.raw(R"(,"cat":"failure","name":)").raw(json_string("failed: " + std::string(label(label_number))));
     file_.raw(R"(,"args":{"task":)").identity(task);
-    file_.raw(R"(,"reason":)").string(name_at(recording_.names, reason)).raw("}}");
+    file_.raw(R"(,"reason":)").raw(names_[reason]).raw("}}");
   }
 
   void request(const Request& request) override {
     lanes_ = std::max(lanes_, request.lane + 1);
     begin_interval(requests_process, first_lane + request.lane, request.begin, request.end, "io",
-                   name_at(recording_.operations, request.operation));
-    file_.raw(R"(,"args":{"file":)").string(name_at(recording_.names, request.file));
+                   operations_[request.operation]);
+    file_.raw(R"(,"args":{"file":)").raw(names_[request.file]);
     file_.raw(R"(,"offset":)").number(request.offset).raw(R"(,"bytes":)").number(request.bytes);
-    file_.raw(R"(,"submitted_on":)").string(thread_title(recording_.threads[request.submitter]));
+    file_.raw(R"(,"submitted_on":)").raw(titles_[request.submitter]);
     if (request.completer) {
-      file_.raw(R"(,"completed_on":)").string(thread_title(recording_.threads[*request.completer]));
+      file_.raw(R"(,"completed_on":)").raw(titles_[*request.completer]);
       file_.raw(R"(,"result":)").number(request.result);
       const char* error = request.result < 0 ? strerrorname_np(static_cast<int>(-request.result)) : nullptr;
-      if (error != nullptr) file_.raw(R"(,"error":)").string(error);
+      if (error != nullptr) file_.raw(R"(,"error":")").raw(error).raw("\"");
     } else {
       file_.raw(R"(,"still_in_flight":true)");
     }
@@ -125,6 +146,8 @@ class Exporter final : public TimelineVisitor {
     return number == 0 ? std::string_view("task") : name_at(recording_.names, number);
   }
 
+  std::string_view quoted_label(std::uint32_t number) { return number == 0 ? R"("task")" : names_[number]; }
+
   JsonFile& begin_event(std::string_view phase, std::string_view process, Time time) {
     file_.raw(first_ ? "\n" : ",\n").raw(R"({"ph":)").raw(phase).raw(R"(,"pid":)").raw(process);
     first_ = false;
@@ -132,20 +155,20 @@ class Exporter final : public TimelineVisitor {
   }
 
   void begin_interval(std::string_view process, std::uint64_t track, Time begin, Time end, std::string_view category,
-                      std::string_view name) {
+                      std::string_view quoted_title) {
     begin_event(R"("X")", process, begin).raw(R"(,"dur":)").microseconds(end - begin).raw(R"(,"tid":)").number(track);
-    file_.raw(R"(,"cat":")").raw(category).raw(R"(","name":)").string(name);
+    file_.raw(R"(,"cat":")").raw(category).raw(R"(","name":)").raw(quoted_title);
   }
 
-  void name_process(std::string_view process, std::string_view name) {
-    begin_event(R"("M","name":"process_name")", process, 0).raw(R"(,"args":{"name":)").string(name).raw("}}");
+  void name_process(std::string_view process, std::string_view quoted_title) {
+    begin_event(R"("M","name":"process_name")", process, 0).raw(R"(,"args":{"name":)").raw(quoted_title).raw("}}");
     begin_event(R"("M","name":"process_sort_index")", process, 0).raw(R"(,"args":{"sort_index":)");
     file_.raw(process).raw("}}");
   }
 
-  void name_track(std::string_view process, std::uint64_t track, std::string_view name) {
+  void name_track(std::string_view process, std::uint64_t track, std::string_view quoted_title) {
     begin_event(R"("M","name":"thread_name")", process, 0).raw(R"(,"tid":)").number(track);
-    file_.raw(R"(,"args":{"name":)").string(name).raw("}}");
+    file_.raw(R"(,"args":{"name":)").raw(quoted_title).raw("}}");
     begin_event(R"("M","name":"thread_sort_index")", process, 0).raw(R"(,"tid":)").number(track);
     file_.raw(R"(,"args":{"sort_index":)").number(track).raw("}}");
   }
@@ -155,38 +178,43 @@ class Exporter final : public TimelineVisitor {
       const ThreadEvents& thread = recording_.threads[i];
       if (thread.lost == 0) continue;
       begin_event(R"("i","s":"t")", threads_process, known_since(recording_, thread)).raw(R"(,"tid":)");
-      file_.number(tracks_[i]).raw(R"(,"cat":"lost","name":)");
-      file_.string(std::to_string(thread.lost) + " older events lost").raw(R"(,"args":{"lost":)");
-      file_.number(thread.lost).raw("}}");
+      file_.number(tracks_[i]).raw(R"(,"cat":"lost","name":")").number(thread.lost).raw(" older events lost");
+      file_.raw(R"(","args":{"lost":)").number(thread.lost).raw("}}");
     }
   }
 
-  void write_other_data() {
+  nlohmann::ordered_json other_data() const {
     const Summary summary = summarize(recording_);
-    file_.raw(R"({"producer":"dovetail","clock":)").string(recording_.counter ? "tsc" : "CLOCK_MONOTONIC");
-    file_.raw(R"(,"lost_events":)").number(recording_.lost);
-    file_.raw(R"(,"total_s":)").number(summary.total);
-    file_.raw(R"(,"compute_s":)").number(summary.compute);
-    file_.raw(R"(,"computing_s":)").number(summary.computing);
-    file_.raw(R"(,"blocked_s":)").number(summary.blocked);
-    file_.raw(R"(,"io_s":)").number(summary.io);
-    file_.raw(R"(,"hidden_s":)").number(summary.hidden);
-    file_.raw(R"(,"bytes_read":)").number(static_cast<std::uint64_t>(summary.bytes_read));
-    file_.raw(R"(,"bytes_written":)").number(static_cast<std::uint64_t>(summary.bytes_written));
-    file_.raw(R"(,"workers":)").number(std::uint64_t{summary.workers});
-    file_.raw(R"(,"hidden_share":)").number(summary.hidden_share()).raw(R"(,"threads":[)");
+    nlohmann::ordered_json threads = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < recording_.threads.size(); ++i) {
       const ThreadEvents& thread = recording_.threads[i];
-      file_.raw(i == 0 ? "" : ",").raw(R"({"tid":)").number(tracks_[i]).raw(R"(,"name":)");
-      file_.string(thread_title(thread)).raw(R"(,"events":)").number(std::uint64_t{thread.events.size()});
-      file_.raw(R"(,"lost":)").number(thread.lost).raw("}");
+      threads.push_back({{"tid", tracks_[i]},
+                         {"name", thread_title(thread)},
+                         {"events", thread.events.size()},
+                         {"lost", thread.lost}});
     }
-    file_.raw("]}");
+    return {{"producer", "dovetail"},
+            {"clock", recording_.counter ? "tsc" : "CLOCK_MONOTONIC"},
+            {"lost_events", recording_.lost},
+            {"total_s", summary.total},
+            {"compute_s", summary.compute},
+            {"computing_s", summary.computing},
+            {"blocked_s", summary.blocked},
+            {"io_s", summary.io},
+            {"hidden_s", summary.hidden},
+            {"bytes_read", static_cast<std::uint64_t>(summary.bytes_read)},
+            {"bytes_written", static_cast<std::uint64_t>(summary.bytes_written)},
+            {"workers", summary.workers},
+            {"hidden_share", summary.hidden_share()},
+            {"threads", threads}};
   }
 
   const Recording& recording_;
   JsonFile& file_;
   std::vector<std::uint64_t> tracks_;
+  std::vector<std::string> titles_;  ///< Of the threads, as JSON.
+  QuotedNames names_;
+  QuotedNames operations_;
   std::size_t lanes_ = 0;
   bool first_ = true;
 };

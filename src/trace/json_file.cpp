@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/plain_file.hpp"
@@ -18,23 +18,6 @@ namespace {
 
 constexpr std::size_t piece = std::size_t{1} << 18;
 
-/// The length of the UTF-8 character at the start of the text, or 0 where there is none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Longer than need be, halves of a surrogate pair, and beyond the last character.
-  const unsigned second = byte(1);
-  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) ||
-      (first == 0xF4 && second > 0x8F))
-    return 0;
-  return length;
-}
-
 template <class... Format>
 void append_number(std::string& text, Format... format) {
   std::array<char, 40> digits;
@@ -42,33 +25,11 @@ void append_number(std::string& text, Format... format) {
   text.append(digits.data(), end);
 }
 
-void append_escaped(std::string& text, char character) {
-  constexpr std::string_view hexadecimal = "0123456789abcdef";
-  const auto value = static_cast<unsigned char>(character);
-  switch (character) {
-    case '"':
-    case '\\':
-      text += '\\';
-      text += character;
-      break;
-    case '\n':
-      text += "\\n";
-      break;
-    case '\t':
-      text += "\\t";
-      break;
-    default:
-      if (value >= 0x20 && value != 0x7F) {
-        text += character;
-      } else {
-        text += "\\u00";
-        text += hexadecimal[value >> 4];
-        text += hexadecimal[value & 15];
-      }
-  }
-}
-
 }  // namespace
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 JsonFile::JsonFile(std::string path, Contents before) : path_(std::move(path)) {
   if (base::has_zero_byte(path_)) fail(EINVAL, "create");
@@ -111,20 +72,6 @@ JsonFile& JsonFile::raw(std::string_view text) {
   return *this;
 }
 
-JsonFile& JsonFile::string(std::string_view text) {
-  text_ += '"';
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    if (length == 1)
-      append_escaped(text_, text.front());
-    else
-      text_ += length == 0 ? "\xEF\xBF\xBD" : text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  text_ += '"';
-  return *this;
-}
-
 JsonFile& JsonFile::number(std::int64_t value) {
   append_number(text_, value);
   return *this;
@@ -132,11 +79,6 @@ JsonFile& JsonFile::number(std::int64_t value) {
 
 JsonFile& JsonFile::number(std::uint64_t value) {
   append_number(text_, value);
-  return *this;
-}
-
-JsonFile& JsonFile::number(double value) {
-  append_number(text_, std::isfinite(value) ? value : 0.0, std::chars_format::general, 9);
   return *this;
 }
 

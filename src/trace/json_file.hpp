@@ -1,4 +1,5 @@
-// Writes JSON text to a file in large pieces.
+// Writes JSON text to a file in large pieces. A trace is too large for a document in memory, and nlohmann::json writes documents only. So the
+// exporter makes the text of each event itself. The library makes strings and small objects.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +9,14 @@
 
 namespace dovetail::trace {
 
+/// The text as a JSON string, in quotes. What is not UTF-8 becomes U+FFFD.
+std::string json_string(std::string_view text);
+
 /// Appends text to a file. One thread; all functions that write throw std::system_error naming the file.
 class JsonFile {
  public:
   enum Contents : bool { replace_contents, keep_contents };
-  /// Creates the file, or empties it unless it is told not to. Pipes, devices and symbolic links are refused.
+  /// Creates the file, and empties it with `replace_contents`. Pipes, devices and symbolic links are refused.
   explicit JsonFile(std::string path, Contents before = replace_contents);
   ~JsonFile();
   JsonFile(const JsonFile&) = delete;
@@ -20,11 +24,8 @@ class JsonFile {
 
   /// Text that is JSON already.
   JsonFile& raw(std::string_view text);
-  /// A quoted string. What is not UTF-8 becomes U+FFFD.
-  JsonFile& string(std::string_view text);
   JsonFile& number(std::int64_t value);
   JsonFile& number(std::uint64_t value);
-  JsonFile& number(double value);
   /// Nanoseconds, as microseconds with three decimals.
   JsonFile& microseconds(std::int64_t nanoseconds);
   /// A quoted hexadecimal number: JSON readers round integers above 2^53.

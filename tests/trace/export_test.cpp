@@ -18,7 +18,7 @@
 namespace dovetail::trace {
 namespace {
 
-using test::Json;
+using Json = nlohmann::json;
 using test::read_json;
 using test::read_json_file;
 using test::RecordingBuilder;
@@ -43,8 +43,8 @@ class Export : public testing::Test {
 
 std::vector<Json> select(const Json& trace, const std::string& key, const std::string& value) {
   std::vector<Json> found;
-  for (const Json& event : trace["traceEvents"].array())
-    if (event.has(key) && event[key].text() == value) found.push_back(event);
+  for (const Json& event : trace["traceEvents"])
+    if (event.contains(key) && event[key].get<std::string>() == value) found.push_back(event);
   return found;
 }
 
@@ -79,7 +79,7 @@ TEST_F(Export, APipeOrALinkIsNoTraceFile) {
 TEST_F(Export, OfAnEmptyRecordingIsValid) {
   const Json trace = exported(RecordingBuilder(0));
   EXPECT_TRUE(select(trace, "ph", "X").empty());
-  EXPECT_EQ(trace["otherData"]["lost_events"].number(), 0);
+  EXPECT_EQ(trace["otherData"]["lost_events"].get<double>(), 0);
 }
 
 TEST_F(Export, SlicesAreOnTheTrackOfTheirThread) {
@@ -93,24 +93,24 @@ TEST_F(Export, SlicesAreOnTheTrackOfTheirThread) {
   const Json trace = exported(builder);
   const auto slices = select(trace, "cat", "task");
   ASSERT_EQ(slices.size(), 2U);
-  EXPECT_EQ(slices[0]["name"].text(), "stencil");
-  EXPECT_EQ(slices[0]["ts"].number(), 1.5);
-  EXPECT_EQ(slices[0]["dur"].number(), 1.25);
-  EXPECT_EQ(slices[0]["args"]["task"].text(), "0x1f");
-  EXPECT_EQ(slices[0]["args"]["paused_for"].text(), "io");
-  EXPECT_EQ(slices[0]["args"]["ready_for_us"].number(), 0.5);
-  EXPECT_EQ(slices[0]["args"]["waited_for_accesses_us"].number(), 0.1);
-  EXPECT_TRUE(slices[0].has("flow_out"));
-  EXPECT_FALSE(slices[0].has("flow_in"));
-  EXPECT_TRUE(slices[1].has("flow_in"));
-  EXPECT_EQ(slices[0]["bind_id"].number(), slices[1]["bind_id"].number());
+  EXPECT_EQ(slices[0]["name"].get<std::string>(), "stencil");
+  EXPECT_EQ(slices[0]["ts"].get<double>(), 1.5);
+  EXPECT_EQ(slices[0]["dur"].get<double>(), 1.25);
+  EXPECT_EQ(slices[0]["args"]["task"].get<std::string>(), "0x1f");
+  EXPECT_EQ(slices[0]["args"]["paused_for"].get<std::string>(), "io");
+  EXPECT_EQ(slices[0]["args"]["ready_for_us"].get<double>(), 0.5);
+  EXPECT_EQ(slices[0]["args"]["waited_for_accesses_us"].get<double>(), 0.1);
+  EXPECT_TRUE(slices[0].contains("flow_out"));
+  EXPECT_FALSE(slices[0].contains("flow_in"));
+  EXPECT_TRUE(slices[1].contains("flow_in"));
+  EXPECT_EQ(slices[0]["bind_id"].get<double>(), slices[1]["bind_id"].get<double>());
 
   std::map<double, std::string> titles;
   for (const Json& event : select(trace, "name", "thread_name"))
-    if (event["pid"].number() == slices[0]["pid"].number())
-      titles[event["tid"].number()] = event["args"]["name"].text();
-  EXPECT_EQ(titles[slices[0]["tid"].number()], "worker 0");
-  EXPECT_EQ(titles[slices[1]["tid"].number()], "I/O executor 2");
+    if (event["pid"].get<double>() == slices[0]["pid"].get<double>())
+      titles[event["tid"].get<double>()] = event["args"]["name"].get<std::string>();
+  EXPECT_EQ(titles[slices[0]["tid"].get<double>()], "worker 0");
+  EXPECT_EQ(titles[slices[1]["tid"].get<double>()], "I/O executor 2");
 }
 
 TEST_F(Export, RequestsHaveTracksOfTheirOwnAndACounter) {
@@ -122,16 +122,16 @@ TEST_F(Export, RequestsHaveTracksOfTheirOwnAndACounter) {
   const Json trace = exported(builder);
   const auto requests = select(trace, "cat", "io");
   ASSERT_EQ(requests.size(), 2U);
-  EXPECT_EQ(requests[0]["name"].text(), "pwrite");
-  EXPECT_EQ(requests[0]["args"]["error"].text(), "ENOSPC");
-  EXPECT_EQ(requests[0]["args"]["result"].number(), -28);
-  EXPECT_EQ(requests[1]["args"]["file"].text(), "/data/in.bin");
-  EXPECT_EQ(requests[1]["args"]["bytes"].number(), 4096);
-  EXPECT_EQ(requests[1]["args"]["offset"].number(), static_cast<double>(1ULL << 40));
-  EXPECT_EQ(requests[1]["args"]["submitted_on"].text(), "worker 0");
-  EXPECT_NE(requests[0]["tid"].number(), requests[1]["tid"].number());
+  EXPECT_EQ(requests[0]["name"].get<std::string>(), "pwrite");
+  EXPECT_EQ(requests[0]["args"]["error"].get<std::string>(), "ENOSPC");
+  EXPECT_EQ(requests[0]["args"]["result"].get<double>(), -28);
+  EXPECT_EQ(requests[1]["args"]["file"].get<std::string>(), "/data/in.bin");
+  EXPECT_EQ(requests[1]["args"]["bytes"].get<double>(), 4096);
+  EXPECT_EQ(requests[1]["args"]["offset"].get<double>(), static_cast<double>(1ULL << 40));
+  EXPECT_EQ(requests[1]["args"]["submitted_on"].get<std::string>(), "worker 0");
+  EXPECT_NE(requests[0]["tid"].get<double>(), requests[1]["tid"].get<double>());
   std::vector<double> counts;
-  for (const Json& event : select(trace, "ph", "C")) counts.push_back(event["args"]["requests"].number());
+  for (const Json& event : select(trace, "ph", "C")) counts.push_back(event["args"]["requests"].get<double>());
   EXPECT_EQ(counts, (std::vector<double>{1, 2, 1, 0}));
 }
 
@@ -145,9 +145,9 @@ TEST_F(Export, SleepAndFailuresShow) {
   ASSERT_EQ(select(trace, "cat", "idle").size(), 1U);
   const auto failures = select(trace, "cat", "failure");
   ASSERT_EQ(failures.size(), 1U);
-  EXPECT_EQ(select(trace, "name", "load")[0]["args"]["processor_us"].number(), 0.06);
-  EXPECT_EQ(failures[0]["name"].text(), "failed: load");
-  EXPECT_EQ(failures[0]["args"]["reason"].text(), "no such \"file\"");
+  EXPECT_EQ(select(trace, "name", "load")[0]["args"]["processor_us"].get<double>(), 0.06);
+  EXPECT_EQ(failures[0]["name"].get<std::string>(), "failed: load");
+  EXPECT_EQ(failures[0]["args"]["reason"].get<std::string>(), "no such \"file\"");
 }
 
 TEST_F(Export, LabelsOfAnyBytesGiveValidJson) {
@@ -164,12 +164,12 @@ TEST_F(Export, LabelsOfAnyBytesGiveValidJson) {
   const auto slices = select(exported(builder), "cat", "task");
   ASSERT_EQ(slices.size(), 6U);
   const std::string replacement = "\uFFFD";
-  EXPECT_EQ(slices[0]["name"].text(), all_bytes);
-  EXPECT_EQ(slices[1]["name"].text(), letters);
-  EXPECT_EQ(slices[2]["name"].text(), "a" + replacement + replacement + replacement + "z");
-  EXPECT_EQ(slices[3]["name"].text(), "cut " + replacement + replacement);
-  EXPECT_EQ(slices[4]["name"].text(), replacement + replacement + replacement);
-  EXPECT_EQ(slices[5]["name"].text(), "task");
+  EXPECT_EQ(slices[0]["name"].get<std::string>(), all_bytes);
+  EXPECT_EQ(slices[1]["name"].get<std::string>(), letters);
+  EXPECT_EQ(slices[2]["name"].get<std::string>(), "a" + replacement + replacement + replacement + "z");
+  EXPECT_EQ(slices[3]["name"].get<std::string>(), "cut " + replacement);
+  EXPECT_EQ(slices[4]["name"].get<std::string>(), replacement + replacement + replacement);
+  EXPECT_EQ(slices[5]["name"].get<std::string>(), "task");
 }
 
 TEST_F(Export, LossesAreInTheMetadata) {
@@ -177,8 +177,8 @@ TEST_F(Export, LossesAreInTheMetadata) {
   const auto worker = builder.worker(0, 123);
   builder.slice(worker, 5000, 6000, 1);
   const Json trace = exported(builder);
-  EXPECT_EQ(trace["otherData"]["lost_events"].number(), 123);
-  EXPECT_EQ(trace["otherData"]["threads"].array().at(0)["lost"].number(), 123);
+  EXPECT_EQ(trace["otherData"]["lost_events"].get<double>(), 123);
+  EXPECT_EQ(trace["otherData"]["threads"].at(0)["lost"].get<double>(), 123);
   EXPECT_EQ(select(trace, "cat", "lost").size(), 1U);
 }
 
