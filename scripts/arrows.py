@@ -1,4 +1,4 @@
-"""Who may include whom: the rooms among each other, the folders outside of them, and the units within each folder."""
+"""Which includes are allowed: between rooms, from the folders outside of them, and between the units of each folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Changes one line of a room at random, builds, runs the room's tests, and counts how many changes they notice.
 
-The changes are made in a copy of the tree, `build/mutants`. A change that does not compile counts for nothing; one that no test notices is
-listed: either a test is missing, or the line makes no difference, or no difference that a test may assert (time, memory orders).
+The changes are made in a copy of the tree, `build/mutants`. A change that does not compile is not counted. A
+change that no test notices is listed: a test is missing, or the line makes no difference that a test may assert (time and memory orders make none).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing to build, test and run: packages of the system (packages/apt.txt) and a Python environment
-# in .venv (packages/python.txt; with `lint`, packages/python-lint.txt as well). Needs no network, no root and almost
-# no time when everything is there.
+# Installs what is missing to build, test and run: packages of the system (packages/apt.txt) and a Python environment in .venv
+# (packages/python.txt). With `lint` it also installs packages/python-lint.txt. When everything is there it needs no network, no root and
+# almost no time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -3,8 +3,8 @@
 #   setup_foreign.sh [--sources FOLDER]
 # `venv` has the packages of packages/python-foreign.txt; PyTables, pandas and xarray bring their suites in them. `sources` has
 # what is on no package index: PyCOMPSs' programs and tutorial and dislib's tests, cloned from their public repositories.
-# FOLDER (or DOVETAIL_FOREIGN_SOURCES) has clones of one's own: FOLDER/compss, FOLDER/tutorial_apps, FOLDER/dislib. What cannot be had is named and
-# left out, which is no failure: the tests say so once more.
+# FOLDER (or DOVETAIL_FOREIGN_SOURCES) has clones of one's own: FOLDER/compss, FOLDER/tutorial_apps, FOLDER/dislib. The script names what it
+# cannot get and leaves it out; that is no failure, since the tests say so, too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly cache="$PWD/.cache-foreign" list=packages/python-foreign.txt

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Gets an HDF5 that Dovetail's connector can be built and tested with (1.14.5 or newer) where the distribution's own is
-# older, into .cache-hdf5: nothing is installed into the system, and nobody without HDF5 needs it.
+# Gets an HDF5 of 1.14.5 or newer into .cache-hdf5, to build and test Dovetail's connector where the distribution's own is older. It installs
+# nothing into the system.
 #   setup_hdf5.sh headers   its headers, out of the distribution's package: seconds, enough to build the connector
-#   setup_hdf5.sh try       the same, but to be without is no error, and after a failure it is not tried again
+#   setup_hdf5.sh try       the same, but a failure is no error and is not repeated
 #   setup_hdf5.sh all       also a thread-safe library with HDF5's own tests and tools, built from the source package
-# Both come by apt from a newer suite of this very distribution, with a list of sources derived from the machine's own and kept
-# apart from it. apt verifies the suite's signature by the distribution's keyring, and by it every file; a suite that
-# cannot be verified is not used.
+# apt gets both from a newer suite of this distribution, with a list of sources that is derived from the machine's own and kept apart from it.
+# apt verifies the suite's signature with the distribution's keyring, and every file with it. A suite that cannot be verified is not used.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly oldest=1.14.5 cache="$PWD/.cache-hdf5" stage=${1:-all}

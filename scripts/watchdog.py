@@ -1,7 +1,7 @@
 """Shows where a test hangs, before ctest ends it: the stacks of all threads of all its processes.
 
 `Watchdog` looks at the processes that ctest has started. Each has the time limit of its test; `margin` seconds before that runs out,
-gdb prints the stacks. Python programs then get SIGABRT, by which they print theirs (`PYTHONFAULTHANDLER`); ctest ends whatever is left.
+gdb prints the stacks. Python programs then get SIGABRT, by which they print theirs (`PYTHONFAULTHANDLER`); ctest ends what is left.
 """
 
 from __future__ import annotations

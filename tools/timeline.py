@@ -65,7 +65,7 @@ class Palette:
 
 
 def paint(lane: Lane, color_of, edges: np.ndarray) -> np.ndarray:
-    """One row of pixels. A column that is filled in part is that much lighter, but what is there at all can be seen."""
+    """One row of pixels. A column that is filled in part is lighter, but never invisible."""
     mixed = np.zeros((len(edges) - 1, 3))
     filled = np.zeros(len(edges) - 1)
     for kind in set(lane.kind):
@@ -93,7 +93,7 @@ def draw_lanes(axes, lanes: list[Lane], color_of, edges: np.ndarray, caption: st
 
 
 def write_labels(axes, lane: Lane, row: int, color_of, edges: np.ndarray) -> None:
-    """Names the slices that are wide enough, and draws the line between neighbours that are wide enough to be told apart."""
+    """Names the slices that are wide enough, and draws the line between neighbours that are wide enough to be distinguished."""
     column = edges[1] - edges[0]
     begin, end = np.clip(lane.begin, edges[0], edges[-1]), np.clip(lane.end, edges[0], edges[-1])
     width = (end - begin) / column

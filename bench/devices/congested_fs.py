@@ -82,7 +82,7 @@ class CongestedFs(FaultFs):
 
 
 def measure(system: CongestedFs, writers: int, seconds: float = 0.5) -> float:
-    """MB/s that so many threads get, each writing a file of its own and draining it with the others."""
+    """MB/s that this many threads get, each of which writes a file of its own and drains it with the others."""
     # Some 60 ms for each round, beside which what the calls themselves cost does not count.
     block = max(1, round(0.06 * system.bandwidth(writers) * MEGABYTE / writers / (1 << 20))) << 20
     rounds = max(2, round(seconds * system.bandwidth(writers) * MEGABYTE / (writers * block)))

@@ -35,8 +35,8 @@ void initialize(void*, fuse_conn_info* connection) {
   connection->want |= connection->capable & (FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO);
 }
 
-/// The library's own way to answer an open does not know the flag for parallel direct writes: without it, the kernel
-/// would send the writes to one file one after the other.
+/// `fuse_reply_open` does not know the flag for parallel direct writes. Without the flag the kernel would send the writes to one file one
+/// after the other.
 void reply_open(fuse_req_t request, int descriptor, bool direct) {
   fuse_open_out answer{};
   answer.fh = static_cast<std::uint64_t>(descriptor);

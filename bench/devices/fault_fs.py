@@ -87,7 +87,7 @@ class FaultFs:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            start_new_session=True,  # Ctrl-C is for the caller, who then unmounts
+            start_new_session=True,  # the caller handles Ctrl-C and then unmounts
         )
         if self._process.stdout.readline() == b"ready\n":
             return

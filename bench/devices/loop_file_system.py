@@ -1,4 +1,4 @@
-"""A mounted ext4 file system over a loop device that is gone again afterwards, whatever happens in between.
+"""A mounted ext4 file system over a loop device. Its end removes both, whatever happened in between.
 
 Not thread safe: one object belongs to one thread. Must run as root.
 """
@@ -109,10 +109,10 @@ def remove_leftovers() -> list[str]:
 class LoopFileSystem:
     """Context manager: an ext4 file system of `size_mb` MiB in a sparse file in `directory` (default: the temporary one).
 
-    `path` is the mount point, `device` the loop device, `device_number` its "major:minor", `direct_io` whether the loop
-    device bypasses the page cache of the file system below. SIGTERM and SIGHUP become SystemExit while it exists (in the
-    main thread, where they had no handler), so that a terminated program cleans up. What a killed one leaves behind, the
-    next one removes. Entering it again while it exists changes nothing.
+    `path` is the mount point, `device` the loop device, `device_number` its "major:minor". `direct_io` says whether the loop device bypasses
+    the page cache of the file system below. While it exists, SIGTERM and SIGHUP become SystemExit (in the main thread, where they had no
+    handler), so that a terminated program cleans up. The next disk removes what a killed program left behind. Entering it again while it exists
+    changes nothing.
     """
 
     mkfs_options: tuple[str, ...] = ()

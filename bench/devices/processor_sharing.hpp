@@ -1,4 +1,4 @@
-// A device that everybody who waits for it has an equal share of.
+// A device that all waiting callers share equally.
 #pragma once
 
 #include <chrono>

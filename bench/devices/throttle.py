@@ -1,8 +1,8 @@
 """Limits on a block device's bandwidth through the kernel's block I/O controller, cgroup version 1 or 2.
 
-Version 1: throttles do not inherit, and buffered data are written back by kernel threads of the root group. So the limit
-is set in the root group and in the caller's own. Version 2: the root group takes no limit, so the caller moves into a
-group made for the purpose; the kernel charges written-back pages to the group that dirtied them.
+Version 1: groups do not inherit limits, and kernel threads of the root group write buffered data back. So the limit is set in the root group and
+in the caller's own. Version 2: the root group takes no limit, so the caller moves into a group made for the purpose. The kernel charges
+written-back pages to the group that dirtied them.
 """
 
 from __future__ import annotations

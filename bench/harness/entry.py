@@ -17,9 +17,8 @@ class Contender:
 class Target:
     """What `contender` must reach in `metric`.
 
-    With `peers`, the limit is a factor on the best of them (lowest for `at_most`, highest for `at_least`), and the ratio
-    is the median over rounds; without, it is a limit in the metric's own unit. `peer_metric` is for peers that are
-    compared by another metric than `metric`.
+    With `peers`, the limit is a factor on the best of them: the lowest for `at_most`, the highest for `at_least`. The ratio is the median over
+    rounds. Without `peers`, the limit has the metric's own unit. `peer_metric` is for peers that are compared by another metric than `metric`.
     """
 
     text: str

@@ -1,8 +1,7 @@
 // What every benchmark executable shares: its command line, its clocks, the repeats and the report.
 //
-// Use it for a program that measures one problem with one runtime. It knows nothing of Dovetail, and this header needs the standard
-// library alone, so that each peer can be compiled by the compiler its runtime asks for.
-// A program is one main thread calling these functions in order; none of them may be called from a task.
+// Use it for a program that measures one problem with one runtime. It knows nothing of Dovetail. This header needs the standard library alone, so
+// that any compiler can compile a program of a peer. The main thread calls these functions in order; no task may call them.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,8 @@ namespace bench {
 
 /// Nanoseconds of processor time, user and system, of all threads of this process so far.
 [[nodiscard]] std::int64_t cpu_nanoseconds() noexcept;
-/// Only differences of it mean something: the time that the processors of the machine were not idle, whoever ran, the kernel's threads
-/// and interrupts too. To 10 ms.
+/// The time that the processors of the machine were not idle, the kernel's threads and interrupts included, to 10 ms. Only differences of it mean
+/// something.
 [[nodiscard]] std::int64_t machine_busy_nanoseconds();
 
 /// Memory of this process as the kernel counts it, in bytes.
@@ -105,8 +104,8 @@ struct Problem {
   std::function<std::string()> check = [] { return std::string{}; };
 };
 
-/// Runs the problem `warmup` and then `repeat` times, and adds `ns` (wall nanoseconds per operation) and `cpu_ns`
-/// (processor nanoseconds of all threads per operation) to the report.
+/// Runs the problem `warmup` and then `repeat` times. Adds to the report, per operation, `ns` (wall nanoseconds) and `cpu_ns` (processor
+/// nanoseconds of all threads).
 void measure(const CommandLine& command_line, Report& report, const Problem& problem);
 
 /// `measure` and `finish` in one call, for executables with a single problem.

@@ -1,4 +1,4 @@
-"""Runs the programs of one benchmark in turns, so that whatever disturbs the machine disturbs all contenders alike."""
+"""Runs the programs of one benchmark in turns, so that a disturbance of the machine slows all contenders alike."""
 
 import json
 import os

@@ -1,6 +1,5 @@
-// The problem: a call that does next to nothing, made again and again. Each sample is a pair: a batch of calls to the C library's
-// own function and a batch to the one that stands in front of it, in turn, in one process, so that what the machine does
-// meanwhile hits both. An operation is a call.
+// The problem: a call that does next to nothing, made again and again. A sample is a batch of calls to the C library's own function and a batch to
+// the interposed one. Both take turns in one process, so that what else the machine does slows both. An operation is a call.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,7 @@
-"""A file read into an array of its size, past the page cache: through `dt.open(path).pread` into memory from `dt.empty`, or (`askew`) from
-NumPy, which direct transfers cannot use as it is; and by fio."""
+"""A file read into an array of its size, past the page cache: by `dt.open(path).pread`, and by fio.
+
+The array lies in memory from `dt.empty`, or (`askew`) from NumPy, which direct transfers cannot use as it is.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def main() -> int:
     wrong: list[str] = []
     samples: list[float] = []
     try:
-        # One run starts whatever starts late.
+        # The first run starts what starts late.
         timed(arguments.problem, contender, min(arguments.tasks, 1000))
         for _ in range(arguments.repeat):
             seconds, problem = timed(arguments.problem, contender, arguments.tasks)

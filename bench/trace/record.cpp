@@ -20,7 +20,7 @@ inline void barrier() noexcept { asm volatile("" ::: "memory"); }
 struct Case {
   const char* metric;
   int events_per_call;
-  std::function<void(std::int64_t)> run;  ///< So many calls.
+  std::function<void(std::int64_t)> run;  ///< As many calls as asked for.
 };
 
 template <class Call>

@@ -20,7 +20,7 @@ void wait_in_body(dovetail_omp_task& task) noexcept {
   while (((left = task.left.load(std::memory_order_acquire)) & counted) != 1) {
     task.left.wait(left, std::memory_order_acquire);
   }
-  task.left.store(1, std::memory_order_relaxed);  // nobody else has a share any more
+  task.left.store(1, std::memory_order_relaxed);  // no other thread has a share any more
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ Found find_file(int descriptor) noexcept {
         place.inode == status.st_ino) {
       found.file = place.file;
       found.in_memory = place.in_memory;
-      // After so many misses in a row only now and then.
+      // After this many misses in a row, only now and then.
       found.expects_hit = place.misses < misses_before_doubt;
       if (!found.expects_hit) {
         ++place.misses;

@@ -5,7 +5,7 @@
 
 namespace dovetail::omp {
 
-/// Puts the error into `*status` if that is given and has none yet, else tells the handler. `error.message` is made here.
+/// Puts the error into `*status` if that is given and has none yet. Else makes `error.message` and calls the handler.
 void report(int* status, dovetail_omp_error error) noexcept;
 
 }  // namespace dovetail::omp

@@ -31,8 +31,8 @@ void perform_and_release(Request& request) noexcept {
   release(*request.task, 1);
 }
 
-/// Requests from many threads to one task. Each push onto the empty queue is followed by one `resume`, which is kept if the task
-/// is not asleep yet, so that none is left behind.
+/// Passes requests from many threads to one task. Each push onto the empty queue is followed by one `resume`. The runtime keeps it if the task is
+/// not asleep yet, so that no request is left behind.
 class HiddenRuntime {
  public:
   HiddenRuntime() : runtime_(Options{.workers = 1, .stuck_after = std::chrono::milliseconds(0)}) {
@@ -47,7 +47,7 @@ class HiddenRuntime {
   }
   HiddenRuntime(const HiddenRuntime&) = delete;
   HiddenRuntime& operator=(const HiddenRuntime&) = delete;
-  /// Nobody may push any more.
+  /// No thread may push any more.
   ~HiddenRuntime() {
     stopping_.store(true, std::memory_order_release);
     pump_.resume();
@@ -106,8 +106,8 @@ class HiddenRuntime {
   Runtime runtime_;
 };
 
-// The one of this process. `users` are threads between looking at `current` and being done with it; who takes `current` away
-// waits for them, a matter of a few instructions.
+// The one of this process. `users` counts the threads that have read `current` and still use it. The thread that takes `current` away waits for
+// them, a matter of a few instructions.
 struct Shared {
   std::mutex making;
   std::atomic<HiddenRuntime*> current{nullptr};
@@ -126,8 +126,8 @@ Shared* const shared = new (shared_memory) Shared;  // Never destroyed: threads 
   abandon_files();
 });
 
-// New threads inherit the signal mask and the processors of the one that makes them: they shall take no signals of the program,
-// and not be confined to the one core that OpenMP has bound this thread to.
+// New threads inherit the signal mask and the processors of the thread that makes them. The runtime's threads must take no signals of the
+// program, and must not be bound to the one core to which OpenMP has bound this thread.
 class Surroundings {
  public:
   Surroundings() noexcept {
@@ -212,7 +212,7 @@ HiddenRuntime* enter() noexcept {
 }  // namespace
 
 void hand_over(Request* first, Request* last) noexcept {
-  // Newest first, as in the queue: the order means nothing, and the queue is turned by nobody.
+  // Newest first, as in the queue: the order means nothing, so nothing reverses the queue.
   if (HiddenRuntime* runtime = enter()) {
     runtime->push(first, last);
     shared->users.fetch_sub(1, std::memory_order_release);

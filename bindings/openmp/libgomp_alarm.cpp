@@ -33,7 +33,7 @@ enum class Making : std::uint8_t { nothing, first, second };
 thread_local Making making = Making::nothing;
 thread_local bool made_at_once = false;
 
-/// Fulfils the event of the alarm unless somebody else does; returns when it has been fulfilled.
+/// Fulfils the event of the alarm unless another thread does; returns when it is fulfilled.
 void spend(std::atomic<std::uintptr_t>& alarm) noexcept {
   std::uintptr_t event = alarm.load(std::memory_order_acquire);
   if (is_armed(event) && alarm.compare_exchange_strong(event, being_spent, std::memory_order_acq_rel)) {
@@ -85,10 +85,10 @@ bool arm_alarm(dovetail_omp_task& task) noexcept {
     return false;
   }
   task.alarm.store(event, std::memory_order_release);
-  // From here on, whoever takes the count to one spends the alarm: the second task may have to wait for the first.
+  // From here on, the thread that takes the count to one uses up the alarm: the second task may have to wait for the first.
   const auto count = [](std::uint32_t left) { return left & dovetail_omp_task::counted; };
   if (count(task.left.fetch_or(dovetail_omp_task::body_arms, std::memory_order_acq_rel)) == 1) {
-    spend(task.alarm);  // all had ended before: nobody else will
+    spend(task.alarm);  // all had ended before: no other thread will
     return false;
   }
   std::array<void*, 3> reads{count_one, nullptr, &task};
@@ -96,7 +96,7 @@ bool arm_alarm(dovetail_omp_task& task) noexcept {
   create(second_body, nullptr, nullptr, 0, 1, true, with_depend, reads.data(), 0, nullptr);
   making = Making::nothing;
   if (count(task.left.fetch_and(~dovetail_omp_task::body_arms, std::memory_order_acq_rel)) == 1) {
-    // One thread has seen the flag, and is to be waited for. Only one: with nothing outstanding, nobody may add.
+    // One thread has seen the flag: wait for it. It is only one, since with nothing outstanding no thread may add.
     for (std::uintptr_t alarm = 0; (alarm = task.alarm.load(std::memory_order_acquire)) != spent_and_left;) {
       task.alarm.wait(alarm, std::memory_order_acquire);
     }

@@ -1,6 +1,6 @@
-// libgomp runs a task either from where it waits for tasks (barrier, taskwait, taskgroup), and then heeds `detach`, or from the
-// function in which a thread waits for the dependences of a task that it must run at once, and there it forgets `detach`:
-// the task is completed and freed when its body returns. Who called the body is therefore looked up on the stack.
+// libgomp runs a task from where it waits for tasks (barrier, taskwait, taskgroup), and then heeds `detach`. Or it runs it from the function in
+// which a thread waits for the dependences of a task that it must run at once. There it forgets `detach`: it completes and frees the task when
+// the body returns. This file therefore finds the caller of the body on the stack.
 #include <dlfcn.h>
 #include <link.h>
 #include <unwind.h>

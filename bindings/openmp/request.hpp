@@ -42,8 +42,8 @@ struct Request {
   ssize_t* result = nullptr;
 };
 
-/// Transfers at once what needs no device, as far as that can be told: data in memory, nothing at all. Returns false if the
-/// request has to be performed.
+/// Transfers at once what is known to need no device: data in memory, or nothing at all. Returns false if the request has to be
+/// performed.
 bool perform_now(Request& request, bool in_memory, Outcome& outcome) noexcept;
 /// Performs it. In a task of the hidden runtime: may suspend. Elsewhere it blocks.
 Outcome perform(Request& request) noexcept;
@@ -61,7 +61,7 @@ struct dovetail_omp_task {
   static constexpr std::uint32_t counted = body_arms - 1;
   static constexpr unsigned most_in_place = 4;
 
-  /// What is outstanding, and the two flags. Whoever takes it to zero fulfils the event: the release of each decrement pairs
+  /// What is outstanding, and the two flags. The thread that takes it to zero fulfils the event: the release of each decrement pairs
   /// with the acquire of that last one.
   std::atomic<std::uint32_t> left{1};
   unsigned used = 0;  ///< Of `in_place`.

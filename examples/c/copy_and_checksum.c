@@ -1,6 +1,6 @@
-// Copies a file and computes a checksum on the way. Each block is read, summed up and written by a task of its own; what
-// may overlap follows from the accesses that the tasks declare: a block is summed up and written at the same time, while
-// later blocks are being read into other slots. There is no loop that keeps a number of requests in flight.
+// Copies a file and computes a checksum on the way. One task reads a block, one sums it up, one writes it. What may overlap follows from the
+// accesses that the tasks declare: two tasks sum up and write a block at the same time, while others read later blocks into other slots. No loop
+// keeps a number of requests in flight.
 //
 //     copy_and_checksum [-b bytes of a block] [-s slots] [-w workers] [-d] [-t trace.json] source target
 //

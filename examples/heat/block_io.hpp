@@ -12,8 +12,8 @@
 
 namespace heat {
 
-/// Performs the I/O of tasks, and meters it. To be called from inside tasks. A transfer has ended when the task that asked
-/// for it has completed; a task that depends on that one then calls `ended`, with the same byte count.
+/// Performs the I/O of tasks, and meters it. To be called from inside tasks. A transfer has ended when the task that asked for it has completed. A
+/// task that depends on that one then calls `ended`, with the same byte count.
 /// Failures are `dovetail::IoError`, thrown or (bound) given to the task.
 class BlockIo {
  public:

@@ -157,8 +157,8 @@ void CheckpointWriter::spawn_reserve(const std::shared_ptr<Job>& job) {
   spawn_ended(job, 0, layout_.total_bytes, page);
 }
 
-// What goes into the reserved space is `inout`: a task that only overwrites (`out`) runs even if what it overwrites was
-// never made, and here nothing may be written after a failed reservation.
+// Writes into the reserved space are `inout`. A task with `out` runs even if the task before it failed, and nothing may be written after a failed
+// reservation.
 void CheckpointWriter::spawn_blocks(const std::shared_ptr<Job>& job) {
   const std::shared_ptr<Source>& source = job->source;
   for (std::size_t i = 0; i < field_.blocks().size(); ++i) {

@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT / "bench" / "devices"), str(ROOT / "tools")]
 
 REAL, SLOW = "real disk", "slow disk"
 CALIBRATION, INTERRUPTION, PICTURES = "calibration", "kill and restart", "pictures"
-CHECKPOINTS = 10  # the field is written so many times, the final one included
+CHECKPOINTS = 10  # how often the field is written, the final one included
 
 
 class Demo:

@@ -19,7 +19,7 @@ class HeatFailed(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be computed; one job has one result, whatever device and variant it runs on."""
+    """What is to be computed. A job has the same result on every device and with every variant."""
 
     program: Path
     field: Path

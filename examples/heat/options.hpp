@@ -1,5 +1,5 @@
 /// @file
-/// What the program can be told on its command line.
+/// The command line.
 #pragma once
 
 #include <cstddef>

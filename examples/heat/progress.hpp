@@ -1,5 +1,5 @@
 /// @file
-/// Tells how far a run has come: a bar on a terminal, a line now and then otherwise.
+/// Shows how far a run has come: a bar on a terminal, a line now and then elsewhere.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 /// @file
-/// What a run tells at its end.
+/// What a run prints at its end.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Searches sequences with profiles, fragment against fragment, by Debian's HMMER (I/O-aware PyCOMPSs, section 5.2.1).
 
-Sequences and profiles are those of hmmer-examples; the sequences are replicated. A task runs hmmsearch on a fragment of either; a
-checkpoint task writes what it found, as often as makes `--checkpoint-mb`, since the real results of small data are small: so much that
-writing takes as long as computing. Then results are
-gathered by fragment of the sequences, and of all. They must be those of one hmmsearch of everything.
+Sequences and profiles are those of hmmer-examples; the sequences are replicated. A task runs hmmsearch on a fragment of
+either. A checkpoint task writes what it found. The real results of small data are small, so it repeats them up to `--checkpoint-mb`: then writing
+takes as long as computing. Further tasks gather the results, by fragment of the sequences and of all. They must be those of one hmmsearch of
+everything.
 """
 
 from __future__ import annotations

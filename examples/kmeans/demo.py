@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """k-means with checkpoints, without and with I/O tasks, on a device that congests; each result is compared with plain NumPy's.
 
-Writes into the output folder: a page for each run (open it in a browser), a picture of the total times, and all numbers as JSON.
+The output folder gets a page for each run (open it in a browser), a picture of the total times, and all numbers as JSON.
 Exit status: 1 if a run failed or a result is wrong, 2 for bad input, 130 if interrupted.
 """
 
@@ -49,7 +49,7 @@ class Stopped(BaseException):
 
 
 def end_once(number: int, _: object) -> None:
-    # What is left to do is to clean up; whoever presses the keys twice gets that, too.
+    # Only the clean-up is left, and a second Ctrl-C must not stop it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise Stopped(128 + number)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """k-means on a data set on disk, with a checkpoint of every fragment in every iteration (I/O-aware PyCOMPSs, section 5.2.3).
 
-A task reads a fragment past the page cache, so that the data set may be larger than memory, and sums the points of each cluster.
+A task reads a fragment and sums the points of each cluster. It reads past the page cache, so that the data set may be larger than memory.
 A checkpoint task writes the distances of all points to all centres.
 """
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Finds where samples differ from a genome, by bwa, samtools and bcftools (I/O-aware PyCOMPSs, section 5.2.2).
 
-The genome is that of the lambda phage and the reads are those of bowtie2-examples, dealt out to samples, each of which comes in two lanes.
-For each sample: reads as FASTQ, mapping, sorting, merging of lanes, marking of duplicates, read groups, calling of variants. Each major step
-has a checkpoint; their sizes are to each other as in the paper's table 1, `--checkpoint-mb` being that of the mapped reads. The variants must be
-those that the same commands find one after the other.
+The genome is that of the lambda phage. The reads are those of bowtie2-examples, dealt out to samples, each of which comes in two lanes. For each
+sample: reads as FASTQ, mapping, sorting, merging of lanes, marking of duplicates, read groups, calling of variants. Each major step has a
+checkpoint. Their sizes have the proportions of the paper's table 1; `--checkpoint-mb` is the size for the mapped reads. The variants must be those
+that the same commands find one after the other.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 
     print(dt.wait([square(i) for i in range(10)]))
 
-Dependencies, scheduling, failure policies and I/O come from the runtime in C++; this package is its face in Python.
+The runtime in C++ does the scheduling, dependencies, failure policies and I/O. This package is its face in Python.
 """
 
 from typing import Any as _Any
@@ -34,7 +34,7 @@ from .task import Task, constraint, io, task
 
 
 def shared(array: _Any) -> _Any:
-    """A copy of a NumPy array that process tasks get without its being copied again, as long as nobody writes to it."""
+    """A copy of a NumPy array that is sent to process tasks without another copy, as long as it is not written to."""
     from . import shared_memory
 
     return shared_memory.shared(array)

@@ -1,5 +1,8 @@
-"""Messages between the program and its worker processes: bytes and open files (the memory of arrays) over a Unix socket that keeps the
-bounds of messages. What does not fit into one message travels as a file in memory."""
+"""Messages between the program and its worker processes.
+
+A message has bytes and open files, which are the memory of arrays. It goes over a Unix socket that keeps the bounds of messages. What does not
+fit into one message travels as a file in memory.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ class Packet:
 
 
 class Message:
-    """A message that has come. Its files are the receiver's, who closes it when it has taken those that it wants out of `files`."""
+    """A message that has come. Its files belong to the receiver, which takes those that it wants out of `files` and then closes the message."""
 
     __slots__ = ("_complete", "_content", "_outline", "files", "kind", "number")
 
@@ -114,7 +117,7 @@ class Channel:
         return self._socket.fileno()
 
     def send(self, packet: Packet, *, wait: bool) -> bool:
-        """Returns false if there is no room and it is not to wait for some."""
+        """Returns false if there is no room and `wait` is false."""
         while True:
             flags = socket.MSG_NOSIGNAL if wait else socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT
             try:
@@ -139,7 +142,7 @@ class Channel:
                 content, ancillary, received, _ = self._socket.recvmsg(_HEADER.size + _LARGEST, _SPACE, flags)
                 break
             except ConnectionResetError:
-                # The other end has gone with messages unread. That is told once, and before what it had sent.
+                # The other end has gone with messages unread. The socket reports that once, before the messages that the other end had sent.
                 continue
         if not content:
             return None

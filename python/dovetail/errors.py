@@ -1,4 +1,4 @@
-"""What a program is told when tasks fail."""
+"""The exceptions that a program gets when tasks fail."""
 
 from __future__ import annotations
 

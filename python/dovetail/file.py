@@ -10,7 +10,7 @@ from ._core import OpenFile as OpenFile
 
 
 class File(os.PathLike[str]):
-    """The path of a file that tasks read and write by whatever means they like.
+    """The path of a file that tasks read and write by any means.
 
     Tasks that get the same file are ordered by the direction of the parameter (`IN` unless it says otherwise), whatever way the path
     is written. It can be given to `open` and to everything else that takes a path.
@@ -55,8 +55,8 @@ def open(
 ) -> OpenFile:
     """Opens a file for `pread(array, offset)` and `pwrite(array, offset)`.
 
-    mode: `r` read, `r+` read and write what is there, `a` the same and create it, `w` create or empty it, `x` create it, which must not be
-    there. Without one: read and write if that is allowed, else read.
+    mode: `r` reads an existing file, `r+` reads and writes it, `a` also creates it. `w` creates or empties the file. `x` creates it and fails if it
+    exists. Without a mode: read and write if that is allowed, else read.
     direct: whether transfers bypass the page cache: `never`, `automatic` where the file system can, `always`, or `adaptive` where
     it pays.
     """

@@ -1,5 +1,7 @@
-"""Ctrl-C in the middle: what has not begun is cancelled, bodies that run are told, the processes that tasks started are ended, and the
-files that are incomplete are named."""
+"""Ctrl-C while tasks run.
+
+It cancels the tasks that have not begun, tells the bodies that run, ends the processes that tasks started, and names the incomplete files.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ class Interrupted(BaseException):
 
 def end(runtime: _core.Runtime) -> None:
     """Ends everything that the runtime does, and says on standard error what it left behind."""
-    _core.take_incomplete()  # what failed before has been told of as a failure
+    _core.take_incomplete()  # failures from before have been reported as failures
     runtime.cancel()
     if "dovetail.processes" in sys.modules:
         from . import processes

@@ -11,7 +11,7 @@ from typing import Any
 
 _PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
-# Descriptors in one part of a message. Unprivileged users may have only so many on their way.
+# Descriptors in one part of a message. Unprivileged users may have only a limited number in flight.
 _MOST_FILES = 32
 
 
@@ -27,7 +27,7 @@ class Parcel:
         self.every_array = every_array  # small ones too, since they are to be changed where they are
         self.files: list[Any] = []
         self.arrays: list[Any] = []  # with `every_array`: those, and where they are
-        self._apart = apart  # this many get a file of their own: the receiver may keep one and drop the others
+        self._apart = apart  # so many get a file of their own: the receiver may keep one and drop the others
         self._again = again and not every_array  # what lies on a file already is sent as that file
         self._common: Any = None
         self._made: list[Any] = []
@@ -70,7 +70,7 @@ class Parcel:
             self._common.seal()
 
     def discard(self) -> None:
-        """The message will not be sent: whoever keeps this parcel, in a traceback for example, keeps no descriptors."""
+        """The message will not be sent. A traceback that keeps this parcel then keeps no descriptors."""
         for file in self._made:
             file.close()
 
@@ -155,9 +155,9 @@ class _Unpickler(pickle.Unpickler):
 
 
 def load(payload: bytes, files: list[int], *, shared: bool = False) -> Any:
-    """The value of a message. Takes the descriptors out of the list, which belong to the arrays from here on.
+    """The value of a message. Takes the descriptors out of the list: they belong to the arrays from here on.
 
-    shared: what is written to the arrays is seen by the sender.
+    shared: the sender sees what is written to the arrays.
     """
     if not files:
         return pickle.loads(payload)
@@ -170,7 +170,7 @@ def load(payload: bytes, files: list[int], *, shared: bool = False) -> Any:
     try:
         value = unpickler.load()
     except BaseException:
-        # Whoever keeps the traceback keeps no descriptors.
+        # A traceback that is kept then keeps no descriptors.
         for received in unpickler.received:
             received.file.close()
         raise

@@ -44,7 +44,7 @@ class Job:
         self.packet = Packet(CALL, self.number, payload, [file.descriptor for file in files], files)
 
     def fail(self, error: BaseException) -> None:
-        # A failure is kept as long as somebody may ask for it, and its traceback keeps this call.
+        # A failure is kept as long as the program may ask for it, and its traceback keeps this call.
         self.args, self.kwargs, self.packet, self.written = (), {}, None, None
         if not self.ending.ended:
             self.ending.fail(error)

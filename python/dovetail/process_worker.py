@@ -17,14 +17,14 @@ from . import pickling
 from .channel import Channel, Message, Packet
 
 FUNCTION, CALL, ANSWER = range(3)
-# So many arrays of one result are kept and dropped each by itself; more share a file, and with it their memory.
+# The receiver keeps and drops this many arrays of one result independently. Further ones share a file, and with it their memory.
 _APART = 16
 
 
 def _end_with_program(descriptor: int) -> None:
-    """When the program is gone nobody wants the result: even a body that runs for hours ends."""
+    """When the program has gone, the result has no receiver: even a body that runs for hours ends."""
     poll = select.poll()
-    poll.register(descriptor, 0)  # errors and hang-ups are always told
+    poll.register(descriptor, 0)  # poll always reports errors and hang-ups
     poll.poll()
     os._exit(0)
 
@@ -89,7 +89,7 @@ def _dump_error(error: BaseException, text: str) -> bytes:
             return payload
     except Exception:
         pass
-    # An exception that cannot travel is told by its text.
+    # Of an exception that cannot be sent, the text is sent.
     return pickle.dumps((RuntimeError(f"{type(error).__name__}: {error}"), text), -1)
 
 

@@ -1,8 +1,8 @@
 """Worker processes: `@dt.task(process=True)`.
 
-A ready process task is sent to a process at once, in the order that the runtime decided, and one thread of the program takes the results
-of all processes. A process is a fresh interpreter, so that nothing of the program's threads or locks is in it. It ends when the program does,
-however that ends. See docs/design/python.md for why this is not a pool of the standard library.
+The pool sends a ready process task to a process at once, in the order that the runtime decided. One thread of the program takes the results of
+all processes. A process is a fresh interpreter, so that it has none of the program's threads and locks. It ends when the program does, however
+that ends. See docs/design/python.md for why this is not a pool of the standard library.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .process_worker import FUNCTION
 # A process gets several short tasks ahead, so that it need not wait for the next one: this many, of that many seconds at most.
 _AHEAD = 8
 _SHORT = 0.001
-# By these, libraries are told how many threads to compute with. Each process would take all cores, and they would be in each other's way.
+# These variables tell libraries how many threads to compute with. Without them each process would use all cores.
 _THREADS_OF_LIBRARIES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -54,7 +54,7 @@ class RemoteTraceback(Exception):
 
 
 class _Worker:
-    """One process and what it has been given."""
+    """One process and the calls that it has got."""
 
     def __init__(self, threads: int) -> None:
         self.channel, theirs = Channel.pair()
@@ -125,8 +125,8 @@ class _Worker:
 class Pool:
     """All worker processes of the program.
 
-    Nobody waits for a socket to have room: what does not fit is sent by the pool's thread when there is some, and that thread always takes
-    what the processes send. So neither side can wait for the other.
+    A sender never waits for a socket to have room: the pool's thread sends what does not fit, when there is room. That thread always takes what
+    the processes send. So the two sides cannot wait for each other.
     """
 
     def __init__(self, size: int) -> None:
@@ -365,7 +365,7 @@ def _cannot_start(job: Job, error: OSError) -> OSError:
 
 
 def _fail(lost: list[tuple[Job, BaseException]]) -> None:
-    """Tells tasks that they have failed; not under the lock, since whoever is told may make other tasks."""
+    """Fails tasks. Not under the lock, since a callback may make other tasks."""
     for job, error in lost:
         job.fail(error)
 

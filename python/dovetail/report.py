@@ -1,7 +1,7 @@
-"""`dovetail run --report out.html app.py`: one page about a run, with everything in it, and beside it the picture of the timeline and the
-trace, which opens in Perfetto.
+"""`dovetail run --report out.html app.py`: one page about a run, with everything in it.
 
-The data are the runtime's trace and what admission says of devices. Nothing is asked of a server, now or when the page is opened.
+Beside the page there are the picture of the timeline and the trace, which opens in Perfetto. The data are the runtime's trace and what admission
+says of devices. The page needs no server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def unusable(page: Path) -> str | None:
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         return f"--report {page}: {folder} is no folder that can be written to"
     for path in _files(page):
-        # A pipe would be waited for when the program has run, a device would keep nothing.
+        # Opening a pipe would wait for a reader after the program has run; a device would keep nothing.
         if path.exists() and not path.is_file():
             return f"--report {page}: {path} is there and is no regular file"
     try:
@@ -50,7 +50,7 @@ def write(trace: Path, page: Path, title: str) -> list[Path]:
 
     page, picture, kept = _files(page)
     admission: dict[str, Any] = json.loads(_core.admission_report())
-    # Into the trace too, so that it tells all that the page does.
+    # The trace gets it, too, so that it has all data of the page.
     with open(trace, encoding="utf-8") as file:
         document = json.load(file)
     document.setdefault("otherData", {})["admission"] = admission

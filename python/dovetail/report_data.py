@@ -28,13 +28,15 @@ class Run:
     facts: dict[str, Any]
     devices: list[dict[str, Any]]
     workers: int = 1
-    # As `dovetail::trace::Summary` (include/dovetail/trace.hpp) defines them, in seconds; the trace says them.
+    # In seconds, from the trace, as `dovetail::trace::Summary` (include/dovetail/trace.hpp) defines them.
     computing: float = 0  # at least one worker computed
-    computed: float = 0  # by all workers, over their number
-    blocked: float = 0  # tasks held workers without computing, over their number
+    computed: float = 0  # sum over all workers, divided by their number
+    blocked: float = 0  # the same of tasks that held workers without computing
     io: float = 0  # an I/O operation was in flight
-    hidden: float = 0  # both
-    waits: dict[str, float] = field(default_factory=dict)  # by what was waited for, over the number of workers
+    hidden: float = 0  # at least one worker computed and an I/O operation was in flight
+    waits: dict[str, float] = field(
+        default_factory=dict
+    )  # by reason, summed over the workers and divided by their number
     failures: list[str] = field(default_factory=list)
     kinds: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind of task
 

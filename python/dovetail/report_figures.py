@@ -83,7 +83,7 @@ def colors_of(run: Run) -> dict[str, str]:
 
 
 def _thinned(lane: Lane, pixel: float) -> list[tuple[float, float, str]]:
-    """Neighbours of one kind that nobody could tell apart are one slice."""
+    """Neighbours of one kind that are too close to be distinguished are one slice."""
     if len(lane.slices) <= _MOST_SLICES:
         return lane.slices
     result: list[tuple[float, float, str]] = []

@@ -1,7 +1,7 @@
 """`dovetail run app.py`: runs a program as Python itself would, waits for its tasks, and reports on them.
 
-The exit status is the program's own; 1 if an exception left it or a task failed that nobody asked about, 2 for bad usage, 130 after
-Ctrl-C. Tracebacks show the frames of the user's code only.
+The exit status is the program's own. It is 1 if an exception left the program, or if a task failed and the program did not ask for its
+result; 2 for bad usage; 130 after Ctrl-C. Tracebacks show the frames of the user's code only.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _finish(status: int, chosen: bool, settle: Any) -> int:
 
 
 def _interrupt() -> None:
-    """What waits is cancelled, what runs is told, the processes that tasks started are ended, incomplete files are named."""
+    """Cancels tasks that wait, tells those that run, ends the processes that tasks started, names incomplete files."""
     from . import runtime
 
     for active in reversed(runtime._active):

@@ -24,7 +24,7 @@ _STACK_SIZE = 8 * 1024 * 1024
 _lock = threading.RLock()
 _active: list[Runtime] = []
 _was_used = False
-# Something failed, and nobody asked.
+# A task failed, and the program did not ask for its result.
 _any_failed = False
 _FOR_EVER = 1e9  # seconds
 
@@ -35,8 +35,8 @@ class Runtime:
         with dt.Runtime(workers=4):
             ...
 
-    Leaving the block waits for all tasks and raises the first failure that nobody has asked for. Tasks outside of any such block use an
-    implicit runtime, made by the first of them and ended with the program.
+    Leaving the block waits for all tasks and raises the first failure that the program has not seen yet. Tasks outside of any such block use an
+    implicit runtime. The first of them makes it, and it ends with the program.
 
     workers: threads for computation; by default as many as the process has cores. io_executors: most threads that run I/O tasks at
     once (64). engine: `uring`, `aio`, `threads` or `auto`. trace: a file for the recording, which Perfetto opens. config: path of a
@@ -100,7 +100,7 @@ class Runtime:
         return self
 
     def stop(self) -> None:
-        """Waits for all tasks and ends the workers. Failures that nobody asked for are printed, and the program ends with status 1."""
+        """Waits for all tasks and ends the workers. Prints the failures that the program has not seen; it ends with status 1 then."""
         global _any_failed
         if self._core is not None:
             try:
@@ -268,12 +268,12 @@ def wait(x: T, /) -> T: ...
 def wait(x: Any, /) -> Any:
     """Waits for `x` and returns its value.
 
-    x: a future (its result), an object that tasks were told to change (itself, with all changes made), or lists, tuples and dictionaries of
-    these, nested in any way. Raises `TaskFailed` if a task failed that it depends on. In a task, the core runs other tasks meanwhile.
+    x: a future, whose value is its result; an object that tasks change, whose value is itself, with all changes made; or lists, tuples and
+    dictionaries of these, nested in any way. Raises `TaskFailed` if a task failed that it depends on. In a task, the core runs other tasks meanwhile.
     """
     return _core.wait(x)
 
 
 def barrier() -> None:
-    """Waits for all tasks (in a task: for those it has made). Raises the first failure that nobody has asked for."""
+    """Waits for all tasks (in a task: for those it has made). Raises the first failure that the program has not seen yet."""
     _core.barrier()

@@ -1,10 +1,9 @@
 """Arrays in files in memory, which travel between processes as descriptors.
 
-A file in memory is written once, sealed, and never changes again: the kernel refuses. Every process maps it privately, so that an array on
-it can be written to like any other, and what is written is that process's own. An array that lies on such a file and was not
-written to since is sent again as it is, without a copy; the page table tells. Arguments that a task changes are the one
-exception: the file of such an argument belongs to one call, and both sides write to it. The files have no names: when the last process lets
-go, however it ends, the memory is free.
+A file in memory is written once and sealed: the kernel then refuses to change it. Every process maps it privately, so that it can write to an
+array on it, and only that process sees what it wrote. An array on such a file that was not written to since, as the page table says, is sent again
+without a copy. The one exception are arguments that a task changes: the file of such an argument belongs to one call, and both sides write to it.
+The files have no names: the memory is free when the last process has closed it, however that process ends.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class File:
             target[...] = content
 
     def seal(self) -> None:
-        """From now on nobody can change it."""
+        """From now on it cannot be changed."""
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
 
     def close(self) -> None:
@@ -156,7 +155,7 @@ def file_with(array: _Array) -> tuple[File, int] | None:
 
 
 def shared(array: Any) -> _Array:
-    """A copy of an array that is sent to process tasks without being copied again, as long as nobody writes to it."""
+    """A copy of an array that is sent to process tasks without another copy, as long as it is not written to."""
     source = numpy.asarray(array)
     if source.dtype.hasobject:
         raise TypeError("an array of Python objects cannot be shared with other processes")

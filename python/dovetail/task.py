@@ -190,11 +190,14 @@ def task(
 def task(function: Any = None, /, *, directions: dict[str, Direction] | None = None, **options: Any) -> Any:
     """Makes a function a task: `@dt.task`, or `@dt.task(a=dt.INOUT, label="sum", priority=1)`.
 
-    label: shown in errors, traces and reports; the function's name if not given. priority: ready tasks of higher priority start first.
-    retries: how often the body is run again when it fails. on_failure: `fail` or `cancel_successors` (tasks that need what it should have
-    made do not run), `retry` (twice, unless `retries` says otherwise), or `ignore`. process: run it in a worker process. returns:
-    how many values it returns, each as a future of its own. All other keywords are directions of parameters; `directions` takes
-    those whose names are taken.
+    label: shown in errors, traces and reports; the function's name if not given.
+    priority: ready tasks of higher priority start first.
+    retries: how often the body is run again when it fails.
+    on_failure: `fail` or `cancel_successors` (tasks that need what it should have made do not run), `retry` (twice, unless `retries` is given), or
+    `ignore`.
+    process: run it in a worker process.
+    returns: how many values it returns, each as a future of its own.
+    All other keywords are directions of parameters. `directions` is for parameters that have the name of an option.
     """
     named = {name: options.pop(name) for name in list(options) if name not in _OPTIONS}
     named.update(directions or {})
@@ -213,9 +216,9 @@ _OPTIONS = ("label", "priority", "retries", "on_failure", "io", "process", "retu
 def io(function: Any = None, /, **options: Any) -> Any:
     """Makes a function an I/O task: it may block, runs beside the computing tasks and takes none of their cores.
 
-    storage_bw: its share of the device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`. device: the name of the device in
-    `dovetail.toml`, or a path on it. The other options are those of
-    `task`. Above or below `@dt.task` it turns that task into an I/O task.
+    storage_bw: its share of the device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`.
+    device: the name of the device in `dovetail.toml`, or a path on it.
+    The other options are those of `task`. Above or below `@dt.task` it turns that task into an I/O task.
     """
     options["io"] = True
     return task(**options) if function is None else task(**options)(function)

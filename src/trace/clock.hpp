@@ -18,8 +18,8 @@ inline std::uint64_t monotonic_nanoseconds() noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Whether the counter runs at one rate on all cores and through idle states: the processor says so and the kernel,
-/// which compares cores and watches for drift, keeps its own time with it. Decided at the first call, from any thread.
+/// Whether the counter runs at one rate on all cores and through idle states. The processor must say so, and the kernel must keep its own time
+/// with it: the kernel compares cores and watches for drift. Decided at the first call, from any thread.
 bool counter_is_trustworthy() noexcept;
 
 /// Set to `counter_is_trustworthy()` before a recording can begin, so that recording asks no more than this.

@@ -7,8 +7,8 @@
 
 namespace dovetail::trace {
 
-/// Process 1 has a track for each thread, with slices and sleep; process 2 has as many tracks as requests were ever in flight
-/// at once, and a counter. `otherData` has the summary and what was lost.
+/// Process 1 has a track for each thread, with slices and sleep. Process 2 has a counter, and as many tracks as requests were ever in flight at
+/// once. `otherData` has the summary and the number of lost events.
 /// @throws std::system_error naming the file.
 void write(const Recording& recording, const std::string& path);
 

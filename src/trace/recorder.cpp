@@ -74,7 +74,7 @@ void Recorder::start() {
   lost_elsewhere_.store(0, std::memory_order_relaxed);
   use_counter.store(counter_is_trustworthy(), std::memory_order_relaxed);
   begin_ = read_clocks();
-  // Release: who sees the recording sees its clock and its empty tables (partner: the acquire load in `detail::record`).
+  // Release: a thread that sees the recording sees its clock and its empty tables (partner: the acquire load in `detail::record`).
   detail::state.store((current_recording() + 1) << 1 | 1, std::memory_order_release);
 }
 

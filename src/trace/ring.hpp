@@ -13,9 +13,9 @@ namespace dovetail::trace {
 /// Written by one thread, read by any, at the same time. When the ring is full, the oldest event makes way.
 ///
 /// The reader must neither stop the writer nor see half an event. Event `n` lies in slot `n % capacity`; the writer
-/// stores its words and then `written_ = n + 1`. A word that the reader has seen of event `n` was stored after
-/// `written_ = n`, so if the reader finds a word of a later lap, it afterwards finds `written_` so large that it knows the
-/// slot as overwritten. All words are atomics; on x86 each of these stores is a plain one.
+/// stores its words and then `written_ = n + 1`. A word of event `n` is stored
+/// after `written_ = n`. So if the reader finds a word of a later lap, it afterwards finds a `written_` which says that the slot was
+/// overwritten. All words are atomics; on x86 each of these stores is a plain one.
 class Ring {
  public:
   /// Reserves address space for `capacity` events, a power of two; memory is taken as the ring fills. One slot is the
@@ -37,7 +37,7 @@ class Ring {
     store(words[3], event.detail);
     written_.store(number + 1, std::memory_order_release);
   }
-  /// Owner only: whatever was written counts no more.
+  /// Owner only. What was written before does not count any more.
   void forget() noexcept { first_.store(written_.load(std::memory_order_relaxed), std::memory_order_release); }
 
   /// Appends a copy of what is in the ring to `events`, oldest first. Returns how many older events were overwritten.

@@ -1,5 +1,5 @@
-// How much of the processor a slice used. A thread that blocks in the operating system inside of a body computes nothing, and
-// only the thread's own clock tells; reading it is a system call. So it is read about once for each long slice, never for short ones.
+// How much of the processor a slice used. A thread that blocks in the operating system inside of a body computes nothing. Only the thread's own
+// clock shows that, and reading it is a system call. So it is read about once for each long slice, and never for short ones.
 #pragma once
 
 #include <array>

@@ -22,8 +22,8 @@ struct Slice {
   /// What ended it: `paused`, `returned`, or nothing, where the recording ended first.
   std::optional<Kind> ended_by;
   std::uint32_t pause_reason = 0;
-  /// Time of the processor that it used, together with the slices inside of it; unset where it was not measured, which is so of
-  /// slices of less than about a millisecond.
+  /// Processor time that it used, together with the slices inside of it. Unset where it was not measured: in slices of less than about a
+  /// millisecond.
   std::optional<Time> processor;
   bool continues = false;  ///< It began with `resumed`.
   /// The same number, not 0, for all slices of a task that paused.
@@ -60,7 +60,7 @@ class TimelineVisitor {
   /// A thread blocked for something that has a name.
   virtual void wait(std::size_t /*thread*/, Time /*begin*/, Time /*end*/, std::uint32_t /*reason*/) {}
   virtual void request(const Request& /*request*/) {}
-  /// From now on so many requests are in flight. In the order of time.
+  /// From now on `requests` requests are in flight. Called in the order of time.
   virtual void in_flight(Time /*time*/, std::size_t /*requests*/) {}
 };
 

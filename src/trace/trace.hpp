@@ -1,9 +1,8 @@
-// What the other rooms call to have something recorded. While recording is off each call is one load and one branch;
-// while it is on, it appends one event to a buffer that only the calling thread writes.
+// What the other rooms call to record an event. While recording is off, a call is one load and one branch. While it is on, it appends one event to
+// a buffer that only the calling thread writes.
 //
-// All functions that record may be called from any thread and never suspend, throw, or block on a recording that is being read
-// (the first event of a thread and a name seen for the first time take a lock and allocate). Names are copied: the text
-// behind a `string_view` need not outlive the call.
+// Any thread may call the functions that record. They never suspend, throw, or wait for a reader of the recording. The first event of a thread
+// and a name seen for the first time take a lock and allocate. Names are copied: the text behind a `string_view` need not outlive the call.
 #pragma once
 
 #include <atomic>
@@ -45,8 +44,8 @@ inline bool enabled() noexcept { return (detail::state.load(std::memory_order_re
 /// request has.
 inline std::uint64_t number_of(const void* object) noexcept { return reinterpret_cast<std::uintptr_t>(object); }
 
-/// Says what the calling thread is, for as long as it lives; worker and executor threads call it first of all,
-/// whether or not recording is on. Allocates nothing.
+/// Says what the calling thread is, for as long as it lives. Worker and executor threads call it first of all, whether or not recording is on.
+/// Allocates nothing.
 void thread_name(ThreadKind kind, unsigned index) noexcept;
 
 /// @name A task
@@ -112,9 +111,8 @@ inline void idle_end() noexcept {
 /// @}
 
 /// @name A request in flight
-/// Begins and ends on any threads. `operation` is a short word such as "pread", of which a program has few; `file` is
-/// what a reader of the timeline knows the file by. `io_submitted` comes before the request is handed to whoever might
-/// complete it.
+/// Begins and ends on any threads. `operation` is a short word such as "pread", of which a program has few. `file` is the name that the timeline
+/// shows. `io_submitted` comes before the request is passed to an engine, which might complete it at once.
 /// @{
 inline void io_submitted(std::uint64_t request, Transfer transfer, std::string_view operation, std::string_view file,
                          std::uint64_t bytes, std::uint64_t offset) noexcept {

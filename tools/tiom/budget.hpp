@@ -13,9 +13,9 @@ namespace dovetail::tiom {
 /// Without a curve only the computation is known. At most the time limit.
 double expected_seconds(const Settings& settings, const Point& point, const Curves& curves);
 
-/// Chooses `operations` of every point so that all runs together take about `seconds`: equal time for each run, but no
-/// fewer than four rounds of every series (down to one, if not even those fit). All variants of a point do the same work.
-/// @returns the seconds expected: more than asked for if one round of each is too much already.
+/// Chooses `operations` of every point so that all runs together take about `seconds`. Each run gets equal time, but every series at least four
+/// rounds, or as few as one where four do not fit. All variants of a point do the same work.
+/// @returns the expected seconds: more than asked for if one round of each series takes longer already.
 double share_budget(const Settings& settings, const Curves& curves, double seconds, std::vector<Point>& points);
 
 }  // namespace dovetail::tiom

@@ -1,6 +1,6 @@
 /// @file
-/// Computation that is work and not time: a number of turns of a loop. A core that is stolen delays it, as it delays a
-/// program; a wait on the clock would not notice.
+/// Computation that is work and not time: a number of turns of a loop. A stolen core delays it, as it delays a program; it would not delay a wait
+/// on the clock.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct Calibration {
 /// Less than this of the cores, and the machine is busy.
 constexpr double least_share = 0.95;
 
-/// With `workers` threads, each bound to a core: the average over a tenth of a second, the median of five. All cores at once, since
-/// neighbours may share their clock or their execution units. By processor time, so that a core which others use as well is
-/// not taken for a slow one; on a busy machine it is repeated, at most three times, and the quietest counts. Takes about 0.5 s each.
+/// Measures with `workers` threads, each bound to a core: the average over a tenth of a second, the median of five. All cores compute at once,
+/// since neighbours may share their clock or their execution units. Processor time counts, so that a core which others use, too, does not seem
+/// slow. On a busy machine it repeats this at most three times, and the quietest counts. Each takes about 0.5 s.
 Calibration calibrate(unsigned workers);
 /// The turns per millisecond, and a notice on standard error if the machine was busy.
 double calibrate_and_tell(unsigned workers);

@@ -1,5 +1,5 @@
 /// @file
-/// This program again, as a process of its own: what one point does to the process meets no other point.
+/// This program again, as a process of its own: what one point does to the process does not affect the next one.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 /// @file
-/// A file as the standalone variant sees it: a descriptor and the system's own calls.
+/// A file as the plain variants see it: a descriptor and the system's own calls.
 #pragma once
 
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 
 namespace dovetail::tiom {
 
-/// Draws the maps of the sweep in `folder`. Where Python or matplotlib is missing, standard error tells how to do it later:
-/// what was measured is complete without.
+/// Draws the maps of the sweep in `folder`. Where Python or a package of it is missing, standard error says how to draw them later. The results
+/// are complete without them.
 void draw_maps(const std::string& folder);
 
 }  // namespace dovetail::tiom

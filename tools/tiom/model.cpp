@@ -41,8 +41,8 @@ double rate_at(const std::vector<Corner>& hull, double depth) {
   return hull.back().rate;
 }
 
-/// Transfers per second that the control groups of this process allow; a measurement that was shorter than the burst which
-/// they let through says more than can be kept up.
+/// Transfers per second that the control groups of this process allow. A measurement that was shorter than the burst which they let through shows
+/// a higher rate, which no long run keeps up.
 double allowed_rate(const Throttle& throttle, Direction direction, double block) {
   const bool reading = direction == Direction::read;
   const std::uint64_t bytes = reading ? throttle.read_bytes_per_second : throttle.write_bytes_per_second;
@@ -56,8 +56,8 @@ double allowed_rate(const Throttle& throttle, Direction direction, double block)
 
 double ceil_divide(std::uint64_t value, double by) { return std::ceil(static_cast<double>(value) / by); }
 
-/// Seconds that the device needs at least for `operations`, while the series together compute for `busy` seconds: with
-/// T seconds, on average busy / T of the series compute, and only the others can have transfers under way.
+/// Seconds that the device needs at least for `operations`, while the series together compute for `busy` seconds. In T seconds, busy / T series
+/// compute on average, and only the others can have transfers under way.
 double device_seconds(double operations, double busy, double series, double width, const DeviceSpeed& speed) {
   const auto done_in = [&](double seconds) {
     return seconds * speed.operations_per_second(width * std::max(series - busy / seconds, 0.0));

@@ -30,7 +30,7 @@ struct Bound {
 /// The device as the model sees it, for blocks of one size in one direction.
 struct DeviceSpeed {
   std::function<double(double)> operations_per_second;  ///< By depth; concave, rising, 0 at 0.
-  std::function<double(unsigned)> seconds_of_batch;     ///< That so many transfers take which start together.
+  std::function<double(unsigned)> seconds_of_batch;     ///< The time of so many transfers that start together.
   bool in_memory = false;                               ///< A transfer is a copy, and occupies a core.
 };
 

@@ -33,7 +33,7 @@ struct Command {
   double curve_time = 0;         ///< Seconds for measuring it; 0: as the kind of invocation needs.
   bool model = true;             ///< Compare with the model.
   double noise = 0.01;           ///< Slower by no more than this part is never called slower.
-  unsigned confirm = 2;          ///< Points that are slower are measured again in so many times the rounds; 0: not.
+  unsigned confirm = 2;          ///< Slower points are measured again, in this many times the rounds; 0: not.
   bool plots = true;             ///< Draw the maps of a sweep.
   bool json = false;             ///< Print the result as JSON.
 };

@@ -1,5 +1,5 @@
 /// @file
-/// Whether somebody else used the machine meanwhile.
+/// Whether other programs used the machine meanwhile.
 #pragma once
 
 #include <chrono>

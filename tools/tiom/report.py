@@ -195,7 +195,7 @@ def write_page(folder: Path, plan: dict, maps: list[Map], pictures: Path) -> Non
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined
     )
     environment.filters["size"] = size_text
-    # Inside of the page, so that it is one file that can be sent to somebody.
+    # Inside of the page, so that the page is one file.
     environment.filters["picture"] = lambda chart: base64.b64encode((pictures / chart.file_name).read_bytes()).decode()
     page = environment.get_template("report.html").render(
         settings=settings_of(plan),

@@ -125,7 +125,7 @@ ResultFolder ResultFolder::create(const std::string& path, const SweepPlan& plan
   refuse_used_folder(path);
   ResultFolder folder(path, open_for_appending(lines, O_CREAT));
   lock(folder.lines_, path);
-  refuse_used_folder(path);  // somebody may have begun meanwhile
+  refuse_used_folder(path);  // another process may have begun meanwhile
   if (ftruncate(folder.lines_, 0) != 0) {
     throw IoError(errno, "ftruncate", lines, 0, 0);
   }

@@ -17,7 +17,7 @@ enum class Mode : std::uint8_t {
   fjc,         ///< Four tasks compute side by side, then one transfers.
 };
 
-/// Who runs the series, and how they transfer.
+/// What runs the series, and how it transfers.
 enum class Variant : std::uint8_t {
   standalone,   ///< Tasks with plain `pread` and `pwrite`: the core waits.
   threads,      ///< A thread for each series, without tasks; plain calls, one after the other.

@@ -151,7 +151,7 @@ def main() -> int:
     skipped = []
 
     def share() -> float:
-        # What one device leaves over, the next ones get; one that takes too long does not leave them without.
+        # The next devices get what this one leaves over. One that takes too long does not take their share.
         left = (deadline - time.monotonic()) / (total - len(statuses) - len(skipped))
         return max(left, arguments.budget / total / 2)
 

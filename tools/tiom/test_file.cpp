@@ -33,7 +33,7 @@ bool made_by_us(const Descriptor& file) {
   return ::pread(file.number(), &first, sizeof(first), 0) == static_cast<ssize_t>(sizeof(first)) && first == page_mark;
 }
 
-/// A file of which an earlier run got so far that every page was written: its last page is ours, and nothing is a hole.
+/// A file whose every page an earlier run has written: its last page is ours, and nothing is a hole.
 bool is_complete(const Descriptor& file, std::uint64_t size) {
   struct stat status = {};
   std::uint64_t last = 0;

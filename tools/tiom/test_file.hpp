@@ -11,7 +11,7 @@
 
 namespace dovetail::tiom {
 
-/// What a page of the file says about who wrote it.
+/// Which of the two writers a page of the file is from.
 enum class Content : std::uint8_t {
   prepared,  ///< By the preparation of the file.
   written,   ///< By a transfer of a run.
@@ -25,8 +25,8 @@ void fill(std::span<std::byte> data, std::uint64_t offset, Content content) noex
 /// Whether `data` is what `fill` makes.
 bool holds(std::span<const std::byte> data, std::uint64_t offset, Content content) noexcept;
 
-/// Makes `settings.file` exactly as long as `settings.size`, its blocks allocated and, if `settings.verify`, every byte
-/// of it as `Content::prepared` says; else a file that was made before is taken as it is.
+/// Makes `settings.file` exactly as long as `settings.size`, with all blocks allocated. With `settings.verify` every byte becomes as
+/// `Content::prepared` says; without, a file that was made before stays as it is.
 /// @throws std::invalid_argument for a file that holds something else and may not be overwritten; IoError.
 void prepare_file(const Settings& settings);
 

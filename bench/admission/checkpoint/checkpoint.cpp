@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t piece = std::size_t{1} << 20;
 constexpr int unavailable = 77;
 constexpr std::int64_t nobody = -1;
-// Checkpoints in which whoever learns may get used to a device that has become slower.
+// Checkpoints in which a learner may adapt to a device that has become slower.
 constexpr std::int64_t grace = 20;
 // Files there are at most: a checkpoint takes the place of an older one. With new files for all, gigabytes of fresh memory behind the
 // device made it slower and slower. More than can be under way at once.

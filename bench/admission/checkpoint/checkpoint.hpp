@@ -59,8 +59,8 @@ class Checkpoint {
   void compute() const;
   /// Writes the checkpoint of a task and waits until it is on the device, whose speed changes with it if that is its time.
   void write(std::int64_t task);
-  /// Runs `body` as often as asked for and adds `seconds` to the report, and `seconds_of_the_rest`, if the device becomes slower: from
-  /// the end of the 20th checkpoint after that; what is wrong with the files is noted.
+  /// Runs `body` as often as asked for and adds `seconds` to the report. If the device becomes slower it also adds `seconds_of_the_rest`:
+  /// from the end of the 20th checkpoint after that. Reports files that are wrong.
   void measure(Report& report, const std::function<void()>& body);
 
  private:

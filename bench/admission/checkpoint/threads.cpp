@@ -1,4 +1,4 @@
-// By hand: compute threads that write their checkpoints themselves, or hand them to a number of writers.
+// Without a runtime: compute threads that write their checkpoints themselves, or pass them to a number of writers.
 #include <atomic>
 #include <condition_variable>
 #include <deque>

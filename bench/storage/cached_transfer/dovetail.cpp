@@ -27,8 +27,8 @@ int main(int argc, char** argv) {
   problem.prepare();
   dovetail::Runtime runtime(dovetail::Options{.workers = static_cast<unsigned>(line.workers())});
   const dovetail::File file = dovetail::File::from_descriptor(problem.descriptor());
-  // Processor time of the thread between the call and its return, or the switch to another task: what the core could not use
-  // for anything else. Time during which the system ran another program does not count.
+  // Processor time of the thread between the call and its return, or the switch to another task: the core could not do anything else
+  // then. Time during which the system ran another program does not count.
   std::vector<std::int64_t> kept;
   const auto transfer = [&](std::int64_t i) {
     problem.begins(i);

@@ -1,5 +1,5 @@
-// The problem: several logs, to each of which records are appended, one after the other; each must be on the disk before the next one of that
-// log is written. An operation is a record.
+// The problem: records are appended to several logs. A record must be on the disk before the next one of its log is written. An operation is a
+// record.
 #pragma once
 
 #include <cstddef>

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   bench::RandomTransfer problem(line);
   line.parse(argc, argv);
   problem.prepare();
-  // The file's contents are not fio's to check, and after its writes they are not ours either: it gets a copy.
+  // fio does not check the contents of the file, and it overwrites them: it gets a copy.
   const std::string path = problem.path() + ".fio";
   const std::string command =
       "fio --name=bench --filename='" + path + "' --size=" + std::to_string(problem.file_bytes()) +

@@ -1,5 +1,5 @@
-// The problem: transfers of one size at random places of one file that bypass the page cache, `depth` of them under way at any
-// time, for a given time. Every block of the file holds its own number, so that each answer can be checked.
+// The problem: transfers of one size at random places of one file, past the page cache. `depth` of them are under way at any time, for a given
+// time. Every block of the file holds its own number, so that each answer can be checked.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Blocking calls: at most 16 threads, as each of them can have but one transfer under way.
+// Blocking calls on at most 16 threads, each of which has one transfer under way.
 #include "random_transfer/random_transfer.hpp"
 
 #include <fcntl.h>

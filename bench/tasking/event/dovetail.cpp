@@ -1,4 +1,4 @@
-// A task whose completion waits for one event that somebody else fulfils, against the same task without an event.
+// A task whose completion waits for one event, against the same task without an event.
 // `none`:      no event.
 // `next_body`: the body of the next task on the same worker fulfils it, as a poll of the worker's own ring would.
 // `thread`:    a thread outside of the runtime fulfils it.

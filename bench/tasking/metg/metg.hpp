@@ -1,6 +1,6 @@
 // The problem: METG(50 %), the minimum effective task granularity of Task Bench. A stencil of few points runs with ever
-// shorter tasks; its efficiency is the rate of useful work against what the same number of threads reach without any
-// runtime, and its granularity is wall time x workers / tasks. METG is the granularity at which efficiency is one half.
+// shorter tasks. Its efficiency is its rate of useful work, divided by that of the same number of threads without any runtime. Its granularity is
+// wall time x workers / tasks. METG is the granularity at which efficiency is one half.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The problem: a ring of points, of which each step makes a new generation from the old one; two generations are kept,
-// so that every address is written again and again. One task a point and step: three reads, one write.
+// The problem: a ring of points. Each step makes a new generation of them from the old one. Two generations are kept, so that every address is
+// written again and again. One task a point and step: three reads, one write.
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@ from .task import PyCompssTask
 
 __all__ = ["Constraint", "constraint"]
 
-# What a machine must have: there is one machine, and it has what it has.
+# Requirements for the choice of a machine: there is only one.
 _OF_THE_MACHINE = {
     "is_local",
     "processor_name",

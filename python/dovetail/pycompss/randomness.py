@@ -55,7 +55,7 @@ def _stand_in(module: types.ModuleType, shared: Any, make: Callable[[], Any]) ->
 
 
 def is_generator(value: Any) -> bool:
-    """Whether it is a generator of random numbers. Tasks that shared one would draw from it in an order that nobody knows."""
+    """Whether it is a generator of random numbers. Tasks that shared one would draw from it in an unknown order."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is None:
         return isinstance(value, random.Random)

@@ -250,7 +250,7 @@ class PyCompssTask:
 
 
 def _listed(collection: Any, numpy: Any) -> Any:
-    """Arrays of objects as lists: a task gets its collection as lists, whatever the program keeps it in."""
+    """Arrays of objects as lists: a task gets every collection as lists."""
     if type(collection) in (list, tuple):
         new = [_listed(item, numpy) for item in collection]
         return collection if all(a is b for a, b in zip(new, collection, strict=True)) else type(collection)(new)

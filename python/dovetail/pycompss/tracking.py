@@ -78,7 +78,7 @@ class Tracker:
                 group.cancel()
 
     def changed(self) -> dict[int, Any]:
-        """By identity, what tasks change that nobody has waited for."""
+        """What tasks change and the program has not waited for, by identity."""
         with self._lock:
             changed = [*(written for _, written in self._futures), self._not_written]
         return {id(value): value for written in changed for value, _ in written}
@@ -126,7 +126,7 @@ class Tracker:
         go_on(not_written)
 
     def finish(self) -> None:
-        """Waits for all tasks at the end of the program. Raises unless the program has been told already."""
+        """Waits for all tasks at the end of the program. Raises a failure that the program has not seen yet."""
         told = self._told
         try:
             self.barrier()
@@ -161,7 +161,7 @@ class Tracker:
 
 
 def _settle(tasks: list[tuple[Future[Any], Written]]) -> Written:
-    """Waits. What failed has been told to the tracker by the body, or is a consequence of that. Returns what should have been written."""
+    """Waits. The body has told the tracker of failures; others follow from them. Returns what should have been written."""
     not_written: Written = []
     for future, written in tasks:
         try:
