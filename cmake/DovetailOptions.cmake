@@ -30,6 +30,12 @@ if(DOVETAIL_ONLY_ROOMS)
   set(DOVETAIL_BENCHMARKS OFF)
 endif()
 
+# The compiler reads several sources at a time where all of them are built: most of the time of a build goes into headers. Where only some rooms
+# are built, somebody works on them, and changes one source at a time.
+if(DOVETAIL_SANITIZE OR (CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT DOVETAIL_ONLY_ROOMS))
+  set(CMAKE_UNITY_BUILD ON)
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -66,8 +72,6 @@ if(DOVETAIL_FUZZ)
   target_compile_options(dovetail_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(DOVETAIL_SANITIZE)
-  # Several sources at a time: these builds are made rarely and whole, and most of the time goes into headers.
-  set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
   set(CMAKE_C_FLAGS_DEBUG "-O1 -g1")
   target_compile_options(dovetail_flags INTERFACE ${sanitizer_flags} -fno-omit-frame-pointer)

@@ -52,10 +52,10 @@ def clang_tidy(build: Path, jobs: int) -> bool:
     if not (build / "compile_commands.json").is_file():
         print(f"{build} has no compile_commands.json: run `make lint`", file=sys.stderr)
         return False
-    # The sources of a room are read several at a time, joined by the build, because most of the time goes into headers. What is
-    # in the folders of the build besides (tests, benchmarks) is left out.
+    # clang-tidy reads the sources of a room several at a time, joined by the build, because most of the time goes into headers. It
+    # leaves out what else is in the folders of the build: tests, benchmarks, nanobind's own sources.
     joined = (Path(entry["file"]) for entry in json.loads((build / "compile_commands.json").read_text()))
-    targets = re.compile(r"/(CMakeFiles/dovetail_|bindings/|interpose/|tools/)")
+    targets = re.compile(r"/(CMakeFiles/dovetail_|(bindings|interpose|tools)/(?!.*nanobind-static))")
     files = sorted({str(file) for file in joined if file.parent.name == "Unity" and targets.search(str(file))})
     if not files:
         print(
