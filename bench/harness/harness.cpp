@@ -55,6 +55,11 @@ std::int64_t machine_busy_nanoseconds() {
   return wall_nanoseconds() * sysconf(_SC_NPROCESSORS_ONLN) - idle_nanoseconds;
 }
 
+std::string folder_for_files() {
+  const char* folder = std::getenv("DOVETAIL_BENCH_DIR");
+  return folder != nullptr ? folder : ".";
+}
+
 Memory memory_now() {
   Memory memory;
   std::ifstream status("/proc/self/status");

@@ -26,6 +26,9 @@ namespace bench {
 /// something.
 [[nodiscard]] std::int64_t machine_busy_nanoseconds();
 
+/// The folder for the files of a benchmark: what the variable DOVETAIL_BENCH_DIR names, or the current folder.
+[[nodiscard]] std::string folder_for_files();
+
 /// Memory of this process as the kernel counts it, in bytes.
 struct Memory {
   std::int64_t resident = 0;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import array
 import json
-import os
 import resource
 import struct
 import subprocess
@@ -47,6 +46,7 @@ def run(heat: Path, folder: Path, arguments: argparse.Namespace) -> tuple[dict[s
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--heat", type=Path, required=True, help="the example's program")
     parser.add_argument("--trace", choices=("on", "off"), required=True)
     parser.add_argument("--size", type=int, default=2048, help="rows and columns")
     parser.add_argument("--steps", type=int, default=150, help="sweeps over the field")
@@ -54,7 +54,6 @@ def main() -> int:
     parser.add_argument("--warmup", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    heat = Path(os.environ["DOVETAIL_BENCH_HEAT"])
     samples: dict[str, list[float]] = {"seconds": [], "cpu_seconds": []}
     wrong = ""
     # In the current folder, since /tmp may be memory and the demo writes to a disk.
@@ -62,7 +61,7 @@ def main() -> int:
         folder = Path(name).resolve()
         write_field(folder / "field")
         for turn in range(arguments.warmup + arguments.repeat):
-            measured, problem = run(heat, folder, arguments)
+            measured, problem = run(arguments.heat, folder, arguments)
             wrong = wrong or problem
             if turn >= arguments.warmup:
                 for metric, value in measured.items():

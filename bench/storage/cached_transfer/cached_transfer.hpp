@@ -33,8 +33,7 @@ class CachedTransfer {
                    static_cast<long long>(streams_), static_cast<long long>(blocks()));
       std::exit(2);
     }
-    const char* folder = std::getenv("DOVETAIL_BENCH_DIR");
-    path_ = std::string(folder != nullptr ? folder : ".") + "/dovetail-bench-cached.data";
+    path_ = folder_for_files() + "/dovetail-bench-cached.data";
     descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
     std::vector<std::uint64_t> data(static_cast<std::size_t>(megabytes_) << 17);
     for (std::size_t i = 0; i < data.size(); ++i) data[i] = i * 8;

@@ -23,9 +23,8 @@ void Logs::close_all() {
 
 void Logs::prepare() {
   close_all();
-  const char* folder = std::getenv("DOVETAIL_BENCH_DIR");
   for (std::int64_t log = 0; log < logs_; ++log) {
-    std::string name = std::string(folder != nullptr ? folder : ".") + "/dovetail-bench-log-XXXXXX";
+    std::string name = folder_for_files() + "/dovetail-bench-log-XXXXXX";
     const int descriptor = mkostemp(name.data(), O_CLOEXEC);
     if (descriptor < 0 || unlink(name.c_str()) != 0 || fsync(descriptor) != 0) {
       std::perror(name.c_str());

@@ -44,8 +44,7 @@ void RandomTransfer::prepare() {
     std::fprintf(stderr, "--block %lld: it must be a multiple of %zu\n", static_cast<long long>(block_), sector);
     std::exit(2);
   }
-  const char* folder = std::getenv("DOVETAIL_BENCH_DIR");
-  path_ = std::string(folder != nullptr ? folder : ".") + "/dovetail-bench-" + std::to_string(megabytes_) + "M.data";
+  path_ = folder_for_files() + "/dovetail-bench-" + std::to_string(megabytes_) + "M.data";
   struct stat status{};
   if (stat(path_.c_str(), &status) != 0 || status.st_size != file_bytes()) {
     const int descriptor = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);

@@ -36,8 +36,7 @@ SmallFiles::~SmallFiles() {
 }
 
 void SmallFiles::make() {
-  const char* base = std::getenv("DOVETAIL_BENCH_DIR");
-  std::string folder = std::string(base != nullptr ? base : ".") + "/dovetail-bench-files-XXXXXX";
+  std::string folder = folder_for_files() + "/dovetail-bench-files-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) die(folder);
   folder_ = folder;
   for (std::int64_t file = 0; file < files_; ++file) {
