@@ -82,9 +82,11 @@ CommandLine::CommandLine(std::string benchmark, std::string contender)
     : benchmark_(std::move(benchmark)),
       contender_(std::move(contender)),
       options_(std::make_unique<CLI::App>(benchmark_ + ", solved with " + contender_)) {
-  options_->add_option("--workers", workers_, "threads that run tasks")->check(CLI::PositiveNumber);
-  options_->add_option("--repeat", repeat_, "timed runs")->check(CLI::PositiveNumber);
-  options_->add_option("--warmup", warmup_, "runs before them that are not reported")->check(CLI::NonNegativeNumber);
+  options_->add_option("--workers", workers_, "threads that run tasks")->check(CLI::PositiveNumber)->take_last();
+  options_->add_option("--repeat", repeat_, "timed runs")->check(CLI::PositiveNumber)->take_last();
+  options_->add_option("--warmup", warmup_, "runs before them that are not reported")
+      ->check(CLI::NonNegativeNumber)
+      ->take_last();
   options_->add_flag("--json", json_, "print one JSON object");
 }
 
@@ -92,14 +94,17 @@ CommandLine::~CommandLine() = default;
 
 const std::int64_t& CommandLine::size(const std::string& name, std::int64_t standard, const std::string& meaning) {
   std::int64_t& value = sizes_[name] = standard;
-  options_->add_option("--" + name, value, meaning)->check(CLI::PositiveNumber)->capture_default_str();
+  options_->add_option("--" + name, value, meaning)->check(CLI::PositiveNumber)->capture_default_str()->take_last();
   return value;
 }
 
 const std::string& CommandLine::choice(const std::string& name, std::vector<std::string> allowed,
                                        const std::string& meaning) {
   std::string& value = choices_[name] = allowed.front();
-  options_->add_option("--" + name, value, meaning)->check(CLI::IsMember(std::move(allowed)))->capture_default_str();
+  options_->add_option("--" + name, value, meaning)
+      ->check(CLI::IsMember(std::move(allowed)))
+      ->capture_default_str()
+      ->take_last();
   return value;
 }
 

@@ -39,7 +39,8 @@ struct Memory {
 [[nodiscard]] Memory memory_now();
 
 /// The command line of one benchmark executable: `--workers`, `--repeat`, `--warmup`, `--json`, `--help`, the
-/// problem's sizes and its choices. Bad input ends the program with a message and exit status 2.
+/// problem's sizes and its choices. Of an option that is given twice the last value counts. Bad input ends the program with a message and exit
+/// status 2.
 class CommandLine {
  public:
   CommandLine(std::string benchmark, std::string contender);

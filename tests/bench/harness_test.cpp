@@ -45,6 +45,15 @@ TEST(Harness, ReportsWhatItMeasuredWithItsParameters) {
   EXPECT_GT(report.at("metrics").at("peak_resident_bytes").at(0), 0);
 }
 
+// The runner appends small sizes to the arguments of a contender for --quick.
+TEST(Harness, TheLastValueOfAnOptionCounts) {
+  const nlohmann::json report = reported(
+      {"--json", "--side", "7", "--way", "reduce", "--workers", "3", "--side", "2", "--way", "for", "--workers", "1"},
+      0);
+  EXPECT_EQ(report.at("workers"), 1);
+  EXPECT_EQ(report.at("parameters"), nlohmann::json({{"side", 2}, {"way", "for"}}));
+}
+
 TEST(Harness, AWrongAnswerIsReportedAndIsStatus1) {
   const nlohmann::json report = reported({"--json", "--way", "reduce"}, 1);
   EXPECT_EQ(report.at("correct"), false);
