@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 namespace bench {
 namespace {
@@ -30,22 +31,20 @@ SmallFiles::SmallFiles(CommandLine& line)
       bytes_(line.size("bytes", 4096, "size of each")),
       cache_(line.choice("cache", {"warm", "cold"}, "whether the page cache holds the data")) {}
 
-SmallFiles::~SmallFiles() {
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-}
-
 void SmallFiles::make() {
-  std::string folder = folder_for_files() + "/dovetail-bench-files-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) die(folder);
-  folder_ = folder;
+  folder_ = folder_for_files() + "/dovetail-bench-" + std::to_string(files_) + "x" + std::to_string(bytes_);
+  const std::filesystem::path complete = folder_ + "/complete";
+  if (std::filesystem::exists(complete)) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
   for (std::int64_t file = 0; file < files_; ++file) {
     const std::vector<std::int64_t> data = content(file, bytes());
-    const int descriptor = open(path(file).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int descriptor = open(path(file).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (descriptor < 0 || write(descriptor, data.data(), bytes()) != bytes_ || close(descriptor) != 0) die(path(file));
   }
   // Pages that have not been written to the disk cannot be dropped.
   sync();
+  std::ofstream mark(complete);
 }
 
 void SmallFiles::prepare() {

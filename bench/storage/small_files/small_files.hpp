@@ -14,12 +14,8 @@ namespace bench {
 class SmallFiles {
  public:
   explicit SmallFiles(CommandLine& line);
-  /// Removes the files.
-  ~SmallFiles();
-  SmallFiles(const SmallFiles&) = delete;
-  SmallFiles& operator=(const SmallFiles&) = delete;
-
-  /// Makes the files, in a new folder. Ends the program with 2 where that is not possible.
+  /// Makes the files, unless an earlier launch has: making them takes longer than reading them. Ends the program with 2 where that is not
+  /// possible.
   void make();
   /// Before each run: the data is in the page cache, or not, as `--cache` says.
   void prepare();
