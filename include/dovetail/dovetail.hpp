@@ -15,6 +15,7 @@
 #include "dovetail/polling.hpp"
 #include "dovetail/registration.hpp"
 #include "dovetail/runtime.hpp"
+#include "dovetail/select.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 #include "dovetail/synchronization.hpp"
 #include "dovetail/task.hpp"

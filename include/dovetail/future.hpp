@@ -2,6 +2,7 @@
 /// The handle of a spawned task and of its result.
 #pragma once
 
+#include <chrono>
 #include <coroutine>
 #include <functional>
 #include <type_traits>
@@ -10,6 +11,9 @@
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail {
+namespace detail {
+class Selecting;
+}
 
 /// What all futures can do. Copyable: copies stand for the same task. Dropping a future does not wait; the task goes on.
 /// Different threads may use different copies; one object needs outside ordering, as a `std::shared_ptr` does.
@@ -40,6 +44,8 @@ class FutureBase {
   /// resume on another thread unless it is `.tied`.
   /// @throws Stuck when the task can never complete; std::logic_error without a task.
   void wait() const { detail::wait_task(task_); }
+  /// As `wait`, for `at_most` so long. @returns Whether the task has completed. @throws As `wait`.
+  bool wait_for(std::chrono::nanoseconds at_most) const;
   /// Has `callback` called once, when the task has completed, failed or not: by the thread that completes it, or at once by the caller if it
   /// has. Those that are there by then are called in the order of these calls. `Runtime::wait` returns after them. A callback must be short and must not wait for
   /// anything; it may fulfill events, resume tasks, and spawn by `Runtime::spawn`. What it throws ends the program.
@@ -54,6 +60,7 @@ class FutureBase {
   void cancel() const noexcept { detail::cancel_task(task_); }
 
  protected:
+  friend class detail::Selecting;
   /// For the library: takes over one reference to the task.
   explicit FutureBase(detail::Task* adopted) noexcept : task_(adopted) {}
   detail::Task* task_ = nullptr;  ///< The task, or null when there is none; holds one reference.

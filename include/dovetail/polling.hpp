@@ -15,6 +15,9 @@
 
 namespace dovetail {
 class Runtime;
+namespace detail {
+class Selecting;
+}
 
 /// How often a service is polled while it has something pending.
 struct PollingRate {
@@ -34,6 +37,8 @@ class PendingOperation {
   explicit operator bool() const noexcept { return state_ != nullptr; }
   /// Suspends the current task until the operation has ended. Once. @throws what `fail` was given; std::logic_error outside of a task.
   void wait();
+  /// As `wait`, for `at_most` so long. @returns Whether it has ended; if not, it may be waited for once more. @throws As `wait`.
+  bool wait_for(std::chrono::nanoseconds at_most);
   /// Binds the completion of the current task (in `onready`: its start) to the operation; if it fails, so does the task. Once. Never
   /// suspends. @throws std::logic_error outside of a task.
   void bind();
@@ -44,6 +49,7 @@ class PendingOperation {
 
  private:
   friend class PollingService;
+  friend class detail::Selecting;
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -3,23 +3,34 @@
 ///
 /// In a task, a call that waits suspends the task, which may go on on another operating-system thread unless it is `.tied`. On any other
 /// thread, and in I/O tasks, it blocks the thread. Not for `onready` and other functions that must not wait. A wait is not ended by
-/// `FutureBase::cancel`. A task that waits for ever is named on standard error after `Options::report_after`, with what it waits for.
+/// `FutureBase::cancel`; `select` (dovetail/select.hpp) waits until a stop is requested. A task that waits for ever is named on standard error after `Options::report_after`, with what it waits for.
 ///
 /// All functions may be called from any thread. Destroy an object only when no call on it is under way and none will follow.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 
 namespace dovetail {
 
 namespace detail {
+class Selecting;
 struct Waiting;
 /// Those that wait, by arrival.
 struct WaitingLine {
   Waiting* first = nullptr;
   Waiting* last = nullptr;
 };
+
+template <class Rep, class Period>
+constexpr std::chrono::nanoseconds in_nanoseconds(const std::chrono::duration<Rep, Period>& duration) {
+  constexpr auto longest = std::chrono::nanoseconds::max();
+  if (std::chrono::duration<double>(duration) >= std::chrono::duration<double>(longest)) {
+    return longest;
+  }
+  return std::chrono::ceil<std::chrono::nanoseconds>(duration);
+}
 }  // namespace detail
 
 /// So many units of something, such as bytes of memory or connections, of which each user takes some.
@@ -33,6 +44,8 @@ class Semaphore {
   /// Waits until `units` are available and all earlier calls have got theirs, then takes them. So small requests do not overtake a large one.
   /// May suspend. @throws Stuck if the runtime finds the program stuck (see `Options::stuck_after`); then it has taken no units.
   void acquire(std::uint64_t units = 1);
+  /// As `acquire`, for `at_most` so long. @returns Whether the units have been taken. @throws As `acquire`.
+  bool try_acquire_for(std::chrono::nanoseconds at_most, std::uint64_t units = 1);
   /// Takes `units` if that is possible at once.
   bool try_acquire(std::uint64_t units = 1) noexcept;
   /// Gives back `units`, or adds new ones. Never suspends.
@@ -41,13 +54,17 @@ class Semaphore {
   std::uint64_t available() const noexcept;
 
  private:
+  friend class detail::Selecting;
+  bool enter(detail::Waiting& waiting) noexcept;
+  void leave(detail::Waiting& waiting) noexcept;
+  void serve(std::unique_lock<std::mutex>& lock) noexcept;
   mutable std::mutex mutex_;
   std::uint64_t available_;
   detail::WaitingLine line_;
 };
 
-/// A lock that may be held across a pause, and on whichever thread the task goes on. Works with `std::lock_guard`, `std::unique_lock`
-/// and `std::scoped_lock`. Not recursive.
+/// A lock that may be held across a pause, and on whichever thread the task goes on. Works with `std::lock_guard`, `std::unique_lock`,
+/// also with a limit of time, and `std::scoped_lock`. Not recursive.
 class Mutex {
  public:
   Mutex() noexcept = default;
@@ -55,10 +72,21 @@ class Mutex {
   void lock() { free_.acquire(); }
   /// Takes the lock if that is possible at once.
   bool try_lock() noexcept { return free_.try_acquire(); }
+  /// As `lock`, for `at_most` so long. @returns Whether the lock is held. @throws As `lock`.
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& at_most) {
+    return free_.try_acquire_for(detail::in_nanoseconds(at_most));
+  }
+  /// As `try_lock_for`, until `deadline`.
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+    return try_lock_for(deadline - Clock::now());
+  }
   /// By whoever holds it. The one who has waited longest has it then. Never suspends.
   void unlock() noexcept { free_.release(); }
 
  private:
+  friend class Alternative;
   Semaphore free_{1};
 };
 
@@ -76,6 +104,8 @@ class Latch {
   bool try_wait() const noexcept;
   /// Returns when it is open. May suspend. @throws Stuck as `Semaphore::acquire`.
   void wait();
+  /// As `wait`, for `at_most` so long. @returns Whether it is open. @throws As `wait`.
+  bool wait_for(std::chrono::nanoseconds at_most);
   /// Counts down, then waits.
   void arrive_and_wait(std::uint64_t steps = 1) {
     count_down(steps);
@@ -83,6 +113,9 @@ class Latch {
   }
 
  private:
+  friend class detail::Selecting;
+  bool enter(detail::Waiting& waiting) noexcept;
+  void leave(detail::Waiting& waiting) noexcept;
   mutable std::mutex mutex_;
   std::uint64_t count_;
   detail::WaitingLine line_;
@@ -99,10 +132,16 @@ class Barrier {
   /// Returns when all participants of this phase have arrived. May suspend. @throws Stuck as `Semaphore::acquire`; the arrival counts
   /// all the same.
   void arrive_and_wait();
+  /// As `arrive_and_wait`, for `at_most` so long. @returns Whether all have arrived. If not, the arrival counts all the same: the others do not
+  /// wait for this participant in this phase. @throws As `arrive_and_wait`.
+  bool arrive_and_wait_for(std::chrono::nanoseconds at_most);
   /// Arrives without waiting, and takes part in no later phase. Never suspends.
   void arrive_and_drop() noexcept;
 
  private:
+  friend class detail::Selecting;
+  bool enter(detail::Waiting& waiting) noexcept;
+  void leave(detail::Waiting& waiting) noexcept;
   void pass(std::unique_lock<std::mutex>& lock) noexcept;
   std::mutex mutex_;
   std::uint64_t participants_;

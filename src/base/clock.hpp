@@ -12,6 +12,12 @@ namespace dovetail::base {
 using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 
+/// `duration` after `begin`, which may be too long for the clock: then a time that never comes.
+inline TimePoint deadline_after(TimePoint begin, std::chrono::nanoseconds duration) noexcept {
+  const TimePoint latest = TimePoint::max() - std::chrono::hours(1);
+  return duration < latest - begin ? begin + duration : latest;
+}
+
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   return __rdtsc();

@@ -17,6 +17,7 @@
 #include "tasking/idle_workers.hpp"
 #include "tasking/polled_services.hpp"
 #include "tasking/reactor.hpp"
+#include "tasking/selection.hpp"
 #include "tasking/service.hpp"
 #include "tasking/source_registry.hpp"
 #include "tasking/stop_requests.hpp"
@@ -61,6 +62,7 @@ struct RuntimeCore {
   tasking::ForeignWaits foreign;
   std::mutex failures;  ///< Guards `TaskExtra::child_failures` of all tasks.
   tasking::StopRequests stops;
+  tasking::Selections selections;
   tasking::Throttle throttle;
   tasking::StuckWatch stuck;
   std::atomic<bool> stopping{false};
@@ -82,6 +84,8 @@ struct RuntimeCore {
   /// After a stuck report: whether the tasks that were told of it end within a moment.
   bool drains() noexcept;
   void stop_workers() noexcept;
+  /// Returns when no thread is on its way out of a wait for a task, all of which have completed.
+  void see_waiters_off() noexcept;
   /// Between tasks, on threads of the runtime: does not return when the process is about to end.
   void rest_if_abandoned() const noexcept {
     if (abandoned.load(std::memory_order_relaxed)) [[unlikely]] {

@@ -122,7 +122,7 @@ void DescriptorWaits::end_cancelled() noexcept {
     const std::lock_guard lock(mutex_);
     for (auto& [descriptor, entry] : entries_) {
       for (const auto& wait : entry.waits) {
-        if (wait->task != nullptr && cancel_requested(wait->task)) {
+        if (!wait->ready && cancel_requested(wait->task)) {
           ended.push_back(wait);
         }
       }
@@ -147,7 +147,7 @@ void DescriptorWaits::for_each_wait(const std::function<void(const Task*, const 
 
 void DescriptorWaits::finish(const std::vector<std::shared_ptr<DescriptorWait>>& ended) {
   for (const auto& wait : ended) {
-    if (wait->task != nullptr) {
+    if (!wait->ready) {
       wake(wait->task);
     } else if (wait->end == DescriptorWait::End::ready) {
       wait->ready();

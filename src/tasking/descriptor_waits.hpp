@@ -24,9 +24,9 @@ using detail::Task;
 struct DescriptorWait {
   enum class End : std::uint8_t { none, ready, timed_out, cancelled };
   int descriptor = -1;
-  std::uint32_t events = 0;               ///< EPOLLIN or EPOLLOUT.
-  Task* task = nullptr;                   ///< Paused, and woken when the wait ends; or
-  std::function<void()> ready = nullptr;  ///< called when the descriptor is ready.
+  std::uint32_t events = 0;  ///< EPOLLIN or EPOLLOUT.
+  Task* task = nullptr;      ///< Who waits; null: no task. Paused, and woken when the wait ends, unless there is
+  std::function<void()> ready = nullptr;  ///< what is called instead, if the descriptor is ready.
   End end = End::none;                    ///< Why. Written before the task is woken.
 };
 

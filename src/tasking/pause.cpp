@@ -40,6 +40,8 @@ std::string_view name_of(WaitReason reason) noexcept {
       return "latch";
     case WaitReason::barrier:
       return "barrier";
+    case WaitReason::selection:
+      return "selection";
     case WaitReason::operation:
       return "operation";
     case WaitReason::system_call:

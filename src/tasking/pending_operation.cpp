@@ -31,6 +31,7 @@ PendingOperation::State::~State() {
 void PendingOperation::State::end(std::exception_ptr cause) noexcept {
   detail::Task* to_wake = nullptr;
   detail::Task* to_fulfill = nullptr;
+  std::shared_ptr<tasking::Selection> selecting;
   std::function<void(State&)> forgotten;
   {
     const std::lock_guard lock(mutex);
@@ -40,6 +41,7 @@ void PendingOperation::State::end(std::exception_ptr cause) noexcept {
     error = std::move(cause);
     to_wake = std::exchange(paused, nullptr);
     to_fulfill = std::exchange(bound, nullptr);
+    selecting = std::exchange(selection, nullptr);
     forgotten = std::exchange(forget, nullptr);
   }
   if (forgotten) {
@@ -51,6 +53,9 @@ void PendingOperation::State::end(std::exception_ptr cause) noexcept {
   if (to_fulfill != nullptr) {
     tasking::fulfill_event(to_fulfill, error);
   }
+  if (selecting != nullptr) {
+    selecting->end(number);
+  }
 }
 
 void PendingOperation::wait() {
@@ -60,7 +65,7 @@ void PendingOperation::wait() {
   bool ended = false;
   {
     const std::lock_guard lock(state->mutex);
-    if (state->paused != nullptr || state->bound != nullptr) {
+    if (state->is_awaited()) {
       refuse_second(state->what);
     }
     ended = state->ended;
@@ -85,7 +90,7 @@ void PendingOperation::bind() {
   {
     const std::lock_guard lock(state_->mutex);
     if (!state_->ended) {
-      if (state_->paused == nullptr && state_->bound == nullptr) {
+      if (!state_->is_awaited()) {
         state_->bound = task;
         return;
       }

@@ -11,6 +11,7 @@
 
 #include "dovetail/polling.hpp"
 #include "tasking/pause.hpp"
+#include "tasking/selection.hpp"
 
 namespace dovetail {
 
@@ -25,11 +26,15 @@ struct [[gnu::visibility("hidden")]] PendingOperation::State : std::enable_share
   // The rest is guarded by `mutex`.
   bool ended = false;
   std::exception_ptr error;
-  detail::Task* paused = nullptr;  ///< In `wait`.
-  detail::Task* bound = nullptr;   ///< By `bind`.
+  detail::Task* paused = nullptr;                 ///< In `wait`.
+  detail::Task* bound = nullptr;                  ///< By `bind`.
+  std::shared_ptr<tasking::Selection> selection;  ///< One that waits for this, among others.
+  int number = 0;                                 ///< Of this among them.
   /// Has the service forget the operation. Called once, outside of the lock, before the task goes on.
   std::function<void(State&)> forget;
 
+  /// Whether anybody waits for it.
+  bool is_awaited() const noexcept { return paused != nullptr || bound != nullptr || selection != nullptr; }
   /// The caller holds a reference.
   void end(std::exception_ptr cause) noexcept;
 };

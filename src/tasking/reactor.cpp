@@ -81,15 +81,17 @@ void Reactor::stop() noexcept {
 }
 
 void Reactor::wake_at(base::TimePoint deadline, Task* task) {
-  if (timers_.wake_at(deadline, task)) {
+  if (timers_.wake_at(deadline, task).earliest) {
     arm(deadline);
   }
 }
 
-void Reactor::call_at(base::TimePoint deadline, std::function<void()> action) {
-  if (timers_.call_at(deadline, std::move(action))) {
+Timers::Id Reactor::call_at(base::TimePoint deadline, std::function<void()> action) {
+  const Timers::Added added = timers_.call_at(deadline, std::move(action));
+  if (added.earliest) {
     arm(deadline);
   }
+  return added.id;
 }
 
 void Reactor::expect(Upkeep upkeep, base::TimePoint when) noexcept {

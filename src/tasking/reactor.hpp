@@ -35,7 +35,9 @@ class Reactor {
   /// Wakes a paused task at `deadline`. Any thread.
   void wake_at(base::TimePoint deadline, Task* task);
   /// Calls `action` outside of any task at `deadline`, on this thread or on a worker. Any thread. It must be short and must not block.
-  void call_at(base::TimePoint deadline, std::function<void()> action);
+  Timers::Id call_at(base::TimePoint deadline, std::function<void()> action);
+  /// Takes back what `call_at` was given. False: it is done, or is being done. Any thread.
+  bool cancel(const Timers::Id& id) noexcept { return timers_.cancel(id); }
   /// Does what is due, for a worker on its way. Returns how many things that were.
   unsigned run_due() { return timers_.run_due(); }
   /// Whether anything waits for its time.

@@ -139,6 +139,13 @@ bool RuntimeCore::drains() noexcept {
   return done;
 }
 
+void RuntimeCore::see_waiters_off() noexcept {
+  while (foreign.waiting.load(std::memory_order_seq_cst) != 0) {
+    std::this_thread::yield();  // it has been woken
+  }
+  const std::lock_guard lock(foreign.mutex);  // which some hold to the last
+}
+
 void RuntimeCore::require_usable() const {
   if (forked.load(std::memory_order_relaxed)) [[unlikely]] {
     throw std::logic_error(
@@ -178,6 +185,7 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
   }
   write_trace(*core);
   if (ended) {
+    core->see_waiters_off();
     delete core;
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iterator>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tasking/core.hpp"
@@ -28,6 +29,7 @@ constexpr unsigned most_doublings = 16;
 struct Finding {
   std::vector<Task*> paused_for_resume;
   std::vector<Task*> paused_for_task;
+  std::unordered_set<const Task*> selecting_tasks;  ///< Those in a selection of nothing but tasks.
   std::size_t waiting_for_events = 0;
   std::size_t waiting_for_others =
       0;  ///< For what may never come: a resume, an event, a descriptor, an operation of a source.
@@ -140,10 +142,13 @@ WaitReason reason_of(Task* task) noexcept {
 // By another task, or by a thread that the runtime does not know.
 bool waits_for_resume(WaitReason reason) noexcept {
   return reason == WaitReason::resume || reason == WaitReason::semaphore || reason == WaitReason::latch ||
-         reason == WaitReason::barrier;
+         reason == WaitReason::barrier || reason == WaitReason::selection;
 }
 
 bool waits_for_others(Task* task, TaskState state, const Finding& finding) {
+  if (finding.selecting_tasks.contains(task)) {
+    return false;
+  }
   return finding.operations.contains(task) || state == TaskState::onready ||
          (state == TaskState::paused && waits_for_resume(reason_of(task))) ||
          (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0);
@@ -153,6 +158,12 @@ Finding find_waits(RuntimeCore& core) {
   Finding finding;
   const auto note = [&](const Task* task, const std::string& what) { finding.operations.emplace(task, what); };
   core.sources.for_each_wait(note);
+  core.selections.for_each_wait([&](const Task* task, const std::string& what, bool only_tasks) {
+    note(task, what);
+    if (only_tasks) {
+      finding.selecting_tasks.insert(task);
+    }
+  });
   core.reactor.descriptors().for_each_wait(note);
   std::vector<Task*>& tasks = finding.tasks;
   for_each_task([&](Task* task) {
@@ -168,10 +179,10 @@ Finding find_waits(RuntimeCore& core) {
     const TaskState state = task->state.load(std::memory_order_acquire);
     finding.waiting_for_others += waits_for_others(task, state, finding) ? 1 : 0;
     const WaitReason reason = reason_of(task);
-    if (state == TaskState::paused && waits_for_resume(reason)) {
-      finding.paused_for_resume.push_back(task);
-    } else if (state == TaskState::paused && reason == WaitReason::task) {
+    if (state == TaskState::paused && (reason == WaitReason::task || finding.selecting_tasks.contains(task))) {
       finding.paused_for_task.push_back(task);
+    } else if (state == TaskState::paused && waits_for_resume(reason)) {
+      finding.paused_for_resume.push_back(task);
     } else if (state == TaskState::onready ||
                (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0)) {
       ++finding.waiting_for_events;
@@ -195,17 +206,20 @@ std::string list_of(const Finding& finding, const Describe& describe_one) {
 
 // Takes the tasks out of what they wait for, all of them before the first is woken: what that one does may end the waits of others,
 // which then run, complete and are gone. One that was taken out has nobody but this thread to wake it, so it stays until then.
-void tell(const Finding& finding) {
+void tell(RuntimeCore& core, const Finding& finding) {
   std::vector<Task*> told;
   for (Task* task : finding.paused_for_resume) {
     ResumeState expected = ResumeState::awaited;
-    if (task->resume_state.compare_exchange_strong(expected, ResumeState::none) || leave_line(task)) {
+    if (task->resume_state.compare_exchange_strong(expected, ResumeState::none) || leave_line(task) ||
+        core.selections.give_up(task)) {
       told.push_back(task);
     }
   }
   if (finding.paused_for_resume.empty()) {
     std::copy_if(finding.paused_for_task.begin(), finding.paused_for_task.end(), std::back_inserter(told),
-                 &abandon_wait);
+                 [&](Task* task) {
+                   return finding.selecting_tasks.contains(task) ? core.selections.give_up(task) : abandon_wait(task);
+                 });
   }
   for (Task* task : told) {
     task->deliver_stuck = 1;
@@ -330,7 +344,7 @@ base::TimePoint StuckWatch::declare_if_stuck(RuntimeCore& core, base::TimePoint 
   }
   declare(core, std::move(text));
   quiet_since_.store(0, std::memory_order_relaxed);
-  tell(finding);
+  tell(core, finding);
   return now + first_look;
 }
 
@@ -340,9 +354,12 @@ void StuckWatch::declare(RuntimeCore& core, std::string text) {
     std::lock_guard lock(mutex_);
     text_ = std::move(text);
   }
-  std::lock_guard lock(core.foreign.mutex);
-  reports_.fetch_add(1, std::memory_order_acq_rel);
-  core.foreign.changed.notify_all();
+  {
+    std::lock_guard lock(core.foreign.mutex);
+    reports_.fetch_add(1, std::memory_order_acq_rel);
+    core.foreign.changed.notify_all();
+  }
+  core.selections.give_up_threads();  // after it counts: what they wait for next does not end by this report
 }
 
 std::string StuckWatch::report() const {

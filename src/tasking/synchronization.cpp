@@ -4,7 +4,10 @@
 
 namespace dovetail {
 
+using detail::Waiting;
+using tasking::append;
 using tasking::Served;
+using tasking::take_out;
 using tasking::wait_in_line;
 using tasking::WaitReason;
 
@@ -17,7 +20,7 @@ void Semaphore::acquire(std::uint64_t units) {
   try {
     wait_in_line(line_, lock, units, WaitReason::semaphore);
   } catch (...) {
-    release(0);  // those behind may be content with less
+    release(0);  // as in `leave`
     throw;
   }
 }
@@ -32,18 +35,41 @@ bool Semaphore::try_acquire(std::uint64_t units) noexcept {
 }
 
 void Semaphore::release(std::uint64_t units) noexcept {
+  std::unique_lock lock(mutex_);
+  available_ += units;
+  serve(lock);
+}
+
+void Semaphore::serve(std::unique_lock<std::mutex>& lock) noexcept {
   Served served;
-  {
-    const std::lock_guard lock(mutex_);
-    available_ += units;
-    while (line_.first != nullptr && line_.first->units <= available_) {
-      const std::uint64_t wanted = line_.first->units;
-      if (served.serve_first(line_)) {
-        available_ -= wanted;
-      }
+  while (line_.first != nullptr && line_.first->units <= available_) {
+    const std::uint64_t wanted = line_.first->units;
+    if (served.serve_first(line_)) {
+      available_ -= wanted;
     }
   }
+  lock.unlock();
   served.wake();
+}
+
+// As `acquire`, for one of the things that a selection waits for. Returns whether it is this that has ended the selection.
+bool Semaphore::enter(Waiting& waiting) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (line_.first != nullptr || waiting.units > available_) {
+    append(line_, waiting);
+    return false;
+  }
+  if (!waiting.selection->claim(waiting.number)) {
+    return false;
+  }
+  available_ -= waiting.units;
+  return true;
+}
+
+void Semaphore::leave(Waiting& waiting) noexcept {
+  std::unique_lock lock(mutex_);
+  take_out(line_, waiting);
+  serve(lock);  // those behind may be content with less
 }
 
 std::uint64_t Semaphore::available() const noexcept {
@@ -75,6 +101,20 @@ void Latch::wait() {
   }
 }
 
+bool Latch::enter(Waiting& waiting) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (count_ == 0) {
+    return waiting.selection->claim(waiting.number);
+  }
+  append(line_, waiting);
+  return false;
+}
+
+void Latch::leave(Waiting& waiting) noexcept {
+  const std::lock_guard lock(mutex_);
+  take_out(line_, waiting);
+}
+
 void Barrier::arrive_and_wait() {
   std::unique_lock lock(mutex_);
   if (++arrived_ != participants_) {
@@ -90,6 +130,21 @@ void Barrier::arrive_and_drop() noexcept {
   if (arrived_ == participants_) {
     pass(lock);
   }
+}
+
+bool Barrier::enter(Waiting& waiting) noexcept {
+  std::unique_lock lock(mutex_);
+  if (++arrived_ == participants_) {
+    pass(lock);
+    return waiting.selection->claim(waiting.number);
+  }
+  append(line_, waiting);
+  return false;
+}
+
+void Barrier::leave(Waiting& waiting) noexcept {
+  const std::lock_guard lock(mutex_);
+  take_out(line_, waiting);
 }
 
 void Barrier::pass(std::unique_lock<std::mutex>& lock) noexcept {

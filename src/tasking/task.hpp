@@ -86,7 +86,7 @@ struct Task {
   const tasking::Label* label;
   tasking::TaskExtra* extra;
   fiber::Fiber* fiber;                      ///< Where the body is paused.
-  std::atomic<tasking::WaitNode*> waiters;  ///< Or `completed_mark`.
+  std::atomic<tasking::WaitNode*> waiters;  ///< See wait_list.hpp.
   std::atomic<tasking::Failure*> failure;   ///< The first one; owns a reference.
   std::atomic<std::int64_t> children;       ///< Published minus completed: see tasking/children.hpp.
   std::uint32_t children_spawned;           ///< Not published yet. Only the task itself writes it.
@@ -117,9 +117,6 @@ inline constexpr std::size_t task_header = 128;
 /// `home_worker` of a task that no worker made.
 inline constexpr std::uint32_t no_worker = UINT32_MAX;
 static_assert(sizeof(Task) <= task_header, "two cache lines: the memory of a pending task is part of the contract");
-
-/// The value of `Task::waiters` once the task has completed.
-inline WaitNode* completed_mark() noexcept { return reinterpret_cast<WaitNode*>(std::uintptr_t{1}); }
 
 TaskExtra& extra_of(Task* task);
 

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -44,11 +45,6 @@ ResumeState resumed(ResumeState state) noexcept {
   }
 }
 
-base::TimePoint deadline_after(base::TimePoint begin, std::chrono::nanoseconds duration) noexcept {
-  const base::TimePoint latest = base::TimePoint::max() - std::chrono::hours(1);
-  return duration < latest - begin ? begin + duration : latest;
-}
-
 bool wait_for_descriptor(detail::Task* task, int descriptor, std::uint32_t events, std::chrono::nanoseconds at_most) {
   using tasking::DescriptorWait;
   const char* const operation = events == EPOLLIN ? "wait_readable" : "wait_writable";
@@ -65,14 +61,18 @@ bool wait_for_descriptor(detail::Task* task, int descriptor, std::uint32_t event
   if (error != 0) {
     throw IoError(error, operation, "descriptor " + std::to_string(descriptor), 0, 0);
   }
+  std::optional<tasking::Timers::Id> timer;
   if (at_most != std::chrono::nanoseconds::max()) {
-    task->core->reactor.call_at(deadline_after(base::Clock::now(), at_most),
-                                [&waits, wait] { waits.end(wait, DescriptorWait::End::timed_out); });
+    timer = task->core->reactor.call_at(base::deadline_after(base::Clock::now(), at_most),
+                                        [&waits, wait] { waits.end(wait, DescriptorWait::End::timed_out); });
   }
   if (tasking::is_cancelled(task)) {
     waits.end(wait, DescriptorWait::End::cancelled);  // asked for before the wait could be found
   }
   tasking::pause(task, tasking::WaitReason::descriptor);
+  if (timer) {
+    task->core->reactor.cancel(*timer);
+  }
   if (wait->end == DescriptorWait::End::cancelled) {
     throw IoError(ECANCELED, operation, "descriptor " + std::to_string(descriptor), 0, 0);
   }
@@ -131,7 +131,7 @@ std::chrono::nanoseconds wait_for(std::chrono::nanoseconds duration) {
   if (duration.count() > 0) {
     detail::RuntimeCore& core = *task->core;
     tasking::prepare_pause(task);
-    core.reactor.wake_at(deadline_after(begin, duration), task);
+    core.reactor.wake_at(base::deadline_after(begin, duration), task);
     tasking::pause(task, tasking::WaitReason::time);
   } else {
     yield();

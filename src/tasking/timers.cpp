@@ -1,51 +1,50 @@
 #include "tasking/timers.hpp"
 
-#include <utility>
-
 #include "tasking/pause.hpp"
 
 namespace dovetail::tasking {
 
-bool Timers::wake_at(base::TimePoint deadline, Task* task) { return add({deadline, 0, task, nullptr}); }
-
-bool Timers::call_at(base::TimePoint deadline, std::function<void()> action) {
-  return add({deadline, 0, nullptr, std::make_shared<std::function<void()>>(std::move(action))});
+void Timers::note_earliest() noexcept {
+  const base::TimePoint next = entries_.empty() ? base::TimePoint::max() : entries_.begin()->first.first;
+  earliest_.store(next.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-bool Timers::add(Entry entry) {
-  std::lock_guard lock(mutex_);
-  entry.sequence = sequence_++;
-  const base::TimePoint deadline = entry.deadline;
-  heap_.push(std::move(entry));
-  if (heap_.top().deadline < earliest()) {
-    earliest_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
-    return true;
+Timers::Added Timers::add(base::TimePoint deadline, Entry entry) {
+  const std::lock_guard lock(mutex_);
+  const Id id(deadline, sequence_++);
+  entries_.emplace(id, std::move(entry));
+  const bool first = deadline < earliest();
+  if (first) {
+    note_earliest();
   }
-  return false;
+  return {id, first};
+}
+
+bool Timers::cancel(const Id& id) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (entries_.erase(id) == 0) {
+    return false;
+  }
+  note_earliest();
+  return true;
 }
 
 unsigned Timers::run_due() {
   if (empty() || base::Clock::now() < earliest()) {
     return 0;
   }
-  unsigned done = 0;
-  for (;;) {
-    Entry entry;
-    {
-      std::lock_guard lock(mutex_);
-      if (heap_.empty() || heap_.top().deadline > base::Clock::now()) {
-        const base::TimePoint next = heap_.empty() ? base::TimePoint::max() : heap_.top().deadline;
-        earliest_.store(next.time_since_epoch().count(), std::memory_order_relaxed);
-        return done;
-      }
-      entry = heap_.top();
-      heap_.pop();
+  for (unsigned done = 0;; ++done) {
+    std::unique_lock lock(mutex_);
+    if (entries_.empty() || entries_.begin()->first.first > base::Clock::now()) {
+      note_earliest();
+      return done;
     }
-    ++done;
-    if (entry.task != nullptr) {
-      wake(entry.task);
+    auto due = entries_.extract(entries_.begin());
+    lock.unlock();
+    if (due.mapped().task != nullptr) {
+      wake(due.mapped().task);
     } else {
-      (*entry.action)();
+      due.mapped().action();
     }
   }
 }

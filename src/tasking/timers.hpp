@@ -4,10 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <map>
 #include <mutex>
-#include <queue>
-#include <vector>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "dovetail/detail/body.hpp"
@@ -18,10 +17,21 @@ using detail::Task;
 
 class Timers {
  public:
-  /// Wakes a paused task at `deadline`. Returns whether this is now the earliest deadline.
-  bool wake_at(base::TimePoint deadline, Task* task);
+  /// Names one thing to do. The second part tells those of one time apart.
+  using Id = std::pair<base::TimePoint, std::uint64_t>;
+  struct Added {
+    Id id;
+    bool earliest;  ///< Nothing is due before it.
+  };
+
+  /// Wakes a paused task at `deadline`.
+  Added wake_at(base::TimePoint deadline, Task* task) { return add(deadline, {task, nullptr}); }
   /// Calls `action` outside of any task at `deadline`.
-  bool call_at(base::TimePoint deadline, std::function<void()> action);
+  Added call_at(base::TimePoint deadline, std::function<void()> action) {
+    return add(deadline, {nullptr, std::move(action)});
+  }
+  /// Takes it back. False: it is done, or is being done.
+  bool cancel(const Id& id) noexcept;
 
   /// Does what is due. Returns how many things that were. Any thread of the runtime.
   unsigned run_due();
@@ -33,18 +43,14 @@ class Timers {
 
  private:
   struct Entry {
-    base::TimePoint deadline;
-    std::uint64_t sequence;
     Task* task;
-    std::shared_ptr<std::function<void()>> action;
-    bool operator<(const Entry& other) const noexcept {
-      return deadline != other.deadline ? deadline > other.deadline : sequence > other.sequence;
-    }
+    std::function<void()> action;
   };
-  bool add(Entry entry);
+  Added add(base::TimePoint deadline, Entry entry);
+  void note_earliest() noexcept;
 
   std::mutex mutex_;
-  std::priority_queue<Entry> heap_;
+  std::map<Id, Entry> entries_;
   std::uint64_t sequence_ = 0;
   std::atomic<base::Clock::rep> earliest_{base::TimePoint::max().time_since_epoch().count()};
 };

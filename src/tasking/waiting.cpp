@@ -17,56 +17,9 @@
 
 namespace dovetail::tasking {
 
-// Shared by the one who waits, who may give up, and by the task that is waited for.
-struct WaitNode {
-  enum class State : std::uint8_t { waiting, done, abandoned };
-  WaitNode* next = nullptr;
-  Task* waiting_task = nullptr;    ///< Null: a foreign thread, or nobody, if there is a callback.
-  std::function<void()> callback;  ///< Told instead.
-  const Task* target = nullptr;
-  std::atomic<State> state{State::waiting};
-  std::atomic<int> references{2};
-
-  bool settle(State how) noexcept {
-    State expected = State::waiting;
-    return state.compare_exchange_strong(expected, how, std::memory_order_acq_rel);
-  }
-  void release() noexcept {
-    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      delete this;
-    }
-  }
-};
-
 namespace {
 
 constexpr unsigned deepest_ancestor = 16;
-
-bool has_completed(const Task* task) noexcept {
-  return task->waiters.load(std::memory_order_acquire) == completed_mark();
-}
-
-// Returns false if the task has completed already.
-bool enlist(Task* task, WaitNode* node) noexcept {
-  WaitNode* first = task->waiters.load(std::memory_order_acquire);
-  do {
-    if (first == completed_mark()) {
-      return false;
-    }
-    node->next = first;
-  } while (!task->waiters.compare_exchange_weak(first, node, std::memory_order_acq_rel, std::memory_order_acquire));
-  return true;
-}
-
-// They are listed from the last one to the first.
-WaitNode* in_order_of_arrival(WaitNode* last) noexcept {
-  WaitNode* first = nullptr;
-  while (last != nullptr) {
-    WaitNode* const before = std::exchange(last->next, first);
-    first = std::exchange(last, before);
-  }
-  return first;
-}
 
 // A callback belongs to no task, also where the body of one has completed another by fulfilling its last event.
 void call_outside_of_tasks(const std::function<void()>& callback) noexcept {
@@ -133,13 +86,10 @@ bool children_done(Task* task) noexcept {
   return true;
 }
 
-constexpr std::chrono::milliseconds between_interrupt_looks{50};
-thread_local bool (*interrupt_look)() = nullptr;
-
 // Blocks the thread until `done`. Returns false if the look of the thread ended the wait.
 template <class Done>
 bool block_until(std::unique_lock<std::mutex>& lock, ForeignWaits& foreign, const Done& done) {
-  bool (*const look)() = interrupt_look;
+  bool (*const look)() = interrupt_look_of_thread();
   if (look == nullptr) {
     foreign.changed.wait(lock, done);
     return true;
@@ -169,7 +119,7 @@ void block_for_task(Task* task) {
   core.require_usable();
   auto* node = new WaitNode;
   node->target = task;
-  if (!enlist(task, node)) {
+  if (!enlist(task->waiters, node)) {
     delete node;
     return;
   }
@@ -182,7 +132,7 @@ void block_for_task(Task* task) {
   });
   core.foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
   lock.unlock();
-  const bool given_up = node->settle(WaitNode::State::abandoned);
+  const bool given_up = node->end(WaitNode::State::abandoned);
   node->release();
   if (!awaited) {
     throw WaitInterrupted();
@@ -195,22 +145,20 @@ void block_for_task(Task* task) {
 
 }  // namespace
 
-void set_interrupt_look(bool (*look)()) noexcept { interrupt_look = look; }
-
 void tell_waiters(Task* task) noexcept {
-  WaitNode* node = in_order_of_arrival(task->waiters.exchange(completed_mark(), std::memory_order_acq_rel));
+  WaitNode* node = close_waits(task->waiters);
   while (node != nullptr) {
     WaitNode* next = node->next;
     if (node->callback) {
       call_outside_of_tasks(node->callback);
     } else if (node->waiting_task != nullptr) {
-      if (node->settle(WaitNode::State::done)) {
+      if (node->end(WaitNode::State::done)) {
         wake(node->waiting_task);
       }
     } else {
       ForeignWaits& foreign = task->core->foreign;
       std::lock_guard lock(foreign.mutex);
-      if (node->settle(WaitNode::State::done)) {
+      if (node->end(WaitNode::State::done)) {
         foreign.changed.notify_all();
       }
     }
@@ -242,7 +190,7 @@ void wait_for_task(Task* task) {
   node->waiting_task = current;
   node->target = task;
   prepare_pause(current);
-  if (!enlist(task, node)) {
+  if (!enlist(task->waiters, node)) {
     delete node;
     return;
   }
@@ -257,7 +205,7 @@ void wait_for_task(Task* task) {
 
 bool abandon_wait(Task* waiting) noexcept {
   auto* node = static_cast<WaitNode*>(const_cast<void*>(waiting->wait_subject));
-  return node->settle(WaitNode::State::abandoned);
+  return node->end(WaitNode::State::abandoned);
 }
 
 const Task* awaited_task(const Task* waiting) noexcept {
@@ -339,7 +287,7 @@ bool call_when_completed(Task* task, std::function<void()>& callback) {
   node->target = task;
   node->references.store(1, std::memory_order_relaxed);  // nobody waits
   node->callback = std::move(callback);
-  if (!tasking::enlist(task, node)) {
+  if (!tasking::enlist(task->waiters, node)) {
     callback = std::move(node->callback);
     delete node;
     return false;

@@ -1,17 +1,13 @@
 // Waiting for one task or for the children of one: from a task, which pauses, or from another thread, which blocks.
 #pragma once
 
+#include "tasking/interrupt_look.hpp"
 #include "tasking/task.hpp"
+#include "tasking/wait_list.hpp"
 
 namespace dovetail::tasking {
 
-/// Thrown out of a wait of a foreign thread that its `look` has ended.
-struct WaitInterrupted {};
-/// Has `look` called several times a second, without any lock, whenever the calling thread, a foreign one, is blocked in
-/// `wait_for_task` or `wait_for_all`; if it returns true the wait ends by `WaitInterrupted`, and what is waited for goes on. For
-/// languages that learn of signals only by asking. Null: never.
-void set_interrupt_look(bool (*look)()) noexcept;
-
+inline bool has_completed(const Task* task) noexcept { return is_closed(task->waiters); }
 /// Ends the waits for a task that has completed, and lets no more begin.
 void tell_waiters(Task* task) noexcept;
 /// Returns when the task has completed. @throws Stuck.

@@ -3,34 +3,34 @@
 #include "tasking/pause.hpp"
 
 namespace dovetail::tasking {
-namespace {
 
 void append(WaitingLine& line, Waiting& waiting) noexcept {
+  waiting.before = line.last;
   waiting.next = nullptr;
+  waiting.in_line = true;
   (line.last != nullptr ? line.last->next : line.first) = &waiting;
   line.last = &waiting;
 }
 
-Waiting& take_first(WaitingLine& line) noexcept {
-  Waiting& first = *line.first;
-  line.first = first.next;
-  if (line.first == nullptr) {
-    line.last = nullptr;
+void take_out(WaitingLine& line, Waiting& waiting) noexcept {
+  if (!waiting.in_line) {
+    return;
   }
-  return first;
+  waiting.in_line = false;
+  (waiting.before != nullptr ? waiting.before->next : line.first) = waiting.next;
+  (waiting.next != nullptr ? waiting.next->before : line.last) = waiting.before;
 }
 
-void take_out(WaitingLine& line, const Waiting& waiting) noexcept {
-  Waiting* before = nullptr;
-  for (Waiting* at = line.first; at != nullptr; before = at, at = at->next) {
-    if (at == &waiting) {
-      (before != nullptr ? before->next : line.first) = at->next;
-      if (line.last == at) {
-        line.last = before;
-      }
-      return;
-    }
-  }
+namespace {
+
+void block_in_line(WaitingLine& line, std::unique_lock<std::mutex>& lock, Waiting& waiting) {
+  Selection selection;
+  waiting.selection = &selection;
+  append(line, waiting);
+  lock.unlock();
+  selection.block_until(base::TimePoint::max());
+  lock.lock();  // whoever serves has it until the last use of the selection
+  lock.unlock();
 }
 
 // A resume for the task's own `suspend` that comes meanwhile is kept.
@@ -59,12 +59,11 @@ void wait_in_line(WaitingLine& line, std::unique_lock<std::mutex>& lock, std::ui
   Waiting waiting;
   waiting.task = current_task();
   waiting.units = units;
-  append(line, waiting);
   if (waiting.task == nullptr) {
-    waiting.changed.wait(lock, [&] { return waiting.served; });
-    lock.unlock();
+    block_in_line(line, lock, waiting);
     return;
   }
+  append(line, waiting);
   prepare_pause(waiting.task);
   enter_line(waiting.task);
   lock.unlock();
@@ -79,21 +78,23 @@ void wait_in_line(WaitingLine& line, std::unique_lock<std::mutex>& lock, std::ui
 }
 
 bool Served::serve_first(WaitingLine& line) noexcept {
-  Waiting& first = take_first(line);
-  if (first.task == nullptr) {
-    first.served = true;
-    first.changed.notify_one();  // under the mutex: it is gone as soon as the thread has that
-    return true;
-  }
-  if (!leave_line(first.task)) {
+  Waiting& first = *line.first;
+  take_out(line, first);
+  if (first.selection != nullptr ? !first.selection->claim(first.number) : !leave_line(first.task)) {
     return false;
   }
-  append(tasks_, first);
+  if (first.task == nullptr) {
+    first.selection->wake();  // under the mutex: it is gone as soon as the thread has that
+  } else {
+    first.next = nullptr;
+    (last_ != nullptr ? last_->next : first_) = &first;
+    last_ = &first;
+  }
   return true;
 }
 
 void Served::wake() noexcept {
-  for (Waiting* waiting = tasks_.first; waiting != nullptr;) {
+  for (Waiting* waiting = first_; waiting != nullptr;) {
     Waiting* const next = waiting->next;  // read first: it is gone once its task runs
     tasking::wake(waiting->task);
     waiting = next;

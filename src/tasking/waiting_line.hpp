@@ -1,23 +1,25 @@
 // Tasks and threads that wait for the same thing, served by arrival.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 
 #include "dovetail/synchronization.hpp"
+#include "tasking/selection.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail {
 namespace detail {
 
-/// Lies on the stack of whoever waits.
+/// Lies on the stack of whoever waits: a task that waits for nothing else, or a selection.
 struct Waiting {
+  Waiting* before = nullptr;
   Waiting* next = nullptr;
-  Task* task = nullptr;  ///< Null: a thread.
+  bool in_line = false;
+  Task* task = nullptr;  ///< Null: a thread, which has a selection.
   std::uint64_t units = 0;
-  bool served = false;
-  std::condition_variable changed;  ///< Of a thread.
+  tasking::Selection* selection = nullptr;
+  int number = 0;  ///< Of this line among what the selection waits for.
 };
 
 }  // namespace detail
@@ -26,6 +28,10 @@ namespace tasking {
 
 using detail::Waiting;
 using detail::WaitingLine;
+
+void append(WaitingLine& line, Waiting& waiting) noexcept;
+/// Nothing if it is in the line no more.
+void take_out(WaitingLine& line, Waiting& waiting) noexcept;
 
 /// Waits at the end of the line until somebody calls `serve_first` for it. `lock` holds the mutex of the line, and does not any more at the
 /// end. @throws Stuck; then it has left the line.
@@ -40,7 +46,9 @@ class Served {
   void wake() noexcept;
 
  private:
-  WaitingLine tasks_;
+  // By `Waiting::next`. Each stays until its task is woken.
+  Waiting* first_ = nullptr;
+  Waiting* last_ = nullptr;
 };
 
 /// Ends the wait of a task in a line, if it is in one and nobody else has: the caller wakes it. From any thread.

@@ -1,10 +1,7 @@
 // Sources of events that the program makes: what waits for them is woken, failed or reported, whatever the workers do meanwhile.
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-
-#include <array>
 
 #include "support.hpp"
 
@@ -13,36 +10,6 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-
-class Pipe {
- public:
-  Pipe() {
-    if (pipe2(ends_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-      throw std::system_error(errno, std::generic_category(), "pipe2");
-    }
-  }
-  ~Pipe() {
-    close_writer();
-    close(ends_[0]);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  int reader() const { return ends_[0]; }
-  int writer() const { return ends_[1]; }
-  void write_one(char value) const { EXPECT_EQ(write(ends_[1], &value, 1), 1); }
-  char read_one() const {
-    char value = 0;
-    return read(ends_[0], &value, 1) == 1 ? value : '\0';
-  }
-  void close_writer() {
-    if (ends_[1] >= 0) {
-      close(std::exchange(ends_[1], -1));
-    }
-  }
-
- private:
-  std::array<int, 2> ends_{-1, -1};
-};
 
 TEST(WaitReadableTest, ATaskWaitsAndTheWorkerDoesNot) {
   Runtime runtime(Options{.workers = 1});

@@ -1,10 +1,12 @@
 // What the tests of tasking share.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -20,6 +22,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -102,6 +105,37 @@ inline void stumble(Random& random) {
       break;
   }
 }
+
+/// A pipe that does not block.
+class Pipe {
+ public:
+  Pipe() {
+    if (pipe2(ends_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+      throw std::system_error(errno, std::generic_category(), "pipe2");
+    }
+  }
+  ~Pipe() {
+    close_writer();
+    close(ends_[0]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int reader() const { return ends_[0]; }
+  int writer() const { return ends_[1]; }
+  void write_one(char value) const { EXPECT_EQ(write(ends_[1], &value, 1), 1); }
+  char read_one() const {
+    char value = 0;
+    return read(ends_[0], &value, 1) == 1 ? value : '\0';
+  }
+  void close_writer() {
+    if (ends_[1] >= 0) {
+      close(std::exchange(ends_[1], -1));
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
 
 /// The failure that the call throws; nothing if it throws none.
 template <class Call>

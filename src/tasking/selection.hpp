@@ -1,0 +1,86 @@
+// One wait that the first of several things ends: see dovetail/select.hpp.
+//
+// Each thing, the deadline and the stop token may end it at the same time, from different threads. Whoever changes `winner_` first has
+// ended it, wakes the one who waits, and is what the wait returns. The others find it ended and do nothing: a semaphore keeps its units.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "base/clock.hpp"
+namespace dovetail::detail {
+struct Task;
+}
+
+namespace dovetail::tasking {
+
+using detail::Task;
+
+class Selection {
+ public:
+  /// What ended the wait if it was none of the things, which are counted from 0.
+  enum End : int { nothing = -1, timed_out = -2, stopped = -3, stuck = -4, given_up = -5 };
+
+  /// A thread waits.
+  Selection() noexcept = default;
+  /// A task waits, which `wake_task` lets go on; if it is null, a thread. `text` says for what.
+  Selection(Task* task, void (*wake_task)(Task*) noexcept, std::function<std::string()> text) noexcept
+      : task_(task), wake_task_(wake_task), text_(std::move(text)) {}
+  Selection(const Selection&) = delete;
+  Selection& operator=(const Selection&) = delete;
+
+  /// Ends the wait, if nothing has. The caller has to `wake` then, once. Any thread.
+  bool claim(int winner) noexcept {
+    int expected = nothing;
+    return winner_.compare_exchange_strong(expected, winner, std::memory_order_acq_rel);
+  }
+  void wake() noexcept;
+  void end(int winner) noexcept {
+    if (claim(winner)) {
+      wake();
+    }
+  }
+  int winner() const noexcept { return winner_.load(std::memory_order_acquire); }
+  Task* task() const noexcept { return task_; }
+
+  /// Blocks the thread until something has ended the wait, or `deadline`. `look`: see `set_interrupt_look`. False if that ended it.
+  bool block_until(base::TimePoint deadline, bool (*look)() = nullptr);
+
+ private:
+  friend class Selections;
+  Task* const task_ = nullptr;
+  void (*const wake_task_)(Task*) noexcept = nullptr;
+  const std::function<std::string()> text_;
+  std::atomic<int> winner_{nothing};
+  // Of a thread.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // In a list of `Selections`, under its lock.
+  Selection* before_ = nullptr;
+  Selection* behind_ = nullptr;
+  bool only_tasks_ = false;
+};
+
+/// The selections of a runtime's tasks, and those of threads that wait for its tasks and nothing else. For reports, and for a runtime that
+/// is stuck. Thread-safe.
+class Selections {
+ public:
+  /// `only_tasks`: it waits for nothing but tasks of this runtime.
+  void add(Selection& selection, bool only_tasks) noexcept;
+  void remove(Selection& selection) noexcept;
+  /// Calls `visit` for each task that waits, with what for, and whether only for tasks. The task cannot go on meanwhile.
+  void for_each_wait(const std::function<void(const Task*, const std::string&, bool only_tasks)>& visit) const;
+  /// Ends the wait of a task, as stuck. The caller wakes it. False: it has ended.
+  bool give_up(const Task* task) noexcept;
+  /// Ends the waits of threads, as stuck.
+  void give_up_threads() noexcept;
+
+ private:
+  mutable std::mutex mutex_;
+  Selection* first_ = nullptr;
+};
+
+}  // namespace dovetail::tasking
