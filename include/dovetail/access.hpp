@@ -12,6 +12,8 @@
 #include <type_traits>
 
 namespace dovetail {
+class File;
+class Space;
 
 /// How a task uses a region.
 enum class AccessMode : std::uint8_t {
@@ -23,7 +25,7 @@ enum class AccessMode : std::uint8_t {
 
 /// A half-open range of bytes `[begin, begin + length)` in a space.
 struct Region {
-  /// 0 is the memory of this process; every file has a number of its own (see `File::space`).
+  /// 0 is the memory of this process; every file has a number of its own (see `File::space`), and so has every `Space`.
   std::uint64_t space = 0;
   /// First byte: an address in memory, an offset in a file.
   std::uint64_t begin = 0;
@@ -63,8 +65,12 @@ Region region_of(const T* data, std::size_t count) noexcept {
   }
 }
 
+// What is used by region: the bytes of the object itself mean nothing.
 template <class T>
-concept Declarable = !std::is_pointer_v<std::remove_cvref_t<T>> && !std::is_same_v<std::remove_cvref_t<T>, Region> &&
+concept HasRegions = std::is_same_v<T, Region> || std::is_same_v<T, File> || std::is_same_v<T, Space>;
+
+template <class T>
+concept Declarable = !std::is_pointer_v<std::remove_cvref_t<T>> && !HasRegions<std::remove_cvref_t<T>> &&
                      (std::is_lvalue_reference_v<T> || std::ranges::borrowed_range<std::remove_cvref_t<T>>);
 
 template <class T>

@@ -16,6 +16,7 @@
 #include "dovetail/registration.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/select.hpp"
+#include "dovetail/space.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 #include "dovetail/synchronization.hpp"
 #include "dovetail/task.hpp"

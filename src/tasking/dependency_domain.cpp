@@ -5,7 +5,10 @@
 
 #include "tasking/dependency_node.hpp"
 #include "tasking/exclusion.hpp"
+#include "tasking/label.hpp"
+#include "tasking/named_spaces.hpp"
 #include "tasking/task.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -22,13 +25,28 @@ void note_exclusion(Task* task, Exclusion* exclusion) {
   }
 }
 
+// Keeps with the label of a task that is being spawned which regions of named spaces it uses, for reports.
+[[gnu::cold]] void note_named_accesses(Task* task, const AccessList& accesses) {
+  const std::string text = record_named_accesses(trace::number_of(task), accesses);
+  if (text.empty()) {
+    return;
+  }
+  const Label* const before = task->label;
+  std::atomic_ref<const Label*>(task->label).store(label_with_accesses(before->text, text), std::memory_order_release);
+  if (task->own_label != 0) {
+    free_label(before);
+  }
+  task->own_label = 1;
+}
+
 }  // namespace
 
 RegionTable& DependencyDomain::table(std::uint64_t space) {
   if (space == 0) {
     return memory_;
   }
-  return files_[space];
+  meets_named_space_ = meets_named_space_ || may_be_named(space);
+  return others_[space];
 }
 
 // Enters those of up to `AccessList::inline_capacity` accesses that are selected. What they need is fetched together.
@@ -90,6 +108,10 @@ bool DependencyDomain::enter(Task* task, const AccessList& accesses) {
     }
   }
   node->entered();
+  if (meets_named_space_) [[unlikely]] {
+    meets_named_space_ = false;
+    note_named_accesses(task, accesses);
+  }
   if (dependencies == 0) {
     return true;
   }
@@ -99,7 +121,7 @@ bool DependencyDomain::enter(Task* task, const AccessList& accesses) {
 
 void DependencyDomain::clear() noexcept {
   memory_.clear();
-  files_.clear();
+  others_.clear();
 }
 
 }  // namespace dovetail::tasking

@@ -1,5 +1,6 @@
 #include "tasking/label.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -15,13 +16,15 @@ namespace {
 constexpr std::size_t interned_limit = 65536;
 constexpr std::size_t cache_size = 256;
 
-// A label and its text in one allocation.
-const Label* make_label(std::string_view text) {
-  void* memory = ::operator new(sizeof(Label) + text.size() + 1);
-  char* copy = static_cast<char*>(memory) + sizeof(Label);
+// A label and its texts in one allocation.
+const Label* make_label(std::string_view text, std::string_view accesses = {}) {
+  void* memory = ::operator new(sizeof(Label) + text.size() + 1 + accesses.size());
+  char* const copy = static_cast<char*>(memory) + sizeof(Label);
   std::memcpy(copy, text.data(), text.size());
   copy[text.size()] = '\0';
-  return new (memory) Label{{copy, text.size()}};
+  char* const behind = copy + text.size() + 1;
+  std::copy(accesses.begin(), accesses.end(), behind);
+  return new (memory) Label{{copy, text.size()}, {behind, accesses.size()}};
 }
 
 struct Table {
@@ -66,6 +69,10 @@ const Label* intern_label(std::string_view text, bool& own) {
   return label;
 }
 
+const Label* label_with_accesses(std::string_view text, std::string_view accesses) {
+  return make_label(text, accesses);
+}
+
 namespace {
 // Between reports, which read labels, and tasks that free their own.
 base::ProcessMutex& held() {
@@ -85,7 +92,7 @@ LabelsHeld::LabelsHeld() noexcept { held().lock(); }
 LabelsHeld::~LabelsHeld() { held().unlock(); }
 
 const Label* unnamed_label() noexcept {
-  static const Label label{"unnamed task"};
+  static const Label label{"unnamed task", {}};
   return &label;
 }
 

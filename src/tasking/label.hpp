@@ -7,12 +7,15 @@
 namespace dovetail::tasking {
 
 struct Label {
-  std::string_view text;  ///< Followed by a zero byte.
+  std::string_view text;      ///< Followed by a zero byte.
+  std::string_view accesses;  ///< Regions of named spaces that the task uses, for reports. See named_spaces.hpp.
 };
 
 /// The label with this text. Thread-safe. Programs that make a new label for every task are bounded: beyond a limit the
 /// result is a copy that `own` says must be freed with `free_label`.
 const Label* intern_label(std::string_view text, bool& own);
+/// A label of one task's own, which is to be freed.
+const Label* label_with_accesses(std::string_view text, std::string_view accesses);
 void free_label(const Label* label) noexcept;
 /// As long as this lives no label is freed: for a report, which reads the labels of tasks that may complete meanwhile.
 class LabelsHeld {

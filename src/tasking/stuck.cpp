@@ -47,6 +47,9 @@ std::string quoted(const Task* task) {
   const Label* label = std::atomic_ref<const Label*>(const_cast<Task*>(task)->label).load(std::memory_order_acquire);
   std::string text = "'";
   text.append(label->text).append("'");
+  if (!label->accesses.empty()) {
+    text.append(" (").append(label->accesses).append(")");
+  }
   return text;
 }
 

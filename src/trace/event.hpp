@@ -24,8 +24,9 @@ enum class Kind : std::uint8_t {
   write_submitted,
   io_completed,
   waited,
+  accessed,
 };
-constexpr unsigned kinds = static_cast<unsigned>(Kind::waited) + 1;
+constexpr unsigned kinds = static_cast<unsigned>(Kind::accessed) + 1;
 
 /// One event as it lies in a ring. `detail` holds, from the lowest bit: 16 bits of name, 8 bits of operation, 40 bits of
 /// length. The upper 24 bits of the time are cut off: they are restored from the time at which the recording began.
@@ -33,7 +34,7 @@ struct Event {
   std::uint64_t stamp = 0;  ///< Clock ticks (56 bits) and, above them, the kind.
   std::uint64_t id = 0;     ///< Of the task or request.
   /// Offset of a request, or its result. Of `paused` and `returned`: what `SliceClock::end` gave. Of `failed`: the number of the
-  /// task's label. Of `waited`: the ticks at which it began.
+  /// task's label. Of `waited`: the ticks at which it began. Of `accessed`: where the region begins.
   std::uint64_t value = 0;
   std::uint64_t detail = 0;  ///< Name, operation and length.
 };

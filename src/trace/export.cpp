@@ -93,10 +93,21 @@ class Exporter final : public TimelineVisitor {
     if (slice.created && slice.dependencies_met)
       file_.raw(R"(,"waited_for_accesses_us":)").microseconds(*slice.dependencies_met - *slice.created);
     if (slice.ready) file_.raw(R"(,"ready_for_us":)").microseconds(slice.begin - *slice.ready);
+    write_accesses(slice.accesses);
     if (slice.ended_by == Kind::paused) file_.raw(R"(,"paused_for":)").raw(names_[slice.pause_reason]);
     if (slice.processor) file_.raw(R"(,"processor_us":)").microseconds(*slice.processor);
     if (!slice.ended_by) file_.raw(R"(,"still_running":true)");
     file_.raw("}}");
+  }
+
+  void write_accesses(const std::vector<NamedAccess>& accesses) {
+    std::string text;
+    for (const NamedAccess& access : accesses) {
+      text.append(text.empty() ? "" : ", ").append(name_at(recording_.operations, access.mode)).append(" '");
+      text.append(name_at(recording_.names, access.space)).append("' [").append(std::to_string(access.begin));
+      text.append(", ").append(std::to_string(access.begin + access.length)).append(")");
+    }
+    if (!text.empty()) file_.raw(R"(,"accesses":)").raw(json_string(text));
   }
 
   void idle(std::size_t thread, Time begin, Time end) override {

@@ -127,8 +127,8 @@ void record_waited(std::uint64_t since, std::string_view reason) noexcept {
 
 std::uint64_t wait_begins() noexcept { return ticks(); }
 
-void record_submitted(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file,
-                      std::uint64_t bytes, std::uint64_t offset) noexcept {
+void record_range(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file, std::uint64_t bytes,
+                  std::uint64_t offset) noexcept {
   if (ThreadBuffer* buffer = buffer_to_write()) {
     Recorder& recorder = Recorder::instance();
     const std::uint32_t name = buffer->names.number(recorder.names, file);

@@ -19,6 +19,7 @@ struct TaskState {
   std::optional<Time> created;
   std::optional<Time> dependencies_met;
   std::optional<Time> ready;
+  std::vector<NamedAccess> accesses;
 };
 
 struct ThreadState {
@@ -68,6 +69,9 @@ class Replay {
         break;
       case Kind::dependencies_met:
         tasks_[event.id].dependencies_met = now;
+        break;
+      case Kind::accessed:
+        tasks_[event.id].accesses.push_back({operation_of(event), name_of(event), event.value, length_of(event)});
         break;
       case Kind::ready:
         tasks_[event.id].ready = now;
@@ -122,8 +126,9 @@ class Replay {
     if (!continues) {
       slice.created = task.created;
       slice.dependencies_met = task.dependencies_met;
+      slice.accesses = std::move(task.accesses);
     }
-    threads_[thread].open.push_back(slice);
+    threads_[thread].open.push_back(std::move(slice));
     threads_[thread].ran = true;
   }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "trace/recorder.hpp"
 
@@ -11,6 +12,14 @@ namespace dovetail::trace {
 
 /// Nanoseconds since the recording began.
 using Time = std::int64_t;
+
+/// A region of a space with a name, as a task uses it.
+struct NamedAccess {
+  std::uint32_t mode = 0;   ///< In `Recording::operations`.
+  std::uint32_t space = 0;  ///< In `Recording::names`.
+  std::uint64_t begin = 0;
+  std::uint64_t length = 0;
+};
 
 /// One stretch of a task on one thread.
 struct Slice {
@@ -32,6 +41,7 @@ struct Slice {
   std::optional<Time> created;
   std::optional<Time> dependencies_met;
   std::optional<Time> ready;
+  std::vector<NamedAccess> accesses;  ///< Of the task, with its first slice.
 };
 
 /// One request, from its submission to its completion.

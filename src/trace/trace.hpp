@@ -32,8 +32,8 @@ void record_end(Kind kind, std::uint64_t id, std::string_view name) noexcept;
 void record_failed(std::uint64_t id, std::string_view label, std::string_view reason) noexcept;
 void record_waited(std::uint64_t since, std::string_view reason) noexcept;
 std::uint64_t wait_begins() noexcept;
-void record_submitted(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file,
-                      std::uint64_t bytes, std::uint64_t offset) noexcept;
+void record_range(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file, std::uint64_t bytes,
+                  std::uint64_t offset) noexcept;
 void record_completed(std::uint64_t id, std::int64_t result) noexcept;
 }  // namespace detail
 
@@ -59,6 +59,11 @@ inline void created(std::uint64_t task) noexcept {
 /// The accesses of the task are free.
 inline void dependencies_met(std::uint64_t task) noexcept {
   if (enabled()) detail::record(Kind::dependencies_met, task);
+}
+/// The task is one that uses a region of a space that has a name. `mode` is a word such as "inout".
+inline void accessed(std::uint64_t task, std::string_view mode, std::string_view space, std::uint64_t begin,
+                     std::uint64_t length) noexcept {
+  if (enabled()) detail::record_range(Kind::accessed, task, mode, space, length, begin);
 }
 /// The task may run: for the first time, or again after a pause.
 inline void ready(std::uint64_t task) noexcept {
@@ -117,9 +122,8 @@ inline void idle_end() noexcept {
 inline void io_submitted(std::uint64_t request, Transfer transfer, std::string_view operation, std::string_view file,
                          std::uint64_t bytes, std::uint64_t offset) noexcept {
   if (enabled())
-    detail::record_submitted(
-        static_cast<Kind>(static_cast<unsigned>(Kind::io_submitted) + static_cast<unsigned>(transfer)), request,
-        operation, file, bytes, offset);
+    detail::record_range(static_cast<Kind>(static_cast<unsigned>(Kind::io_submitted) + static_cast<unsigned>(transfer)),
+                         request, operation, file, bytes, offset);
 }
 /// @param result Bytes moved (0 for other operations), or a negative errno.
 inline void io_completed(std::uint64_t request, std::int64_t result) noexcept {

@@ -101,18 +101,18 @@ TEST_P(CloseTest, ABoundOpenIsDoneWhenItsTaskIs) {
   std::vector<File> files(50);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string path = folder_ / std::to_string(i);
-    runtime.spawn({.access = {out(files[i])}}, [&, path, i] {
+    runtime.spawn({.access = {out(&files[i])}}, [&, path, i] {
       File::iopen(path, O_RDWR | O_CREAT | O_EXCL, {.direct = Direct::automatic}, &files[i]);
     });
-    runtime.spawn({.access = {inout(files[i])}}, [&, i] { files[i].ipwrite(data, i); });
-    runtime.spawn({.access = {inout(files[i])}}, [&, i] {
+    runtime.spawn({.access = {inout(&files[i])}}, [&, i] { files[i].ipwrite(data, i); });
+    runtime.spawn({.access = {inout(&files[i])}}, [&, i] {
       std::vector<std::byte> back(data.size());
       EXPECT_EQ(files[i].pread(back, i), data.size());
       EXPECT_TRUE(back == data);
       files[i].iclose();
       EXPECT_THROW(files[i].fsync(), IoError);  // from now on, though the descriptor may still be open
     });
-    runtime.spawn({.access = {in(files[i])}}, [&, i] { EXPECT_EQ(files[i].descriptor(), -1); });
+    runtime.spawn({.access = {in(&files[i])}}, [&, i] { EXPECT_EQ(files[i].descriptor(), -1); });
   }
   runtime.wait();
 }

@@ -87,6 +87,7 @@ TEST_F(Export, SlicesAreOnTheTrackOfTheirThread) {
   const auto executor = builder.thread(ThreadKind::executor, 2);
   const auto worker = builder.worker(0);
   builder.add(worker, 500, Kind::created, 31).add(worker, 600, Kind::dependencies_met, 31);
+  builder.access(worker, 550, 31, "in", "rank 3", 4, 8).access(worker, 560, 31, "out", "b\"c", 0, 1);
   builder.add(worker, 1000, Kind::ready, 31);
   builder.add(worker, 1500, Kind::started, 31, "stencil").add(worker, 2750, Kind::paused, 31, "io");
   builder.add(executor, 4000, Kind::resumed, 31).add(executor, 5000, Kind::returned, 31);
@@ -100,6 +101,8 @@ TEST_F(Export, SlicesAreOnTheTrackOfTheirThread) {
   EXPECT_EQ(slices[0]["args"]["paused_for"].get<std::string>(), "io");
   EXPECT_EQ(slices[0]["args"]["ready_for_us"].get<double>(), 0.5);
   EXPECT_EQ(slices[0]["args"]["waited_for_accesses_us"].get<double>(), 0.1);
+  EXPECT_EQ(slices[0]["args"]["accesses"].get<std::string>(), "in 'rank 3' [4, 12), out 'b\"c' [0, 1)");
+  EXPECT_FALSE(slices[1]["args"].contains("accesses"));
   EXPECT_TRUE(slices[0].contains("flow_out"));
   EXPECT_FALSE(slices[0].contains("flow_in"));
   EXPECT_TRUE(slices[1].contains("flow_in"));

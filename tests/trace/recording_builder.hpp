@@ -52,6 +52,10 @@ class RecordingBuilder {
     return push(thread, {make_stamp(kind, time), id, offset,
                          make_detail(number(recording_.names, file), number(recording_.operations, operation), bytes)});
   }
+  RecordingBuilder& access(std::size_t thread, std::uint64_t time, std::uint64_t id, const std::string& mode,
+                           const std::string& space, std::uint64_t begin, std::uint64_t length) {
+    return submit(thread, time, Kind::accessed, id, length, begin, mode, space);
+  }
   RecordingBuilder& complete(std::size_t thread, std::uint64_t time, std::uint64_t id, std::int64_t result) {
     return push(thread, {make_stamp(Kind::io_completed, time), id, static_cast<std::uint64_t>(result), 0});
   }
