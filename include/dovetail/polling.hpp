@@ -56,7 +56,8 @@ class PendingOperation {
 
 /// A function that the runtime calls now and then, only while something is pending, whatever the workers are doing: on a worker that is
 /// looking for work, else on a thread that keeps time. One call at a time; the function runs outside of any task, must not
-/// suspend or block, and should be short: it keeps other timers waiting. Nothing pending costs nothing.
+/// suspend or block, and should be short: it keeps other timers waiting. Nothing pending costs nothing. A service may outlive its runtime;
+/// nothing can be expected of it then.
 class PollingService {
  public:
   /// Registers `poll`, which ends operations that it finds completed (`PendingOperation::complete`) and returns how many it found of
@@ -72,10 +73,10 @@ class PollingService {
   PollingService& operator=(const PollingService&) = delete;
 
   /// Expects one more operation to end. `what` is said where the runtime reports what tasks wait for: "a message of rank 1, tag 3".
-  /// From any thread. @throws std::runtime_error if the polling function has thrown.
+  /// From any thread. @throws std::runtime_error if the polling function has thrown, or the runtime has ended.
   PendingOperation expect(std::string what);
   /// Says that `count` more operations are pending of which the runtime knows nothing else: the program fulfils their events itself. If
-  /// the polling function throws, the tasks that wait for such events are not failed: prefer `expect`. From any thread.
+  /// the polling function throws, the tasks that wait for such events are not failed: prefer `expect`. From any thread. @throws As `expect`.
   void add_pending(std::size_t count = 1);
   /// Operations that are pending.
   std::size_t pending() const noexcept;

@@ -77,7 +77,7 @@ struct RuntimeCore {
   tasking::IdleWorkers idle;
   std::unique_ptr<tasking::Executors> executors;
   tasking::PolledServices polled;
-  tasking::SourceRegistry sources;
+  std::shared_ptr<tasking::SourceRegistry> sources = std::make_shared<tasking::SourceRegistry>();
 
   /// Operations of services that are in flight.
   std::size_t in_flight() const noexcept;

@@ -16,12 +16,15 @@
 namespace dovetail {
 
 struct [[gnu::visibility("hidden")]] PendingOperation::State : std::enable_shared_from_this<PendingOperation::State> {
-  explicit State(std::string expected) : what(std::move(expected)) {}
+  /// `source` is the label of the service that expects it.
+  State(std::string expected, const std::string& source)
+      : what(std::move(expected)), description(what + " (polling service '" + source + "')") {}
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   const std::string what;
+  const std::string description;  ///< For reports.
   std::mutex mutex;
   // The rest is guarded by `mutex`.
   bool ended = false;

@@ -22,6 +22,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
   State(detail::RuntimeCore& of, std::string name, PollingRate bounds, std::function<std::size_t()> function,
         int watched)
       : core(of),
+        registry(of.sources),
         label(std::move(name)),
         rate(bounds),
         descriptor(watched),
@@ -86,6 +87,26 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
     return has_pending();
   }
 
+  void runtime_ends() noexcept override {
+    {
+      const std::lock_guard lock(mutex);
+      closed = true;
+    }
+    const auto cause = std::make_exception_ptr(std::runtime_error("its runtime has ended"));
+    {
+      const std::lock_guard lock(operations_mutex);
+      refusal = cause;
+    }
+    fail_all(cause);
+  }
+
+  /// Under `operations_mutex`.
+  void require_open() const {
+    if (refusal) {
+      throw std::runtime_error("polling service '" + label + "' has ended: " + tasking::describe_exception(refusal));
+    }
+  }
+
   // The polling function has thrown. Under `mutex`.
   void give_up(const std::exception_ptr& cause) noexcept {
     closed = true;
@@ -97,7 +118,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
     }
     {
       const std::lock_guard lock(operations_mutex);
-      thrown = cause;
+      refusal = cause;
     }
     fail_all(cause);
   }
@@ -126,7 +147,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
     expected.fetch_sub(1, std::memory_order_acq_rel);
   }
 
-  bool has_pending() const noexcept {
+  bool has_pending() const noexcept override {
     return raw.load(std::memory_order_seq_cst) > 0 || expected.load(std::memory_order_seq_cst) > 0;
   }
 
@@ -136,7 +157,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
       // A task that waits is there as long as the operation has not ended, which takes its lock.
       const std::lock_guard operation_lock(operation->mutex);
       if (const detail::Task* task = operation->paused != nullptr ? operation->paused : operation->bound) {
-        visit(task, operation->what + " (polling service '" + label + "')");
+        visit(task, operation->description);
       }
     }
   }
@@ -150,7 +171,8 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
                    std::memory_order_relaxed);
   }
 
-  detail::RuntimeCore& core;
+  detail::RuntimeCore& core;  ///< Not after `runtime_ends`.
+  const std::shared_ptr<tasking::SourceRegistry> registry;
   const std::string label;
   const PollingRate rate;
   const int descriptor;
@@ -166,7 +188,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
   std::atomic<std::int64_t> interval;
   mutable std::mutex operations_mutex;
   std::unordered_set<PendingOperation::State*> operations;  ///< Each leaves before it is gone.
-  std::exception_ptr thrown;                                ///< By the polling function. Guarded by `operations_mutex`.
+  std::exception_ptr refusal;  ///< Why nothing is expected any more. Guarded by `operations_mutex`.
 };
 
 PollingService::PollingService(Runtime& runtime, std::string label, PollingRate rate, std::function<std::size_t()> poll,
@@ -176,7 +198,7 @@ PollingService::PollingService(Runtime& runtime, std::string label, PollingRate 
                                 "': the rate needs 0 < shortest <= longest, and the function must not be empty");
   }
   state_ = std::make_shared<State>(runtime.core(), std::move(label), rate, std::move(poll), descriptor);
-  state_->core.sources.add(state_.get());
+  state_->registry->add(state_.get());
 }
 
 PollingService::~PollingService() {
@@ -186,19 +208,16 @@ PollingService::~PollingService() {
   }
   state_->fail_all(std::make_exception_ptr(
       std::logic_error("polling service '" + state_->label + "' ended while this was pending")));
-  state_->core.sources.remove(state_.get());
+  state_->registry->remove(state_.get());
 }
 
 PendingOperation PollingService::expect(std::string what) {
   PendingOperation operation;
-  operation.state_ = std::make_shared<PendingOperation::State>(std::move(what));
+  operation.state_ = std::make_shared<PendingOperation::State>(std::move(what), state_->label);
   State& state = *state_;
   {
     const std::lock_guard lock(state.operations_mutex);
-    if (state.thrown) {
-      throw std::runtime_error("polling service '" + state.label +
-                               "' has ended: " + tasking::describe_exception(state.thrown));
-    }
+    state.require_open();
     operation.state_->forget = [service = state_](PendingOperation::State& ended) { service->forget(ended); };
     state.operations.insert(operation.state_.get());
     state.expected.fetch_add(1, std::memory_order_seq_cst);
@@ -208,6 +227,10 @@ PendingOperation PollingService::expect(std::string what) {
 }
 
 void PollingService::add_pending(std::size_t count) {
+  {
+    const std::lock_guard lock(state_->operations_mutex);
+    state_->require_open();
+  }
   state_->raw.fetch_add(static_cast<std::int64_t>(count), std::memory_order_seq_cst);
   state_->added();
 }

@@ -111,6 +111,7 @@ void RuntimeCore::stop_workers() noexcept {
     worker->join();
   }
   reactor.stop();
+  sources->runtime_ends();
   executors->stop();
   while (visitors.load(std::memory_order_acquire) != 0) {
     std::this_thread::yield();  // a thread of somebody else is a few instructions from leaving

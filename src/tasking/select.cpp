@@ -222,7 +222,7 @@ class Selecting {
   static std::string describe(const Alternative::Units&) { return "a Semaphore or Mutex"; }
   static std::string describe(const Latch*) { return "a Latch"; }
   static std::string describe(const Barrier*) { return "a Barrier"; }
-  static std::string describe(const PendingOperation& operation) { return operation.state_->what; }
+  static std::string describe(const PendingOperation& operation) { return operation.state_->description; }
   static std::string describe(const Alternative::Descriptor& descriptor) {
     return "descriptor " + std::to_string(descriptor.number) +
            (descriptor.writable ? " to be writable" : " to be readable");
@@ -414,10 +414,10 @@ bool PendingOperation::wait_for(std::chrono::nanoseconds at_most) {
   if (state_ != nullptr && tasking::current_task() == nullptr) {
     throw std::logic_error("PendingOperation::wait_for was called outside of a task");
   }
-  if (!select({*this}, {.at_most = at_most})) {
+  if (at_most != std::chrono::nanoseconds::max() && !select({*this}, {.at_most = at_most})) {
     return false;
   }
-  wait();  // it has ended: returns, or throws its error
+  wait();  // if it has ended, returns at once, or throws its error
   return true;
 }
 

@@ -1,6 +1,7 @@
 // What the sources of events that the program made can say of who waits for them. For the reports of what a runtime waits for.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -17,18 +18,33 @@ class Source {
   virtual ~Source() = default;
   /// Calls `visit` for each task that waits for one of the source's operations, with what that is. The task is there during the call.
   virtual void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const = 0;
+  /// Whether something is pending that polling may end.
+  virtual bool has_pending() const noexcept = 0;
+  /// The runtime ends: nobody will ask the source any more.
+  virtual void runtime_ends() noexcept = 0;
 };
 
-/// Of one runtime. Thread-safe.
+/// Of one runtime, which a source may outlive. Thread-safe.
 class SourceRegistry {
  public:
-  void add(const Source* source) {
+  void add(Source* source) {
     const std::lock_guard lock(mutex_);
     sources_.push_back(source);
   }
   void remove(const Source* source) {
     const std::lock_guard lock(mutex_);
     std::erase(sources_, source);
+  }
+  void runtime_ends() noexcept {
+    const std::lock_guard lock(mutex_);
+    for (Source* source : sources_) {
+      source->runtime_ends();
+    }
+    sources_.clear();
+  }
+  bool has_pending() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(sources_, [](const Source* source) { return source->has_pending(); });
   }
   void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const {
     const std::lock_guard lock(mutex_);
@@ -39,7 +55,7 @@ class SourceRegistry {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<const Source*> sources_;
+  std::vector<Source*> sources_;
 };
 
 }  // namespace dovetail::tasking

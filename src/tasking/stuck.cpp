@@ -31,6 +31,7 @@ struct Finding {
   std::vector<Task*> paused_for_task;
   std::unordered_set<const Task*> selecting_tasks;  ///< Those in a selection of nothing but tasks.
   std::size_t waiting_for_events = 0;
+  std::size_t waiting_for_operations = 0;  ///< Where nothing can run, of sources of other runtimes.
   std::size_t waiting_for_others =
       0;  ///< For what may never come: a resume, an event, a descriptor, an operation of a source.
   std::vector<Task*> tasks;
@@ -102,6 +103,8 @@ std::string describe_while_others_run(const Task* task, const Finding& finding) 
           return name + " waits in Future::get or wait for another task";
         case WaitReason::children:
           return name + " waits for its children";
+        case WaitReason::operation:
+          return name + " waits for an operation of another runtime's polling service";
         case WaitReason::time:
           return name + " waits for its time";
         case WaitReason::io:
@@ -153,14 +156,15 @@ bool waits_for_others(Task* task, TaskState state, const Finding& finding) {
     return false;
   }
   return finding.operations.contains(task) || state == TaskState::onready ||
-         (state == TaskState::paused && waits_for_resume(reason_of(task))) ||
+         (state == TaskState::paused &&
+          (waits_for_resume(reason_of(task)) || reason_of(task) == WaitReason::operation)) ||
          (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0);
 }
 
 Finding find_waits(RuntimeCore& core) {
   Finding finding;
   const auto note = [&](const Task* task, const std::string& what) { finding.operations.emplace(task, what); };
-  core.sources.for_each_wait(note);
+  core.sources->for_each_wait(note);
   core.selections.for_each_wait([&](const Task* task, const std::string& what, bool only_tasks) {
     note(task, what);
     if (only_tasks) {
@@ -186,6 +190,8 @@ Finding find_waits(RuntimeCore& core) {
       finding.paused_for_task.push_back(task);
     } else if (state == TaskState::paused && waits_for_resume(reason)) {
       finding.paused_for_resume.push_back(task);
+    } else if (state == TaskState::paused && reason == WaitReason::operation) {
+      ++finding.waiting_for_operations;
     } else if (state == TaskState::onready ||
                (state == TaskState::returned && task->children.load(std::memory_order_relaxed) == 0)) {
       ++finding.waiting_for_events;
@@ -247,7 +253,8 @@ bool nothing_runs(const RuntimeCore& core) noexcept {
 
 // Whether anything may end that the runtime itself has begun.
 bool something_is_under_way(const RuntimeCore& core) noexcept {
-  return core.reactor.has_timers() || core.reactor.waiting_for_descriptors() > 0 || core.in_flight() > 0;
+  return core.reactor.has_timers() || core.reactor.waiting_for_descriptors() > 0 || core.in_flight() > 0 ||
+         core.sources->has_pending();
 }
 
 base::TimePoint begin_or_go_on(std::atomic<base::Clock::rep>& since, base::TimePoint now) noexcept {
@@ -330,8 +337,9 @@ base::TimePoint StuckWatch::declare_if_stuck(RuntimeCore& core, base::TimePoint 
   {
     const LabelsHeld labels;
     finding = find_waits(core);
-    // Somebody outside may still resume or fulfill; tasks that wait only for each other have nobody.
-    const bool outside = !finding.paused_for_resume.empty() || finding.waiting_for_events > 0;
+    // Somebody outside may still resume, fulfill or complete; tasks that wait only for each other have nobody.
+    const bool outside =
+        !finding.paused_for_resume.empty() || finding.waiting_for_events > 0 || finding.waiting_for_operations > 0;
     if (outside) {
       if (core.options.stuck_after.count() == 0) {
         return base::TimePoint::max();

@@ -393,7 +393,8 @@ TEST(SelectStuckTest, ALongWaitIsReported) {
       },
       "waiting for");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  EXPECT_NE(outcome.error.find("'chooser' waits for the first of a Latch, a letter of rank 3, descriptor"),
+  EXPECT_NE(outcome.error.find(
+                "'chooser' waits for the first of a Latch, a letter of rank 3 (polling service 'mail'), descriptor"),
             std::string::npos)
       << outcome.error;
 }

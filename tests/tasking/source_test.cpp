@@ -270,6 +270,46 @@ TEST(PendingOperationTest, ADescriptorCallsThePollingFunction) {
   task.get();
 }
 
+// A worker that calls the function has nothing else to do, and the timer that it was called for is gone.
+TEST(PendingOperationTest, AFunctionThatTakesLongIsNoReasonToBeStuck) {
+  Runtime runtime(Options{.workers = 1, .report_after = milliseconds(10), .stuck_after = milliseconds(10)});
+  std::atomic<bool> done{false};
+  PollingService service(runtime, "slow", {}, [&] {
+    std::array<char, 16> name{};
+    pthread_getname_np(pthread_self(), name.data(), name.size());
+    if (std::string_view(name.data()) != "dovetail-events" && !done.load()) {
+      std::this_thread::sleep_for(milliseconds(300));  // the slow function itself
+      done.store(true);
+    }
+    return std::size_t{0};
+  });
+  PendingOperation operation = service.expect("something");
+  auto task = runtime.spawn([&] { operation.wait(); });
+  await([&] { return done.load() || task.wait_for(milliseconds(1)); });
+  operation.complete();
+  EXPECT_NO_THROW(task.get());
+}
+
+TEST(PendingOperationTest, AServiceMayOutliveItsRuntime) {
+  std::optional<PollingService> service;
+  PendingOperation never;
+  {
+    Runtime runtime(Options{.workers = 1});
+    service.emplace(runtime, "mail", PollingRate{}, [] { return std::size_t{0}; });
+    PendingOperation operation = service->expect("a letter");
+    auto task = runtime.spawn([&] { operation.wait(); });
+    operation.complete();
+    task.get();
+    never = service->expect("another");
+  }
+  EXPECT_EQ(service->pending(), 0U);
+  EXPECT_THROW(service->expect("one more"), std::runtime_error);
+  EXPECT_THROW(service->add_pending(), std::runtime_error);
+  Runtime other(Options{.workers = 1});
+  EXPECT_THROW(other.spawn([&] { never.wait(); }).get(), TaskFailed) << "it has ended, by the end of its runtime";
+  service.reset();
+}
+
 // What the runtime cannot end by itself is told, not waited for without a word; and nobody is killed for it.
 TEST(LongWaitTest, SaysWhatWaitsForWhat) {
   const auto outcome = run_in_child(
@@ -310,6 +350,32 @@ TEST(LongWaitTest, SaysWhatWaitsForWhat) {
         "task 'pipe reader' waits for descriptor", "to be readable", "task 'sleeper' is suspended"}) {
     EXPECT_NE(outcome.error.find(part), std::string::npos) << part << " is missing in:\n" << outcome.error;
   }
+}
+
+// Its own runtime has nothing under way, but the other one has.
+TEST(LongWaitTest, AnOperationOfAnotherRuntimeIsNoReasonToBeStuck) {
+  const auto outcome = run_in_child(
+      [] {
+        Runtime other(Options{.workers = 1});
+        PollingService service(other, "messages", {}, [] { return std::size_t{0}; });
+        PendingOperation operation = service.expect("a message");
+        Runtime runtime(Options{.workers = 1, .report_after = milliseconds(500)});
+        auto receiver = runtime.spawn({.label = "receiver"}, [&] { operation.wait(); });
+        std::thread outside([&] {
+          char go = 0;
+          while (read(STDIN_FILENO, &go, 1) < 0) {
+          }
+          operation.complete();
+        });
+        receiver.get();
+        outside.join();
+        return 42;
+      },
+      "waiting for");
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+  EXPECT_NE(outcome.error.find("'receiver' waits for an operation of another runtime's polling service"),
+            std::string::npos)
+      << outcome.error;
 }
 
 }  // namespace
