@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "base/environment.hpp"
 #include "base/topology.hpp"
 #include "base/zero_byte.hpp"
 #include "trace/trace.hpp"
@@ -59,6 +60,7 @@ void require_trace(const std::string& name, const std::string& path) {
 }  // namespace
 
 Options complete_options(const Options& given) {
+  base::tell_of_unknown_variables();
   Options options = given;
   if (options.workers == 0) {
     options.workers =

@@ -324,6 +324,25 @@ dt.barrier()
     assert "3/3" in lines[-2] and "1/1" in lines[-1]
 
 
+def test_a_misspelt_variable_is_told_once_and_the_program_runs(run_program):
+    result = run_program(
+        """
+import dovetail as dt
+
+for _ in range(2):
+    with dt.Runtime(workers=1):
+        print(dt.wait(dt.task(lambda: 7)()))
+""",
+        DOVETAIL_WORKRES="3",
+        DOVETAIL_TEST_ALARM="60",
+    )
+    assert result.returncode == 0 and result.stdout.split() == ["7", "7"]
+    assert result.stderr.splitlines() == [
+        "dovetail: the environment variable DOVETAIL_WORKRES is none of Dovetail's and has no effect; "
+        "is DOVETAIL_WORKERS meant?"
+    ]
+
+
 def test_import_brings_nothing_that_takes_long(run_program):
     result = run_program(
         """

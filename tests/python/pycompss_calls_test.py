@@ -198,7 +198,7 @@ def test_kinds_of_processors_are_accepted(lines_of):
     assert lines_of(
         """
         @constraint(processors=[
-            {"processorType": "CPU", "computingUnits": "${DOVETAIL_UNITS}"},
+            {"processorType": "CPU", "computingUnits": "${UNITS_OF_THE_TEST}"},
             {"ProcessorType": "GPU", "computing_units": 1},
         ])
         @task(returns=1)
@@ -207,7 +207,7 @@ def test_kinds_of_processors_are_accepted(lines_of):
 
         print(compss_wait_on(f()))
         """,
-        DOVETAIL_UNITS="1",
+        UNITS_OF_THE_TEST="1",
     ) == ["1"]
 
 
