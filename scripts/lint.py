@@ -1,4 +1,4 @@
-"""Format and lint: clang-format and ruff, the rules of the tree (check_rooms.py), then clang-tidy.
+"""Format and lint: clang-format and ruff, the rules of the tree (check_rooms.py), the Fortran interface, then clang-tidy.
 
 All checks run, so that one run shows everything; exit status 1 when one of them complains.
 """
@@ -90,7 +90,8 @@ def main() -> int:
     parser.add_argument("--format", action="store_true", help="format the sources in place and check nothing")
     arguments = parser.parse_args()
     if arguments.format:
-        return 0 if clang_format("-i") & ruff("format") & ruff("check", "--fix-only") else 1
+        formatted = clang_format("-i") & ruff("format") & ruff("check", "--fix-only")
+        return 0 if formatted & run(sys.executable, "scripts/fortran_interface.py") else 1
 
     build = (ROOT / arguments.build_dir).resolve()
     checks: list[tuple[str, Callable[[], bool]]] = [
@@ -99,6 +100,7 @@ def main() -> int:
         ("ruff", lambda: ruff("check")),
         ("types", lambda: run(str(TOOLS / "mypy"))),
         ("rooms", lambda: run(sys.executable, "scripts/check_rooms.py", "--jobs", str(arguments.jobs))),
+        ("Fortran interface", lambda: run(sys.executable, "scripts/fortran_interface.py", "--check")),
         ("clang-tidy", lambda: clang_tidy(build, arguments.jobs)),
     ]
     failed = [name for name, check in checks if not report(name, check)]

@@ -1,4 +1,4 @@
-// Accesses: regions of memory and of files.
+// Accesses: regions of memory, of files and of spaces of the program's own.
 #include "dovetail/access.hpp"
 
 #include <cstdint>
@@ -50,5 +50,26 @@ dovetail_access dovetail_access_descriptor(int32_t mode, int32_t descriptor, int
     return choice(mode, DOVETAIL_ACCESS_COMMUTATIVE, "mode");
   });
 }
+
+dovetail_access dovetail_access_space(int32_t mode, const dovetail_space* space, int64_t offset, int64_t length) {
+  return made(__func__, [&](dovetail_access& access) {
+    access = region(given(space, "space").space.number(), natural(offset, "offset"), natural(length, "length"));
+    return choice(mode, DOVETAIL_ACCESS_COMMUTATIVE, "mode");
+  });
+}
+
+int32_t dovetail_space_create(const char* name, dovetail_space** space) {
+  return guarded(__func__, [&]() -> int32_t {
+    given(space, "space");
+    *space = new dovetail_space{dovetail::Space::make(&given(name, "name"))};
+    return 0;
+  });
+}
+
+int64_t dovetail_space_number(const dovetail_space* space) {
+  return space != nullptr ? static_cast<int64_t>(space->space.number()) : 0;
+}
+
+void dovetail_space_release(dovetail_space* space) { delete space; }
 
 }  // extern "C"

@@ -15,13 +15,16 @@ extern "C" {
 int32_t dovetail_storage_device_find(const char* name_or_path, const char* config, int32_t measure,
                                      dovetail_storage_device* device) {
   return guarded(__func__, [&]() -> int32_t {
-    dovetail::c::known_part(device, "device");
+    dovetail::c::check_size(given(device, "device"), "device");
     const dovetail::StorageDevice found = dovetail::storage_device(name_or_path != nullptr ? name_or_path : "",
                                                                    config != nullptr ? config : "", measure != 0);
-    device->read_mb_per_second = found.read_mb_per_second;
-    device->write_mb_per_second = found.write_mb_per_second;
-    device->shared = found.shared ? 1 : 0;
-    device->configured = found.configured ? 1 : 0;
+    dovetail::c::fill_in(device,
+                         {.size = 0,
+                          .read_mb_per_second = found.read_mb_per_second,
+                          .write_mb_per_second = found.write_mb_per_second,
+                          .shared = found.shared ? 1 : 0,
+                          .configured = found.configured ? 1 : 0},
+                         "device");
     return 0;
   });
 }

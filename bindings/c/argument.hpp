@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,17 +13,17 @@
 
 #include "dovetail/dovetail.h"
 #include "dovetail/file.hpp"
-#include "dovetail/polling.hpp"
 #include "dovetail/runtime.hpp"
+#include "dovetail/space.hpp"
 #include "dovetail/this_task.hpp"
 
-// A runtime, a polling service and a file are what the C++ classes of those names are. A future is the task itself (one
-// reference to it), and the events are the ones of the task: neither needs an object of its own.
+// A runtime, a space and a file are what the C++ classes of those names are. A future is the task itself (one reference to
+// it), and the events are the ones of the task: neither needs an object of its own.
 struct dovetail_runtime {
   dovetail::Runtime runtime;
 };
-struct dovetail_polling {
-  dovetail::PollingService service;
+struct dovetail_space {
+  dovetail::Space space;
 };
 struct dovetail_file {
   dovetail::File file;
@@ -61,10 +62,23 @@ inline std::int32_t choice(std::int32_t value, std::int32_t last, const char* na
   return value;
 }
 
-/// Refuses a structure whose `size` cannot be that of any version. All versions so far have the fields of the first.
+/// A number of nanoseconds; negative: no limit.
+inline std::chrono::nanoseconds limit(std::int64_t at_most_ns) noexcept {
+  return at_most_ns < 0 ? std::chrono::nanoseconds::max() : std::chrono::nanoseconds(at_most_ns);
+}
+
+/// The size of a structure in the first version that had it. Fields that were added since lie behind.
+template <class T>
+inline constexpr std::size_t first_size = sizeof(T);
+template <>
+inline constexpr std::size_t first_size<dovetail_task_description> = offsetof(dovetail_task_description, storage_bw);
+template <>
+inline constexpr std::size_t first_size<dovetail_options> = offsetof(dovetail_options, report_after_ms);
+
+/// Refuses a structure whose `size` cannot be that of any version.
 template <class T>
 void check_size(const T& structure, const char* name) {
-  if (structure.size < sizeof(T)) {
+  if (structure.size < first_size<T>) {
     throw std::invalid_argument(std::string("'") + name + "->size' is " + std::to_string(structure.size) +
                                 "; set it to sizeof of the structure, here " + std::to_string(sizeof(T)));
   }
@@ -77,18 +91,27 @@ inline void require_task() {
   }
 }
 
-/// A structure as this version knows it, whatever version the caller was compiled with.
+/// A structure as this version knows it, whatever version the caller was compiled with. What that did not have is zero.
 template <class T>
 T known_part(const T* structure, const char* name) {
   check_size(given(structure, name), name);
   const auto* const bytes = reinterpret_cast<const unsigned char*>(structure);
-  if (std::any_of(bytes + sizeof(T), bytes + structure->size, [](unsigned char byte) { return byte != 0; })) {
+  const std::size_t size = structure->size;
+  if (size > sizeof(T) && std::any_of(bytes + sizeof(T), bytes + size, [](unsigned char byte) { return byte != 0; })) {
     throw std::system_error(E2BIG, std::generic_category(),
                             std::string("'") + name + "' sets a field that this version of Dovetail does not know");
   }
-  T known;
-  std::memcpy(&known, structure, sizeof(T));
+  T known{};
+  std::memcpy(&known, structure, std::min(size, sizeof(T)));
   return known;
+}
+
+/// Fills in a structure of the caller's as far as the caller's version has fields. Its `size` stays.
+template <class T>
+void fill_in(T* structure, T values, const char* name) {
+  check_size(given(structure, name), name);
+  values.size = structure->size;
+  std::memcpy(structure, &values, std::min(structure->size, sizeof(T)));
 }
 
 }  // namespace dovetail::c

@@ -141,6 +141,13 @@ std::int32_t record_current_exception(const char* function) noexcept {
   }
 }
 
+std::exception_ptr failure_of(std::int32_t code, const char* message, const char* otherwise) {
+  if (code >= 0 || code < lowest_code) {
+    throw std::invalid_argument("'code' is " + std::to_string(code) + "; it must be a negative errno");
+  }
+  return std::make_exception_ptr(ProgramError(code, message != nullptr ? message : otherwise));
+}
+
 const Error* last_error() noexcept {
   detail::Task* const task = tasking::current_task();
   const Error* const error = task != nullptr ? table().find(task) : &error_of_thread();

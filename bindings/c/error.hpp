@@ -19,6 +19,10 @@ class ProgramError : public std::system_error {
       : std::system_error(-code, std::generic_category(), message) {}
 };
 
+/// The failure that the program declares with a code and, perhaps, a text. @throws std::invalid_argument for a code that is no negative
+/// errno.
+std::exception_ptr failure_of(std::int32_t code, const char* message, const char* otherwise);
+
 /// The smallest code that is a negative errno.
 inline constexpr std::int32_t lowest_code = -4095;
 

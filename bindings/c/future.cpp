@@ -1,14 +1,30 @@
 // Futures: references to tasks that were spawned from C.
 #include "dovetail/future.hpp"
 
+#include <cerrno>
 #include <functional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "argument.hpp"
+#include "dovetail/select.hpp"
 #include "error.hpp"
 #include "frame.hpp"
 
 namespace dovetail::c {
 namespace {
+
+// A future of C++ for the same task.
+class Shared : public FutureBase {
+ public:
+  explicit Shared(detail::Task* retained) noexcept : FutureBase(retained) {}
+};
+Shared shared(detail::Task* task) {
+  detail::retain(task);
+  return Shared(task);
+}
 
 detail::Task* task_of(const dovetail_future* future) {
   if (future == nullptr) {
@@ -28,6 +44,25 @@ int32_t dovetail_future_wait(const dovetail_future* future) {
   return guarded(__func__, [&]() -> int32_t {
     dovetail::detail::wait_task(task_of(future));
     return 0;
+  });
+}
+
+int32_t dovetail_future_wait_for(const dovetail_future* future, int64_t at_most_ns) {
+  return guarded(__func__, [&]() -> int32_t { return shared(task_of(future)).wait_for(limit(at_most_ns)) ? 1 : 0; });
+}
+
+int64_t dovetail_future_wait_for_any(const dovetail_future* const* futures, size_t count, int64_t at_most_ns) {
+  return guarded(__func__, [&]() -> int64_t {
+    std::vector<Shared> all;
+    for (size_t i = 0; i < count; ++i) {
+      all.push_back(shared(task_of((&given(futures, "futures"))[i])));
+    }
+    const auto first = dovetail::wait_for_any({.at_most = limit(at_most_ns), .stop = {}}, all);
+    if (!first) {
+      throw std::system_error(ETIMEDOUT, std::generic_category(),
+                              "none of " + std::to_string(count) + " tasks has completed in that time");
+    }
+    return static_cast<int64_t>(*first);
   });
 }
 

@@ -85,19 +85,20 @@ int32_t dovetail_runtime_workers(const dovetail_runtime* runtime) {
 int32_t dovetail_runtime_options(const dovetail_runtime* runtime, dovetail_options* options) {
   return guarded(__func__, [&]() -> int32_t {
     const dovetail::Options& in_force = given(runtime, "runtime").runtime.options();
-    check_size(given(options, "options"), "options");
-    options->workers = static_cast<int32_t>(in_force.workers);
-    options->io_executors = static_cast<int32_t>(in_force.io_executors);
-    options->engine = in_force.engine.c_str();
-    options->trace = in_force.trace.c_str();
-    options->stack_size = in_force.stack_size;
-    options->pending_limit = in_force.pending_limit;
-    const auto stuck_after = in_force.stuck_after.count();
-    options->stuck_after_ms = stuck_after == 0 ? -1 : stuck_after;
-    options->bind_workers = in_force.bind_workers ? 1 : 0;
-    options->reserved = 0;
-    const auto report_after = in_force.report_after.count();
-    options->report_after_ms = report_after == 0 ? -1 : report_after;
+    const auto milliseconds = [](std::chrono::milliseconds time) { return time.count() == 0 ? -1 : time.count(); };
+    fill_in(options,
+            {.size = 0,
+             .workers = static_cast<int32_t>(in_force.workers),
+             .io_executors = static_cast<int32_t>(in_force.io_executors),
+             .engine = in_force.engine.c_str(),
+             .trace = in_force.trace.c_str(),
+             .stack_size = in_force.stack_size,
+             .pending_limit = in_force.pending_limit,
+             .stuck_after_ms = milliseconds(in_force.stuck_after),
+             .bind_workers = in_force.bind_workers ? 1 : 0,
+             .reserved = 0,
+             .report_after_ms = milliseconds(in_force.report_after)},
+            "options");
     return 0;
   });
 }

@@ -15,7 +15,6 @@
 
 #include "argument.hpp"
 #include "dovetail/access.hpp"
-#include "dovetail/dovetail_admission.h"
 #include "error.hpp"
 #include "frame.hpp"
 #include "tasking/pause.hpp"
@@ -108,6 +107,12 @@ TaskDescription translate(const dovetail_task_description& given_description) {
       action == DOVETAIL_FAILURE_IGNORED ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors;
   description.on_failure.retries = static_cast<unsigned>(natural(given_description.retries, "description->retries"));
   choice(given_description.reserved, 0, "description->reserved");
+  if (given_description.storage_bw != nullptr) {
+    description.storage_bw = StorageBandwidth::parse(given_description.storage_bw);
+  }
+  if (given_description.device != nullptr) {
+    description.device = given_description.device;
+  }
   return description;
 }
 
@@ -115,9 +120,8 @@ struct FreeCopy {
   void operator()(void* copy) const noexcept { free_copy(copy); }
 };
 
-// `core` null: a child of the current task. `admission` null: not admitted to a device.
-std::int32_t spawn(detail::RuntimeCore* core, const dovetail_task_description* structure, dovetail_future** future,
-                   const dovetail_admission* admission = nullptr) {
+// `core` null: a child of the current task.
+std::int32_t spawn(detail::RuntimeCore* core, const dovetail_task_description* structure, dovetail_future** future) {
   const auto wanted = known_part(structure, "description");
   if ((wanted.body == nullptr) == (wanted.fallible_body == nullptr)) {
     throw std::invalid_argument("set exactly one of 'description->body' and 'description->fallible_body'");
@@ -126,10 +130,6 @@ std::int32_t spawn(detail::RuntimeCore* core, const dovetail_task_description* s
     given(static_cast<std::byte*>(wanted.argument), "description->argument");
   }
   TaskDescription description = translate(wanted);
-  if (admission != nullptr) {
-    description.storage_bw = StorageBandwidth::parse(admission->storage_bw != nullptr ? admission->storage_bw : "");
-    description.device = admission->device != nullptr ? admission->device : "";
-  }
 
   // The copy of an argument is a part of the frame, without an allocation, save where `onready` must be told its
   // address before there is a frame.
@@ -189,23 +189,6 @@ int32_t dovetail_task_spawn(const dovetail_task_description* description, doveta
   return dovetail::c::guarded(__func__, [&] {
     dovetail::c::require_task();
     return dovetail::c::spawn(nullptr, description, future);
-  });
-}
-
-int32_t dovetail_runtime_spawn_admitted(dovetail_runtime* runtime, const dovetail_task_description* description,
-                                        const dovetail_admission* admission, dovetail_future** future) {
-  return dovetail::c::guarded(__func__, [&] {
-    const auto known = dovetail::c::known_part(admission, "admission");
-    return dovetail::c::spawn(&dovetail::c::given(runtime, "runtime").runtime.core(), description, future, &known);
-  });
-}
-
-int32_t dovetail_task_spawn_admitted(const dovetail_task_description* description, const dovetail_admission* admission,
-                                     dovetail_future** future) {
-  return dovetail::c::guarded(__func__, [&] {
-    dovetail::c::require_task();
-    const auto known = dovetail::c::known_part(admission, "admission");
-    return dovetail::c::spawn(nullptr, description, future, &known);
   });
 }
 

@@ -28,14 +28,17 @@ int32_t dovetail_trace_summarize(dovetail_trace_summary* summary) {
   return guarded(__func__, [&]() -> int32_t {
     check_size(given(summary, "summary"), "summary");
     const dovetail::trace::Summary totals = dovetail::trace::summarize();
-    summary->total = totals.total;
-    summary->compute = totals.compute;
-    summary->io = totals.io;
-    summary->bytes_read = totals.bytes_read;
-    summary->bytes_written = totals.bytes_written;
-    summary->hidden_share = totals.hidden_share();
-    summary->workers = static_cast<int32_t>(totals.workers);
-    summary->reserved = 0;
+    fill_in(summary,
+            {.size = 0,
+             .total = totals.total,
+             .compute = totals.compute,
+             .io = totals.io,
+             .bytes_read = totals.bytes_read,
+             .bytes_written = totals.bytes_written,
+             .hidden_share = totals.hidden_share(),
+             .workers = static_cast<int32_t>(totals.workers),
+             .reserved = 0},
+            "summary");
     return 0;
   });
 }

@@ -1,6 +1,7 @@
 // I/O tasks that are admitted to a device.
 #include <dovetail/dovetail_admission.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -22,9 +23,9 @@ static void count(void* argument) {
 }
 
 static void spawn_child(void* argument) {
-  const dovetail_task_description child = {.size = sizeof child, .body = count, .argument = argument, .io = 1};
-  const dovetail_admission admission = {.size = sizeof admission, .storage_bw = "adaptive", .device = "disk"};
-  CHECK_EQUAL(dovetail_task_spawn_admitted(&child, &admission, NULL), 0);
+  const dovetail_task_description child = {
+      .size = sizeof child, .body = count, .argument = argument, .io = 1, .storage_bw = "adaptive", .device = "disk"};
+  CHECK_EQUAL(dovetail_task_spawn(&child, NULL), 0);
 }
 
 int main(void) {
@@ -49,10 +50,15 @@ int main(void) {
 
   dovetail_runtime* const runtime = start_runtime(2);
   struct Counts counts = {0, 0, 0};
-  dovetail_task_description task = {.size = sizeof task, .body = count, .argument = &counts, .label = "write", .io = 1};
-  dovetail_admission admission = {.size = sizeof admission, .storage_bw = "100", .device = "disk"};
+  dovetail_task_description task = {.size = sizeof task,
+                                    .body = count,
+                                    .argument = &counts,
+                                    .label = "write",
+                                    .io = 1,
+                                    .storage_bw = "100",
+                                    .device = "disk"};
   for (int i = 0; i < 50; ++i) {
-    CHECK_EQUAL(dovetail_runtime_spawn_admitted(runtime, &task, &admission, NULL), 0);
+    CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), 0);
   }
   CHECK_EQUAL(dovetail_runtime_wait(runtime), 0);
   CHECK_EQUAL(counts.most, 1);
@@ -63,15 +69,24 @@ int main(void) {
   CHECK_EQUAL(dovetail_runtime_wait(runtime), 0);
   CHECK_EQUAL(counts.runs, 51);
 
-  admission.storage_bw = "auto(8,2,2)";
-  CHECK_EQUAL(dovetail_runtime_spawn_admitted(runtime, &task, &admission, NULL), -EINVAL);
+  task.storage_bw = "auto(8,2,2)";
+  CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), -EINVAL);
   CHECK_CONTAINS(dovetail_error_message(), "min (8) is greater than max (2)");
-  admission.storage_bw = "4";
+  task.storage_bw = "4";
   task.io = 0;
-  CHECK_EQUAL(dovetail_runtime_spawn_admitted(runtime, &task, &admission, NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), -EINVAL);
   CHECK_CONTAINS(dovetail_error_message(), "are for I/O tasks");
-  CHECK_EQUAL(dovetail_runtime_spawn_admitted(runtime, &task, NULL, NULL), -EINVAL);
-  CHECK_EQUAL(dovetail_task_spawn_admitted(&task, &admission, NULL), -EPERM);
+  CHECK_EQUAL(dovetail_task_spawn(&task, NULL), -EPERM);
+
+  // A program of the first version, whose description ends before these fields.
+  task.size = offsetof(dovetail_task_description, storage_bw);
+  task.storage_bw = "nonsense";
+  CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), 0);
+  CHECK_EQUAL(dovetail_runtime_wait(runtime), 0);
+  CHECK_EQUAL(counts.runs, 52);
+  task.size = offsetof(dovetail_task_description, storage_bw) - 1;
+  CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), -EINVAL);
+  CHECK_CONTAINS(dovetail_error_message(), "set it to sizeof of the structure");
 
   char report[4096];
   CHECK(dovetail_admission_report(report, sizeof report) > 0);

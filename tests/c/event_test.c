@@ -176,7 +176,7 @@ static int32_t start_on_device(void* argument) {
 
 static void test_polling(dovetail_runtime* runtime) {
   struct Device device = {.polls_left = 20};
-  CHECK_EQUAL(dovetail_polling_create(runtime, "device", 1000, 50000, poll_device, &device, &device.polling), 0);
+  CHECK_EQUAL(dovetail_polling_create(runtime, "device", 1000, 50000, poll_device, &device, -1, &device.polling), 0);
   CHECK_EQUAL(dovetail_polling_pending(device.polling), 0);
   const dovetail_task_description description = describe(start_on_device, &device);
   dovetail_future* future = NULL;
@@ -199,11 +199,11 @@ static void test_polling(dovetail_runtime* runtime) {
 
 static void test_refused_polling(dovetail_runtime* runtime) {
   dovetail_polling* polling = NULL;
-  CHECK_EQUAL(dovetail_polling_create(NULL, "", 0, 0, poll_device, NULL, &polling), -EINVAL);
-  CHECK_EQUAL(dovetail_polling_create(runtime, "", 0, 0, NULL, NULL, &polling), -EINVAL);
-  CHECK_EQUAL(dovetail_polling_create(runtime, "", 0, 0, poll_device, NULL, NULL), -EINVAL);
-  CHECK_EQUAL(dovetail_polling_create(runtime, "", -1, 0, poll_device, NULL, &polling), -EINVAL);
-  CHECK_EQUAL(dovetail_polling_create(runtime, "", 2000, 1000, poll_device, NULL, &polling), -EINVAL);
+  CHECK_EQUAL(dovetail_polling_create(NULL, "", 0, 0, poll_device, NULL, -1, &polling), -EINVAL);
+  CHECK_EQUAL(dovetail_polling_create(runtime, "", 0, 0, NULL, NULL, -1, &polling), -EINVAL);
+  CHECK_EQUAL(dovetail_polling_create(runtime, "", 0, 0, poll_device, NULL, -1, NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_polling_create(runtime, "", -1, 0, poll_device, NULL, -1, &polling), -EINVAL);
+  CHECK_EQUAL(dovetail_polling_create(runtime, "", 2000, 1000, poll_device, NULL, -1, &polling), -EINVAL);
   CHECK_CONTAINS(dovetail_error_message(), "shortest_ns");
   CHECK_EQUAL(dovetail_polling_add_pending(NULL, 1), -EINVAL);
   CHECK_EQUAL(dovetail_polling_pending(NULL), -EINVAL);

@@ -13,10 +13,8 @@ SOURCE = pathlib.Path(os.environ["DOVETAIL_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["DOVETAIL_BUILD_DIR"])
 INCLUDE = SOURCE / "include/dovetail"
 # By concept. The first includes the others.
-HEADERS = [INCLUDE / f"{name}.h" for name in ("dovetail", "dovetail_files", "dovetail_buffers", "dovetail_trace")]
-# What not every program needs. Fortran has no modules for it yet.
-MORE = [INCLUDE / "dovetail_admission.h"]
-FORTRAN = [INCLUDE / f"dovetail_{part}.f90" for part in ("types", "tasks", "files")]
+HEADERS = [INCLUDE / "dovetail.h", *sorted(INCLUDE.glob("dovetail_*.h"))]
+FORTRAN = sorted(INCLUDE.glob("*.f90"))
 # size is an intrinsic function of Fortran.
 FORTRAN_NAMES = {"size_of_this": "size"}
 
@@ -50,7 +48,7 @@ def check_compiles() -> list[str]:
     if not compilers:
         problems.append("there is no C compiler to try the header with")
     with tempfile.TemporaryDirectory() as folder:
-        for compiler, (language, flags), header in itertools.product(compilers, languages.items(), [*HEADERS, *MORE]):
+        for compiler, (language, flags), header in itertools.product(compilers, languages.items(), HEADERS):
             strict = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-x", language]
             source = pathlib.Path(folder) / "header"
             # Twice, so that a missing guard shows too.
@@ -82,7 +80,7 @@ def check_interoperable(text: str) -> list[str]:
     problems += [
         f"macro {name} that programs might need"
         for name in re.findall(r"#define (\w+)", code)
-        if not re.fullmatch(r"DOVETAIL_(DOVETAIL|DOVETAIL_FILES|DOVETAIL_BUFFERS|DOVETAIL_TRACE|ADMISSION)_H", name)
+        if not re.fullmatch(r"DOVETAIL_[A-Z_]+_H", name)
     ]
     return problems
 
@@ -122,7 +120,7 @@ def check_exported(text: str) -> list[str]:
         return [f"no library in {BUILD / 'lib'}"]
     symbols = subprocess.run(["nm", "-D", "--defined-only", libraries[0]], capture_output=True, text=True, check=True)
     exported = set(re.findall(r" T (dovetail_\w+)$", symbols.stdout, re.M))
-    declared = set(functions(text)).union(*(functions(path.read_text()) for path in MORE))
+    declared = set(functions(text))
     return [f"{name} is declared and not in the library" for name in sorted(declared - exported)] + [
         f"{name} is in the library and not declared" for name in sorted(exported - declared)
     ]
@@ -138,6 +136,7 @@ def check_version(text: str) -> list[str]:
 def check_fortran(text: str) -> list[str]:
     """The modules of Fortran have the same functions, arguments, constants and fields."""
     fortran = re.sub(r"!.*", "", "\n".join(path.read_text() for path in FORTRAN)).replace("&\n", " ")
+    fortran = re.sub(r"&\s*\n", " ", fortran)
     found = re.findall(r"^\s*(?:function|subroutine) (dovetail_\w+)\((.*?)\) bind\(c\)", fortran, re.M)
     interfaces = {name: arguments.count(",") + 1 if arguments.strip() else 0 for name, arguments in found}
     values = {name: int(value) for name, value in re.findall(r"parameter :: (DOVETAIL_\w+) = (\d+)", fortran)}
@@ -168,11 +167,11 @@ def check_together() -> list[str]:
 
 def main() -> int:
     text = "\n".join(path.read_text() for path in HEADERS)
-    if len(functions(text)) < 80 or len(constants(text)) < 20 or len(structures(text)) != 6:
+    if len(functions(text)) < 80 or len(constants(text)) < 20 or len(structures(text)) < 6:
         print("the headers are not understood by this test")
         return 1
     problems = check_compiles() + check_together() + check_version(text) + check_fortran(text) + check_exported(text)
-    for path in (*HEADERS, *MORE):
+    for path in HEADERS:
         problems += check_interoperable(path.read_text()) + check_documented(path.name, path.read_text())
     print("\n".join(problems) or f"{len(functions(text))} functions are documented, exported and known to Fortran")
     return 1 if problems else 0
