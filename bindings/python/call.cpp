@@ -1,6 +1,7 @@
 #include "call.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "failure.hpp"
 #include "tasking/pause.hpp"
@@ -36,15 +37,6 @@ Running& running() {
 
 Call::Call() : token(new_token()) {}
 
-bool Call::when_completed(std::function<void()> tell) {
-  std::lock_guard lock(mutex_);
-  if (completed_) {
-    return false;
-  }
-  tells_.push_back(std::move(tell));
-  return true;
-}
-
 void Call::begun() {
   if (task == nullptr) {
     counts_of(signature->io).running.fetch_add(1, std::memory_order_relaxed);
@@ -71,15 +63,6 @@ void Call::completed() noexcept {
     if (!result) {
       note_incomplete(all, *this);
     }
-  }
-  std::vector<std::function<void()>> tells;
-  {
-    std::lock_guard lock(mutex_);
-    completed_ = true;
-    tells.swap(tells_);
-  }
-  for (const auto& tell : tells) {
-    tell();
   }
 }
 

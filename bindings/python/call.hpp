@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -89,20 +88,14 @@ class Call {
     }
   }
 
-  /// Has `tell` called once, when the task is about to complete, from any thread and without the interpreter. Returns false,
-  /// and does not call it, if that has happened already.
-  bool when_completed(std::function<void()> tell);
   /// The body begins: the current task is the call's from now on. The caller holds the interpreter.
   void begun();
-  /// The task completes: drops what only the body needed and tells those who asked.
+  /// The task completes: drops what only the body needed.
   void completed() noexcept;
 
  private:
   ~Call() = default;
   std::atomic<std::uint32_t> references_{1};
-  std::mutex mutex_;
-  bool completed_ = false;
-  std::vector<std::function<void()>> tells_;
 };
 
 /// The task of a call, as failures tell it. The caller holds the interpreter.

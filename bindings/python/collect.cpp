@@ -13,13 +13,15 @@
 #include "file_name.hpp"
 #include "future.hpp"
 #include "memory.hpp"
+#include "space.hpp"
 
 namespace nb = nanobind;
 
 namespace dovetail::python {
 namespace {
 
-// Spaces of things that have no bytes of their own. Those of files are handed out from 1 on and never come near.
+// Spaces of things that have no bytes of their own. Numbers of files are spread over all 2^64; one that met these would order tasks
+// needlessly, never wrongly.
 constexpr std::uint64_t object_space = ~std::uint64_t{0};
 constexpr std::uint64_t future_space = ~std::uint64_t{1};
 
@@ -106,7 +108,7 @@ void Collector::collect_future(PyObject* object, AccessMode mode) {
   const CallReference& call = future.call();
   if (call->domain != domain) {
     if (!future.ready()) {
-      uses.elsewhere.push_back(call);
+      uses.elsewhere.push_back(future);
     }
     return;
   }
@@ -212,6 +214,9 @@ void Collector::collect_one(PyObject* object, Direction direction, bool outermos
     return;
   } else if (is_file_name(object)) {
     add_file_name(object, mode);
+    return;
+  } else if (Region region; space_region(object, region)) {
+    uses.accesses.push_back({region, mode});
     return;
   } else if (add_memory(object, mode, name, uses.accesses)) {
     return;

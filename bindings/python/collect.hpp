@@ -15,7 +15,7 @@ namespace dovetail::python {
 struct Uses {
   std::vector<Access> accesses;
   /// Futures of tasks that are no siblings of the new one, so that no region orders the two.
-  std::vector<CallReference> elsewhere;
+  std::vector<FutureBase> elsewhere;
   std::vector<std::string> outputs;  ///< Paths of files that the task writes.
   bool futures = false;              ///< There is a future among the arguments.
 };

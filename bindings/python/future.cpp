@@ -1,11 +1,24 @@
 #include "future.hpp"
 
 #include <nanobind/nanobind.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <functional>
 
 #include "failure.hpp"
 #include "thread_state.hpp"
 
 namespace dovetail::python {
+
+// Tells an event loop, which has no thread to spare for waiting.
+bool Future::notify(int descriptor) const {
+  std::function<void()> tell = [descriptor] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof(one));
+  };
+  return detail::call_when_completed(task_, tell);
+}
 
 void Future::finish() const {
   if (!ready()) {
@@ -16,11 +29,16 @@ void Future::finish() const {
   detail::take_task(task_);
 }
 
-void Future::finish_quietly() const {
-  if (!ready()) {
-    const Unlocked unlocked;
-    wait();
+bool Future::finish_quietly(std::chrono::nanoseconds at_most) const {
+  if (ready()) {
+    return true;
   }
+  const Unlocked unlocked;
+  if (at_most != std::chrono::nanoseconds::max()) {
+    return wait_for(at_most);
+  }
+  wait();
+  return true;
 }
 
 Held Future::value() const {

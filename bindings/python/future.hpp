@@ -3,6 +3,8 @@
 
 #include <Python.h>
 
+#include <chrono>
+
 #include "call.hpp"
 #include "dovetail/future.hpp"
 #include "held.hpp"
@@ -18,8 +20,10 @@ class Future : public FutureBase {
   const CallReference& call() const noexcept { return call_; }
   /// Waits without the interpreter; fails as the task did.
   void finish() const;
-  /// As `finish`, but a failure counts as not noticed.
-  void finish_quietly() const;
+  /// As `finish`, but a failure counts as not noticed. Returns whether the task has completed in that time.
+  bool finish_quietly(std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max()) const;
+  /// Has an eventfd written to when the task has completed; false if it has.
+  bool notify(int descriptor) const;
   /// The value. The task has completed without failure, and the caller holds the interpreter.
   Held value() const;
 

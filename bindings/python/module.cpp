@@ -6,6 +6,7 @@
 
 #include "containers.hpp"
 #include "ending.hpp"
+#include "event_source.hpp"
 #include "exit_status.hpp"
 #include "failure.hpp"
 #include "file_binding.hpp"
@@ -14,6 +15,7 @@
 #include "mapping.hpp"
 #include "runtime.hpp"
 #include "signature.hpp"
+#include "space.hpp"
 #include "thread_state.hpp"
 
 // Its slots are behind one of ours, see below.
@@ -30,6 +32,8 @@ NB_MODULE(core_of_main_interpreter, module) {
   dovetail::python::bind_containers(module);
   dovetail::python::bind_mapping(module);
   dovetail::python::bind_file(module);
+  dovetail::python::bind_space(module);
+  dovetail::python::bind_event_source(module);
   dovetail::python::bind_runtime(module);
 }
 

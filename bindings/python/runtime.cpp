@@ -63,13 +63,10 @@ const detail::Task* domain_in(Runtime& runtime) noexcept {
 }
 
 // Delays the start of a task until tasks in other domains have completed. What they failed with is found by the body.
-std::function<void()> start_after(std::vector<CallReference> calls) {
-  return [calls = std::move(calls)] {
-    for (const CallReference& call : calls) {
-      detail::Task* const task = tasking::bind_event();
-      if (!call->when_completed([task] { tasking::fulfill_event(task); })) {
-        tasking::fulfill_event(task);
-      }
+std::function<void()> start_after(std::vector<FutureBase> futures) {
+  return [futures = std::move(futures)] {
+    for (const FutureBase& future : futures) {
+      future.when_completed([task = tasking::bind_event()] { tasking::fulfill_event(task); });
     }
   };
 }

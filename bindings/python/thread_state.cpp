@@ -125,6 +125,20 @@ void leave_body() {
   }
 }
 
+Locked::Locked() : entered_(!holds_interpreter()) {
+  if (entered_) {
+    enter_body();
+  }
+}
+
+Locked::~Locked() {
+  if (entered_) {
+    // Not kept as after a body: the thread may be about to sleep.
+    states().kept = PyThreadState_Get();
+    rest_kept(states());
+  }
+}
+
 Unlocked::Unlocked() : state_(holds_interpreter() ? PyEval_SaveThread() : nullptr), outer_(states().blocked) {
   if (tasking::current_task() == nullptr) {
     states().blocked = state_;

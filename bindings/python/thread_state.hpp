@@ -19,6 +19,18 @@ void enter_body();
 /// The body is over. A compute worker keeps the interpreter for the next body, until it has something else to do or somebody asks.
 void leave_body();
 
+/// While it lives the calling thread, whatever it does otherwise, has the interpreter: for a short call out of the runtime that is no body.
+class Locked {
+ public:
+  Locked();
+  ~Locked();
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  const bool entered_;  ///< It had not.
+};
+
 /// While it lives the calling thread does without the interpreter; the task, if there is one, may pause. Does nothing on a
 /// thread that does not hold the interpreter.
 class Unlocked {

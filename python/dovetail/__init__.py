@@ -13,7 +13,7 @@ The runtime in C++ does the scheduling, dependencies, failure policies and I/O. 
 
 from typing import Any as _Any
 
-from ._core import cancelled, in_task
+from ._core import EventSource, Operation, Space, cancelled, in_task, wait_for_any, wait_readable, wait_writable
 from .directions import (
     COMMUTATIVE,
     FILE_COMMUTATIVE,
@@ -53,10 +53,13 @@ __all__ = [
     "OUT",
     "UNORDERED",
     "Direction",
+    "EventSource",
     "File",
     "Future",
     "OpenFile",
+    "Operation",
     "Runtime",
+    "Space",
     "Stuck",
     "Task",
     "TaskFailed",
@@ -70,4 +73,7 @@ __all__ = [
     "shared",
     "task",
     "wait",
+    "wait_for_any",
+    "wait_readable",
+    "wait_writable",
 ]

@@ -1,7 +1,7 @@
 """The extension module in C++."""
 
 import enum
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
@@ -24,8 +24,12 @@ class Future(Generic[T_co], Awaitable[T_co]):
     def __await__(self) -> Generator[Any, None, T_co]: ...
     def result(self) -> T_co:
         """Waits for the task and returns its result. Raises TaskFailed if it failed."""
-    def wait(self) -> None:
-        """Waits for the task, failed or not."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits for the task, failed or not, for at most `timeout` seconds. Returns whether it has completed. In a task, the task pauses."""
+    def add_done_callback(self, callback: Callable[[Future[T_co]], object]) -> None:
+        """Has callback(future) called once, when the task has completed, failed or not: by the thread that completes it, or at once.
+
+        It must be short and must not wait for anything. What it raises is printed, and changes nothing."""
     def done(self) -> bool:
         """Whether the task has completed, failed or been cancelled. Does not wait."""
     def cancel(self) -> None:
@@ -35,6 +39,58 @@ class Future(Generic[T_co], Awaitable[T_co]):
         """The label of the task."""
     def _item(self, key: object) -> Future[Any]: ...
     def _notify(self, descriptor: int) -> bool: ...
+
+class Operation:
+    """Something that an event source expects to end. One task may wait for it; the last reference that is dropped before it has ended fails
+    it."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Pauses the task until the operation has ended, for at most `timeout` seconds. Returns whether it has; raises what `fail` was
+        given. Only in a task."""
+    def bind(self) -> None:
+        """The calling task completes no earlier than the operation, and fails with it. Returns at once. Only in a task."""
+    def complete(self) -> None:
+        """It has ended. Later calls do nothing. From any thread."""
+    def fail(self, exception: BaseException) -> None:
+        """It has ended by an error. Later calls do nothing. From any thread."""
+
+class EventSource:
+    """Something of your own that ends operations, and that can be asked whether any has ended.
+
+    While operations are pending, `poll()` is called every `shortest` to `longest` seconds, more often the more it finds, and at once when
+    `fileno` (a number, or an object that has one) can be read. It calls `Operation.complete` or `fail` for what has ended. It runs on some
+    thread of the runtime, in no task, must be short and must not wait. What it raises fails all that is pending. Belongs to the
+    runtime in use when it is made. From any thread."""
+
+    def __init__(
+        self,
+        poll: Callable[[], object],
+        *,
+        label: str = "event source",
+        shortest: float = 5e-6,
+        longest: float = 5e-4,
+        fileno: Any = None,
+    ) -> None: ...
+    def expect(self, what: str) -> Operation:
+        """One more operation that is to end. `what` is said where the runtime reports what tasks wait for."""
+    def close(self) -> None:
+        """Asks no more. What is still pending fails. Waits for a call of `poll` that is running, so not in `poll`."""
+    @property
+    def pending(self) -> int:
+        """Operations that have not ended."""
+
+class SpaceRegion:
+    """A region of a space, as an argument of tasks."""
+
+class Space:
+    """Regions of something that is neither memory nor a file, such as the window of another rank. Given to a task, `space[begin:end]`
+    (or `space[place]`, or the space: all of it) orders it as a part of an array would. Reports and traces show the name. Each is a space of
+    its own, whatever its name."""
+
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    def __getitem__(self, key: int | slice) -> SpaceRegion: ...
 
 class OpenFile:
     """An open file whose transfers pause the calling task, not its core."""
@@ -129,6 +185,17 @@ def end_as_failed() -> None: ...
 def items_of(object: Any) -> list[Any] | None: ...
 def container_like(container: Any, items: list[Any]) -> Any: ...
 def wait(x: Any) -> Any: ...
+def wait_for_any(futures: Iterable[Future[Any]], timeout: float | None = None) -> int | None:
+    """Waits until the task of one of these futures has completed, failed or not, and returns its place; None if `timeout` seconds have
+    passed first. In a task, the task pauses."""
+
+def wait_readable(file: Any, timeout: float | None = None) -> bool:
+    """Pauses the task until `file` (a descriptor, or an object with fileno()) can be read without blocking, for at most `timeout` seconds.
+    Returns whether it can. For sockets, pipes and the like; a file on a disk always can. Only in a task."""
+
+def wait_writable(file: Any, timeout: float | None = None) -> bool:
+    """As wait_readable, until it can be written."""
+
 def barrier() -> None: ...
 def counts() -> dict[str, tuple[int, int, int, int]]: ...
 def running() -> list[tuple[str, list[str]]]: ...
