@@ -18,6 +18,12 @@ inline TimePoint deadline_after(TimePoint begin, std::chrono::nanoseconds durati
   return duration < latest - begin ? begin + duration : latest;
 }
 
+/// Of the same clock, as a number.
+inline std::uint64_t nanoseconds() noexcept {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
+}
+
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   return __rdtsc();

@@ -12,6 +12,7 @@
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/failure.hpp"
+#include "tasking/hosting.hpp"
 #include "tasking/lifecycle.hpp"
 #include "tasking/live_runtimes.hpp"
 #include "tasking/service_registry.hpp"
@@ -94,6 +95,7 @@ RuntimeCore::RuntimeCore(const Options& given)
     }
   }
   [[maybe_unused]] const auto* const finished = unfinished.release();
+  tasking::begin_hosting(*this);
 }
 
 void RuntimeCore::rest_for_ever() noexcept {
@@ -164,6 +166,7 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
   if (core->forked.load()) {
     return;  // its threads are the parent's; nothing here can be taken apart
   }
+  tasking::end_hosting(*core);
   if (tasking::context().core == core) {
     // `exit` was called in a task, which therefore never ends. The other threads stop where they are between two tasks, and end with
     // the process, which is near: what they use must stay.

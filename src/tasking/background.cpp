@@ -1,0 +1,115 @@
+#include "tasking/background.hpp"
+
+#include <signal.h>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/process_mutex.hpp"
+#include "dovetail/runtime.hpp"
+#include "tasking/core.hpp"
+#include "tasking/hosting.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+struct OwnRuntime {
+  base::ProcessMutex mutex;
+  Options options{.workers = 1, .io_executors = 4, .engine = "threads"};
+  std::unique_ptr<Runtime> runtime;
+  bool refused = false;
+};
+
+// Never destroyed: there may be work at the very end of the process.
+OwnRuntime& own() {
+  static auto* const instance = new OwnRuntime;
+  return *instance;
+}
+
+// Threads that are made meanwhile take no signals of the program, which does not know them.
+class WithoutSignals {
+ public:
+  WithoutSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+RuntimeCore* own_core() {
+  const std::lock_guard lock(own().mutex);
+  return own().runtime != nullptr ? &own().runtime->core() : nullptr;
+}
+
+bool make_runtime() noexcept {
+  OwnRuntime& place = own();
+  const std::lock_guard lock(place.mutex);
+  if (place.runtime != nullptr && !place.runtime->core().forked.load(std::memory_order_relaxed)) {
+    return true;
+  }
+  if (place.refused) {
+    return false;
+  }
+  try {
+    const WithoutSignals quiet;
+    place.runtime = std::make_unique<Runtime>(place.options);
+  } catch (const std::exception& error) {
+    place.refused = true;
+    std::fprintf(stderr, "dovetail: no runtime can be made, so nothing is done in the background: %s\n", error.what());
+  }
+  return !place.refused;
+}
+
+// `use` says whether there was a runtime.
+template <class Use>
+bool with_runtime(Use use) noexcept {
+  try {
+    return use(own_core()) || (make_runtime() && use(own_core()));
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void set_background_options(const Options& options) {
+  const std::lock_guard lock(own().mutex);
+  own().options = options;
+}
+
+bool spawn_in_background(const TaskDescription& description, std::function<void()> body) noexcept {
+  return with_runtime([&](const RuntimeCore* last) {
+    return with_host(last, [&](RuntimeCore& core) {
+      Task* crowded = nullptr;  // nobody is held back: the work may be what others wait for
+      std::optional<WithoutSignals> quiet;
+      if (&core == last) {
+        quiet.emplace();  // a thread may be made for it
+      }
+      spawn_in(&core, &description, std::move(body), crowded);
+    });
+  });
+}
+
+bool call_in_background(base::TimePoint when, std::function<void()> action) noexcept {
+  return with_runtime([&](const RuntimeCore* last) { return call_on_host(last, when, action); });
+}
+
+void end_background() noexcept {
+  std::unique_ptr<Runtime> ended;
+  {
+    const std::lock_guard lock(own().mutex);
+    ended = std::move(own().runtime);
+  }
+}
+
+}  // namespace dovetail::tasking

@@ -1,0 +1,99 @@
+#include "tasking/hosting.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/process_mutex.hpp"
+#include "tasking/context.hpp"
+#include "tasking/core.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+using Calls = std::multimap<base::TimePoint, std::function<void()>>;
+
+struct Hosts {
+  base::ProcessMutex mutex;
+  std::vector<RuntimeCore*> cores;
+  base::ProcessMutex calls_mutex;
+  Calls calls;
+};
+
+// Never destroyed: runtimes may end at the very end of the process.
+Hosts& hosts() {
+  static auto* const instance = [] {
+    auto* const made = new Hosts;
+    static Hosts* known = made;
+    pthread_atfork(nullptr, nullptr, [] { known->calls.clear(); });  // they are the parent's
+    return made;
+  }();
+  return *instance;
+}
+
+void call_until(base::TimePoint end) noexcept {
+  for (;;) {
+    Calls::node_type due;
+    {
+      const std::lock_guard lock(hosts().calls_mutex);
+      Calls& calls = hosts().calls;
+      if (calls.empty() || calls.begin()->first > end) {
+        return;
+      }
+      due = calls.extract(calls.begin());
+    }
+    due.mapped()();
+  }
+}
+
+}  // namespace
+
+void begin_hosting(RuntimeCore& core) {
+  const std::lock_guard lock(hosts().mutex);
+  hosts().cores.push_back(&core);
+}
+
+void end_hosting(RuntimeCore& core) noexcept {
+  {
+    const std::lock_guard lock(hosts().mutex);
+    std::erase(hosts().cores, &core);
+  }
+  call_until(base::TimePoint::max());
+}
+
+bool with_host(const RuntimeCore* last, const std::function<void(RuntimeCore&)>& visit) {
+  const RuntimeCore* const own = context().core;
+  const std::lock_guard lock(hosts().mutex);
+  const auto rank = [&](const RuntimeCore* core) { return core == own ? 2 : core != last ? 1 : 0; };
+  RuntimeCore* best = nullptr;
+  for (RuntimeCore* core : hosts().cores) {
+    if (!core->forked.load(std::memory_order_relaxed) && (best == nullptr || rank(core) > rank(best))) {
+      best = core;
+    }
+  }
+  if (best != nullptr) {
+    visit(*best);
+  }
+  return best != nullptr;
+}
+
+bool call_on_host(const RuntimeCore* last, base::TimePoint when, std::function<void()> action) {
+  Calls::iterator place;
+  {
+    const std::lock_guard lock(hosts().calls_mutex);
+    place = hosts().calls.emplace(when, std::move(action));
+  }
+  const bool there = with_host(
+      last, [when](RuntimeCore& core) { core.reactor.call_at(when, [] { call_until(base::Clock::now()); }); });
+  if (!there) {
+    const std::lock_guard lock(hosts().calls_mutex);
+    hosts().calls.erase(place);
+  }
+  return there;
+}
+
+}  // namespace dovetail::tasking
