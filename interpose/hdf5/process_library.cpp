@@ -33,6 +33,14 @@ constinit std::atomic<void*> identity = nullptr;
 constinit void* bound = nullptr;
 herr_t (*real_open)() = nullptr;
 
+// Where the variables of a library are. A program that is linked with HDF5 may have copies of them (copy relocations), which that library
+// then uses in place of its own: the first ones that the whole program sees.
+void* scope_of_variables(void* library) noexcept {
+  void* const program = dlopen(nullptr, RTLD_LAZY);
+  void* const visible = program != nullptr ? dlsym(program, known_symbol) : nullptr;
+  return visible != nullptr && visible == dlsym(library, known_symbol) ? program : library;
+}
+
 // The name of the first symbol that is not there, or null.
 const char* bind(void* library) noexcept {
   real_open = reinterpret_cast<herr_t (*)()>(dlsym(library, "H5open"));
@@ -45,8 +53,9 @@ const char* bind(void* library) noexcept {
       return dovetail_hdf5_function_names[i];
     }
   }
+  void* const scope = scope_of_variables(library);
   for (std::size_t i = 0; i < dovetail_hdf5_variable_count; ++i) {
-    dovetail_hdf5_sources[i] = static_cast<const hid_t*>(dlsym(library, dovetail_hdf5_variable_names[i]));
+    dovetail_hdf5_sources[i] = static_cast<const hid_t*>(dlsym(scope, dovetail_hdf5_variable_names[i]));
     if (dovetail_hdf5_sources[i] == nullptr) {
       return dovetail_hdf5_variable_names[i];
     }

@@ -256,6 +256,7 @@ attempt("not there", lambda: h5py.File("missing.h5"))
     [("DOVETAIL_HDF5_BUFFER", value) for value in ("much", "-1", "0", "1Q", "999999999999T")]
     + [
         ("DOVETAIL_HDF5_FLUSH", "perhaps"),
+        ("DOVETAIL_HDF5_CLOSE", "perhaps"),
         ("DOVETAIL_HDF5_COMPRESSION_THREADS", "many"),
         ("DOVETAIL_HDF5_EXIT_STATUS", "-3"),
         ("DOVETAIL_HDF5_REPORT", "maybe"),
@@ -277,4 +278,4 @@ def test_an_event_set_is_told_of_its_own_failures(faults) -> None:
     faults.set_rules("write offset=1M.. error=EIO", "write delay=20")
     environment = support.clean(HDF5_PLUGIN_PATH=str(support.PLUGINS))
     ended = support.run([program, faults.path / "events.h5"], environment, timeout=100)
-    ended.expect(0, "H5Dwrite_async failed", "H5Dwrite /bad", "events.h5", "Input/output error")
+    ended.expect(1, "H5Dwrite_async failed", "H5Dwrite /bad", "events.h5", "Input/output error")
