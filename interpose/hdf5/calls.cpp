@@ -5,13 +5,14 @@
 
 #include <string>
 
+#include "call.hpp"
 #include "connector.hpp"
-#include "deferred_file.hpp"
 #include "dovetail/hdf5.h"
 #include "driver.hpp"
+#include "driver_file.hpp"
 #include "errors.hpp"
-#include "object.hpp"
 #include "promise.hpp"
+#include "services.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -35,7 +36,7 @@ int with_file(const char* function, hid_t object, Use use) {
       handle = nullptr;
     }
   }
-  DeferredFile* const deferred = handle != nullptr ? file_of_handle(handle) : nullptr;
+  DriverFile* const deferred = handle != nullptr ? file_of_handle(handle) : nullptr;
   const int result =
       deferred != nullptr ? use(*deferred) : refuse(function, "the file was not opened through the connector");
   H5Fclose(file);
@@ -55,15 +56,15 @@ int test(const char* function, hid_t object, int* completed) {
     return refuse(function, "no place for the answer");
   }
   const WithoutWaiting asking;
-  return with_file(function, object, [&](const DeferredFile& file) {
-    const Lock lock(Background::instance().mutex);
-    *completed = asking.all_made() && file.settled() ? 1 : 0;
+  return with_file(function, object, [&](const DriverFile& file) {
+    const Lock lock(services().stage.mutex);
+    *completed = asking.all_made() && file.staged().settled() ? 1 : 0;
     return 0;
   });
 }
 
 int wait(const char* function, hid_t object) {
-  return with_file(function, object, [&](DeferredFile& file) { return answer(function, file.settle(Cause::request)); });
+  return with_file(function, object, [&](DriverFile& file) { return answer(function, file.settle(Cause::request)); });
 }
 
 }  // namespace
@@ -103,19 +104,19 @@ int dovetail_H5Fwait(dovetail_hid_t file) { return wait("dovetail_H5Fwait", file
 
 int dovetail_H5Fstate(dovetail_hid_t file, int* reusable, int* durable) {
   const WithoutWaiting asking;
-  return with_file("dovetail_H5Fstate", file, [&](const DeferredFile& deferred) {
+  return with_file("dovetail_H5Fstate", file, [&](const DriverFile& deferred) {
     if (reusable != nullptr) {
-      *reusable = deferred.memory_reusable() ? 1 : 0;
+      *reusable = deferred.staged().memory_reusable() ? 1 : 0;
     }
     if (durable != nullptr) {
-      *durable = asking.all_made() && deferred.durable() ? 1 : 0;
+      *durable = asking.all_made() && deferred.staged().durable() ? 1 : 0;
     }
     return 0;
   });
 }
 
 int dovetail_H5Fset_flush_background(dovetail_hid_t file, int background) {
-  return with_file("dovetail_H5Fset_flush_background", file, [&](DeferredFile& deferred) {
+  return with_file("dovetail_H5Fset_flush_background", file, [&](DriverFile& deferred) {
     deferred.flush_waits(background == 0);
     return 0;
   });
@@ -123,5 +124,5 @@ int dovetail_H5Fset_flush_background(dovetail_hid_t file, int background) {
 
 int dovetail_H5Fsync(dovetail_hid_t file) {
   return with_file("dovetail_H5Fsync", file,
-                   [](DeferredFile& deferred) { return answer("dovetail_H5Fsync", deferred.make_durable()); });
+                   [](DriverFile& deferred) { return answer("dovetail_H5Fsync", deferred.make_durable()); });
 }

@@ -2,16 +2,16 @@
 
 #include <H5VLconnector_passthru.h>
 
-#include "background.hpp"
-#include "compression/chunk_table.hpp"
-#include "compression/deflate_filter.hpp"
-#include "compression/postponed.hpp"
+#include "call.hpp"
+#include "deflate_filter.hpp"
 #include "driver.hpp"
 #include "errors.hpp"
-#include "object.hpp"
 #include "pass.hpp"
+#include "postponed.hpp"
 #include "request.hpp"
+#include "services.hpp"
 #include "settings.hpp"
+#include "tasking/background.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -24,12 +24,7 @@ bool exiting = false;
 int exit_status = 0;  // of the program, once it exits
 
 void end_with_status_if_failed() {
-  Background& background = Background::instance();
-  bool failed = false;
-  {
-    const Lock lock(background.mutex);
-    failed = background.failures != 0;
-  }
+  const bool failed = services().any_failed();
   const int status = settings().failure_status.value_or(exit_status != 0 ? exit_status : 1);
   if (failed && status != 0 && status != exit_status) {
     std::fflush(nullptr);
@@ -48,7 +43,7 @@ void at_exit(int status, void* /*nothing*/) {
 
 herr_t initialize(hid_t /*properties*/) {
   settings();
-  Background::instance();
+  services();
   [[maybe_unused]] static const int registered = on_exit(at_exit, nullptr);
   in_use = true;
   // Before HDF5 ends anything: identifiers go before files do.
@@ -57,18 +52,20 @@ herr_t initialize(hid_t /*properties*/) {
 }
 
 herr_t terminate() {
-  Background& background = Background::instance();
-  background.rest();
+  Services& here = services();
+  here.drain(Cause::exit);
+  tasking::end_background();
   forget_driver();
   forget_deflate_filter();
-  ChunkTable::instance().drop_all();
+  here.chunks.drop_all();
   in_use = false;
   {
-    const Lock lock(background.mutex);
+    const Lock lock(here.stage.mutex);
     if (settings().report) {
-      background.report.print();
+      here.report.print(here.stage.statistics, here.ahead, here.compressed);
     }
-    background.report = Report{};
+    here.report = {};
+    here.stage.statistics = {};
   }
   if (exiting) {
     end_with_status_if_failed();

@@ -1,15 +1,15 @@
 // Datasets, attributes and named datatypes.
 #include <vector>
 
-#include "background.hpp"
-#include "compression/postponed.hpp"
+#include "call.hpp"
 #include "connector.hpp"
-#include "deferred_file.hpp"
+#include "driver_file.hpp"
 #include "errors.hpp"
-#include "object.hpp"
 #include "pass.hpp"
+#include "postponed.hpp"
 #include "promise.hpp"
 #include "query.hpp"
+#include "services.hpp"
 #include "whereabouts.hpp"
 
 namespace dovetail::hdf5 {
@@ -95,17 +95,17 @@ herr_t specific(void* dataset, H5VL_dataset_specific_args_t* arguments, hid_t tr
 
 // What its caller took for done, and is not, must not be read as if it had been.
 bool report_lost(const char* call, Kind kind, size_t count, void* datasets[]) {
-  if (!Background::instance().any_failed()) {
+  if (!services().any_failed()) {
     return false;
   }
   for (size_t i = 0; i < count; ++i) {
     const Object& dataset = handle_of(datasets[i]);
-    const DeferredFile* const file =
+    const DriverFile* const file =
         dataset.compressed != nullptr ? dataset.compressed->file : file_of(dataset, H5I_DATASET);
     const auto known = information_of(dataset, H5I_DATASET);
     if ((dataset.compressed != nullptr && dataset.compressed->lost) ||
         (file != nullptr && known && file->has_lost(known->token))) {
-      push_error(kind, call, file->failure());
+      push_error(kind, call, file->staged().failure());
       return true;
     }
   }
@@ -145,7 +145,7 @@ herr_t close(void* dataset, hid_t transfer, void** request) {
     return 0;
   }
   const herr_t result = Passed<"H5Dclose", H5VLdataset_close>::callback(dataset, transfer, request);
-  ChunkTable::instance().drop(dataset);
+  services().chunks.drop(dataset);
   return result;
 }
 

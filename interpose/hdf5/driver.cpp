@@ -18,8 +18,11 @@
 #include <system_error>
 #include <utility>
 
-#include "deferred_file.hpp"
+#include "driver_file.hpp"
 #include "errors.hpp"
+#include "operation.hpp"
+#include "services.hpp"
+#include "staging/closing.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -32,16 +35,16 @@ thread_local unsigned asking_for_handle = 0;
 thread_local std::string failure_of_closed;
 
 /// What HDF5 holds. The public part comes first: HDF5 knows no other.
-struct OpenedFile {
+struct Opened {
   H5FD_t public_part{};
-  std::unique_ptr<DeferredFile> file;
+  std::unique_ptr<DriverFile> file;
   haddr_t end_of_addresses = 0;
   bool ignore_disabled_locks = false;
   bool family_as_single = false;
 };
 
-OpenedFile& opened(H5FD_t* file) { return *reinterpret_cast<OpenedFile*>(file); }
-const OpenedFile& opened(const H5FD_t* file) { return *reinterpret_cast<const OpenedFile*>(file); }
+Opened& opened(H5FD_t* file) { return *reinterpret_cast<Opened*>(file); }
+const Opened& opened(const H5FD_t* file) { return *reinterpret_cast<const Opened*>(file); }
 
 std::string because(const std::string& what, int error) {
   // The words that programs, and h5py, look for in what HDF5's own driver says.
@@ -75,6 +78,11 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access_properties, had
   how |= (flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC : 0;
   how |= (flags & H5F_ACC_CREAT) != 0 ? O_CREAT : 0;
   how |= (flags & H5F_ACC_EXCL) != 0 ? O_EXCL : 0;
+  struct stat status{};
+  if (stat(name, &status) == 0) {
+    // As if its close had waited: from now on it may be cut, and nothing of it may come later.
+    staging::wait_until_closed(services().stage, status.st_dev, status.st_ino, services().report.of(Cause::close));
+  }
   const int descriptor = ::open(name, how, 0666);
   if (descriptor < 0) {
     const int error = errno;
@@ -84,25 +92,27 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access_properties, had
                        error));
     return nullptr;
   }
-  struct stat status{};
   if (fstat(descriptor, &status) != 0) {
     push_error(Kind::open, function, because("cannot ask for the size of " + std::string(name), errno));
     close(descriptor);
     return nullptr;
   }
   try {
-    auto made = std::make_unique<OpenedFile>();
-    made->file = std::make_unique<DeferredFile>(name, descriptor, (flags & H5F_ACC_RDWR) != 0, status.st_dev,
-                                                status.st_ino, static_cast<std::uint64_t>(status.st_size));
+    auto made = std::make_unique<Opened>();
+    const bool beside_writers = (flags & (H5F_ACC_SWMR_READ | H5F_ACC_SWMR_WRITE)) != 0;
+    made->file = std::make_unique<DriverFile>(staging::OpenedFile{.path = name,
+                                                                  .descriptor = descriptor,
+                                                                  .writable = (flags & H5F_ACC_RDWR) != 0,
+                                                                  .device = status.st_dev,
+                                                                  .inode = status.st_ino,
+                                                                  .size = static_cast<std::uint64_t>(status.st_size)},
+                                              !beside_writers);
     made->ignore_disabled_locks = ignores_disabled_locks(access_properties);
     std::size_t page_buffer = 0;
     unsigned least_metadata = 0;
     unsigned least_raw = 0;
     if (H5Pget_page_buffer_size(access_properties, &page_buffer, &least_metadata, &least_raw) < 0 || page_buffer != 0) {
       made->file->reads_end_at_once();
-    }
-    if ((flags & (H5F_ACC_SWMR_READ | H5F_ACC_SWMR_WRITE)) != 0) {
-      made->file->never_reads_ahead();
     }
     // h5repart asks so for the information of the family driver to be dropped.
     constexpr auto family_to_single = "family_to_single";
@@ -119,25 +129,18 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access_properties, had
 
 // HDF5 cannot deal with a driver that fails to close; the connector asks for the failure afterwards.
 herr_t close_file(H5FD_t* given) {
-  const std::unique_ptr<OpenedFile> file(&opened(given));
-  const std::string failed = file->file->settle(Cause::close);
+  const std::unique_ptr<Opened> file(&opened(given));
+  const std::string failed = DriverFile::close(std::move(file->file));
   if (!failed.empty()) {
     // One call may close several files: mounted ones, targets of external links.
     failure_of_closed += failure_of_closed.empty() ? failed : "; also " + failed;
-  }
-  const int descriptor = *file->file->descriptor_address();
-  const std::string path = file->file->path();
-  file->file.reset();
-  if (close(descriptor) != 0) {
-    push_error(Kind::close, "close", because("cannot close " + path, errno));
-    return -1;
   }
   return 0;
 }
 
 int compare(const H5FD_t* first, const H5FD_t* second) {
-  const DeferredFile& one = *opened(first).file;
-  const DeferredFile& other = *opened(second).file;
+  const staging::StagedFile& one = opened(first).file->staged();
+  const staging::StagedFile& other = opened(second).file->staged();
   const auto left = std::pair(one.device(), one.inode());
   const auto right = std::pair(other.device(), other.inode());
   return left < right ? -1 : (right < left ? 1 : 0);
@@ -160,14 +163,14 @@ herr_t set_end_of_addresses(H5FD_t* file, H5FD_mem_t /*type*/, haddr_t address) 
   opened(file).end_of_addresses = address;
   return 0;
 }
-haddr_t end_of_file(const H5FD_t* file, H5FD_mem_t /*type*/) { return opened(file).file->size(); }
+haddr_t end_of_file(const H5FD_t* file, H5FD_mem_t /*type*/) { return opened(file).file->staged().size(); }
 
 herr_t get_handle(H5FD_t* file, hid_t /*access_properties*/, void** handle) {
   if (handle == nullptr) {
     push_error(Kind::argument, "get_handle", "no place for the handle");
     return -1;
   }
-  DeferredFile& deferred = *opened(file).file;
+  DriverFile& deferred = *opened(file).file;
   if (asking_for_handle == 0) {
     deferred.settle(Cause::answer);  // the program uses the descriptor behind the driver's back
   }
@@ -181,18 +184,19 @@ bool fits(haddr_t address, std::size_t bytes) {
 
 herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t /*transfer_properties*/, haddr_t address, std::size_t bytes,
             void* target) {
-  DeferredFile& deferred = *opened(file).file;
+  DriverFile& deferred = *opened(file).file;
   if (!fits(address, bytes)) {
     push_error(Kind::argument, "read", "address " + std::to_string(address) + " is out of range");
     return -1;
   }
-  const Answer answer = deferred.read(address, static_cast<std::byte*>(target), bytes, type == H5FD_MEM_DRAW);
+  const staging::Answer answer =
+      deferred.read({address, bytes}, static_cast<std::byte*>(target), type == H5FD_MEM_DRAW);
   if (answer.error != 0) {
-    if (const std::string earlier = deferred.failure(); !earlier.empty()) {
+    if (const std::string earlier = deferred.staged().failure(); !earlier.empty()) {
       push_error(Kind::write, "read", earlier);
     }
     push_error(Kind::read, "read",
-               because(current_operation().label() + ": cannot read " + deferred.path() + " at offset " +
+               because(current_operation().label() + ": cannot read " + deferred.staged().path() + " at offset " +
                            std::to_string(answer.offset),
                        answer.error));
     return -1;
@@ -202,20 +206,20 @@ herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t /*transfer_properties*/, haddr_
 
 herr_t write(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer_properties*/, haddr_t address, std::size_t bytes,
              const void* data) {
-  DeferredFile& deferred = *opened(file).file;
+  DriverFile& deferred = *opened(file).file;
   if (!fits(address, bytes)) {
     push_error(Kind::argument, "write", "address " + std::to_string(address) + " is out of range");
     return -1;
   }
-  Answer answer;
+  staging::Answer answer;
   try {
-    answer = deferred.write(address, static_cast<const std::byte*>(data), bytes);
+    answer = deferred.write({address, bytes}, static_cast<const std::byte*>(data));
   } catch (const std::bad_alloc&) {
     answer = {ENOMEM, address};
   }
   if (answer.error != 0) {
     push_error(Kind::write, "write",
-               because(current_operation().label() + ": cannot write " + deferred.path() + " at offset " +
+               because(current_operation().label() + ": cannot write " + deferred.staged().path() + " at offset " +
                            std::to_string(answer.offset),
                        answer.error));
     return -1;
@@ -233,10 +237,11 @@ herr_t flush(H5FD_t* file, hid_t /*transfer_properties*/, hbool_t closing) {
   if (closing) {
     return 0;  // `close_file` tells
   }
-  DeferredFile& deferred = *opened(file).file;
+  DriverFile& deferred = *opened(file).file;
   const bool readers = has_readers(*file);
-  const std::string failed =
-      readers || deferred.flush_waits() ? deferred.settle(readers ? Cause::readers : Cause::flush) : deferred.failure();
+  const std::string failed = readers || deferred.flush_waits()
+                                 ? deferred.settle(readers ? Cause::readers : Cause::flush)
+                                 : deferred.staged().failure();
   if (!failed.empty()) {
     push_error(Kind::write, "flush", failed);
     return -1;
@@ -244,20 +249,20 @@ herr_t flush(H5FD_t* file, hid_t /*transfer_properties*/, hbool_t closing) {
   return 0;
 }
 
-herr_t truncate(H5FD_t* file, hid_t /*transfer_properties*/, hbool_t /*closing*/) {
-  DeferredFile& deferred = *opened(file).file;
-  const Answer answer = deferred.set_size(opened(file).end_of_addresses);
+herr_t truncate(H5FD_t* file, hid_t /*transfer_properties*/, hbool_t closing) {
+  DriverFile& deferred = *opened(file).file;
+  const staging::Answer answer = deferred.set_size(opened(file).end_of_addresses, closing);
   if (answer.error != 0) {
-    push_error(
-        Kind::write, "truncate",
-        because("cannot make " + deferred.path() + ' ' + std::to_string(answer.offset) + " bytes long", answer.error));
+    push_error(Kind::write, "truncate",
+               because("cannot make " + deferred.staged().path() + ' ' + std::to_string(answer.offset) + " bytes long",
+                       answer.error));
     return -1;
   }
   return 0;
 }
 
 herr_t change_lock(H5FD_t* file, int how) {
-  OpenedFile& locked = opened(file);
+  Opened& locked = opened(file);
   if (flock(*locked.file->descriptor_address(), how) == 0) {
     return 0;
   }
@@ -268,7 +273,7 @@ herr_t change_lock(H5FD_t* file, int how) {
   const int error = errno;
   push_error(Kind::lock, "lock",
              "unable to lock file, errno = " + std::to_string(error) + ", error message = '" +
-                 std::generic_category().message(error) + "': " + locked.file->path());
+                 std::generic_category().message(error) + "': " + locked.file->staged().path());
   return -1;
 }
 herr_t lock(H5FD_t* file, hbool_t exclusive) { return change_lock(file, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB); }
@@ -358,10 +363,9 @@ void restore_posix_driver(hid_t access_properties) {
   }
 }
 
-DeferredFile* file_of_handle(const void* handle) noexcept {
-  Background& background = Background::instance();
-  const Lock lock(background.mutex);
-  for (DeferredFile* file : background.files) {
+DriverFile* file_of_handle(const void* handle) noexcept {
+  const Lock lock(services().stage.mutex);
+  for (DriverFile* file : services().files) {
     if (file->descriptor_address() == handle) {
       return file;
     }

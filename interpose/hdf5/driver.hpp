@@ -8,14 +8,14 @@
 
 namespace dovetail::hdf5 {
 
-class DeferredFile;
+class DriverFile;
 
 /// Puts the driver into a list of file access properties in place of HDF5's POSIX driver; any other driver is left alone.
 void replace_posix_driver(hid_t access_properties);
 /// The way back, for a list that the program sees.
 void restore_posix_driver(hid_t access_properties);
 /// The file behind what the driver gave as its handle; null if it is another driver's.
-DeferredFile* file_of_handle(const void* handle) noexcept;
+DriverFile* file_of_handle(const void* handle) noexcept;
 /// While one of these lives, asking the driver for its handle waits for nothing.
 class AskingForHandle {
  public:

@@ -1,14 +1,14 @@
 // Files and groups.
 #include <algorithm>
 
-#include "background.hpp"
-#include "compression/postponed.hpp"
+#include "call.hpp"
 #include "connector.hpp"
-#include "deferred_file.hpp"
 #include "driver.hpp"
-#include "object.hpp"
+#include "driver_file.hpp"
 #include "pass.hpp"
+#include "postponed.hpp"
 #include "query.hpp"
+#include "services.hpp"
 #include "whereabouts.hpp"
 
 namespace dovetail::hdf5 {
@@ -39,10 +39,9 @@ void* open(const char* name, unsigned flags, hid_t access, hid_t transfer, void*
 // From now on the last object that is closed closes the file, if it does not close here.
 herr_t close(void* file, hid_t transfer, void** request) {
   {
-    Background& background = Background::instance();
-    const Lock lock(background.mutex);
-    const auto known = std::ranges::find(background.files, object_of(file).file);
-    if (known != background.files.end()) {
+    const Lock lock(services().stage.mutex);
+    const auto known = std::ranges::find(services().files, object_of(file).file);
+    if (known != services().files.end()) {
       (*known)->identifier_closes();
     }
   }

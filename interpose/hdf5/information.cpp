@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "call.hpp"
 #include "connector.hpp"
 #include "driver.hpp"
 #include "errors.hpp"
-#include "object.hpp"
 
 namespace dovetail::hdf5 {
 namespace {

@@ -1,10 +1,10 @@
 // Links, and objects of any kind.
 #include <string>
 
-#include "background.hpp"
+#include "call.hpp"
 #include "connector.hpp"
-#include "object.hpp"
 #include "pass.hpp"
+#include "services.hpp"
 #include "whereabouts.hpp"
 
 namespace dovetail::hdf5 {
@@ -18,7 +18,7 @@ const Object* either(void* first, void* second) {
 // What was made without a name gets its first one.
 void name_it(const Object& object, const Object& place, const char* name) {
   const std::string path = path_below(place.name.get(), name);
-  const Lock lock(Background::instance().mutex);
+  const Lock lock(services().stage.mutex);
   if (object.name->path.empty()) {
     object.name->path = path;
   }

@@ -1,33 +1,13 @@
 #include "operation.hpp"
 
-#include <chrono>
 #include <string_view>
 #include <utility>
+
+#include "base/clock.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
 thread_local Operation* current = nullptr;
-}
-
-void Transfers::one_ended(const std::string& failure, std::uint64_t time, std::vector<std::function<void()>>& tell) {
-  if (error.empty()) {
-    error = failure;
-  }
-  ended = time;
-  if (--outstanding == 0) {
-    for (auto& say : when_done) {
-      tell.emplace_back([say = std::move(say), succeeded = error.empty()] { say(succeeded); });
-    }
-    when_done.clear();
-  }
-}
-
-std::string described(const char* call, const ObjectName* name) {
-  std::string text = call;
-  if (name == nullptr) {
-    return text;
-  }
-  return text + (name->path.empty() ? " of an unnamed object" : ' ' + name->path);
 }
 
 std::string path_below(const ObjectName* parent, const char* name) {
@@ -40,21 +20,17 @@ std::string path_below(const ObjectName* parent, const char* name) {
   return parent->path.ends_with('/') ? parent->path + name : parent->path + '/' + name;
 }
 
-bool Operation::flushes() const noexcept {
-  const std::string_view name = call;
-  return name == "H5Fclose" || name == "H5Fflush";
+bool Operation::flushes() const noexcept { return closes() || std::string_view(call) == "H5Fflush"; }
+bool Operation::closes() const noexcept { return std::string_view(call) == "H5Fclose"; }
+
+staging::Purpose Operation::purpose() const {
+  return {call, child == nullptr ? object : std::make_shared<ObjectName>(path_below(object.get(), child))};
 }
 
-SharedName Operation::subject() const {
-  return child == nullptr ? object : std::make_shared<ObjectName>(path_below(object.get(), child));
-}
-
-const std::shared_ptr<Transfers>& Operation::begin_transfer() {
-  if (transfers == nullptr) {
+std::shared_ptr<Transfers> Operation::counted() {
+  if (transfers == nullptr && (asynchronous || bound)) {
     transfers = std::make_shared<Transfers>();
-    transfers->begun = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-            .count());
+    transfers->begun = base::nanoseconds();
   }
   return transfers;
 }

@@ -3,36 +3,18 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "staging/purpose.hpp"
+#include "staging/transfers.hpp"
+
 namespace dovetail::hdf5 {
 
-/// The transfers of one explicitly asynchronous operation. Guarded by the mutex of `Background`.
-struct Transfers {
-  unsigned outstanding = 0;
-  std::string error;        ///< Text of the first failure.
-  std::uint64_t begun = 0;  ///< Nanoseconds of the steady clock.
-  std::uint64_t ended = 0;
-  std::vector<std::function<void(bool succeeded)>> when_done;
-
-  /// One of them has, at `time`; what failed in its file, if anything did. The last one appends to `tell` what is to be called
-  /// without the lock.
-  void one_ended(const std::string& failure, std::uint64_t time, std::vector<std::function<void()>>& tell);
-};
-
-/// Path of an object of a file, shared by all who speak of it: what is made without a name may get one later. Guarded by the mutex of
-/// `Background` where threads other than the program's are concerned.
-struct ObjectName {
-  std::string path;  ///< Empty: none.
-};
-using SharedName = std::shared_ptr<ObjectName>;
-
-/// "H5Dwrite /group/dataset".
-std::string described(const char* call, const ObjectName* name);
+using staging::ObjectName;
+using staging::SharedName;
+using staging::Transfers;
 
 /// The path of what is called `name` in `parent`; nothing for no name.
 std::string path_below(const ObjectName* parent, const char* name);
@@ -48,17 +30,20 @@ struct Operation {
   SharedName object;            ///< The object it is about, or null.
   const char* child = nullptr;  ///< Name below the object, or null.
   bool asynchronous = false;    ///< Its caller wants to be told when its transfers have ended.
+  bool bound = false;           ///< It is called in a task, which completes no earlier than its transfers.
   bool postponed = false;       ///< Its caller has been told long ago that it is done.
   std::vector<Promise> promises;
   std::shared_ptr<Transfers> transfers;  ///< Made with the first transfer.
 
-  /// Whether its caller waits at its end for all that is written in its course.
+  /// Whether its caller waits at its end for all that is written in its course, unless the file says otherwise.
   bool flushes() const noexcept;
-  /// What it is about: the object, or its child.
-  SharedName subject() const;
-  std::string label() const { return described(call, subject().get()); }
-  /// Where its transfers are counted.
-  const std::shared_ptr<Transfers>& begin_transfer();
+  bool closes() const noexcept;
+  /// The operation, and the object or its child.
+  staging::Purpose purpose() const;
+  /// "H5Dwrite /group/dataset". With the lock of the stage held, or where no other thread names objects.
+  std::string label() const { return purpose().text(); }
+  /// Where its transfers are counted; null: nobody asks.
+  std::shared_ptr<Transfers> counted();
   bool promised(const void* data, std::size_t bytes) const noexcept;
 };
 

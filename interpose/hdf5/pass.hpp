@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <tuple>
 
+#include "call.hpp"
 #include "errors.hpp"
-#include "object.hpp"
 
 namespace dovetail::hdf5 {
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "background.hpp"
-#include "deferred_file.hpp"
 #include "driver.hpp"
+#include "driver_file.hpp"
 #include "errors.hpp"
+#include "services.hpp"
 
 namespace dovetail::hdf5 {
 
@@ -47,18 +47,17 @@ std::optional<H5O_info2_t> information_of(const Object& object, H5I_type_t type)
              : std::optional(found);
 }
 
-DeferredFile* file_of(const Object& object, H5I_type_t type) {
+DriverFile* file_of(const Object& object, H5I_type_t type) {
   const std::optional<H5O_info2_t> known = information_of(object, type);
   if (!known) {
     return nullptr;
   }
-  Background& background = Background::instance();
-  const Lock lock(background.mutex);
-  const auto found = std::ranges::find(background.files, std::optional(known->fileno), &DeferredFile::number);
-  return found != background.files.end() ? *found : nullptr;
+  const Lock lock(services().stage.mutex);
+  const auto found = std::ranges::find(services().files, std::optional(known->fileno), &DriverFile::number);
+  return found != services().files.end() ? *found : nullptr;
 }
 
-DeferredFile* file_opened(const Object& file) {
+DriverFile* file_opened(const Object& file) {
   H5VL_class_value_t connector = H5_VOL_INVALID;
   if (H5VLget_value(file.connector, &connector) < 0 || connector != H5_VOL_NATIVE) {
     return nullptr;
@@ -78,7 +77,7 @@ DeferredFile* file_opened(const Object& file) {
       H5VLfile_get(file.under, file.connector, &arguments, H5P_DATASET_XFER_DEFAULT, nullptr) < 0) {
     return nullptr;
   }
-  DeferredFile* const found = handle != nullptr ? file_of_handle(handle) : nullptr;
+  DriverFile* const found = handle != nullptr ? file_of_handle(handle) : nullptr;
   if (found != nullptr) {
     found->number_is(number);
   }

@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <numeric>
+#include <utility>
 
 namespace dovetail::hdf5 {
 namespace {
 
-constexpr std::array<const char*, causes> cause_names{"space in the buffer (DOVETAIL_HDF5_BUFFER)",
-                                                      "room on the file system",
-                                                      "bytes being read ahead",
-                                                      "flushes (--flush=background would save it)",
+constexpr std::array<const char*, causes> cause_names{"flushes (--flush=background would save it)",
                                                       "flushes of a single writer beside readers",
                                                       "calls that tell where in the file something is",
-                                                      "closing files",
+                                                      "closing files (--close=background would save it)",
                                                       "cutting files",
                                                       "event sets and tests",
-                                                      "chunks being compressed",
                                                       "fork",
                                                       "the end of the program"};
 
@@ -25,34 +21,48 @@ double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 <
 
 }  // namespace
 
-void Report::print() const {
-  const std::uint64_t all = std::accumulate(waited.begin(), waited.end(), std::uint64_t{0});
-  const std::uint64_t work = transfer_time + compression_time;
+void Report::print(const staging::Statistics& staged, const prefetch::Statistics& ahead,
+                   const compression::Statistics& compressed) const {
+  std::array<std::pair<const char*, std::uint64_t>, causes + 5> waits{
+      {{"space in the buffer (DOVETAIL_HDF5_BUFFER)", staged.waited_for_space},
+       {"room on the file system", staged.waited_for_room},
+       {"transfers of the same bytes", staged.waited_for_transfers},
+       {"bytes being read ahead", ahead.waited},
+       {"chunks being compressed", compressed.waited}}};
+  for (std::size_t cause = 0; cause < causes; ++cause) {
+    waits[5 + cause] = {cause_names[cause], waited[cause]};
+  }
+  std::uint64_t all = 0;
+  for (const auto& [name, time] : waits) {
+    all += time;
+  }
+  const std::uint64_t work = staged.transfer_time + ahead.transfer_time + compressed.time;
   const double hidden = work == 0 ? 0 : std::max(0.0, 1 - static_cast<double>(all) / static_cast<double>(work));
   std::fprintf(stderr,
                "dovetail hdf5: transfers in the background took %.3f s, of which the program waited for %.3f s"
                " (hidden: %.1f %%)\n",
                seconds(work), seconds(all), 100 * hidden);
-  for (std::size_t cause = 0; cause < causes; ++cause) {
-    if (waited[cause] != 0) {
-      std::fprintf(stderr, "dovetail hdf5:   waited %.3f s for %s\n", seconds(waited[cause]), cause_names[cause]);
+  for (const auto& [name, time] : waits) {
+    if (time != 0) {
+      std::fprintf(stderr, "dovetail hdf5:   waited %.3f s for %s\n", seconds(time), name);
     }
   }
   std::fprintf(stderr, "dovetail hdf5: %llu writes: %.1f MiB copied, %.1f MiB written from the program's own memory\n",
-               static_cast<unsigned long long>(writes), mebibytes(bytes_copied), mebibytes(bytes_promised));
+               static_cast<unsigned long long>(staged.writes), mebibytes(staged.bytes_copied),
+               mebibytes(staged.bytes_kept));
   std::fprintf(
       stderr,
       "dovetail hdf5: reads: %.1f MiB from what was still to be written, %.1f MiB fetched before they were asked for"
       " (%.1f MiB of it used)\n",
-      mebibytes(bytes_from_pending), mebibytes(bytes_fetched), mebibytes(bytes_read_ahead));
-  if (chunks_compressed + chunks_compressed_by_program != 0) {
+      mebibytes(staged.bytes_from_pending), mebibytes(ahead.bytes_fetched), mebibytes(ahead.bytes_used));
+  if (compressed.chunks_by_tasks + compressed.chunks_by_program != 0) {
     std::fprintf(stderr,
                  "dovetail hdf5: %llu chunks compressed in the background, which took %.3f s of the above; %llu by the"
                  " program's own threads\n",
-                 static_cast<unsigned long long>(chunks_compressed), seconds(compression_time),
-                 static_cast<unsigned long long>(chunks_compressed_by_program));
+                 static_cast<unsigned long long>(compressed.chunks_by_tasks), seconds(compressed.time),
+                 static_cast<unsigned long long>(compressed.chunks_by_program));
   }
-  for (const auto& [reason, count] : foreground) {
+  for (const auto& [reason, count] : staged.foreground) {
     std::fprintf(stderr, "dovetail hdf5: %llu transfers in the foreground: %s\n",
                  static_cast<unsigned long long>(count), reason.c_str());
   }

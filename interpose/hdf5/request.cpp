@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "background.hpp"
-#include "compression/postponed.hpp"
+#include "base/clock.hpp"
 #include "errors.hpp"
 #include "object.hpp"
+#include "postponed.hpp"
+#include "services.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -18,7 +19,7 @@ struct Request : Object {
   std::shared_ptr<Transfers> transfers;  // null: none
 };
 
-Request& request_of(void* request) { return static_cast<Request&>(object_of(request)); }
+Request& request_of(void* request) { return static_cast<Request&>(handle_of(request)); }
 
 /// With the lock held.
 H5VL_request_status_t status_of(const Transfers& transfers) {
@@ -29,7 +30,8 @@ H5VL_request_status_t status_of(const Transfers& transfers) {
 }
 
 std::uint64_t left_of(std::uint64_t nanoseconds, std::uint64_t begin) {
-  return nanoseconds == H5ES_WAIT_FOREVER ? nanoseconds : nanoseconds - std::min(nanoseconds, now() - begin);
+  return nanoseconds == H5ES_WAIT_FOREVER ? nanoseconds
+                                          : nanoseconds - std::min(nanoseconds, base::nanoseconds() - begin);
 }
 
 herr_t wait(void* given, std::uint64_t nanoseconds, H5VL_request_status_t* status) {
@@ -37,22 +39,22 @@ herr_t wait(void* given, std::uint64_t nanoseconds, H5VL_request_status_t* statu
   *status = H5VL_REQUEST_STATUS_SUCCEED;
   std::uint64_t left = nanoseconds;
   if (request.transfers != nullptr) {
-    const std::uint64_t begin = now();
+    const std::uint64_t begin = base::nanoseconds();
     Postponed::instance().settle_within(nanoseconds);
     left = left_of(nanoseconds, begin);
   }
   if (request.under != nullptr) {
-    const std::uint64_t begin = now();
+    const std::uint64_t begin = base::nanoseconds();
     if (H5VLrequest_wait(request.under, request.connector, left, status) < 0) {
       return -1;
     }
     left = left_of(left, begin);
   }
   if (request.transfers != nullptr && *status == H5VL_REQUEST_STATUS_SUCCEED) {
-    Background& background = Background::instance();
-    Lock lock(background.mutex);
+    staging::Stage& stage = services().stage;
+    Lock lock(stage.mutex);
     const Transfers& transfers = *request.transfers;
-    background.wait_for(lock, left, [&] { return transfers.outstanding == 0; });
+    stage.wait_for(lock, left, services().report.of(Cause::request), [&] { return transfers.outstanding == 0; });
     *status = status_of(transfers);
   }
   return 0;
@@ -65,11 +67,10 @@ herr_t notify(void* given, H5VL_request_notify_t callback, void* context) {
   }
   Postponed::instance().settle();  // the program may wait for the callback without another call
   {
-    const Lock lock(Background::instance().mutex);
+    const Lock lock(services().stage.mutex);
     if (request.transfers->outstanding != 0) {
-      request.transfers->when_done.emplace_back([callback, context](bool succeeded) {
-        callback(context, succeeded ? H5VL_REQUEST_STATUS_SUCCEED : H5VL_REQUEST_STATUS_FAIL);
-      });
+      request.transfers->when_done.emplace_back(
+          [callback, context, transfers = request.transfers] { callback(context, status_of(*transfers)); });
       return 0;
     }
   }
@@ -82,7 +83,7 @@ herr_t cancel(void* given, H5VL_request_status_t* status) {
   if (request.transfers == nullptr) {
     return H5VLrequest_cancel(request.under, request.connector, status);
   }
-  const Lock lock(Background::instance().mutex);
+  const Lock lock(services().stage.mutex);
   *status = status_of(*request.transfers);
   if (*status == H5VL_REQUEST_STATUS_IN_PROGRESS) {
     *status = H5VL_REQUEST_STATUS_CANT_CANCEL;
@@ -99,10 +100,10 @@ herr_t specific(void* given, H5VL_request_specific_args_t* arguments) {
   std::uint64_t begun = 0;
   std::uint64_t ended = 0;
   {
-    const Lock lock(Background::instance().mutex);
+    const Lock lock(services().stage.mutex);
     error = request.transfers->error;
     begun = request.transfers->begun;
-    ended = request.transfers->outstanding == 0 ? request.transfers->ended : now();
+    ended = request.transfers->outstanding == 0 ? request.transfers->ended : base::nanoseconds();
   }
   switch (arguments->op_type) {
     case H5VL_REQUEST_GET_ERR_STACK: {

@@ -126,6 +126,7 @@ Read read_settings() {
     }
   }
   found.flush_waits = choice(read, "DOVETAIL_HDF5_FLUSH", "background", "wait", true, "wait or background");
+  found.close_waits = choice(read, "DOVETAIL_HDF5_CLOSE", "background", "wait", true, "wait or background");
   found.read_ahead = choice(read, "DOVETAIL_HDF5_READ_AHEAD", "0", "1", true, "0 or 1");
   found.report = choice(read, "DOVETAIL_HDF5_REPORT", "0", "1", false, "0 or 1");
   found.compression_threads =

@@ -10,6 +10,7 @@ struct Settings {
   std::size_t buffer_bytes =
       0;  ///< DOVETAIL_HDF5_BUFFER: memory for copies of what is still to be written, and for read-ahead.
   bool flush_waits = true;  ///< DOVETAIL_HDF5_FLUSH=background: H5Fflush returns before the bytes are in the file.
+  bool close_waits = true;  ///< DOVETAIL_HDF5_CLOSE=background: the last H5Fclose returns before that.
   bool read_ahead = true;   ///< DOVETAIL_HDF5_READ_AHEAD=0: reads fetch what they are asked for.
   /// DOVETAIL_HDF5_COMPRESSION_THREADS: that compress chunks in the background; 0: the program's own threads do.
   unsigned compression_threads = 0;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "background.hpp"
-#include "deferred_file.hpp"
+#include "call.hpp"
+#include "driver_file.hpp"
 #include "errors.hpp"
-#include "object.hpp"
 #include "pass.hpp"
 #include "query.hpp"
+#include "services.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -58,10 +58,10 @@ bool of_file_tells_size(int operation) {
 
 // All files where HDF5 does not say which.
 std::string settle(const Object& object, H5I_type_t type) {
-  if (DeferredFile* const file = file_of(object, type)) {
+  if (DriverFile* const file = file_of(object, type)) {
     return file->settle(Cause::answer);
   }
-  Background::instance().drain(Cause::answer);
+  services().drain(Cause::answer);
   return {};
 }
 
@@ -129,7 +129,7 @@ herr_t optional_of_object(void* object, const H5VL_loc_params_t* place, H5VL_opt
   const herr_t result =
       Passed<"object operation", H5VLobject_optional>::callback(object, place, arguments, transfer, request);
   if (result >= 0 && arguments->op_type == H5VL_NATIVE_OBJECT_GET_NATIVE_INFO) {
-    Background::instance().drain(Cause::answer);
+    services().drain(Cause::answer);
   }
   return result;
 }

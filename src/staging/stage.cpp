@@ -1,0 +1,188 @@
+#include "staging/stage.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/clock.hpp"
+#include "tasking/background.hpp"
+#include "tasking/pause.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+// As long as nothing follows, the newest transfers wait this long to be made together with what may follow.
+constexpr std::chrono::milliseconds gathering_time{2};
+// What has not been used for so long is given back.
+constexpr std::chrono::seconds idle_time{1};
+
+}  // namespace
+
+Stage::Stage(base::MemoryBudget& budget) : pool(budget), changed_(std::make_unique<std::condition_variable_any>()) {}
+
+Stage::~Stage() = default;
+
+Stage& Stage::of_process(base::MemoryBudget& budget) {
+  static Stage& made = [&]() -> Stage& {
+    static auto* const kept = new std::shared_ptr<Stage>(std::make_shared<Stage>(budget));
+    static Stage& stage = **kept;
+    // After that of `mutex`, so that the waiting here comes before all locks are taken for the fork.
+    pthread_atfork([] { stage.drain(stage.statistics.waited_before_forks); }, nullptr, [] { stage.forget_parent(); });
+    // A program may leave files open; what was written must be in them all the same.
+    std::atexit([] {
+      std::uint64_t waited = 0;
+      stage.drain(waited);
+    });
+    return stage;
+  }();
+  return made;
+}
+
+// Participants come and go whenever the lock is let go of.
+void Stage::start_all(Lock& lock) {
+  while (std::ranges::any_of(participants, [&](Participant* each) { return each->start(lock); })) {
+  }
+}
+
+// A worker makes no transfers: it would run other tasks meanwhile, with the locks of this one.
+bool Stage::help(Lock& lock, Participant* only) {
+  if (tasking::pause_switches()) {
+    return only != nullptr ? only->start(lock) : (start_all(lock), false);
+  }
+  return only != nullptr ? only->help(lock)
+                         : std::ranges::any_of(participants, [&](Participant* each) { return each->help(lock); });
+}
+
+void Stage::sleep(Lock& lock) {
+  ++waiting_;
+  changed_->wait(lock);
+  --waiting_;
+}
+
+bool Stage::wait_for(Lock& lock, std::uint64_t nanoseconds, std::uint64_t& waited, const std::function<bool()>& ready) {
+  constexpr std::uint64_t for_ever = std::uint64_t{1} << 60;  // 36 years
+  if (nanoseconds >= for_ever) {
+    wait(lock, waited, ready);
+    return true;
+  }
+  if (ready() || nanoseconds == 0) {
+    return ready();
+  }
+  const std::uint64_t begin = base::nanoseconds();
+  start_all(lock);
+  ++waiting_;
+  const bool came = changed_->wait_for(lock, std::chrono::nanoseconds(nanoseconds), ready);
+  --waiting_;
+  waited += base::nanoseconds() - begin;
+  return came;
+}
+
+void Stage::drain(std::uint64_t& waited) noexcept {
+  Lock lock(mutex);
+  wait(lock, waited, [this] { return outstanding == 0; });
+}
+
+bool Stage::call_later(std::chrono::nanoseconds time, void (Stage::*call)() noexcept) noexcept {
+  return tasking::call_in_background(base::Clock::now() + time, [weak = weak_from_this(), call] {
+    if (const std::shared_ptr<Stage> stage = weak.lock()) {
+      ((*stage).*call)();
+    }
+  });
+}
+
+bool Stage::start_soon() noexcept {
+  {
+    const Lock lock(mutex);
+    if (starting_) {
+      return true;
+    }
+    starting_ = true;
+  }
+  const bool will = call_later(gathering_time, &Stage::start_what_waits);
+  if (!will) {
+    const Lock lock(mutex);
+    starting_ = false;
+  }
+  return will;
+}
+
+void Stage::start_what_waits() noexcept {
+  Lock lock(mutex);
+  starting_ = false;
+  start_all(lock);
+}
+
+void Stage::tidy_when_idle() noexcept {
+  {
+    const Lock lock(mutex);
+    if (tidying_ || pool.kept() == 0) {
+      return;
+    }
+    tidying_ = true;
+  }
+  look_again_later();
+}
+
+void Stage::look_again_later() noexcept {
+  {
+    const Lock lock(mutex);
+    activity_ = pool.activity();
+    look_again_ = base::Clock::now() + idle_time;
+  }
+  if (!call_later(idle_time, &Stage::look_whether_idle)) {
+    const Lock lock(mutex);
+    tidying_ = false;
+  }
+}
+
+// Comes early where the runtime ends: then memory is given back at once, since another runtime would have to be made to do it later.
+void Stage::look_whether_idle() noexcept {
+  bool early = false;
+  bool idle = false;
+  {
+    const Lock lock(mutex);
+    early = base::Clock::now() < look_again_;
+    idle = pool.taken() == 0 && (early || pool.activity() == activity_);
+    if (early && !idle) {
+      tidying_ = false;  // whoever closes a file comes here again
+      return;
+    }
+  }
+  const TaskDescription task{.label = "giving memory back", .io = true, .on_failure = ignore_failure};
+  if (!idle) {
+    look_again_later();
+  } else if (early || !tasking::spawn_in_background(task, [self = shared_from_this()] { self->tidy(); })) {
+    tidy();
+  }
+}
+
+void Stage::tidy() noexcept {
+  Lock lock(mutex);
+  for (Participant* participant : participants) {
+    participant->rest();
+  }
+  while (pool.kept() != 0) {
+    pool.release_some();
+    lock.unlock();  // somebody may be waiting for it
+    lock.lock();
+  }
+  tidying_ = false;
+}
+
+void Stage::forget_parent() noexcept {
+  ++generation_;
+  [[maybe_unused]] const auto* const of_parent = changed_.release();  // its threads wait in it
+  changed_ = std::make_unique<std::condition_variable_any>();
+  waiting_ = 0;
+  starting_ = tidying_ = false;
+  outstanding = 0;
+  failures = 0;
+  statistics = {};
+  pool.forget_taken();
+  for (Participant* participant : participants) {
+    participant->forget();
+  }
+}
+
+}  // namespace dovetail::staging

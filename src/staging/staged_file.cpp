@@ -1,0 +1,463 @@
+#include "staging/staged_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "tasking/background.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+// Up to this many bytes are appended to a write that still waits, with the lock held.
+constexpr std::size_t largest_appended = std::size_t{32} << 10;
+constexpr std::size_t page = 4096;
+
+std::shared_ptr<ReservedSpace> space_for(Stage& stage, const OpenedFile& opened, FileSystem file_system) {
+  if (!opened.writable || file_system == FileSystem::unreserved) {
+    return nullptr;
+  }
+  const Lock lock(stage.mutex);
+  return ReservedSpace::of(stage, opened.device, opened.descriptor, opened.path);
+}
+
+std::string because(int error) {
+  return ": " + std::generic_category().message(error) + " (errno " + std::to_string(error) + ')';
+}
+
+}  // namespace
+
+StagedFile::StagedFile(Stage& stage, OpenedFile opened)
+    : stage_(stage),
+      opened_(std::move(opened)),
+      generation_(stage.generation()),
+      file_system_(opened_.writable ? file_system_of(opened_.descriptor) : FileSystem::unknown),
+      size_at_opening_(opened_.size),
+      size_(opened_.size),
+      space_(space_for(stage, opened_, file_system_)),
+      queue_(std::make_shared<WriteQueue>(stage, opened_.path, opened_.descriptor, space_)) {
+  const Lock lock(stage_.mutex);
+  for (Participant* participant : stage_.participants) {
+    auto* const other = dynamic_cast<StagedFile*>(participant);
+    if (other != nullptr && other->device() == device() && other->inode() == inode()) {
+      other->shared_ = true;
+      shared_ = true;
+    }
+  }
+  stage_.participants.push_back(this);
+}
+
+StagedFile::~StagedFile() {
+  std::uint64_t waited = 0;
+  close(waited);
+}
+
+std::string StagedFile::close(std::uint64_t& waited) {
+  if (opened_.descriptor < 0) {
+    return {};
+  }
+  std::string failed = settle(waited);
+  {
+    const Lock lock(stage_.mutex);
+    std::erase(stage_.participants, this);
+    if (space_ != nullptr && !foreign()) {
+      space_->leave();
+    }
+  }
+  if (::close(std::exchange(opened_.descriptor, -1)) != 0) {
+    fail({.call = "close", .object = nullptr},
+         std::generic_category().message(errno) + " (errno " + std::to_string(errno) + ')');
+    failed = failure();
+  }
+  stage_.tidy_when_idle();
+  return failed;
+}
+
+bool StagedFile::help(Lock& lock) {
+  if (foreign()) {
+    return false;
+  }
+  const std::shared_ptr<WriteQueue> queue = queue_;  // whoever closes the file may be waiting for this
+  if (queue->help(lock)) {
+    return true;
+  }
+  const auto found = std::ranges::find_if(reads_, [](const auto& read) { return read->claim.take(); });
+  if (found == reads_.end()) {
+    return false;
+  }
+  const auto read = std::shared_ptr<Read>(*found);
+  lock.unlock();
+  make_read(read);
+  lock.lock();
+  return true;
+}
+
+bool StagedFile::start(Lock& lock) {
+  const std::shared_ptr<WriteQueue> queue = queue_;
+  return !foreign() && queue->start(lock);
+}
+
+Answer StagedFile::write(base::ByteRange range, const std::byte* data, const WriteRequest& how) {
+  if (!writable()) {
+    return {EBADF, range.offset};
+  }
+  if (to_be_cut_) {
+    settle(stage_.statistics.waited_for_transfers);
+  }
+  const std::uint64_t size = std::exchange(size_, std::max(size_, range.end()));
+  const Answer answer = foreign() ? write_as_child(range, data, how) : write_behind(range, data, how);
+  if (answer.error != 0) {
+    size_ = size;
+  }
+  return answer;
+}
+
+// What the parent writes as well must be seen by the child, for as long as it lives.
+Answer StagedFile::write_as_child(base::ByteRange range, const std::byte* data, const WriteRequest& how) {
+  if (how.shared) {
+    auto copy = std::make_unique<std::byte[]>(range.length);
+    std::memcpy(copy.get(), data, range.length);
+    const Lock lock(stage_.mutex);
+    queue_->pending().insert(range.offset, range.length, copy.release(), nullptr);
+    return {};
+  }
+  const Answer answer = write_now(range, data, "in the child of a fork");
+  const Lock lock(stage_.mutex);
+  queue_->pending().erase(range.offset, range.length);
+  return answer;
+}
+
+Answer StagedFile::write_behind(base::ByteRange range, const std::byte* data, const WriteRequest& how) {
+  {
+    Lock lock(stage_.mutex);
+    ++changes_;
+    settle_others(lock);
+    wait_for_reads(lock, range);
+    if (range.length <= largest_appended && how.transfers == nullptr && queue_->append(range, data)) {
+      stage_.statistics.bytes_copied += range.length;
+      return {};
+    }
+  }
+  if (const char* reason = reason_to_write_at_once(range, how)) {
+    return write_unreserved(range, data, reason);
+  }
+  if (!how.kept && copies_gain_nothing()) {
+    return write_in_place(range, data, "the file takes bytes as fast as copies are made");
+  }
+  while (range.length > 0) {
+    // Pieces end where pages of the file do.
+    const std::size_t most = BufferPool::largest - static_cast<std::size_t>(range.offset % page);
+    const base::ByteRange piece{range.offset,
+                                how.kept ? range.length : BufferPool::piece_of(std::min(range.length, most))};
+    const std::size_t space = ReservedSpace::blocks_of(piece.offset, piece.length);
+    if (!take_space(space)) {
+      return write_unreserved(range, data, "no room on the file system");
+    }
+    if (!write_piece(piece, data, how, space)) {
+      return write_in_place(range, data,
+                            fast_ ? "the file takes bytes as fast as copies are made" : "no memory for a copy");
+    }
+    range = {piece.end(), range.length - piece.length};
+    data += piece.length;
+  }
+  return {};
+}
+
+bool StagedFile::take_space(std::size_t bytes) {
+  Lock lock(stage_.mutex);
+  return space_->take(lock, bytes);
+}
+
+bool StagedFile::promise_space(std::size_t bytes) {
+  Lock lock(stage_.mutex);
+  return !foreign() && space_ != nullptr && space_->promise(lock, bytes);
+}
+
+void StagedFile::forget_promise(std::size_t bytes) noexcept {
+  const Lock lock(stage_.mutex);
+  if (!foreign() && space_ != nullptr) {
+    space_->release(bytes);
+  }
+}
+
+// None where the program had better write its own memory.
+Buffer StagedFile::take_buffer(std::size_t length) {
+  Buffer buffer;
+  Lock lock(stage_.mutex);
+  stage_.wait(lock, stage_.statistics.waited_for_space, [&] {
+    fast_ = queue_->fast() && !queue_->empty();
+    buffer = stage_.pool.take(length, fast_);
+    // With nothing out there is nothing to wait for: the machine has no memory.
+    return buffer.data != nullptr || fast_ || stage_.pool.taken() == 0;
+  });
+  return buffer;
+}
+
+// False: there is no buffer, and waiting for one would not help.
+bool StagedFile::write_piece(base::ByteRange range, const std::byte* data, const WriteRequest& how, std::size_t space) {
+  auto extent = std::make_unique<WriteQueue::Extent>();
+  extent->range = range;
+  extent->data = data;
+  extent->purpose = how.purpose;
+  extent->space = space;
+  if (!how.kept) {
+    extent->buffer = take_buffer(range.length);
+    if (extent->buffer.data == nullptr) {
+      const Lock lock(stage_.mutex);
+      space_->give_back(space);
+      return false;
+    }
+    std::memcpy(extent->buffer.data, data, range.length);
+    extent->data = extent->buffer.data;
+  }
+  {
+    const Lock lock(stage_.mutex);
+    if (how.transfers != nullptr) {
+      extent->transfers = how.transfers;
+      ++how.transfers->outstanding;
+    }
+    ++stage_.statistics.writes;
+    (how.kept ? stage_.statistics.bytes_kept : stage_.statistics.bytes_copied) += range.length;
+  }
+  try {
+    queue_->push(std::move(extent));
+  } catch (const std::bad_alloc&) {
+    const Lock lock(stage_.mutex);
+    if (extent->buffer.data != nullptr) {
+      stage_.pool.give_back(extent->buffer);
+    }
+    space_->give_back(space);
+    if (extent->transfers != nullptr) {
+      --extent->transfers->outstanding;
+    }
+    throw;
+  }
+  return true;
+}
+
+Answer StagedFile::read_pending(base::ByteRange range, std::byte* target, std::vector<base::ByteRange>& gaps,
+                                bool& quiet) {
+  if (to_be_cut_) {
+    settle(stage_.statistics.waited_for_transfers);
+  }
+  Lock lock(stage_.mutex);
+  settle_others(lock);
+  quiet = queue_->empty();
+  if (queue_->pending().empty()) {
+    gaps.push_back(range);
+  } else {
+    const std::size_t first = gaps.size();
+    queue_->pending().copy(range, target, gaps);
+    stage_.statistics.bytes_from_pending += range.length;
+    for (std::size_t i = first; i < gaps.size(); ++i) {
+      stage_.statistics.bytes_from_pending -= gaps[i].length;
+    }
+  }
+  for (const base::ByteRange& gap : gaps) {
+    if (const int error = queue_->loss_in(gap); error != 0) {
+      return {error, gap.offset};
+    }
+  }
+  return {};
+}
+
+Answer StagedFile::read(base::ByteRange range, std::byte* target) const {
+  while (range.length > 0) {
+    const ssize_t got = ::pread(descriptor(), target, range.length, static_cast<off_t>(range.offset));
+    if (got < 0 && errno != EINTR) {
+      return {errno, range.offset};
+    }
+    if (got == 0) {
+      std::memset(target, 0, range.length);
+      return {};
+    }
+    if (got > 0) {
+      target += got;
+      range = {range.offset + static_cast<std::uint64_t>(got), range.length - static_cast<std::size_t>(got)};
+    }
+  }
+  return {};
+}
+
+bool StagedFile::read_later(base::ByteRange range, std::byte* target, const Purpose& purpose,
+                            const std::shared_ptr<Transfers>& transfers) {
+  if (foreign()) {
+    return false;
+  }
+  std::string label;
+  const auto read = std::make_shared<Read>(range, target, purpose, transfers);
+  {
+    const Lock lock(stage_.mutex);
+    label = purpose.text();
+    reads_.push_back(read);
+    ++transfers->outstanding;
+    ++stage_.outstanding;
+  }
+  const auto body = [this, read] {
+    if (read->claim.take()) {
+      make_read(read);
+    }
+  };
+  if (tasking::spawn_in_background({.label = label, .io = true, .on_failure = ignore_failure}, body)) {
+    return true;
+  }
+  if (read->claim.take()) {
+    make_read(read);
+  }
+  return true;
+}
+
+// The file may be gone when this returns.
+void StagedFile::make_read(const std::shared_ptr<Read>& done) {
+  const std::uint64_t begin = base::nanoseconds();
+  const Answer answer = read(done->range, done->target);
+  Calls tell;
+  {
+    const Lock lock(stage_.mutex);
+    std::string failed;
+    if (answer.error != 0) {
+      failed = done->purpose.text() + ": cannot read " + path() + " at offset " + std::to_string(answer.offset) +
+               because(answer.error);
+    }
+    const std::uint64_t end = base::nanoseconds();
+    stage_.statistics.transfer_time += end - begin;
+    done->transfers->one_ended(failed, end, tell);
+    reads_.remove(done);
+    --stage_.outstanding;
+    stage_.announce();
+  }
+  done->claim.end();
+  for (const auto& call : tell) {
+    call();
+  }
+}
+
+void StagedFile::wait_for_reads(Lock& lock, base::ByteRange range) noexcept {
+  if (!reads_.empty()) {
+    stage_.wait(
+        lock, stage_.statistics.waited_for_transfers,
+        [&] { return std::ranges::none_of(reads_, [&](const auto& read) { return read->range.overlaps(range); }); },
+        this);
+  }
+}
+
+void StagedFile::settle_others(Lock& lock) noexcept {
+  if (!shared_) {
+    return;
+  }
+  stage_.wait(lock, stage_.statistics.waited_for_transfers, [&] {
+    return std::ranges::all_of(stage_.participants, [&](const Participant* participant) {
+      const auto* const other = dynamic_cast<const StagedFile*>(participant);
+      return other == nullptr || other == this || other->device() != device() || other->inode() != inode() ||
+             other->settled();
+    });
+  });
+}
+
+// Behind all writes: rare, and nearly always part of a close.
+Answer StagedFile::set_size(std::uint64_t size, std::uint64_t& waited, bool later) {
+  if (size == size_) {
+    return {};
+  }
+  const std::string failed = later ? failure() : settle(waited);
+  struct stat status{};
+  // After a failure nothing is cut off: what should have replaced it may be what is missing.
+  if (!failed.empty() && !foreign() &&
+      (fstat(descriptor(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) >= size)) {
+    return {};
+  }
+  const std::uint64_t before = std::exchange(size_, size);
+  if (later && !foreign()) {
+    to_be_cut_ = true;
+    return {};
+  }
+  const int error = cut();
+  if (error == 0) {
+    return {};
+  }
+  size_ = before;
+  return {error, size};
+}
+
+// When nothing is on its way.
+int StagedFile::cut() noexcept {
+  {
+    const Lock lock(stage_.mutex);
+    queue_->pending().erase(size_, UINT64_MAX - size_);
+    ++changes_;
+  }
+  return ::ftruncate(descriptor(), static_cast<off_t>(size_)) == 0 ? 0 : errno;
+}
+
+std::string StagedFile::settle(std::uint64_t& waited) {
+  {
+    Lock lock(stage_.mutex);
+    stage_.wait(lock, waited, [this] { return settled(); }, this);
+  }
+  std::string failed = failure();
+  struct stat status{};
+  const bool shorter =
+      !foreign() && fstat(descriptor(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) < size_;
+  // What is missing at the end would make the file unreadable as a whole, so after a failure it becomes longer, but not shorter.
+  if (failed.empty() ? std::exchange(to_be_cut_, false) : shorter) {
+    if (const int error = cut(); error != 0) {
+      fail({.call = "cutting", .object = nullptr},
+           "cannot make it " + std::to_string(size_) + " bytes long" + because(error));
+      failed = failure();
+    }
+  }
+  return failed;
+}
+
+std::string StagedFile::failure() const {
+  const Lock lock(stage_.mutex);
+  return queue_->failure();
+}
+
+void StagedFile::fail(Purpose purpose, const std::string& reason) {
+  Calls tell;
+  {
+    const Lock lock(stage_.mutex);
+    queue_->fail(std::move(purpose), reason, tell);
+  }
+  for (const auto& call : tell) {
+    call();
+  }
+}
+
+std::string StagedFile::make_durable(std::uint64_t& waited) {
+  std::uint64_t changes = 0;
+  {
+    const Lock lock(stage_.mutex);
+    changes = changes_;  // others may write meanwhile
+  }
+  std::string failed = settle(waited);
+  if (failed.empty() && ::fdatasync(descriptor()) != 0) {
+    failed = "cannot make " + path() + " durable" + because(errno);
+  }
+  if (failed.empty()) {
+    const Lock lock(stage_.mutex);
+    durable_changes_ = changes;
+  }
+  return failed;
+}
+
+bool StagedFile::memory_reusable() const {
+  const Lock lock(stage_.mutex);
+  return foreign() || !queue_->needs_memory();
+}
+
+bool StagedFile::durable() const {
+  const Lock lock(stage_.mutex);
+  return durable_changes_ == changes_;
+}
+
+}  // namespace dovetail::staging
