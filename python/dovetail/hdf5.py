@@ -16,7 +16,7 @@ from pathlib import Path
 
 PLUGIN = "libdovetail-hdf5-plugin.so"
 CONNECTOR = "libdovetail-hdf5.so.0"
-FLUSHES = ("wait", "background")
+WHEN = ("wait", "background")
 _LIBRARIES = ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")
 _ELF = b"\x7fELF"
 
@@ -52,10 +52,12 @@ def is_used() -> bool:
     return any(os.path.basename(name) == PLUGIN for name in _preloaded(os.environ))
 
 
-def use(environment: MutableMapping[str, str], flush: str | None = None) -> str | None:
-    """Has programs started with this environment use the connector; `flush`: when a flush returns. Returns why that cannot be, or None."""
-    if flush not in (None, *FLUSHES):
-        return f"--flush={flush}: it must be {' or '.join(FLUSHES)}"
+def use(environment: MutableMapping[str, str], flush: str | None = None, close: str | None = None) -> str | None:
+    """Has programs started with this environment use the connector; `flush`, `close`: when a flush, and a close, returns. Returns why
+    that cannot be, or None."""
+    for option, when in (("flush", flush), ("close", close)):
+        if when not in (None, *WHEN):
+            return f"--{option}={when}: it must be {' or '.join(WHEN)}"
     file = plugin()
     if file is None:
         return f"--hdf5: {PLUGIN} is not installed; build Dovetail with HDF5's headers (make setup-hdf5), or set HDF5_PLUGIN_PATH"
@@ -68,6 +70,8 @@ def use(environment: MutableMapping[str, str], flush: str | None = None) -> str 
         environment["LD_PRELOAD"] = ":".join([str(file), *_preloaded(environment)])
     if flush is not None:
         environment["DOVETAIL_HDF5_FLUSH"] = flush
+    if close is not None:
+        environment["DOVETAIL_HDF5_CLOSE"] = close
     return None
 
 

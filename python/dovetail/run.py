@@ -131,7 +131,9 @@ def _is_python(file: Path, interpreter: str | None, wanted: bool) -> bool:
     return name is not None and name[1].startswith("python") and (wanted or file.suffix == ".py")
 
 
-def _under_hdf5(given: str, file: Path, arguments: list[str], only_python: bool, flush: str | None) -> int | None:
+def _under_hdf5(
+    given: str, file: Path, arguments: list[str], only_python: bool, flush: str | None, close: str | None
+) -> int | None:
     """Starts the program with the connector. Returns a status if that cannot be, and None if the program is one in Python, which runs in
     this process."""
     from . import hdf5 as connector
@@ -142,7 +144,7 @@ def _under_hdf5(given: str, file: Path, arguments: list[str], only_python: bool,
         return _refuse(f"{given} is no Python program: of the options only --hdf5 goes with it")
     if connector.is_used() and not other:
         return None
-    refusal = connector.use(os.environ, flush)
+    refusal = connector.use(os.environ, flush, close)
     if refusal is not None:
         return _refuse(refusal)
     if binary and connector.is_linked_statically(file):
@@ -164,10 +166,12 @@ def run(
     pycompss: bool = False,
     hdf5: bool = False,
     flush: str | None = None,
+    close: str | None = None,
 ) -> int:
     """Runs a program and returns its exit status. The process is the program's from here on."""
-    if flush is not None and not hdf5:
-        return _refuse("--flush: it is about HDF5 files; give --hdf5 as well")
+    for option, when in (("--flush", flush), ("--close", close)):
+        if when is not None and not hdf5:
+            return _refuse(f"{option}: it is about HDF5 files; give --hdf5 as well")
     given = str(script)
     script = Path(given)
     # As a shell does: a name with a slash is a file, and nothing else.
@@ -177,7 +181,7 @@ def run(
         return _refuse(f"{given}: {'is a folder' if script.is_dir() else 'there is no such file'}")
     try:
         if hdf5:
-            status = _under_hdf5(given, script.absolute(), arguments, report is not None or pycompss, flush)
+            status = _under_hdf5(given, script.absolute(), arguments, report is not None or pycompss, flush, close)
             if status is not None:
                 return status
         with script.open("rb") as file:
@@ -236,7 +240,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN]] app.py ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -258,5 +262,8 @@ def register(app: typer.Typer) -> None:
                 help="When H5Fflush returns: wait, when every process sees the bytes (the default), or background, at once."
             ),
         ] = None,
+        close: Annotated[
+            str | None, typer.Option(help="The same of the last H5Fclose of a file: wait (the default) or background.")
+        ] = None,
     ) -> None:
-        sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush))
+        sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))

@@ -26,6 +26,7 @@ constexpr std::string_view known[] = {
     "DOVETAIL_WORKERS",
     // The HDF5 connector (docs/hdf5.md).
     "DOVETAIL_HDF5_BUFFER",
+    "DOVETAIL_HDF5_CLOSE",
     "DOVETAIL_HDF5_COMPRESSION_THREADS",
     "DOVETAIL_HDF5_EXIT_STATUS",
     "DOVETAIL_HDF5_FLUSH",

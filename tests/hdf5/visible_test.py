@@ -182,11 +182,77 @@ assert (h5py.File(sys.argv[1])["x"][()] == np.arange(100000)).all()
     support.run_python(text, faults.path / "x.h5", environment=environment, timeout=100).expect(0)
 
 
+def test_a_close_in_the_background_returns_at_once(faults) -> None:
+    """The device holds every write until the close has returned. Opening the file again waits, and so does the end of the program."""
+    text = f"""
+import h5py, numpy as np, sys
+def tell(rules):
+    open({str(faults.path / ".faults")!r}, "w").write(rules)
+for turn in range(3):
+    file = h5py.File(sys.argv[1], "w")  # HDF5 flushes in it
+    tell("write hold")
+    file["x"] = np.arange(100000) + turn
+    file.close()
+    tell("# nothing is held any more")
+    assert (h5py.File(sys.argv[1])["x"][()] == np.arange(100000) + turn).all()
+tell("write delay=5")
+for number in range(20):
+    with h5py.File(sys.argv[1] + str(number), "w") as file:
+        file["x"] = np.arange(100000) + number
+"""
+    environment = support.under_dovetail(DOVETAIL_HDF5_CLOSE="background")
+    path = faults.path / "x.h5"
+    support.run_python(text, path, environment=environment, timeout=100).expect(0)
+    check = "import h5py, sys; x = h5py.File(sys.argv[1])['x'][()]; print(x[0], x[-1], len(x))"
+    for number in range(20):
+        ended = support.run_python(check, f"{path}{number}", environment=support.clean()).expect(0)
+        assert ended.output.split() == [str(number), str(99999 + number), "100000"]
+
+
+def test_a_close_in_the_background_leaves_the_file_that_a_waiting_one_leaves(faults) -> None:
+    text = """
+import h5py, numpy as np, sys
+for turn in range(5):
+    with h5py.File(sys.argv[1], "a") as file:
+        for number in range(8):
+            data = file.create_dataset(f"{turn}/{number}", data=np.arange(3000 * number), chunks=(500,) if number else None,
+                                       compression="gzip" if number % 3 == 1 else None)
+            data.attrs["turn"] = turn
+        if turn > 0:
+            del file[str(turn - 1)]
+"""
+    files = {}
+    for name, environment in {
+        "native": support.clean(LD_PRELOAD=str(support.CLOCK)),
+        "dovetail": support.under_dovetail(DOVETAIL_HDF5_CLOSE="background", LD_PRELOAD=str(support.CLOCK)),
+    }.items():
+        path = faults.path / f"{name}.h5"
+        support.run_python(text, path, environment=environment).expect(0)
+        files[name] = path.read_bytes()
+    assert files["dovetail"] == files["native"]
+
+
+def test_a_failure_in_a_close_in_the_background_is_told_and_is_the_exit_status(faults) -> None:
+    faults.set_rules("write offset=100000.. error=EIO")
+    text = "import h5py, numpy as np, sys; f = h5py.File(sys.argv[1], 'w'); f['x'] = np.ones(10**5); f.close(); print('closed')"
+    environment = support.under_dovetail(DOVETAIL_HDF5_CLOSE="background")
+    ended = support.run_python(text, faults.path / "x.h5", environment=environment)
+    assert ended.status != 0, ended
+    ended.expect(ended.status, "H5Dwrite /x", "x.h5", "errno 5")
+
+
 def test_the_report_says_what_a_flush_in_the_background_would_save(faults) -> None:
     faults.set_rules(SLOW)
     text = "import h5py, numpy as np, sys; f = h5py.File(sys.argv[1], 'w'); f['x'] = np.ones(10**5); f.flush()"
     environment = support.under_dovetail(DOVETAIL_HDF5_REPORT="1")
     support.run_python(text, faults.path / "x.h5", environment=environment).expect(0, "--flush=background", "waited")
+
+
+def test_the_report_says_what_a_close_in_the_background_would_save(faults) -> None:
+    faults.set_rules(SLOW)
+    text = "import h5py, numpy as np, sys; f = h5py.File(sys.argv[1], 'w'); f['x'] = np.ones(10**5); f.close()"
+    environment = support.under_dovetail(DOVETAIL_HDF5_REPORT="1")
+    support.run_python(text, faults.path / "x.h5", environment=environment).expect(0, "--close=background", "waited")
 
 
 def test_a_reader_sees_what_another_process_has_written_since(faults) -> None:
@@ -227,18 +293,23 @@ print(rewritten)
 
 
 def test_the_program_run_by_dovetail_may_ask_for_it(folder: Path) -> None:
-    """`dovetail run --hdf5 --flush=background program`."""
+    """`dovetail run --hdf5 --flush=background --close=background program`."""
     package = support.BUILD / "python"
     if not (package / "dovetail").exists():
         pytest.skip("the Python package is not built")
-    (folder / "program.py").write_text("import os; print(os.environ.get('DOVETAIL_HDF5_FLUSH'))")
+    (folder / "program.py").write_text(
+        "import os; print(*(os.environ.get(f'DOVETAIL_HDF5_{name}') for name in ('FLUSH', 'CLOSE')))"
+    )
     command = [sys.executable, "-m", "dovetail.cli", "run"]
     environment = support.clean(PYTHONPATH=str(package))
     run = lambda *options: support.run([*command, *options, "program.py"], environment, folder)  # noqa: E731
-    assert run("--hdf5", "--flush=background").expect(0).output.strip() == "background"
-    assert run("--hdf5").expect(0).output.strip() == "None"
+    assert run("--hdf5", "--flush=background").expect(0).output.strip() == "background None"
+    assert run("--hdf5", "--close=background").expect(0).output.strip() == "None background"
+    assert run("--hdf5").expect(0).output.strip() == "None None"
     run("--hdf5", "--flush=perhaps").expect(2, "perhaps")
+    run("--hdf5", "--close=perhaps").expect(2, "--close=perhaps")
     run("--flush=background").expect(2, "--hdf5")
+    run("--close=background").expect(2, "--hdf5")
 
 
 def test_a_kill_at_any_moment_keeps_what_was_flushed(faults) -> None:
