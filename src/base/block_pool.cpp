@@ -36,7 +36,7 @@ void BlockPool::register_thread() {
   static_cast<void>(exit);
 }
 
-// The first magazine of the first list that has one, or null. Under the lock.
+// The first magazine of the first list that has one, or null.
 BlockPool::Magazine* BlockPool::take(std::initializer_list<Magazine**> lists) noexcept {
   for (Magazine** list : lists) {
     if (*list != nullptr) {
@@ -46,21 +46,20 @@ BlockPool::Magazine* BlockPool::take(std::initializer_list<Magazine**> lists) no
   return nullptr;
 }
 
-// Under the lock.
 void BlockPool::put(Magazine* magazine) noexcept {
   Magazine*& list = magazine->count == 0 ? empty_ : magazine->count == Magazine::capacity ? full_ : partial_;
   magazine->next = list;
   list = magazine;
 }
 
-// The pool knows all of them: one that a thread takes so late in its end that nobody returns it is not lost. Under the lock.
+// The pool knows all of them: one that a thread takes so late in its end that nobody returns it is not lost.
 BlockPool::Magazine* BlockPool::make_magazine() {
   auto* magazine = new Magazine;
   magazines_.push_back(magazine);
   return magazine;
 }
 
-// New blocks, a few at a time, so that memory is touched only when it is needed. Under the lock.
+// New blocks, a few at a time, so that memory is touched only when it is needed.
 void BlockPool::fill(Magazine& magazine) {
   if (fresh_ == fresh_end_) {
     void* slab = mmap(nullptr, slab_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -91,7 +90,7 @@ BlockPool::Magazine* BlockPool::load() {
     std::swap(cache.magazine, cache.previous);
     return cache.magazine;
   }
-  const std::lock_guard lock(mutex_);
+  const LockGuard lock(mutex_);
   Magazine* loaded = take({&full_, &partial_});
   if (loaded == nullptr) {
     loaded = cache.magazine != nullptr ? std::exchange(cache.magazine, nullptr) : take({&empty_});
@@ -115,7 +114,7 @@ BlockPool::Magazine* BlockPool::make_room() noexcept {
     std::swap(cache.magazine, cache.previous);
     return cache.magazine;
   }
-  const std::lock_guard lock(mutex_);
+  const LockGuard lock(mutex_);
   Magazine* room = take({&empty_, &partial_});
   room = room != nullptr ? room : make_magazine();
   if (cache.previous != nullptr) {
@@ -126,7 +125,7 @@ BlockPool::Magazine* BlockPool::make_room() noexcept {
 }
 
 void BlockPool::return_magazines(Cache& cache) noexcept {
-  const std::lock_guard lock(mutex_);
+  const LockGuard lock(mutex_);
   for (Magazine* magazine : {std::exchange(cache.magazine, nullptr), std::exchange(cache.previous, nullptr)}) {
     if (magazine != nullptr) {
       put(magazine);
@@ -135,7 +134,7 @@ void BlockPool::return_magazines(Cache& cache) noexcept {
 }
 
 void BlockPool::for_each_block(const std::function<void(void*)>& visit) {
-  const std::lock_guard lock(mutex_);
+  const LockGuard lock(mutex_);
   for (std::byte* slab : slabs_) {
     std::byte* end = slab + slab_size / block_size_ * block_size_;
     if (slab == slabs_.back()) {

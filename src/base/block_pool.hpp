@@ -70,12 +70,12 @@ class BlockPool {
   struct ThreadExit;
   static constexpr std::size_t slab_size = 256 * 1024;
 
-  Magazine* take(std::initializer_list<Magazine**> lists) noexcept;
-  void put(Magazine* magazine) noexcept;
-  Magazine* make_magazine();
+  Magazine* take(std::initializer_list<Magazine**> lists) noexcept REQUIRES(mutex_);
+  void put(Magazine* magazine) noexcept REQUIRES(mutex_);
+  Magazine* make_magazine() REQUIRES(mutex_);
   Magazine* load();
   Magazine* make_room() noexcept;
-  void fill(Magazine& magazine);
+  void fill(Magazine& magazine) REQUIRES(mutex_);
   void return_magazines(Cache& cache) noexcept;
   static void register_thread();
   void poison([[maybe_unused]] void* block) const noexcept {
@@ -101,13 +101,13 @@ class BlockPool {
   const std::size_t block_size_;
   [[maybe_unused]] const bool visited_;
   ProcessMutex mutex_;
-  Magazine* full_ = nullptr;
-  Magazine* partial_ = nullptr;  ///< Neither full nor empty: of threads that have ended.
-  Magazine* empty_ = nullptr;
-  std::byte* fresh_ = nullptr;
-  std::byte* fresh_end_ = nullptr;
-  std::vector<std::byte*> slabs_;
-  std::vector<Magazine*> magazines_;
+  Magazine* full_ GUARDED_BY(mutex_) = nullptr;
+  Magazine* partial_ GUARDED_BY(mutex_) = nullptr;  ///< Neither full nor empty: of threads that have ended.
+  Magazine* empty_ GUARDED_BY(mutex_) = nullptr;
+  std::byte* fresh_ GUARDED_BY(mutex_) = nullptr;
+  std::byte* fresh_end_ GUARDED_BY(mutex_) = nullptr;
+  std::vector<std::byte*> slabs_ GUARDED_BY(mutex_);
+  std::vector<Magazine*> magazines_ GUARDED_BY(mutex_);
 };
 
 }  // namespace dovetail::base

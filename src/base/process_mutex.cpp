@@ -15,7 +15,8 @@ thread_local constinit int held = 0;
 
 }  // namespace
 
-void ProcessMutex::lock() {
+// Of the mutex that it consists of the check need not know.
+void ProcessMutex::lock() NO_THREAD_SAFETY_ANALYSIS {
   while (held == 0 && forking.load(std::memory_order_relaxed) != 0) {
     std::this_thread::yield();
   }
@@ -23,22 +24,23 @@ void ProcessMutex::lock() {
   ++held;
 }
 
-bool ProcessMutex::try_lock() noexcept {
+bool ProcessMutex::try_lock() noexcept NO_THREAD_SAFETY_ANALYSIS {
   const bool locked = mutex_.try_lock();
   held += locked ? 1 : 0;
   return locked;
 }
 
-void ProcessMutex::unlock() noexcept {
+void ProcessMutex::unlock() noexcept NO_THREAD_SAFETY_ANALYSIS {
   --held;
   mutex_.unlock();
 }
 
 struct ProcessMutex::All {
-  std::mutex mutex;  ///< Guards the list.
-  ProcessMutex* first = nullptr;
+  Mutex mutex;  ///< Guards the list, and the links of its members.
+  ProcessMutex* first GUARDED_BY(mutex) = nullptr;
 
-  void unlock_until(const ProcessMutex* end) noexcept {
+  // How many locks these two take and give back is known at run time only.
+  void unlock_until(const ProcessMutex* end) noexcept NO_THREAD_SAFETY_ANALYSIS {
     for (ProcessMutex* each = first; each != end; each = each->next_) {
       each->mutex_.unlock();
     }
@@ -47,7 +49,7 @@ struct ProcessMutex::All {
 
   // All or none, as `std::lock` does it: it never waits while it holds one, so that it does not matter in which order others nest
   // them, nor that a mutex may be made while another one is held.
-  bool try_lock() {
+  bool try_lock() NO_THREAD_SAFETY_ANALYSIS {
     mutex.lock();
     for (ProcessMutex* each = first; each != nullptr; each = each->next_) {
       if (!each->mutex_.try_lock()) {
@@ -86,7 +88,7 @@ ProcessMutex::All& ProcessMutex::all() {
 
 ProcessMutex::ProcessMutex() {
   All& others = all();
-  const std::lock_guard lock(others.mutex);
+  const LockGuard lock(others.mutex);
   next_ = others.first;
   if (next_ != nullptr) {
     next_->previous_ = this;
@@ -96,7 +98,7 @@ ProcessMutex::ProcessMutex() {
 
 ProcessMutex::~ProcessMutex() {
   All& others = all();
-  const std::lock_guard lock(others.mutex);
+  const LockGuard lock(others.mutex);
   (previous_ != nullptr ? previous_->next_ : others.first) = next_;
   if (next_ != nullptr) {
     next_->previous_ = previous_;

@@ -2,27 +2,27 @@
 // instant would never be released there. So the thread that forks takes all of these first, and both sides release them.
 #pragma once
 
-#include <mutex>
+#include "base/mutex.hpp"
 
 namespace dovetail::base {
 
 /// As `std::mutex`. Whoever holds one must not fork; it may take others, in any order that its users keep among themselves.
-class ProcessMutex {
+class CAPABILITY("process mutex") ProcessMutex {
  public:
   ProcessMutex();
   ~ProcessMutex();
   ProcessMutex(const ProcessMutex&) = delete;
   ProcessMutex& operator=(const ProcessMutex&) = delete;
 
-  void lock();
-  bool try_lock() noexcept;
-  void unlock() noexcept;
+  void lock() ACQUIRE();
+  bool try_lock() noexcept TRY_ACQUIRE(true);
+  void unlock() noexcept RELEASE();
 
  private:
   struct All;
   static All& all();
 
-  std::mutex mutex_;
+  Mutex mutex_;
   ProcessMutex* next_ = nullptr;
   ProcessMutex* previous_ = nullptr;
 };

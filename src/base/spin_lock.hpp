@@ -4,6 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "base/thread_safety.hpp"
+
 namespace dovetail::base {
 
 inline void cpu_relax() noexcept {
@@ -14,9 +16,9 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-class SpinLock {
+class CAPABILITY("spin lock") SpinLock {
  public:
-  void lock() noexcept {
+  void lock() noexcept ACQUIRE() {
     for (unsigned attempt = 0; locked_.exchange(true, std::memory_order_acquire); ++attempt) {
       // The holder may have been preempted: on a crowded machine, spinning on would keep it from running.
       while (locked_.load(std::memory_order_relaxed)) {
@@ -27,10 +29,10 @@ class SpinLock {
       }
     }
   }
-  bool try_lock() noexcept {
+  bool try_lock() noexcept TRY_ACQUIRE(true) {
     return !locked_.load(std::memory_order_relaxed) && !locked_.exchange(true, std::memory_order_acquire);
   }
-  void unlock() noexcept { locked_.store(false, std::memory_order_release); }
+  void unlock() noexcept RELEASE() { locked_.store(false, std::memory_order_release); }
 
  private:
   std::atomic<bool> locked_{false};

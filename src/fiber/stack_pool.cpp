@@ -34,10 +34,10 @@ bool install_guard(std::byte* begin) noexcept {
 }  // namespace
 
 StackPool::StackPool(std::size_t size)
-    : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))), size_((size + page_ - 1) / page_ * page_) {
-  stride_ = guard_bytes + size_ + page_;  // with room for the colour
-  slab_bytes_ = stacks_in_slab * stride_;
-}
+    : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
+      size_((size + page_ - 1) / page_ * page_),
+      stride_(guard_bytes + size_ + page_),  // with room for the colour
+      slab_bytes_(stacks_in_slab * stride_) {}
 
 StackPool::~StackPool() {
   for (std::byte* slab : slabs_) {
@@ -74,7 +74,7 @@ void StackPool::make_slab() {
 }
 
 Stack StackPool::acquire() {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (free_.empty()) {
     make_slab();
   }
@@ -85,12 +85,12 @@ Stack StackPool::acquire() {
 
 void StackPool::release(Stack stack) noexcept {
   madvise(stack.lowest, stack.size, MADV_DONTNEED);
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   free_.push_back(stack);
 }
 
 std::size_t StackPool::made() const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return made_;
 }
 

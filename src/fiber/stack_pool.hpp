@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace dovetail::fiber {
 
@@ -44,17 +45,17 @@ class StackPool {
   }
 
  private:
-  void make_slab();
+  void make_slab() REQUIRES(mutex_);
 
   const std::size_t page_;
   const std::size_t size_;
-  mutable std::mutex mutex_;
-  std::vector<Stack> free_;
-  std::vector<std::byte*> slabs_;
-  std::size_t stride_ = 0;
-  std::size_t slab_bytes_ = 0;
-  std::size_t made_ = 0;
-  std::size_t mapped_guards_ = 0;  ///< Guards that take mappings of their own.
+  const std::size_t stride_;
+  const std::size_t slab_bytes_;
+  mutable base::Mutex mutex_;
+  std::vector<Stack> free_ GUARDED_BY(mutex_);
+  std::vector<std::byte*> slabs_ GUARDED_BY(mutex_);
+  std::size_t made_ GUARDED_BY(mutex_) = 0;
+  std::size_t mapped_guards_ GUARDED_BY(mutex_) = 0;  ///< Guards that take mappings of their own.
 };
 
 }  // namespace dovetail::fiber

@@ -17,12 +17,12 @@ void Names::clear_locked() {
 }
 
 void Names::clear() {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   clear_locked();
 }
 
 std::uint32_t Names::number(std::string_view name) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   const auto shared = static_cast<std::uint32_t>(limit_ - 1);
   if (name.empty()) return 0;
   try {
@@ -44,7 +44,7 @@ std::uint32_t Names::number(std::string_view name) noexcept {
 }
 
 std::vector<std::string> Names::all() const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return {names_.begin(), names_.end()};
 }
 

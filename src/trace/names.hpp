@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace dovetail::trace {
 
@@ -28,16 +29,16 @@ class Names {
   std::vector<std::string> all() const;
 
   /// Around a fork.
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
+  void lock() ACQUIRE(mutex_) { mutex_.lock(); }
+  void unlock() RELEASE(mutex_) { mutex_.unlock(); }
 
  private:
-  void clear_locked();
+  void clear_locked() REQUIRES(mutex_);
 
   const std::size_t limit_;
-  mutable std::mutex mutex_;
-  std::deque<std::string> names_;
-  std::unordered_map<std::string_view, std::uint32_t> numbers_;
+  mutable base::Mutex mutex_;
+  std::deque<std::string> names_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string_view, std::uint32_t> numbers_ GUARDED_BY(mutex_);
 };
 
 /// The name of that number, in what `Names::all` gave; or what stands for all names that found the table full.

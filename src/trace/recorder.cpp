@@ -44,17 +44,17 @@ Recorder::Recorder() : capacity_(capacity_from_environment()) {
   // A child has none of the threads whose events it would inherit, and must not write a file over its parent's. The
   // locks are held across the fork so that the child does not inherit them from a thread that it does not have.
   pthread_atfork(
-      [] {
+      []() NO_THREAD_SAFETY_ANALYSIS {
         instance().mutex_.lock();
         instance().names.lock();
         instance().operations.lock();
       },
-      [] {
+      []() NO_THREAD_SAFETY_ANALYSIS {
         instance().operations.unlock();
         instance().names.unlock();
         instance().mutex_.unlock();
       },
-      [] {
+      []() NO_THREAD_SAFETY_ANALYSIS {
         Recorder& recorder = instance();
         recorder.operations.unlock();
         recorder.names.unlock();
@@ -65,7 +65,7 @@ Recorder::Recorder() : capacity_(capacity_from_environment()) {
 }
 
 void Recorder::start() {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   detail::state.store(current_recording() << 1, std::memory_order_relaxed);
   std::erase_if(buffers_, [](const auto& buffer) { return buffer->ended; });
   ended_ = 0;
@@ -79,14 +79,14 @@ void Recorder::start() {
 }
 
 void Recorder::stop() {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (!enabled()) return;
   end_ = read_clocks();
   detail::state.store(current_recording() << 1, std::memory_order_release);
 }
 
 Recording Recorder::copy() const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   Recording recording;
   recording.clock = ClockScale(begin_, enabled() ? read_clocks() : end_);
   recording.counter = use_counter.load(std::memory_order_relaxed);
@@ -113,22 +113,22 @@ Recording Recorder::copy() const {
 }
 
 void Recorder::set_capacity(std::size_t events) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   capacity_ = rounded_capacity(events);
 }
 
 void Recorder::set_ended_limit(std::size_t threads) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   ended_limit_ = threads;
 }
 
 std::size_t Recorder::buffers() const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return buffers_.size();
 }
 
 ThreadBuffer* Recorder::attach(ThreadKind kind, unsigned index) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   try {
     auto buffer = std::make_unique<ThreadBuffer>(capacity_);
     buffer->kind.store(kind, std::memory_order_relaxed);
@@ -143,7 +143,7 @@ ThreadBuffer* Recorder::attach(ThreadKind kind, unsigned index) noexcept {
 }
 
 void Recorder::detach(ThreadBuffer* buffer) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   const auto own =
       std::find_if(buffers_.begin(), buffers_.end(), [&](const auto& each) { return each.get() == buffer; });
   const bool holds_events = buffer->recording.load(std::memory_order_relaxed) == current_recording();
@@ -154,10 +154,10 @@ void Recorder::detach(ThreadBuffer* buffer) noexcept {
   buffer->ended = true;
   // In the order of ending, which is the order in which buffers make way.
   std::rotate(own, own + 1, buffers_.end());
-  if (++ended_ > ended_limit_) drop_oldest_ended_locked();
+  if (++ended_ > ended_limit_) drop_oldest_ended();
 }
 
-void Recorder::drop_oldest_ended_locked() {
+void Recorder::drop_oldest_ended() {
   const auto oldest = std::find_if(buffers_.begin(), buffers_.end(), [](const auto& buffer) { return buffer->ended; });
   lost_elsewhere_.fetch_add((*oldest)->ring.written(), std::memory_order_relaxed);
   buffers_.erase(oldest);

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "trace/clock.hpp"
 #include "trace/names.hpp"
 #include "trace/ring.hpp"
@@ -81,15 +81,15 @@ class Recorder {
 
  private:
   Recorder();
-  void drop_oldest_ended_locked();
+  void drop_oldest_ended() REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<ThreadBuffer>> buffers_;
-  std::size_t capacity_;
-  std::size_t ended_limit_ = 64;
-  std::size_t ended_ = 0;
-  ClockPair begin_;
-  ClockPair end_;                                 // Of a recording that was stopped.
+  mutable base::Mutex mutex_;
+  std::vector<std::unique_ptr<ThreadBuffer>> buffers_ GUARDED_BY(mutex_);
+  std::size_t capacity_ GUARDED_BY(mutex_);
+  std::size_t ended_limit_ GUARDED_BY(mutex_) = 64;
+  std::size_t ended_ GUARDED_BY(mutex_) = 0;
+  ClockPair begin_ GUARDED_BY(mutex_);
+  ClockPair end_ GUARDED_BY(mutex_);              // Of a recording that was stopped.
   std::atomic<std::uint64_t> lost_elsewhere_{0};  // In buffers that were dropped or could not be made.
 };
 

@@ -1,0 +1,76 @@
+// The standard library's mutex, lock and condition variable, known to the check of locks (thread_safety.hpp).
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "base/thread_safety.hpp"
+
+namespace dovetail::base {
+
+class CAPABILITY("mutex") Mutex {
+ public:
+  void lock() ACQUIRE() { mutex_.lock(); }
+  bool try_lock() noexcept TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+  void unlock() noexcept RELEASE() { mutex_.unlock(); }
+
+ private:
+  friend class UniqueLock;
+  std::mutex mutex_;
+};
+
+/// As `std::lock_guard`, for any lock of this room.
+template <class Lockable>
+class SCOPED_CAPABILITY LockGuard {
+ public:
+  explicit LockGuard(Lockable& lockable) ACQUIRE(lockable) : lockable_(lockable) { lockable_.lock(); }
+  ~LockGuard() RELEASE() { lockable_.unlock(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  Lockable& lockable_;
+};
+
+/// As `std::unique_lock`: it may be given back and taken again, and waited with.
+class SCOPED_CAPABILITY UniqueLock {
+ public:
+  explicit UniqueLock(Mutex& mutex) ACQUIRE(mutex) : lock_(mutex.mutex_) {}
+  ~UniqueLock() RELEASE() = default;
+  UniqueLock(const UniqueLock&) = delete;
+  UniqueLock& operator=(const UniqueLock&) = delete;
+
+  void lock() ACQUIRE() { lock_.lock(); }
+  void unlock() RELEASE() { lock_.unlock(); }
+  bool owns_lock() const noexcept { return lock_.owns_lock(); }
+
+ private:
+  friend class ConditionVariable;
+  std::unique_lock<std::mutex> lock_;
+};
+
+/// As `std::condition_variable`. A condition that reads what the mutex guards says so: `[&]() REQUIRES(mutex_) { return ...; }`.
+class ConditionVariable {
+ public:
+  void notify_one() noexcept { changed_.notify_one(); }
+  void notify_all() noexcept { changed_.notify_all(); }
+  void wait(UniqueLock& lock) { changed_.wait(lock.lock_); }
+  template <class Condition>
+  void wait(UniqueLock& lock, const Condition& condition) {
+    changed_.wait(lock.lock_, condition);
+  }
+  template <class Clock, class Duration>
+  void wait_until(UniqueLock& lock, const std::chrono::time_point<Clock, Duration>& deadline) {
+    changed_.wait_until(lock.lock_, deadline);
+  }
+  template <class Rep, class Period, class Condition>
+  bool wait_for(UniqueLock& lock, const std::chrono::duration<Rep, Period>& most, const Condition& condition) {
+    return changed_.wait_for(lock.lock_, most, condition);
+  }
+
+ private:
+  std::condition_variable changed_;
+};
+
+}  // namespace dovetail::base
