@@ -19,6 +19,19 @@ def contenders(problem: str, names: tuple[str, ...], workers: int, *arguments: s
     return tuple(found)
 
 
+PATTERNS = (
+    "trivial",
+    "no_comm",
+    "stencil",
+    "stencil_periodic",
+    "dom",
+    "tree",
+    "fft",
+    "all_to_all",
+    "nearest",
+    "spread",
+    "random_nearest",
+)
 EVERYBODY = ("dovetail", "onetbb", "libgomp", "libomp")
 EVERYBODY_ACTIVE = ("dovetail", "onetbb", "libgomp", "libgomp active", "libomp", "libomp active")
 LIBGOMP = ("libgomp", "libgomp active")
@@ -93,10 +106,28 @@ BENCHMARKS = [
     ),
     *(
         Benchmark(
-            f"empty_tasks_thread_{workers}",
-            f"empty tasks from a thread outside of the runtime, {workers} worker(s), ns per task",
-            contenders("empty_tasks", ("dovetail",), workers, "--producer", "thread"),
-            quick=("--tasks", "100000"),
+            f"{problem}_thread_{workers}",
+            f"{title} from a thread outside of the runtime, {workers} worker(s), ns per task",
+            (
+                *contenders(problem, ("dovetail",), workers, "--producer", "thread"),
+                *contenders(problem, ("onetbb", *LIBGOMP), workers),
+            ),
+            targets if workers == 2 else (),
+            quick=quick,
+        )
+        for problem, title, targets, quick in (
+            (
+                "empty_tasks",
+                "empty tasks",
+                (Target("0.8 of oneTBB", at_most=0.8, peers=("onetbb",)),),
+                ("--tasks", "100000"),
+            ),
+            (
+                "wavefront",
+                "wavefront 1000 x 1000",
+                (Target("0.3 of libgomp", at_most=0.3, peers=LIBGOMP),),
+                ("--side", "200"),
+            ),
         )
         for workers in (1, 2)
     ),
@@ -153,6 +184,39 @@ BENCHMARKS = [
         ),
         metric="metg_ns",
         quick=("--steps", "200", "--tries", "1"),
+    ),
+    *(
+        Benchmark(
+            f"patterns_{pattern}_2",
+            f"METG(50 %), Task Bench's pattern {pattern}, width 8, 2 workers",
+            contenders("patterns", ("dovetail", "onetbb", *LIBGOMP), 2, "--pattern", pattern),
+            (Target("1.2 times oneTBB", metric="metg_ns", at_most=1.2, peers=("onetbb",)),),
+            metric="metg_ns",
+            quick=("--steps", "200", "--tries", "1"),
+        )
+        for pattern in PATTERNS
+    ),
+    *(
+        Benchmark(
+            f"wake_up_{by}",
+            f"{by} from a thread outside of the runtime to the first instruction on an idle worker, 2 workers, ns",
+            (
+                Contender("dovetail", "wake_up_dovetail", ("--workers", "2", "--by", by, *ONCE)),
+                Contender("condition variable", "wake_up_condition_variable", ONCE),
+            ),
+            (Target("1.3 times a condition variable", at_most=1.3, peers=("condition variable",)),),
+            quick=("--wakes", "20"),
+        )
+        for by in ("spawn", "resume")
+    ),
+    *(
+        Benchmark(
+            f"regions_{cells}",
+            f"one cell of {cells} written, then all read, in turn, 2 workers, ns per pair",
+            contenders("regions", ("dovetail",), 2, "--cells", str(cells)),
+            quick=("--pairs", "500"),
+        )
+        for cells in (1000, 4000, 8000)
     ),
     Benchmark(
         "memory_pending",

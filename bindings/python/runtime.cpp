@@ -313,7 +313,7 @@ void bind_runtime(nb::module_& module) {
           [](PythonRuntime& self) {
             return translated([&] {
               detail::RuntimeCore& core = self.get().core();
-              return core.throttle.pending(core);
+              return core.totals.pending();
             });
           },
           "About how many tasks have not completed.");

@@ -1,6 +1,7 @@
 #include "storage/aio_queue.hpp"
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -190,13 +191,12 @@ void AioQueue::flush() noexcept {
   }
 }
 
-void AioQueue::sleep(int wake_descriptor, int watch_descriptor,
-                     std::chrono::steady_clock::time_point deadline) noexcept {
+void AioQueue::sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
   flush();
   if (has_completions() || !given_back_.empty() || some_left_.load(std::memory_order_relaxed)) {
     return;
   }
-  pollfd wanted[3] = {{bell_, POLLIN, 0}, {wake_descriptor, POLLIN, 0}, {watch_descriptor, POLLIN, 0}};
+  pollfd wanted[2] = {{bell_, POLLIN, 0}, {wake_descriptor, POLLIN, 0}};
   timespec timeout{};
   const bool forever = deadline == std::chrono::steady_clock::time_point::max();
   if (!forever) {
@@ -204,13 +204,26 @@ void AioQueue::sleep(int wake_descriptor, int watch_descriptor,
         0, std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now()).count());
     timeout = {left / 1'000'000'000, left % 1'000'000'000};
   }
-  ppoll(wanted, 3, forever ? nullptr : &timeout, nullptr);
-  for (unsigned i = 0; i < 2; ++i) {  // the third is the watcher's own affair
-    if ((wanted[i].revents & POLLIN) != 0) {
+  ppoll(wanted, 2, forever ? nullptr : &timeout, nullptr);
+  for (const pollfd& one : wanted) {
+    if ((one.revents & POLLIN) != 0) {
       std::uint64_t value = 0;
-      [[maybe_unused]] const auto ignored = read(wanted[i].fd, &value, sizeof value);
+      [[maybe_unused]] const auto ignored = read(one.fd, &value, sizeof value);
     }
   }
+}
+
+bool AioQueue::announce_to(int /*bell*/, int watch) noexcept {
+  epoll_event event{};
+  watch_ = watch;
+  return epoll_ctl(watch_, EPOLL_CTL_ADD, bell_, &event) == 0;
+}
+
+bool AioQueue::announce(bool on) noexcept {
+  epoll_event event{};
+  event.events = on ? EPOLLIN | EPOLLET : 0;
+  epoll_ctl(watch_, EPOLL_CTL_MOD, bell_, &event);
+  return false;  // what has come already has made the descriptor ready
 }
 
 bool AioQueue::has_completions() const noexcept {

@@ -37,8 +37,9 @@ class AioQueue final : public WorkerQueue {
   void submit(Request& request) noexcept;
   /// Hands over what was gathered.
   void flush() noexcept;
-  void sleep(int wake_descriptor, int watch_descriptor,
-             std::chrono::steady_clock::time_point deadline) noexcept override;
+  void sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept override;
+  bool announce_to(int bell, int watch) noexcept override;
+  bool announce(bool on) noexcept override;
   /// Nothing: Linux cancels only polls here, never a transfer (fs/aio.c); they are waited for.
   void cancel() noexcept {}
   /// Moves on what was kept while the context was full.
@@ -62,6 +63,7 @@ class AioQueue final : public WorkerQueue {
   io_context_t context_ = nullptr;
   Mapped* mapped_ = nullptr;  // The context as the kernel shows it to us; null where it looks unfamiliar.
   int bell_ = -1;             // Written by the kernel for each completion.
+  int watch_ = -1;            // The epoll instance that watches `bell_` while completions are announced.
   iocb prepared_[batch];
   iocb* list_[batch];
   std::atomic<bool> some_left_{false};  // By calls: there may be more than what was taken last.

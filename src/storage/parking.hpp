@@ -1,4 +1,5 @@
-// How the workers of one runtime sleep and are woken. See docs/design/storage.md, "Sleeping".
+// How the workers of one runtime sleep and are woken, and how somebody looks after what a worker has in flight while it computes. See
+// docs/design/storage.md, "Sleeping".
 #pragma once
 
 #include <atomic>
@@ -10,7 +11,7 @@ namespace dovetail::storage {
 
 class WorkerQueue;
 
-/// One per service. Each worker calls the functions with its own number, save `unpark`, which anybody calls.
+/// One per service. Each worker calls the functions with its own number, save those that anybody calls.
 class Parking {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -25,56 +26,45 @@ class Parking {
   bool add_queue(unsigned worker, WorkerQueue* queue) noexcept;
 
   void park(unsigned worker, TimePoint deadline) noexcept;
+  /// Anybody.
   void unpark(unsigned worker) noexcept;
-  /// The worker starts or ends a slice.
+
+  /// @name Busy workers
+  /// A worker is busy while it runs a slice that may be long. Others may take its completions then, and each of them makes `descriptor` ready.
+  /// @{
   void busy(unsigned worker, bool busy) noexcept;
-  /// The worker has handed operations over to the system: somebody should look after them if it is busy for long.
-  void started_operations(unsigned worker) noexcept;
+  /// Anybody.
+  bool is_busy(unsigned worker) const noexcept;
   /// The worker looked for completions of its own.
   void polled(unsigned worker) noexcept;
-  /// Whether the calling worker was found to be the one that takes the completions of `owner`, whose slice is long.
-  bool looks_after(unsigned worker, unsigned owner) const noexcept;
+  /// Takes workers to be busy that have something in flight and have neither slept nor polled since the last call. Returns whether there were
+  /// any. For the thread that keeps time.
+  bool look_after() noexcept;
+  /// An epoll instance; -1 before the first queue.
+  int descriptor() const noexcept { return watch_.load(std::memory_order_acquire); }
+  /// Takes note of what made it ready. Anybody.
+  void answer() noexcept;
+  /// @}
 
  private:
-  // Those from `falling_asleep` on are woken by `unpark`, the last two by a system call.
-  enum State : std::uint32_t { awake, notified, falling_asleep, asleep_on_word, asleep_on_descriptor };
+  enum State : std::uint32_t { awake, notified, asleep_on_word, asleep_in_queue };
   struct alignas(64) Slot {
     std::atomic<std::uint32_t> state{awake};
-    int wake_descriptor = -1;        // Made before `state` is first `asleep_on_descriptor`.
-    std::uint64_t looked_after = 0;  // Bit n: may take what worker n has in flight. Only the worker itself uses it.
-    bool watched = false;            // It was the watcher when it last parked. Only the worker itself uses it.
+    int wake_descriptor = -1;  // Made before `state` is first `asleep_in_queue`.
     std::atomic<WorkerQueue*> queue{nullptr};
-    // Odd while a slice runs. Written by the worker; read by the watcher, to whom a number that stays means a long slice.
-    std::atomic<std::uint64_t> slice{0};
-    // How often the worker polled: one that stays, of a worker that is awake, means a long slice that was expected to be short.
-    std::atomic<std::uint64_t> polls{0};
-    std::atomic<bool> announced{false};  // Set by the watcher, cleared by the worker when the long slice is over.
-    std::uint64_t slice_seen = 0;        // The watcher's, as the next ones.
-    std::uint64_t polls_seen = 0;
-    bool announceable = false;
+    std::atomic<bool> busy{false};
+    std::atomic<std::uint32_t> looks{0};  // How often the worker polled or slept.
+    std::uint32_t looks_seen = 0;         // For `look_after` alone.
   };
 
-  static bool advance(Slot& slot, State from, State to) noexcept;
-  void sleep_on_word(Slot& slot, TimePoint deadline) noexcept;
-  void sleep_on_descriptors(Slot& slot, bool watching, TimePoint deadline) noexcept;
-  bool others_in_flight(unsigned worker) const noexcept;
-  TimePoint begin_watch(unsigned worker, TimePoint deadline) noexcept;
-  void end_watch(unsigned worker) noexcept;
-  void find_watcher(unsigned worker, bool always_patient) noexcept;
-  bool woken_lately() const noexcept;
-  void call_watcher(int watcher) noexcept;
-  void begin_long_slice(unsigned worker) noexcept;
+  bool make_watch() noexcept;
+  void mark_busy(Slot& slot, WorkerQueue& queue) noexcept;
+  static void sleep_on_word(Slot& slot, TimePoint deadline) noexcept;
 
   const unsigned workers_;
   std::unique_ptr<Slot[]> slots_;
-  int watch_descriptor_ = -1;
-  std::atomic<int> watcher_{-1};
-  std::atomic<unsigned> parked_{0};
-  std::atomic<unsigned> quiet_ticks_{
-      0};  // Looks of watchers since one of them found a long slice. Only the watcher changes it.
-  std::atomic<bool> look_soon_{false};            // The next look is to be a short time after this one.
-  std::atomic<std::uint64_t> woken_to_watch_{0};  // When somebody was last woken to become the watcher, in ticks.
-  bool announcing_ = false;                       // The watcher's: the watch descriptor may have been written.
+  std::atomic<int> watch_{-1};
+  std::atomic<int> bell_{-1};  // Written for each completion of a busy worker's queue; in `watch_`.
 };
 
 }  // namespace dovetail::storage

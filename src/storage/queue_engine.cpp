@@ -82,8 +82,6 @@ void QueueEngine<Queue>::submit(Request& request, int worker) noexcept {
   queue.submit(request);
   if (before == 0 && queue.gathered() > 0) {
     tasking::request_flush();
-  } else if (queue.gathered() <= before) {
-    parking_.started_operations(static_cast<unsigned>(worker));
   }
 }
 
@@ -92,7 +90,6 @@ void QueueEngine<Queue>::flush(unsigned worker) noexcept {
   Queue* queue = queues_[worker].load(std::memory_order_relaxed);
   if (queue != nullptr && queue->gathered() > 0) {
     queue->flush();
-    parking_.started_operations(worker);
   }
 }
 
@@ -131,7 +128,7 @@ unsigned QueueEngine<Queue>::poll(unsigned worker, tasking::PollScope scope) noe
   }
   if (scope == tasking::PollScope::all) {
     for (unsigned other = 0; other < workers_; ++other) {
-      if (other != worker && parking_.looks_after(worker, other)) {
+      if (other != worker && parking_.is_busy(other)) {
         if (Queue* queue = queues_[other].load(std::memory_order_acquire)) {
           count += take(*queue, worker, false);
         }

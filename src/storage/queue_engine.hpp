@@ -28,6 +28,11 @@ class QueueEngine final : public Engine {
     return queues_[worker].load(std::memory_order_relaxed) != nullptr || make_queue(worker);
   }
   std::string why_not() const;
+  /// Whether the queue of that worker holds anything. Owner only.
+  bool has_in_flight(unsigned worker) const noexcept {
+    const Queue* const queue = queues_[worker].load(std::memory_order_relaxed);
+    return queue != nullptr && (queue->in_flight() > 0 || queue->gathered() > 0);
+  }
 
   void submit(Request& request, int worker) noexcept override;
   bool serve_all_threads() const noexcept override { return false; }

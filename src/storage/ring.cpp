@@ -19,8 +19,7 @@ namespace {
 
 // Completions that are not of requests. Requests are aligned, so their addresses are never so small.
 constexpr std::uint64_t wake_tag = 1;
-constexpr std::uint64_t watch_tag = 2;
-constexpr std::uint64_t cancel_tag = 3;
+constexpr std::uint64_t cancel_tag = 2;
 // For the same reason their lowest bits are free: they mark the halves of a write that is linked with a sync.
 constexpr std::uint64_t written_mark = 1;
 constexpr std::uint64_t synced_mark = 2;
@@ -345,28 +344,27 @@ void Ring::flush() noexcept {
   pairs_gathered_ = false;
 }
 
-void Ring::arm(bool& armed, int descriptor, std::uint64_t tag) noexcept {
+void Ring::arm(int wake_descriptor) noexcept {
   {
     const std::lock_guard lock(taking_);
-    if (armed || descriptor < 0) {
+    if (wake_armed_) {
       return;
     }
-    armed = true;
+    wake_armed_ = true;
   }
   io_uring_sqe* poll_entry = entry();
   if (poll_entry == nullptr) {
     const std::lock_guard lock(taking_);
-    armed = false;
+    wake_armed_ = false;
     return;
   }
-  io_uring_prep_poll_multishot(poll_entry, descriptor, POLLIN);
-  io_uring_sqe_set_data64(poll_entry, tag);
+  io_uring_prep_poll_multishot(poll_entry, wake_descriptor, POLLIN);
+  io_uring_sqe_set_data64(poll_entry, wake_tag);
   ++gathered_;
 }
 
-void Ring::sleep(int wake_descriptor, int watch_descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
-  arm(wake_armed_, wake_descriptor, wake_tag);
-  arm(watch_armed_, watch_descriptor, watch_tag);
+void Ring::sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
+  arm(wake_descriptor);
   int result = 0;
   if (deadline == std::chrono::steady_clock::time_point::max()) {
     result = io_uring_submit_and_wait(&ring_, 1);
@@ -436,7 +434,7 @@ unsigned Ring::take(Completion* completions, unsigned most, bool owner) noexcept
         cannot_cancel_.store(true, std::memory_order_relaxed);
       }
     } else if ((entry.flags & IORING_CQE_F_MORE) == 0) {
-      (entry.user_data == wake_tag ? wake_armed_ : watch_armed_) = false;
+      wake_armed_ = false;
     }
   }
   io_uring_smp_store_release(ring_.cq.khead, head);
@@ -445,19 +443,20 @@ unsigned Ring::take(Completion* completions, unsigned most, bool owner) noexcept
   return count;
 }
 
-bool Ring::register_announcement(int descriptor) noexcept {
-  if (io_uring_register_eventfd(&ring_, descriptor) != 0) {
+bool Ring::announce_to(int bell, int /*watch*/) noexcept {
+  if (io_uring_register_eventfd(&ring_, bell) != 0) {
     return false;
   }
   announce(false);
   return true;
 }
 
-void Ring::announce(bool on) noexcept {
-  unsigned& flags = *ring_.cq.kflags;
-  const unsigned was = std::atomic_ref(flags).load(std::memory_order_relaxed);
-  std::atomic_ref(flags).store(on ? was & ~unsigned{IORING_CQ_EVENTFD_DISABLED} : was | IORING_CQ_EVENTFD_DISABLED,
-                               std::memory_order_seq_cst);
+bool Ring::announce(bool on) noexcept {
+  const std::atomic_ref flags(*ring_.cq.kflags);
+  const unsigned was = flags.load(std::memory_order_relaxed);
+  flags.store(on ? was & ~unsigned{IORING_CQ_EVENTFD_DISABLED} : was | IORING_CQ_EVENTFD_DISABLED,
+              std::memory_order_seq_cst);
+  return has_completions();
 }
 
 }  // namespace dovetail::storage

@@ -44,8 +44,7 @@ class Ring final : public WorkerQueue {
   void submit(Request& request) noexcept;
   /// Hands over what was gathered.
   void flush() noexcept;
-  void sleep(int wake_descriptor, int watch_descriptor,
-             std::chrono::steady_clock::time_point deadline) noexcept override;
+  void sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept override;
   /// Asks the kernel to give up all that is under way in this ring.
   void cancel() noexcept;
   /// Moves on what was kept while the ring was full.
@@ -63,8 +62,8 @@ class Ring final : public WorkerQueue {
   /// Whether completions lie in the ring. From any thread.
   bool has_completions() const noexcept;
 
-  bool register_announcement(int descriptor) noexcept override;
-  void announce(bool on) noexcept override;
+  bool announce_to(int bell, int watch) noexcept override;
+  bool announce(bool on) noexcept override;
 
  private:
   Ring() = default;
@@ -76,7 +75,7 @@ class Ring final : public WorkerQueue {
   bool register_buffer(const BufferRegistry::Found& buffer) noexcept;
   bool linkable(const Request& request) const noexcept;
   void finish_pair(Request& request) const noexcept;
-  void arm(bool& armed, int descriptor, std::uint64_t tag) noexcept;
+  void arm(int wake_descriptor) noexcept;
 
   io_uring ring_{};
   RingFeatures features_;
@@ -94,7 +93,6 @@ class Ring final : public WorkerQueue {
   std::unique_ptr<Offered[]> offered_files_;
   std::atomic<bool> has_file_table_{false};  // Partner of the acquire in `forget_file`.
   bool wake_armed_ = false;                  // Written by the owner, and under `taking_` when the poll has ended.
-  bool watch_armed_ = false;
 };
 
 }  // namespace dovetail::storage

@@ -311,6 +311,10 @@ std::size_t StorageService::in_flight() const noexcept {
   return handed_over() - delivered;
 }
 
+bool StorageService::has_in_flight(unsigned worker) const noexcept {
+  return uring_.has_in_flight(worker) || aio_.has_in_flight(worker);
+}
+
 std::uint64_t StorageService::handed_over() const noexcept {
   std::uint64_t begun = 0;
   for (unsigned worker = 0; worker < workers_; ++worker) {
@@ -321,6 +325,10 @@ std::uint64_t StorageService::handed_over() const noexcept {
 
 // Threads need neither: they deliver by themselves.
 unsigned StorageService::poll(unsigned worker, tasking::PollScope scope) {
+  if (worker == no_worker) {
+    parking_.answer();
+    return 0;
+  }
   Counts& counts = counts_[worker];
   if (counts.cancellations_seen != cancellations_.load(std::memory_order_acquire)) [[unlikely]] {
     counts.cancellations_seen = cancellations_.load(std::memory_order_acquire);

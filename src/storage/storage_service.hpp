@@ -69,12 +69,15 @@ class StorageService final : public tasking::Service {
   unsigned poll(unsigned worker, tasking::PollScope scope) override;
   void flush(unsigned worker) override;
   std::size_t in_flight() const noexcept override;
+  bool has_in_flight(unsigned worker) const noexcept override;
+  int descriptor() const noexcept override { return parking_.descriptor(); }
   bool parks() const noexcept override { return true; }
   void park(unsigned worker, std::chrono::steady_clock::time_point deadline) override {
     parking_.park(worker, deadline);
   }
   void unpark(unsigned worker) noexcept override { parking_.unpark(worker); }
   void busy(unsigned worker, bool busy) noexcept override { parking_.busy(worker, busy); }
+  bool look_after() noexcept override { return parking_.look_after(); }
 
  private:
   enum class Choice : std::uint8_t { automatic, uring, aio, threads };

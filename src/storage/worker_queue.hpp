@@ -23,13 +23,14 @@ class WorkerQueue {
   WorkerQueue(const WorkerQueue&) = delete;
   WorkerQueue& operator=(const WorkerQueue&) = delete;
 
-  /// Sleeps until there is a completion, `wake_descriptor` (an eventfd) or `watch_descriptor` (one more, or -1) was
-  /// written, or the deadline has passed. Hands over what was gathered. Owner only.
-  virtual void sleep(int wake_descriptor, int watch_descriptor,
-                     std::chrono::steady_clock::time_point deadline) noexcept = 0;
-  /// Has an eventfd written for each completion while `announce(true)`. From any thread. False where that cannot be had.
-  virtual bool register_announcement(int /*descriptor*/) noexcept { return false; }
-  virtual void announce(bool /*on*/) noexcept {}
+  /// Sleeps until there is a completion, `wake_descriptor` (an eventfd) was written, or the deadline has passed. Hands over what was
+  /// gathered. Owner only.
+  virtual void sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept = 0;
+  /// Prepares `announce`: the eventfd `bell` is to be written for each completion, or a descriptor of the queue's own is put into the epoll
+  /// instance `watch`. False where neither can be had.
+  virtual bool announce_to(int bell, int watch) noexcept = 0;
+  /// Completions are announced from now on, or not any more. Returns whether there are some already. From any thread.
+  virtual bool announce(bool on) noexcept = 0;
 
   /// Attempts gathered and not yet handed over. Owner only.
   unsigned gathered() const noexcept { return gathered_; }

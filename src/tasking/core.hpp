@@ -19,10 +19,11 @@
 #include "tasking/reactor.hpp"
 #include "tasking/selection.hpp"
 #include "tasking/service.hpp"
+#include "tasking/shared_queues.hpp"
 #include "tasking/source_registry.hpp"
 #include "tasking/stop_requests.hpp"
 #include "tasking/stuck.hpp"
-#include "tasking/task_queue.hpp"
+#include "tasking/task_count.hpp"
 #include "tasking/throttle.hpp"
 
 namespace dovetail {
@@ -52,11 +53,9 @@ struct RuntimeCore {
 
   Options options;
   fiber::StackPool stacks;
-  Task* root = nullptr;          ///< Parent of the tasks that are spawned from outside; never runs and never completes.
-  tasking::SharedQueue resumed;  ///< Tasks that go on, woken by threads that are not workers.
-  tasking::SharedQueue shared;   ///< Tasks that begin, from threads that are not workers; and those that gave way.
-  tasking::PriorityQueue urgent;    ///< Positive priorities.
-  tasking::PriorityQueue deferred;  ///< Negative priorities.
+  Task* root = nullptr;  ///< Parent of the tasks that are spawned from outside; never runs and never completes.
+  tasking::TaskTotals totals;
+  tasking::SharedQueues queues{totals};
   tasking::Reactor reactor{*this};
   tasking::FiberPool fibers;  ///< Tells the reactor when fibers rest, until the workers are gone.
   tasking::ForeignWaits foreign;
@@ -72,7 +71,7 @@ struct RuntimeCore {
   std::atomic<std::uint32_t> cancel_epoch{0};  ///< Tasks of earlier epochs are cancelled: see Runtime::cancel.
   std::vector<tasking::ServiceEntry> services;
   tasking::Service* parking = nullptr;
-  bool barrier_works = false;  ///< See process_wide_barrier.
+  bool barrier_works = false;  ///< See base/process_barrier.hpp.
   std::vector<std::unique_ptr<tasking::Worker>> workers;
   tasking::IdleWorkers idle;
   std::unique_ptr<tasking::Executors> executors;

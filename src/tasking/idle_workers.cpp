@@ -1,59 +1,55 @@
 #include "tasking/idle_workers.hpp"
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <algorithm>
-
-#include "tasking/worker.hpp"
+#include <utility>
 
 namespace dovetail::tasking {
 
-bool process_wide_barrier() noexcept {
-  static const bool registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-  return registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+void IdleWorkers::add(Sleeper& sleeper) {
+  const base::LockGuard lock(mutex_);
+  workers_.push_back({&sleeper});
+  idle_.reserve(workers_.size());
 }
 
-std::size_t IdleWorkers::enter(Worker* worker) {
-  std::lock_guard lock(mutex_);
-  worker->is_idle = true;
-  workers_.push_back(worker);
-  count_.store(workers_.size(), std::memory_order_seq_cst);
-  return workers_.size();
+void IdleWorkers::take_out(unsigned worker) {
+  const std::size_t place = std::exchange(workers_[worker].place, nowhere);
+  const unsigned last = idle_.back();
+  idle_.pop_back();
+  if (last != worker) {
+    idle_[place] = last;
+    workers_[last].place = place;
+  }
+  count_.store(idle_.size(), std::memory_order_seq_cst);
 }
 
-bool IdleWorkers::leave(Worker* worker) {
-  std::lock_guard lock(mutex_);
-  if (!worker->is_idle) {
+std::size_t IdleWorkers::enter(unsigned worker) {
+  const base::LockGuard lock(mutex_);
+  workers_[worker].place = idle_.size();
+  idle_.push_back(worker);
+  count_.store(idle_.size(), std::memory_order_seq_cst);
+  return idle_.size();
+}
+
+bool IdleWorkers::leave(unsigned worker) {
+  const base::LockGuard lock(mutex_);
+  if (workers_[worker].place == nowhere) {
     return false;
   }
-  worker->is_idle = false;
-  workers_.erase(std::find(workers_.begin(), workers_.end(), worker));
-  count_.store(workers_.size(), std::memory_order_seq_cst);
+  take_out(worker);
   return true;
 }
 
 void IdleWorkers::wake_one() noexcept {
-  Worker* worker = nullptr;
+  Sleeper* sleeper = nullptr;
   {
-    std::lock_guard lock(mutex_);
-    if (workers_.empty()) {
+    const base::LockGuard lock(mutex_);
+    if (idle_.empty()) {
       return;
     }
-    worker = workers_.back();
-    workers_.pop_back();
-    worker->is_idle = false;
-    count_.store(workers_.size(), std::memory_order_seq_cst);
+    sleeper = workers_[idle_.back()].sleeper;
+    take_out(idle_.back());
     searching_.fetch_add(1, std::memory_order_seq_cst);
   }
-  worker->unpark();
-}
-
-void IdleWorkers::wake_all() noexcept {
-  while (count() > 0) {
-    wake_one();
-  }
+  sleeper->unpark();
 }
 
 }  // namespace dovetail::tasking

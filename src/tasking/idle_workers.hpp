@@ -4,38 +4,47 @@
 
 #include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.hpp"
+#include "tasking/sleeper.hpp"
 
 namespace dovetail::tasking {
 
-class Worker;
-
 class IdleWorkers {
  public:
+  /// Adds the next worker. Before the workers start.
+  void add(Sleeper& sleeper);
+
   /// The worker is about to sleep. It must look for work once more afterwards, since whoever brought some may not have seen it.
   /// Returns how many are idle now, itself included.
-  std::size_t enter(Worker* worker);
+  std::size_t enter(unsigned worker);
   /// The worker does not sleep any more. Returns false if somebody had already woken it, who then has counted it as one that
   /// searches.
-  bool leave(Worker* worker);
-  /// Work has arrived: whether a worker has to be woken for it, because some are idle and none is looking already.
+  bool leave(unsigned worker);
+  /// Work has arrived: whether a worker has to be woken for it, because some are idle and none is looking already. For callers
+  /// whose push is ordered before this by a fence, or by the process-wide barrier of a worker that falls asleep.
   bool lacks_searcher() const noexcept {
     return count_.load(std::memory_order_relaxed) > 0 && searching_.load(std::memory_order_relaxed) == 0;
   }
-  /// As above, for callers whose push is not ordered by the process-wide barrier of a worker that falls asleep.
-  bool lacks_searcher_from_outside() noexcept {
-    return count_.fetch_add(0, std::memory_order_seq_cst) > 0 && searching_.load(std::memory_order_relaxed) == 0;
-  }
-  /// Work has arrived from a caller as above: wakes a worker unless one is looking already.
-  void notify_from_outside() noexcept {
-    if (lacks_searcher_from_outside()) {
+  /// Work has arrived, from any thread: wakes a worker unless one is looking already.
+  void notify() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (lacks_searcher()) {
       wake_one();
     }
   }
   /// Wakes one worker if any is idle, whoever may be looking.
   void wake_one() noexcept;
-  void wake_all() noexcept;
+
+  /// @name Pushes of workers
+  /// A worker that is awake pushes with a fence before it looks for idle ones, or without. One that has entered the list needs the
+  /// process-wide barrier if another one pushes without.
+  /// @{
+  void pushes_with_fence() noexcept { without_fence_.fetch_sub(1, std::memory_order_seq_cst); }
+  void pushes_without_fence() noexcept { without_fence_.fetch_add(1, std::memory_order_seq_cst); }
+  bool any_without_fence() const noexcept { return without_fence_.load(std::memory_order_seq_cst) > 0; }
+  /// @}
 
   void begin_search() noexcept { searching_.fetch_add(1, std::memory_order_seq_cst); }
   /// Returns true if it was the last one looking.
@@ -44,14 +53,20 @@ class IdleWorkers {
   unsigned searching() const noexcept { return searching_.load(std::memory_order_relaxed); }
 
  private:
-  std::mutex mutex_;
-  std::vector<Worker*> workers_;
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  struct Worker {
+    Sleeper* sleeper;
+    std::size_t place = nowhere;  ///< In `idle_`.
+  };
+  void take_out(unsigned worker) REQUIRES(mutex_);
+
+  base::Mutex mutex_;
+  std::vector<Worker> workers_ GUARDED_BY(mutex_);
+  std::vector<unsigned> idle_
+      GUARDED_BY(mutex_);  ///< Woken from its end: the one that has slept for the shortest time.
   alignas(64) std::atomic<std::size_t> count_{0};
   std::atomic<unsigned> searching_{0};
+  alignas(64) std::atomic<unsigned> without_fence_{0};
 };
-
-/// Orders everything before it, in all running threads of the process, with everything after it: the expensive half of a
-/// pair whose cheap half is a compiler barrier. Returns false where the kernel does not offer it.
-bool process_wide_barrier() noexcept;
 
 }  // namespace dovetail::tasking

@@ -146,6 +146,20 @@ void complete_specials(Task* task, Failure* failure) noexcept {
   }
 }
 
+// Completed children of one parent that are told together.
+constexpr std::uint32_t most_counted_children = 256;
+
+void count_child(Worker& worker, Task* parent) noexcept {
+  if (parent != worker.children.parent || worker.children.count >= most_counted_children) {
+    flush_children(worker);
+    worker.children.parent = parent;
+    if (worker.core.throttle.holds_any()) {
+      worker.core.throttle.release(worker.core);
+    }
+  }
+  ++worker.children.count;
+}
+
 // Returns the parent if it is still to be told of this child: not told here, lest a deep family that ends all at once be a
 // deep recursion.
 Task* complete(Task* task) noexcept {
@@ -162,7 +176,7 @@ Task* complete(Task* task) noexcept {
   if (worker != nullptr) [[likely]] {
     worker->count.count_completed();
   } else {
-    core->throttle.foreign_completed.fetch_add(1, std::memory_order_relaxed);
+    core->totals.add(0, 1);
   }
   set_state(task, TaskState::completed);
   // Without a future nobody waits, but somebody may have given up waiting.
@@ -172,7 +186,7 @@ Task* complete(Task* task) noexcept {
   }
   tasking::release(task);
   if (worker != nullptr && here.in_scheduler()) [[likely]] {
-    worker->count_child(parent);
+    count_child(*worker, parent);
     return nullptr;
   }
   return parent;  // inside a body it may be long until a count is told
@@ -230,7 +244,7 @@ void returned(Task* task) noexcept {
   set_state(task, TaskState::returned);
   if (task->children_spawned != 0) {
     if (Worker* worker = context().worker) {
-      worker->flush_children();
+      flush_children(*worker);
     }
     task->blockers.fetch_add(1, std::memory_order_relaxed);
     task->children_awaited = false;
@@ -258,13 +272,6 @@ bool is_cancelled(const Task* task) noexcept {
          task->cancel_epoch != task->core->cancel_epoch.load(std::memory_order_relaxed);
 }
 
-void schedule_plain(Task* task, Worker& worker) noexcept {
-  trace::dependencies_met(trace::number_of(task));
-  trace::ready(trace::number_of(task));
-  set_state(task, TaskState::ready);
-  worker.push(task);
-}
-
 void dependencies_met(Task* task) noexcept {
   trace::dependencies_met(trace::number_of(task));
   if (task->extra != nullptr && task->extra->onready && !must_not_run(task)) [[unlikely]] {
@@ -289,72 +296,6 @@ void become_ready(Task* task) noexcept {
   schedule(task);
 }
 
-namespace {
-
-// The task may be over, and the runtime be destroyed, as soon as it is in a queue. Its own threads are waited for; one of
-// somebody else has to say that it is still there.
-class Visit {
- public:
-  Visit(RuntimeCore& core, const ThreadContext& here) noexcept : core_(here.core == &core ? nullptr : &core) {
-    if (core_ != nullptr) {
-      core_->visitors.fetch_add(1, std::memory_order_seq_cst);
-    }
-  }
-  ~Visit() {
-    if (core_ != nullptr) {
-      core_->visitors.fetch_sub(1, std::memory_order_release);
-    }
-  }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-
- private:
-  RuntimeCore* const core_;
-};
-
-}  // namespace
-
-void schedule(Task* task) noexcept {
-  trace::ready(trace::number_of(task));
-  set_state(task, TaskState::ready);
-  RuntimeCore& core = *task->core;
-  const ThreadContext& here = context();
-  const Visit visit(core, here);
-  Worker* const worker = here.core == &core ? here.worker : nullptr;
-  if (task->io && task->fiber == nullptr && !must_not_run(task)) {
-    if (core.executors->run_task(task)) {
-      return;
-    }
-    task->io = false;  // no thread can be made: better a worker that blocks than a task that never runs
-  }
-  if (task->fiber != nullptr && (task->tied || task->wait_reason == WaitReason::system_call)) {
-    core.workers[task->home_worker]->push_tied(task);
-    return;
-  }
-  if (task->priority != 0) {
-    (task->priority > 0 ? core.urgent : core.deferred).push(task);
-    if (worker != nullptr) {
-      worker->wake_another();
-    } else {
-      core.idle.wake_one();
-    }
-    return;
-  }
-  if (worker != nullptr) {
-    if (worker->give_back(task)) {
-      return;
-    }
-    if (here.in_scheduler()) {
-      worker->push_successor(task);
-    } else {
-      worker->push(task);
-    }
-  } else {
-    (task->fiber != nullptr ? core.resumed : core.shared).push(task);
-    core.idle.notify_from_outside();
-  }
-}
-
 void run_body(Task* task) {
   if (must_not_run(task)) [[unlikely]] {
     if (task->failure.load(std::memory_order_relaxed) == nullptr) {
@@ -375,7 +316,7 @@ void run_body(Task* task) {
     ThreadContext& here = context();  // perhaps of another thread now
     here.task = nullptr;
     if (here.worker != nullptr) {
-      here.worker->body_returned();
+      here.worker->bodies.ends();
     }
   }
   returned(task);
@@ -436,6 +377,14 @@ void children_completed(Task* parent, std::int64_t count) noexcept {
     }
     parent = finish(parent);
     count = 1;
+  }
+}
+
+void flush_children(Worker& worker) noexcept {
+  // Again and again: the last child may complete its parent, which then is counted as somebody's child.
+  while (worker.children.count != 0) {
+    const std::uint32_t count = std::exchange(worker.children.count, 0);
+    children_completed(std::exchange(worker.children.parent, nullptr), count);
   }
 }
 

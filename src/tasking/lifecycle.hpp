@@ -4,6 +4,7 @@
 //   running ⇄ paused → returned → completed
 #pragma once
 
+#include "tasking/schedule.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail::tasking {
@@ -14,17 +15,14 @@ class Worker;
 void dependencies_met(Task* task) noexcept;
 /// Everything before the body is done: takes the exclusions of commutative accesses, then queues the task.
 void become_ready(Task* task) noexcept;
-/// Queues a ready or woken task where it belongs.
-void schedule(Task* task) noexcept;
 /// Runs the body to its end on this thread. The body may pause meanwhile and end on another thread.
 void run_body(Task* task);
 /// One blocker less: the last one completes the task, or lets it start if it is in `onready`.
 void remove_blockers(Task* task, std::uint32_t count) noexcept;
 /// A number of children of the task have completed.
 void children_completed(Task* parent, std::int64_t count) noexcept;
-
-/// Queues a task that waits for nothing on the worker whose task spawns it: `dependencies_met` for a task with nothing special.
-void schedule_plain(Task* task, Worker& worker) noexcept;
+/// Tells the parent of the children that the worker, which is the calling one, has completed. Perhaps its parents, too.
+void flush_children(Worker& worker) noexcept;
 
 /// Whether somebody asked that the task stop, or not begin.
 bool is_cancelled(const Task* task) noexcept;

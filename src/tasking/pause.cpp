@@ -5,6 +5,7 @@
 #include "tasking/core.hpp"
 #include "tasking/failure.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/running.hpp"
 #include "tasking/task.hpp"
 #include "tasking/worker.hpp"
 #include "trace/trace.hpp"
@@ -67,7 +68,7 @@ Task* task_in_onready() noexcept { return context().onready; }
 RuntimeCore* current_runtime() noexcept { return context().core; }
 int current_worker() noexcept {
   const Worker* worker = context().worker;
-  return worker == nullptr ? -1 : static_cast<int>(worker->index());
+  return worker == nullptr ? -1 : static_cast<int>(worker->index);
 }
 bool pause_switches() noexcept { return context().worker != nullptr; }
 
@@ -85,8 +86,8 @@ void pause(Task* task, WaitReason reason, const void* subject) {
     trace::paused(trace::number_of(task), name_of(reason));
     task->state.store(TaskState::paused, std::memory_order_release);
     if (Worker* worker = context().worker) {
-      task->home_worker = worker->index();
-      worker->leave_fiber(task);
+      task->home_worker = worker->index;
+      leave_fiber(*worker, task);
     } else {
       block_thread(task);
     }

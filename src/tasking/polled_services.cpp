@@ -1,6 +1,8 @@
 #include "tasking/polled_services.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 
 #include "tasking/core.hpp"
 #include "tasking/service.hpp"
@@ -66,6 +68,75 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
   std::atomic<bool> armed{false};    ///< It is going to be polled.
   std::atomic<bool> watched{false};  ///< Its descriptor is waited for.
 };
+
+struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
+  static constexpr std::chrono::milliseconds shortest_interval{1};
+  static constexpr std::chrono::milliseconds longest_interval{8};
+
+  Parking(RuntimeCore& of, Service& parking) : core(of), service(parking) {}
+
+  void expect_completions() noexcept {
+    if (service.descriptor() < 0) {
+      return;  // no worker has begun anything
+    }
+    watch();
+    core.reactor.expect(Reactor::Upkeep::services, base::Clock::now() + interval.load(std::memory_order_relaxed));
+  }
+
+  // Once for each time that it is ready, and then again for as long as a worker sleeps. While none does, nobody needs to know.
+  void watch() {
+    if (watched.load(std::memory_order_relaxed) || watched.exchange(true, std::memory_order_seq_cst)) {
+      return;
+    }
+    auto wait = std::make_shared<DescriptorWait>();
+    wait->descriptor = service.descriptor();
+    wait->events = EPOLLIN;
+    wait->ready = [self = shared_from_this()] {
+      self->service.poll(Service::no_worker, PollScope::all);
+      self->watched.store(false, std::memory_order_seq_cst);
+      self->core.idle.wake_one();
+      if (self->core.idle.count() > 0) {
+        self->watch();  // the one that was woken may compute soon, too
+      }
+    };
+    if (core.reactor.watch(wait) != 0) {
+      watched.store(false, std::memory_order_seq_cst);
+    }
+  }
+
+  base::TimePoint look_after() noexcept {
+    if (core.idle.count() == 0 || service.in_flight() == 0) {
+      return base::TimePoint::max();  // who sleeps next, or begins operations, says so
+    }
+    const auto next = service.look_after() ? shortest_interval : std::min(2 * interval.load(), longest_interval);
+    interval.store(next, std::memory_order_relaxed);
+    return base::Clock::now() + next;
+  }
+
+  RuntimeCore& core;
+  Service& service;
+  std::atomic<bool> watched{false};  ///< Its descriptor is waited for.
+  std::atomic<std::chrono::milliseconds> interval{shortest_interval};
+};
+
+void PolledServices::add_parking(RuntimeCore& core, Service& service) {
+  parking_ = std::make_shared<Parking>(core, service);
+}
+
+void PolledServices::before_sleep() noexcept {
+  look();
+  operations_begin();
+}
+
+void PolledServices::operations_begin() noexcept {
+  if (parking_ != nullptr) {
+    parking_->expect_completions();
+  }
+}
+
+base::TimePoint PolledServices::look_after() noexcept {
+  return parking_ != nullptr ? parking_->look_after() : base::TimePoint::max();
+}
 
 void PolledServices::add(RuntimeCore& core, Service& service) {
   entries_.push_back(std::make_shared<Entry>(core, service));

@@ -1,11 +1,11 @@
-// Services that do not put workers to sleep themselves are polled by the clock, and when their descriptor is ready, for as long as they
-// have something in flight; whatever the workers are doing.
+// Services are polled by the clock, and when their descriptor is ready, for as long as they have something in flight; whatever the workers
+// are doing. The one that puts workers to sleep is polled by workers: if one of them computes, an idle one is woken for that.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -17,17 +17,27 @@ class PolledServices {
  public:
   /// Before the workers start.
   void add(RuntimeCore& core, Service& service);
-  /// Sees to it that services with something in flight are polled. Called by workers between tasks and before they sleep.
+  /// The one that puts workers to sleep. Before the workers start.
+  void add_parking(RuntimeCore& core, Service& service);
+  /// Sees to it that services with something in flight are polled. Called by workers between tasks.
   void look() noexcept {
     if (!entries_.empty()) {
       look_at_each();
     }
   }
+  /// The same for a worker that is about to sleep, of which the one that parks may have need.
+  void before_sleep() noexcept;
+  /// The same for a worker that has begun operations while others sleep: they have not seen those.
+  void operations_begin() noexcept;
+  /// For the reactor: looks for workers that compute unexpectedly. Returns when to look again.
+  base::TimePoint look_after() noexcept;
 
  private:
   struct Entry;
+  struct Parking;
   void look_at_each() noexcept;
   std::vector<std::shared_ptr<Entry>> entries_;
+  std::shared_ptr<Parking> parking_;
 };
 
 }  // namespace dovetail::tasking

@@ -193,7 +193,7 @@ void Reactor::run() noexcept {
 
 void Reactor::tend() noexcept {
   const base::Clock::rep now = base::Clock::now().time_since_epoch().count();
-  for (const Upkeep upkeep : {Upkeep::fibers, Upkeep::stuck, Upkeep::throttle, Upkeep::executors}) {
+  for (const Upkeep upkeep : {Upkeep::fibers, Upkeep::stuck, Upkeep::throttle, Upkeep::executors, Upkeep::services}) {
     std::atomic<base::Clock::rep>& due = upkeep_[static_cast<unsigned>(upkeep)];
     if (due.load(std::memory_order_relaxed) <= now) {
       due.store(never, std::memory_order_relaxed);
@@ -217,6 +217,8 @@ base::TimePoint Reactor::look(Upkeep upkeep) noexcept {
       return core_.throttle.look(core_);
     case Upkeep::executors:
       return core_.executors->look();
+    case Upkeep::services:
+      return core_.polled.look_after();
   }
   return base::TimePoint::max();
 }

@@ -49,6 +49,7 @@ class Reactor {
     stuck,      ///< Whether the runtime is stuck, or has waited long enough to say for what.
     throttle,   ///< Whether a spawner that is held back should go on.
     executors,  ///< Whether more I/O tasks should run.
+    services,   ///< Whether a worker computes while what it has begun needs another one.
   };
   /// The reactor looks at `when`, or earlier if that was asked for; then again when the look says so. Any thread.
   void expect(Upkeep upkeep, base::TimePoint when) noexcept;
@@ -80,7 +81,7 @@ class Reactor {
   bool in_descriptors_ = false;                      ///< Where the thread sleeps.
   bool ended_ = false;
   bool lingered_ = false;                                ///< For the thread alone.
-  std::array<std::atomic<base::Clock::rep>, 4> upkeep_;  ///< By `Upkeep`: when it is due.
+  std::array<std::atomic<base::Clock::rep>, 5> upkeep_;  ///< By `Upkeep`: when it is due.
   std::thread thread_;
 };
 

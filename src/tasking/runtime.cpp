@@ -8,6 +8,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "base/process_barrier.hpp"
 #include "base/topology.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
@@ -15,6 +16,7 @@
 #include "tasking/hosting.hpp"
 #include "tasking/lifecycle.hpp"
 #include "tasking/live_runtimes.hpp"
+#include "tasking/running.hpp"
 #include "tasking/service_registry.hpp"
 #include "tasking/settings.hpp"
 #include "tasking/stack_overflow.hpp"
@@ -60,7 +62,7 @@ RuntimeCore::RuntimeCore(const Options& given)
   static const int registered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
   static_cast<void>(registered);
   tasking::report_stack_overflows();
-  barrier_works = tasking::process_wide_barrier();
+  barrier_works = base::process_wide_barrier();
   root = tasking::make_task(this, nullptr, &no_body, 0);
   // The destructor does not run for a runtime that cannot be made.
   std::unique_ptr<Task, void (*)(Task*) noexcept> unfinished(root, &tasking::free_task);
@@ -69,6 +71,7 @@ RuntimeCore::RuntimeCore(const Options& given)
   tasking::make_services(*this);
   for (unsigned index = 0; index < options.workers; ++index) {
     workers.push_back(std::make_unique<tasking::Worker>(*this, index));
+    idle.add(workers.back()->sleeper);
   }
   base::Topology topology;
   if (options.bind_workers) {
@@ -88,7 +91,7 @@ RuntimeCore::RuntimeCore(const Options& given)
     const int processor =
         topology.units.empty() ? -1 : static_cast<int>(topology.units[index % topology.units.size()].processor);
     try {
-      workers[index]->start(processor);
+      tasking::start(*workers[index], processor);
     } catch (...) {
       stop_workers();
       throw;
@@ -107,14 +110,17 @@ void RuntimeCore::rest_for_ever() noexcept {
 void RuntimeCore::stop_workers() noexcept {
   stopping.store(true, std::memory_order_seq_cst);
   for (auto& worker : workers) {
-    worker->unpark();
+    worker->sleeper.unpark();
   }
   for (auto& worker : workers) {
-    worker->join();
+    if (worker->thread.joinable()) {
+      worker->thread.join();
+    }
   }
   reactor.stop();
   sources->runtime_ends();
   executors->stop();
+  queues.outside.see_off();
   while (visitors.load(std::memory_order_acquire) != 0) {
     std::this_thread::yield();  // a thread of somebody else is a few instructions from leaving
   }

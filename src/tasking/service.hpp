@@ -37,7 +37,7 @@ class Service {
 
   /// @name Being polled
   /// While something is in flight, a service that does not put workers to sleep (below) is polled by the clock and when its descriptor is
-  /// ready, even while all workers compute.
+  /// ready, even while all workers compute. If the descriptor of the one that does is ready, an idle worker is woken as well, which polls.
   /// @{
   /// The longest time between two polls. max(): never by the clock.
   virtual std::chrono::nanoseconds poll_interval() const noexcept { return std::chrono::microseconds(500); }
@@ -52,6 +52,8 @@ class Service {
 
   /// Operations that have been started and not delivered, over all workers. For the stuck report and the decision to park.
   virtual std::size_t in_flight() const noexcept = 0;
+  /// Whether any of those was begun by that worker, as far as it delivers them itself. Asked by the worker.
+  virtual bool has_in_flight(unsigned /*worker*/) const noexcept { return in_flight() > 0; }
 
   /// @name Sleeping
   /// At most one service of a runtime parks workers (the one whose completions can wake a sleeping thread); the first that
@@ -63,9 +65,12 @@ class Service {
   virtual void park(unsigned /*worker*/, std::chrono::steady_clock::time_point /*deadline*/) {}
   /// Ends the current or next `park` of that worker. From any thread.
   virtual void unpark(unsigned /*worker*/) noexcept {}
-  /// The worker is about to run a slice that may take long, or is back from it: completions of its own operations should
-  /// meanwhile wake a parked worker.
+  /// The worker is about to run a slice that may take long, or is back from it: completions of its own operations are meanwhile for others,
+  /// and make `descriptor` ready.
   virtual void busy(unsigned /*worker*/, bool /*busy*/) noexcept {}
+  /// Takes workers to be busy that have had operations in flight since the last call and have not polled. Returns whether there were any.
+  /// Called by the thread that keeps time, now and then.
+  virtual bool look_after() noexcept { return false; }
   /// @}
 };
 

@@ -72,6 +72,7 @@ void make_services(RuntimeCore& core) {
     Service& service = *core.services.back().service;
     if (core.parking == nullptr && service.parks()) {
       core.parking = &service;
+      core.polled.add_parking(core, service);
     } else {
       core.polled.add(core, service);
     }
@@ -89,7 +90,8 @@ Service* find_service(RuntimeCore& core, const void* key) noexcept {
 
 void request_flush() noexcept {
   if (Worker* worker = context().worker) {
-    worker->request_flush();
+    worker->operations.prepared = true;
+    worker->begin_operations(true);
   }
 }
 

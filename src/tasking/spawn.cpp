@@ -17,9 +17,6 @@ using tasking::context;
 using tasking::ThreadContext;
 using tasking::Worker;
 
-// How many tasks a spawner makes before it looks whether too many are pending.
-constexpr std::uint64_t spawns_between_looks = 64;
-
 tasking::DependencyDomain& domain_of(Task* parent) {
   tasking::TaskExtra& extra = tasking::extra_of(parent);
   if (extra.domain == nullptr) {
@@ -117,7 +114,7 @@ bool submit_task(Task* task, const TaskDescription* description) {
   RuntimeCore& core = *task->core;
   Worker* const worker = here.core == &core ? here.worker : nullptr;
   if (worker != nullptr) {
-    task->home_worker = worker->index();
+    task->home_worker = worker->index;
   }
   // Before the task is let go: from then on it may be over at any time, and gone but for the caller's reference.
   tasking::count_spawned(task->parent, here.task);
@@ -125,15 +122,20 @@ bool submit_task(Task* task, const TaskDescription* description) {
   if (description == nullptr && from_body) [[likely]] {
     tasking::schedule_plain(task, *worker);
   } else if (description == nullptr || description->access.empty() || enter_accesses(task, description->access)) {
+    if (worker == nullptr && is_plain(task)) {
+      return tasking::schedule_plain_from_outside(task);
+    }
     if (from_body && is_plain(task)) {
       tasking::schedule_plain(task, *worker);
     } else {
       tasking::dependencies_met(task);
     }
   }
-  const std::uint64_t made = worker != nullptr ? worker->count.count_made()
-                                               : core.throttle.foreign_made.fetch_add(1, std::memory_order_relaxed);
-  return made % spawns_between_looks == 0 && core.throttle.is_crowded(core);
+  if (worker != nullptr) {
+    return worker->count.count_made() && core.throttle.is_crowded(core);
+  }
+  core.totals.add(1, 0);
+  return core.throttle.is_crowded(core);
 }
 
 void make_way(const Task* task) { task->core->throttle.make_way(*task->core); }

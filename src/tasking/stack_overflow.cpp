@@ -49,11 +49,12 @@ class Message {
 
 void handle(int number, siginfo_t* information, void* registers) {
   const ThreadContext& here = context();
-  if (here.worker != nullptr && fiber::StackPool::in_guard(here.worker->stack(), information->si_addr)) {
+  if (here.worker != nullptr &&
+      fiber::StackPool::in_guard(here.worker->fibers.current->stack(), information->si_addr)) {
     Message message;
     message
         << "dovetail: task '" << (here.task != nullptr ? here.task->label->text : "between tasks")
-        << "' has run out of its stack of " << here.worker->stack().size / 1024
+        << "' has run out of its stack of " << here.worker->fibers.current->stack().size / 1024
         << " KiB; set Options::stack_size or DOVETAIL_STACK_SIZE (bytes) to more, or keep large arrays on the heap\n";
     message.write_to_standard_error();
   }

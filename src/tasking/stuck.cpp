@@ -245,9 +245,8 @@ bool held_elsewhere(const RuntimeCore& core) noexcept {
 
 // Whether no thread of the runtime has anything to do. A calling worker is idle too, or about to be.
 bool nothing_runs(const RuntimeCore& core) noexcept {
-  return core.idle.count() >= core.workers.size() && core.idle.searching() == 0 && core.resumed.empty() &&
-         core.shared.empty() && core.urgent.empty() && core.deferred.empty() && core.executors->busy() == 0 &&
-         !core.throttle.holds_any() && core.root->children.load() > 0 &&
+  return core.idle.count() >= core.workers.size() && core.idle.searching() == 0 && core.queues.empty() &&
+         core.executors->busy() == 0 && !core.throttle.holds_any() && core.root->children.load() > 0 &&
          core.visitors.load(std::memory_order_acquire) == 0 && !held_elsewhere(core);
 }
 

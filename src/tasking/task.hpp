@@ -13,7 +13,7 @@
 #include "dovetail/events.hpp"
 #include "dovetail/failure.hpp"
 #include "fiber/fiber.hpp"
-#include "tasking/pause.hpp"
+#include "tasking/wait_reason.hpp"
 
 namespace dovetail {
 
@@ -23,6 +23,9 @@ struct EventsAccess {
 };
 
 namespace tasking {
+
+using detail::RuntimeCore;
+using detail::Task;
 
 class DependencyDomain;
 class DependencyNode;
@@ -118,8 +121,9 @@ inline constexpr std::size_t task_header = 128;
 inline constexpr std::uint32_t no_worker = UINT32_MAX;
 static_assert(sizeof(Task) <= task_header, "two cache lines: the memory of a pending task is part of the contract");
 
+/// @name In task_memory.cpp
+/// @{
 TaskExtra& extra_of(Task* task);
-
 /// Makes a task with one reference for the runtime and one for the caller. `parent` null: a root.
 Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* operations, std::size_t frame_size);
 /// Frees the memory of a task whose body and result are gone.
@@ -129,6 +133,7 @@ void for_each_task(const std::function<void(Task*)>& visit);
 
 void retain(Task* task, std::uint32_t count = 1) noexcept;
 void release(Task* task) noexcept;
+/// @}
 
 }  // namespace tasking
 

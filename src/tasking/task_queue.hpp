@@ -1,23 +1,23 @@
-// Queues of ready tasks that are shared by all workers.
+// Queues of ready tasks that any thread may put into and any worker may take from.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
-#include <mutex>
+#include <cstdint>
 #include <queue>
-#include <vector>
 
+#include "base/mutex.hpp"
 #include "base/spin_lock.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail::tasking {
 
-/// First in, first out; for tasks that come from threads that are not workers, and for those that gave way.
-class SharedQueue {
+/// First in, first out.
+class TaskQueue {
  public:
   void push(Task* task) noexcept {
     task->next = nullptr;
-    std::lock_guard lock(lock_);
+    const base::LockGuard lock(lock_);
     if (first_ == nullptr) {
       first_ = task;
     } else {
@@ -28,11 +28,20 @@ class SharedQueue {
   }
 
   /// Takes up to `most` tasks, oldest first.
-  std::size_t pop(Task** tasks, std::size_t most) noexcept {
-    if (empty()) {
-      return 0;
-    }
-    std::lock_guard lock(lock_);
+  std::size_t pop(Task** tasks, std::size_t most) noexcept { return empty() ? 0 : take(tasks, most); }
+  /// The oldest task, or null.
+  Task* pop() noexcept {
+    Task* task = nullptr;
+    pop(&task, 1);
+    return task;
+  }
+
+  bool empty() const noexcept { return size() == 0; }
+  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+
+ private:
+  [[gnu::noinline]] std::size_t take(Task** tasks, std::size_t most) noexcept {
+    const base::LockGuard lock(lock_);
     std::size_t taken = 0;
     while (taken < most && first_ != nullptr) {
       tasks[taken++] = first_;
@@ -42,13 +51,9 @@ class SharedQueue {
     return taken;
   }
 
-  bool empty() const noexcept { return size() == 0; }
-  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
-
- private:
   base::SpinLock lock_;
-  Task* first_ = nullptr;
-  Task* last_ = nullptr;
+  Task* first_ GUARDED_BY(lock_) = nullptr;
+  Task* last_ GUARDED_BY(lock_) = nullptr;
   alignas(64) std::atomic<std::size_t> size_{0};
 };
 
@@ -56,24 +61,12 @@ class SharedQueue {
 class PriorityQueue {
  public:
   void push(Task* task) {
-    std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     heap_.push({task->priority, sequence_++, task});
     size_.store(heap_.size(), std::memory_order_relaxed);
   }
   /// The first task, or null.
-  Task* pop() noexcept {
-    if (empty()) {
-      return nullptr;
-    }
-    std::lock_guard lock(mutex_);
-    if (heap_.empty()) {
-      return nullptr;
-    }
-    Task* task = heap_.top().task;
-    heap_.pop();
-    size_.store(heap_.size(), std::memory_order_relaxed);
-    return task;
-  }
+  Task* pop() noexcept { return empty() ? nullptr : take(); }
   bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
 
  private:
@@ -85,9 +78,20 @@ class PriorityQueue {
       return priority != other.priority ? priority < other.priority : sequence > other.sequence;
     }
   };
-  std::mutex mutex_;
-  std::priority_queue<Entry> heap_;
-  std::uint64_t sequence_ = 0;
+  [[gnu::noinline]] Task* take() noexcept {
+    const base::LockGuard lock(mutex_);
+    if (heap_.empty()) {
+      return nullptr;
+    }
+    Task* task = heap_.top().task;
+    heap_.pop();
+    size_.store(heap_.size(), std::memory_order_relaxed);
+    return task;
+  }
+
+  base::Mutex mutex_;
+  std::priority_queue<Entry> heap_ GUARDED_BY(mutex_);
+  std::uint64_t sequence_ GUARDED_BY(mutex_) = 0;
   std::atomic<std::size_t> size_{0};
 };
 

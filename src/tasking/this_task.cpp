@@ -154,7 +154,7 @@ void yield() {
     return;
   }
   tasking::prepare_pause(task);
-  tasking::context().worker->yielding(task);
+  tasking::context().worker->fibers.yielding = task;
   tasking::pause(task, tasking::WaitReason::yield);
 }
 

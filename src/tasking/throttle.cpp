@@ -6,7 +6,6 @@
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/pause.hpp"
-#include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -15,22 +14,7 @@ constexpr std::chrono::milliseconds between_releases{100};
 constexpr std::uint64_t much_progress = 1000;
 }  // namespace
 
-std::uint64_t Throttle::completed(const RuntimeCore& core) const noexcept {
-  std::uint64_t sum = foreign_completed.load(std::memory_order_relaxed);
-  for (const auto& worker : core.workers) {
-    sum += worker->count.completed.load(std::memory_order_relaxed);
-  }
-  return sum;
-}
-
-std::size_t Throttle::pending(const RuntimeCore& core) const noexcept {
-  std::uint64_t made = foreign_made.load(std::memory_order_relaxed);
-  for (const auto& worker : core.workers) {
-    made += worker->count.made.load(std::memory_order_relaxed);
-  }
-  const std::uint64_t ended = completed(core);
-  return made > ended ? static_cast<std::size_t>(made - ended) : 0;
-}
+bool Throttle::is_crowded(const RuntimeCore& core) const noexcept { return core.totals.pending() >= limit(); }
 
 void Throttle::adapt(const RuntimeCore& core) noexcept {
   constexpr std::chrono::milliseconds shortest_look{1};
@@ -40,7 +24,7 @@ void Throttle::adapt(const RuntimeCore& core) noexcept {
   if (elapsed < shortest_look || !adapted_at_.compare_exchange_strong(then, now, std::memory_order_relaxed)) {
     return;
   }
-  const std::uint64_t sum = completed(core);
+  const std::uint64_t sum = core.totals.completed();
   const std::uint64_t done = sum - completed_then_.exchange(sum, std::memory_order_relaxed);
   if (then == 0) {
     return;  // the first look has nothing to compare with
@@ -85,7 +69,7 @@ void Throttle::make_way(RuntimeCore& core) {
   const std::uint64_t seen = released_foreign_;
   ++foreign_waiting_;
   held_.fetch_add(1, std::memory_order_seq_cst);
-  core.idle.notify_from_outside();
+  core.idle.notify();
   const bool released =
       core.foreign.changed.wait_for(lock, between_releases, [&] { return released_foreign_ != seen; });
   if (!released) {
@@ -104,7 +88,7 @@ void Throttle::widen() noexcept {
 }
 
 void Throttle::release(RuntimeCore& core) noexcept {
-  if (pending(core) <= limit() / 2) {
+  if (core.totals.pending() <= limit() / 2) {
     release_all(core);
   }
 }
@@ -118,7 +102,7 @@ bool Throttle::release_if_idle(RuntimeCore& core) noexcept {
     return false;
   }
   released_at_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-  const std::uint64_t sum = completed(core);
+  const std::uint64_t sum = core.totals.completed();
   if (others_run && sum - completed_at_release_.exchange(sum, std::memory_order_relaxed) < much_progress) {
     widen();
   }

@@ -15,22 +15,6 @@ namespace dovetail::tasking {
 using detail::RuntimeCore;
 using detail::Task;
 
-/// Counts tasks made and completed. One per worker, written by that worker alone, so that counting costs no shared write; the
-/// difference over all of them is the number of pending tasks.
-struct TaskCount {
-  std::atomic<std::uint64_t> made{0};
-  std::atomic<std::uint64_t> completed{0};
-  /// Returns how many have been made before.
-  std::uint64_t count_made() noexcept {
-    const std::uint64_t before = made.load(std::memory_order_relaxed);
-    made.store(before + 1, std::memory_order_relaxed);
-    return before;
-  }
-  void count_completed() noexcept {
-    completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-};
-
 /// The limit follows the tasks unless the program sets it: short tasks are kept few, because a window of pending tasks that does
 /// not fit the caches costs more than such a task itself; the longer tasks take, the further ahead spawning may run.
 class Throttle {
@@ -39,7 +23,7 @@ class Throttle {
   explicit Throttle(std::size_t limit) : fixed_limit_(limit), limit_(limit == 0 ? least_limit : limit) {}
 
   /// Whether a spawner should `make_way`.
-  bool is_crowded(const RuntimeCore& core) const noexcept { return pending(core) >= limit(); }
+  bool is_crowded(const RuntimeCore& core) const noexcept;
   /// Called by a spawner now and then. Suspends it (or blocks a foreign thread) while too many tasks are pending. Whoever might
   /// be needed to get them done goes on: an idle runtime releases its spawners.
   void make_way(RuntimeCore& core);
@@ -54,19 +38,13 @@ class Throttle {
   base::TimePoint look(RuntimeCore& core) noexcept;
   bool holds_any() const noexcept { return held_.load(std::memory_order_relaxed) > 0; }
 
-  std::size_t pending(const RuntimeCore& core) const noexcept;
   /// The limit at the moment.
   std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
-
-  /// Tasks made and completed by threads that are not workers.
-  std::atomic<std::uint64_t> foreign_made{0};
-  std::atomic<std::uint64_t> foreign_completed{0};
 
  private:
   static constexpr std::size_t least_limit = 1024;
   static constexpr std::size_t most_limit = 128 * 1024;
 
-  std::uint64_t completed(const RuntimeCore& core) const noexcept;
   void adapt(const RuntimeCore& core) noexcept;
   void release_all(RuntimeCore& core) noexcept;
   void widen() noexcept;

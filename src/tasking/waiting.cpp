@@ -12,6 +12,8 @@
 #include "tasking/failure.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/running.hpp"
+#include "tasking/search.hpp"
 #include "tasking/service_registry.hpp"
 #include "tasking/worker.hpp"
 
@@ -48,10 +50,10 @@ bool descends_from(const Task* task, const Task* ancestor) noexcept {
 // below nothing that could take its stack to another thread.
 bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
   Worker* worker = context().worker;
-  if (worker == nullptr || task->tied || !worker->has_stack_for_another() || worker->gives_turn()) {
+  if (worker == nullptr || task->tied || !worker->has_stack_for_another() || gives_turn(*worker)) {
     return false;
   }
-  Task* candidate = worker->take_local();
+  Task* candidate = worker->ready.pop();
   if (candidate == nullptr) {
     return false;
   }
@@ -61,10 +63,10 @@ bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
     worker->push(candidate);
     return false;
   }
-  worker->run(candidate);
+  run(*worker, candidate);
   Worker* const here = context().worker;  // perhaps another one
-  if (here->counted_children(task) == 0) {
-    here->flush_children();
+  if (here->children.of(task) == 0) {
+    flush_children(*here);
   }
   context().task = task;
   return true;
@@ -74,12 +76,12 @@ bool children_done(Task* task) noexcept {
   // Nothing has been published since the last wait, so that `children` is minus the number of completed children that the task
   // has been told of. Those that this worker has completed and not told are just as complete.
   Worker* const worker = context().worker;
-  const std::int64_t untold = worker != nullptr ? worker->counted_children(task) : 0;
+  const std::int64_t untold = worker != nullptr ? worker->children.of(task) : 0;
   if (task->children.load(std::memory_order_acquire) + task->children_spawned != untold) {
     return false;
   }
   if (untold != 0) {
-    worker->forget_counted_children();
+    worker->children.count = 0;
   }
   task->children.store(0, std::memory_order_relaxed);
   task->children_spawned = 0;
@@ -218,7 +220,7 @@ void wait_for_children(Task* task) {
       continue;
     }
     if (Worker* worker = context().worker) {
-      worker->flush_children();
+      flush_children(*worker);
     }
     task->children_awaited = true;
     prepare_pause(task);

@@ -1,13 +1,15 @@
 // Sleeping and being woken, driven by threads that stand for workers.
 #include "storage/parking.hpp"
 
-#include <sys/resource.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <array>
 #include <memory>
-#include <random>
 #include <thread>
 
-#include "base/spin_lock.hpp"
+#include "storage/aio_queue.hpp"
 #include "storage/ring.hpp"
 #include "support.hpp"
 
@@ -51,13 +53,6 @@ TEST(Parking, ADeadlineEndsTheSleep) {
   }
 }
 
-// So that others are at a certain place, more or less: what is tested must hold wherever they are.
-void pause(std::uint64_t turns) {
-  for (; turns > 0; --turns) {
-    base::cpu_relax();
-  }
-}
-
 // What is read from it is there once it was written.
 class Pipe {
  public:
@@ -82,54 +77,6 @@ class Pipe {
   int ends_[2]{};
   std::byte byte_{};
 };
-
-// Counts as a ring does, without a system call, which would take longer than what is to be met in its middle.
-class Counted : public WorkerQueue {
- public:
-  void sleep(int, int, steady_clock::time_point) noexcept override {}
-  void start() noexcept { count_submitted(1); }
-  void end() noexcept { count_taken(1); }
-};
-
-// The other worker is at any place of its way to sleep when there is something to look after for the first time.
-TEST(Parking, AWorkerThatIsJustFallingAsleepLooksAfterABusyOne) {
-  Counted own;
-  Parking parking(2);
-  ASSERT_TRUE(parking.add_queue(0, &own));
-  std::mt19937 random(static_cast<std::uint32_t>(test::seed()));
-  const auto rounds = static_cast<unsigned>(test::scaled(5000, 2000));
-  std::atomic<unsigned> parks{0};
-  std::atomic<unsigned> found{0};
-  std::atomic<unsigned> round{0};
-  std::thread idle([&] {
-    while (round.load() < rounds) {
-      parks.fetch_add(1);
-      pause(8);  // until the other thread sees it
-      parking.park(1, never);
-      if (parking.looks_after(1, 0)) {
-        found.store(round.load());
-      }
-    }
-  });
-  while (++round < rounds) {
-    const unsigned seen = parks.load();
-    parking.unpark(1);
-    while (parks.load() == seen) {
-    }
-    pause(random() % 6);
-    own.start();
-    parking.started_operations(0);
-    parking.busy(0, true);
-    while (found.load() < round.load()) {
-      std::this_thread::yield();
-    }
-    parking.busy(0, false);
-    own.end();
-  }
-  parking.unpark(1);
-  idle.join();
-  EXPECT_GE(found.load(), rounds - 1);
-}
 
 class RingParking : public testing::Test {
  protected:
@@ -202,160 +149,100 @@ TEST_F(RingParking, AnUnparkEndsASleepInTheRing) {
   worker.join();
 }
 
-// While a slice goes on, what its worker has started is shown to the one that is parked.
-TEST_F(RingParking, AParkedWorkerLooksAfterABusyOne) {
-  const auto own = ring();
-  Parking parking(2);
-  ASSERT_TRUE(parking.add_queue(0, own.get()));
-  Request request;
-  plan_attempt(request);
-  own->submit(request);
-  own->flush();
-  parking.busy(0, true);
-  std::thread idle([&] {
-    unsigned taken = 0;
-    while (taken == 0) {
-      parking.park(1, never);
-      if (parking.looks_after(1, 0)) {
-        taken = take(*own, false);
-      }
-    }
-    EXPECT_EQ(taken, 1U);
-  });
-  idle.join();
-  parking.busy(0, false);
-  EXPECT_EQ(own->in_flight(), 0U);
-  EXPECT_FALSE(parking.looks_after(0, 1));
+// Whether somebody who waits for the descriptor is told within a moment; else never, as far as this test goes.
+bool is_ready(const Parking& parking, int milliseconds) {
+  pollfd wanted{parking.descriptor(), POLLIN, 0};
+  return poll(&wanted, 1, milliseconds) == 1;
 }
 
-// A worker has been the watcher while another one, which waits for something else, went to sleep. Then it computes itself, expectedly
-// or not, and what it has under way is for the other one.
-TEST_F(RingParking, AWatcherThatComputesIsLookedAfter) {
-  for (int round = 0; round < 40; ++round) {
-    Pipe never_read, soon, later;
-    const auto own = ring();
-    std::unique_ptr<Ring> others;  // made by the thread that uses it
-    Parking parking(2);
-    ASSERT_TRUE(parking.add_queue(0, own.get()));
-    Request forever, first, second;
-    never_read.read_by(forever);
-    soon.read_by(first);
-    later.read_by(second);
-    own->submit(first);
-    own->submit(second);
-    own->flush();
-    std::atomic<bool> waits{false}, watches{false}, parks{false}, delivered{false};
-    std::thread other([&] {
-      others = ring();
-      EXPECT_TRUE(parking.add_queue(1, others.get()));
-      others->submit(forever);
-      others->flush();
-      waits.store(true);
-      while (!watches.load()) {
-      }
-      pause(300);
-      while (!delivered.load()) {
-        parks.store(true);
-        parking.park(1, never);
-        if (parking.looks_after(1, 0) && take(*own, false) > 0) {
-          delivered.store(true);
-        }
-      }
-      never_read.write();
-      while (take(*others, true) == 0) {
-        parking.park(1, never);
-      }
-    });
-    std::thread outside([&] {
-      while (!parks.load()) {
-      }
-      pause(3000);
-      soon.write();
-    });
-    while (!waits.load()) {
+// The queues of both engines that workers sleep in.
+template <class Queue>
+class BusyWorker : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    own_ = Queue::make(why);
+    if (own_ == nullptr) {
+      GTEST_SKIP() << why;
     }
-    while (take(*own, true) == 0) {
-      watches.store(true);
-      parking.park(0, never);
-    }
-    if (round % 2 == 0) {
-      parking.busy(0, true);
-    }
-    later.write();
-    while (!delivered.load()) {
+    ASSERT_TRUE(parking_.add_queue(0, own_.get()));
+    ASSERT_GE(descriptor_, 0);
+  }
+  void TearDown() override { ::close(descriptor_); }
+  // A read of a file, which ends before long.
+  void begin() {
+    request_ = Request();
+    request_.kind = Kind::read;
+    request_.descriptor = descriptor_;
+    request_.data = buffer_.data();
+    request_.remaining = buffer_.size();
+    plan_attempt(request_);
+    own_->submit(request_);
+    own_->flush();
+  }
+  void wait_until_it_has_ended() const {
+    while (!own_->has_completions()) {
       std::this_thread::yield();
     }
-    parking.busy(0, false);
-    other.join();
-    outside.join();
+  }
+  unsigned take_by_another() {
+    Completion completions[8];
+    return own_->take(completions, 8, false);
+  }
+
+  Parking parking_{2};
+  std::unique_ptr<Queue> own_;
+  const test::Folder folder_;
+  const int descriptor_ = ::open((folder_ / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  std::array<std::byte, 512> buffer_{};
+  Request request_;
+};
+
+using Queues = testing::Types<Ring, AioQueue>;
+TYPED_TEST_SUITE(BusyWorker, Queues);
+
+TYPED_TEST(BusyWorker, EachOfItsCompletionsMakesTheDescriptorReady) {
+  for (int round = 0; round < 100; ++round) {
+    this->parking_.busy(0, true);
+    EXPECT_TRUE(this->parking_.is_busy(0));
+    this->begin();
+    ASSERT_TRUE(is_ready(this->parking_, 60'000));
+    this->parking_.answer();
+    this->wait_until_it_has_ended();
+    EXPECT_EQ(this->take_by_another(), 1U);
+    this->parking_.busy(0, false);
+    EXPECT_FALSE(this->parking_.is_busy(0));
+    this->parking_.answer();
   }
 }
 
-// The watcher finds work while a third worker sleeps, and passes the watch on to it.
-TEST_F(RingParking, AWatcherThatFindsWorkPassesTheWatchOn) {
-  const auto soon = [] { return steady_clock::now() + std::chrono::milliseconds(1); };
-  for (int round = 0; round < 40; ++round) {
-    Pipe later;
-    const auto own = ring();
-    Parking parking(3);
-    ASSERT_TRUE(parking.add_queue(0, own.get()));
-    Request read;
-    later.read_by(read);
-    own->submit(read);
-    own->flush();
-    parking.busy(0, true);
-    std::atomic<bool> parks{false};
-    std::atomic<bool> delivered{false};
-    std::thread third([&] {
-      while (!delivered.load()) {
-        parks.store(true);
-        parking.park(2, never);
-        if (parking.looks_after(2, 0) && take(*own, false) > 0) {
-          delivered.store(true);
-        }
-      }
-    });
-    while (!parks.load()) {
-      parking.park(1, soon());
-    }
-    parking.park(1, soon());  // if the third one is the watcher, it stays so
-    parking.busy(1, true);
-    later.write();
-    while (!delivered.load()) {
-      std::this_thread::yield();
-    }
-    third.join();
-    parking.busy(1, false);
-    parking.busy(0, false);
-  }
+TYPED_TEST(BusyWorker, WhatEndedBeforeIsForOthersToo) {
+  this->begin();
+  this->wait_until_it_has_ended();
+  this->parking_.busy(0, true);
+  EXPECT_TRUE(is_ready(this->parking_, 60'000));
+  this->parking_.busy(0, false);
 }
 
-// No descriptor is left to make a bell of: the one that is parked must not sleep for ever while the other computes.
-TEST_F(RingParking, AParkedWorkerWithoutADescriptorLooksAfterABusyOne) {
-  const auto own = ring();
-  Parking parking(2);
-  ASSERT_TRUE(parking.add_queue(0, own.get()));
-  Request request;
-  plan_attempt(request);
-  own->submit(request);
-  own->flush();
-  parking.busy(0, true);
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit none{0, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  alarm(60);
-  unsigned taken = 0;
-  while (taken == 0) {
-    parking.park(1, never);
-    if (parking.looks_after(1, 0)) {
-      taken = take(*own, false);
-    }
-  }
-  alarm(0);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  parking.busy(0, false);
-  EXPECT_EQ(taken, 1U);
+TYPED_TEST(BusyWorker, OneThatIsBackTakesItsOwn) {
+  this->parking_.busy(0, true);
+  this->parking_.busy(0, false);
+  this->begin();
+  this->wait_until_it_has_ended();
+  EXPECT_FALSE(is_ready(this->parking_, 0));
+}
+
+// Nobody said that its slice would be long.
+TYPED_TEST(BusyWorker, OneThatDoesNotPollIsFound) {
+  this->parking_.look_after();
+  this->begin();
+  this->wait_until_it_has_ended();
+  EXPECT_TRUE(this->parking_.look_after());
+  EXPECT_TRUE(is_ready(this->parking_, 60'000));
+  EXPECT_TRUE(this->parking_.is_busy(0));
+  this->parking_.polled(0);
+  EXPECT_FALSE(this->parking_.is_busy(0));
+  EXPECT_FALSE(this->parking_.look_after());
 }
 
 // Its owner would wait for a completion that is not there any more.

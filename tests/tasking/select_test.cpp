@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "support.hpp"
+#include "tasking/core.hpp"
 
 namespace dovetail::test {
 namespace {
@@ -407,12 +408,8 @@ TEST(SelectForeignTest, ARuntimeMayEndBehindTheWait) {
       Runtime runtime(Options{.workers = 1});
       Latch started(1);
       auto future = runtime.spawn([&] { started.wait(); });
-      std::atomic<bool> begun{false};
-      thread = std::thread([&, mine = future] {
-        begun.store(true);
-        EXPECT_EQ(wait_for_any({.at_most = 1h}, mine), 0U);
-      });
-      await([&] { return begun.load(); });
+      thread = std::thread([mine = future] { EXPECT_EQ(wait_for_any({.at_most = 1h}, mine), 0U); });
+      await([&] { return runtime.core().foreign.waiting.load() > 0; });  // a wait begins while the runtime is there
       started.count_down();
     }
     thread.join();

@@ -1,5 +1,8 @@
 // METG with Dovetail.
+#include <memory>
+
 #include "metg/metg.hpp"
+#include "stencil/stencil.hpp"
 #include "tasking/common.hpp"
 
 int main(int argc, char** argv) {
@@ -8,8 +11,10 @@ int main(int argc, char** argv) {
   line.parse(argc, argv);
 
   dovetail::Runtime runtime(bench::runtime_options(line));
-  return metg.find([&](bench::Stencil& field, std::int64_t steps, std::int64_t points, std::int64_t iterations) {
-    const auto produce = [&] {
+  return metg.find([&](std::int64_t steps, std::int64_t points, std::int64_t iterations) {
+    auto stencil = std::make_shared<bench::Stencil>(steps, points);
+    const auto produce = [stencil, steps, points, iterations] {
+      bench::Stencil& field = *stencil;
       for (std::int64_t step = 1; step <= steps; ++step) {
         for (std::int64_t point = 0; point < points; ++point) {
           auto& next = field.cell(step, point);
@@ -26,6 +31,6 @@ int main(int argc, char** argv) {
       }
       dovetail::wait();
     };
-    runtime.spawn(produce).get();
+    return stencil->timed([&runtime, produce] { runtime.spawn(produce).get(); });
   });
 }

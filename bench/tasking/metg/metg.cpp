@@ -50,15 +50,14 @@ double Metg::nanoseconds_per_iteration() const {
   return workers / sum;
 }
 
-Metg::Point Metg::measure_point(const Solve& solve, double task_nanoseconds, double per_iteration, Report& report) {
+Metg::Point Metg::measure_point(const Make& make, double task_nanoseconds, double per_iteration, Report& report) {
   const auto iterations = std::max<std::int64_t>(1, std::llround(task_nanoseconds / per_iteration));
   const double step_nanoseconds = task_nanoseconds * static_cast<double>(width_) / line_.workers();
   const auto affordable = static_cast<std::int64_t>(longest_run_nanoseconds / step_nanoseconds);
   const std::int64_t steps = std::min(steps_, std::max(fewest_steps, affordable));
   double fastest = 0;
   for (std::int64_t attempt = 0; attempt < tries_; ++attempt) {
-    Stencil field(steps, width_);
-    const Problem problem = field.timed([&] { solve(field, steps, width_, iterations); });
+    const Problem problem = make(steps, width_, iterations);
     const std::int64_t start = wall_nanoseconds();
     problem.run();
     const auto wall = static_cast<double>(wall_nanoseconds() - start);
@@ -69,7 +68,7 @@ Metg::Point Metg::measure_point(const Solve& solve, double task_nanoseconds, dou
   return {granularity, static_cast<double>(iterations) * per_iteration / granularity};
 }
 
-int Metg::find(const Solve& solve) {
+int Metg::find(const Make& make) {
   Report report(line_);
   double per_iteration = 0;
   for (int run = 0; run < line_.warmup() + line_.repeat(); ++run) {
@@ -78,7 +77,7 @@ int Metg::find(const Solve& solve) {
       const double now = nanoseconds_per_iteration();
       per_iteration = per_iteration == 0 ? now : std::min(per_iteration, now);
     }
-    const auto measure_at = [&](double length) { return measure_point(solve, length, per_iteration, report); };
+    const auto measure_at = [&](double length) { return measure_point(make, length, per_iteration, report); };
 
     double above = first_guess_nanoseconds;
     Point enough = measure_at(above);

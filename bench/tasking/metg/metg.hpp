@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "harness/harness.hpp"
-#include "stencil/stencil.hpp"
 
 namespace bench {
 
@@ -24,11 +23,11 @@ class Metg {
   /// Declares its options on the command line.
   explicit Metg(CommandLine& line);
 
-  /// Runs `steps` steps over `points` points with the peer's tasks, each of which does `busy_work(iterations)`.
-  using Solve = std::function<void(Stencil& field, std::int64_t steps, std::int64_t points, std::int64_t iterations)>;
+  /// Makes the problem whose run is `steps` steps over `points` points with the peer's tasks, each of which does `busy_work(iterations)`.
+  using Make = std::function<Problem(std::int64_t steps, std::int64_t points, std::int64_t iterations)>;
 
   /// Finds METG `warmup` + `repeat` times and prints the report; gives the exit status.
-  [[nodiscard]] int find(const Solve& solve);
+  [[nodiscard]] int find(const Make& make);
 
  private:
   struct Point {
@@ -37,7 +36,7 @@ class Metg {
   };
 
   [[nodiscard]] double nanoseconds_per_iteration() const;
-  [[nodiscard]] Point measure_point(const Solve& solve, double task_nanoseconds, double per_iteration, Report& report);
+  [[nodiscard]] Point measure_point(const Make& make, double task_nanoseconds, double per_iteration, Report& report);
 
   CommandLine& line_;
   const std::int64_t& steps_;

@@ -1,7 +1,9 @@
 // METG with oneTBB: a flow graph with a node for each point and step, built and run within the measured time.
 #include <deque>
+#include <memory>
 
 #include "metg/metg.hpp"
+#include "stencil/stencil.hpp"
 #include "tasking/onetbb.hpp"
 
 int main(int argc, char** argv) {
@@ -11,8 +13,10 @@ int main(int argc, char** argv) {
 
   using Node = tbb::flow::continue_node<tbb::flow::continue_msg>;
   bench::TbbThreads threads(line);
-  return metg.find([&](bench::Stencil& field, std::int64_t steps, std::int64_t points, std::int64_t iterations) {
-    threads.execute([&] {
+  return metg.find([&](std::int64_t steps, std::int64_t points, std::int64_t iterations) {
+    auto stencil = std::make_shared<bench::Stencil>(steps, points);
+    const auto solve = [stencil, steps, points, iterations] {
+      bench::Stencil& field = *stencil;
       tbb::flow::graph graph;
       std::deque<Node> nodes;
       for (std::int64_t step = 1; step <= steps; ++step) {
@@ -36,6 +40,7 @@ int main(int argc, char** argv) {
         nodes[static_cast<std::size_t>(point)].try_put(tbb::flow::continue_msg());
       }
       graph.wait_for_all();
-    });
+    };
+    return stencil->timed([&threads, solve] { threads.execute(solve); });
   });
 }

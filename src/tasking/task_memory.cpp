@@ -1,5 +1,4 @@
-#include "tasking/task.hpp"
-
+// The memory of tasks, which knows what may hang on one.
 #include <cstddef>
 #include <new>
 
@@ -10,6 +9,7 @@
 #include "tasking/failure.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/label.hpp"
+#include "tasking/task.hpp"
 
 namespace dovetail {
 namespace tasking {

@@ -1,0 +1,121 @@
+#include "tasking/sleeping.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/process_barrier.hpp"
+#include "tasking/core.hpp"
+#include "tasking/little_work.hpp"
+#include "tasking/service.hpp"
+#include "trace/trace.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+// While other workers run, work is likely to appear within this many looks; sleeping and being woken costs more.
+constexpr unsigned looks_before_sleep = 24;
+constexpr unsigned relaxes_between_looks = 16;
+
+constexpr std::chrono::milliseconds until_left_alone_is_doubted{1};
+
+// Only while somebody runs, or ran a moment ago, who may spawn: waiting for a disk is no reason to spin.
+bool work_may_come_soon(Worker& worker) noexcept {
+  const IdleWorkers& idle = worker.core.idle;
+  return std::exchange(worker.search.fed_from_outside, false) ||
+         idle.count() + idle.searching() < worker.core.workers.size();
+}
+
+bool look_on(const Worker& worker) noexcept {
+  for (unsigned look = 0; look < looks_before_sleep; ++look) {
+    if (may_be_work(worker)) {
+      return true;
+    }
+    for (unsigned i = 0; i < relaxes_between_looks; ++i) {
+      base::cpu_relax();
+    }
+  }
+  return false;
+}
+
+// The one that parks hands over what it has in `park`: one system call for both.
+void flush_services_that_do_not_park(const Worker& worker) {
+  for (auto& entry : worker.core.services) {
+    if (entry.service.get() != worker.core.parking) {
+      entry.service->flush(worker.index);
+    }
+  }
+}
+
+// Whether tasks are left to others because they will run in a moment: that is a guess.
+bool leaves_tasks_to_others(const Worker& worker) noexcept {
+  return std::any_of(worker.victims.begin(), worker.victims.end(),
+                     [](const Victims::Victim& victim) { return victim.peer->ready.may_be_stolen_from(); });
+}
+
+void park(Worker& worker) {
+  RuntimeCore& core = worker.core;
+  core.polled.before_sleep();
+  worker.fibers.resting.before_sleep();
+  core.stuck.before_sleep(core);
+  core.throttle.before_sleep(core);
+  const bool guessed = leaves_tasks_to_others(worker);
+  trace::idle_begin();
+  worker.occupancy.falls_asleep(base::ticks());
+  worker.sleeper.park(guessed ? base::Clock::now() + until_left_alone_is_doubted : base::TimePoint::max());
+  const std::uint64_t now = base::ticks();
+  worker.search.sleep_was_none = !worker.occupancy.wakes(now);
+  if (worker.occupancy.window_ends(now)) {
+    find_refuge(worker, now);
+  }
+  trace::idle_end();
+}
+
+}  // namespace
+
+bool may_be_work(const Worker& worker) noexcept {
+  const RuntimeCore& core = worker.core;
+  if (!core.queues.empty() || worker.ready.holds_given() || core.stopping.load(std::memory_order_acquire)) {
+    return true;
+  }
+  return std::any_of(worker.victims.begin(), worker.victims.end(), [&](const Victims::Victim& victim) {
+    return victim.peer->ready.may_be_stolen_from() && !is_better_left_alone(worker, *victim.peer, base::ticks());
+  });
+}
+
+void sleep(Worker& worker) {
+  IdleWorkers& idle = worker.core.idle;
+  if (worker.operations.prepared) {
+    flush_services_that_do_not_park(worker);
+  }
+  if (work_may_come_soon(worker)) {
+    if (worker.operations.prepared) {
+      worker.flush_services();
+    }
+    if (look_on(worker)) {
+      return;
+    }
+  }
+  worker.search.is_counted = false;
+  idle.end_search();
+  if (!worker.operations.any) {
+    idle.pushes_with_fence();  // it pushes nothing
+  }
+  idle.enter(worker.index);
+  // The barrier is for those who are at work and push without a fence. Interrupting processors costs more than many a slice.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (idle.any_without_fence()) {
+    base::process_wide_barrier();
+  }
+  if (!may_be_work(worker)) {
+    park(worker);
+  }
+  worker.search.is_counted = !idle.leave(worker.index);
+  if (!worker.operations.any) {
+    idle.pushes_without_fence();
+  }
+  if (worker.search.is_counted) {
+    worker.refuge.peer = nullptr;  // somebody has more than it can do
+  }
+}
+
+}  // namespace dovetail::tasking
