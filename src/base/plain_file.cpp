@@ -10,30 +10,10 @@
 #include <system_error>
 #include <utility>
 
+#include "base/descriptor.hpp"
+
 namespace dovetail::base {
 namespace {
-
-/// Closes on every way out.
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) {
-      ::close(number_);
-    }
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const noexcept { return number_; }
-  int release() noexcept {
-    const int number = number_;
-    number_ = -1;
-    return number;
-  }
-
- private:
-  int number_;
-};
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 

@@ -1,0 +1,29 @@
+// A file descriptor that is closed on every way out.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace dovetail::base {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) {
+      ::close(number_);
+    }
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  /// -1: there is none.
+  int get() const noexcept { return number_; }
+  /// From now on it is the caller's.
+  int release() noexcept { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+}  // namespace dovetail::base
