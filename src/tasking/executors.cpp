@@ -12,19 +12,19 @@
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/lifecycle.hpp"
-#include "tasking/open_tasks.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::tasking {
 namespace {
 
 constexpr std::chrono::seconds idle_lifetime{5};
+constexpr std::chrono::milliseconds between_looks{20};
 std::atomic<unsigned> next_number{0};
 
 }  // namespace
 
 Executors::Executors(RuntimeCore& core, unsigned most_threads, unsigned places)
-    : core_(core), most_threads_(most_threads), first_places_(std::min(places, most_threads)), places_(first_places_) {}
+    : core_(core), most_threads_(most_threads), places_(std::min(places, most_threads), most_threads) {}
 
 Executors::~Executors() { stop(); }
 
@@ -78,6 +78,51 @@ bool Executors::run_task(Task* task) {
     give_place_back();
   }
   return queued;
+}
+
+bool Executors::take_place(Task* task) {
+  if (places_.take()) {
+    return true;
+  }
+  waiting_.push(task);
+  core_.reactor.expect(Reactor::Upkeep::executors, base::Clock::now() + between_looks);
+  return false;
+}
+
+// It is for the next one at once, which the calling thread runs, or another.
+void Executors::give_place_back() {
+  places_.give_back();
+  while (!waiting_.empty() && places_.take()) {
+    tasks_.push(waiting_.pop());
+  }
+  if (waiting_.empty()) {
+    places_.nobody_waits();
+  }
+}
+
+base::TimePoint Executors::look() {
+  std::unique_lock lock(mutex_);
+  if (waiting_.empty() || places_.is_fixed()) {
+    return base::TimePoint::max();
+  }
+  const base::TimePoint next = base::Clock::now() + (places_.may_grow() ? 1 : 10) * between_looks;
+  if (places_.worth_looking(tasks_.empty())) {
+    Activity busiest = Activity::waits;
+    for (const Thread& thread : threads_) {
+      if (const Task* const task = thread.open_task; task != nullptr && busiest != Activity::uses_a_file) {
+        const bool paused = task->state.load(std::memory_order_relaxed) == TaskState::paused;
+        // One that waits for its time ends some time, as one that computes.
+        busiest = std::max(busiest, !paused                 ? activity_of(thread.id)
+                                    : keeps_its_place(task) ? Activity::computes
+                                                            : Activity::waits);
+      }
+    }
+    if (places_.look(busiest)) {
+      tasks_.push(waiting_.pop());
+      need_thread(lock);
+    }
+  }
+  return next;
 }
 
 void Executors::run_work(BlockingWork* work) {
@@ -135,7 +180,7 @@ void Executors::thread_unblocks(const Task* task) {
   std::lock_guard lock(mutex_);
   --blocked_;
   if (is_open(task) && !keeps_its_place(task)) {
-    ++taken_;
+    places_.take_again();
   }
 }
 
@@ -155,7 +200,7 @@ void Executors::run(Task* task, Thread& thread, bool open) {
   if (open) {
     std::unique_lock lock(mutex_);
     thread.open_task = nullptr;
-    ++ended_open_;
+    places_.ended();
     give_place_back();
     if (!work_.empty() && !tasks_.empty()) {
       need_thread(lock);  // this one takes the work

@@ -1,8 +1,7 @@
 // Threads for work that blocks in the operating system: I/O tasks, and system calls that have no asynchronous form. They take
 // no compute worker. Threads are made when work waits and none is free, and end when they have been idle for a while.
 //
-// How many I/O tasks run at once is what the gate says (gate.hpp). Those of which it says nothing are *open*: they get a few places, and more only if
-// that cannot harm a device (open_tasks.cpp).
+// How many I/O tasks run at once is what the gate says (gate.hpp). Those of which it says nothing are *open* (open_tasks.hpp).
 #pragma once
 
 #include <sys/types.h>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "tasking/open_tasks.hpp"
 #include "tasking/service.hpp"
 #include "tasking/task.hpp"
 #include "tasking/task_queue.hpp"
@@ -46,8 +46,7 @@ class Executors {
   /// Work that is queued or running, but for what is blocked in a pause.
   std::size_t busy() const noexcept { return busy_.load(std::memory_order_acquire); }
   std::size_t threads() const;
-  /// For the reactor: makes one more place for open tasks if those that have one wait for anything but a file; if one uses a file, there are
-  /// as many as in the beginning. Returns when to look again.
+  /// For the reactor: looks whether open tasks need one more place. Returns when to look again.
   base::TimePoint look();
   void stop();
   /// In the child of a fork the threads do not exist.
@@ -85,17 +84,12 @@ class Executors {
 
   RuntimeCore& core_;
   const std::size_t most_threads_;
-  const std::size_t first_places_;
   mutable std::mutex mutex_;
   std::condition_variable available_;
   Queue<BlockingWork> work_;
   Queue<Task> tasks_;      ///< That may run.
   PriorityQueue waiting_;  ///< Open tasks, for a place.
-  std::size_t places_;
-  std::size_t taken_ = 0;  ///< More than there are where tasks have come back from a pause.
-  std::uint64_t ended_open_ = 0;
-  std::uint64_t ended_seen_ = 0;
-  unsigned quiet_looks_ = 0;
+  OpenPlaces places_;
   std::size_t idle_ = 0;
   std::size_t blocked_ = 0;
   std::size_t wakes_ = 0;  ///< Notifications that no thread has answered yet.

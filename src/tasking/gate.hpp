@@ -1,7 +1,9 @@
-// What a room of policy implements to say when an I/O task that is ready may start. The scheduler knows nothing of what is
+// What a room of policy implements to say when a task that is ready may start. The scheduler knows nothing of what is
 // shared out. A task that asks for nothing has no ticket and meets no gate.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -18,8 +20,8 @@ class Ticket {
 
   /// The task is ready. True: it may start at once. False: the gate keeps it, and calls `pass` later. Called once, on any thread.
   virtual bool enter() noexcept = 0;
-  /// An executor's thread is about to run the body; the calling thread is that one. Called again for each retry, and not at all
-  /// for a task that no executor could take.
+  /// An executor's thread is about to run the body of a task with `io`; the calling thread is that one. Called again for each retry, and not at
+  /// all for a task that no executor could take.
   virtual void started() noexcept = 0;
   /// The task is over, whether it entered, ran, failed or not. Others may pass now. Called once, on any thread.
   virtual void leave(bool failed) noexcept = 0;
@@ -27,7 +29,19 @@ class Ticket {
   virtual bool is_limited() const noexcept = 0;
   /// After `enter` was false and before `pass`: what the task waits for, for reports; "device 'scratch', where ..." or so.
   virtual std::string waits_for() const = 0;
+
+  /// Bytes that rooms have moved to or from files for the task. Any thread, while the task has not completed.
+  void count_moved(std::uint64_t bytes) noexcept { moved_.fetch_add(bytes, std::memory_order_relaxed); }
+  std::uint64_t moved() const noexcept { return moved_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> moved_{0};
 };
+
+/// The ticket of a task; null if it has none, or there is no task. Only on the thread that runs the task.
+inline Ticket* ticket_of(const Task* task) noexcept {
+  return task != nullptr && task->extra != nullptr ? task->extra->ticket.get() : nullptr;
+}
 
 /// One for the process, which serves all runtimes.
 class Gate {

@@ -22,6 +22,7 @@ namespace {
 
 using tasking::Activity;
 using tasking::activity_of;
+using tasking::OpenPlaces;
 
 pid_t this_thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
@@ -119,6 +120,100 @@ TEST(OpenTasksTest, BeginWithTwiceTheWorkersOrWhatTheProgramSays) {
   EXPECT_EQ(tasking::places_to_begin_with({.workers = 3, .io_executors = 64}), 6U);
   EXPECT_EQ(tasking::places_to_begin_with({.workers = 1, .io_executors = 64}), 4U);
   EXPECT_EQ(tasking::places_to_begin_with({.workers = 2, .io_executors = 11}), 11U);
+}
+
+// A look that finds that all have begun, and the busiest of them doing that.
+bool grows(OpenPlaces& places, Activity busiest) { return places.worth_looking(true) && places.look(busiest); }
+
+OpenPlaces all_taken(std::size_t first, std::size_t most) {
+  OpenPlaces places(first, most);
+  for (std::size_t i = 0; i < first; ++i) {
+    EXPECT_TRUE(places.take());
+  }
+  EXPECT_FALSE(places.take());
+  EXPECT_TRUE(places.worth_looking(true));  // the first look at them
+  return places;
+}
+
+TEST(OpenPlacesTest, OneMoreWheneverAllWait) {
+  OpenPlaces places = all_taken(4, 7);
+  for (int more = 0; more < 3; ++more) {
+    EXPECT_TRUE(grows(places, Activity::waits));
+    EXPECT_FALSE(places.take()) << "it is taken already";
+  }
+  EXPECT_FALSE(grows(places, Activity::waits)) << "there are no more threads";
+}
+
+TEST(OpenPlacesTest, NoneWhileOneHasAPlaceAndHasNotBegun) {
+  OpenPlaces places = all_taken(4, 7);
+  for (int look = 0; look < 1000; ++look) {
+    EXPECT_FALSE(places.worth_looking(false));
+  }
+  EXPECT_TRUE(grows(places, Activity::waits));
+}
+
+TEST(OpenPlacesTest, NoneWhileTasksEnd) {
+  OpenPlaces places = all_taken(4, 7);
+  for (int look = 0; look < 1000; ++look) {
+    places.ended();
+    EXPECT_FALSE(places.worth_looking(true));
+  }
+  EXPECT_TRUE(grows(places, Activity::waits));
+}
+
+TEST(OpenPlacesTest, AfterASecondIfOneComputesAndAfterTenIfOneUsesAFile) {
+  for (const auto& [activity, looks] : {std::pair{Activity::computes, 50}, {Activity::uses_a_file, 500}}) {
+    OpenPlaces places = all_taken(4, 7);
+    for (int look = 2; look < looks; ++look) {
+      ASSERT_FALSE(grows(places, activity)) << "look " << look << " of " << looks;
+    }
+    EXPECT_TRUE(grows(places, activity)) << looks;
+    EXPECT_FALSE(grows(places, activity)) << "and as long for the next";
+    // An end begins the wait anew.
+    for (int look = 0; look + 2 < looks; ++look) {
+      ASSERT_FALSE(grows(places, activity));
+    }
+    places.ended();
+    EXPECT_FALSE(grows(places, activity));
+    EXPECT_FALSE(grows(places, activity));
+  }
+}
+
+TEST(OpenPlacesTest, ThoseThatWereAddedAreGoneWhenOneUsesAFile) {
+  OpenPlaces places = all_taken(4, 16);
+  for (int more = 0; more < 6; ++more) {
+    ASSERT_TRUE(grows(places, Activity::waits));
+  }
+  places.ended();
+  EXPECT_TRUE(places.worth_looking(true)) << "there are more than in the beginning";
+  EXPECT_FALSE(places.look(Activity::uses_a_file));
+  for (int over = 0; over < 6; ++over) {
+    places.give_back();
+    EXPECT_FALSE(places.take()) << "four are taken";
+  }
+  places.give_back();
+  EXPECT_TRUE(places.take());
+}
+
+TEST(OpenPlacesTest, AndWhenNobodyWaits) {
+  OpenPlaces places = all_taken(2, 16);
+  ASSERT_TRUE(grows(places, Activity::waits));
+  places.give_back();
+  EXPECT_TRUE(places.take()) << "there are three";
+  places.nobody_waits();
+  places.give_back();
+  EXPECT_FALSE(places.take());
+}
+
+TEST(OpenPlacesTest, WhoComesBackFromAPauseDoesNotWaitForOne) {
+  OpenPlaces places = all_taken(2, 4);
+  places.give_back();
+  EXPECT_TRUE(places.take());
+  places.take_again();
+  EXPECT_FALSE(places.take());
+  places.give_back();
+  EXPECT_FALSE(places.take()) << "two are still taken";
+  EXPECT_TRUE(grows(places, Activity::waits)) << "one more than are taken";
 }
 
 TEST(OpenTasksTest, AreNoMoreWhileOneUsesAFile) {
