@@ -4,14 +4,18 @@
 #include <memory>
 
 #include "argument.hpp"
+#include "dovetail/dovetail_buffers.h"
 #include "error.hpp"
-#include "registration.hpp"
 
 struct dovetail_io_buffer {
   dovetail::IoBuffer buffer;
 };
 
 using namespace dovetail::c;
+using Registration = dovetail::IoBuffer::Registration;
+
+static_assert(static_cast<int32_t>(Registration::accepted) == DOVETAIL_REGISTRATION_ACCEPTED &&
+              static_cast<int32_t>(Registration::refused) == DOVETAIL_REGISTRATION_REFUSED);
 
 extern "C" {
 
@@ -32,7 +36,8 @@ size_t dovetail_io_buffer_size(const dovetail_io_buffer* buffer) {
 }
 
 int32_t dovetail_io_buffer_registration(const dovetail_io_buffer* buffer) {
-  return guarded(__func__, [&]() -> int32_t { return translate(given(buffer, "buffer").buffer.registration()); });
+  return guarded(__func__,
+                 [&]() -> int32_t { return static_cast<int32_t>(given(buffer, "buffer").buffer.registration()); });
 }
 
 int32_t dovetail_io_buffer_registration_error(const dovetail_io_buffer* buffer) {

@@ -5,7 +5,6 @@
 
 #include "argument.hpp"
 #include "error.hpp"
-#include "registration.hpp"
 
 namespace dovetail::c {
 namespace {
@@ -28,8 +27,6 @@ FileOptions translate(const dovetail_file_options& given_options) {
   if (given_options.mode != 0) {
     options.mode = static_cast<unsigned>(choice(given_options.mode, 07777, "options->mode"));
   }
-  options.registered = choice(given_options.registered, 1, "options->registered") != 0;
-  choice(given_options.reserved, 0, "options->reserved");
   return options;
 }
 
@@ -109,14 +106,6 @@ int64_t dovetail_file_space(const dovetail_file* file) {
 
 int32_t dovetail_file_direct(const dovetail_file* file) {
   return guarded(__func__, [&]() -> int32_t { return given(file, "file").file.direct() ? 1 : 0; });
-}
-
-int32_t dovetail_file_registration(const dovetail_file* file) {
-  return guarded(__func__, [&]() -> int32_t { return translate(given(file, "file").file.registration()); });
-}
-
-int32_t dovetail_file_registration_error(const dovetail_file* file) {
-  return guarded(__func__, [&]() -> int32_t { return given(file, "file").file.registration_error(); });
 }
 
 int64_t dovetail_file_size(const dovetail_file* file) {

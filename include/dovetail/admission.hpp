@@ -1,43 +1,14 @@
 /// @file
-/// The devices that I/O tasks are admitted to, and what was learned about them. The constraint itself is in
-/// dovetail/storage_bandwidth.hpp and is said in `TaskDescription::storage_bw`. See docs/admission.md.
-///
-/// All functions may be called from any thread and never suspend a task; those that look at a path or measure a device block.
+/// What was learned of tasks that are admitted to a device. The constraint itself is in dovetail/storage_bandwidth.hpp and is said in
+/// `TaskDescription::storage_bw`; the devices are in dovetail/device.hpp. See docs/admission.md.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
+#include "dovetail/device.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 
 namespace dovetail {
-
-/// A storage device with a bandwidth, as `dovetail.toml` describes it or as it was found and measured.
-struct StorageDevice {
-  std::string name = {};                ///< What `TaskDescription::device` may call it.
-  std::vector<std::string> paths = {};  ///< Folders on it. The longest that leads to a file decides whose the file is.
-  double read_mb_per_second = 0;        ///< Most that is read in a second, in 10^6 bytes; 0: not known (yet).
-  double write_mb_per_second = 0;       ///< Most that is written in a second, likewise.
-  bool shared = false;                  ///< Used by several machines; else it belongs to this one.
-  bool configured = false;              ///< From `dovetail.toml`; else found by path.
-  unsigned most_at_once =
-      0;  ///< More I/O tasks than this never use it at a time, whatever their constraint; 0: any number.
-};
-
-/// The devices of `dovetail.toml`: of the file named here or, if it is empty, of that named by `DOVETAIL_CONFIG`, else
-/// `dovetail.toml` in the current folder, else `dovetail/dovetail.toml` in the user's folder of settings (`XDG_CONFIG_HOME`,
-/// `~/.config`). None of these: no devices.
-/// @throws std::invalid_argument naming the file, the line and what is wrong in it; or that a named file does not exist.
-std::vector<StorageDevice> storage_devices(const std::string& config = {});
-
-/// The device that a task with this `device` is admitted to: by name, or by a path (that need not exist yet), or if empty the
-/// first of the file, or else that of the current folder. A device that is not configured is measured (half a second, more if it is slow;
-/// the result is remembered in the user's folder of state) if `with_bandwidth`.
-/// @throws std::invalid_argument if there is no such device; and as `storage_devices`.
-StorageDevice storage_device(std::string_view name_or_path = {}, const std::string& config = {},
-                             bool with_bandwidth = true);
 
 /// What admission did so far in this process, as JSON text, for reports:
 ///
@@ -52,7 +23,7 @@ StorageDevice storage_device(std::string_view name_or_path = {}, const std::stri
 /// `seconds` of a history count from the first task of the process that was described with a constraint. A device without a
 /// number in MB/s (an `adaptive` one need not be measured) has 0 there; `at_once` always says how many tasks that lets run, `tasks`
 /// how many of the type had ended by then.
-/// Numbers are a snapshot; a history keeps every change, thinned out beyond some thousands.
+/// Any thread may ask; it never suspends a task. Numbers are a snapshot; a history keeps every change, thinned out beyond some thousands.
 std::string admission_report();
 
 }  // namespace dovetail

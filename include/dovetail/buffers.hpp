@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
-
-#include "dovetail/registration.hpp"
 
 namespace dovetail {
 
@@ -38,8 +37,13 @@ class IoBuffer {
   std::byte* end() const noexcept { return data_ + size_; }              ///< One past the last byte.
   std::span<std::byte> span() const noexcept { return {data_, size_}; }  ///< All of it.
 
-  using Registration = dovetail::Registration;  ///< See there.
-  /// What the rings that have used it said.
+  /// What the rings said that have used it. A ring is told when it first uses it.
+  enum class Registration : std::uint8_t {
+    none,      ///< No ring has used it yet.
+    accepted,  ///< Registered with all rings that have used it.
+    refused,  ///< Some ring could not have it: an old kernel (before 5.19), `RLIMIT_MEMLOCK`, or too many of them. There it is plain memory.
+  };
+  /// Does not suspend.
   Registration registration() const noexcept;
   /// Why, if a ring refused it: the errno of the last one that did, ENOMEM beyond `RLIMIT_MEMLOCK`, ENOSPC if there were too many
   /// buffers; else 0.

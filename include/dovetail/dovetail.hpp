@@ -13,7 +13,6 @@
 #include "dovetail/options.hpp"
 #include "dovetail/parallel.hpp"
 #include "dovetail/polling.hpp"
-#include "dovetail/registration.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/select.hpp"
 #include "dovetail/space.hpp"

@@ -15,7 +15,7 @@ extern "C" {
 /// else it is plain memory.
 typedef struct dovetail_io_buffer dovetail_io_buffer;
 
-/// What the rings said that have used a buffer, or a file opened with `registered`.
+/// What the rings said that have used a buffer.
 enum {
   DOVETAIL_REGISTRATION_NONE = 0,      ///< No ring has used it yet.
   DOVETAIL_REGISTRATION_ACCEPTED = 1,  ///< Registered with all rings that have used it.

@@ -14,8 +14,6 @@ module dovetail_files
     integer(c_size_t) :: size_of_this = 0
     integer(c_int32_t) :: direct = 0
     integer(c_int32_t) :: mode = 0
-    integer(c_int32_t) :: registered = 0
-    integer(c_int32_t) :: reserved = 0
   end type
 
   type, bind(c) :: dovetail_buffer
@@ -80,18 +78,6 @@ module dovetail_files
     end function
 
     function dovetail_file_direct(file) bind(c) result(answer)
-      import
-      type(c_ptr), value, intent(in) :: file
-      integer(c_int32_t) :: answer
-    end function
-
-    function dovetail_file_registration(file) bind(c) result(answer)
-      import
-      type(c_ptr), value, intent(in) :: file
-      integer(c_int32_t) :: answer
-    end function
-
-    function dovetail_file_registration_error(file) bind(c) result(answer)
       import
       type(c_ptr), value, intent(in) :: file
       integer(c_int32_t) :: answer

@@ -33,11 +33,9 @@ enum {
 
 /// How a file is opened, besides the POSIX flags.
 typedef struct dovetail_file_options {
-  size_t size;         ///< `sizeof(dovetail_file_options)`.
-  int32_t direct;      ///< DOVETAIL_DIRECT_NEVER and so on.
-  int32_t mode;        ///< Permissions of a file that is created. 0: 0644.
-  int32_t registered;  ///< 1: rings of io_uring keep the file in a table until it is closed. 0: they do not.
-  int32_t reserved;    ///< Must be 0.
+  size_t size;     ///< `sizeof(dovetail_file_options)`.
+  int32_t direct;  ///< DOVETAIL_DIRECT_NEVER and so on.
+  int32_t mode;    ///< Permissions of a file that is created. 0: 0644.
 } dovetail_file_options;
 
 /// One of several buffers. Laid out as `struct iovec`.
@@ -73,11 +71,6 @@ const char* dovetail_file_path(const dovetail_file* file);
 int64_t dovetail_file_space(const dovetail_file* file);
 /// Whether transfers bypass the page cache: 1 or 0. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_file_direct(const dovetail_file* file);
-/// What the rings said of a file opened with `registered`: DOVETAIL_REGISTRATION_NONE and so on; none for others. Context:
-/// any. Suspends: no. Errors: -EINVAL.
-int32_t dovetail_file_registration(const dovetail_file* file);
-/// Why a ring refused it, a positive errno (ENOSPC: too many files); 0 if none did. Context: any. Suspends: no. Errors: -EINVAL.
-int32_t dovetail_file_registration_error(const dovetail_file* file);
 /// Size in bytes, with what has been written so far. Context: any. Suspends: no. Errors: those of `fstat(2)`.
 int64_t dovetail_file_size(const dovetail_file* file);
 /// Cuts or extends the file to `size` bytes; not ordered with operations in flight. Context: any. Suspends: no, blocks. Errors: those of `ftruncate(2)`.

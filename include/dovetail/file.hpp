@@ -21,7 +21,6 @@
 #include <type_traits>
 
 #include "dovetail/access.hpp"
-#include "dovetail/registration.hpp"
 
 namespace dovetail {
 
@@ -38,9 +37,6 @@ enum class Direct : std::uint8_t {
 struct FileOptions {
   Direct direct = Direct::never;  ///< See `Direct`.
   unsigned mode = 0644;           ///< Permissions of a file that is created.
-  bool registered =
-      false;  ///< Rings of io_uring keep the file in a table of their own, from its first use to its close.
-              ///< Worth it where many threads open and close files; see `File::registration`.
 };
 
 namespace storage {
@@ -165,10 +161,6 @@ class File {
   void fallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
   /// Bound form of `fallocate`.
   void ifallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
-  /// What the rings said of a file opened with `FileOptions::registered`; `none` for others. Does not suspend.
-  Registration registration() const noexcept;
-  /// Why, if a ring refused it: the errno of the last one that did, ENOSPC if there were too many files; else 0.
-  int registration_error() const noexcept;
   /// Cuts or extends the file to `size` bytes. Blocks; does not suspend. Not ordered with operations in flight.
   void truncate(std::uint64_t size) const;
   /// Closes the file for all copies after the operations in flight have ended. Later operations fail with `EBADF`.

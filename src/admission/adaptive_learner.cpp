@@ -67,6 +67,15 @@ void AdaptiveLearner::begin_with(unsigned at_once) noexcept {
   }
 }
 
+void AdaptiveLearner::begin_near(std::span<const device::Level> curve) {
+  const device::Level start = device::knee(curve);
+  if (fresh() && start.at_once != 0) {
+    limit_ = held_before_ = changed_at_ = std::clamp(start.at_once, 1U, most_);
+    first_ = 0;
+    curve_.assign(curve.begin(), curve.end());
+  }
+}
+
 double AdaptiveLearner::rate() const noexcept {
   if (!searching_ && reference_ > 0) {
     return reference_;
@@ -327,6 +336,7 @@ bool AdaptiveLearner::end_block() {
     shape_ = std::exchange(levels_, {});
     settled_.clear();
     recent_.clear();
+    curve_.clear();
     credit_ = 0;
     slower_ = ratio < 1;
     changed_at_ = limit_;
@@ -382,8 +392,8 @@ void AdaptiveLearner::look_around(unsigned present) {
   }
 }
 
-void AdaptiveLearner::recall(const Memory& memory) {
-  if (memory.at_once == 0) {
+void AdaptiveLearner::recall(const device::Level& level) {
+  if (level.at_once == 0) {
     return;
   }
   levels_.clear();
@@ -391,11 +401,9 @@ void AdaptiveLearner::recall(const Memory& memory) {
   recent_.clear();
   searching_ = false;
   first_ = 0;
-  limit_ = held_before_ = std::min(memory.at_once, most_);
-  reference_ = memory.rate;
+  limit_ = held_before_ = std::min(level.at_once, most_);
+  reference_ = level.rate;
   begin_block();
 }
-
-AdaptiveLearner::Memory AdaptiveLearner::remember() const noexcept { return {limit_, reference_}; }
 
 }  // namespace dovetail::admission

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/level.hpp"
+
 namespace dovetail::admission {
 
 class AdaptiveLearner {
@@ -21,12 +23,6 @@ class AdaptiveLearner {
     unsigned present = 0;    ///< Tasks that are on the device or wait for it now.
     double device_rate = 0;  ///< Work per second that the device is said to do at best; 0: nobody says.
   };
-  /// What is worth remembering between runs.
-  struct Memory {
-    unsigned at_once = 0;
-    double rate = 0;  ///< Work per second; 0: its unit has no meaning in another run.
-  };
-
   /// @param most  Tasks at once that can be made at all.
   explicit AdaptiveLearner(unsigned most);
 
@@ -44,11 +40,18 @@ class AdaptiveLearner {
   void set_most(unsigned most) noexcept;
   /// Whether it has learned nothing and been told nothing yet.
   bool fresh() const noexcept { return searching_ && levels_.empty(); }
-  /// Begins the search there, if it has learned nothing and been told nothing yet.
+  /// @name Where to begin, if it has learned nothing and been told nothing yet
+  /// @{
+  /// The search begins there.
   void begin_with(unsigned at_once) noexcept;
-  /// Starts with what an earlier run found, instead of searching.
-  void recall(const Memory& memory);
-  Memory remember() const noexcept;
+  /// The search begins where a curve that was measured, in ascending order, is at its height, and looks only where that leaves something to
+  /// find. One level alone is a place to begin, too.
+  void begin_near(std::span<const device::Level> curve);
+  /// No search: a level is held that an earlier run found. A rate of 0 has no meaning in this run.
+  void recall(const device::Level& level);
+  /// @}
+  /// The level that it holds, and the work per second that it gives.
+  device::Level remember() const noexcept { return {limit_, reference_}; }
 
  private:
   /// What was measured with so many tasks at once.
@@ -93,6 +96,7 @@ class AdaptiveLearner {
   unsigned next_above(unsigned at, unsigned upper) const noexcept;
   unsigned next_below(unsigned at, unsigned lower) const noexcept;
   bool promising(unsigned neighbour, unsigned at) const noexcept;
+  bool possible(unsigned at_once, double rate) const noexcept;
   bool give_up();
   void go_to(unsigned at_once) noexcept;
   void hold(unsigned at_once);
@@ -117,13 +121,14 @@ class AdaptiveLearner {
   Levels settled_;            ///< Of these, what is of tasks that are not among ...
   std::deque<Ended> recent_;  ///< ... the last ones, whose work is put down to levels anew when more is known of these.
   Levels shape_;              ///< What was measured before the last change, as it would be if all had changed alike.
-  double reference_ = 0;      ///< Rate at the level that is held.
-  Level block_;               ///< The latest samples at that level.
-  double credit_ = 0;         ///< Seconds of the device that may be spent on looking around.
-  unsigned held_ = 0;         ///< Samples since the last look.
-  bool upwards_ = true;       ///< Where to look next.
-  Scatter scatter_;           ///< Of samples about their level, ...
-  Scatter scatter_before_block_;  ///< ... and what it was when the block began: what a change adds is not scatter.
+  std::vector<device::Level> curve_;  ///< Of the device, as it was measured; empty: it was not, or has changed since.
+  double reference_ = 0;              ///< Rate at the level that is held.
+  Level block_;                       ///< The latest samples at that level.
+  double credit_ = 0;                 ///< Seconds of the device that may be spent on looking around.
+  unsigned held_ = 0;                 ///< Samples since the last look.
+  bool upwards_ = true;               ///< Where to look next.
+  Scatter scatter_;                   ///< Of samples about their level, ...
+  Scatter scatter_before_block_;      ///< ... and what it was when the block began: what a change adds is not scatter.
 };
 
 }  // namespace dovetail::admission

@@ -21,6 +21,8 @@ constexpr double nearly_all = 0.93;
 constexpr double too_much = 1.12;
 // After a change, a neighbour on the side where the best level is not expected is left to looking around unless it lost less than this before.
 constexpr double unpromising = 0.1;
+// A level is looked at if the curve that was measured lets so much more be expected of it.
+constexpr double worth_looking = 0.03;
 // So much of a task is enough to see that a lower level may be better, which can always be measured.
 constexpr double inkling = 0.3;
 
@@ -96,11 +98,12 @@ unsigned AdaptiveLearner::next_to_measure(Levels::const_iterator found) const no
       below->second.rate() >= found->second.rate() * (1 - tie)) {
     return below->first;
   }
-  if (full(found->second)) {
+  if (curve_.empty() && full(found->second)) {
     return 0;
   }
-  const unsigned above = next_above(at, upper);
-  const unsigned below = next_below(at, lower);
+  const auto if_possible = [&](unsigned next) { return possible(next, found->second.rate()) ? next : 0; };
+  const unsigned above = if_possible(next_above(at, upper));
+  const unsigned below = if_possible(next_below(at, lower));
   return slower_ && below != 0 ? below : (above != 0 ? above : below);
 }
 
@@ -118,7 +121,7 @@ unsigned AdaptiveLearner::next_above(unsigned at, unsigned upper) const noexcept
   below = below == levels_.begin() ? levels_.end() : std::prev(below);
   const bool known = below != levels_.end() && below->second.count >= inkling;
   const bool free_device = known && rises(at, here->second.rate(), below->first, below->second.rate());
-  const unsigned next = std::min(free_device ? at * 2 : at + resolution(at), most_);
+  const unsigned next = std::min(free_device ? (at < 8 ? at * 2 : at * 3 / 2) : at + resolution(at), most_);
   return slower_ && at == held_before_ && (!shape_.contains(next) || !promising(next, at)) ? 0 : next;
 }
 
@@ -131,6 +134,34 @@ unsigned AdaptiveLearner::next_below(unsigned at, unsigned lower) const noexcept
     return at == held_before_ && !slower_ && !promising(next, at) ? 0 : next;
   }
   return (at + lower) / 2;
+}
+
+// Whether a level is worth looking at where another one gives that rate, by the curve that was measured. Between two of its points, as long as
+// more at once gives more, each adds no more than the one before; and where the curve begins to fall, it may fall at once. So what is expected
+// lies halfway between the lower points prolonged and the straight line to the next one.
+bool AdaptiveLearner::possible(unsigned at_once, double rate) const noexcept {
+  const device::Level start = device::knee(curve_);
+  const auto here = levels_.find(start.at_once);
+  const auto above =
+      std::find_if(curve_.begin(), curve_.end(), [&](const auto& point) { return point.at_once >= at_once; });
+  if (at_once == 0 || here == levels_.end() || above == curve_.begin()) {
+    return true;
+  }
+  double expected = 0;
+  if (above != curve_.end() && above->at_once == at_once) {
+    expected = above->rate;
+  } else {
+    const device::Level& below = above[-1];
+    const device::Level before = above - curve_.begin() > 1 ? above[-2] : device::Level{};
+    const double gain = std::max(0.0, below.rate - before.rate) / (below.at_once - before.at_once);
+    expected = below.rate + gain * (at_once - below.at_once);
+    if (above != curve_.end()) {
+      const double share = (at_once - below.at_once) / static_cast<double>(above->at_once - below.at_once);
+      expected = (expected + below.rate + share * (above->rate - below.rate)) / 2;
+    }
+  }
+  // What the tasks get of a rate of the curve, they get of another one.
+  return expected * here->second.rate() >= start.rate * rate * (1 + worth_looking);
 }
 
 bool AdaptiveLearner::promising(unsigned neighbour, unsigned at) const noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace dovetail::admission {
 namespace {
@@ -162,6 +163,13 @@ bool Budget::enter(Request& request, double now, RequestList& admitted, const st
   return true;
 }
 
+void Budget::tell_device() noexcept {
+  const unsigned at_once = adaptive_inside_ > 0 ? adaptive_.at_once() : 0;
+  if (device_ != nullptr && at_once != told_device_) {
+    device_->change_tasks_at_once(std::exchange(told_device_, at_once), at_once);
+  }
+}
+
 void Budget::count_in(Request& request, double now) {
   std::lock_guard lock(mutex_);
   ++request.type->waiting;
@@ -223,7 +231,7 @@ void Budget::admit(double now, RequestList& admitted) {
     if (head == nullptr || !may_start(*head, now)) {
       head = foremost(true);
       if (head == nullptr || !may_start(*head, now)) {
-        return;
+        break;
       }
     }
     Request* const request = head->queue.take();
@@ -231,6 +239,7 @@ void Budget::admit(double now, RequestList& admitted) {
     tell_leaving(*request);
     admitted.add(request);
   }
+  tell_device();
 }
 
 void Budget::start(TaskType& type, Request& request, double now) {
@@ -432,21 +441,26 @@ void Budget::begin_with(unsigned at_once) {
   adaptive_.begin_with(at_once);
 }
 
-void Budget::recall(const AdaptiveLearner::Memory& memory) {
+void Budget::begin_near(std::span<const device::Level> curve) {
+  std::lock_guard lock(mutex_);
+  adaptive_.begin_near(curve);
+}
+
+void Budget::recall(const device::Level& level) {
   std::lock_guard lock(mutex_);
   if (adaptive_.fresh()) {
-    adaptive_.recall(memory);
-    unit_by_bytes_ = memory.rate > 0;
+    adaptive_.recall(level);
+    unit_by_bytes_ = level.rate > 0;
   }
 }
 
-AdaptiveLearner::Memory Budget::remember() const {
+device::Level Budget::remember() const {
   std::lock_guard lock(mutex_);
-  AdaptiveLearner::Memory memory = adaptive_.remember();
+  device::Level level = adaptive_.remember();
   if (!unit_by_bytes_) {
-    memory.rate = 0;
+    level.rate = 0;
   }
-  return memory;
+  return level;
 }
 
 void Budget::inspect(const std::function<void(const Budget&)>& look) const {

@@ -18,10 +18,12 @@
 #include "admission/adaptive_learner.hpp"
 #include "admission/auto_learner.hpp"
 #include "admission/gradual_rise.hpp"
-#include "dovetail/device.hpp"
+#include "device/device.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 
 namespace dovetail::admission {
+
+using device::Direction;
 
 /// Bytes; bandwidths are in MB/s.
 inline constexpr double megabyte = 1e6;
@@ -115,7 +117,9 @@ class Budget {
   };
 
   /// @param most  Tasks that may be inside at once, whatever their constraints; 0: any number.
-  explicit Budget(std::string name, unsigned most = 0) : name_(std::move(name)), most_(most), adaptive_(64) {}
+  /// @param device  Is told how many tasks may be inside as long as there are any whose number is learned; or null.
+  explicit Budget(std::string name, unsigned most = 0, device::Device* device = nullptr)
+      : name_(std::move(name)), most_(most), device_(device), adaptive_(64) {}
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
@@ -147,10 +151,15 @@ class Budget {
   /// What a waiting request waits for.
   std::string waits_for(const Request& request) const;
 
-  /// Where `adaptive` is to begin, if it knows nothing yet.
+  /// @name Where `adaptive` is to begin, if it knows nothing yet
+  /// See AdaptiveLearner.
+  /// @{
   void begin_with(unsigned at_once);
-  void recall(const AdaptiveLearner::Memory& memory);
-  AdaptiveLearner::Memory remember() const;
+  void begin_near(std::span<const device::Level> curve);
+  void recall(const device::Level& level);
+  /// @}
+  /// What is worth remembering between runs.
+  device::Level remember() const;
   /// Runs `look` under the lock; for reports.
   void inspect(const std::function<void(const Budget&)>& look) const;
 
@@ -184,6 +193,7 @@ class Budget {
   };
 
   void advance(double now);
+  void tell_device() noexcept;
   void admit(double now, RequestList& admitted);
   bool may_start(TaskType& type, double now);
   bool adaptive_may_start(double now);
@@ -204,6 +214,8 @@ class Budget {
 
   const std::string name_;
   const unsigned most_;
+  device::Device* const device_;
+  unsigned told_device_ = 0;
   std::atomic<const Requester*> requester_{nullptr};
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<TaskType>> types_;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "admission/devices.hpp"
+#include "admission/budgets.hpp"
 #include "dovetail/admission.hpp"
 
 namespace dovetail {
@@ -47,8 +47,8 @@ json describe(const Budget& budget, const TaskType& type) {
           {"history", std::move(history)}};
 }
 
-json describe(SharedDevice& device) {
-  const StorageDevice description = device.description();
+json describe(DeviceBudget& device) {
+  const StorageDevice description = device.named().description();
   json result = {{"name", description.name},
                  {"paths", description.paths},
                  {"read_mb_per_second", description.read_mb_per_second},
@@ -84,8 +84,7 @@ json describe(SharedDevice& device) {
 
 std::string admission_report() {
   nlohmann::json devices = nlohmann::json::array();
-  admission::Devices::for_each(
-      [&](admission::SharedDevice& device) { devices.push_back(admission::describe(device)); });
+  admission::for_each_budget([&](admission::DeviceBudget& budget) { devices.push_back(admission::describe(budget)); });
   return nlohmann::json{{"devices", std::move(devices)}}.dump();
 }
 

@@ -1,9 +1,12 @@
 // Where admission plugs into tasking: a ticket for each task that has a constraint or names a device.
+//
+// A task with `io` runs on an executor's thread, one at a time there; an ordinary one is scheduled as any other once it has entered, and keeps its
+// place while it is paused.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 
-#include "admission/devices.hpp"
+#include "admission/budgets.hpp"
 #include "admission/epoch.hpp"
 #include "admission/transferred_bytes.hpp"
 #include "dovetail/task.hpp"
@@ -18,25 +21,27 @@ using detail::Task;
 
 class AdmissionTicket final : public tasking::Ticket, public Request {
  public:
-  AdmissionTicket(Task* task, SharedDevice& device, bool guest) : task_(task), device_(device), guest_(guest) {}
+  /// @param host  The ticket of its parent, if that is on the device and waits for it: it runs in the parent's share, or both would wait for
+  ///              ever. Then what it moves is the parent's, too.
+  AdmissionTicket(Task* task, DeviceBudget& device, AdmissionTicket* host)
+      : task_(task), device_(device), host_(host) {}
 
   bool enter() noexcept override;
   void started() noexcept override;
-  bool is_limited() const noexcept override { return guest_ || device_.budget().limits(*type); }
+  bool is_limited() const noexcept override { return host_ != nullptr || device_.budget().limits(*type); }
   void leave(bool failed) noexcept override;
   std::string waits_for() const override { return device_.budget().waits_for(*this); }
 
   Task* task() const noexcept { return task_; }
-  SharedDevice& device() const noexcept { return device_; }
+  DeviceBudget& device() const noexcept { return device_; }
 
  private:
   Outcome outcome(bool failed) const noexcept;
 
   Task* const task_;
-  SharedDevice& device_;
-  /// Its parent is on the device and waits for it: it runs in the parent's share, or both would wait for ever.
-  const bool guest_;
-  /// The thread that runs the body, and what it had transferred before.
+  DeviceBudget& device_;
+  AdmissionTicket* const host_;
+  /// The executor's thread that runs the body, and what it had transferred before.
   std::uint64_t thread_ = 0;
   std::optional<std::uint64_t> bytes_before_;
 };
@@ -62,7 +67,13 @@ const Requester requester{
 };
 
 bool AdmissionTicket::enter() noexcept {
-  if (guest_ || !is_limited()) {
+  if (host_ != nullptr) {
+    return true;
+  }
+  if (!is_limited()) {
+    if (!task_->io) {
+      device_.budget().count_in(*this, seconds_now());
+    }
     return true;
   }
   RequestList admitted;
@@ -81,18 +92,21 @@ void AdmissionTicket::started() noexcept {
   bytes_before_ = transferred_bytes();
 }
 
-// Less than this is not what an I/O task is for: a message, or the start of a program that does the transfer.
+// Less than this is not what a task on a device is for: a message, or the start of a program that does the transfer.
 constexpr std::uint64_t least_transfer = 4096;
 
-// What it had others do for it (other threads, processes, an engine) does not show. Known if the task began and ended on one thread, and the
-// kernel counts.
+// What passes through Dovetail is counted where it moves. What a body on an executor does beside it, the kernel counts, which sees all that this
+// thread transfers. What others do for it (other threads and processes, `mmap`) shows nowhere.
 Outcome AdmissionTicket::outcome(bool failed) const noexcept {
   const auto now = thread_ == this_thread() && bytes_before_ ? transferred_bytes() : std::nullopt;
-  const bool known = now && *now >= *bytes_before_ + least_transfer;
-  return {failed, known, known ? *now - *bytes_before_ : 0};
+  const std::uint64_t bytes = std::max(moved(), now ? *now - *bytes_before_ : 0);
+  return {failed, bytes >= least_transfer, bytes};
 }
 
 void AdmissionTicket::leave(bool failed) noexcept {
+  if (host_ != nullptr) {
+    host_->count_moved(moved());  // it waits for this task
+  }
   if (place != Place::inside) {
     return;  // it was cancelled before, or is a guest
   }
@@ -132,28 +146,31 @@ void warn_of_excess(const Budget::Names& names, double asked, double bandwidth, 
 
 std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskDescription& description) {
   const Options& options = tasking::options_of(task);
-  SharedDevice& device = Devices::of(options.config).find(description.device);
+  DeviceBudget& device = budget_of(device::Names::of(options.config).find(description.device));
   Budget& budget = device.budget();
   // The parent is the task that spawns this one, so that nobody changes it meanwhile.
-  const auto* const above =
-      task->parent->extra != nullptr ? static_cast<const AdmissionTicket*>(task->parent->extra->ticket.get()) : nullptr;
-  const bool guest =
-      task->parent != tasking::root_of(task) && above != nullptr && &above->device() == &device && above->is_limited();
-  auto ticket = std::make_unique<AdmissionTicket>(task, device, guest);
+  auto* const above = task->parent != tasking::root_of(task)
+                          ? static_cast<AdmissionTicket*>(tasking::ticket_of(task->parent))
+                          : nullptr;
+  const bool is_guest = above != nullptr && &above->device() == &device && above->is_limited();
+  auto ticket = std::make_unique<AdmissionTicket>(task, device, is_guest ? above : nullptr);
   const Budget::Names names{std::string(description.label.empty() ? "unnamed task" : description.label),
                             description.storage_bw, direction_of(description)};
   const auto kind = description.storage_bw.kind();
-  double bandwidth = device.known_bandwidth(names.direction);
+  const bool needs_bandwidth = kind == StorageBandwidth::Kind::fixed || kind == StorageBandwidth::Kind::automatic ||
+                               kind == StorageBandwidth::Kind::bounded;
   const bool known = budget.has_type(names);
-  if (!known && (kind == StorageBandwidth::Kind::fixed || kind == StorageBandwidth::Kind::automatic ||
-                 kind == StorageBandwidth::Kind::bounded)) {
-    bandwidth = device.bandwidth(names.direction);
+  double bandwidth = 0;
+  if (!known && needs_bandwidth) {
+    bandwidth = device.named().bandwidth(names.direction);
     warn_of_excess(names, description.storage_bw.minimum(), bandwidth, budget.name());
+  } else if (!known) {
+    bandwidth = device.named().known_bandwidth(names.direction);
   }
   budget.set_requester(&requester);
   ticket->type = &budget.type(names, bandwidth, options.io_executors, tasking::places_to_begin_with(options));
   if (!known && kind == StorageBandwidth::Kind::adaptive) {
-    device.recall();
+    device.recall(names.direction);
   }
   ticket->owner = tasking::core_of(task);
   ticket->priority = description.priority;
@@ -161,7 +178,7 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
 }
 
 void AdmissionGate::cancelled(const RuntimeCore* core) noexcept {
-  Devices::for_each([core](SharedDevice& device) {
+  for_each_budget([core](DeviceBudget& device) {
     RequestList withdrawn;
     RequestList admitted;
     device.budget().withdraw(
@@ -176,7 +193,7 @@ void AdmissionGate::cancelled(const RuntimeCore* core) noexcept {
 
 bool AdmissionGate::held_elsewhere(const RuntimeCore& core) const noexcept {
   bool held = false;
-  Devices::for_each([&](SharedDevice& device) { held = held || device.budget().held_elsewhere(&core); });
+  for_each_budget([&](DeviceBudget& device) { held = held || device.budget().held_elsewhere(&core); });
   return held;
 }
 

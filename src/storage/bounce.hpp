@@ -10,12 +10,6 @@
 
 namespace dovetail::storage {
 
-struct BounceBuffer {
-  /// Bytes. A copy of so much takes a core well under 50 microseconds.
-  static constexpr std::size_t size = 256 * 1024;
-  std::byte* data = nullptr;
-};
-
 /// Thread-safe. Nothing here suspends.
 class BouncePool {
  public:

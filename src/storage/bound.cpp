@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/block_pool.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/pause.hpp"
 
 namespace dovetail::storage {
@@ -36,7 +37,7 @@ void* allocate_bound() { return pool().allocate(); }
 void free_bound(void* block) noexcept { pool().deallocate(block); }
 
 Binding make_binding(OpenFile& file, const Operation& operation, std::size_t* transferred, detail::Task* task) {
-  Binding binding{&file, task, transferred, nullptr, operation};
+  Binding binding{&file, task, tasking::ticket_of(task), transferred, nullptr, operation};
   if (vectored(operation.kind)) {
     binding.vectors = std::make_unique<iovec[]>(operation.vectors.size());
     std::copy(operation.vectors.begin(), operation.vectors.end(), binding.vectors.get());
@@ -48,6 +49,9 @@ Binding make_binding(OpenFile& file, const Operation& operation, std::size_t* tr
 void end_binding(Binding binding, const Outcome& outcome) noexcept {
   if (binding.transferred != nullptr) {
     *binding.transferred = outcome.bytes;
+  }
+  if (binding.ticket != nullptr) [[unlikely]] {
+    binding.ticket->count_moved(outcome.bytes);
   }
   std::exception_ptr cause;
   if (outcome.error != 0) {

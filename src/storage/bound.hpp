@@ -8,12 +8,17 @@
 #include "storage/operation.hpp"
 #include "storage/storage_service.hpp"
 
+namespace dovetail::tasking {
+class Ticket;
+}
+
 namespace dovetail::storage {
 
 /// What every bound operation keeps.
 struct Binding {
   OpenFile* file = nullptr;  ///< Counted in by the caller.
   detail::Task* task = nullptr;
+  tasking::Ticket* ticket = nullptr;  ///< Of the task; null if it has none.
   std::size_t* transferred = nullptr;
   std::unique_ptr<iovec[]> vectors;
   Operation operation;  ///< Its vectors are the copy above: the program's end with the call.

@@ -9,7 +9,6 @@
 
 #include "base/huge_pages.hpp"
 #include "dovetail/buffers.hpp"
-#include "storage/ring.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -87,7 +86,8 @@ bool BufferRegistry::allocate_in_range(std::size_t bytes, std::byte*& data) noex
     all_[slot].data = begin;
     all_[slot].size = bytes;
     ++all_[slot].generation;
-    all_[slot].answers.forget();
+    all_[slot].accepted.store(false, std::memory_order_relaxed);
+    all_[slot].error.store(0, std::memory_order_relaxed);
   }
   std::fill_n(found, count, owner);
   data = begin;
@@ -109,8 +109,8 @@ void BufferRegistry::release(std::byte* data, std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
   if (const std::uint16_t owner = owner_[first]; owner != unregistered) {
     const unsigned slot = owner - 1U;
-    for (Ring* ring : rings_) {
-      ring->forget_buffer(slot);
+    for (BufferUser* user : users_) {
+      user->forget_buffer(slot);
     }
     free_slots_.push_back(slot);  // has room: it had as many at first
   }
@@ -138,21 +138,29 @@ BufferRegistry::Found BufferRegistry::look_up(const void* data, std::size_t byte
   return {owner - 1U, slot.generation, slot.data, slot.size};
 }
 
-void BufferRegistry::add(Ring* ring) {
+void BufferRegistry::add(BufferUser* user) {
   const std::lock_guard lock(mutex_);
-  rings_.push_back(ring);
+  users_.push_back(user);
 }
 
-void BufferRegistry::remove(Ring* ring) noexcept {
+void BufferRegistry::remove(BufferUser* user) noexcept {
   const std::lock_guard lock(mutex_);
-  std::erase(rings_, ring);
+  std::erase(users_, user);
 }
 
-void BufferRegistry::note(unsigned slot, int error) noexcept { all_[slot].answers.note(error); }
+void BufferRegistry::note(unsigned slot, int error) noexcept {
+  if (error == 0) {
+    all_[slot].accepted.store(true, std::memory_order_relaxed);
+  } else {
+    all_[slot].error.store(error, std::memory_order_relaxed);
+  }
+}
 
-RegistrationState BufferRegistry::registration(const std::byte* data) noexcept {
+BufferRegistry::Answer BufferRegistry::answer(const std::byte* data) noexcept {
   const Found found = find(data, 1);
-  return found.slot == slots ? RegistrationState{.error = ENOSPC} : all_[found.slot].answers.state();
+  return found.slot == slots ? Answer{.error = ENOSPC}
+                             : Answer{all_[found.slot].accepted.load(std::memory_order_relaxed),
+                                      all_[found.slot].error.load(std::memory_order_relaxed)};
 }
 
 }  // namespace dovetail::storage
@@ -173,11 +181,12 @@ IoBuffer::~IoBuffer() {
 }
 
 IoBuffer::Registration IoBuffer::registration() const noexcept {
-  return data_ == nullptr ? Registration::none : storage::BufferRegistry::instance().registration(data_).summary();
+  const bool accepted = data_ != nullptr && storage::BufferRegistry::instance().answer(data_).accepted;
+  return registration_error() != 0 ? Registration::refused : accepted ? Registration::accepted : Registration::none;
 }
 
 int IoBuffer::registration_error() const noexcept {
-  return data_ == nullptr ? 0 : storage::BufferRegistry::instance().registration(data_).error;
+  return data_ == nullptr ? 0 : storage::BufferRegistry::instance().answer(data_).error;
 }
 
 }  // namespace dovetail

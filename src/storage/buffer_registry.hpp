@@ -9,11 +9,15 @@
 #include <mutex>
 #include <vector>
 
-#include "storage/registration.hpp"
-
 namespace dovetail::storage {
 
-class Ring;
+/// Who keeps buffers registered.
+class BufferUser {
+ public:
+  virtual ~BufferUser() = default;
+  /// The buffer of that slot is dropped. From any thread.
+  virtual void forget_buffer(unsigned slot) noexcept = 0;
+};
 
 class BufferRegistry {
  public:
@@ -46,21 +50,26 @@ class BufferRegistry {
     return instance().look_up(data, bytes);
   }
 
-  /// @name For rings
+  /// @name For those that keep buffers registered
   /// @{
-  void add(Ring* ring);
-  void remove(Ring* ring) noexcept;
+  void add(BufferUser* user);
+  void remove(BufferUser* user) noexcept;
   void note(unsigned slot, int error) noexcept;  ///< An errno, 0: accepted.
   /// @}
-  /// What rings said of the buffer at `data`. Without a slot none can have it: ENOSPC.
-  RegistrationState registration(const std::byte* data) noexcept;
+  /// What they said of the buffer at `data`. Without a slot none can have it: ENOSPC.
+  struct Answer {
+    bool accepted = false;  ///< By some of them.
+    int error = 0;          ///< Of the last that refused, an errno; 0 if none did.
+  };
+  Answer answer(const std::byte* data) noexcept;
 
  private:
   struct Slot {
     std::byte* data = nullptr;
     std::size_t size = 0;
     std::uint32_t generation = 0;
-    RegistrationAnswers answers;
+    std::atomic<bool> accepted{false};
+    std::atomic<int> error{0};
   };
   BufferRegistry() = default;
   Found look_up(const void* data, std::size_t bytes) noexcept;
@@ -70,7 +79,7 @@ class BufferRegistry {
 
   inline static std::atomic<std::uintptr_t> base_{0};
   std::mutex mutex_;
-  std::vector<Ring*> rings_;
+  std::vector<BufferUser*> users_;
   std::atomic<int> process_{0};       // Which made all this; its children only inherited it.
   std::vector<std::uint16_t> owner_;  // Of each piece: the slot + 1, or 0; `unregistered` for plain memory.
   std::vector<unsigned> free_slots_;

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "storage/request.hpp"
+#include "storage/kind.hpp"
 
 namespace dovetail::storage {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "storage/bounce.hpp"
 #include "storage/open_file.hpp"
 
 namespace dovetail::storage {

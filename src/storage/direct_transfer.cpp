@@ -30,7 +30,8 @@ void return_bounce(DirectRequest& request) noexcept {
   }
   if (DirectRequest* waiter = BouncePool::instance().release(request)) {
     const StorageService::Here here = StorageService::here();
-    waiter->service->dispatch(*waiter, waiter->file->queued_at(), here.service == waiter->service ? here.worker : -1);
+    waiter->dispatcher->dispatch(*waiter, waiter->file->queued_at(),
+                                 here.service == waiter->dispatcher ? here.worker : -1);
   }
 }
 
@@ -120,7 +121,9 @@ Outcome perform_in_place(OpenFile& file, const Operation& operation, const Piece
       break;
     }
   }
-  return combine(requests, pieces.count, operation);
+  const Outcome outcome = combine(requests, pieces.count, operation);
+  file.device().moved(direction_of(operation.kind), outcome.bytes);
+  return outcome;
 }
 
 // Transfers that are bound to a task.

@@ -12,7 +12,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const char* name() const noexcept = 0;
-  /// Starts the planned attempt; its result goes to `StorageService::attempt_ended`, from any thread, perhaps before this
+  /// Whether it can take the request from that compute worker, which asks; it sets up what it needs for that.
+  virtual bool prepare(const Request& request, unsigned worker) noexcept = 0;
+  /// Starts the planned attempt; its result goes to `Dispatcher::attempt_ended`, from any thread, perhaps before this
   /// returns. Neither blocks nor refuses: what does not fit is kept.
   /// @param worker The calling compute worker, or -1: then only engines that `serve_all_threads` may be asked.
   virtual void submit(Request& request, int worker) noexcept = 0;

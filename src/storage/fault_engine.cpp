@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "storage/dispatcher.hpp"
 #include "storage/open_file.hpp"
-#include "storage/storage_service.hpp"
 #include "storage/system_calls.hpp"
 
 namespace dovetail::storage {
@@ -46,8 +46,8 @@ Fault RandomFaults::next(const Request& request) {
   return fault;
 }
 
-FaultEngine::FaultEngine(StorageService& service, Engine& inner, std::shared_ptr<FaultPlan> plan)
-    : service_(service), inner_(inner), plan_(std::move(plan)), thread_([this] { run(); }) {}
+FaultEngine::FaultEngine(Dispatcher& dispatcher, Engine& inner, std::shared_ptr<FaultPlan> plan)
+    : dispatcher_(dispatcher), inner_(inner), plan_(std::move(plan)), thread_([this] { run(); }) {}
 
 FaultEngine::~FaultEngine() {
   {
@@ -90,7 +90,7 @@ void FaultEngine::run() {
       const Held held = *first;
       held_.erase(first);
       lock.unlock();
-      service_.attempt_ended(*held.request, held.error != 0 ? -held.error : call_system(*held.request), -1);
+      dispatcher_.attempt_ended(*held.request, held.error != 0 ? -held.error : call_system(*held.request), -1);
       lock.lock();
     }
   }

@@ -15,6 +15,8 @@
 
 namespace dovetail::storage {
 
+class Dispatcher;
+
 /// What is to happen to one attempt. Faults may be combined, save that an error excludes the rest.
 struct Fault {
   int error = 0;                       ///< This errno instead of performing it.
@@ -54,12 +56,13 @@ class RandomFaults final : public FaultPlan {
 
 class FaultEngine final : public Engine {
  public:
-  FaultEngine(StorageService& service, Engine& inner, std::shared_ptr<FaultPlan> plan);
+  FaultEngine(Dispatcher& dispatcher, Engine& inner, std::shared_ptr<FaultPlan> plan);
   /// Nothing may be in flight.
   ~FaultEngine() override;
 
   const char* name() const noexcept override { return "fault"; }
   void submit(Request& request, int worker) noexcept override;
+  bool prepare(const Request& request, unsigned worker) noexcept override { return inner_.prepare(request, worker); }
   bool serve_all_threads() const noexcept override { return inner_.serve_all_threads(); }
   void flush(unsigned worker) noexcept override { inner_.flush(worker); }
   void cancel(unsigned worker) noexcept override { inner_.cancel(worker); }
@@ -73,7 +76,7 @@ class FaultEngine final : public Engine {
   };
   void run();
 
-  StorageService& service_;
+  Dispatcher& dispatcher_;
   Engine& inner_;
   const std::shared_ptr<FaultPlan> plan_;
   std::mutex mutex_;

@@ -9,9 +9,7 @@
 #include "dovetail/failure.hpp"
 #include "storage/open_close.hpp"
 #include "storage/open_file.hpp"
-#include "storage/operation.hpp"
 #include "storage/perform.hpp"
-#include "storage/registration.hpp"
 
 namespace dovetail {
 namespace {
@@ -102,7 +100,7 @@ std::byte* writable(std::span<const std::byte> data) {
 }  // namespace
 
 File File::open(const std::string& path, int flags, const FileOptions& options) {
-  return File(OpenFile::open(path, flags, options));
+  return File(storage::open_file(path, flags, options));
 }
 
 File File::from_descriptor(int descriptor, bool owned) { return File(OpenFile::adopt(descriptor, owned)); }
@@ -121,12 +119,6 @@ std::uint64_t File::space() const {
 }
 
 bool File::direct() const noexcept { return is_open() && file_->direct_descriptor() >= 0; }
-
-Registration File::registration() const noexcept {
-  return is_open() ? file_->registration().summary() : Registration::none;
-}
-
-int File::registration_error() const noexcept { return is_open() ? file_->registration().error : 0; }
 
 std::uint64_t File::size() const {
   OpenFile& file = need(file_, "fstat");
@@ -214,7 +206,7 @@ void File::iclose() {
 
 void File::close() {
   OpenFile& file = need(file_, "close");
-  if (const int error = file.close()) {
+  if (const int error = storage::close_file(file)) {
     throw IoError(error, "close", file.path(), 0, 0);
   }
 }

@@ -6,29 +6,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "storage/learned_device.hpp"
+#include "base/descriptor.hpp"
+#include "device/device.hpp"
 
 namespace dovetail::storage {
 namespace {
 
 // What may have to wait for a device, or is about something else than a file that is there.
 constexpr int not_at_once = O_CREAT | O_EXCL | O_TRUNC | O_TMPFILE | O_PATH;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) {
-      ::close(number_);
-    }
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const noexcept { return number_; }
-
- private:
-  const int number_;
-};
 
 int open_cached(const char* path, int flags) noexcept {
   open_how how{};
@@ -43,7 +28,7 @@ bool opens_without_waiting(int found) {
   if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode)) {
     return false;
   }
-  const LearnedDevice& device = device_of(status.st_dev, found);
+  const device::Device& device = device::device_of(status.st_dev, found);
   return device.caches_writes || device.in_memory;
 }
 
@@ -53,8 +38,8 @@ int open_at_once(const char* path, int flags) {
   if ((flags & not_at_once) != 0) {
     return -1;
   }
-  const Descriptor found(open_cached(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW)));
-  if (found.number() < 0 || !opens_without_waiting(found.number())) {
+  const base::Descriptor found(open_cached(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW)));
+  if (found.get() < 0 || !opens_without_waiting(found.get())) {
     return -1;
   }
   // Not by way of /proc, which costs more than all of this. A FIFO put into the place of the file at this moment makes the core wait.

@@ -1,13 +1,21 @@
 #include "storage/open_close.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <exception>
 #include <type_traits>
 #include <utility>
 
+#include "device/file_system.hpp"
 #include "dovetail/failure.hpp"
 #include "storage/perform.hpp"
+#include "storage/waiter.hpp"
+#include "storage/whole_path.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/service.hpp"
 
@@ -75,7 +83,87 @@ void drained(OpenFile::Drained& self) noexcept {
   tasking::post_blocking(*bound.core, &bound.work);
 }
 
+// The node of a block device lies in memory, what it stands for does not.
+bool may_gain_by_direct(int descriptor, const struct stat& status) noexcept {
+  if (S_ISBLK(status.st_mode)) {
+    return true;
+  }
+  struct statfs information{};
+  if (fstatfs(descriptor, &information) != 0) {
+    return false;
+  }
+  return device::may_gain_by_direct(static_cast<unsigned long>(information.f_type));
+}
+
 }  // namespace
+
+std::shared_ptr<OpenFile> open_file(const std::string& path, int flags, const FileOptions& options) {
+  require_whole_path(path, "open");
+  const bool demanded = options.direct == Direct::always || (flags & O_DIRECT) != 0;
+  const int plain = (flags | O_CLOEXEC) & ~O_DIRECT;
+  // The kernel appends wherever the request says: the unaligned head and tail, which go another way, would change places.
+  const bool appends = (flags & O_APPEND) != 0;
+  if (demanded && appends) {
+    throw IoError(EINVAL, "open with O_APPEND past the page cache (use Direct::never or Direct::automatic)", path, 0,
+                  0);
+  }
+  const Outcome opened = open_descriptor(path.c_str(), plain, options.mode);
+  if (opened.error != 0) {
+    fail_to_open(opened.error, path);
+  }
+  const int cached = static_cast<int>(opened.bytes);
+  struct stat status{};
+  if (fstat(cached, &status) != 0) {
+    const int error = errno;
+    ::close(cached);
+    fail_to_open(error, path);
+  }
+  const bool adaptive =
+      !demanded && !appends && options.direct == Direct::adaptive && may_gain_by_direct(cached, status);
+  // To open a FIFO twice would give it another reader or writer.
+  const bool stream = is_stream(cached, status);
+  if (demanded && stream) {
+    ::close(cached);
+    throw IoError(EINVAL, "open past the page cache, which a pipe or terminal does not have (use Direct::never),", path,
+                  0, 0);
+  }
+  const bool wanted = !stream && (demanded || (options.direct == Direct::automatic && !appends) || adaptive);
+  int direct = -1;
+  if (wanted) {
+    // By way of the first descriptor, so that both surely lead to the same file and nothing is created or cut twice.
+    const int again = (plain & ~creation_flags) | O_DIRECT;
+    direct = ::open(link_to(cached).c_str(), again);
+    if (direct < 0 && (errno == ENOENT || errno == ELOOP)) {
+      direct = ::open(path.c_str(), again);  // without /proc
+    }
+    if (direct < 0 && demanded) {
+      const int error = errno;
+      ::close(cached);
+      fail_to_open(error, path);
+    }
+  }
+  return OpenFile::make(path, cached, direct, flags, adaptive, status);
+}
+
+int close_file(OpenFile& file) {
+  struct Closer : OpenFile::Drained {
+    Waiter waiter;
+    explicit Closer(bool may_pause) : waiter(may_pause) {
+      tell = [](OpenFile::Drained& self) noexcept { static_cast<Closer&>(self).waiter.notify(); };
+    }
+  };
+  if (file.closed()) {
+    return EBADF;
+  }
+  Closer closer(can_pause());
+  if (const int error = file.begin_close(closer)) {
+    closer.waiter.notify();  // a pause that was announced has to come
+    closer.waiter.wait(&file);
+    return error;
+  }
+  closer.waiter.wait(&file);
+  return file.close_descriptors();
+}
 
 void bind_open(const std::string& path, int flags, const FileOptions& options, File* opened) {
   if (!can_pause()) {
@@ -99,7 +187,7 @@ void bind_close(const std::shared_ptr<OpenFile>& file) {
     }
   };
   if (!can_pause()) {
-    perform_here([&] { check(file->close()); });
+    perform_here([&] { check(close_file(*file)); });
     return;
   }
   auto bound = std::make_unique<BoundClose>();

@@ -1,10 +1,8 @@
 #include "storage/open_file.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/stat.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,10 +12,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "device/file_system.hpp"
 #include "dovetail/failure.hpp"
-#include "storage/file_system_kind.hpp"
-#include "storage/perform.hpp"
-#include "storage/whole_path.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -32,21 +28,9 @@ std::uint64_t space_of(std::uint64_t device, std::uint64_t inode) noexcept {
   return mixed != 0 ? mixed : 1;  // 0 is the memory of the process
 }
 
-std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+}  // namespace
 
-// In memory there is nothing to bypass; a file system in user space may accept the flag and copy all the same. The node of a block
-// device lies in memory, what it stands for does not.
-bool may_gain_by_direct(int descriptor, const struct stat& status) noexcept {
-  if (S_ISBLK(status.st_mode)) {
-    return true;
-  }
-  struct statfs information{};
-  if (fstatfs(descriptor, &information) != 0) {
-    return false;
-  }
-  const auto type = static_cast<unsigned long>(information.f_type);
-  return !keeps_files_in_memory(type) && type != FUSE_SUPER_MAGIC;
-}
+[[noreturn]] void fail_to_open(int error, const std::string& path) { throw IoError(error, "open", path, 0, 0); }
 
 bool is_stream(int descriptor, const struct stat& status) noexcept {
   if (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode)) {
@@ -55,11 +39,7 @@ bool is_stream(int descriptor, const struct stat& status) noexcept {
   return !S_ISCHR(status.st_mode) || (lseek(descriptor, 0, SEEK_CUR) < 0 && errno == ESPIPE);
 }
 
-constexpr int creation_flags = O_CREAT | O_EXCL | O_TRUNC;
-
-[[noreturn]] void fail(int error, const std::string& path) { throw IoError(error, "open", path, 0, 0); }
-
-}  // namespace
+std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
 OpenFile::OpenFile(std::string path, int cached, int direct, bool owned) noexcept
     : path_(std::move(path)), cached_(cached), direct_(direct), owned_(owned) {}
@@ -68,51 +48,8 @@ std::shared_ptr<OpenFile> OpenFile::share(OpenFile* file) {
   return std::shared_ptr<OpenFile>(file, [](OpenFile* last) { last->orphan(); });
 }
 
-std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, const FileOptions& options) {
-  require_whole_path(path, "open");
-  const bool demanded = options.direct == Direct::always || (flags & O_DIRECT) != 0;
-  const int plain = (flags | O_CLOEXEC) & ~O_DIRECT;
-  // The kernel appends wherever the request says: the unaligned head and tail, which go another way, would change places.
-  const bool appends = (flags & O_APPEND) != 0;
-  if (demanded && appends) {
-    throw IoError(EINVAL, "open with O_APPEND past the page cache (use Direct::never or Direct::automatic)", path, 0,
-                  0);
-  }
-  const Outcome opened = open_descriptor(path.c_str(), plain, options.mode);
-  if (opened.error != 0) {
-    fail(opened.error, path);
-  }
-  const int cached = static_cast<int>(opened.bytes);
-  struct stat status{};
-  if (fstat(cached, &status) != 0) {
-    const int error = errno;
-    ::close(cached);
-    fail(error, path);
-  }
-  const bool adaptive =
-      !demanded && !appends && options.direct == Direct::adaptive && may_gain_by_direct(cached, status);
-  // To open a FIFO twice would give it another reader or writer.
-  const bool stream = is_stream(cached, status);
-  if (demanded && stream) {
-    ::close(cached);
-    throw IoError(EINVAL, "open past the page cache, which a pipe or terminal does not have (use Direct::never),", path,
-                  0, 0);
-  }
-  const bool wanted = !stream && (demanded || (options.direct == Direct::automatic && !appends) || adaptive);
-  int direct = -1;
-  if (wanted) {
-    // By way of the first descriptor, so that both surely lead to the same file and nothing is created or cut twice.
-    const int again = (plain & ~creation_flags) | O_DIRECT;
-    direct = ::open(link_to(cached).c_str(), again);
-    if (direct < 0 && (errno == ENOENT || errno == ELOOP)) {
-      direct = ::open(path.c_str(), again);  // without /proc
-    }
-    if (direct < 0 && demanded) {
-      const int error = errno;
-      ::close(cached);
-      fail(error, path);
-    }
-  }
+std::shared_ptr<OpenFile> OpenFile::make(const std::string& path, int cached, int direct, int flags, bool adaptive,
+                                         const struct stat& status) {
   auto* file = new OpenFile(path, cached, direct, true);
   std::shared_ptr<OpenFile> shared = share(file);
   file->synchronous_ = (flags & O_DSYNC) != 0;  // O_SYNC contains that bit
@@ -120,44 +57,18 @@ std::shared_ptr<OpenFile> OpenFile::open(const std::string& path, int flags, con
     file->choice_ = std::make_unique<DirectChoice>();
   }
   file->identify(status);
-  if (options.registered) {
-    file->be_registered();
-  }
   return shared;
-}
-
-void OpenFile::be_registered() noexcept {
-  FileRegistry& registry = FileRegistry::instance();
-  registered_ = true;
-  cached_slot_ = registry.acquire();
-  if (direct_ >= 0) {
-    direct_slot_ = registry.acquire();
-  }
-}
-
-RegistrationState OpenFile::registration() const noexcept {
-  RegistrationState state;
-  for (const unsigned slot : {cached_slot_, direct_slot_}) {
-    if (slot != FileRegistry::slots) {
-      state |= FileRegistry::instance().registration(slot);
-    }
-  }
-  // One that found no place is used as any other, by all rings.
-  if (registered_ && (cached_slot_ == FileRegistry::slots || (direct_ >= 0 && direct_slot_ == FileRegistry::slots))) {
-    state |= {.error = ENOSPC};
-  }
-  return state;
 }
 
 std::shared_ptr<OpenFile> OpenFile::adopt(int descriptor, bool owned) {
   std::string path = "descriptor " + std::to_string(descriptor);
   const int flags = fcntl(descriptor, F_GETFL);
   if (flags < 0) {
-    fail(errno, path);
+    fail_to_open(errno, path);
   }
   struct stat status{};
   if (fstat(descriptor, &status) != 0) {
-    fail(errno, path);
+    fail_to_open(errno, path);
   }
   // The flag means packets for a pipe.
   const bool direct = (flags & O_DIRECT) != 0 && !is_stream(descriptor, status);
@@ -178,7 +89,8 @@ void OpenFile::identify(const struct stat& status) {
   inode_ = status.st_ino;
   space_ = space_of(status.st_dev, status.st_ino);
   // The file system of a device node says nothing about the device.
-  device_ = S_ISBLK(status.st_mode) ? &device_of(status.st_rdev, -1) : &device_of(status.st_dev, descriptor());
+  device_ = S_ISBLK(status.st_mode) ? &device::device_of(status.st_rdev, -1)
+                                    : &device::device_of(status.st_dev, descriptor());
   if (direct_ < 0) {
     return;
   }
@@ -262,26 +174,6 @@ int OpenFile::begin_close(Drained& drained) noexcept {
   return 0;
 }
 
-int OpenFile::close() {
-  struct Closer : Drained {
-    Waiter waiter;
-    explicit Closer(bool may_pause) : waiter(may_pause) {
-      tell = [](Drained& self) noexcept { static_cast<Closer&>(self).waiter.notify(); };
-    }
-  };
-  if (closed()) {
-    return EBADF;
-  }
-  Closer closer(can_pause());
-  if (const int error = begin_close(closer)) {
-    closer.waiter.notify();  // a pause that was announced has to come
-    closer.waiter.wait(this);
-    return error;
-  }
-  closer.waiter.wait(this);
-  return close_descriptors();
-}
-
 void OpenFile::orphan() noexcept {
   if ((uses_.fetch_or(orphaned, std::memory_order_acq_rel) & counted) == 0) {
     destroy();
@@ -305,10 +197,6 @@ int OpenFile::close_descriptors() noexcept {
       error = errno;
     }
   };
-  if (registered_) {
-    FileRegistry::instance().release(cached_slot_);
-    FileRegistry::instance().release(direct_slot_);
-  }
   // Of an adopted file only the second descriptor is ours, unless the program gave us the first.
   const bool adopted_is_direct = direct_ >= 0;
   const int cached = cached_.load(std::memory_order_acquire);

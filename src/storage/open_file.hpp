@@ -1,6 +1,7 @@
 // One opened file, shared by all `File` objects and requests that use it.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -8,26 +9,38 @@
 #include <memory>
 #include <string>
 
+#include "device/device.hpp"
 #include "dovetail/file.hpp"
 #include "storage/direct_choice.hpp"
-#include "storage/file_registry.hpp"
-#include "storage/learned_device.hpp"
-#include "storage/waiter.hpp"
 
 namespace dovetail::storage {
+
+using device::Device;
+using device::InPlaceWrites;
+
+/// Flags with which `open` changes a file, and which a second descriptor of it must not have.
+inline constexpr int creation_flags = O_CREAT | O_EXCL | O_TRUNC;
+bool is_stream(int descriptor, const struct stat& status) noexcept;
+/// @throws IoError.
+[[noreturn]] void fail_to_open(int error, const std::string& path);
+/// A path by which the file of a descriptor can be opened again.
+std::string link_to(int descriptor);
 
 /// Has up to two descriptors: a direct file keeps one that goes through the page cache for the heads and tails that are not
 /// aligned. All functions may be called from any thread; those that may suspend say so.
 class OpenFile {
  public:
-  /// Opens. May suspend. @throws IoError.
-  static std::shared_ptr<OpenFile> open(const std::string& path, int flags, const FileOptions& options);
+  /// Of descriptors that were opened, which are its own from now on; -1: there is no direct one.
+  /// @param adaptive  Each transfer chooses between them.
+  /// @param status  Of the first one.
+  static std::shared_ptr<OpenFile> make(const std::string& path, int cached, int direct, int flags, bool adaptive,
+                                        const struct stat& status);
   /// Uses a descriptor of the caller. @throws IoError where it is not open.
   static std::shared_ptr<OpenFile> adopt(int descriptor, bool owned);
 
   const std::string& path() const noexcept { return path_; }
   std::uint64_t space() const noexcept { return space_; }
-  LearnedDevice& device() const noexcept { return *device_; }
+  Device& device() const noexcept { return *device_; }
   /// A pipe, socket or terminal: transfers take or give the next bytes, wherever they are said to be, and may wait for as long as
   /// somebody else likes.
   bool stream() const noexcept { return stream_; }
@@ -35,7 +48,7 @@ class OpenFile {
   bool write_is_copy() const noexcept { return !synchronous_ && device_->caches_writes; }
   /// In whose queues its requests wait for their turn. Null for a stream: it is no device, and those that wait for a writer must not
   /// keep back others.
-  LearnedDevice* queued_at() const noexcept { return stream_ ? nullptr : device_; }
+  Device* queued_at() const noexcept { return stream_ ? nullptr : device_; }
   bool closed() const noexcept { return (uses_.load(std::memory_order_acquire) & closing) != 0; }
 
   /// The descriptor that transfers through the page cache, or -1: a direct file whose other descriptor cannot be made.
@@ -62,20 +75,11 @@ class OpenFile {
   /// And of addresses.
   std::uint32_t memory_alignment() const noexcept { return memory_alignment_; }
 
-  /// The place of that descriptor of it in `FileRegistry`; `FileRegistry::slots`: it is not to be registered.
-  unsigned registered_slot(int descriptor) const noexcept {
-    return descriptor == direct_ ? direct_slot_ : cached_slot_;
-  }
-  /// As `FileRegistry::registration`, of both descriptors.
-  RegistrationState registration() const noexcept;
-
   /// Counts an operation in. False once the file has been closed. Each true is followed by one `end`, which may destroy the
   /// file if no `File` is left.
   bool begin() noexcept;
   void end() noexcept;
 
-  /// Waits for the operations in flight, then closes. May suspend. Returns an errno, or 0.
-  int close();
   /// To be told once all operations in flight have ended: on the thread that ends the last one, perhaps before `begin_close`
   /// returns. Must not block.
   struct Drained {
@@ -102,16 +106,12 @@ class OpenFile {
   ~OpenFile() = default;
   static std::shared_ptr<OpenFile> share(OpenFile* file);
   void identify(const struct stat& status);
-  void be_registered() noexcept;
   void orphan() noexcept;
   void destroy() noexcept;
 
   const std::string path_;
   std::atomic<int> cached_;
   int direct_;
-  unsigned cached_slot_ = FileRegistry::slots;
-  unsigned direct_slot_ = FileRegistry::slots;
-  bool registered_ = false;
   bool stream_ = false;
   bool synchronous_ = false;
   const bool owned_;
@@ -121,7 +121,7 @@ class OpenFile {
   std::uint64_t space_ = 0;
   dev_t file_system_ = 0;
   ino_t inode_ = 0;
-  LearnedDevice* device_ = nullptr;
+  Device* device_ = nullptr;
   std::unique_ptr<DirectChoice> choice_;  // Direct::adaptive
   Drained* closer_ = nullptr;             // Published by `closing`.
   std::atomic<std::uint64_t> uses_{0};

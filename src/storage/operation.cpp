@@ -18,6 +18,7 @@ void set_up(Request& request, OpenFile& file, const Operation& operation) noexce
   request.kind = operation.kind;
   request.offset = operation.offset;
   request.lane = lane_of(operation.kind, false, operation.length);
+  request.urgency = operation.urgency;
   if (!transfers(operation.kind)) {
     request.descriptor = file.descriptor();
     if (operation.kind == Kind::fallocate) {
@@ -37,7 +38,7 @@ void set_up(Request& request, OpenFile& file, const Operation& operation) noexce
   }
 }
 
-void run_paused(Request& request, LearnedDevice* device, const StorageService::Here& here) {
+void run_paused(Request& request, Device* device, const StorageService::Here& here) {
   request.task = tasking::current_task();
   request.cancellable = !tasking::cancel_requested(request.task);
   request.ended = [](Request& ended) noexcept { tasking::wake(ended.task); };

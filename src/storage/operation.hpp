@@ -32,15 +32,16 @@ struct Operation {
   std::byte* data = nullptr;         ///< read, write
   std::span<const iovec> vectors{};  ///< readv, writev
   std::uint64_t offset = 0;
-  std::uint64_t length = 0;  ///< Bytes. readv, writev: set by `total_length`.
-  int mode = 0;              ///< fallocate
-  bool durable = false;      ///< write: followed by `fdatasync`.
+  std::uint64_t length = 0;            ///< Bytes. readv, writev: set by `total_length`.
+  int mode = 0;                        ///< fallocate
+  bool durable = false;                ///< write: followed by `fdatasync`.
+  Urgency urgency = Urgency::program;  ///< Who goes first where requests wait for the device (request_lane.hpp).
 };
 
 /// Fills in the request that does the whole operation with one descriptor, but for what happens at its end.
 void set_up(Request& request, OpenFile& file, const Operation& operation) noexcept;
 /// Runs a request to its end while the current task is paused. May suspend.
-void run_paused(Request& request, LearnedDevice* device, const StorageService::Here& here);
+void run_paused(Request& request, Device* device, const StorageService::Here& here);
 Outcome outcome_of(const Request& request, const Operation& operation) noexcept;
 /// The failure of an operation as the program sees it.
 std::exception_ptr failure_of(const OpenFile& file, const Outcome& outcome) noexcept;

@@ -8,6 +8,7 @@
 #include "storage/bound.hpp"
 #include "storage/direct_transfer.hpp"
 #include "storage/inline_transfer.hpp"
+#include "storage/moved_bytes.hpp"
 #include "storage/open_at_once.hpp"
 #include "storage/storage_service.hpp"
 #include "storage/system_calls.hpp"
@@ -25,6 +26,9 @@ Outcome perform_cached(OpenFile& file, const Operation& operation, const Storage
   set_up(request, file, operation);
   if (here.service == nullptr) {
     call_to_end(request);  // everywhere but on a compute worker: the calling thread blocks
+    if (transfers(operation.kind)) {
+      file.device().moved(direction_of(operation.kind), request.transferred);
+    }
   } else {
     request.task = tasking::current_task();
     if (!try_inline(request, file, *here.service, first)) {
@@ -81,6 +85,7 @@ Outcome perform(OpenFile& file, const Operation& operation) {
   Outcome outcome;
   if (!is_empty(operation)) {
     outcome = (goes_direct(file, operation) ? perform_direct : perform_cached)(file, operation, here_in_task());
+    count_moved(outcome.bytes);
   }
   file.end();
   return outcome;
@@ -94,6 +99,7 @@ void bind(OpenFile& file, const Operation& operation, std::size_t* transferred) 
     } else if (start_or_perform(file, operation, transferred, outcome)) {
       return;
     }
+    count_moved(outcome.bytes);
     file.end();
   }
   if (transferred != nullptr) {
@@ -125,7 +131,7 @@ Outcome open_descriptor(const char* path, int flags, unsigned mode) {
   if (here.service == nullptr) {
     call_to_end(request);
   } else {
-    run_paused(request, &no_device(), here);
+    run_paused(request, &device::no_device(), here);
   }
   return {request.transferred, request.error, 0, 0, Kind::open};
 }

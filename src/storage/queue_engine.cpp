@@ -1,6 +1,6 @@
 #include "storage/queue_engine.hpp"
 
-#include "storage/storage_service.hpp"
+#include "storage/dispatcher.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -34,9 +34,9 @@ void fetch_early(const Completion* completions, unsigned count) noexcept {
 }  // namespace
 
 template <class Queue>
-QueueEngine<Queue>::QueueEngine(const char* name, StorageService& service, Parking& parking, unsigned workers)
+QueueEngine<Queue>::QueueEngine(const char* name, Dispatcher& dispatcher, Parking& parking, unsigned workers)
     : name_(name),
-      service_(service),
+      dispatcher_(dispatcher),
       parking_(parking),
       workers_(workers),
       queues_(std::make_unique<std::atomic<Queue*>[]>(workers)) {}
@@ -110,7 +110,7 @@ unsigned QueueEngine<Queue>::take(Queue& queue, unsigned worker, bool owner) noe
   const unsigned count = queue.take(completions, most, owner);
   fetch_early(completions, count);
   for (unsigned i = 0; i < count; ++i) {
-    service_.attempt_ended(*completions[i].request, completions[i].result, static_cast<int>(worker));
+    dispatcher_.attempt_ended(*completions[i].request, completions[i].result, static_cast<int>(worker));
   }
   return count;
 }

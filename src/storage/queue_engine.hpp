@@ -13,19 +13,19 @@
 
 namespace dovetail::storage {
 
-class StorageService;
+class Dispatcher;
 
 /// `Queue` is `Ring` or `AioQueue`.
 template <class Queue>
 class QueueEngine final : public Engine {
  public:
-  QueueEngine(const char* name, StorageService& service, Parking& parking, unsigned workers);
+  QueueEngine(const char* name, Dispatcher& dispatcher, Parking& parking, unsigned workers);
   ~QueueEngine() override;
   const char* name() const noexcept override { return name_; }
 
   /// Makes the queue of the calling worker if there is none. False where the system gives none; `why_not` then says why.
-  bool prepare_worker(unsigned worker) noexcept {
-    return queues_[worker].load(std::memory_order_relaxed) != nullptr || make_queue(worker);
+  bool prepare(const Request& request, unsigned worker) noexcept override {
+    return Queue::suits(request) && (queues_[worker].load(std::memory_order_relaxed) != nullptr || make_queue(worker));
   }
   std::string why_not() const;
   /// Whether the queue of that worker holds anything. Owner only.
@@ -45,7 +45,7 @@ class QueueEngine final : public Engine {
   unsigned take(Queue& queue, unsigned worker, bool owner) noexcept;
 
   const char* const name_;
-  StorageService& service_;
+  Dispatcher& dispatcher_;
   Parking& parking_;
   const unsigned workers_;
   std::unique_ptr<std::atomic<Queue*>[]> queues_;  // Each written by its worker, once.

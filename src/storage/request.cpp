@@ -92,10 +92,11 @@ bool needs_sync(Request& request) noexcept {
 
 }  // namespace
 
-const char* name_of(Kind kind) noexcept {
-  static constexpr const char* names[] = {"nop",       "pread",     "pwrite", "preadv", "pwritev", "fsync",
-                                          "fdatasync", "fallocate", "open",   "close",  "poll"};
-  return names[static_cast<unsigned>(kind)];
+std::uint8_t lane_of(Kind kind, bool direct, std::uint64_t bytes) noexcept {
+  if (!transfers(kind)) {
+    return metadata;
+  }
+  return static_cast<std::uint8_t>((direct ? 4 : 0) + (writes(kind) ? 2 : 0) + (bytes > device::small_request ? 1 : 0));
 }
 
 void plan_attempt(Request& request) noexcept {

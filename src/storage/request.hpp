@@ -7,20 +7,29 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/urgency.hpp"
+#include "device/request_level.hpp"
 #include "dovetail/detail/body.hpp"
+#include "storage/kind.hpp"
 #include "tasking/service.hpp"
+
+namespace dovetail::device {
+class Device;
+}
 
 namespace dovetail::storage {
 
+using base::Urgency;
+using device::Device;
+
 class OpenFile;
 class RequestAdaptor;
-class StorageService;
-struct LearnedDevice;
+class Dispatcher;
 
-enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close, poll };
-
-/// The name of the call in errors and traces.
-const char* name_of(Kind kind) noexcept;
+/// The queues of a device: one for each kind of request (device::RequestKind), and one for what transfers nothing.
+enum Lane : std::uint8_t { metadata = device::request_kinds, lanes };
+/// `direct`: past the page cache.
+std::uint8_t lane_of(Kind kind, bool direct, std::uint64_t bytes) noexcept;
 
 /// Lives on the stack of the task that waits for it, or in the pool of bound requests. Owned by whoever started it, but touched
 /// only by the engine between `Engine::submit` and `attempt_ended`.
@@ -28,7 +37,7 @@ struct Request {
   Request* next = nullptr;                             ///< In the queue that the request waits in.
   tasking::BlockingWork work;                          ///< For engines that perform it on an executor.
   void (*ended)(Request& request) noexcept = nullptr;  ///< Called once, by any thread, when nothing is left to do.
-  StorageService* service = nullptr;
+  Dispatcher* dispatcher = nullptr;
   OpenFile* file = nullptr;      ///< Null for `nop` and `open`.
   detail::Task* task = nullptr;  ///< The one that is paused for it, or that it is bound to.
   union {
@@ -42,12 +51,13 @@ struct Request {
   std::uint64_t transferred = 0;            ///< Bytes so far. open: the descriptor.
   std::uint64_t within_vector = 0;          ///< Bytes done of the first buffer that is not done.
   const RequestAdaptor* adaptor = nullptr;  ///< Plans the attempts; null: they transfer what is left, as it is.
-  LearnedDevice* device = nullptr;          ///< Whose queue it is counted in.
+  Device* device = nullptr;                 ///< Whose queue it is counted in.
   std::uint32_t attempt = 0;                ///< Bytes (or whole buffers) that the next attempt asks for.
   int descriptor = -1;
   int error = 0;  ///< errno, once it has failed.
   Kind kind = Kind::nop;
-  std::uint8_t lane = 0;          ///< Which queue of its device it is counted in.
+  std::uint8_t lane = 0;  ///< Which queue of its device it is counted in.
+  Urgency urgency = Urgency::program;
   bool off_core = false;          ///< Copying it would keep a core busy for long: let somebody else do that.
   bool on_threads = false;        ///< Its attempts are made by executors rather than by a ring.
   bool waits = false;             ///< The next attempt is no transfer: it waits until a stream can be read or written.
@@ -72,11 +82,6 @@ struct Attempt {
 };
 /// The offset of a transfer from or to a stream.
 inline constexpr std::uint64_t no_offset = ~std::uint64_t{0};
-
-constexpr bool reads(Kind kind) noexcept { return kind == Kind::read || kind == Kind::readv; }
-constexpr bool writes(Kind kind) noexcept { return kind == Kind::write || kind == Kind::writev; }
-constexpr bool transfers(Kind kind) noexcept { return reads(kind) || writes(kind); }
-constexpr bool vectored(Kind kind) noexcept { return kind == Kind::readv || kind == Kind::writev; }
 
 /// What plans the attempts of a request whose descriptor does not take every transfer: a direct file's (direct_request.hpp).
 /// Stateless: what belongs to one request is in the request.
@@ -111,30 +116,6 @@ Attempt attempt_up_to(const Request& request, std::uint64_t most) noexcept;
 /// Whether its task was cancelled after it began. While the request has not ended.
 bool given_up(const Request& request) noexcept;
 
-/// An intrusive first-in-first-out queue of requests. Not thread-safe.
-class RequestQueue {
- public:
-  bool empty() const noexcept { return first_ == nullptr; }
-  std::size_t size() const noexcept { return size_; }
-  void push(Request& request) noexcept {
-    request.next = nullptr;
-    (first_ == nullptr ? first_ : last_->next) = &request;
-    last_ = &request;
-    ++size_;
-  }
-  Request* pop() noexcept {
-    Request* request = first_;
-    if (request != nullptr) {
-      first_ = request->next;
-      --size_;
-    }
-    return request;
-  }
-
- private:
-  Request* first_ = nullptr;
-  Request* last_ = nullptr;
-  std::size_t size_ = 0;
-};
+using RequestQueue = base::Fifo<Request>;
 
 }  // namespace dovetail::storage

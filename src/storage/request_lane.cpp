@@ -1,29 +1,38 @@
 #include "storage/request_lane.hpp"
 
+#include <algorithm>
+
 #include "base/clock.hpp"
 
 namespace dovetail::storage {
+namespace {
 
-RequestLane::RequestLane(LearnedDevice& device, Lane lane, const std::array<Route, Learner::candidates>& routes,
-                         bool fixed)
+constexpr Route of_metadata{false, 64};
+
+}  // namespace
+
+// The level of requests that transfer nothing is never asked.
+RequestLane::RequestLane(Device& device, std::uint8_t lane, std::optional<Route> forced)
     : device_(device),
-      lane_(lane),
-      learner_(routes, fixed || lane == metadata || device.in_memory),
-      fixed_(fixed || lane == metadata || device.in_memory) {
-  if (!fixed_) {
-    const std::lock_guard lock(device.mutex);
-    learner_.adopt(device.learned[lane]);
-  }
+      forced_(lane == metadata && !forced ? of_metadata : forced),
+      level_(device.requests(static_cast<device::RequestKind>(lane == metadata ? 0 : lane))) {}
+
+Route RequestLane::route() const noexcept { return forced_ ? *forced_ : level_.route(); }
+
+// Where tasks are admitted by their number, that is the level of the device: they are not kept back a second time here.
+bool RequestLane::has_room() const noexcept {
+  return in_flight_ < std::max<unsigned>(route().depth, device_.tasks_at_once());
 }
 
 void RequestLane::admit(Request& request) noexcept {
   ++in_flight_;
-  request.on_threads = learner_.route().threads;
+  device_.request_begins();
+  request.on_threads = route().threads;
 }
 
 RequestLane::Entry RequestLane::enter(Request& request) {
   const std::lock_guard lock(mutex_);
-  if (in_flight_ >= learner_.route().depth) {
+  if (!has_room()) {
     // Under the lock: whoever cancels sees it in the queue, or it sees here that it was cancelled.
     if (given_up(request)) [[unlikely]] {
       return Entry::cancelled;
@@ -36,39 +45,28 @@ RequestLane::Entry RequestLane::enter(Request& request) {
 }
 
 RequestQueue RequestLane::take_cancelled() {
-  RequestQueue cancelled;
-  RequestQueue others;
   const std::lock_guard lock(mutex_);
-  while (Request* request = waiting_.pop()) {
-    (given_up(*request) ? cancelled : others).push(*request);
-  }
-  waiting_ = others;
-  return cancelled;
+  return waiting_.take([](const Request& request) { return given_up(request); });
 }
 
 RequestQueue RequestLane::leave(const Request& request) {
   RequestQueue startable;
   const std::lock_guard lock(mutex_);
   --in_flight_;
-  if (!fixed_) {
-    const Route before = learner_.route();
-    learner_.ended(base::ticks(), request.transferred, in_flight_ + static_cast<unsigned>(waiting_.size()));
-    if (learner_.route() != before) [[unlikely]] {
-      const std::lock_guard device_lock(device_.mutex);
-      device_.learned[lane_].adopt(learner_);
-    }
+  device_.request_ends();
+  if (transfers(request.kind)) {
+    device_.moved(direction_of(request.kind), request.transferred);
   }
-  while (!waiting_.empty() && in_flight_ < learner_.route().depth) {
-    Request* next = waiting_.pop();
+  // While tasks are admitted by the number, their number is what is varied.
+  if (!forced_ && !level_.settled() && device_.tasks_at_once() == 0) {
+    level_.ended(base::ticks(), request.transferred, in_flight_ + static_cast<unsigned>(waiting_.size()));
+  }
+  while (!waiting_.empty() && has_room()) {
+    Request* const next = waiting_.pop();
     admit(*next);
     startable.push(*next);
   }
   return startable;
-}
-
-Route RequestLane::route() const {
-  const std::lock_guard lock(mutex_);
-  return learner_.route();
 }
 
 }  // namespace dovetail::storage

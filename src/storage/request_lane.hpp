@@ -1,19 +1,25 @@
-// The queue of one runtime for the requests of one lane of one device: keeps back what is more than the device should be given
+// The queue of one runtime for the requests of one kind on one device: keeps back what is more than the device should be given
 // at once.
 #pragma once
 
 #include <mutex>
+#include <optional>
 
-#include "storage/learned_device.hpp"
-#include "storage/learner.hpp"
+#include "device/device.hpp"
 #include "storage/request.hpp"
 
 namespace dovetail::storage {
 
+using device::Route;
+
 /// Thread-safe. The mutex is held for a few instructions.
+///
+/// Of the requests that are kept, those of the program start first, then those of a drain, then those of a prefetch; how far the last may fall
+/// behind, `base::UrgencyQueue` says. A request of the program that finds the queue full of others waits for one of them to end.
 class RequestLane {
  public:
-  RequestLane(LearnedDevice& device, Lane lane, const std::array<Route, Learner::candidates>& routes, bool fixed);
+  /// @param forced  The only way, for an engine that was asked for; else what the device has found for this kind of requests.
+  RequestLane(Device& device, std::uint8_t lane, std::optional<Route> forced);
 
   /// What `enter` did with a request: it may start now, by the way noted in it; it is kept; it was given up already.
   enum class Entry : std::uint8_t { start, kept, cancelled };
@@ -22,19 +28,18 @@ class RequestLane {
   RequestQueue take_cancelled();
   /// The request has ended. Returns those that may start now.
   RequestQueue leave(const Request& request);
-  /// For tests and reports.
-  Route route() const;
+  Route route() const noexcept;
 
  private:
+  bool has_room() const noexcept;
   void admit(Request& request) noexcept;
 
-  LearnedDevice& device_;
-  const Lane lane_;
+  Device& device_;
+  const std::optional<Route> forced_;
+  device::RequestLevel& level_;
   mutable std::mutex mutex_;
-  Learner learner_;
   unsigned in_flight_ = 0;
-  RequestQueue waiting_;
-  const bool fixed_;
+  base::UrgencyQueue<Request> waiting_;
 };
 
 }  // namespace dovetail::storage

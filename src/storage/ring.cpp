@@ -8,10 +8,8 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <system_error>
 
-#include "storage/file_registry.hpp"
-#include "storage/open_file.hpp"
+#include "device/ring_setup.hpp"
 #include "tasking/service.hpp"
 
 namespace dovetail::storage {
@@ -46,50 +44,20 @@ void prepare_transfer(io_uring_sqe* entry, const Request& request) noexcept {
   }
 }
 
-std::string explain_failure(int error) {
-  std::string text = "io_uring_setup: ";
-  text += std::generic_category().message(error);
-  switch (error) {
-    case EPERM:
-    case EACCES:
-      return text + " (forbidden by seccomp or by the sysctl kernel.io_uring_disabled)";
-    case ENOSYS:
-      return text + " (this kernel has no io_uring, or a filter hides it)";
-    case ENOMEM:
-      return text + " (RLIMIT_MEMLOCK or the memory limit is too small)";
-    case EMFILE:
-    case ENFILE:
-      return text + " (RLIMIT_NOFILE is too small)";
-    default:
-      return text;
-  }
-}
-
 }  // namespace
 
 RingFeatures Ring::allowed{};
 
 std::unique_ptr<Ring> Ring::make(std::string& why_not) {
   std::unique_ptr<Ring> made(new Ring);
-  io_uring_params parameters{};
-  // No COOP_TASKRUN, DEFER_TASKRUN or SINGLE_ISSUER: with those, completions become visible only when the owner enters the
-  // kernel, and an idle worker could not deliver what a computing one has started.
-  parameters.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
-  parameters.cq_entries = completion_entries;
-  const int error = io_uring_queue_init_params(submission_entries, &made->ring_, &parameters);
-  if (error < 0) {
-    why_not = explain_failure(-error);
+  why_not = device::set_up_ring(made->ring_);
+  if (!why_not.empty()) {
     made->ring_.ring_fd = -1;
-    return nullptr;
-  }
-  if ((parameters.features & IORING_FEAT_NODROP) == 0 || (parameters.features & IORING_FEAT_EXT_ARG) == 0) {
-    why_not = "this kernel's io_uring is too old (5.11 or newer is needed)";
     return nullptr;
   }
   io_uring_probe* probe = io_uring_get_probe_ring(&made->ring_);
   made->features_.links = allowed.links && supports(probe, IORING_OP_FSYNC);
   made->features_.buffers = allowed.buffers && supports(probe, IORING_OP_READ_FIXED);
-  made->features_.files = allowed.files;
   made->features_.cancel = allowed.cancel && supports(probe, IORING_OP_ASYNC_CANCEL);
   io_uring_free_probe(probe);
   // After a fork the child must not see, let alone move, the parent's queues.
@@ -102,9 +70,6 @@ std::unique_ptr<Ring> Ring::make(std::string& why_not) {
 Ring::~Ring() {
   if (has_table_.load(std::memory_order_relaxed)) {
     BufferRegistry::instance().remove(this);
-  }
-  if (has_file_table_.load(std::memory_order_relaxed)) {
-    FileRegistry::instance().remove(this);
   }
   if (ring_.ring_fd >= 0) {
     io_uring_queue_exit(&ring_);
@@ -151,9 +116,6 @@ void Ring::prepare(Request& request) noexcept {
   if (features_.buffers && transfers(request.kind) && !request.waits) {
     use_registered(*entry, attempt_of(request));
   }
-  if (features_.files && request.file != nullptr) {
-    use_registered_file(*entry, request);
-  }
   io_uring_sqe_set_data(entry, &request);
   if (request.off_core) {
     entry->flags |= IOSQE_ASYNC;
@@ -168,9 +130,6 @@ void Ring::prepare(Request& request) noexcept {
   io_uring_sqe_set_data64(entry, address | written_mark);
   io_uring_sqe* sync = io_uring_get_sqe(&ring_);
   io_uring_prep_fsync(sync, request.descriptor, IORING_FSYNC_DATASYNC);
-  if (features_.files && request.file != nullptr) {
-    use_registered_file(*sync, request);
-  }
   io_uring_sqe_set_data64(sync, address | synced_mark);
   ++gathered_;
   pairs_gathered_ = true;
@@ -209,7 +168,8 @@ bool Ring::register_buffer(const BufferRegistry::Found& buffer) noexcept {
   }
   const iovec memory{buffer.data, buffer.size};
   const __u64 tag = 0;
-  const int error = registration_error(io_uring_register_buffers_update_tag(&ring_, buffer.slot, &memory, &tag, 1));
+  const int updated = io_uring_register_buffers_update_tag(&ring_, buffer.slot, &memory, &tag, 1);
+  const int error = updated == 1 ? 0 : updated < 0 ? -updated : EINVAL;
   offered_[buffer.slot] = {buffer.generation, error == 0};
   registry.note(buffer.slot, error);
   return error == 0;
@@ -220,46 +180,6 @@ void Ring::forget_buffer(unsigned slot) noexcept {
     const iovec nothing{};
     const __u64 tag = 0;
     io_uring_register_buffers_update_tag(&ring_, slot, &nothing, &tag, 1);
-  }
-}
-
-// The same operation, on a file that the ring looks up in its own table.
-void Ring::use_registered_file(io_uring_sqe& entry, const Request& request) noexcept {
-  const unsigned slot = request.file->registered_slot(request.descriptor);
-  if (slot == FileRegistry::slots || request.kind == Kind::close) [[likely]] {
-    return;
-  }
-  const std::uint32_t generation = FileRegistry::instance().generation(slot);
-  const bool offered = offered_files_ != nullptr && offered_files_[slot].generation == generation;
-  if (offered ? offered_files_[slot].accepted : register_file(slot, generation, request.descriptor)) {
-    entry.fd = static_cast<int>(slot);
-    entry.flags |= IOSQE_FIXED_FILE;
-  }
-}
-
-bool Ring::register_file(unsigned slot, std::uint32_t generation, int descriptor) noexcept {
-  FileRegistry& registry = FileRegistry::instance();
-  if (offered_files_ == nullptr) {
-    offered_files_.reset(new (std::nothrow) Offered[FileRegistry::slots]);
-    const int table = offered_files_ == nullptr ? -ENOMEM : io_uring_register_files_sparse(&ring_, FileRegistry::slots);
-    if (table != 0) {
-      features_.files = false;
-      registry.note(slot, -table);
-      return false;
-    }
-    registry.add(this);
-    has_file_table_.store(true, std::memory_order_release);
-  }
-  const int error = registration_error(io_uring_register_files_update(&ring_, slot, &descriptor, 1));
-  offered_files_[slot] = {generation, error == 0};
-  registry.note(slot, error);
-  return error == 0;
-}
-
-void Ring::forget_file(unsigned slot) noexcept {
-  if (has_file_table_.load(std::memory_order_acquire)) {
-    const int nothing = -1;
-    io_uring_register_files_update(&ring_, slot, &nothing, 1);
   }
 }
 
@@ -301,7 +221,7 @@ void Ring::submit(Request& request) noexcept {
   if (io_uring_sq_space_left(&ring_) < most_entries) [[unlikely]] {
     flush();
   }
-  if (!kept_.empty() || io_uring_sq_space_left(&ring_) < most_entries || in_flight() >= completion_entries)
+  if (!kept_.empty() || io_uring_sq_space_left(&ring_) < most_entries || in_flight() >= device::ring_completion_entries)
       [[unlikely]] {
     kept_.push(request);
     return;
@@ -315,7 +235,7 @@ void Ring::submit(Request& request) noexcept {
 }
 
 void Ring::refill() noexcept {
-  while (!kept_.empty() && in_flight() < completion_entries) {
+  while (!kept_.empty() && in_flight() < device::ring_completion_entries) {
     if (io_uring_sq_space_left(&ring_) < 2) {
       flush();
       if (io_uring_sq_space_left(&ring_) < 2) {

@@ -19,21 +19,20 @@ struct RingFeatures {
   bool links = true;    ///< A write and the sync after it in one submission.
   bool cancel = true;   ///< Giving up all that is under way (Linux 5.19).
   bool buffers = true;  ///< A table of registered buffers that is filled on demand (Linux 5.19).
-  bool files = true;    ///< And one of registered files.
 };
 
-class Ring final : public WorkerQueue {
+class Ring final : public WorkerQueue, public BufferUser {
  public:
   /// What `make` must not use even where the kernel has it: old kernels for tests. Set before a ring is made.
   static RingFeatures allowed;
 
-  static constexpr unsigned submission_entries = 256;
-  static constexpr unsigned completion_entries = 4096;
   /// Requests gathered before they are handed over without being asked: so many that the device begins while others are still being
   /// prepared, and more where what is handed over ends at once, so that nothing is won by beginning.
   static constexpr unsigned batch = 16;
   static constexpr unsigned batch_that_ends_at_once = 32;
 
+  /// Which requests it can take: all.
+  static bool suits(const Request& /*request*/) noexcept { return true; }
   /// Null where the system gives none; then `why_not` says why.
   static std::unique_ptr<Ring> make(std::string& why_not);
   ~Ring() override;
@@ -56,9 +55,7 @@ class Ring final : public WorkerQueue {
   unsigned take(Completion* completions, unsigned most, bool owner) noexcept;
 
   /// The buffer of that slot of `BufferRegistry` is dropped. From any thread.
-  void forget_buffer(unsigned slot) noexcept;
-  /// The descriptor of that slot of `FileRegistry` is closed. From any thread.
-  void forget_file(unsigned slot) noexcept;
+  void forget_buffer(unsigned slot) noexcept override;
   /// Whether completions lie in the ring. From any thread.
   bool has_completions() const noexcept;
 
@@ -70,8 +67,6 @@ class Ring final : public WorkerQueue {
   io_uring_sqe* entry() noexcept;
   void prepare(Request& request) noexcept;
   void use_registered(io_uring_sqe& entry, const Attempt& attempt) noexcept;
-  void use_registered_file(io_uring_sqe& entry, const Request& request) noexcept;
-  bool register_file(unsigned slot, std::uint32_t generation, int descriptor) noexcept;
   bool register_buffer(const BufferRegistry::Found& buffer) noexcept;
   bool linkable(const Request& request) const noexcept;
   void finish_pair(Request& request) const noexcept;
@@ -90,9 +85,7 @@ class Ring final : public WorkerQueue {
   };
   std::unique_ptr<Offered[]> offered_;
   std::atomic<bool> has_table_{false};  // Partner of the acquire in `forget_buffer`.
-  std::unique_ptr<Offered[]> offered_files_;
-  std::atomic<bool> has_file_table_{false};  // Partner of the acquire in `forget_file`.
-  bool wake_armed_ = false;                  // Written by the owner, and under `taking_` when the poll has ended.
+  bool wake_armed_ = false;             // Written by the owner, and under `taking_` when the poll has ended.
 };
 
 }  // namespace dovetail::storage

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 
-#include "storage/storage_service.hpp"
+#include "storage/dispatcher.hpp"
 #include "storage/system_calls.hpp"
 
 namespace dovetail::storage {
@@ -13,7 +13,7 @@ void run(tasking::BlockingWork* work) {
   static_assert(std::is_standard_layout_v<Request>);
   auto& request = *reinterpret_cast<Request*>(reinterpret_cast<std::byte*>(work) - offsetof(Request, work));
   // What nobody has begun when its task is cancelled need not begin.
-  request.service->attempt_ended(request, given_up(request) ? -ECANCELED : call_system(request), -1);
+  request.dispatcher->attempt_ended(request, given_up(request) ? -ECANCELED : call_system(request), -1);
 }
 
 }  // namespace

@@ -1,50 +1,19 @@
-// Shares, settings and memory: everything that needs no runtime.
+// Shares: everything that needs no runtime.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <sstream>
 
 #include "admission/budget.hpp"
-#include "admission/configuration.hpp"
-#include "admission/memory.hpp"
-#include "dovetail/admission.hpp"
+#include "device/device.hpp"
+#include "device/support.hpp"
 #include "simulator.hpp"
 
 namespace dovetail::admission::test {
 namespace {
 
-namespace fs = std::filesystem;
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "dovetail-admission-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string write(const std::string& name, const std::string& text) const {
-    fs::create_directories((path / name).parent_path());
-    std::ofstream(path / name) << text;
-    return (path / name).string();
-  }
-  fs::path path;
-};
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "not refused";
-}
+using dovetail::test::refusal;
 
 std::size_t count(const RequestList& list) {
   std::size_t result = 0;
@@ -280,6 +249,31 @@ TEST(Budget, WithdrawnRequestsAreGone) {
   EXPECT_EQ(next.first, &requests[2]);
 }
 
+// Lanes of requests look at how many tasks the device is given to.
+TEST(Budget, TheDeviceHearsOfTasksThatEnterBecauseOthersWithdrew) {
+  device::Device disk(0, 0, 0);
+  Budget budget("device", 0, &disk);
+  Request half;
+  Request whole;
+  Request tuned;
+  half.type = &budget.type({"half", 50, Direction::write}, 100, 64);
+  whole.type = &budget.type({"whole", 100, Direction::write}, 100, 64);
+  tuned.type = &budget.type({"tuned", "adaptive", Direction::write}, 100, 64);
+  RequestList admitted;
+  for (Request* request : {&half, &whole, &tuned}) {
+    budget.enter(*request, 0, admitted);
+  }
+  EXPECT_EQ(count(admitted), 1U);
+  EXPECT_EQ(disk.tasks_at_once(), 0U);
+  RequestList withdrawn;
+  RequestList next;
+  budget.withdraw([&](const Request& request) { return &request == &whole; }, 1, withdrawn, next);
+  EXPECT_EQ(next.first, &tuned);
+  EXPECT_GT(disk.tasks_at_once(), 0U);
+  budget.leave(tuned, {}, 2, admitted);
+  EXPECT_EQ(disk.tasks_at_once(), 0U);
+}
+
 TEST(Budget, ProgramsThatLabelEveryTaskAreBounded) {
   Budget budget("device");
   for (int i = 0; i < 5000; ++i) {
@@ -306,156 +300,6 @@ TEST(Budget, TheMostOfADeviceHoldsForEveryConstraint) {
       EXPECT_EQ(type.automatic->registry().front().at_once, most) << "it begins with as many as there can be";
     }
   }
-}
-
-TEST(Configuration, ReadsDevices) {
-  const Folder folder;
-  fs::create_directories(folder.path / "real");
-  fs::create_symlink(folder.path / "real", folder.path / "link");
-  const std::string file =
-      folder.write("dovetail.toml",
-                   "[other]\nx = 1\n[[device]]\nname = \"scratch\"\npaths = [\"link\", \"/data\"]\n"
-                   "read = 450\nwrite = 400.5\nshared = true\nmost_at_once = 8\n[[device]]\nname = \"local\"\n");
-  const auto devices = storage_devices(file);
-  ASSERT_EQ(devices.size(), 2U);
-  EXPECT_EQ(devices[0].name, "scratch");
-  EXPECT_EQ(devices[0].paths, (std::vector<std::string>{fs::canonical(folder.path / "real").string(), "/data"}));
-  EXPECT_EQ(devices[0].read_mb_per_second, 450);
-  EXPECT_EQ(devices[0].write_mb_per_second, 400.5);
-  EXPECT_TRUE(devices[0].shared);
-  EXPECT_FALSE(devices[1].shared);
-  EXPECT_EQ(devices[0].most_at_once, 8U);
-  EXPECT_EQ(devices[1].most_at_once, 0U);
-  EXPECT_EQ(storage_device("", file, false).name, "scratch") << "the first";
-  EXPECT_EQ(storage_device("local", file, false).name, "local");
-  EXPECT_EQ(storage_device((folder.path / "link" / "new" / "file").string(), file, false).name, "scratch");
-  EXPECT_FALSE(storage_device(folder.path.string(), file, false).configured);
-  const fs::path before = fs::current_path();
-  fs::current_path(folder.path / "real");
-  EXPECT_EQ(storage_device("new/file", file, false).name, "scratch") << "a relative name of what does not exist yet";
-  fs::current_path(before);
-  const std::string why = refusal([&] { storage_device("nowhere", file, false); });
-  EXPECT_NE(why.find("there is no storage device 'nowhere': dovetail.toml names scratch, local"), std::string::npos)
-      << why;
-}
-
-TEST(Configuration, SaysWhichLineIsWrong) {
-  const Folder folder;
-  const std::pair<const char*, const char*> cases[] = {
-      {"[[device]]\nname = \"a\"\nread = -1\n", ":3: 'read' must be a number of MB/s greater than 0"},
-      {"[[device]]\nname = \"a\"\nread = \"fast\"\n", ":3: 'read' must be a number"},
-      {"[[device]]\nname = \"a\"\nspeed = 4\n", ":3: a device has no 'speed'"},
-      {"[[device]]\nread = 4\n", ":1: a device needs a 'name'"},
-      {"[device]\nname = \"a\"\n", ": 'device' must be a list of tables"},
-      {"[[device]]\nname = \"a/b\"\n", "contains a '/'"},
-      {"[[device]]\nname = \"a\"\npaths = \"/x\"\n", ":3: 'paths' must be a list"},
-      {"[[device]]\nname = \"a\"\npaths = [1]\n", "'paths' must be a text"},
-      {"[[device]]\nname = \"a\"\nshared = 1\n", ":3: 'shared' must be true"},
-      {"[[device]]\nname = \"a\"\nmost_at_once = 0\n", ":3: 'most_at_once' must be a number of tasks, at least 1"},
-      {"[[device]]\nname = \"a\"\nmost_at_once = 2.5\n", ":3: 'most_at_once' must be a number of tasks"},
-      {"[[device]]\nname = \"a\"\n[[device]]\nname = \"a\"\n", "two devices are called 'a'"},
-      {"[[device]]\nname = \"a\"\npaths = [\"/x\", \"/x/\"]\n", "'/x' is given twice"},
-      {"[[device]\nname", "dovetail.toml:1: "},
-  };
-  for (const auto& [text, message] : cases) {
-    const std::string file = folder.write("dovetail.toml", text);
-    const std::string why = refusal([&] { read_configuration(file); });
-    EXPECT_NE(why.find(message), std::string::npos) << text << "\n" << why;
-    EXPECT_NE(why.find(file), std::string::npos) << why;
-  }
-  EXPECT_NE(refusal([&] { storage_devices((folder.path / "none.toml").string()); }).find("does not exist"),
-            std::string::npos);
-}
-
-TEST(Configuration, IsFoundByEnvironmentThenHereThenInTheUsersFolder) {
-  const Folder folder;
-  const fs::path before = fs::current_path();
-  const std::string user = folder.write("config/dovetail/dovetail.toml", "");
-  setenv("XDG_CONFIG_HOME", (folder.path / "config").c_str(), 1);
-  unsetenv("DOVETAIL_CONFIG");
-  fs::current_path(folder.path);
-  EXPECT_EQ(configuration_file(""), fs::canonical(user));
-  const std::string here = folder.write("dovetail.toml", "");
-  EXPECT_EQ(configuration_file(""), fs::canonical(here));
-  const std::string named = folder.write("other.toml", "");
-  setenv("DOVETAIL_CONFIG", named.c_str(), 1);
-  EXPECT_EQ(configuration_file(""), fs::canonical(named));
-  EXPECT_EQ(configuration_file(here), fs::canonical(here)) << "what a program says goes before";
-  unsetenv("DOVETAIL_CONFIG");
-  unsetenv("XDG_CONFIG_HOME");
-  fs::current_path(before);
-}
-
-class Memory : public testing::Test {
- protected:
-  Memory() { setenv("XDG_STATE_HOME", folder_.path.c_str(), 1); }
-  ~Memory() override { unsetenv("XDG_STATE_HOME"); }
-  Folder folder_;
-};
-
-TEST_F(Memory, RemembersLevelsAndBandwidths) {
-  EXPECT_FALSE(recall_level("a"));
-  EXPECT_TRUE(remember_level("a", {3, 250.5}));
-  EXPECT_TRUE(remember_bandwidth("a", "write", 400));
-  EXPECT_TRUE(remember_level("b", {7, 0}));
-  ASSERT_TRUE(recall_level("a"));
-  EXPECT_EQ(recall_level("a")->at_once, 3U);
-  EXPECT_EQ(recall_level("a")->rate, 250.5);
-  EXPECT_EQ(recall_level("b")->rate, 0);
-  EXPECT_EQ(recall_bandwidth("a", "write"), 400);
-  EXPECT_EQ(recall_bandwidth("a", "read"), 0);
-}
-
-TEST_F(Memory, ADamagedOrForeignFileIsIgnoredWithOneWarning) {
-  testing::internal::CaptureStderr();
-  for (const char* text : {"{", "[]", "{\"version\": 2, \"devices\": {}}", "{\"version\": 1}", "", "\xff\xfe",
-                           "{\"version\": 1, \"devices\": {\"a\": 4}}",
-                           "{\"version\": 1, \"devices\": {\"a\": {\"at_once\": -3, \"mb_per_second\": \"x\"}}}",
-                           "{\"version\": 1, \"devices\": {\"a\": {\"at_once\": 1e300}}}"}) {
-    folder_.write("dovetail/admission.json", text);
-    EXPECT_FALSE(recall_level("a")) << text;
-    EXPECT_TRUE(remember_level("b", {2, 1})) << text;
-    EXPECT_TRUE(recall_level("b")) << text;
-  }
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("what earlier runs learned is ignored"), std::string::npos) << said;
-  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
-}
-
-TEST_F(Memory, RunsAtTheSameTimeLoseNothing) {
-  constexpr int runs = 6;
-  constexpr int rounds = 20;
-  std::vector<pid_t> children;
-  for (int run = 0; run < runs; ++run) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(60);
-      for (int round = 1; round <= rounds; ++round) {
-        // Whoever is refused the lock asks again; all get it in the end.
-        while (!remember_level("device " + std::to_string(run), {static_cast<unsigned>(round), 1})) {
-          sched_yield();
-        }
-      }
-      _exit(0);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = -1;
-    waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
-  for (int run = 0; run < runs; ++run) {
-    const auto found = recall_level("device " + std::to_string(run));
-    ASSERT_TRUE(found) << run;
-    EXPECT_EQ(found->at_once, static_cast<unsigned>(rounds));
-  }
-}
-
-TEST_F(Memory, AFolderThatCannotBeWrittenIsNoError) {
-  setenv("XDG_STATE_HOME", "/proc/nowhere", 1);
-  EXPECT_FALSE(remember_level("a", {3, 1}));
-  EXPECT_FALSE(recall_level("a"));
 }
 
 }  // namespace

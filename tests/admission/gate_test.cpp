@@ -1,96 +1,16 @@
 // Admission in a runtime.
-#include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <filesystem>
-#include <fstream>
-#include <mutex>
-#include <nlohmann/json.hpp>
 #include <thread>
 
-#include "admission/memory.hpp"
-#include "dovetail/dovetail.hpp"
+#include "admitted.hpp"
+#include "device/device.hpp"
+#include "device/facts.hpp"
+#include "device/remembered.hpp"
 
-namespace dovetail {
+namespace dovetail::admission::test {
 namespace {
-
-namespace fs = std::filesystem;
-using nlohmann::json;
-
-/// Bodies that wait here until they are let go.
-class Door {
- public:
-  void pass() {
-    std::unique_lock lock(mutex_);
-    ++inside_;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return open_ > 0; });
-    --open_;
-    --inside_;
-  }
-  void wait_for(int count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return inside_ >= count; });
-  }
-  void let(int count) {
-    std::lock_guard lock(mutex_);
-    open_ += count;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int inside_ = 0;
-  int open_ = 0;
-};
-
-class Admission : public testing::Test {
- protected:
-  // Devices are shared by all runtimes of a process: each test has its own.
-  Admission() {
-    alarm(120);
-    std::string name = (fs::temp_directory_path() / "dovetail-gate-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);
-    device_ = folder_.filename().string();
-    config_ = (folder_ / "dovetail.toml").string();
-    fs::create_directory(folder_ / "data");
-    std::ofstream(config_) << "[[device]]\nname = \"" << device_ << "\"\npaths = [\"data\"]\nread = 200\nwrite = 100\n";
-  }
-  ~Admission() override {
-    fs::remove_all(folder_);
-    unsetenv("XDG_STATE_HOME");
-    alarm(0);
-  }
-
-  Options options(unsigned executors = 16) const {
-    Options result;
-    result.workers = 2;
-    result.io_executors = executors;
-    result.config = config_;
-    return result;
-  }
-  TaskDescription describe(const StorageBandwidth& constraint, const char* label = "write") const {
-    return {.label = label, .io = true, .storage_bw = constraint, .device = device_};
-  }
-  json device() const {
-    const json report = json::parse(admission_report());
-    for (const json& known : report.at("devices")) {
-      if (known.at("name") == device_) {
-        return known;
-      }
-    }
-    return {};
-  }
-
-  fs::path folder_;
-  std::string device_;
-  std::string config_;
-};
 
 TEST_F(Admission, AsManyRunAtOnceAsTheBandwidthHolds) {
   Runtime runtime(options());
@@ -127,7 +47,7 @@ TEST_F(Admission, TheMostOfADeviceHoldsForTasksWithoutConstraint) {
 TEST_F(Admission, AdaptiveBeginsWithWhatAnEarlierRunLearned) {
   std::ofstream(config_, std::ios::app) << "shared = true\n";
   const std::string key = "device " + device_ + " " + fs::canonical(folder_ / "data").string();
-  ASSERT_TRUE(admission::remember_level(key, {5, 0}));
+  ASSERT_TRUE(device::remember_level(key, {5, 0}));
   Runtime runtime(options());
   Door door;
   for (int i = 0; i < 8; ++i) {
@@ -141,7 +61,7 @@ TEST_F(Admission, AdaptiveBeginsWithWhatAnEarlierRunLearned) {
 }
 
 TEST_F(Admission, AdaptiveBeginsWithFewerWhereHeadsMove) {
-  const bool heads_move = Device::of((folder_ / "data").string()).rotational.value_or(false);
+  const bool heads_move = device::facts_of((folder_ / "data").string()).rotational.value_or(false);
   const int first = heads_move ? 2 : 4;  // what the kernel says of this machine's disk
   Runtime runtime(options());
   Door door;
@@ -192,7 +112,6 @@ TEST_F(Admission, BadInputIsRefusedWhereItIsSaid) {
     }
     return "not refused";
   };
-  EXPECT_NE(refusal({.label = "compute", .storage_bw = 20}).find("task 'compute'"), std::string::npos);
   EXPECT_NE(refusal({.label = "x", .io = true, .storage_bw = 20, .device = "nowhere"})
                 .find("there is no storage device 'nowhere'"),
             std::string::npos);
@@ -414,6 +333,24 @@ TEST_F(Admission, ATaskIsOnItsDeviceUntilItsEventsAreFulfilled) {
   EXPECT_TRUE(second);
 }
 
+TEST_F(Admission, AdaptiveBeginsWhereTheDeviceWasMeasured) {
+  device::Device& disk = device::device_of((folder_ / "data").string());
+  disk.set_curve(device::Direction::write, {{1, 50}, {2, 100}, {3, 150}, {6, 300}, {8, 310}, {12, 200}});
+  Runtime runtime(options());
+  Door door;
+  for (int i = 0; i < 10; ++i) {
+    runtime.spawn(describe("adaptive"), [&] { door.pass(); });
+  }
+  door.wait_for(6);
+  EXPECT_EQ(device().at("running"), 6);
+  EXPECT_EQ(device().at("waiting"), 4);
+  EXPECT_EQ(disk.tasks_at_once(), 6U) << "the device knows what its tasks are doing";
+  door.let(10);
+  runtime.wait();
+  EXPECT_EQ(disk.tasks_at_once(), 0U);
+  disk.set_curve(device::Direction::write, {});
+}
+
 TEST_F(Admission, WhatThreadsTransferIsCounted) {
   Runtime runtime(options());
   const std::string path = (folder_ / "data" / "counted").string();
@@ -483,4 +420,4 @@ TEST_F(Admission, ManyTasksOfManyRuntimesAllRun) {
 }
 
 }  // namespace
-}  // namespace dovetail
+}  // namespace dovetail::admission::test

@@ -145,15 +145,9 @@ static void test_opening(const char* path) {
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
   CHECK_CONTAINS(dovetail_error_message(), "direct");
   options.direct = DOVETAIL_DIRECT_AUTOMATIC;
-  options.registered = 2;
-  CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
-  options.registered = 1;
   options.size = 1;
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
   options.size = sizeof options;
-  options.reserved = 1;
-  CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
-  options.reserved = 0;
   options.mode = 0100000;
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
   CHECK(file == NULL);
@@ -162,12 +156,8 @@ static void test_opening(const char* path) {
   CHECK(strcmp(dovetail_file_path(file), path) == 0);
   CHECK(fcntl(dovetail_file_descriptor(file), F_GETFD) == FD_CLOEXEC);
   CHECK_EQUAL(dovetail_file_direct(file), 0);
-  CHECK_EQUAL(dovetail_file_registration(file), DOVETAIL_REGISTRATION_NONE);
-  CHECK_EQUAL(dovetail_file_registration_error(file), 0);
   CHECK_EQUAL(dovetail_file_close(file), 0);
   CHECK_EQUAL(dovetail_file_close(NULL), 0);
-  CHECK_EQUAL(dovetail_file_registration(NULL), -EINVAL);
-  CHECK_EQUAL(dovetail_file_registration_error(NULL), -EINVAL);
 }
 
 static void test_adopting(const char* path) {
@@ -285,29 +275,6 @@ static void test_refused_arguments(const dovetail_file* file) {
   CHECK_EQUAL(dovetail_file_space(NULL), 0);
 }
 
-// A file that rings keep is told apart from one that they do not, and is used in the same way.
-static void test_registration(const char* path) {
-  const dovetail_options settings = {.size = sizeof settings, .workers = 1, .engine = "uring"};
-  dovetail_runtime* runtime = NULL;
-  if (dovetail_runtime_create(&settings, &runtime) < 0) {
-    printf("no io_uring here: %s\n", dovetail_error_message());
-    return;
-  }
-  for (int32_t registered = 0; registered < 2; ++registered) {
-    const dovetail_file_options options = {
-        .size = sizeof options, .direct = DOVETAIL_DIRECT_AUTOMATIC, .registered = registered};
-    dovetail_file* file = NULL;
-    CHECK_EQUAL(dovetail_file_open(path, O_RDWR | O_CREAT, &options, &file), 0);
-    CHECK_EQUAL(dovetail_file_registration(file), DOVETAIL_REGISTRATION_NONE);
-    CHECK_EQUAL(run_task(runtime, use_plain_operations, file), 0);
-    CHECK_EQUAL(dovetail_file_registration(file) == DOVETAIL_REGISTRATION_NONE, !registered);
-    CHECK_EQUAL(dovetail_file_close(file), 0);
-  }
-  CHECK_EQUAL(dovetail_runtime_destroy(runtime), 0);
-  CHECK_EQUAL(dovetail_file_registration(NULL), -EINVAL);
-  CHECK_EQUAL(dovetail_file_registration_error(NULL), -EINVAL);
-}
-
 int main(void) {
   char path[] = "file_test_XXXXXX";
   CHECK_EQUAL(close(mkstemp(path)), 0);
@@ -327,7 +294,6 @@ int main(void) {
     test_refused_arguments(file);
     CHECK_EQUAL(dovetail_file_close(file), 0);
   }
-  test_registration(path);
   test_failing_bound_operations(runtime);
   test_bound_opening_and_closing(runtime, path);
   CHECK_EQUAL(dovetail_runtime_destroy(runtime), 0);

@@ -1,5 +1,5 @@
 // dovetail.toml: whatever stands in it, it is understood or refused with a message.
-#include "admission/configuration.hpp"
+#include "device/configuration.hpp"
 
 #include <stdexcept>
 
@@ -28,7 +28,7 @@ std::vector<std::string> seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dovetail;
   try {
-    for (const StorageDevice& device : admission::parse_configuration("/f/dovetail.toml", fuzz::text_of(data, size))) {
+    for (const StorageDevice& device : device::parse_configuration("/f/dovetail.toml", fuzz::text_of(data, size))) {
       fuzz::require(!device.name.empty(), "a device has a name");
       fuzz::require(device.name.find('/') == std::string::npos, "a name is no path");
       fuzz::require(device.read_mb_per_second >= 0 && device.write_mb_per_second >= 0, "no rate is negative");

@@ -2,13 +2,15 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "dovetail/device.hpp"
+#include "device/curve.hpp"
 #include "fuzzer.hpp"
 
 namespace dovetail::fuzz {
 
+using namespace device;
+
 std::vector<std::string> seeds() {
-  DeviceCurve curve;
+  Curve curve;
   curve.device.path = "/some \"where\"";
   curve.engine = "auto";
   curve.notes = {"a note"};
@@ -32,10 +34,11 @@ std::vector<std::string> seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dovetail;
+  using namespace dovetail::device;
   try {
-    const DeviceCurve curve = DeviceCurve::from_json(fuzz::text_of(data, size));
+    const Curve curve = Curve::from_json(fuzz::text_of(data, size));
     const std::string text = curve.to_json();
-    fuzz::require(DeviceCurve::from_json(text).to_json() == text, "a curve comes back from its text");
+    fuzz::require(Curve::from_json(text).to_json() == text, "a curve comes back from its text");
     for (const Direction direction : {Direction::read, Direction::write}) {
       if (curve.has(direction)) {
         const double rate = curve.bytes_per_second(direction, 10'000, 3);

@@ -1,5 +1,5 @@
 // admission.json: whatever stands in it, a run reads it, adds to it, and finds what it added.
-#include "admission/memory.hpp"
+#include "device/remembered.hpp"
 
 #include <unistd.h>
 
@@ -32,13 +32,14 @@ struct State {
 std::vector<std::string> seeds() {
   constexpr std::size_t deep = 500'000;
   const std::string nest = repeated("[", deep) + repeated("]", deep);
-  return {"",
-          R"({"version": 1, "devices": {"a": {"at_once": 3, "mb_per_second": 250.5, "measured_read": 400}}})",
-          R"({"version": 1, "devices": {"a": {"at_once": 1e300}, "b": [], "c": {"at_once": "x"}}, "other": null})",
-          R"({"version": 2})",
-          R"({"version": )" + nest + "}",
-          R"({"version": 1, "devices": {"a": {"x": )" + nest + "}}}",
-          repeated("{\"a\":", deep)};
+  return {
+      "",
+      R"({"version": 1, "devices": {"a": {"at_once": 3, "mb_per_second": 250.5, "measured_read": [{"at_once": 1, "mb_per_second": 4}]}}})",
+      R"({"version": 1, "devices": {"a": {"at_once": 1e300}, "b": [], "c": {"at_once": "x"}}, "other": null})",
+      R"({"version": 2})",
+      R"({"version": )" + nest + "}",
+      R"({"version": 1, "devices": {"a": {"x": )" + nest + "}}}",
+      repeated("{\"a\":", deep)};
 }
 
 }  // namespace dovetail::fuzz
@@ -47,12 +48,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace dovetail;
   static const fuzz::State state;
   std::ofstream(state.folder / "dovetail/admission.json", std::ios::binary) << fuzz::text_of(data, size);
-  if (const auto level = admission::recall_level("a")) {
-    fuzz::require(level->at_once >= 1 && level->rate >= 0, "a level is one at least");
+  const device::Level level = device::recall_level("a");
+  fuzz::require(level.rate >= 0, "no rate is negative");
+  for (const device::Level& point : device::recall_curve("a", device::Direction::read)) {
+    fuzz::require(point.at_once >= 1 && point.rate > 0, "a curve has points");
   }
-  fuzz::require(admission::recall_bandwidth("a", "read") >= 0, "no rate is negative");
-  fuzz::require(admission::remember_level("added", {2, 1}), "a level is remembered");
-  const auto added = admission::recall_level("added");
-  fuzz::require(added && added->at_once == 2, "what was remembered is recalled");
+  fuzz::require(device::remember_level("added", {2, 1}), "a level is remembered");
+  fuzz::require(device::recall_level("added").at_once == 2, "what was remembered is recalled");
   return 0;
 }

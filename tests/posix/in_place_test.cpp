@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "storage/learned_device.hpp"
+#include "device/device.hpp"
 #include "storage/support.hpp"
 
 namespace dovetail::test {
@@ -17,7 +17,7 @@ class PosixInPlaceTest : public testing::Test {
     ASSERT_GE(file, 0);
     struct stat status{};
     ASSERT_EQ(fstat(file, &status), 0);
-    const bool copies = storage::device_of(status.st_dev, file).caches_writes;
+    const bool copies = device::device_of(status.st_dev, file).caches_writes;
     close(file);
     if (!copies) {
       GTEST_SKIP() << "the file system of the build tree is not known to copy writes";

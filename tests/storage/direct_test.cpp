@@ -4,9 +4,9 @@
 
 #include <map>
 
+#include "device/device.hpp"
 #include "held.hpp"
 #include "storage/direct_choice.hpp"
-#include "storage/learned_device.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {

@@ -51,6 +51,9 @@ class ShortDirectWrites final : public storage::Engine {
   ShortDirectWrites(StorageService& service, storage::Engine& inner, std::shared_ptr<State> state)
       : service_(service), inner_(inner), state_(std::move(state)) {}
   const char* name() const noexcept override { return "short"; }
+  bool prepare(const storage::Request& request, unsigned worker) noexcept override {
+    return inner_.prepare(request, worker);
+  }
   void submit(Request& request, int worker) noexcept override {
     const bool direct = request.file != nullptr && request.descriptor == request.file->direct_descriptor();
     if (!storage::writes(request.kind) || !direct || state_->cut.fetch_sub(1) <= 0) {

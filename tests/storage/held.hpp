@@ -76,6 +76,9 @@ class Held {
     Holder(storage::StorageService& service, storage::Engine& inner, std::shared_ptr<Held> held)
         : service_(service), inner_(inner), held_(std::move(held)) {}
     const char* name() const noexcept override { return "held"; }
+    bool prepare(const storage::Request& request, unsigned worker) noexcept override {
+      return inner_.prepare(request, worker);
+    }
     void submit(storage::Request& request, int worker) noexcept override {
       if (held_->notice_) {
         held_->notice_(request);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "device/facts.hpp"
 #include "storage/storage_service.hpp"
 #include "support.hpp"
 
@@ -46,7 +47,7 @@ class OpenAtOnceTest : public ::testing::Test {
 };
 
 bool on_a_local_file_system(const std::string& path) {
-  const std::string type = Device::of(path).file_system;
+  const std::string type = device::facts_of(path).file_system;
   return type == "ext4" || type == "xfs" || type == "btrfs" || type == "f2fs" || type == "tmpfs";
 }
 

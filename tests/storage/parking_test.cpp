@@ -9,6 +9,7 @@
 #include <memory>
 #include <thread>
 
+#include "device/ring_setup.hpp"
 #include "storage/aio_queue.hpp"
 #include "storage/ring.hpp"
 #include "support.hpp"
@@ -264,7 +265,7 @@ TEST_F(RingParking, NobodyTakesTheCompletionsOfASleeper) {
 
 TEST_F(RingParking, MoreRequestsThanTheRingHoldsAreKept) {
   const auto own = ring();
-  const std::size_t count = 3 * Ring::completion_entries + 17;
+  const std::size_t count = 3 * device::ring_completion_entries + 17;
   std::vector<Request> requests(count);
   for (Request& request : requests) {
     plan_attempt(request);

@@ -10,15 +10,13 @@ namespace {
 
 using Entry = RequestLane::Entry;
 
-std::array<Route, Learner::candidates> of_depth(std::uint16_t depth) {
-  return {Route{true, depth}, Route{true, depth}, Route{true, depth}};
-}
+Route of_depth(unsigned depth) { return {true, static_cast<std::uint16_t>(depth)}; }
 
 TEST(RequestLane, LetsInAsManyAsItsDepthAndNeverMore) {
   std::mt19937_64 random(test::seed());
-  LearnedDevice device(0, 0, 0);
-  for (const std::uint16_t depth : std::initializer_list<std::uint16_t>{1, 2, 7, 64}) {
-    RequestLane lane(device, buffered_read_small, of_depth(depth), true);
+  Device device(0, 0, 0);
+  for (const unsigned depth : {1U, 2U, 7U, 64U}) {
+    RequestLane lane(device, device::buffered_read_small, of_depth(depth));
     std::vector<Request> requests(1000);
     std::vector<Request*> inside;
     std::size_t come = 0;
@@ -47,8 +45,8 @@ TEST(RequestLane, LetsInAsManyAsItsDepthAndNeverMore) {
 }
 
 TEST(RequestLane, StartsThoseThatWaitInTheirOrder) {
-  LearnedDevice device(0, 0, 0);
-  RequestLane lane(device, direct_write_large, of_depth(1), true);
+  Device device(0, 0, 0);
+  RequestLane lane(device, device::direct_write_large, of_depth(1));
   std::array<Request, 5> requests;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     ASSERT_EQ(lane.enter(requests[i]), i == 0 ? Entry::start : Entry::kept);
@@ -61,13 +59,94 @@ TEST(RequestLane, StartsThoseThatWaitInTheirOrder) {
   EXPECT_TRUE(lane.leave(requests.back()).empty());
 }
 
+// Requests of a drain and of a prefetch fill the queue first. None of the program waits for more than the one that is under way, and none of the
+// others falls behind further than `base::UrgencyQueue` allows.
+TEST(RequestLane, TheProgramsRequestsGoFirstAndNobodyStarves) {
+  Device device(0, 0, 0);
+  RequestLane lane(device, device::direct_read_large, of_depth(1));
+  constexpr unsigned each = 100;
+  std::vector<Request> requests(3 * each);
+  for (unsigned i = 0; i < requests.size(); ++i) {
+    requests[i].urgency = i < each ? Urgency::prefetch : i < 2 * each ? Urgency::drain : Urgency::program;
+    ASSERT_EQ(lane.enter(requests[i]), i == 0 ? Entry::start : Entry::kept);
+  }
+  std::array<unsigned, 3> ended{};
+  const Request* under_way = &requests[0];
+  std::array<unsigned, 3> when_program_had_ended{};
+  for (unsigned i = 0; i < requests.size(); ++i) {
+    RequestQueue next = lane.leave(*under_way);
+    ++ended[static_cast<unsigned>(under_way->urgency)];
+    if (ended[0] == each && when_program_had_ended[0] == 0) {
+      when_program_had_ended = ended;
+    }
+    if (i == 1) {
+      EXPECT_EQ(under_way->urgency, Urgency::program) << "it waited for one";
+    }
+    if (i + 1 < requests.size()) {
+      ASSERT_EQ(next.size(), 1U);
+      under_way = next.pop();
+    }
+  }
+  EXPECT_EQ(ended, (std::array<unsigned, 3>{each, each, each}));
+  EXPECT_GE(when_program_had_ended[1], each / 8 - 1);
+  EXPECT_LE(when_program_had_ended[1], each / 8 + 1);
+  EXPECT_GE(when_program_had_ended[2], each / 16 - 1);
+  EXPECT_LE(when_program_had_ended[2], each / 16 + 2);
+}
+
+TEST(RequestLane, TellsItsDeviceWhatIsInUse) {
+  Device device(0, 0, 0);
+  RequestLane lane(device, device::direct_write_large, of_depth(2));
+  std::array<Request, 3> requests;
+  for (Request& request : requests) {
+    request.kind = Kind::write;
+    request.transferred = 1000;
+    lane.enter(request);
+  }
+  EXPECT_EQ(device.requests_under_way(), 2U) << "one waits";
+  for (Request& request : requests) {
+    lane.leave(request);
+  }
+  EXPECT_EQ(device.requests_under_way(), 0U);
+  EXPECT_EQ(device.bytes(device::Direction::write), 3000U);
+  EXPECT_EQ(device.bytes(device::Direction::read), 0U);
+}
+
+// Tasks that are admitted by their number are the level of the device: their requests are let through, and nothing is tried with them.
+TEST(RequestLane, WhereTasksAreAdmittedByTheNumberItLetsAsManyThroughAndLooksForNothing) {
+  Device device(0, 0, 0);
+  RequestLane lane(device, device::direct_write_large, std::nullopt);
+  const unsigned depth = lane.route().depth;
+  device.change_tasks_at_once(0, 2 * depth);
+  std::vector<Request> requests(20000);
+  std::vector<Request*> inside;
+  for (Request& request : requests) {
+    request.kind = Kind::write;
+    request.transferred = 1 << 20;
+    ASSERT_EQ(lane.enter(request), inside.size() < 2 * depth ? Entry::start : Entry::kept);
+    if (inside.size() < 2 * depth) {
+      inside.push_back(&request);
+    }
+    if (inside.size() == 2 * depth) {
+      RequestQueue next = lane.leave(*inside.front());
+      inside.erase(inside.begin());
+      while (Request* started = next.pop()) {
+        inside.push_back(started);
+      }
+    }
+    ASSERT_EQ(lane.route(), (Route{false, static_cast<std::uint16_t>(depth)}));
+  }
+  device.change_tasks_at_once(2 * depth, 0);
+  EXPECT_EQ(device.tasks_at_once(), 0U);
+}
+
 // Whoever cancels looks through those that wait once. A request that comes afterwards has to see by itself that it was given up.
 TEST(RequestLane, DoesNotKeepARequestThatWasGivenUpBefore) {
   Runtime runtime(Options{.workers = 1});
   std::atomic<bool> kept{false};
   auto task = runtime.spawn([&] {
-    LearnedDevice device(0, 0, 0);
-    RequestLane lane(device, buffered_read_small, of_depth(1), true);
+    Device device(0, 0, 0);
+    RequestLane lane(device, device::buffered_read_small, of_depth(1));
     Request first;
     Request given_up_before;
     Request given_up_while_kept;

@@ -1,8 +1,8 @@
 // A descriptor of the program that is closed, and its number given to another file, while requests wait for their turn.
 #include <fcntl.h>
 
+#include "device/device.hpp"
 #include "held.hpp"
-#include "storage/learned_device.hpp"
 
 namespace dovetail::test {
 namespace {

@@ -13,45 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "device/support.hpp"
 #include "dovetail/dovetail.hpp"
 #include "storage/aio_queue.hpp"
 #include "storage/ring.hpp"
 
 namespace dovetail::test {
-
-/// A folder of its own on the file system of the build tree, removed at the end.
-class Folder {
- public:
-  Folder() {
-    const char* build = std::getenv("DOVETAIL_BUILD_DIR");
-    std::string pattern = std::string(build != nullptr ? build : ".") + "/storage-test-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw std::system_error(errno, std::generic_category(), pattern);
-    }
-    path_ = pattern;
-  }
-  ~Folder() {
-    const int ignored = std::system(("rm -rf '" + path_ + "'").c_str());
-    (void)ignored;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-/// The seed of this run: from DOVETAIL_TEST_SEED, or fresh. Printed, so that a failure can be repeated.
-inline std::uint64_t seed() {
-  static const std::uint64_t value = [] {
-    const char* given = std::getenv("DOVETAIL_TEST_SEED");
-    const std::uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-    std::cout << "DOVETAIL_TEST_SEED=" << chosen << std::endl;
-    return chosen;
-  }();
-  return value;
-}
 
 /// Less work where a sanitizer makes everything slow.
 inline std::size_t scaled(std::size_t full, std::size_t small) {

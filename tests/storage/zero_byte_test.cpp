@@ -51,11 +51,6 @@ TEST_P(ZeroByteTest, FilesAreNotOpened) {
 
 TEST_P(ZeroByteTest, NorAnythingElse) {
   const auto shows = [](const std::string& text) { return text.find("\\0") != std::string::npos ? "shown" : text; };
-  const std::string folder = folder_ / "." + "\0"s;
-  EXPECT_EQ(shows(refusal<IoError>([&] { Device::of(folder); })), "shown");
-  EXPECT_EQ(shows(refusal<IoError>([&] { measure(folder); })), "shown");
-  EXPECT_EQ(shows(refusal<IoError>([&] { DeviceCurve().save(path_); })), "shown");
-  EXPECT_EQ(shows(refusal<IoError>([&] { DeviceCurve::load(path_); })), "shown");
   EXPECT_EQ(shows(refusal<std::system_error>([&] { trace::write(path_); })), "shown");
   EXPECT_EQ(shows(refusal<std::invalid_argument>([&] {
               Options given = options();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <latch>
@@ -30,6 +29,8 @@
 
 namespace dovetail::tiom {
 namespace {
+
+using namespace device;
 
 TEST(Text, SizesAreReadAndWritten) {
   EXPECT_EQ(parse_size("4096"), 4096U);
@@ -123,8 +124,8 @@ TEST(Plan, EachPassVisitsEveryBlockOnceInTheOrderOfThePattern) {
   EXPECT_EQ(Plan(point, 16 * 4096, 7).rounds(), 3U);
 }
 
-DeviceCurve straight_curve(double bytes_per_second_each, unsigned saturates_at) {
-  DeviceCurve curve;
+Curve straight_curve(double bytes_per_second_each, unsigned saturates_at) {
+  Curve curve;
   for (const unsigned depth : {1U, 2U, 4U, 8U, 16U}) {
     const double rate = bytes_per_second_each * std::min(depth, saturates_at);
     for (const Direction direction : {Direction::read, Direction::write}) {
@@ -141,7 +142,7 @@ DeviceCurve straight_curve(double bytes_per_second_each, unsigned saturates_at) 
 }
 
 // One transfer takes 10 ms alone, four at once take no longer, more than four wait.
-const DeviceCurve ten_ms = straight_curve(409600, 4);
+const Curve ten_ms = straight_curve(409600, 4);
 
 TEST(Model, ASingleSeriesOverlapsNothing) {
   const Point point{Mode::mix, Pattern::random_write, 4096, 5, 1, 10};
@@ -181,14 +182,14 @@ TEST(Model, ForksCountPerPhase) {
 }
 
 TEST(Model, InMemoryATransferOccupiesACore) {
-  DeviceCurve curve = ten_ms;
+  Curve curve = ten_ms;
   curve.device.in_memory = true;
   const Point point{Mode::mix, Pattern::random_write, 4096, 5, 8, 100};
   EXPECT_NEAR(bound_of(point, {100, 100}, 2, speed_of(curve, point)).seconds, 100 * 0.015 / 2, 1e-6);
 }
 
 TEST(Model, ABurstIsNotTakenForTheSpeedOfAThrottledDevice) {
-  DeviceCurve curve = ten_ms;
+  Curve curve = ten_ms;
   curve.device.throttle.write_bytes_per_second = 819200;
   const Point point{Mode::mix, Pattern::random_write, 4096, 0, 64, 6400};
   EXPECT_NEAR(bound_of(point, {6400, 6400}, 2, speed_of(curve, point)).seconds, 6400 / 200.0, 1e-3);

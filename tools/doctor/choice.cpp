@@ -6,7 +6,6 @@
 namespace dovetail::doctor {
 namespace {
 
-constexpr double nearly_all = 0.95;
 // Direct transfers leave the page cache to others and copy nothing: they may be a little slower.
 constexpr double direct_may_lose = 0.90;
 
@@ -16,7 +15,7 @@ std::string rate(double bytes_per_second) {
   return text;
 }
 
-Choice choose_unmeasured(const Device& device, const std::string& engine) {
+Choice choose_unmeasured(const Facts& device, const std::string& engine) {
   if (device.in_memory) {
     return {engine, false, 0, "files lie in memory: transfers are copies, done in place or by threads"};
   }
@@ -28,33 +27,14 @@ Choice choose_unmeasured(const Device& device, const std::string& engine) {
 
 }  // namespace
 
-std::optional<CurvePoint> knee(const DeviceCurve& curve, Direction direction) {
-  std::uint64_t block = 0;
-  for (const CurvePoint& point : curve.points) {
-    block = point.direction == direction ? std::max(block, point.block) : block;
-  }
-  double most = 0;
-  for (const CurvePoint& point : curve.points) {
-    most = point.direction == direction && point.block == block ? std::max(most, point.bytes_per_second) : most;
-  }
-  std::optional<CurvePoint> least;
-  for (const CurvePoint& point : curve.points) {
-    if (point.direction == direction && point.block == block && point.bytes_per_second >= nearly_all * most &&
-        (!least || point.depth < least->depth)) {
-      least = point;
-    }
-  }
-  return least;
-}
-
-Choice choose(const Device& device, const std::string& engine, Direction direction, const DeviceCurve* curve,
-              const DeviceCurve* cached) {
-  const std::optional<CurvePoint> best = curve != nullptr ? knee(*curve, direction) : std::nullopt;
+Choice choose(const Facts& device, const std::string& engine, Direction direction, const Curve* curve,
+              const Curve* cached) {
+  const std::optional<device::CurvePoint> best = curve != nullptr ? curve->knee(direction) : std::nullopt;
   if (!best) {
     return choose_unmeasured(device, engine);
   }
   Choice choice{best->engine, curve->direct, best->depth, {}};
-  const bool deepest = std::none_of(curve->points.begin(), curve->points.end(), [&](const CurvePoint& point) {
+  const bool deepest = std::none_of(curve->points.begin(), curve->points.end(), [&](const device::CurvePoint& point) {
     return point.direction == direction && point.block == best->block && point.depth > best->depth;
   });
   choice.reason = rate(best->bytes_per_second) + " at depth " + std::to_string(best->depth) +

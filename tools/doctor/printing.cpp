@@ -56,10 +56,10 @@ void print_machine(const Machine& machine) {
 
 void print_engines(const Report& report) {
   std::printf("\nEngines\n");
-  for (const storage::EngineProbe& engine : report.engines) {
+  for (const device::EngineProbe& engine : report.engines) {
     std::printf("  %-8s %s\n", engine.name.c_str(),
                 engine.works ? "works" : ("does not work: " + engine.why_not).c_str());
-    for (const storage::FeatureProbe& feature : engine.features) {
+    for (const device::FeatureProbe& feature : engine.features) {
       std::printf("    %-3s %s%s%s\n", feature.works ? "yes" : "no", feature.name.c_str(),
                   feature.works || feature.why_not.empty() ? "" : ": ", feature.works ? "" : feature.why_not.c_str());
     }
@@ -67,7 +67,7 @@ void print_engines(const Report& report) {
   std::printf("  chosen   %s: %s\n", report.engine.c_str(), report.engine_reason.c_str());
 }
 
-void print_device(const Device& device) {
+void print_device(const Facts& device) {
   std::printf("\nDevice of %s\n  %s on %s (%s, %s)%s\n", device.path.c_str(), device.file_system.c_str(),
               device.mount_point.c_str(), device.source.c_str(), device.number.c_str(),
               device.read_only ? ", read-only" : "");
@@ -92,7 +92,7 @@ void print_device(const Device& device) {
     std::printf("  direct transfers: no\n");
   }
   if (device.throttle.any()) {
-    const Throttle& throttle = device.throttle;
+    const device::Throttle& throttle = device.throttle;
     std::printf("  limited by %s:", throttle.group.c_str());
     if (throttle.read_bytes_per_second != 0) {
       std::printf(" reading %s", megabytes(throttle.read_bytes_per_second).c_str());
@@ -110,12 +110,12 @@ void print_device(const Device& device) {
   }
 }
 
-void print_curve(const DeviceCurve& curve, const char* how) {
+void print_curve(const Curve& curve, const char* how) {
   std::printf("  measured, %s, %s order, file of %s%s\n", how, curve.sequential ? "sequential" : "random",
               size(curve.file_bytes).c_str(), curve.steady ? ", steady" : ", not steady throughout");
   std::printf("    %-6s %8s %6s %8s %10s %10s %9s %9s\n", "", "block", "depth", "engine", "MB/s", "requests/s",
               "median", "99 %");
-  for (const CurvePoint& point : curve.points) {
+  for (const device::CurvePoint& point : curve.points) {
     std::printf("    %-6s %8s %6u %8s %10.1f %10.0f %9s %9s%s\n", point.direction == Direction::read ? "read" : "write",
                 size(point.block).c_str(), point.depth, point.engine.c_str(), point.bytes_per_second / 1e6,
                 point.operations_per_second, time(point.latency_median).c_str(), time(point.latency_p99).c_str(),

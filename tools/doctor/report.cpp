@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <system_error>
 
-#include "dovetail/failure.hpp"
+#include "device/device.hpp"
+#include "device/measure.hpp"
 
 namespace dovetail::doctor {
 namespace {
@@ -28,7 +30,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void show(const MeasureProgress& progress) const {
+  void show(const device::MeasureProgress& progress) const {
     if (!terminal_) {
       return;
     }
@@ -47,7 +49,7 @@ class ProgressLine {
 };
 
 // The folder that is meant by what was asked for: for what is mounted, where.
-void add(std::vector<CheckedDevice>& devices, Device device) {
+void add(std::vector<CheckedDevice>& devices, Facts device) {
   const bool known = std::any_of(devices.begin(), devices.end(),
                                  [&](const CheckedDevice& other) { return other.device.number == device.number; });
   if (!known) {
@@ -60,7 +62,7 @@ void add(std::vector<CheckedDevice>& devices, Device device) {
 std::vector<CheckedDevice> find_devices(const DoctorOptions& options) {
   std::vector<CheckedDevice> devices;
   for (const std::string& path : options.paths) {
-    add(devices, Device::of(path));
+    add(devices, device::facts_of(path));
   }
   if (!options.paths.empty()) {
     return devices;
@@ -68,12 +70,12 @@ std::vector<CheckedDevice> find_devices(const DoctorOptions& options) {
   const char* temporary = std::getenv("TMPDIR");
   for (const std::string& path : {std::string("."), std::string(temporary != nullptr ? temporary : "/tmp")}) {
     try {
-      add(devices, Device::of(path));
-    } catch (const IoError& error) {
+      add(devices, device::facts_of(path));
+    } catch (const std::system_error& error) {
       std::fprintf(stderr, "dovetail-doctor: %s\n", error.what());
     }
   }
-  for (Device& device : Device::mounted()) {
+  for (Facts& device : device::facts_of_mounted()) {
     if (!device.in_memory && device.file_system != "overlay") {
       add(devices, std::move(device));
     }
@@ -85,15 +87,15 @@ std::string reason_not_to_measure(const CheckedDevice& checked, const DoctorOpti
   if (!options.measure) {
     return "--no-measure was given";
   }
-  const Device& device = checked.device;
+  const Facts& device = checked.device;
   if (options.paths.empty() && (device.network || device.fuse)) {
     return "it is served by a program or another machine, which may not answer: name it to have it measured";
   }
   return device.read_only ? "it is mounted read-only" : std::string();
 }
 
-MeasureOptions measure_options(const DoctorOptions& options, const Device& device, const ProgressLine& line) {
-  MeasureOptions made;
+device::MeasureOptions measure_options(const DoctorOptions& options, const Facts& device, const ProgressLine& line) {
+  device::MeasureOptions made;
   made.engine = options.engine;
   made.depths = options.depths;
   made.point_limit = options.point_limit;
@@ -102,17 +104,34 @@ MeasureOptions measure_options(const DoctorOptions& options, const Device& devic
   if (device.direct && device.direct_offset_align > 512) {
     std::erase_if(made.blocks, [&](std::uint64_t block) { return block % device.direct_offset_align != 0; });
   }
-  made.progress = [&line](const MeasureProgress& progress) {
+  made.progress = [&line](const device::MeasureProgress& progress) {
     line.show(progress);
     return true;
   };
   return made;
 }
 
+// What the largest blocks gave, so that programs begin with it.
+void remember(const CheckedDevice& checked) {
+  for (const Direction direction : device::directions) {
+    const auto knee = checked.curve->knee(direction);
+    std::vector<device::Level> levels;
+    for (const device::CurvePoint& point : checked.curve->points) {
+      if (knee && point.direction == direction && point.block == knee->block && point.bytes_per_second > 0) {
+        levels.push_back({point.depth, point.bytes_per_second / 1e6});
+      }
+    }
+    if (!levels.empty()) {
+      device::device_of(checked.device.path).set_curve(direction, std::move(levels));
+    }
+  }
+}
+
 void measure_device(CheckedDevice& checked, const DoctorOptions& options) {
   const ProgressLine line(checked.device.path);
-  MeasureOptions how = measure_options(options, checked.device, line);
-  checked.curve = measure(checked.device.path, how);
+  device::MeasureOptions how = measure_options(options, checked.device, line);
+  checked.curve = device::measure(checked.device.path, how);
+  remember(checked);
   if (!checked.curve->direct) {
     return;
   }
@@ -120,7 +139,7 @@ void measure_device(CheckedDevice& checked, const DoctorOptions& options) {
   std::vector<unsigned> depths;
   std::uint64_t block = 0;
   for (const Direction direction : how.directions) {
-    if (const auto best = knee(*checked.curve, direction)) {
+    if (const auto best = checked.curve->knee(direction)) {
       depths.push_back(best->depth);
       block = best->block;
     }
@@ -130,7 +149,7 @@ void measure_device(CheckedDevice& checked, const DoctorOptions& options) {
     how.depths = depths;
     how.blocks = {block};
     how.total_limit = std::max(how.point_limit, how.total_limit / 2);
-    checked.cached = measure(checked.device.path, how);
+    checked.cached = device::measure(checked.device.path, how);
   }
 }
 
@@ -139,8 +158,8 @@ void measure_device(CheckedDevice& checked, const DoctorOptions& options) {
 Report examine(const DoctorOptions& options) {
   Report report;
   report.machine = look_at_machine();
-  report.engines = storage::probe_engines();
-  for (const storage::EngineProbe& engine : report.engines) {
+  report.engines = device::probe_engines();
+  for (const device::EngineProbe& engine : report.engines) {
     if (engine.works && report.engine.empty()) {
       report.engine = engine.name;
       report.engine_reason = engine.name == "threads" ? "no asynchronous engine works here"
@@ -171,8 +190,8 @@ Report examine(const DoctorOptions& options) {
         checked.failed = !options.paths.empty();
       }
     }
-    const DeviceCurve* curve = checked.curve ? &*checked.curve : nullptr;
-    const DeviceCurve* cached = checked.cached ? &*checked.cached : nullptr;
+    const Curve* curve = checked.curve ? &*checked.curve : nullptr;
+    const Curve* cached = checked.cached ? &*checked.cached : nullptr;
     checked.reading = choose(checked.device, report.engine, Direction::read, curve, cached);
     checked.writing = choose(checked.device, report.engine, Direction::write, curve, cached);
   }

@@ -7,17 +7,16 @@
 #include <vector>
 
 #include "choice.hpp"
-#include "dovetail/device.hpp"
+#include "device/engine_probe.hpp"
 #include "machine.hpp"
 #include "options.hpp"
-#include "storage/engine_probe.hpp"
 
 namespace dovetail::doctor {
 
 struct CheckedDevice {
-  Device device;
-  std::optional<DeviceCurve> curve;
-  std::optional<DeviceCurve> cached;  // Through the page cache, at the chosen depth only.
+  Facts device;
+  std::optional<Curve> curve;
+  std::optional<Curve> cached;  // Through the page cache, at the chosen depth only.
   std::string why_not_measured;
   bool failed = false;  // It should have been measured, and could not.
   Choice reading;
@@ -26,7 +25,7 @@ struct CheckedDevice {
 
 struct Report {
   Machine machine;
-  std::vector<storage::EngineProbe> engines;
+  std::vector<device::EngineProbe> engines;
   std::string engine;  // The one that Dovetail prefers here.
   std::string engine_reason;
   std::vector<CheckedDevice> devices;

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
+#include "device/json.hpp"
 #include "report.hpp"
-#include "storage/device_json.hpp"
 
 namespace dovetail::doctor {
 namespace {
@@ -27,9 +27,9 @@ json json_of(const Machine& machine) {
           {"limits", std::move(limits)}};
 }
 
-json json_of(const storage::EngineProbe& engine) {
+json json_of(const device::EngineProbe& engine) {
   json features = json::array();
-  for (const storage::FeatureProbe& feature : engine.features) {
+  for (const device::FeatureProbe& feature : engine.features) {
     features.push_back({{"name", feature.name}, {"works", feature.works}, {"why_not", feature.why_not}});
   }
   return {
@@ -43,18 +43,18 @@ json json_of(const Choice& choice) {
           {"reason", choice.reason}};
 }
 
-json json_of(const std::optional<DeviceCurve>& curve) { return curve ? storage::to_json(*curve) : json(nullptr); }
+json json_of(const std::optional<Curve>& curve) { return curve ? json(*curve) : json(nullptr); }
 
 }  // namespace
 
 json to_json(const Report& report) {
   json engines = json::array();
-  for (const storage::EngineProbe& engine : report.engines) {
+  for (const device::EngineProbe& engine : report.engines) {
     engines.push_back(json_of(engine));
   }
   json devices = json::array();
   for (const CheckedDevice& checked : report.devices) {
-    devices.push_back({{"device", storage::to_json(checked.device)},
+    devices.push_back({{"device", json(checked.device)},
                        {"curve", json_of(checked.curve)},
                        {"buffered", json_of(checked.cached)},
                        {"why_not_measured", checked.why_not_measured},

@@ -19,7 +19,8 @@ double seconds_per_operation(const Settings& settings, const Point& point, const
       static_cast<double>(computations_per_round(point.mode)) / static_cast<double>(transfers_per_round(point.mode));
   const double computing = computations * point.compute_ms / 1000 / cores;
   const SavedCurve* const curve = curves.of(point);
-  if (curve == nullptr || !curve->curve.has(reads(point.pattern) ? Direction::read : Direction::write)) {
+  if (curve == nullptr ||
+      !curve->curve.has(reads(point.pattern) ? device::Direction::read : device::Direction::write)) {
     return computing;
   }
   return computing + 1 / speed_of(curve->curve, point).operations_per_second(cores);

@@ -22,8 +22,8 @@ std::vector<std::uint64_t> blocks_to_measure(const std::set<std::uint64_t>& bloc
   return chosen;
 }
 
-MeasureOptions what_to_measure(const Settings& settings, const std::vector<Point>& points, bool sequential,
-                               double seconds) {
+device::MeasureOptions what_to_measure(const Settings& settings, const std::vector<Point>& points, bool sequential,
+                                       double seconds) {
   std::set<std::uint64_t> blocks;
   bool reading = false;
   bool writing = false;
@@ -35,7 +35,7 @@ MeasureOptions what_to_measure(const Settings& settings, const std::vector<Point
       deepest = std::max(deepest, point.series * transfers_per_round(point.mode));
     }
   }
-  MeasureOptions options;
+  device::MeasureOptions options;
   options.directions.clear();
   if (reading) {
     options.directions.push_back(Direction::read);
@@ -70,16 +70,16 @@ SavedCurve obtain_curve(const Settings& settings, const std::vector<Point>& poin
                         const std::string& path, double seconds,
                         const std::function<void(const std::string&, double)>& show) {
   if (!path.empty() && std::filesystem::exists(path)) {
-    return {DeviceCurve::load(path), path};
+    return {Curve::load(path), path};
   }
-  MeasureOptions options = what_to_measure(settings, points, sequential, seconds);
-  options.progress = [&](const MeasureProgress& progress) {
+  device::MeasureOptions options = what_to_measure(settings, points, sequential, seconds);
+  options.progress = [&](const device::MeasureProgress& progress) {
     const std::string what =
         progress.block == 0 ? "file" : size_text(progress.block) + " x " + std::to_string(progress.depth);
     show("measuring the device: " + what, static_cast<double>(progress.done) / std::max(progress.total, 1U));
     return true;
   };
-  SavedCurve result{measure(settings.file, options), path};
+  SavedCurve result{device::measure(settings.file, options), path};
   if (!path.empty()) {
     result.curve.save(path);
   }

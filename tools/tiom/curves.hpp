@@ -7,14 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "dovetail/device.hpp"
+#include "device/measure.hpp"
 #include "options.hpp"
 
 namespace dovetail::tiom {
 
+using device::Curve;
+using device::Direction;
+
 /// A curve and where it was saved; an empty path if nowhere.
 struct SavedCurve {
-  DeviceCurve curve;
+  Curve curve;
   std::string path;
 };
 
@@ -31,7 +34,7 @@ struct Curves {
 
 /// Reads `path` if that file exists; else measures the device for `points` in about `seconds`, and writes `path` unless
 /// it is empty. `show` gets a line and how much is done, from 0 to 1.
-/// @throws std::runtime_error, IoError, std::invalid_argument from reading or measuring.
+/// @throws std::system_error, std::runtime_error, std::invalid_argument from reading or measuring.
 SavedCurve obtain_curve(const Settings& settings, const std::vector<Point>& points, bool sequential,
                         const std::string& path, double seconds,
                         const std::function<void(const std::string&, double)>& show);

@@ -22,7 +22,7 @@ int run_point(Command command) {
   if (settings.iterations_per_ms == 0) {
     settings.iterations_per_ms = calibrate_and_tell(settings.workers);
   }
-  std::optional<dovetail::DeviceCurve> curve;
+  std::optional<dovetail::device::Curve> curve;
   if (command.model) {
     Progress progress;
     const double seconds = command.curve_time > 0 ? command.curve_time : 5;

@@ -43,8 +43,8 @@ double rate_at(const std::vector<Corner>& hull, double depth) {
 
 /// Transfers per second that the control groups of this process allow. A measurement that was shorter than the burst which they let through shows
 /// a higher rate, which no long run keeps up.
-double allowed_rate(const Throttle& throttle, Direction direction, double block) {
-  const bool reading = direction == Direction::read;
+double allowed_rate(const device::Throttle& throttle, device::Direction direction, double block) {
+  const bool reading = direction == device::Direction::read;
   const std::uint64_t bytes = reading ? throttle.read_bytes_per_second : throttle.write_bytes_per_second;
   const std::uint64_t operations = reading ? throttle.read_operations_per_second : throttle.write_operations_per_second;
   double rate = std::numeric_limits<double>::infinity();
@@ -77,8 +77,8 @@ double device_seconds(double operations, double busy, double series, double widt
 
 }  // namespace
 
-DeviceSpeed speed_of(const DeviceCurve& curve, const Point& point) {
-  const Direction direction = reads(point.pattern) ? Direction::read : Direction::write;
+DeviceSpeed speed_of(const device::Curve& curve, const Point& point) {
+  const device::Direction direction = reads(point.pattern) ? device::Direction::read : device::Direction::write;
   constexpr std::uint64_t deepest = 4096;
   const auto most = static_cast<unsigned>(std::min(point.series * transfers_per_round(point.mode), deepest));
   std::vector<Corner> points = {{0, 0}};

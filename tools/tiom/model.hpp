@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "dovetail/device.hpp"
+#include "device/curve.hpp"
 #include "settings.hpp"
 
 namespace dovetail::tiom {
@@ -35,7 +35,7 @@ struct DeviceSpeed {
 };
 
 /// What a measured curve says, made concave: a mixture of two depths is a way to use the device, too.
-DeviceSpeed speed_of(const DeviceCurve& curve, const Point& point);
+DeviceSpeed speed_of(const device::Curve& curve, const Point& point);
 
 /// The bound of `work`, done as `point` says by `cores` cores.
 Bound bound_of(const Point& point, const Work& work, unsigned cores, const DeviceSpeed& speed);

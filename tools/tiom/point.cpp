@@ -113,7 +113,7 @@ unsigned cores_for(unsigned workers) {
   return std::clamp(workers, 1U, static_cast<unsigned>(std::max(count, 1)));
 }
 
-nlohmann::json measure_point(const Settings& settings, const Point& asked, const std::optional<DeviceCurve>& curve,
+nlohmann::json measure_point(const Settings& settings, const Point& asked, const std::optional<device::Curve>& curve,
                              const std::function<void()>& ran) {
   Point point = asked;
   const Plan plan(point, settings.size, settings.seed);
@@ -146,7 +146,7 @@ nlohmann::json measure_point(const Settings& settings, const Point& asked, const
   }
 
   std::optional<DeviceSpeed> speed;
-  if (curve && curve->has(reads(point.pattern) ? Direction::read : Direction::write)) {
+  if (curve && curve->has(reads(point.pattern) ? device::Direction::read : device::Direction::write)) {
     speed = speed_of(*curve, point);
   }
   nlohmann::json variants = nlohmann::json::object();

@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "dovetail/device.hpp"
+#include "device/curve.hpp"
 #include "run.hpp"
 #include "settings.hpp"
 
@@ -15,7 +15,7 @@ namespace dovetail::tiom {
 /// Measures `point`: prepares the file, then runs each variant once per round. What slows the machine down for a while then slows all variants
 /// alike. @returns the object that docs/tiom.md describes. `ran` is called after each run.
 /// @throws as `run_once` and `prepare_file`; std::runtime_error when verification finds wrong blocks.
-nlohmann::json measure_point(const Settings& settings, const Point& point, const std::optional<DeviceCurve>& curve,
+nlohmann::json measure_point(const Settings& settings, const Point& point, const std::optional<device::Curve>& curve,
                              const std::function<void()>& ran = {});
 
 /// The cores that this process may use, as many as there are workers at most.

@@ -250,10 +250,10 @@ Curves measured_curves(const Command& command, const std::vector<Point>& points)
 Curves saved_curves(const SweepPlan& plan) {
   Curves curves;
   if (!plan.curve_random.empty()) {
-    curves.random = SavedCurve{DeviceCurve::load(plan.curve_random), plan.curve_random};
+    curves.random = SavedCurve{Curve::load(plan.curve_random), plan.curve_random};
   }
   if (!plan.curve_sequential.empty()) {
-    curves.sequential = SavedCurve{DeviceCurve::load(plan.curve_sequential), plan.curve_sequential};
+    curves.sequential = SavedCurve{Curve::load(plan.curve_sequential), plan.curve_sequential};
   }
   return curves;
 }

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "storage/learned_device.hpp"
+#include "device/device.hpp"
 
 namespace {
 
@@ -58,6 +58,6 @@ int main(int argc, char** argv) {
   }
   Transfers transfers(problem, runtime, file);
   const int status = problem.measure([&] { transfers.run(); });
-  if (explain == "yes") std::fputs(dovetail::storage::explain().c_str(), stderr);
+  if (explain == "yes") std::fputs(dovetail::device::explain().c_str(), stderr);
   return status;
 }

@@ -1,0 +1,146 @@
+#include "device/device.hpp"
+
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/mount_table.hpp"
+#include "device/failure.hpp"
+#include "device/file_system.hpp"
+#include "device/host.hpp"
+#include "device/remembered.hpp"
+
+namespace dovetail::device {
+namespace {
+
+struct Table {
+  base::ProcessMutex mutex;
+  std::vector<std::unique_ptr<Device>> devices;
+};
+
+// Never destroyed: files may be closed by the destructors of static objects.
+Table& table() {
+  static Table* made = [] {
+    auto* fresh = new Table;
+    fresh->devices.push_back(std::make_unique<Device>(dev_t{0}, 0U, 0UL));
+    return fresh;
+  }();
+  return *made;
+}
+
+std::string number_of(dev_t id) { return std::to_string(major(id)) + ":" + std::to_string(minor(id)); }
+
+template <std::size_t... kind>
+std::array<RequestLevel, request_kinds> make_levels(bool fixed, std::index_sequence<kind...>) {
+  return {RequestLevel(first_route(static_cast<RequestKind>(kind)), fixed)...};
+}
+
+template <class GetType>
+Device& find_or_make(dev_t id, GetType&& type) {
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  for (std::size_t i = 1; i < all.devices.size(); ++i) {
+    if (all.devices[i]->id == id) {
+      return *all.devices[i];
+    }
+  }
+  if (all.devices.size() < most_devices) {
+    // The last entry is for all that have none of their own: nothing holds for each of them.
+    const bool shared = all.devices.size() + 1 == most_devices;
+    all.devices.push_back(
+        std::make_unique<Device>(id, static_cast<unsigned>(all.devices.size()), shared ? 0UL : type()));
+  }
+  return *all.devices.back();
+}
+
+}  // namespace
+
+Device::Device(dev_t the_id, unsigned the_index, unsigned long file_system)
+    : id(the_id),
+      index(the_index),
+      in_memory(keeps_files_in_memory(file_system)),
+      caches_writes(caches_writes_by_itself(file_system)),
+      requests_(make_levels(in_memory, std::make_index_sequence<request_kinds>())) {}
+
+void Device::recall() const {
+  if (std::exchange(recalled_, true)) {
+    return;
+  }
+  key_ = "file system " + number_of(id) + " at " + host();
+  for (const base::Mount& mount : base::mounts_now()) {
+    if (mount.number == number_of(id)) {
+      key_ = "mount " + mount.mount_point + " of " + mount.source + " at " + host();
+      break;
+    }
+  }
+  for (const Direction direction : directions) {
+    curves_[static_cast<unsigned>(direction)] = recall_curve(key_, direction);
+  }
+}
+
+const std::string& Device::key() const {
+  const std::lock_guard lock(mutex_);
+  recall();
+  return key_;
+}
+
+std::vector<Level> Device::curve(Direction direction) const {
+  const std::lock_guard lock(mutex_);
+  recall();
+  return curves_[static_cast<unsigned>(direction)];
+}
+
+void Device::set_curve(Direction direction, std::vector<Level> curve) {
+  remember_curve(key(), direction, curve);
+  const unsigned depth = knee(curve).at_once;
+  if (depth > 0) {
+    const bool reads = direction == Direction::read;
+    requests_[reads ? direct_read_large : direct_write_large].begin_with(depth);
+    requests_[reads ? buffered_read_large : buffered_write_large].begin_with(depth);
+  }
+  const std::lock_guard lock(mutex_);
+  curves_[static_cast<unsigned>(direction)] = std::move(curve);
+}
+
+Device& device_of(dev_t id, int descriptor) {
+  return find_or_make(id, [descriptor] {
+    struct statfs information{};
+    return fstatfs(descriptor, &information) == 0 ? static_cast<unsigned long>(information.f_type) : 0UL;
+  });
+}
+
+Device& device_of(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) {
+    fail(errno, "stat", path);
+  }
+  return find_or_make(status.st_dev, [&path] {
+    struct statfs information{};
+    return statfs(path.c_str(), &information) == 0 ? static_cast<unsigned long>(information.f_type) : 0UL;
+  });
+}
+
+Device& no_device() { return *table().devices.front(); }
+
+std::string explain() {
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  std::string text;
+  for (std::size_t i = 1; i < all.devices.size(); ++i) {
+    Device& device = *all.devices[i];
+    text += "device " + number_of(device.id) + (device.in_memory ? " (in memory)\n" : "\n");
+    for (unsigned kind = 0; kind < request_kinds; ++kind) {
+      text += std::string(" ") + name_of(static_cast<RequestKind>(kind)) + ": " +
+              device.requests(static_cast<RequestKind>(kind)).explain() + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace dovetail::device

@@ -1,0 +1,135 @@
+// One description of a device, by whatever name or path it is reached.
+#include "device/device.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/descriptor.hpp"
+#include "device/names.hpp"
+#include "device/remembered.hpp"
+#include "support.hpp"
+
+namespace dovetail::device {
+namespace {
+
+using test::Folder;
+using test::refusal;
+
+TEST(Device, IsTheSameByDescriptorAndByPath) {
+  const Folder folder;
+  const std::string file = folder.write("below/file", "x");
+  const base::Descriptor descriptor(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status{};
+  ASSERT_EQ(fstat(descriptor.get(), &status), 0);
+  Device& one = device_of(status.st_dev, descriptor.get());
+  EXPECT_EQ(&device_of(folder / "below"), &one);
+  EXPECT_EQ(&device_of(file), &one);
+  EXPECT_EQ(one.id, status.st_dev);
+  EXPECT_NE(&no_device(), &one);
+  EXPECT_THROW(device_of(folder / "none"), std::system_error);
+}
+
+TEST(Device, ThatLiesInMemoryLooksForNothing) {
+  if (access("/dev/shm", W_OK) != 0) {
+    GTEST_SKIP() << "no /dev/shm";
+  }
+  Device& device = device_of("/dev/shm");
+  EXPECT_TRUE(device.in_memory);
+  EXPECT_FALSE(device.caches_writes);
+  EXPECT_TRUE(device.requests(buffered_write_large).settled());
+}
+
+/// What is remembered is in a folder of the test. No other device has its number.
+class DeviceMemory : public testing::Test {
+ protected:
+  DeviceMemory() { setenv("XDG_STATE_HOME", (state_ / "state").c_str(), 1); }
+  ~DeviceMemory() override { unsetenv("XDG_STATE_HOME"); }
+  Folder state_;
+};
+
+TEST_F(DeviceMemory, KeepsItsCurveForOtherRuns) {
+  const std::vector<Level> curve{{1, 100}, {2, 200}, {6, 396}, {12, 400}};
+  Device device(makedev(4000, 1), 1, 0);
+  EXPECT_TRUE(device.curve(Direction::write).empty());
+  device.set_curve(Direction::write, curve);
+  EXPECT_EQ(device.curve(Direction::write), curve);
+  EXPECT_TRUE(device.curve(Direction::read).empty());
+  const Device in_another_run(makedev(4000, 1), 1, 0);
+  EXPECT_EQ(in_another_run.key(), device.key());
+  EXPECT_EQ(in_another_run.curve(Direction::write), curve);
+  const Device another(makedev(4000, 2), 1, 0);
+  EXPECT_TRUE(another.curve(Direction::write).empty());
+}
+
+// Requests and tasks begin at the same level.
+TEST_F(DeviceMemory, RequestsBeginWithTheKneeOfItsCurve) {
+  Device device(makedev(4000, 3), 1, 0);
+  device.set_curve(Direction::write, {{1, 100}, {2, 200}, {6, 396}, {12, 400}});
+  EXPECT_EQ(device.requests(direct_write_large).route(), (Route{false, 6}));
+  EXPECT_EQ(device.requests(buffered_write_large).route(), (Route{false, 6}));
+  EXPECT_EQ(device.requests(direct_read_large).route(), first_route(direct_read_large));
+  EXPECT_EQ(device.requests(direct_write_small).route(), first_route(direct_write_small));
+}
+
+TEST(DeviceLevel, TheKneeIsTheFirstThatGivesNearlyAll) {
+  const std::vector<Level> curve{{1, 100}, {2, 200}, {4, 390}, {8, 400}, {16, 100}};
+  EXPECT_EQ(knee(curve), (Level{4, 390}));
+  EXPECT_EQ(highest_rate(curve), 400);
+  EXPECT_EQ(knee({}), Level{});
+}
+
+TEST(DeviceNames, SeveralOfOneFileSystemAreOneDeviceWithSettingsOfTheirOwn) {
+  const Folder folder;
+  std::filesystem::create_directories(folder / "one");
+  std::filesystem::create_directories(folder / "two");
+  Names& names = Names::of(folder.write("dovetail.toml",
+                                        "[[device]]\nname = \"a\"\npaths = [\"one\"]\nwrite = 100\n"
+                                        "[[device]]\nname = \"b\"\npaths = [\"two\"]\nmost_at_once = 3\n"));
+  NamedDevice& one = names.find("a");
+  NamedDevice& two = names.find(folder / "two/new/file");
+  NamedDevice& found = names.find(folder / ".");
+  EXPECT_NE(&one, &two);
+  EXPECT_EQ(two.name(), "b");
+  EXPECT_EQ(&one.device(), &two.device());
+  EXPECT_EQ(&found.device(), &one.device());
+  EXPECT_FALSE(found.settings().configured);
+  EXPECT_EQ(one.known_bandwidth(Direction::write), 100);
+  EXPECT_EQ(two.settings().most_at_once, 3U);
+  EXPECT_NE(one.key(), two.key());
+  EXPECT_EQ(&names.find(folder / "one"), &one);
+  EXPECT_NE(refusal([&] { names.find("c"); }).find("dovetail.toml names a, b"), std::string::npos);
+}
+
+// Whoever has measured, by whatever name: it is known of the device.
+TEST_F(DeviceMemory, WhatIsMeasuredIsKnownByEveryName) {
+  const Folder folder;
+  std::filesystem::create_directories(folder / "one");
+  Names& names = Names::of(folder.write("dovetail.toml", "[[device]]\nname = \"a\"\npaths = [\"one\"]\nread = 10\n"));
+  const NamedDevice& named = names.find("a");
+  const NamedDevice& found = names.find(folder / ".");
+  EXPECT_EQ(named.bandwidth(Direction::read), 10) << "what is configured is not measured";
+  const double written = named.bandwidth(Direction::write);
+  EXPECT_GT(written, 0);
+  EXPECT_EQ(found.known_bandwidth(Direction::write), written);
+  EXPECT_EQ(recall_curve(named.device().key(), Direction::write), named.device().curve(Direction::write));
+}
+
+TEST(DeviceUse, OfTheParentIsNotTheChilds) {
+  Device device(0, 0, 0);
+  device.request_begins();
+  device.change_tasks_at_once(0, 5);
+  device.change_tasks_at_once(5, 4);
+  EXPECT_EQ(device.requests_under_way(), 1U);
+  EXPECT_EQ(device.tasks_at_once(), 4U);
+  device.forget_use();
+  EXPECT_EQ(device.requests_under_way(), 0U);
+  EXPECT_EQ(device.tasks_at_once(), 0U);
+}
+
+}  // namespace
+}  // namespace dovetail::device
