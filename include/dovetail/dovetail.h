@@ -176,12 +176,10 @@ typedef struct dovetail_task_description {
   int32_t on_failure;               ///< DOVETAIL_FAILURE_CANCELS_SUCCESSORS and so on.
   int32_t retries;                  ///< How often a body that fails is run again (with the argument as it then is).
   int32_t reserved;                 ///< Must be 0.
-  const char*
-      storage_bw;  ///< Of a task with `io`: when its device has room for it: "20" (MB/s), "auto", "auto(min,max,delta)",
-                   ///< "adaptive" or "none". Null: "none". See dovetail_admission.h.
-  const char*
-      device;  ///< Of a task with `io`: name of its device, or a path on it. Null: the first configured, else the
-               ///< current folder's.
+  const char* storage_bw;  ///< It starts when its device has room for it: "20" (MB/s), "auto", "auto(min,max,delta)",
+                           ///< "adaptive" or "none". Null: "none". See dovetail_admission.h.
+  const char* device;      ///< Name of its device, or a path on it. Null: the first configured, else the
+                           ///< current folder's.
 } dovetail_task_description;
 
 /// Spawns a task without a parent. Accesses are ordered among all tasks so spawned in the runtime. `*future` is the

@@ -1,5 +1,5 @@
 /// @file
-/// The storage devices that I/O tasks are admitted to, in C. What dovetail.h says at its top about results, contexts, suspending, errors
+/// The storage devices that tasks are admitted to, in C. What dovetail.h says at its top about results, contexts, suspending, errors
 /// and structures holds here. What a task says about admission is in `dovetail_task_description`. See docs/admission.md.
 #ifndef DOVETAIL_ADMISSION_H
 #define DOVETAIL_ADMISSION_H

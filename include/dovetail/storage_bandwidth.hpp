@@ -1,5 +1,5 @@
 /// @file
-/// How much of its device's bandwidth an I/O task is admitted with.
+/// How much of its device's bandwidth a task is admitted with.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dovetail {
 
-/// The storage bandwidth constraint of an I/O task (I/O-aware PyCOMPSs, docs/papers.md, sections 3.2 and 3.3): a task starts when its
+/// The storage bandwidth constraint of a task (I/O-aware PyCOMPSs, docs/papers.md, sections 3.2 and 3.3): a task starts when its
 /// constraint, added to those of the tasks that run on the device, does not exceed the device's bandwidth. A higher
 /// constraint therefore means fewer tasks at once. A plain value; MB are 10^6 bytes.
 ///

@@ -41,10 +41,11 @@ struct TaskDescription {
   FailurePolicy on_failure = detail::unset<FailurePolicy>();
   /// After a pause the task goes on where it was, on the same operating-system thread.
   bool tied = detail::unset<bool>();
-  /// For a task with `io`: when its device has room for it. A type of task, of which is learned, is all tasks of one label.
+  /// It starts when its device has room for it. A task with `io` then has a thread to itself; an ordinary one runs on a worker, and should use a
+  /// `File`, for which it pauses. A type of task, of which is learned, is all tasks of one label.
   StorageBandwidth storage_bw = detail::unset<StorageBandwidth>();
-  /// For a task with `io`: name of its device, or a path on it (docs/admission.md). Empty: the first configured device, or
-  /// else that of the current folder; with no constraint either, the task has nothing to do with admission.
+  /// Name of its device, or a path on it (docs/admission.md). Empty: the first configured device, or else that of the current folder; with
+  /// no constraint either, the task has nothing to do with admission.
   std::string_view device = detail::unset<std::string_view>();
 };
 

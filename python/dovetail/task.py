@@ -55,7 +55,7 @@ class Task(Generic[P, R]):
         if returns is not None and (not isinstance(returns, int) or returns < 1):
             raise ValueError(f"task '{name}': returns must be a whole number above 0, not {returns!r}")
         if (storage_bw is not None or device is not None) and process:
-            raise ValueError(f"task '{name}': storage_bw and device are for I/O tasks, which run in this process")
+            raise ValueError(f"task '{name}': storage_bw and device are for tasks that run in this process")
         if on_failure == "retry" and retries == 0:
             retries = 2
         self.function = function
@@ -197,6 +197,8 @@ def task(function: Any = None, /, *, directions: dict[str, Direction] | None = N
     `ignore`.
     process: run it in a worker process.
     returns: how many values it returns, each as a future of its own.
+    storage_bw: its share of a device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`; it starts when there is room.
+    device: the name of the device in `dovetail.toml`, or a path on it.
     All other keywords are directions of parameters. `directions` is for parameters that have the name of an option.
     """
     named = {name: options.pop(name) for name in list(options) if name not in _OPTIONS}
@@ -216,17 +218,15 @@ _OPTIONS = ("label", "priority", "retries", "on_failure", "io", "process", "retu
 def io(function: Any = None, /, **options: Any) -> Any:
     """Makes a function an I/O task: it may block, runs beside the computing tasks and takes none of their cores.
 
-    storage_bw: its share of the device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`.
-    device: the name of the device in `dovetail.toml`, or a path on it.
-    The other options are those of `task`. Above or below `@dt.task` it turns that task into an I/O task.
+    The options are those of `task`. Above or below `@dt.task` it turns that task into an I/O task.
     """
     options["io"] = True
     return task(**options) if function is None else task(**options)(function)
 
 
 def constraint(*, storage_bw: float | str, device: str | os.PathLike[str] | None = None) -> Callable[[Any], Any]:
-    """Gives an I/O task its share of the device's bandwidth: `@dt.constraint(storage_bw=20)` above `@dt.io`.
+    """Gives a task its share of the device's bandwidth: `@dt.constraint(storage_bw=20)` above `@dt.io` or `@dt.task`.
 
     device: the name of the device in `dovetail.toml`, or a path on it.
     """
-    return task(storage_bw=storage_bw, device=device, io=True)
+    return task(storage_bw=storage_bw, device=device)

@@ -26,10 +26,6 @@ tasking::DependencyDomain& domain_of(Task* parent) {
 }
 
 [[gnu::cold]] void describe_admission(Task* task, const TaskDescription& description) {
-  if (!description.io) {
-    throw std::invalid_argument("task '" + std::string(description.label) +
-                                "': TaskDescription::storage_bw and ::device are for I/O tasks; set .io = true");
-  }
   tasking::Gate* const gate = tasking::find_gate();
   if (gate == nullptr) {
     throw std::invalid_argument("TaskDescription::storage_bw: this build of Dovetail has no admission");

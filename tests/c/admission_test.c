@@ -1,4 +1,4 @@
-// I/O tasks that are admitted to a device.
+// Tasks that are admitted to a device.
 #include <dovetail/dovetail_admission.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -73,17 +73,25 @@ int main(void) {
   CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), -EINVAL);
   CHECK_CONTAINS(dovetail_error_message(), "min (8) is greater than max (2)");
   task.storage_bw = "4";
-  task.io = 0;
-  CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), -EINVAL);
-  CHECK_CONTAINS(dovetail_error_message(), "are for I/O tasks");
   CHECK_EQUAL(dovetail_task_spawn(&task, NULL), -EPERM);
+
+  // Ordinary tasks are admitted by the same rules, and run on workers.
+  task.storage_bw = "100";
+  task.io = 0;
+  task.label = "compute and write";
+  for (int i = 0; i < 50; ++i) {
+    CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), 0);
+  }
+  CHECK_EQUAL(dovetail_runtime_wait(runtime), 0);
+  CHECK_EQUAL(counts.most, 1);
+  CHECK_EQUAL(counts.runs, 101);
 
   // A program of the first version, whose description ends before these fields.
   task.size = offsetof(dovetail_task_description, storage_bw);
   task.storage_bw = "nonsense";
   CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), 0);
   CHECK_EQUAL(dovetail_runtime_wait(runtime), 0);
-  CHECK_EQUAL(counts.runs, 52);
+  CHECK_EQUAL(counts.runs, 102);
   task.size = offsetof(dovetail_task_description, storage_bw) - 1;
   CHECK_EQUAL(dovetail_runtime_spawn(runtime, &task, NULL), -EINVAL);
   CHECK_CONTAINS(dovetail_error_message(), "set it to sizeof of the structure");

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 import dovetail as dt
+import numpy as np
 import pytest
 
 
@@ -253,6 +254,33 @@ def test_a_constraint_limits_how_many_io_tasks_run_at_once(tmp_path):
 
     with dt.Runtime(config=tmp_path / "dovetail.toml"), pytest.raises((ValueError, dt.TaskFailed), match="nosuch"):
         dt.wait(nowhere())
+
+
+def test_a_constraint_limits_ordinary_tasks_too_which_need_no_thread(tmp_path):
+    (tmp_path / "dovetail.toml").write_text(
+        f'[[device]]\nname = "ordinary"\npaths = ["{tmp_path}"]\nread = 100\nwrite = 100\n'
+    )
+    running, most, threads = 0, 0, set()
+    data = np.arange(100_000)
+
+    @dt.constraint(storage_bw=25, device="ordinary")
+    @dt.task(f=dt.UNORDERED)
+    def body(f, i):
+        nonlocal running, most
+        running += 1  # bodies hold the interpreter except in a transfer
+        most = max(most, running)
+        threads.add(threading.current_thread().name)
+        f.pwrite(data, i * data.nbytes)
+        running -= 1
+        return i
+
+    with dt.Runtime(workers=2, config=tmp_path / "dovetail.toml"):
+        file = dt.open(tmp_path / "file", "w+", direct="automatic")
+        assert dt.wait([body(file, i) for i in range(40)]) == list(range(40))
+        file.close()
+    assert 1 <= most <= 4
+    assert len(threads) <= 2
+    assert (np.fromfile(tmp_path / "file", dtype=data.dtype).reshape(40, -1) == data).all()
 
 
 @pytest.mark.parametrize("constraint", ["none", 40, "40", 1000, "auto", "auto(25,100,2)", "adaptive"])

@@ -319,7 +319,7 @@ def test_computing_outside_of_the_interpreter_runs_beside_other_tasks():
         ({"x": 3}, "'x' must be given a direction"),
         ({"storage_bw": "auto(9,1,2)", "io": True}, "auto"),
         ({"storage_bw": "fast", "io": True}, "fast"),
-        ({"storage_bw": 5, "process": True}, "I/O tasks"),
+        ({"storage_bw": 5, "process": True}, "in this process"),
     ],
 )
 def test_bad_options_are_told_at_the_decorator(options, text):
