@@ -429,6 +429,33 @@ TEST(Adaptive, TasksOfChangingSizeDoNotMisleadIt) {
   }
 }
 
+// Depths as a measurement of a device has them, each rate off by up to 5 %.
+// (A device that takes 12 writers comes to 1.21: 64 tasks are six rounds of 12 and five of 13, which no curve of the device tells.)
+TEST(Adaptive, SixtyFourTasksOnAMeasuredDeviceTakeAtMostFifteenPercentMoreThanTheBestNumber) {
+  std::vector<CongestionLaw> measured = laws;
+  for (const double writers : {6.0, 8.0, 10.0}) {
+    measured.push_back({400, writers, writers + 2, 0.15});
+  }
+  for (const CongestionLaw& law : measured) {
+    const double best = best_static(law, 64);
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      std::mt19937 random(seed);
+      std::uniform_real_distribution<double> error(0.95, 1.05);
+      std::vector<device::Level> curve;
+      for (const unsigned depth : {1U, 2U, 3U, 4U, 6U, 8U, 12U, 16U, 24U, 32U}) {
+        curve.push_back({depth, law.bandwidth(depth) * error(random)});
+      }
+      Simulator simulator(law);
+      simulator.budget.begin_near(curve);
+      TaskType& type = simulator.type("checkpoint", "adaptive", device::highest_rate(curve));
+      for (unsigned i = 0; i < 64; ++i) {
+        simulator.arrive(type, checkpoint);
+      }
+      EXPECT_LE(simulator.run(), 1.15 * best) << name(law) << ", seed " << seed;
+    }
+  }
+}
+
 TEST(Adaptive, GoesOnFromWhatAnEarlierRunFound) {
   Simulator simulator(disk);
   simulator.budget.recall({1, 400});
