@@ -7,7 +7,7 @@
 namespace dovetail::device {
 namespace {
 
-constexpr std::uint64_t share = 64;
+constexpr std::uint64_t times_its_length = 64;
 
 // The lowest bits of a state that is not `trusted`.
 constexpr std::uint64_t kinds = 3;
@@ -53,7 +53,7 @@ InPlaceWrites::Attempt InPlaceWrites::begin_doubted(std::uint64_t now) noexcept 
 
 // It took long.
 void InPlaceWrites::judge(const Attempt& attempt, std::uint64_t now) noexcept {
-  const std::uint64_t span = share * (now - attempt.begin);
+  const std::uint64_t span = times_its_length * (now - attempt.begin);
   std::uint64_t state = state_.load(std::memory_order_relaxed);
   if (attempt.waits < 0) {
     if (state == trusted) {
