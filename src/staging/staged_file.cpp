@@ -40,7 +40,6 @@ StagedFile::StagedFile(Stage& stage, OpenedFile opened)
       opened_(std::move(opened)),
       generation_(stage.generation()),
       file_system_(opened_.writable ? file_system_of(opened_.descriptor) : FileSystem::unknown),
-      size_at_opening_(opened_.size),
       size_(opened_.size),
       space_(space_for(stage, opened_, file_system_)),
       queue_(std::make_shared<WriteQueue>(stage, opened_.path, opened_.descriptor, space_)) {

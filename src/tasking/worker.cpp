@@ -22,9 +22,9 @@ Worker::~Worker() = default;
 // Whether to wake somebody for a task whose slice will be short would take longer than to run it here, after what else is at hand.
 bool Worker::keeps_to_itself() const noexcept {
   // Negative when it has just woken.
-  const auto awake = static_cast<std::int64_t>(kept.slice_began() - occupancy.woke());
+  const auto awake_for = static_cast<std::int64_t>(kept.slice_began() - occupancy.woke());
   return ready.size() <= most_kept_to_itself &&
-         awake < static_cast<std::int64_t>(most_microseconds_awake_alone * base::ticks_per_microsecond()) &&
+         awake_for < static_cast<std::int64_t>(most_microseconds_awake_alone * base::ticks_per_microsecond()) &&
          slices.runs_short();
 }
 
