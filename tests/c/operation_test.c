@@ -38,14 +38,23 @@ static size_t poll_mailbox(void* argument) {
   return 0;
 }
 
-// One more operation, of which the mailbox has a share.
-static dovetail_operation* expect(struct Mailbox* mailbox) {
+static dovetail_operation* begin(struct Mailbox* mailbox) {
   dovetail_operation* operation = NULL;
   CHECK_EQUAL(dovetail_polling_expect(mailbox->polling, "a message of rank 1", &operation), 0);
+  return operation;
+}
+
+// Gives the mailbox a share of the operation, which may end from now on.
+static void hand_in(struct Mailbox* mailbox, dovetail_operation* operation) {
   CHECK_EQUAL(dovetail_operation_retain(operation), 0);
   enter(mailbox);
   mailbox->waiting[mailbox->count++] = operation;
   leave(mailbox);
+}
+
+static dovetail_operation* expect(struct Mailbox* mailbox) {
+  dovetail_operation* const operation = begin(mailbox);
+  hand_in(mailbox, operation);
   return operation;
 }
 
@@ -57,10 +66,11 @@ static int32_t receive(void* argument) {
 }
 
 static int32_t receive_bound(void* argument) {
-  dovetail_operation* const operation = expect(argument);
+  dovetail_operation* const operation = begin(argument);
   CHECK_EQUAL(dovetail_operation_bind(operation), 0);
   CHECK_EQUAL(dovetail_operation_wait(operation, 0), -EPERM);
   CHECK_CONTAINS(dovetail_error_message(), "a message of rank 1");
+  hand_in(argument, operation);
   dovetail_operation_release(operation);
   return 7;
 }
