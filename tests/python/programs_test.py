@@ -275,7 +275,7 @@ def test_a_constraint_limits_ordinary_tasks_too_which_need_no_thread(tmp_path):
         return i
 
     with dt.Runtime(workers=2, config=tmp_path / "dovetail.toml"):
-        file = dt.open(tmp_path / "file", "w+", direct="automatic")
+        file = dt.open(tmp_path / "file", "w", direct="automatic")
         assert dt.wait([body(file, i) for i in range(40)]) == list(range(40))
         file.close()
     assert 1 <= most <= 4
