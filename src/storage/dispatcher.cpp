@@ -27,10 +27,10 @@ Dispatcher::~Dispatcher() {
 }
 
 void Dispatcher::set_engines(Engine* ring, Engine* aio, Engine* threads, bool decorated) noexcept {
-  ring_ = ring;
-  aio_ = aio;
-  threads_ = threads;
-  decorated_ = decorated;
+  ring_.store(ring, std::memory_order_release);
+  aio_.store(aio, std::memory_order_release);
+  threads_.store(threads, std::memory_order_release);
+  decorated_.store(decorated, std::memory_order_relaxed);
 }
 
 // Where an engine was asked for, there is nothing to choose.
@@ -61,18 +61,19 @@ RequestLane& Dispatcher::lane_for(Device& device, std::uint8_t lane) {
 Engine& Dispatcher::engine_for(const Request& request, int worker) noexcept {
   if (!request.on_threads && worker >= 0) {
     const bool automatic = choice_ == EngineChoice::automatic;
-    if ((automatic || choice_ == EngineChoice::uring) && ring_->prepare(request, static_cast<unsigned>(worker)))
+    if ((automatic || choice_ == EngineChoice::uring) && ring().prepare(request, static_cast<unsigned>(worker)))
         [[likely]] {
-      return *ring_;
+      return ring();
     }
-    if ((automatic || choice_ == EngineChoice::aio) && aio_->prepare(request, static_cast<unsigned>(worker))) {
+    if ((automatic || choice_ == EngineChoice::aio) &&
+        aio_.load(std::memory_order_acquire)->prepare(request, static_cast<unsigned>(worker))) {
       if (!aio_used_.load(std::memory_order_relaxed)) {
         aio_used_.store(true, std::memory_order_release);
       }
-      return *aio_;
+      return *aio_.load(std::memory_order_acquire);
     }
   }
-  return *threads_;
+  return *threads_.load(std::memory_order_acquire);
 }
 
 void Dispatcher::count_begun(Request& request, int worker) noexcept {

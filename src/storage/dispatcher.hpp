@@ -37,7 +37,9 @@ class Dispatcher {
   void attempt_ended(Request& request, std::int64_t result, int worker) noexcept;
 
   /// Whether every write to a device goes to an engine: one was asked for, or something stands before them.
-  bool engine_is_given() const noexcept { return choice_ != EngineChoice::automatic || decorated_; }
+  bool engine_is_given() const noexcept {
+    return choice_ != EngineChoice::automatic || decorated_.load(std::memory_order_relaxed);
+  }
   /// Requests that tasks have handed over so far, and that have not ended.
   std::uint64_t handed_over() const noexcept;
   std::size_t requests_in_flight() const noexcept;
@@ -49,9 +51,11 @@ class Dispatcher {
 
   /// `ring` and `aio` are tried in this order where the choice allows them.
   void set_engines(Engine* ring, Engine* aio, Engine* threads, bool decorated) noexcept;
-  Engine& ring() const noexcept { return *ring_; }
+  Engine& ring() const noexcept { return *ring_.load(std::memory_order_acquire); }
   /// Null until a request went there.
-  Engine* used_aio() const noexcept { return aio_used_.load(std::memory_order_acquire) ? aio_ : nullptr; }
+  Engine* used_aio() const noexcept {
+    return aio_used_.load(std::memory_order_acquire) ? aio_.load(std::memory_order_acquire) : nullptr;
+  }
   /// Ends what is kept in queues and was given up, and has what engines interrupt be looked at. From any thread.
   void cancel_kept() noexcept;
   /// Whether somebody has cancelled since this worker asked last. On that worker.
@@ -80,10 +84,11 @@ class Dispatcher {
   bool again_after_cancel(Request& request, int worker) const noexcept;
   void count_delivered(int worker) noexcept;
 
-  Engine* ring_ = nullptr;
-  Engine* aio_ = nullptr;
-  Engine* threads_ = nullptr;
-  bool decorated_ = false;
+  // Atomic since workers poll while a test decorates the engines.
+  std::atomic<Engine*> ring_{nullptr};
+  std::atomic<Engine*> aio_{nullptr};
+  std::atomic<Engine*> threads_{nullptr};
+  std::atomic<bool> decorated_{false};
   std::atomic<bool> aio_used_{false};
   std::atomic<std::uint64_t> cancellations_{0};
   std::unique_ptr<Counts[]> counts_;
