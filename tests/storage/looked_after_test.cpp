@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "support.hpp"
+#include "tasking/slice_predictor.hpp"
 
 namespace dovetail {
 namespace {
@@ -44,7 +45,8 @@ class LookedAfterTest : public testing::TestWithParam<unsigned> {
 
 // Long enough that nobody takes the slice for a short one, before which what was prepared is not handed over.
 void compute_for_a_while() {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::microseconds(10 * tasking::SlicePredictor::short_microseconds);
   while (std::chrono::steady_clock::now() < until) {
   }
 }
