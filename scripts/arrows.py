@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from layers import CXX_SUFFIXES, Arrow, circles, cxx_arrows, files_of, includes, python_arrows
+from layers import CXX_SUFFIXES, Arrow, circles, cxx_arrows, files_of, included_file, includes, python_arrows
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = ROOT / "scripts" / "allowed_circles.toml"
@@ -74,17 +74,8 @@ def check_arrows_from_outside(rooms: Rooms) -> list[str]:
     for folder in outside:
         for path in files_of(folder, CXX_SUFFIXES):
             for line, header in includes(path):
-                places = [place for place in path.parents if place == folder or folder in place.parents]
-                found = next(
-                    (
-                        place / header
-                        for place in (*places, ROOT / "src", ROOT / "include")
-                        if (place / header).is_file()
-                    ),
-                    None,
-                )
                 said = f'{path.relative_to(ROOT)}:{line}: {folder.relative_to(ROOT)} includes "{header}"'
-                target = found.resolve() if found else folder
+                target = included_file(path, folder, header, ROOT / "src", ROOT / "include") or folder
                 if (ROOT / "src") in target.parents:
                     allowed = rooms_for(path, rooms)
                     if target.relative_to(ROOT / "src").parts[0] not in allowed:

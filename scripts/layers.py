@@ -49,18 +49,20 @@ def imports(path: Path) -> Iterator[tuple[int, str, list[str]]]:
             yield node.lineno, "." * node.level + (node.module or ""), [alias.name for alias in node.names]
 
 
+def included_file(path: Path, folder: Path, header: str, *further: Path) -> Path | None:
+    """The file that an #include in a file of the folder means: it is searched from the file's own place up to the folder, then further."""
+    places = [place for place in path.parents if folder in (place, *place.parents)]
+    return next((file.resolve() for place in (*places, *further) if (file := place / header).is_file()), None)
+
+
 def cxx_arrows(folder: Path) -> list[Arrow]:
     found = []
     for path in files_of(folder, CXX_SUFFIXES):
-        places = [place for place in path.parents if place == folder or folder in place.parents]
         for line, header in includes(path):
             # A room's own headers are named with the room, too.
-            for place in (*places, folder.parent):
-                target = (place / header).resolve()
-                if target.is_file():
-                    if folder in target.parents and unit_of(target, folder) != unit_of(path, folder):
-                        found.append(Arrow(unit_of(path, folder), unit_of(target, folder), path, line))
-                    break
+            target = included_file(path, folder, header, folder.parent)
+            if target is not None and folder in target.parents and unit_of(target, folder) != unit_of(path, folder):
+                found.append(Arrow(unit_of(path, folder), unit_of(target, folder), path, line))
     return found
 
 

@@ -60,6 +60,11 @@ std::string folder_for_files() {
   return folder != nullptr ? folder : ".";
 }
 
+void die(const std::string& what) {
+  std::perror(what.c_str());
+  std::exit(2);
+}
+
 Memory memory_now() {
   Memory memory;
   std::ifstream status("/proc/self/status");

@@ -28,6 +28,8 @@ namespace bench {
 
 /// The folder for the files of a benchmark: what the variable DOVETAIL_BENCH_DIR names, or the current folder.
 [[nodiscard]] std::string folder_for_files();
+/// Ends the program with exit status 2 and a message: `what`, usually a path, and the error in `errno`.
+[[noreturn]] void die(const std::string& what);
 
 /// Memory of this process as the kernel counts it, in bytes.
 struct Memory {

@@ -36,13 +36,11 @@ struct Calls {
 class Problem {
  public:
   Problem() {
-    const char* folder = std::getenv("DOVETAIL_BENCH_DIR");
-    const std::string path = std::string(folder != nullptr ? folder : ".") + "/dovetail-bench-calls.data";
+    const std::string path = bench::folder_for_files() + "/dovetail-bench-calls.data";
     file_ = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     null_ = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (file_ < 0 || null_ < 0 || ::write(file_, "x", 1) != 1) {
-      std::perror(path.c_str());
-      std::exit(2);
+      bench::die(path);
     }
     unlink(path.c_str());
   }

@@ -53,11 +53,11 @@ int32_t dovetail_future_wait_for(const dovetail_future* future, int64_t at_most_
 
 int64_t dovetail_future_wait_for_any(const dovetail_future* const* futures, size_t count, int64_t at_most_ns) {
   return guarded(__func__, [&]() -> int64_t {
-    std::vector<Shared> all;
+    std::vector<dovetail::Alternative> all;
     for (size_t i = 0; i < count; ++i) {
-      all.push_back(shared(task_of((&given(futures, "futures"))[i])));
+      all.emplace_back(shared(task_of((&given(futures, "futures"))[i])));
     }
-    const auto first = dovetail::wait_for_any({.at_most = limit(at_most_ns), .stop = {}}, all);
+    const auto first = dovetail::select(all, {.at_most = limit(at_most_ns), .stop = {}});
     if (!first) {
       throw std::system_error(ETIMEDOUT, std::generic_category(),
                               "none of " + std::to_string(count) + " tasks has completed in that time");

@@ -85,7 +85,7 @@ void Body::run(Call& call) {
   }
   Held result = Held::adopt(PyObject_Call(call.signature->function.get(), arguments.get(), keywords.get()));
   if (!result && call.signature->deferred) {
-    // The traceback keeps the ending alive, so that nobody else would end the task.
+    // Python completes the task when it frees the ending. The traceback of this failure still refers to it, so it is ended here.
     fail_ending(PyTuple_GET_ITEM(arguments.get(), 0));
     return;
   }

@@ -50,19 +50,19 @@ void add_done_callback(nb::handle_t<Future> future, nb::handle function) {
 }
 
 std::optional<std::size_t> wait_for_any(nb::iterable futures, std::optional<double> timeout) {
-  std::vector<FutureBase> all;
+  std::vector<Alternative> all;
   for (const nb::handle item : futures) {
     if (Py_TYPE(item.ptr()) != future_type()) {
       throw nb::type_error((std::string("wait_for_any() waits for futures, not for a value of type '") +
                             Py_TYPE(item.ptr())->tp_name + "'")
                                .c_str());
     }
-    all.push_back(*nb::inst_ptr<Future>(item));
+    all.emplace_back(*nb::inst_ptr<Future>(item));
   }
   return translated([&] {
     const WaitLimits limits{.at_most = nanoseconds_of(timeout), .stop = {}};
     const Unlocked unlocked;
-    return dovetail::wait_for_any(limits, all);
+    return select(all, limits);
   });
 }
 

@@ -82,4 +82,3 @@ async def completion(future: _core.Future[Any]) -> None:
                 loop.remove_reader(descriptor)
     finally:
         os.close(descriptor)
-    future.wait()

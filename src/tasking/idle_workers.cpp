@@ -21,12 +21,11 @@ void IdleWorkers::take_out(unsigned worker) {
   count_.store(idle_.size(), std::memory_order_seq_cst);
 }
 
-std::size_t IdleWorkers::enter(unsigned worker) {
+void IdleWorkers::enter(unsigned worker) {
   const base::LockGuard lock(mutex_);
   workers_[worker].place = idle_.size();
   idle_.push_back(worker);
   count_.store(idle_.size(), std::memory_order_seq_cst);
-  return idle_.size();
 }
 
 bool IdleWorkers::leave(unsigned worker) {

@@ -17,8 +17,7 @@ class IdleWorkers {
   void add(Sleeper& sleeper);
 
   /// The worker is about to sleep. It must look for work once more afterwards, since whoever brought some may not have seen it.
-  /// Returns how many are idle now, itself included.
-  std::size_t enter(unsigned worker);
+  void enter(unsigned worker);
   /// The worker does not sleep any more. Returns false if somebody had already woken it, who then has counted it as one that
   /// searches.
   bool leave(unsigned worker);

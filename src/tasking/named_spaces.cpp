@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/process_mutex.hpp"
+#include "trace/access_text.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::tasking {
@@ -73,9 +74,7 @@ std::string record_named_accesses(std::uint64_t task, const AccessList& accesses
     }
     const char* const mode = text_of(access.mode);
     trace::accessed(task, mode, name, region.begin, region.length);
-    text.append(text.empty() ? "" : ", ").append(mode).append(" '").append(name).append("' [");
-    text.append(std::to_string(region.begin)).append(", ");
-    text.append(std::to_string(region.begin + region.length)).append(")");
+    trace::append_access(text, mode, name, region.begin, region.length);
   }
   return text;
 }

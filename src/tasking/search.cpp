@@ -100,14 +100,6 @@ Task* short_before(Worker& worker, Task* long_task) {
   return found;
 }
 
-// The task comes before the one that was to run next, which may be somebody else's meanwhile.
-Task* ahead_of_next(Worker& worker, Task* task) {
-  if (worker.ready.put_off_next()) {
-    worker.announce();
-  }
-  return task;
-}
-
 // One look at the queues that this worker need share with nobody, or with all.
 Task* take_from_queues(Worker& worker) {
   RuntimeCore& core = worker.core;
@@ -213,6 +205,24 @@ Task* look_everywhere(Worker& worker) {
   }
 }
 
+// What goes before the task that was to run next.
+Task* take_ahead(Worker& worker) {
+  if (worker.turns.is_due()) [[unlikely]] {
+    worker.turns.plan(worker.bodies.is_long());
+    worker.core.reactor.run_due();
+    if (Task* task = take_in_turn(worker)) {
+      return task;
+    }
+  }
+  if (Task* task = worker.ready.pop_tied()) [[unlikely]] {
+    return task;
+  }
+  if (Task* task = worker.core.queues.urgent.pop()) [[unlikely]] {
+    return task;
+  }
+  return worker.core.queues.resumed.pop();
+}
+
 void end_search(Worker& worker) {
   if (worker.search.is_counted) {
     worker.search.is_counted = false;
@@ -276,21 +286,11 @@ Task* find_task(Worker& worker) {
       [[unlikely]] {
     poll_services(worker, false);
   }
-  if (worker.turns.is_due()) [[unlikely]] {
-    worker.turns.plan(worker.bodies.is_long());
-    core.reactor.run_due();
-    if (Task* task = take_in_turn(worker)) {
-      return ahead_of_next(worker, task);
+  if (Task* task = take_ahead(worker)) [[unlikely]] {
+    if (worker.ready.put_off_next()) {
+      worker.announce();
     }
-  }
-  if (Task* task = worker.ready.pop_tied()) [[unlikely]] {
-    return ahead_of_next(worker, task);
-  }
-  if (Task* task = core.queues.urgent.pop()) [[unlikely]] {
-    return ahead_of_next(worker, task);
-  }
-  if (Task* task = core.queues.resumed.pop()) [[unlikely]] {
-    return ahead_of_next(worker, task);
+    return task;
   }
   if (Task* task = worker.ready.pop()) {
     return worker.slices.gives_way(task) ? short_before(worker, task) : task;

@@ -109,6 +109,10 @@ class Selecting {
   static void check(const PendingOperation& operation) {
     PendingOperation::State& state = state_of(operation);
     const std::lock_guard lock(state.mutex);
+    require_unawaited(state);
+  }
+  // Under the lock of the operation.
+  static void require_unawaited(const PendingOperation::State& state) {
     if (state.is_awaited()) {
       throw std::logic_error("select: a task waits for " + state.what + " already");
     }
@@ -158,9 +162,9 @@ class Selecting {
   bool enter(Latch* latch, Place& place, int number) noexcept { return enter_line(*latch, 0, place, number); }
   bool enter(Barrier* barrier, Place& place, int number) noexcept { return enter_line(*barrier, 0, place, number); }
   bool enter(const PendingOperation& operation, Place& place, int number) {
-    check(operation);
     PendingOperation::State& state = state_of(operation);
     const std::lock_guard lock(state.mutex);
+    require_unawaited(state);
     if (state.ended) {
       return selection_->claim(number);
     }
@@ -187,12 +191,13 @@ class Selecting {
   }
 
   void leave(const FutureBase& future, Place& place) noexcept {
-    if (place.node != nullptr && tasking::withdraw(task_of(future)->waiters, place.node)) {
-      place.node->release();
+    if (place.node == nullptr) {
+      return;
     }
-    if (place.node != nullptr) {
-      place.node->release();
+    if (tasking::withdraw(task_of(future)->waiters, place.node)) {
+      place.node->release();  // the task's share
     }
+    place.node->release();
   }
   static void leave(const Alternative::Units& units, Place& place) noexcept {
     if (place.entered) {

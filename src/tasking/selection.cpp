@@ -41,7 +41,7 @@ bool Selection::block_until(base::TimePoint deadline, bool (*look)()) {
 }
 
 void Selections::add(Selection& selection, bool only_tasks) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   selection.only_tasks_ = only_tasks;
   selection.behind_ = first_;
   if (first_ != nullptr) {
@@ -51,7 +51,7 @@ void Selections::add(Selection& selection, bool only_tasks) noexcept {
 }
 
 void Selections::remove(Selection& selection) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   (selection.before_ != nullptr ? selection.before_->behind_ : first_) = selection.behind_;
   if (selection.behind_ != nullptr) {
     selection.behind_->before_ = selection.before_;
@@ -60,7 +60,7 @@ void Selections::remove(Selection& selection) noexcept {
 
 void Selections::for_each_wait(
     const std::function<void(const Task*, const std::string&, bool only_tasks)>& visit) const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   for (const Selection* at = first_; at != nullptr; at = at->behind_) {
     if (at->task_ != nullptr) {
       visit(at->task_, at->text_(), at->only_tasks_);
@@ -69,7 +69,7 @@ void Selections::for_each_wait(
 }
 
 bool Selections::give_up(const Task* task) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   for (Selection* at = first_; at != nullptr; at = at->behind_) {
     if (at->task_ == task) {
       return at->claim(Selection::stuck);
@@ -79,7 +79,7 @@ bool Selections::give_up(const Task* task) noexcept {
 }
 
 void Selections::give_up_threads() noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   for (Selection* at = first_; at != nullptr; at = at->behind_) {
     if (at->task_ == nullptr) {
       at->end(Selection::stuck);

@@ -9,8 +9,11 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
+
 namespace dovetail::detail {
 struct Task;
 }
@@ -79,8 +82,8 @@ class Selections {
   void give_up_threads() noexcept;
 
  private:
-  mutable std::mutex mutex_;
-  Selection* first_ = nullptr;
+  mutable base::Mutex mutex_;
+  Selection* first_ GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace dovetail::tasking

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "trace/access_text.hpp"
 #include "trace/json_file.hpp"
 #include "trace/summary.hpp"
 #include "trace/timeline.hpp"
@@ -103,9 +104,8 @@ class Exporter final : public TimelineVisitor {
   void write_accesses(const std::vector<NamedAccess>& accesses) {
     std::string text;
     for (const NamedAccess& access : accesses) {
-      text.append(text.empty() ? "" : ", ").append(name_at(recording_.operations, access.mode)).append(" '");
-      text.append(name_at(recording_.names, access.space)).append("' [").append(std::to_string(access.begin));
-      text.append(", ").append(std::to_string(access.begin + access.length)).append(")");
+      append_access(text, name_at(recording_.operations, access.mode), name_at(recording_.names, access.space),
+                    access.begin, access.length);
     }
     if (!text.empty()) file_.raw(R"(,"accesses":)").raw(json_string(text));
   }

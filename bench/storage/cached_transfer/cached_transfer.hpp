@@ -39,8 +39,7 @@ class CachedTransfer {
     for (std::size_t i = 0; i < data.size(); ++i) data[i] = i * 8;
     const std::size_t bytes = data.size() * 8;
     if (descriptor_ < 0 || pwrite(descriptor_, data.data(), bytes, 0) != static_cast<ssize_t>(bytes)) {
-      std::perror(path_.c_str());
-      std::exit(2);
+      die(path_);
     }
     unlink(path_.c_str());
     buffers_.assign(static_cast<std::size_t>(streams_), std::vector<std::byte>(block()));

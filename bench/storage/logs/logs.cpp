@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 namespace bench {
@@ -27,8 +25,7 @@ void Logs::prepare() {
     std::string name = folder_for_files() + "/dovetail-bench-log-XXXXXX";
     const int descriptor = mkostemp(name.data(), O_CLOEXEC);
     if (descriptor < 0 || unlink(name.c_str()) != 0 || fsync(descriptor) != 0) {
-      std::perror(name.c_str());
-      std::exit(2);
+      die(name);
     }
     descriptors_.push_back(descriptor);
   }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,11 +13,6 @@ namespace bench {
 namespace {
 
 constexpr std::size_t sector = 4096;
-
-[[noreturn]] void die(const std::string& what) {
-  std::fprintf(stderr, "%s: %s\n", what.c_str(), std::strerror(errno));
-  std::exit(2);
-}
 
 void number_sectors(std::byte* memory, std::size_t bytes, std::uint64_t offset) noexcept {
   for (std::size_t at = 0; at < bytes; at += sector) {

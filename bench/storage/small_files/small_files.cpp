@@ -4,20 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 namespace bench {
 namespace {
-
-[[noreturn]] void die(const std::string& what) {
-  std::fprintf(stderr, "%s: %s\n", what.c_str(), std::strerror(errno));
-  std::exit(2);
-}
 
 // What a file holds: its number, again and again.
 std::vector<std::int64_t> content(std::int64_t file, std::size_t bytes) {

@@ -17,8 +17,7 @@ int main(int argc, char** argv) {
     return pattern->timed([&runtime, pattern, iterations] {
       const auto produce = [&] {
         std::vector<dovetail::Access> accesses;
-        const auto places = static_cast<std::size_t>(pattern->steps() * pattern->width());
-        for (std::size_t place = 0; place < places; ++place) {
+        for (std::size_t place = 0; place < pattern->places(); ++place) {
           accesses.clear();
           accesses.push_back(dovetail::out(pattern->cell(place)));
           for (const std::size_t source : pattern->sources(place))

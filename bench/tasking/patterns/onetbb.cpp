@@ -21,8 +21,7 @@ int main(int argc, char** argv) {
         tbb::flow::graph graph;
         std::deque<Node> nodes;
         std::vector<std::size_t> first;
-        const auto places = static_cast<std::size_t>(pattern->steps() * pattern->width());
-        for (std::size_t place = 0; place < places; ++place) {
+        for (std::size_t place = 0; place < pattern->places(); ++place) {
           nodes.emplace_back(graph, [&pattern = *pattern, place, iterations](const tbb::flow::continue_msg&) {
             bench::busy_work(iterations);
             pattern.compute(place);

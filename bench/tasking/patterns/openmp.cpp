@@ -20,8 +20,7 @@ int main(int argc, char** argv) {
 #pragma omp parallel num_threads(workers)
 #pragma omp single
       {
-        const auto places = static_cast<std::size_t>(all->steps() * all->width());
-        for (std::size_t place = 0; place < places; ++place) {
+        for (std::size_t place = 0; place < all->places(); ++place) {
           [[maybe_unused]] bench::Pattern::Cell* const cells = &all->cell(0);
           const auto sources = all->sources(place);
           const std::size_t* const source = sources.data();

@@ -21,7 +21,7 @@ class Pattern {
       "stencil", "stencil_periodic", "trivial", "no_comm", "dom",           "tree",
       "fft",     "all_to_all",       "nearest", "spread",  "random_nearest"};
 
-  Pattern(const std::string& name, std::int64_t steps, std::int64_t width) : steps_(steps), width_(width) {
+  Pattern(const std::string& name, std::int64_t steps, std::int64_t width) : width_(width) {
     for (std::int64_t step = 0; step < steps; ++step) {
       for (std::int64_t point = 0; point < width; ++point) {
         first_.push_back(sources_.size());
@@ -32,11 +32,7 @@ class Pattern {
     cells_.resize(static_cast<std::size_t>(steps * width));
   }
 
-  [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
-  [[nodiscard]] std::int64_t width() const noexcept { return width_; }
-  [[nodiscard]] std::size_t place(std::int64_t step, std::int64_t point) const noexcept {
-    return static_cast<std::size_t>(step * width_ + point);
-  }
+  [[nodiscard]] std::size_t places() const noexcept { return cells_.size(); }
   [[nodiscard]] Cell& cell(std::size_t place) noexcept { return cells_[place]; }
   /// The places from which that one is made.
   [[nodiscard]] std::span<const std::size_t> sources(std::size_t place) const noexcept {
@@ -46,7 +42,7 @@ class Pattern {
   void compute(std::size_t place) noexcept { compute_in(cells_, place); }
 
   [[nodiscard]] Problem timed(std::function<void()> run) {
-    return {.operations = steps_ * width_,
+    return {.operations = static_cast<std::int64_t>(places()),
             .prepare = [this] { std::ranges::fill(cells_, 0); },
             .run = std::move(run),
             .check =
@@ -59,6 +55,10 @@ class Pattern {
   }
 
  private:
+  [[nodiscard]] std::size_t place(std::int64_t step, std::int64_t point) const noexcept {
+    return static_cast<std::size_t>(step * width_ + point);
+  }
+
   void compute_in(std::vector<Cell>& cells, std::size_t place) const noexcept {
     Cell value = place + 1;
     for (const std::size_t source : sources(place)) value = value * 31 + cells[source];
@@ -116,7 +116,6 @@ class Pattern {
     }
   }
 
-  std::int64_t steps_;
   std::int64_t width_;
   std::vector<std::size_t> first_;  ///< Of each place, in `sources_`.
   std::vector<std::size_t> sources_;

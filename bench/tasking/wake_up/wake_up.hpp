@@ -20,7 +20,7 @@ class WakeUp {
         wakes_(line.size("wakes", 500, "times that somebody is woken")),
         rest_(line.size("rest", 500, "microseconds before each, so that who is to be woken sleeps")) {}
 
-  /// For who was woken: the first thing that it does.
+  /// The woken task or thread calls this before anything else.
   void arrived() noexcept { arrival_.store(wall_nanoseconds(), std::memory_order_release); }
 
   /// Calls `wake`, which has `arrived` called elsewhere, again and again; prints the report and gives the exit status.
