@@ -25,7 +25,7 @@ class FaultReplies {
   using Reply = std::function<void()>;
 
   /// FUSE calls `interrupted` when a signal interrupts a caller; it must pass that on to the member of the same name.
-  explicit FaultReplies(fuse_interrupt_func_t interrupted);
+  explicit FaultReplies(fuse_interrupt_func_t on_interrupt);
   ~FaultReplies();
   FaultReplies(const FaultReplies&) = delete;
   FaultReplies& operator=(const FaultReplies&) = delete;
