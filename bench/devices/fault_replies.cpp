@@ -30,7 +30,8 @@ bool has_signal(pid_t thread) {
 
 }  // namespace
 
-FaultReplies::FaultReplies(fuse_interrupt_func_t on_interrupt) : interrupted_(on_interrupt), thread_([this] { run(); }) {}
+FaultReplies::FaultReplies(fuse_interrupt_func_t on_interrupt)
+    : interrupted_(on_interrupt), thread_([this] { run(); }) {}
 
 FaultReplies::~FaultReplies() { stop(); }
 

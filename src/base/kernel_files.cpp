@@ -1,6 +1,5 @@
 #include "base/kernel_files.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -28,14 +27,9 @@ std::uint64_t number_in(std::string_view text) noexcept {
 }
 
 bool has_word(std::string_view list, std::string_view word) noexcept {
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    if (list.substr(0, end) == word) {
-      return true;
-    }
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
+  bool found = false;
+  for_each_part(list, ',', [&](std::string_view part) { found = found || part == word; });
+  return found;
 }
 
 }  // namespace dovetail::base

@@ -17,14 +17,19 @@ std::uint64_t number_in(std::string_view text) noexcept;
 /// Whether a list that is separated by commas has this word.
 bool has_word(std::string_view list, std::string_view word) noexcept;
 
-/// Calls `use` with each line of a text, without its end.
+/// Calls `use` with each part of a text between two separators. Behind the last separator there is none if nothing follows.
 template <class Use>
-void for_each_line(std::string_view text, Use&& use) {
+void for_each_part(std::string_view text, char separator, Use&& use) {
   while (!text.empty()) {
-    const std::size_t end = text.find('\n');
+    const std::size_t end = text.find(separator);
     use(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
+}
+/// Calls `use` with each line of a text, without its end.
+template <class Use>
+void for_each_line(std::string_view text, Use&& use) {
+  for_each_part(text, '\n', use);
 }
 
 }  // namespace dovetail::base

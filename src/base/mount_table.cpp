@@ -26,13 +26,11 @@ std::string unescape(std::string_view text) {
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
-  while (!line.empty()) {
-    const std::size_t end = std::min(line.find(' '), line.size());
-    if (end > 0) {
-      words.push_back(line.substr(0, end));
+  for_each_part(line, ' ', [&](std::string_view word) {
+    if (!word.empty()) {
+      words.push_back(word);
     }
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
+  });
   return words;
 }
 

@@ -43,30 +43,21 @@ class SCOPED_CAPABILITY UniqueLock {
 
   void lock() ACQUIRE() { lock_.lock(); }
   void unlock() RELEASE() { lock_.unlock(); }
-  bool owns_lock() const noexcept { return lock_.owns_lock(); }
 
  private:
   friend class ConditionVariable;
   std::unique_lock<std::mutex> lock_;
 };
 
-/// As `std::condition_variable`. A condition that reads what the mutex guards says so: `[&]() REQUIRES(mutex_) { return ...; }`.
+/// As `std::condition_variable`.
 class ConditionVariable {
  public:
   void notify_one() noexcept { changed_.notify_one(); }
   void notify_all() noexcept { changed_.notify_all(); }
   void wait(UniqueLock& lock) { changed_.wait(lock.lock_); }
-  template <class Condition>
-  void wait(UniqueLock& lock, const Condition& condition) {
-    changed_.wait(lock.lock_, condition);
-  }
   template <class Clock, class Duration>
   void wait_until(UniqueLock& lock, const std::chrono::time_point<Clock, Duration>& deadline) {
     changed_.wait_until(lock.lock_, deadline);
-  }
-  template <class Rep, class Period, class Condition>
-  bool wait_for(UniqueLock& lock, const std::chrono::duration<Rep, Period>& most, const Condition& condition) {
-    return changed_.wait_for(lock.lock_, most, condition);
   }
 
  private:

@@ -12,17 +12,13 @@
 #define CAPABILITY(name) DOVETAIL_THREAD_SAFETY(capability(name))
 /// A class whose objects hold a lock as long as they live.
 #define SCOPED_CAPABILITY DOVETAIL_THREAD_SAFETY(scoped_lockable)
-/// A member that is read and written only while the lock is held; what a pointer points to.
+/// A member that is read and written only while the lock is held.
 #define GUARDED_BY(lock) DOVETAIL_THREAD_SAFETY(guarded_by(lock))
-#define PT_GUARDED_BY(lock) DOVETAIL_THREAD_SAFETY(pt_guarded_by(lock))
-/// A function that its caller calls with the locks held; or, since it takes them itself, not held.
+/// A function that its caller calls with the locks held.
 #define REQUIRES(...) DOVETAIL_THREAD_SAFETY(requires_capability(__VA_ARGS__))
-#define EXCLUDES(...) DOVETAIL_THREAD_SAFETY(locks_excluded(__VA_ARGS__))
 /// A function that takes locks and returns with them, or gives them back. Without arguments: the object itself.
 #define ACQUIRE(...) DOVETAIL_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
 #define TRY_ACQUIRE(...) DOVETAIL_THREAD_SAFETY(try_acquire_capability(__VA_ARGS__))
 #define RELEASE(...) DOVETAIL_THREAD_SAFETY(release_capability(__VA_ARGS__))
-/// A function that returns a reference to the lock.
-#define RETURN_CAPABILITY(lock) DOVETAIL_THREAD_SAFETY(lock_returned(lock))
 /// A function in which the check would need to know what it cannot. The reason is said beside it.
 #define NO_THREAD_SAFETY_ANALYSIS DOVETAIL_THREAD_SAFETY(no_thread_safety_analysis)

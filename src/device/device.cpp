@@ -72,9 +72,10 @@ void Device::recall() const {
   if (std::exchange(recalled_, true)) {
     return;
   }
-  key_ = "file system " + number_of(id) + " at " + host();
+  const std::string number = number_of(id);
+  key_ = "file system " + number + " at " + host();
   for (const base::Mount& mount : base::mounts_now()) {
-    if (mount.number == number_of(id)) {
+    if (mount.number == number) {
       key_ = "mount " + mount.mount_point + " of " + mount.source + " at " + host();
       break;
     }
@@ -85,13 +86,13 @@ void Device::recall() const {
 }
 
 const std::string& Device::key() const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   recall();
   return key_;
 }
 
 std::vector<Level> Device::curve(Direction direction) const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   recall();
   return curves_[static_cast<unsigned>(direction)];
 }
@@ -104,7 +105,7 @@ void Device::set_curve(Direction direction, std::vector<Level> curve) {
     requests_[reads ? direct_read_large : direct_write_large].begin_with(depth);
     requests_[reads ? buffered_read_large : buffered_write_large].begin_with(depth);
   }
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   curves_[static_cast<unsigned>(direction)] = std::move(curve);
 }
 

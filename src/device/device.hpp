@@ -79,12 +79,12 @@ class Device {
   /// @}
 
  private:
-  void recall() const;  // Under the lock.
+  void recall() const REQUIRES(mutex_);
 
   mutable base::ProcessMutex mutex_;
-  mutable bool recalled_ = false;
-  mutable std::string key_;
-  mutable std::array<std::vector<Level>, 2> curves_;
+  mutable bool recalled_ GUARDED_BY(mutex_) = false;
+  mutable std::string key_;  // Constant from `recall` on.
+  mutable std::array<std::vector<Level>, 2> curves_ GUARDED_BY(mutex_);
   std::array<RequestLevel, request_kinds> requests_;
   alignas(64) std::atomic<unsigned> requests_under_way_{0};
   std::array<std::atomic<std::uint64_t>, 2> bytes_{};

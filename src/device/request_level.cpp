@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <mutex>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -46,7 +45,7 @@ RequestLevel::RequestLevel(Route first, bool fixed) noexcept
     : route_(first), settled_(fixed), trial_{first, Route{true, depth_of_threads}, first} {}
 
 void RequestLevel::begin_with(unsigned depth) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (step_ == Step::way && rate_ == 0 && !settled()) {
     trial_[0].depth = static_cast<std::uint16_t>(std::clamp(depth, 1U, deepest_ring));
     if (current_ == 0) {
@@ -72,7 +71,7 @@ bool RequestLevel::load_suffices(std::uint64_t now, unsigned outstanding) noexce
 }
 
 void RequestLevel::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (settled() || !load_suffices(now, outstanding)) {
     return;
   }
@@ -175,12 +174,12 @@ void RequestLevel::decide_depth() noexcept {
 }
 
 Level RequestLevel::found() const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return depth_found_ ? Level{trial_[0].depth, rate_} : Level{};  // a byte per microsecond is a MB per second
 }
 
 std::string RequestLevel::explain() const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   char text[128];
   std::snprintf(text, sizeof text, rate_ > 0 ? "%s, depth %u: %.0f MB/s" : "%s, depth %u (not measured)",
                 trial_[0].threads ? "threads" : "ring", unsigned{trial_[0].depth}, rate_);

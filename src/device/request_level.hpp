@@ -70,40 +70,41 @@ class RequestLevel {
   static constexpr unsigned most_trials = 3;
   enum class Step : std::uint8_t { way, depth, over };
 
-  unsigned load_needed() const noexcept;
-  bool load_suffices(std::uint64_t now, unsigned outstanding) noexcept;
-  void begin_epoch(std::uint64_t now) noexcept;
-  void end_epoch(std::uint64_t now) noexcept;
-  void decide() noexcept;
-  void decide_way() noexcept;
-  void decide_depth() noexcept;
-  void compare_depths(Route route, bool halve) noexcept;
-  double median(unsigned trial) const noexcept;
-  bool is_long(unsigned depth, double rate) const noexcept;
+  unsigned load_needed() const noexcept REQUIRES(mutex_);
+  bool load_suffices(std::uint64_t now, unsigned outstanding) noexcept REQUIRES(mutex_);
+  void begin_epoch(std::uint64_t now) noexcept REQUIRES(mutex_);
+  void end_epoch(std::uint64_t now) noexcept REQUIRES(mutex_);
+  void decide() noexcept REQUIRES(mutex_);
+  void decide_way() noexcept REQUIRES(mutex_);
+  void decide_depth() noexcept REQUIRES(mutex_);
+  void compare_depths(Route route, bool halve) noexcept REQUIRES(mutex_);
+  double median(unsigned trial) const noexcept REQUIRES(mutex_);
+  bool is_long(unsigned depth, double rate) const noexcept REQUIRES(mutex_);
 
   std::atomic<Route> route_;
   std::atomic<bool> settled_;
-  mutable base::ProcessMutex mutex_;  // Guards all below.
-  Step step_ = Step::way;
-  int direction_ = 0;  // In which the depth was changed last.
-  unsigned trials_ = 2;
-  std::array<Route, most_trials> trial_;  // What is compared: ring and threads; or a depth, twice and half of it.
-  std::array<std::array<double, rounds>, most_trials> rates_{};  // Bytes per microsecond.
-  double best_rate_ = 0;
-  double rate_ = 0;  // Of the route that was chosen.
-  bool depth_found_ = false;
-  unsigned round_ = 0;
-  unsigned current_ = 0;  // Of the trials.
+  mutable base::ProcessMutex mutex_;
+  Step step_ GUARDED_BY(mutex_) = Step::way;
+  int direction_ GUARDED_BY(mutex_) = 0;  // In which the depth was changed last.
+  unsigned trials_ GUARDED_BY(mutex_) = 2;
+  std::array<Route, most_trials> trial_
+      GUARDED_BY(mutex_);  // What is compared: ring and threads; or a depth, twice and half of it.
+  std::array<std::array<double, rounds>, most_trials> rates_ GUARDED_BY(mutex_){};  // Bytes per microsecond.
+  double best_rate_ GUARDED_BY(mutex_) = 0;
+  double rate_ GUARDED_BY(mutex_) = 0;  // Of the route that was chosen.
+  bool depth_found_ GUARDED_BY(mutex_) = false;
+  unsigned round_ GUARDED_BY(mutex_) = 0;
+  unsigned current_ GUARDED_BY(mutex_) = 0;  // Of the trials.
   // The load: the most that were under way with one of the latest requests.
-  unsigned load_seen_ = 0;
-  unsigned most_outstanding_ = 0;
-  bool enough_ = false;
+  unsigned load_seen_ GUARDED_BY(mutex_) = 0;
+  unsigned most_outstanding_ GUARDED_BY(mutex_) = 0;
+  bool enough_ GUARDED_BY(mutex_) = false;
   // The epoch: first those requests end that were started the other way, then it is measured.
-  bool measures_ = false;
-  unsigned seen_ = 0;
-  std::uint64_t begun_ = 0;
-  std::uint64_t bytes_ = 0;
-  double request_bytes_ = 0;  // Mean of the last epoch.
+  bool measures_ GUARDED_BY(mutex_) = false;
+  unsigned seen_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t begun_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t bytes_ GUARDED_BY(mutex_) = 0;
+  double request_bytes_ GUARDED_BY(mutex_) = 0;  // Mean of the last epoch.
 };
 
 }  // namespace dovetail::device

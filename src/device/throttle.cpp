@@ -51,16 +51,13 @@ void read_version_two(const std::string& folder, const std::vector<std::string>&
       {"wiops=", &throttle.write_operations_per_second},
   };
   for_each_device(folder + "/io.max", numbers, [&](std::string_view rest) {
-    while (!rest.empty()) {
-      const std::size_t end = rest.find(' ');
-      const std::string_view word = rest.substr(0, end);
+    base::for_each_part(rest, ' ', [&](std::string_view word) {
       for (const auto& [key, limit] : keys) {
         if (word.starts_with(key)) {
           tighten(*limit, word.substr(key.size()), folder, throttle);
         }
       }
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    }
+    });
   });
 }
 

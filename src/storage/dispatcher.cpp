@@ -33,15 +33,18 @@ void Dispatcher::set_engines(Engine* ring, Engine* aio, Engine* threads, bool de
   decorated_.store(decorated, std::memory_order_relaxed);
 }
 
-// Where an engine was asked for, there is nothing to choose.
+// Where an engine was asked for, or nothing is transferred, there is nothing to choose.
 std::optional<Route> Dispatcher::forced_route(std::uint8_t lane) const noexcept {
-  if (choice_ == EngineChoice::automatic) {
-    return std::nullopt;
-  }
   if (choice_ == EngineChoice::threads || (choice_ == EngineChoice::aio && !goes_to_aio(lane))) {
     return Route{true, 64};
   }
-  return lane == metadata ? Route{false, 64} : device::first_route(static_cast<device::RequestKind>(lane));
+  if (lane == metadata) {
+    return Route{false, 64};
+  }
+  if (choice_ == EngineChoice::automatic) {
+    return std::nullopt;
+  }
+  return device::first_route(static_cast<device::RequestKind>(lane));
 }
 
 RequestLane& Dispatcher::lane_for(Device& device, std::uint8_t lane) {
@@ -49,7 +52,7 @@ RequestLane& Dispatcher::lane_for(Device& device, std::uint8_t lane) {
   if (RequestLane* made = place.load(std::memory_order_acquire)) [[likely]] {
     return *made;
   }
-  const std::lock_guard lock(making_);
+  const base::LockGuard lock(making_);
   RequestLane* made = place.load(std::memory_order_relaxed);
   if (made == nullptr) {
     made = new RequestLane(device, lane, forced_route(lane));

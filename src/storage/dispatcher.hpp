@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "storage/engine.hpp"
@@ -94,7 +93,7 @@ class Dispatcher {
   std::unique_ptr<Counts[]> counts_;
   alignas(64) std::atomic<std::uint64_t> delivered_elsewhere_{0};  // By executors.
   std::unique_ptr<std::atomic<RequestLane*>[]> lanes_;             // Made on demand.
-  std::mutex making_;
+  base::Mutex making_;                                             // Of `lanes_`, which are read without.
 };
 
 }  // namespace dovetail::storage

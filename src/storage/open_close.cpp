@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "device/file_system.hpp"
 #include "dovetail/failure.hpp"
 #include "storage/perform.hpp"
@@ -111,19 +112,16 @@ std::shared_ptr<OpenFile> open_file(const std::string& path, int flags, const Fi
   if (opened.error != 0) {
     fail_to_open(opened.error, path);
   }
-  const int cached = static_cast<int>(opened.bytes);
+  base::Descriptor cached(static_cast<int>(opened.bytes));
   struct stat status{};
-  if (fstat(cached, &status) != 0) {
-    const int error = errno;
-    ::close(cached);
-    fail_to_open(error, path);
+  if (fstat(cached.get(), &status) != 0) {
+    fail_to_open(errno, path);
   }
   const bool adaptive =
-      !demanded && !appends && options.direct == Direct::adaptive && may_gain_by_direct(cached, status);
+      !demanded && !appends && options.direct == Direct::adaptive && may_gain_by_direct(cached.get(), status);
   // To open a FIFO twice would give it another reader or writer.
-  const bool stream = is_stream(cached, status);
+  const bool stream = is_stream(cached.get(), status);
   if (demanded && stream) {
-    ::close(cached);
     throw IoError(EINVAL, "open past the page cache, which a pipe or terminal does not have (use Direct::never),", path,
                   0, 0);
   }
@@ -132,17 +130,15 @@ std::shared_ptr<OpenFile> open_file(const std::string& path, int flags, const Fi
   if (wanted) {
     // By way of the first descriptor, so that both surely lead to the same file and nothing is created or cut twice.
     const int again = (plain & ~creation_flags) | O_DIRECT;
-    direct = ::open(link_to(cached).c_str(), again);
+    direct = ::open(link_to(cached.get()).c_str(), again);
     if (direct < 0 && (errno == ENOENT || errno == ELOOP)) {
       direct = ::open(path.c_str(), again);  // without /proc
     }
     if (direct < 0 && demanded) {
-      const int error = errno;
-      ::close(cached);
-      fail_to_open(error, path);
+      fail_to_open(errno, path);
     }
   }
-  return OpenFile::make(path, cached, direct, flags, adaptive, status);
+  return OpenFile::make(path, cached.release(), direct, flags, adaptive, status);
 }
 
 int close_file(OpenFile& file) {

@@ -1,26 +1,19 @@
 #include "storage/parking.hpp"
 
-#include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 
 #include "storage/uninterposed.hpp"
 #include "storage/worker_queue.hpp"
+#include "tasking/futex.hpp"
 
 namespace dovetail::storage {
 namespace {
 
 using std::chrono::steady_clock;
-
-timespec to_timespec(steady_clock::duration duration) noexcept {
-  const auto left = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
-  return {left / 1'000'000'000, left % 1'000'000'000};
-}
 
 void ring_bell(int descriptor) noexcept {
   const Uninterposed own;
@@ -48,6 +41,7 @@ Parking::~Parking() {
 
 // Two workers may make their first queues at the same time.
 bool Parking::make_watch() noexcept {
+  const base::LockGuard lock(making_watch_);
   if (descriptor() >= 0) {
     return true;
   }
@@ -55,17 +49,14 @@ bool Parking::make_watch() noexcept {
   const int watch = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;  // each write is reported once, so that nobody has to read
-  int none = -1;
-  if (bell >= 0 && watch >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, bell, &event) == 0 &&
-      bell_.compare_exchange_strong(none, bell, std::memory_order_acq_rel)) {
+  if (bell >= 0 && watch >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, bell, &event) == 0) {
+    bell_.store(bell, std::memory_order_relaxed);  // known to whoever knows of the other
     watch_.store(watch, std::memory_order_release);
     return true;
   }
   close_if_open(bell);
   close_if_open(watch);
-  while (none >= 0 && descriptor() < 0) {  // the other one is between two instructions
-  }
-  return none >= 0;
+  return false;
 }
 
 bool Parking::add_queue(unsigned worker, WorkerQueue* queue) noexcept {
@@ -83,7 +74,7 @@ bool Parking::add_queue(unsigned worker, WorkerQueue* queue) noexcept {
 void Parking::park(unsigned worker, TimePoint deadline) noexcept {
   Slot& slot = slots_[worker];
   WorkerQueue* const queue = slot.queue.load(std::memory_order_relaxed);
-  const bool own = queue != nullptr && (queue->in_flight() > 0 || queue->gathered() > 0);
+  const bool own = queue != nullptr && queue->holds_any();
   if (own) {
     queue->owner_sleeps(true);  // before the state says so: see `Ring::take`
   }
@@ -103,14 +94,8 @@ void Parking::park(unsigned worker, TimePoint deadline) noexcept {
 }
 
 void Parking::sleep_on_word(Slot& slot, TimePoint deadline) noexcept {
-  const bool forever = deadline == TimePoint::max();
-  while (slot.state.load(std::memory_order_acquire) == asleep_on_word) {
-    const auto left = forever ? steady_clock::duration::max() : deadline - steady_clock::now();
-    if (left <= steady_clock::duration::zero()) {
-      return;
-    }
-    const timespec timeout = to_timespec(left);
-    syscall(SYS_futex, &slot.state, FUTEX_WAIT_PRIVATE, asleep_on_word, forever ? nullptr : &timeout, nullptr, 0);
+  while (slot.state.load(std::memory_order_acquire) == asleep_on_word && steady_clock::now() < deadline) {
+    tasking::futex_wait(slot.state, asleep_on_word, deadline);
   }
 }
 
@@ -118,7 +103,7 @@ void Parking::unpark(unsigned worker) noexcept {
   Slot& slot = slots_[worker];
   const std::uint32_t was = slot.state.exchange(notified, std::memory_order_seq_cst);
   if (was == asleep_on_word) {
-    syscall(SYS_futex, &slot.state, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    tasking::futex_wake(slot.state);
   } else if (was == asleep_in_queue) {
     ring_bell(slot.wake_descriptor);
   }

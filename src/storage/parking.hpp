@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/mutex.hpp"
+
 namespace dovetail::storage {
 
 class WorkerQueue;
@@ -63,6 +65,7 @@ class Parking {
 
   const unsigned workers_;
   std::unique_ptr<Slot[]> slots_;
+  base::Mutex making_watch_;
   std::atomic<int> watch_{-1};
   std::atomic<int> bell_{-1};  // Written for each completion of a busy worker's queue; in `watch_`.
 };

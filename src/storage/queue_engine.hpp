@@ -31,7 +31,7 @@ class QueueEngine final : public Engine {
   /// Whether the queue of that worker holds anything. Owner only.
   bool has_in_flight(unsigned worker) const noexcept {
     const Queue* const queue = queues_[worker].load(std::memory_order_relaxed);
-    return queue != nullptr && (queue->in_flight() > 0 || queue->gathered() > 0);
+    return queue != nullptr && queue->holds_any();
   }
 
   void submit(Request& request, int worker) noexcept override;

@@ -5,16 +5,11 @@
 #include "base/clock.hpp"
 
 namespace dovetail::storage {
-namespace {
-
-constexpr Route of_metadata{false, 64};
-
-}  // namespace
 
 // The level of requests that transfer nothing is never asked.
 RequestLane::RequestLane(Device& device, std::uint8_t lane, std::optional<Route> forced)
     : device_(device),
-      forced_(lane == metadata && !forced ? of_metadata : forced),
+      forced_(forced),
       level_(device.requests(static_cast<device::RequestKind>(lane == metadata ? 0 : lane))) {}
 
 Route RequestLane::route() const noexcept { return forced_ ? *forced_ : level_.route(); }
@@ -31,7 +26,7 @@ void RequestLane::admit(Request& request) noexcept {
 }
 
 RequestLane::Entry RequestLane::enter(Request& request) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (!has_room()) {
     // Under the lock: whoever cancels sees it in the queue, or it sees here that it was cancelled.
     if (given_up(request)) [[unlikely]] {
@@ -45,13 +40,13 @@ RequestLane::Entry RequestLane::enter(Request& request) {
 }
 
 RequestQueue RequestLane::take_cancelled() {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return waiting_.take([](const Request& request) { return given_up(request); });
 }
 
 RequestQueue RequestLane::leave(const Request& request) {
   RequestQueue startable;
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   --in_flight_;
   device_.request_ends();
   if (transfers(request.kind)) {

@@ -2,9 +2,9 @@
 // at once.
 #pragma once
 
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.hpp"
 #include "device/device.hpp"
 #include "storage/request.hpp"
 
@@ -31,15 +31,15 @@ class RequestLane {
   Route route() const noexcept;
 
  private:
-  bool has_room() const noexcept;
-  void admit(Request& request) noexcept;
+  bool has_room() const noexcept REQUIRES(mutex_);
+  void admit(Request& request) noexcept REQUIRES(mutex_);
 
   Device& device_;
   const std::optional<Route> forced_;
   device::RequestLevel& level_;
-  mutable std::mutex mutex_;
-  unsigned in_flight_ = 0;
-  base::UrgencyQueue<Request> waiting_;
+  base::Mutex mutex_;
+  unsigned in_flight_ GUARDED_BY(mutex_) = 0;
+  base::UrgencyQueue<Request> waiting_ GUARDED_BY(mutex_);
 };
 
 }  // namespace dovetail::storage

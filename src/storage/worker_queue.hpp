@@ -40,6 +40,8 @@ class WorkerQueue {
     const std::uint64_t taken = taken_.load(std::memory_order_acquire);
     return submitted_.load(std::memory_order_acquire) - taken;
   }
+  /// Whether it holds anything, gathered or submitted. Owner only.
+  bool holds_any() const noexcept { return in_flight() > 0 || gathered_ > 0; }
   /// Said around each sleep, before anybody can know of it: others leave the completions to the owner meanwhile, which is woken
   /// by them.
   void owner_sleeps(bool sleeps) noexcept { owner_sleeps_.store(sleeps, std::memory_order_seq_cst); }

@@ -73,7 +73,7 @@ void Reactor::stop() noexcept {
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     ended_ = true;
     notify();
   }
@@ -107,7 +107,7 @@ void Reactor::expect(Upkeep upkeep, base::TimePoint when) noexcept {
 }
 
 int Reactor::watch(const std::shared_ptr<DescriptorWait>& wait) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (!descriptors_.ready()) {
     if (const int error = descriptors_.start(); error != 0) {
       return error;
@@ -119,7 +119,7 @@ int Reactor::watch(const std::shared_ptr<DescriptorWait>& wait) {
 }
 
 void Reactor::arm(base::TimePoint when) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (when >= armed_) {
     return;
   }
@@ -129,7 +129,6 @@ void Reactor::arm(base::TimePoint when) noexcept {
   }
 }
 
-// Under the lock.
 void Reactor::notify() noexcept {
   if (in_descriptors_) {
     descriptors_.notify();
@@ -140,7 +139,7 @@ void Reactor::notify() noexcept {
 
 // Returns false when the thread has to end.
 bool Reactor::sleep() noexcept {
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   while (!ended_ && base::Clock::now() < armed_) {
     target_ = armed_;
     if (descriptors_.in_use()) {
@@ -156,7 +155,7 @@ bool Reactor::sleep() noexcept {
     } else if (target_ == base::TimePoint::max()) {
       changed_.wait(lock);
     } else {
-      changed_.wait_until(lock, base::TimePoint(target_));
+      changed_.wait_until(lock, target_);
     }
   }
   target_ = base::TimePoint::min();
@@ -185,7 +184,7 @@ void Reactor::run() noexcept {
     const bool in_vain = timers_.run_due() == 0;
     tend();
     const base::TimePoint next = next_deadline(in_vain);
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     armed_ = std::min(armed_, next);
   }
   context() = {};

@@ -7,12 +7,11 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "tasking/descriptor_waits.hpp"
 #include "tasking/timers.hpp"
 
@@ -62,7 +61,7 @@ class Reactor {
 
  private:
   void arm(base::TimePoint when) noexcept;
-  void notify() noexcept;
+  void notify() noexcept REQUIRES(mutex_);
   bool sleep() noexcept;
   base::TimePoint next_deadline(bool in_vain) noexcept;
   void run() noexcept;
@@ -72,14 +71,14 @@ class Reactor {
   RuntimeCore& core_;
   Timers timers_;
   DescriptorWaits descriptors_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by `mutex_`.
-  base::TimePoint armed_ =
-      base::TimePoint::max();  ///< The earliest deadline that was named since the thread last woke.
-  base::TimePoint target_ = base::TimePoint::min();  ///< Until when the thread sleeps; min(): it is awake.
-  bool in_descriptors_ = false;                      ///< Where the thread sleeps.
-  bool ended_ = false;
+  base::Mutex mutex_;
+  base::ConditionVariable changed_;
+  /// The earliest deadline that was named since the thread last woke.
+  base::TimePoint armed_ GUARDED_BY(mutex_) = base::TimePoint::max();
+  /// Until when the thread sleeps; min(): it is awake.
+  base::TimePoint target_ GUARDED_BY(mutex_) = base::TimePoint::min();
+  bool in_descriptors_ GUARDED_BY(mutex_) = false;  ///< Where the thread sleeps.
+  bool ended_ GUARDED_BY(mutex_) = false;
   bool lingered_ = false;                                ///< For the thread alone.
   std::array<std::atomic<base::Clock::rep>, 5> upkeep_;  ///< By `Upkeep`: when it is due.
   std::thread thread_;

@@ -61,7 +61,7 @@ Machine look_at_machine() {
     machine.workers_from = std::string("DOVETAIL_WORKERS=") + asked;
   }
 
-  const std::uint64_t maps = std::strtoull(base::first_line("/proc/sys/vm/max_map_count").c_str(), nullptr, 10);
+  const std::uint64_t maps = base::number_in(base::first_line("/proc/sys/vm/max_map_count"));
   machine.limits = {
       {"RLIMIT_NOFILE", limit_of(RLIMIT_NOFILE), "open files, and one descriptor for each ring and its bell"},
       {"RLIMIT_MEMLOCK", limit_of(RLIMIT_MEMLOCK), "bytes of buffers that may be registered with io_uring"},
