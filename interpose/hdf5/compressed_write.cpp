@@ -215,28 +215,25 @@ std::optional<CompressedWrite> compressed_write(const Object& dataset, const Com
 std::shared_ptr<const compression::Box> box_of(const CompressedDataset& known, const CompressedWrite& write,
                                                const WriteArguments& arguments,
                                                std::optional<base::MemoryShare> memory) {
-  if (!memory) {
-    return std::make_shared<compression::Box>(compression::Box{.layout = known.layout,
-                                                               .start = write.start,
-                                                               .shape = write.shape,
-                                                               .data = static_cast<const std::byte*>(arguments.data),
-                                                               .copy = nullptr,
-                                                               .share = {}});
+  auto box = std::make_shared<compression::Box>(compression::Box{.layout = known.layout,
+                                                                 .start = write.start,
+                                                                 .shape = write.shape,
+                                                                 .data = static_cast<const std::byte*>(arguments.data),
+                                                                 .copy = nullptr,
+                                                                 .share = {}});
+  if (memory) {
+    auto copy = std::make_unique_for_overwrite<std::byte[]>(write.bytes);
+    if (write.contiguous) {
+      std::memcpy(copy.get(), arguments.data, write.bytes);
+    } else if (H5Dgather(memory_of(arguments), arguments.data, known.type.get(), write.bytes, copy.get(), nullptr,
+                         nullptr) < 0) {
+      return nullptr;
+    }
+    box->data = copy.get();
+    box->copy = std::move(copy);
+    box->share = std::move(*memory);
   }
-  auto copy = std::make_unique_for_overwrite<std::byte[]>(write.bytes);
-  if (write.contiguous) {
-    std::memcpy(copy.get(), arguments.data, write.bytes);
-  } else if (H5Dgather(memory_of(arguments), arguments.data, known.type.get(), write.bytes, copy.get(), nullptr,
-                       nullptr) < 0) {
-    return nullptr;
-  }
-  const std::byte* const data = copy.get();
-  return std::make_shared<compression::Box>(compression::Box{.layout = known.layout,
-                                                             .start = write.start,
-                                                             .shape = write.shape,
-                                                             .data = data,
-                                                             .copy = std::move(copy),
-                                                             .share = std::move(*memory)});
+  return box;
 }
 
 }  // namespace dovetail::hdf5

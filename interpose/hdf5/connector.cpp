@@ -59,14 +59,11 @@ herr_t terminate() {
   forget_deflate_filter();
   here.chunks.drop_all();
   in_use = false;
-  {
+  if (settings().report) {
     const Lock lock(here.stage.mutex);
-    if (settings().report) {
-      here.report.print(here.stage.statistics, here.ahead, here.compressed);
-    }
-    here.report = {};
-    here.stage.statistics = {};
+    here.report.print(here.stage.statistics, here.ahead, here.compressed);
   }
+  here.reset_statistics();
   if (exiting) {
     end_with_status_if_failed();
   }

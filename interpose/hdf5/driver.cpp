@@ -22,6 +22,7 @@
 #include "errors.hpp"
 #include "operation.hpp"
 #include "services.hpp"
+#include "settings.hpp"
 #include "staging/closing.hpp"
 
 namespace dovetail::hdf5 {
@@ -79,7 +80,7 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access_properties, had
   how |= (flags & H5F_ACC_CREAT) != 0 ? O_CREAT : 0;
   how |= (flags & H5F_ACC_EXCL) != 0 ? O_EXCL : 0;
   struct stat status{};
-  if (stat(name, &status) == 0) {
+  if (!settings().close_waits && stat(name, &status) == 0) {
     // As if its close had waited: from now on it may be cut, and nothing of it may come later.
     staging::wait_until_closed(services().stage, status.st_dev, status.st_ino, services().report.of(Cause::close));
   }

@@ -36,11 +36,9 @@ class DriverFile {
   /// Waits for all writes, unless closes go on in the background, and closes the descriptor. What failed, as far as it is known. Nothing else may follow.
   static std::string close(std::unique_ptr<DriverFile> file);
 
-  /// Whether a flush, and a close, return when all writes have reached the file; false: at once.
+  /// Whether a flush returns when all writes have reached the file; false: at once.
   bool flush_waits() const noexcept { return flush_waits_; }
   void flush_waits(bool waits) noexcept { flush_waits_ = waits; }
-  bool close_waits() const noexcept { return close_waits_; }
-  void close_waits(bool waits) noexcept { close_waits_ = waits; }
 
   /// The number that HDF5 has given to the file; none, until the program has opened it by name.
   std::optional<unsigned long> number() const noexcept { return number_; }
@@ -70,7 +68,7 @@ class DriverFile {
   staging::StagedFile staged_;
   std::optional<prefetch::ReadAhead> ahead_;
   bool flush_waits_;
-  bool close_waits_;
+  const bool close_waits_;
   bool reads_may_go_on_ = true;
   bool identifier_closed_ = false;
   std::optional<unsigned long> number_;

@@ -11,8 +11,6 @@ hid_t minor_of(Kind kind) {
       return H5E_WRITEERROR;
     case Kind::open:
       return H5E_CANTOPENFILE;
-    case Kind::close:
-      return H5E_CANTCLOSEFILE;
     case Kind::lock:
       return H5E_CANTLOCKFILE;
     case Kind::argument:

@@ -9,7 +9,7 @@
 
 namespace dovetail::hdf5 {
 
-enum class Kind { read, write, open, close, lock, argument };
+enum class Kind { read, write, open, lock, argument };
 
 /// Adds `text` to the current stack.
 void push_error(Kind kind, const char* function, const std::string& text) noexcept;

@@ -13,7 +13,6 @@ constexpr std::array<const char*, causes> cause_names{"flushes (--flush=backgrou
                                                       "closing files (--close=background would save it)",
                                                       "cutting files",
                                                       "event sets and tests",
-                                                      "fork",
                                                       "the end of the program"};
 
 double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
@@ -23,14 +22,16 @@ double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 <
 
 void Report::print(const staging::Statistics& staged, const prefetch::Statistics& ahead,
                    const compression::Statistics& compressed) const {
-  std::array<std::pair<const char*, std::uint64_t>, causes + 5> waits{
+  constexpr std::size_t other_waits = 6;
+  std::array<std::pair<const char*, std::uint64_t>, causes + other_waits> waits{
       {{"space in the buffer (DOVETAIL_HDF5_BUFFER)", staged.waited_for_space},
        {"room on the file system", staged.waited_for_room},
        {"transfers of the same bytes", staged.waited_for_transfers},
        {"bytes being read ahead", ahead.waited},
-       {"chunks being compressed", compressed.waited}}};
+       {"chunks being compressed", compressed.waited},
+       {"fork", staged.waited_before_forks}}};
   for (std::size_t cause = 0; cause < causes; ++cause) {
-    waits[5 + cause] = {cause_names[cause], waited[cause]};
+    waits[other_waits + cause] = {cause_names[cause], waited[cause]};
   }
   std::uint64_t all = 0;
   for (const auto& [name, time] : waits) {

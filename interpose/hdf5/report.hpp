@@ -12,8 +12,8 @@
 namespace dovetail::hdf5 {
 
 /// Why the program waited for transfers.
-enum class Cause : std::uint8_t { flush, readers, answer, close, truncate, request, fork, exit };
-inline constexpr std::size_t causes = 8;
+enum class Cause : std::uint8_t { flush, readers, answer, close, truncate, request, exit };
+inline constexpr std::size_t causes = 7;
 
 /// Times in nanoseconds. For the thread that is in HDF5.
 struct Report {

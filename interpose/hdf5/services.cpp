@@ -1,5 +1,7 @@
 #include "services.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -28,6 +30,16 @@ Services::Services()
     const Lock lock(stage.mutex);
     stage.announce();
   };
+  static Services* const made = this;
+  pthread_atfork(nullptr, nullptr, [] { made->reset_statistics(); });  // what was done before was the parent's
+}
+
+void Services::reset_statistics() noexcept {
+  const Lock lock(stage.mutex);
+  report = {};
+  stage.statistics = {};
+  ahead.reset();
+  compressed.reset();
 }
 
 Services& services() {

@@ -27,6 +27,8 @@ struct Services {
   Report report;
   std::vector<DriverFile*> files;  ///< Guarded by the lock of the stage.
 
+  /// What the report tells begins anew. While no task of the services runs.
+  void reset_statistics() noexcept;
   /// Waits for all transfers of all files.
   void drain(Cause cause) noexcept { stage.drain(report.of(cause)); }
   /// Whether a write of any file has failed.

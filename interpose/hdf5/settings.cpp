@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/memory_limit.hpp"
 #include "base/topology.hpp"
-#include "memory_limit.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -59,7 +59,7 @@ std::optional<std::size_t> bytes_of(std::string_view text) {
 
 // An eighth of the memory: the program has the rest, and the page cache holds what was written in any case.
 std::size_t default_buffer() {
-  return std::clamp(static_cast<std::size_t>(memory_limit() / 8), least_buffer, 1024 * mebibyte);
+  return std::clamp(static_cast<std::size_t>(base::memory_limit() / 8), least_buffer, 1024 * mebibyte);
 }
 
 // The environment is read while HDF5 initialises itself, when the program has no business changing it.

@@ -24,6 +24,9 @@ struct Statistics {
   std::atomic<std::uint64_t> waited = 0;  ///< For chunks that tasks had begun.
   /// Called when a task has ended one, by that task. Set before the first.
   std::function<void()> chunk_ended;
+
+  /// Of what is counted, while nobody counts.
+  void reset() noexcept { chunks_by_tasks = chunks_by_program = time = waited = 0; }
 };
 
 /// By which chunks are told apart without being compared: of the bytes as they are given to the codec.

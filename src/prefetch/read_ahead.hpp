@@ -22,6 +22,9 @@ struct Statistics {
   std::atomic<std::uint64_t> bytes_used = 0;     ///< Of these: those that the program has asked for.
   std::atomic<std::uint64_t> transfer_time = 0;  ///< Of tasks.
   std::atomic<std::uint64_t> waited = 0;         ///< For transfers that had begun.
+
+  /// While nobody counts.
+  void reset() noexcept { bytes_fetched = bytes_used = transfer_time = waited = 0; }
 };
 
 /// Of one open file. One thread at a time calls its functions. None suspends the task that calls it.

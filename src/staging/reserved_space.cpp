@@ -1,7 +1,6 @@
 #include "staging/reserved_space.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -15,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "device/file_system.hpp"
+
 namespace dovetail::staging {
 namespace {
 
 constexpr std::size_t block = 4096;
 constexpr std::size_t least = std::size_t{4} << 20;
-// Of file systems that the kernel's header does not list everywhere.
+// The kernel's header does not list it.
 constexpr unsigned long zfs_magic = 0x2fc12fc1;
 
 // Of an open file. The working directory of the program may have changed since it was opened.
@@ -67,26 +68,13 @@ std::size_t with_metadata(std::size_t bytes) noexcept { return bytes + bytes / 1
 }  // namespace
 
 // In memory, space costs as much memory as the bytes, and there is no device to wait for; ZFS promises space that it does not keep.
-FileSystem file_system_of(int descriptor) noexcept {
+bool reserves_space(int descriptor) noexcept {
   struct statfs status{};
   if (fstatfs(descriptor, &status) != 0) {
-    return FileSystem::unreserved;
+    return false;
   }
-  switch (static_cast<unsigned long>(status.f_type)) {
-    case TMPFS_MAGIC:
-    case RAMFS_MAGIC:
-    case HUGETLBFS_MAGIC:
-    case zfs_magic:
-      return FileSystem::unreserved;
-    case EXT4_SUPER_MAGIC:
-    case XFS_SUPER_MAGIC:
-    case BTRFS_SUPER_MAGIC:
-    case F2FS_SUPER_MAGIC:
-    case OVERLAYFS_SUPER_MAGIC:
-      return FileSystem::local;
-    default:
-      return FileSystem::unknown;
-  }
+  const auto type = static_cast<unsigned long>(status.f_type);
+  return !device::keeps_files_in_memory(type) && type != zfs_magic;
 }
 
 ReservedSpace::ReservedSpace(Stage& stage, dev_t device)

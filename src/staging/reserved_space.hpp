@@ -13,13 +13,8 @@
 
 namespace dovetail::staging {
 
-/// What a file system does with a write.
-enum class FileSystem : std::uint8_t {
-  unknown,    ///< It may wait for a server or a program, and keeps space.
-  local,      ///< The page cache of a disk takes it; it keeps space.
-  unreserved  ///< It keeps no space for writes to come.
-};
-FileSystem file_system_of(int descriptor) noexcept;
+/// Whether the file system of an open file keeps space for writes to come.
+bool reserves_space(int descriptor) noexcept;
 
 /// Of one device, shared by all files of a `Stage` on it: a file without a name that is as large as all that is pending. It is made with
 /// the first write and closed with the last file, and the kernel takes it back when the process is killed. All functions want the lock

@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t largest_appended = std::size_t{32} << 10;
 constexpr std::size_t page = 4096;
 
-std::shared_ptr<ReservedSpace> space_for(Stage& stage, const OpenedFile& opened, FileSystem file_system) {
-  if (!opened.writable || file_system == FileSystem::unreserved) {
+std::shared_ptr<ReservedSpace> space_for(Stage& stage, const OpenedFile& opened) {
+  if (!opened.writable || !reserves_space(opened.descriptor)) {
     return nullptr;
   }
   const Lock lock(stage.mutex);
@@ -30,7 +30,7 @@ std::shared_ptr<ReservedSpace> space_for(Stage& stage, const OpenedFile& opened,
 }
 
 std::string because(int error) {
-  return ": " + std::generic_category().message(error) + " (errno " + std::to_string(error) + ')';
+  return std::generic_category().message(error) + " (errno " + std::to_string(error) + ')';
 }
 
 }  // namespace
@@ -39,9 +39,8 @@ StagedFile::StagedFile(Stage& stage, OpenedFile opened)
     : stage_(stage),
       opened_(std::move(opened)),
       generation_(stage.generation()),
-      file_system_(opened_.writable ? file_system_of(opened_.descriptor) : FileSystem::unknown),
       size_(opened_.size),
-      space_(space_for(stage, opened_, file_system_)),
+      space_(space_for(stage, opened_)),
       queue_(std::make_shared<WriteQueue>(stage, opened_.path, opened_.descriptor, space_)) {
   const Lock lock(stage_.mutex);
   for (Participant* participant : stage_.participants) {
@@ -72,8 +71,7 @@ std::string StagedFile::close(std::uint64_t& waited) {
     }
   }
   if (::close(std::exchange(opened_.descriptor, -1)) != 0) {
-    fail({.call = "close", .object = nullptr},
-         std::generic_category().message(errno) + " (errno " + std::to_string(errno) + ')');
+    fail({.call = "close", .object = nullptr}, because(errno));
     failed = failure();
   }
   stage_.tidy_when_idle();
@@ -305,11 +303,8 @@ bool StagedFile::read_later(base::ByteRange range, std::byte* target, const Purp
       make_read(read);
     }
   };
-  if (tasking::spawn_in_background({.label = label, .io = true, .on_failure = ignore_failure}, body)) {
-    return true;
-  }
-  if (read->claim.take()) {
-    make_read(read);
+  if (!tasking::spawn_in_background({.label = label, .io = true, .on_failure = ignore_failure}, body)) {
+    body();
   }
   return true;
 }
@@ -323,7 +318,7 @@ void StagedFile::make_read(const std::shared_ptr<Read>& done) {
     const Lock lock(stage_.mutex);
     std::string failed;
     if (answer.error != 0) {
-      failed = done->purpose.text() + ": cannot read " + path() + " at offset " + std::to_string(answer.offset) +
+      failed = done->purpose.text() + ": cannot read " + path() + " at offset " + std::to_string(answer.offset) + ": " +
                because(answer.error);
     }
     const std::uint64_t end = base::nanoseconds();
@@ -397,19 +392,21 @@ int StagedFile::cut() noexcept {
 }
 
 std::string StagedFile::settle(std::uint64_t& waited) {
+  std::string failed;
   {
     Lock lock(stage_.mutex);
     stage_.wait(lock, waited, [this] { return settled(); }, this);
+    failed = queue_->failure();
   }
-  std::string failed = failure();
-  struct stat status{};
-  const bool shorter =
-      !foreign() && fstat(descriptor(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) < size_;
+  const auto shorter = [this] {
+    struct stat status{};
+    return !foreign() && fstat(descriptor(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) < size_;
+  };
   // What is missing at the end would make the file unreadable as a whole, so after a failure it becomes longer, but not shorter.
-  if (failed.empty() ? std::exchange(to_be_cut_, false) : shorter) {
+  if (failed.empty() ? std::exchange(to_be_cut_, false) : shorter()) {
     if (const int error = cut(); error != 0) {
       fail({.call = "cutting", .object = nullptr},
-           "cannot make it " + std::to_string(size_) + " bytes long" + because(error));
+           "cannot make it " + std::to_string(size_) + " bytes long: " + because(error));
       failed = failure();
     }
   }
@@ -440,7 +437,7 @@ std::string StagedFile::make_durable(std::uint64_t& waited) {
   }
   std::string failed = settle(waited);
   if (failed.empty() && ::fdatasync(descriptor()) != 0) {
-    failed = "cannot make " + path() + " durable" + because(errno);
+    failed = "cannot make " + path() + " durable: " + because(errno);
   }
   if (failed.empty()) {
     const Lock lock(stage_.mutex);

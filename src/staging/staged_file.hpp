@@ -128,7 +128,6 @@ class StagedFile : public Participant {
   Stage& stage_;
   OpenedFile opened_;
   const unsigned generation_;
-  const FileSystem file_system_;
   std::uint64_t size_;
   bool to_be_cut_ = false;            // to `size_`, by the close
   bool fast_ = false;                 // the file takes large writes as fast as copies are made

@@ -54,7 +54,6 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool start(Lock& lock);
   /// Whether memory of the caller is still to be written.
   bool needs_memory() const noexcept { return kept_ != 0; }
-  bool failed() const noexcept { return failure_.has_value(); }
   /// What failed first, in words; nothing if nothing did. What comes after it is written all the same, as by plain writes.
   std::string failure() const;
   /// Something else than a write has failed, for this reason. `tell` gets what is to be called without the lock.

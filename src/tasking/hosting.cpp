@@ -20,7 +20,7 @@ using Calls = std::multimap<base::TimePoint, std::function<void()>>;
 struct Hosts {
   base::ProcessMutex mutex;
   std::vector<RuntimeCore*> cores;
-  base::ProcessMutex calls_mutex;
+  base::ProcessMutex calls_mutex;  // may be taken with the other one held, never the other way round
   Calls calls;
 };
 
@@ -82,18 +82,14 @@ bool with_host(const RuntimeCore* last, const std::function<void(RuntimeCore&)>&
 }
 
 bool call_on_host(const RuntimeCore* last, base::TimePoint when, std::function<void()> action) {
-  Calls::iterator place;
-  {
-    const std::lock_guard lock(hosts().calls_mutex);
-    place = hosts().calls.emplace(when, std::move(action));
-  }
-  const bool there = with_host(
-      last, [when](RuntimeCore& core) { core.reactor.call_at(when, [] { call_until(base::Clock::now()); }); });
-  if (!there) {
-    const std::lock_guard lock(hosts().calls_mutex);
-    hosts().calls.erase(place);
-  }
-  return there;
+  return with_host(last, [&](RuntimeCore& core) {
+    {
+      // While the host cannot end: `end_hosting` calls whatever it finds here.
+      const std::lock_guard lock(hosts().calls_mutex);
+      hosts().calls.emplace(when, std::move(action));
+    }
+    core.reactor.call_at(when, [] { call_until(base::Clock::now()); });
+  });
 }
 
 }  // namespace dovetail::tasking

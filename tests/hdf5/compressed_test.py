@@ -126,6 +126,20 @@ dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, values + 1)
     both(folder, text)
 
 
+def test_the_report_of_a_child_leaves_out_what_its_parent_compressed(folder: Path) -> None:
+    text = """
+write(b"x")
+h5py.h5f.flush(file)
+child = os.fork()
+if child != 0:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    environment = support.under_dovetail(DOVETAIL_HDF5_REPORT="1")
+    said = support.run_python(BEGINNING + text, environment=environment, folder=folder).expect(0).errors
+    assert said.count("transfers in the background") == 2, said
+    assert said.count("chunks compressed") == 1, said
+
+
 def test_a_child_reads_what_the_parent_has_yet_to_write(folder: Path) -> None:
     """And writes none of it, while the parent goes on with the file."""
     text = """

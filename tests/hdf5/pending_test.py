@@ -165,6 +165,26 @@ with h5py.File(sys.argv[1], "w") as file:
     support.run_python(check, path, environment=support.clean()).expect(0)
 
 
+def test_a_fork_waits_for_all_writes_and_says_so(faults) -> None:
+    faults.set_rules("write hold")
+    text = """
+import h5py, numpy as np, os, sys
+with h5py.File(sys.argv[1], "w") as file:
+    file["x"] = np.arange(2**17)
+    child = os.fork()
+    if child == 0:
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+    with program(text, faults.path / "forks.h5", DOVETAIL_HDF5_FLUSH="background") as process:
+        assert support.wait_until_held(faults, process)
+        wait_until_all_threads_sleep(process)
+        faults.set_rules("")
+        _, errors = process.communicate(timeout=100)
+        assert process.returncode == 0, errors
+        assert re.search(r"waited \d+\.\d+ s for fork$", errors, re.MULTILINE), errors
+
+
 def test_a_write_larger_than_the_buffer_is_written(tmp_path: Path) -> None:
     text = """
 import h5py, numpy as np, sys

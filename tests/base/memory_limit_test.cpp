@@ -1,4 +1,4 @@
-#include "memory_limit.hpp"
+#include "base/memory_limit.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,10 +9,12 @@
 #include <limits>
 #include <string>
 
+#include "base/kernel_files.hpp"
+
+namespace dovetail::base {
 namespace {
 
 namespace fs = std::filesystem;
-using dovetail::hdf5::memory_limit_of_cgroups;
 
 constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
 
@@ -34,7 +36,7 @@ class MemoryLimitTest : public testing::Test {
            options + '\n';
   }
   std::uint64_t limit() const {
-    return memory_limit_of_cgroups((root_ / "cgroup").string(), (root_ / "mountinfo").string());
+    return memory_limit_of_groups(parse_mounts(whole_file(root_ / "mountinfo")), whole_file(root_ / "cgroup"));
   }
 
   fs::path root_;
@@ -78,4 +80,18 @@ TEST_F(MemoryLimitTest, IsNoneWithoutGroups) {
   EXPECT_EQ(limit(), no_limit);
 }
 
+TEST_F(MemoryLimitTest, IsNothingWhereAGroupHasTheNumberZero) {
+  write("cgroup", "0::/user\n");
+  write("mountinfo", mount("/", "two", "cgroup2", "rw"));
+  write("two/user/memory.high", "0\n");
+  EXPECT_EQ(limit(), 0U);
+}
+
+TEST_F(MemoryLimitTest, IsNoMoreThanTheMachineHas) {
+  const auto machine = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(getpagesize());
+  EXPECT_LE(memory_limit(), machine);
+  EXPECT_GT(memory_limit(), 0U);
+}
+
 }  // namespace
+}  // namespace dovetail::base
