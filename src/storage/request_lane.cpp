@@ -15,51 +15,90 @@ RequestLane::RequestLane(Device& device, std::uint8_t lane, std::optional<Route>
 Route RequestLane::route() const noexcept { return forced_ ? *forced_ : level_.route(); }
 
 // Where tasks are admitted by their number, that is the level of the device: they are not kept back a second time here.
-bool RequestLane::has_room() const noexcept {
-  return in_flight_ < std::max<unsigned>(route().depth, device_.tasks_at_once());
+bool RequestLane::has_room(const Load& load) const noexcept {
+  return load.in_flight < std::max<unsigned>(route().depth, device_.tasks_at_once());
+}
+
+// Those that are kept go first. `load` is what was found.
+bool RequestLane::keeps_none_and_admits(Load& load) noexcept {
+  while (load.kept == 0 && has_room(load)) {
+    if (load_.compare_exchange_weak(load, {load.in_flight + 1, 0}, std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void RequestLane::admit(Request& request) noexcept {
-  ++in_flight_;
   device_.request_begins();
   request.on_threads = route().threads;
 }
 
 RequestLane::Entry RequestLane::enter(Request& request) {
-  const base::LockGuard lock(mutex_);
-  if (!has_room()) {
-    // Under the lock: whoever cancels sees it in the queue, or it sees here that it was cancelled.
-    if (given_up(request)) [[unlikely]] {
-      return Entry::cancelled;
-    }
-    waiting_.push(request);
-    return Entry::kept;
+  Load load = load_.load(std::memory_order_relaxed);
+  if (keeps_none_and_admits(load)) [[likely]] {
+    admit(request);
+    return Entry::start;
   }
-  admit(request);
-  return Entry::start;
+  const base::LockGuard lock(mutex_);
+  // Under the lock: whoever cancels sees it in the queue, or it sees here that it was cancelled.
+  if (given_up(request)) [[unlikely]] {
+    return Entry::cancelled;
+  }
+  do {
+    if (keeps_none_and_admits(load)) {
+      admit(request);
+      return Entry::start;
+    }
+  } while (!load_.compare_exchange_weak(load, {load.in_flight, load.kept + 1}, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed));
+  waiting_.push(request);
+  return Entry::kept;
 }
 
 RequestQueue RequestLane::take_cancelled() {
   const base::LockGuard lock(mutex_);
-  return waiting_.take([](const Request& request) { return given_up(request); });
+  RequestQueue cancelled = waiting_.take([](const Request& request) { return given_up(request); });
+  const auto count = static_cast<std::uint32_t>(cancelled.size());
+  for (Load load = load_.load(std::memory_order_relaxed); !load_.compare_exchange_weak(
+           load, {load.in_flight, load.kept - count}, std::memory_order_acq_rel, std::memory_order_relaxed);) {
+  }
+  return cancelled;
+}
+
+bool RequestLane::admits_kept() noexcept {
+  Load load = load_.load(std::memory_order_relaxed);
+  while (load.kept > 0 && has_room(load)) {
+    if (load_.compare_exchange_weak(load, {load.in_flight + 1, load.kept - 1}, std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 RequestQueue RequestLane::leave(const Request& request) {
-  RequestQueue startable;
-  const base::LockGuard lock(mutex_);
-  --in_flight_;
   device_.request_ends();
   if (transfers(request.kind)) {
     device_.moved(direction_of(request.kind), request.transferred);
   }
+  Load load = load_.load(std::memory_order_relaxed);
+  while (!load_.compare_exchange_weak(load, {load.in_flight - 1, load.kept}, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+  }
   // While tasks are admitted by the number, their number is what is varied.
   if (!forced_ && !level_.settled() && device_.tasks_at_once() == 0) {
-    level_.ended(base::ticks(), request.transferred, in_flight_ + static_cast<unsigned>(waiting_.size()));
+    level_.ended(base::ticks(), request.transferred, load.in_flight - 1 + load.kept);
   }
-  while (!waiting_.empty() && has_room()) {
-    Request* const next = waiting_.pop();
-    admit(*next);
-    startable.push(*next);
+  RequestQueue startable;
+  if (load.kept > 0) [[unlikely]] {
+    const base::LockGuard lock(mutex_);
+    while (admits_kept()) {
+      Request* const next = waiting_.pop();
+      admit(*next);
+      startable.push(*next);
+    }
   }
   return startable;
 }

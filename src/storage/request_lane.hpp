@@ -2,6 +2,8 @@
 // at once.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 
 #include "base/mutex.hpp"
@@ -12,7 +14,7 @@ namespace dovetail::storage {
 
 using device::Route;
 
-/// Thread-safe. The mutex is held for a few instructions.
+/// Thread-safe. While none is kept, a request enters and leaves without a lock.
 ///
 /// Of the requests that are kept, those of the program start first, then those of a drain, then those of a prefetch; how far the last may fall
 /// behind, `base::UrgencyQueue` says. A request of the program that finds the queue full of others waits for one of them to end.
@@ -31,14 +33,23 @@ class RequestLane {
   Route route() const noexcept;
 
  private:
-  bool has_room() const noexcept REQUIRES(mutex_);
-  void admit(Request& request) noexcept REQUIRES(mutex_);
+  struct Load {
+    std::uint32_t in_flight = 0;
+    std::uint32_t kept = 0;
+  };
+
+  bool has_room(const Load& load) const noexcept;
+  bool keeps_none_and_admits(Load& load) noexcept;
+  void admit(Request& request) noexcept;
+  bool admits_kept() noexcept REQUIRES(mutex_);
 
   Device& device_;
   const std::optional<Route> forced_;
   device::RequestLevel& level_;
+  // In one word, so that the one who keeps a request and the one who ends the last before it cannot miss each other: while any is kept, some
+  // are in flight, and each of those looks for kept ones when it leaves. Only the holder of the mutex changes `kept`.
+  std::atomic<Load> load_{Load{}};
   base::Mutex mutex_;
-  unsigned in_flight_ GUARDED_BY(mutex_) = 0;
   base::UrgencyQueue<Request> waiting_ GUARDED_BY(mutex_);
 };
 

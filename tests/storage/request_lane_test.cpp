@@ -44,6 +44,53 @@ TEST(RequestLane, LetsInAsManyAsItsDepthAndNeverMore) {
   }
 }
 
+// The last one that leaves and one that is about to be kept may meet at any instruction: neither may miss the other.
+TEST(RequestLane, FromManyThreadsNoneIsForgottenAndNeverAreThereTooMany) {
+  std::mt19937_64 random(test::seed());
+  for (const unsigned depth : {1U, 3U}) {
+    Device device(0, 0, 0);
+    RequestLane lane(device, device::direct_read_small, of_depth(depth));
+    constexpr std::size_t threads = 4;
+    constexpr std::size_t each = 5000;
+    std::vector<std::vector<Request>> requests(threads);
+    std::atomic<std::size_t> ended{0};
+    std::atomic<unsigned> inside{0};
+    std::atomic<bool> too_many{false};
+    const auto go_through = [&](Request& first) {
+      RequestQueue started;
+      started.push(first);
+      while (Request* request = started.pop()) {
+        too_many = too_many || inside.fetch_add(1) >= depth;
+        inside.fetch_sub(1);
+        RequestQueue next = lane.leave(*request);
+        ended.fetch_add(1);
+        while (Request* other = next.pop()) {
+          started.push(*other);
+        }
+      }
+    };
+    {
+      std::vector<std::jthread> callers;
+      for (auto& own : requests) {
+        own = std::vector<Request>(each);
+        for (Request& request : own) {
+          request.urgency = static_cast<Urgency>(random() % 3);
+        }
+        callers.emplace_back([&] {
+          for (Request& request : own) {
+            if (lane.enter(request) == Entry::start) {
+              go_through(request);
+            }
+          }
+        });
+      }
+    }
+    EXPECT_EQ(ended.load(), threads * each) << "with a depth of " << depth;
+    EXPECT_FALSE(too_many.load());
+    EXPECT_EQ(device.requests_under_way(), 0U);
+  }
+}
+
 TEST(RequestLane, StartsThoseThatWaitInTheirOrder) {
   Device device(0, 0, 0);
   RequestLane lane(device, device::direct_write_large, of_depth(1));
