@@ -47,11 +47,11 @@ TEST(RequestLane, LetsInAsManyAsItsDepthAndNeverMore) {
 // The last one that leaves and one that is about to be kept may meet at any instruction: neither may miss the other.
 TEST(RequestLane, FromManyThreadsNoneIsForgottenAndNeverAreThereTooMany) {
   std::mt19937_64 random(test::seed());
-  for (const unsigned depth : {1U, 3U}) {
+  for (const unsigned depth : {1U, 1U, 1U, 1U, 2U, 3U}) {
     Device device(0, 0, 0);
     RequestLane lane(device, device::direct_read_small, of_depth(depth));
     constexpr std::size_t threads = 4;
-    constexpr std::size_t each = 5000;
+    constexpr std::size_t each = 10000;
     std::vector<std::vector<Request>> requests(threads);
     std::atomic<std::size_t> ended{0};
     std::atomic<unsigned> inside{0};
