@@ -109,28 +109,24 @@ void Parking::unpark(unsigned worker) noexcept {
   }
 }
 
-void Parking::mark_busy(Slot& slot, WorkerQueue& queue) noexcept {
-  slot.busy.store(true, std::memory_order_seq_cst);
-  // What has come before this is announced here, and what comes after it by the kernel.
-  if (queue.announce(true)) {
-    ring_bell(bell_.load(std::memory_order_relaxed));
-  }
-  if (!slot.busy.load(std::memory_order_seq_cst)) {
-    queue.announce(false);  // its owner has just come back, and may have said so before this
-  }
+// The owner and the thread that keeps time may meet here: whoever writes last has seen afterwards that it wrote what holds.
+void Parking::announce(const Slot& slot, WorkerQueue& queue) const noexcept {
+  bool said = false;
+  do {
+    said = slot.busy.load(std::memory_order_seq_cst);
+    // What has come before this is announced here, and what comes after it by the kernel.
+    if (queue.announce(said) && said) {
+      ring_bell(bell_.load(std::memory_order_relaxed));
+    }
+  } while (slot.busy.load(std::memory_order_seq_cst) != said);
 }
 
 void Parking::busy(unsigned worker, bool busy) noexcept {
   Slot& slot = slots_[worker];
   WorkerQueue* const queue = slot.queue.load(std::memory_order_relaxed);
-  if (queue == nullptr || workers_ == 1) {
-    return;
-  }
-  if (busy) {
-    mark_busy(slot, *queue);
-  } else if (slot.busy.load(std::memory_order_relaxed)) {
-    slot.busy.store(false, std::memory_order_seq_cst);
-    queue->announce(false);
+  if (queue != nullptr && workers_ > 1 && (busy || slot.busy.load(std::memory_order_relaxed))) {
+    slot.busy.store(busy, std::memory_order_seq_cst);
+    announce(slot, *queue);
   }
 }
 
@@ -153,7 +149,8 @@ bool Parking::look_after() noexcept {
     const bool silent = std::exchange(slot.looks_seen, looks) == looks;
     if (silent && queue != nullptr && queue->in_flight() > 0 && !is_busy(worker) &&
         slot.state.load(std::memory_order_relaxed) < asleep_on_word) {
-      mark_busy(slot, *queue);
+      slot.busy.store(true, std::memory_order_seq_cst);
+      announce(slot, *queue);
       found = true;
     }
   }

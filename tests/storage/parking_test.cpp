@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <random>
 #include <thread>
 
 #include "device/ring_setup.hpp"
@@ -244,6 +245,43 @@ TYPED_TEST(BusyWorker, OneThatDoesNotPollIsFound) {
   this->parking_.polled(0);
   EXPECT_FALSE(this->parking_.is_busy(0));
   EXPECT_FALSE(this->parking_.look_after());
+}
+
+// The thread that keeps time finds the worker silent while that comes back and begins a long slice.
+TYPED_TEST(BusyWorker, IsAnnouncedWhoeverSaidThatItIsBusy) {
+  std::mt19937 random(static_cast<std::uint32_t>(test::seed()));
+  std::atomic<bool> stop{false};
+  std::atomic<unsigned> looks{0};
+  std::jthread keeps_time([&] {
+    while (!stop) {
+      this->parking_.look_after();
+      ++looks;
+    }
+  });
+  bool told = true;
+  const auto rounds = static_cast<int>(test::scaled(20'000, 500));
+  for (int round = 0; round < rounds && told; ++round) {
+    this->begin();
+    for (auto pause = random() % 500; pause > 0; --pause) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    this->parking_.polled(0);
+    this->parking_.busy(0, true);
+    this->wait_until_it_has_ended();
+    // What was said before the slice began has been said to its end.
+    for (const unsigned now = looks; looks - now < 2;) {
+      std::this_thread::yield();
+    }
+    this->take_by_another();
+    this->parking_.answer();
+    this->begin();
+    told = is_ready(this->parking_, 10'000);
+    EXPECT_TRUE(told) << "in round " << round;
+    this->wait_until_it_has_ended();
+    this->take_by_another();
+    this->parking_.busy(0, false);
+  }
+  stop = true;
 }
 
 // Its owner would wait for a completion that is not there any more.
