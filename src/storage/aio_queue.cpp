@@ -93,7 +93,7 @@ bool AioQueue::suits(const Request& request) noexcept {
 }
 
 void AioQueue::prepare(Request& request) noexcept {
-  iocb& entry = prepared_[gathered_];
+  iocb& entry = prepared_[gathered()];
   const Attempt attempt = attempt_of(request);
   const auto offset = static_cast<long long>(attempt.offset);
   const auto* vectors = static_cast<const iovec*>(attempt.address);
@@ -121,26 +121,32 @@ void AioQueue::prepare(Request& request) noexcept {
   }
   entry.data = &request;
   io_set_eventfd(&entry, bell_);
-  list_[gathered_++] = &entry;
+  list_[gathered()] = &entry;
+  set_gathered(gathered() + 1);
   count_submitted(1);
 }
 
 void AioQueue::submit(Request& request) noexcept {
-  if (!kept_.empty() || gathered_ == batch || full()) [[unlikely]] {
+  const std::lock_guard lock(submitting_);
+  if (!kept_.empty() || gathered() == batch || full()) [[unlikely]] {
     kept_.push(request);
     return;
   }
   prepare(request);
-  if (gathered_ == batch) {
-    flush();
+  if (gathered() == batch) {
+    submit_gathered();
   }
 }
 
 void AioQueue::refill() noexcept {
+  if (kept_.empty()) [[likely]] {
+    return;
+  }
+  const std::lock_guard lock(submitting_);
   while (!kept_.empty() && !full()) {
-    if (gathered_ == batch) {
-      flush();
-      if (gathered_ == batch) {
+    if (gathered() == batch) {
+      submit_gathered();
+      if (gathered() == batch) {
         return;
       }
     }
@@ -162,29 +168,42 @@ void AioQueue::give_back_first(int error) noexcept {
   }
   request.on_threads = true;
   given_back_.push(request);
-  --gathered_;
-  std::move(list_ + 1, list_ + 1 + gathered_, list_);
+  any_given_back_.store(true, std::memory_order_release);
+  set_gathered(gathered() - 1);
+  std::move(list_ + 1, list_ + 1 + gathered(), list_);
 }
 
 void AioQueue::flush() noexcept {
-  while (gathered_ > 0) {
-    const int result = io_submit(context_, static_cast<long>(gathered_), list_);
+  const std::lock_guard lock(submitting_);
+  submit_gathered();
+}
+
+void AioQueue::hand_over() noexcept {
+  const std::lock_guard lock(submitting_);
+  if (!owner_is_asleep()) {
+    submit_gathered();
+  }
+}
+
+void AioQueue::submit_gathered() noexcept {
+  while (gathered() > 0) {
+    const int result = io_submit(context_, static_cast<long>(gathered()), list_);
     if (result > 0) {
-      gathered_ -= static_cast<unsigned>(result);
-      std::move(list_ + result, list_ + result + gathered_, list_);
-    } else if (result == -EAGAIN && in_flight() > gathered_ + given_back_.size()) {
+      set_gathered(gathered() - static_cast<unsigned>(result));
+      std::move(list_ + result, list_ + result + gathered(), list_);
+    } else if (result == -EAGAIN && in_flight() > gathered() + given_back_.size()) {
       break;  // the context is full: tried again when something of ours has ended
     } else if (result != -EINTR) {
       give_back_first(result == 0 ? EAGAIN : -result);
     }
   }
   // The entries lie where they were prepared: the list may begin in the middle of them.
-  if (gathered_ > 0) {
+  if (gathered() > 0) {
     iocb left[batch];
-    for (unsigned i = 0; i < gathered_; ++i) {
+    for (unsigned i = 0; i < gathered(); ++i) {
       left[i] = *list_[i];
     }
-    for (unsigned i = 0; i < gathered_; ++i) {
+    for (unsigned i = 0; i < gathered(); ++i) {
       prepared_[i] = left[i];
       list_[i] = &prepared_[i];
     }
@@ -192,8 +211,9 @@ void AioQueue::flush() noexcept {
 }
 
 void AioQueue::sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
-  flush();
-  if (has_completions() || !given_back_.empty() || some_left_.load(std::memory_order_relaxed)) {
+  submit_gathered();
+  if (has_completions() || any_given_back_.load(std::memory_order_relaxed) ||
+      some_left_.load(std::memory_order_relaxed)) {
     return;
   }
   pollfd wanted[2] = {{bell_, POLLIN, 0}, {wake_descriptor, POLLIN, 0}};
@@ -260,8 +280,18 @@ unsigned AioQueue::take_by_call(Completion* completions, unsigned most) noexcept
   return count;
 }
 
+unsigned AioQueue::take_given_back(Completion* completions, unsigned most) noexcept {
+  const std::lock_guard lock(submitting_);
+  unsigned count = 0;
+  while (count < most && !given_back_.empty()) {
+    completions[count++] = {given_back_.pop(), -EAGAIN};
+  }
+  any_given_back_.store(!given_back_.empty(), std::memory_order_relaxed);
+  return count;
+}
+
 unsigned AioQueue::take(Completion* completions, unsigned most, bool owner) noexcept {
-  const bool back = owner && !given_back_.empty();
+  const bool back = owner && any_given_back_.load(std::memory_order_acquire);
   if (!back && (mapped_ != nullptr ? !has_completions() : in_flight() == 0)) {
     return 0;
   }
@@ -270,10 +300,7 @@ unsigned AioQueue::take(Completion* completions, unsigned most, bool owner) noex
   }
   // Whoever wrote the requests counted them afterwards; this load lets us see what they wrote.
   (void)submitted_.load(std::memory_order_acquire);
-  unsigned count = 0;
-  while (back && count < most && !given_back_.empty()) {
-    completions[count++] = {given_back_.pop(), -EAGAIN};
-  }
+  unsigned count = back ? take_given_back(completions, most) : 0;
   const unsigned ended = mapped_ != nullptr ? take_mapped(completions + count, most - count)
                                             : take_by_call(completions + count, most - count);
   for (unsigned i = count; i < count + ended; ++i) {

@@ -45,6 +45,7 @@ class AioQueue final : public WorkerQueue {
   /// Moves on what was kept while the context was full.
   void refill() noexcept;
   /// @}
+  void hand_over() noexcept override;
 
   /// Takes completions out, at most `most`. None while another thread is doing it.
   unsigned take(Completion* completions, unsigned most, bool owner) noexcept;
@@ -54,8 +55,13 @@ class AioQueue final : public WorkerQueue {
  private:
   struct Mapped;
   AioQueue() = default;
+  /// @name Under `submitting_`, or by an owner that sleeps
+  /// @{
   void prepare(Request& request) noexcept;
+  void submit_gathered() noexcept;
   void give_back_first(int error) noexcept;
+  /// @}
+  unsigned take_given_back(Completion* completions, unsigned most) noexcept;
   bool full() const noexcept { return in_flight() >= entries; }
   unsigned take_mapped(Completion* completions, unsigned most) noexcept;
   unsigned take_by_call(Completion* completions, unsigned most) noexcept;
@@ -67,7 +73,8 @@ class AioQueue final : public WorkerQueue {
   iocb prepared_[batch];
   iocb* list_[batch];
   std::atomic<bool> some_left_{false};  // By calls: there may be more than what was taken last.
-  RequestQueue given_back_;             // Never begun: the owner takes them with the completions.
+  RequestQueue given_back_;             // Never begun: the owner takes them with the completions. Under `submitting_`.
+  std::atomic<bool> any_given_back_{false};
 };
 
 }  // namespace dovetail::storage

@@ -147,11 +147,16 @@ bool Parking::look_after() noexcept {
     WorkerQueue* const queue = slot.queue.load(std::memory_order_acquire);
     const std::uint32_t looks = slot.looks.load(std::memory_order_relaxed);
     const bool silent = std::exchange(slot.looks_seen, looks) == looks;
-    if (silent && queue != nullptr && queue->in_flight() > 0 && !is_busy(worker) &&
+    if (silent && queue != nullptr && queue->in_flight() > 0 &&
         slot.state.load(std::memory_order_relaxed) < asleep_on_word) {
-      slot.busy.store(true, std::memory_order_seq_cst);
-      announce(slot, *queue);
-      found = true;
+      if (!is_busy(worker)) {
+        slot.busy.store(true, std::memory_order_seq_cst);
+        announce(slot, *queue);
+        found = true;
+      }
+      if (queue->gathered() > 0) {
+        queue->hand_over();  // kept back for what was to begin soon after
+      }
     }
   }
   return found;

@@ -39,8 +39,8 @@ class Parking {
   bool is_busy(unsigned worker) const noexcept;
   /// The worker looked for completions of its own.
   void polled(unsigned worker) noexcept;
-  /// Takes workers to be busy that have something in flight and have neither slept nor polled since the last call. Returns whether there were
-  /// any. For the thread that keeps time.
+  /// Takes workers to be busy that have something in flight and have neither slept nor polled since the last call, and hands over what they
+  /// have gathered. Returns whether there were any. For the thread that keeps time.
   bool look_after() noexcept;
   /// An epoll instance; -1 before the first queue.
   int descriptor() const noexcept { return watch_.load(std::memory_order_acquire); }

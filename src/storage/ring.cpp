@@ -62,8 +62,6 @@ std::unique_ptr<Ring> Ring::make(std::string& why_not) {
   io_uring_free_probe(probe);
   // After a fork the child must not see, let alone move, the parent's queues.
   io_uring_ring_dontfork(&made->ring_);
-  // Saves the look-up of the descriptor in each call. Only the thread that registers may use it, and only it enters.
-  io_uring_register_ring_fd(&made->ring_);
   return made;
 }
 
@@ -79,7 +77,7 @@ Ring::~Ring() {
 io_uring_sqe* Ring::entry() noexcept {
   io_uring_sqe* entry = io_uring_get_sqe(&ring_);
   if (entry == nullptr) {
-    flush();
+    submit_gathered();
     entry = io_uring_get_sqe(&ring_);
   }
   return entry;
@@ -120,7 +118,7 @@ void Ring::prepare(Request& request) noexcept {
   if (request.off_core) {
     entry->flags |= IOSQE_ASYNC;
   }
-  ++gathered_;
+  set_gathered(gathered() + 1);
   if (!request.durable || !linkable(request)) [[likely]] {
     count_submitted(1);
     return;
@@ -131,7 +129,7 @@ void Ring::prepare(Request& request) noexcept {
   io_uring_sqe* sync = io_uring_get_sqe(&ring_);
   io_uring_prep_fsync(sync, request.descriptor, IORING_FSYNC_DATASYNC);
   io_uring_sqe_set_data64(sync, address | synced_mark);
-  ++gathered_;
+  set_gathered(gathered() + 1);
   pairs_gathered_ = true;
   count_submitted(2);
 }
@@ -209,17 +207,19 @@ void Ring::cancel() noexcept {
   if (!features_.cancel || cannot_cancel_.load(std::memory_order_relaxed)) {
     return;
   }
+  const std::lock_guard lock(submitting_);
   if (io_uring_sqe* request = entry()) {
     io_uring_prep_cancel64(request, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
     io_uring_sqe_set_data64(request, cancel_tag);
-    ++gathered_;
+    set_gathered(gathered() + 1);
   }
 }
 
 void Ring::submit(Request& request) noexcept {
   constexpr unsigned most_entries = 2;  // of one request
+  const std::lock_guard lock(submitting_);
   if (io_uring_sq_space_left(&ring_) < most_entries) [[unlikely]] {
-    flush();
+    submit_gathered();
   }
   if (!kept_.empty() || io_uring_sq_space_left(&ring_) < most_entries || in_flight() >= device::ring_completion_entries)
       [[unlikely]] {
@@ -227,17 +227,21 @@ void Ring::submit(Request& request) noexcept {
     return;
   }
   // Not as soon as there are enough: these may be the last ones before a sleep, which hands them over by the same system call.
-  if (gathered_ >= batch_) {
-    flush();
+  if (gathered() >= batch_) {
+    submit_gathered();
     batch_ = has_completions() ? batch_that_ends_at_once : batch;
   }
   prepare(request);
 }
 
 void Ring::refill() noexcept {
+  if (kept_.empty()) [[likely]] {
+    return;
+  }
+  const std::lock_guard lock(submitting_);
   while (!kept_.empty() && in_flight() < device::ring_completion_entries) {
     if (io_uring_sq_space_left(&ring_) < 2) {
-      flush();
+      submit_gathered();
       if (io_uring_sq_space_left(&ring_) < 2) {
         return;
       }
@@ -247,19 +251,31 @@ void Ring::refill() noexcept {
 }
 
 void Ring::flush() noexcept {
-  while (gathered_ > 0) {
+  const std::lock_guard lock(submitting_);
+  submit_gathered();
+}
+
+void Ring::hand_over() noexcept {
+  const std::lock_guard lock(submitting_);
+  if (!owner_is_asleep()) {
+    submit_gathered();
+  }
+}
+
+void Ring::submit_gathered() noexcept {
+  while (gathered() > 0) {
     const int result = io_uring_submit(&ring_);
     if (result == -EINTR) {
       continue;
     }
-    if (static_cast<unsigned>(std::max(result, 0)) < gathered_ && pairs_gathered_) [[unlikely]] {
+    if (static_cast<unsigned>(std::max(result, 0)) < gathered() && pairs_gathered_) [[unlikely]] {
       // A pair may have been cut in two, and a sync no longer waits for its write. Links are not relied on any more.
       cut_.store(true, std::memory_order_seq_cst);
     }
     if (result <= 0) {
       return;  // EAGAIN or EBUSY: the kernel is short of memory, or wants completions taken first. Tried again later.
     }
-    gathered_ -= std::min(gathered_, static_cast<unsigned>(result));
+    set_gathered(gathered() - std::min(gathered(), static_cast<unsigned>(result)));
   }
   pairs_gathered_ = false;
 }
@@ -280,7 +296,7 @@ void Ring::arm(int wake_descriptor) noexcept {
   }
   io_uring_prep_poll_multishot(poll_entry, wake_descriptor, POLLIN);
   io_uring_sqe_set_data64(poll_entry, wake_tag);
-  ++gathered_;
+  set_gathered(gathered() + 1);
 }
 
 void Ring::sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
@@ -298,8 +314,8 @@ void Ring::sleep(int wake_descriptor, std::chrono::steady_clock::time_point dead
     result = io_uring_submit_and_wait_timeout(&ring_, &first, 1, &timeout, nullptr);
   }
   // What became of the submission is seen from the queue: the result may be that of the wait.
-  gathered_ = io_uring_sq_ready(&ring_);
-  if (gathered_ == 0) {
+  set_gathered(io_uring_sq_ready(&ring_));
+  if (gathered() == 0) {
     pairs_gathered_ = false;
   } else if (pairs_gathered_) {
     cut_.store(true, std::memory_order_seq_cst);
@@ -326,8 +342,8 @@ unsigned Ring::take(Completion* completions, unsigned most, bool owner) noexcept
   unsigned head = *ring_.cq.khead;
   const unsigned tail = io_uring_smp_load_acquire(ring_.cq.ktail);
   // The owner counts in the kernel from what lies here when it goes to sleep. If somebody else took the completion of its bell
-  // in between, nothing would be left to wake it. A bell that is seen in `tail` was rung after `owner_sleeps_` was set.
-  if (!owner && owner_sleeps_.load(std::memory_order_seq_cst)) {
+  // in between, nothing would be left to wake it. A bell that is seen in `tail` was rung after the owner said so.
+  if (!owner && owner_is_asleep()) {
     taking_.unlock();
     return 0;
   }

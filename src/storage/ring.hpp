@@ -49,6 +49,7 @@ class Ring final : public WorkerQueue, public BufferUser {
   /// Moves on what was kept while the ring was full.
   void refill() noexcept;
   /// @}
+  void hand_over() noexcept override;
 
   /// Takes completions out, at most `most`. None while another thread is doing it. `owner` may also ask the kernel for those
   /// that did not fit.
@@ -64,8 +65,12 @@ class Ring final : public WorkerQueue, public BufferUser {
 
  private:
   Ring() = default;
+  /// @name Under `submitting_`, or by an owner that sleeps
+  /// @{
+  void submit_gathered() noexcept;
   io_uring_sqe* entry() noexcept;
   void prepare(Request& request) noexcept;
+  /// @}
   void use_registered(io_uring_sqe& entry, const Attempt& attempt) noexcept;
   bool register_buffer(const BufferRegistry::Found& buffer) noexcept;
   bool linkable(const Request& request) const noexcept;

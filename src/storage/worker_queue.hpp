@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 
 #include "base/spin_lock.hpp"
 #include "storage/request.hpp"
@@ -32,8 +33,10 @@ class WorkerQueue {
   /// Completions are announced from now on, or not any more. Returns whether there are some already. From any thread.
   virtual bool announce(bool on) noexcept = 0;
 
-  /// Attempts gathered and not yet handed over. Owner only.
-  unsigned gathered() const noexcept { return gathered_; }
+  /// Attempts gathered and not yet handed over. From any thread.
+  unsigned gathered() const noexcept { return gathered_.load(std::memory_order_relaxed); }
+  /// Hands over what was gathered, unless the owner sleeps: then it is about to do so itself. From any thread.
+  virtual void hand_over() noexcept = 0;
   /// Attempts that were submitted and whose completion was not taken. From any thread.
   std::uint64_t in_flight() const noexcept {
     // Taken first: what is submitted in between then counts too many, never too few.
@@ -41,10 +44,13 @@ class WorkerQueue {
     return submitted_.load(std::memory_order_acquire) - taken;
   }
   /// Whether it holds anything, gathered or submitted. Owner only.
-  bool holds_any() const noexcept { return in_flight() > 0 || gathered_ > 0; }
+  bool holds_any() const noexcept { return in_flight() > 0 || gathered() > 0; }
   /// Said around each sleep, before anybody can know of it: others leave the completions to the owner meanwhile, which is woken
-  /// by them.
-  void owner_sleeps(bool sleeps) noexcept { owner_sleeps_.store(sleeps, std::memory_order_seq_cst); }
+  /// by them. Nor do they hand over anything, so that the sleep itself may.
+  void owner_sleeps(bool sleeps) noexcept {
+    const std::lock_guard lock(submitting_);
+    owner_sleeps_.store(sleeps, std::memory_order_seq_cst);
+  }
 
  protected:
   WorkerQueue() = default;
@@ -57,11 +63,17 @@ class WorkerQueue {
     taken_.store(taken_.load(std::memory_order_relaxed) + count, std::memory_order_release);
   }
 
-  unsigned gathered_ = 0;
+  void set_gathered(unsigned count) noexcept { gathered_.store(count, std::memory_order_relaxed); }
+  bool owner_is_asleep() const noexcept { return owner_sleeps_.load(std::memory_order_seq_cst); }
+
+  base::SpinLock submitting_;                // For what is gathered, but by an owner that sleeps.
   RequestQueue kept_;                        // What found the queue full.
   std::atomic<std::uint64_t> submitted_{0};  // Written by the owner; partner of the acquire in `in_flight` and `take`.
   alignas(64) base::SpinLock taking_;
   std::atomic<std::uint64_t> taken_{0};
+
+ private:
+  std::atomic<unsigned> gathered_{0};
   std::atomic<bool> owner_sleeps_{false};
 };
 

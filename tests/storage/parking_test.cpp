@@ -173,6 +173,10 @@ class BusyWorker : public testing::Test {
   void TearDown() override { ::close(descriptor_); }
   // A read of a file, which ends before long.
   void begin() {
+    gather();
+    own_->flush();
+  }
+  void gather() {
     request_ = Request();
     request_.kind = Kind::read;
     request_.descriptor = descriptor_;
@@ -180,7 +184,6 @@ class BusyWorker : public testing::Test {
     request_.remaining = buffer_.size();
     plan_attempt(request_);
     own_->submit(request_);
-    own_->flush();
   }
   void wait_until_it_has_ended() const {
     while (!own_->has_completions()) {
@@ -245,6 +248,27 @@ TYPED_TEST(BusyWorker, OneThatDoesNotPollIsFound) {
   this->parking_.polled(0);
   EXPECT_FALSE(this->parking_.is_busy(0));
   EXPECT_FALSE(this->parking_.look_after());
+}
+
+// It kept its requests back, because its slice was going to be short.
+TYPED_TEST(BusyWorker, WhatOneThatDoesNotPollHasGatheredIsHandedOver) {
+  this->parking_.look_after();
+  this->gather();
+  EXPECT_TRUE(this->parking_.look_after());
+  EXPECT_TRUE(is_ready(this->parking_, 60'000));
+  this->wait_until_it_has_ended();
+  EXPECT_EQ(this->take_by_another(), 1U);
+}
+
+TYPED_TEST(BusyWorker, OneThatSleepsHandsOverByItself) {
+  this->gather();
+  this->own_->owner_sleeps(true);
+  this->own_->hand_over();
+  EXPECT_EQ(this->own_->gathered(), 1U);
+  this->own_->owner_sleeps(false);
+  this->own_->hand_over();
+  EXPECT_EQ(this->own_->gathered(), 0U);
+  this->wait_until_it_has_ended();
 }
 
 // The thread that keeps time finds the worker silent while that comes back and begins a long slice.
