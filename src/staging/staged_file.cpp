@@ -66,7 +66,7 @@ std::string StagedFile::close(std::uint64_t& waited) {
   {
     const Lock lock(stage_.mutex);
     std::erase(stage_.participants, this);
-    if (space_ != nullptr && !foreign()) {
+    if (space_ != nullptr) {
       space_->leave();
     }
   }
