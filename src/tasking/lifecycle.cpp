@@ -177,6 +177,9 @@ Task* complete(Task* task) noexcept {
     worker->count.count_completed();
   } else {
     core->totals.add(0, 1);
+    if (core->throttle.holds_any()) [[unlikely]] {
+      core->throttle.release(*core);
+    }
   }
   set_state(task, TaskState::completed);
   // Without a future nobody waits, but somebody may have given up waiting.

@@ -182,6 +182,26 @@ TEST(ThrottleTest, IoTasksAndOnreadyMaySpawn) {
   EXPECT_EQ(ran.load(), 4'000);
 }
 
+// A failure takes hours: whoever spawns goes on ten times a second in any case.
+TEST(ThrottleTest, IoTasksThatEndMakeRoomForTheOnesToCome) {
+  for (const bool inside : {false, true}) {
+    Runtime runtime(Options{.workers = 2, .pending_limit = 16});
+    std::atomic<std::size_t> ran{0};
+    const auto spawn_all = [&] {
+      for (int i = 0; i < 100'000; ++i) {
+        runtime.spawn({.label = "io", .io = true}, [&] { ran.fetch_add(1, std::memory_order_relaxed); });
+      }
+    };
+    if (inside) {
+      runtime.spawn(spawn_all).get();
+    } else {
+      spawn_all();
+    }
+    runtime.wait();
+    EXPECT_EQ(ran.load(), 100'000U);
+  }
+}
+
 TEST(ThrottleTest, MemoryOfAMillionTasksIsBounded) {
   const std::size_t count = scaled(1'000'000, 20'000);
   for (const bool inside : {false, true}) {
