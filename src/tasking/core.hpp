@@ -66,10 +66,11 @@ struct RuntimeCore {
   tasking::StuckWatch stuck;
   std::atomic<bool> stopping{false};
   std::atomic<bool> abandoned{false};          ///< The process ends in one of the tasks: no other begins or goes on.
-  std::atomic<unsigned> visitors{0};           ///< Threads of others that are handing a task over.
   std::atomic<bool> forked{false};             ///< This is the child of a fork: there are no workers.
   std::atomic<std::uint32_t> cancel_epoch{0};  ///< Tasks of earlier epochs are cancelled: see Runtime::cancel.
-  std::vector<tasking::ServiceEntry> services;
+  /// Threads of others that are handing a task over. They write it, and workers read the members before it for each task.
+  alignas(64) std::atomic<unsigned> visitors{0};
+  alignas(64) std::vector<tasking::ServiceEntry> services;
   tasking::Service* parking = nullptr;
   bool barrier_works = false;  ///< See base/process_barrier.hpp.
   std::vector<std::unique_ptr<tasking::Worker>> workers;
