@@ -209,7 +209,7 @@ void Collector::collect_one(PyObject* object, Direction direction, bool outermos
     }
   } else if (unordered) {
     return;
-  } else if (Py_TYPE(object) == file_type()) {
+  } else if (Py_TYPE(object) == file_type() && nb::inst_ready(object)) {
     uses.accesses.push_back({nb::inst_ptr<OpenedFile>(object)->region(), mode});
     return;
   } else if (is_file_name(object)) {

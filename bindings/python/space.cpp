@@ -67,11 +67,12 @@ Part part_of(const Space& space, nb::handle key) {
 }  // namespace
 
 bool space_region(PyObject* object, Region& region) noexcept {
-  if (Py_TYPE(object) == type_of_spaces) {
+  // One that `__new__` alone has made holds nothing.
+  if (Py_TYPE(object) == type_of_spaces && nb::inst_ready(object)) {
     region = Part{.space = *nb::inst_ptr<Space>(object)}.region();
     return true;
   }
-  if (Py_TYPE(object) == type_of_parts) {
+  if (Py_TYPE(object) == type_of_parts && nb::inst_ready(object)) {
     region = nb::inst_ptr<Part>(object)->region();
     return true;
   }

@@ -43,6 +43,14 @@ def test_spaces_order_tasks_by_region():
     assert all(dt.wait(held))
 
 
+def test_one_that_was_never_initialised_is_no_region():
+    @dt.task(region=dt.INOUT)
+    def take(region):
+        return True
+
+    assert take(dt.Space.__new__(dt.Space)).result()
+
+
 @pytest.mark.parametrize("key", [-1, slice(3, 2), slice(-1, 2), slice(0, 8, 2), "text", 1.5])
 def test_a_region_that_makes_no_sense_is_refused(key):
     with pytest.raises((ValueError, TypeError)):
