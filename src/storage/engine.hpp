@@ -11,14 +11,12 @@ namespace dovetail::storage {
 class Engine {
  public:
   virtual ~Engine() = default;
-  virtual const char* name() const noexcept = 0;
   /// Whether it can take the request from that compute worker, which asks; it sets up what it needs for that.
   virtual bool prepare(const Request& request, unsigned worker) noexcept = 0;
   /// Starts the planned attempt; its result goes to `Dispatcher::attempt_ended`, from any thread, perhaps before this
   /// returns. Neither blocks nor refuses: what does not fit is kept.
-  /// @param worker The calling compute worker, or -1: then only engines that `serve_all_threads` may be asked.
+  /// @param worker The calling compute worker, or -1: then only threads may be asked.
   virtual void submit(Request& request, int worker) noexcept = 0;
-  virtual bool serve_all_threads() const noexcept = 0;
   /// Hands over to the system what `submit` has gathered on this worker.
   virtual void flush(unsigned /*worker*/) noexcept {}
   /// Asks the system to give up what this worker has begun. What does not have to end is attempted again.

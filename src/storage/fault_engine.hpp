@@ -60,10 +60,8 @@ class FaultEngine final : public Engine {
   /// Nothing may be in flight.
   ~FaultEngine() override;
 
-  const char* name() const noexcept override { return "fault"; }
   void submit(Request& request, int worker) noexcept override;
   bool prepare(const Request& request, unsigned worker) noexcept override { return inner_.prepare(request, worker); }
-  bool serve_all_threads() const noexcept override { return inner_.serve_all_threads(); }
   void flush(unsigned worker) noexcept override { inner_.flush(worker); }
   void cancel(unsigned worker) noexcept override { inner_.cancel(worker); }
   unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override { return inner_.poll(worker, scope); }

@@ -34,9 +34,8 @@ void fetch_early(const Completion* completions, unsigned count) noexcept {
 }  // namespace
 
 template <class Queue>
-QueueEngine<Queue>::QueueEngine(const char* name, Dispatcher& dispatcher, Parking& parking, unsigned workers)
-    : name_(name),
-      dispatcher_(dispatcher),
+QueueEngine<Queue>::QueueEngine(Dispatcher& dispatcher, Parking& parking, unsigned workers)
+    : dispatcher_(dispatcher),
       parking_(parking),
       workers_(workers),
       queues_(std::make_unique<std::atomic<Queue*>[]>(workers)) {}

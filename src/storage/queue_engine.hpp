@@ -19,9 +19,8 @@ class Dispatcher;
 template <class Queue>
 class QueueEngine final : public Engine {
  public:
-  QueueEngine(const char* name, Dispatcher& dispatcher, Parking& parking, unsigned workers);
+  QueueEngine(Dispatcher& dispatcher, Parking& parking, unsigned workers);
   ~QueueEngine() override;
-  const char* name() const noexcept override { return name_; }
 
   /// Makes the queue of the calling worker if there is none. False where the system gives none; `why_not` then says why.
   bool prepare(const Request& request, unsigned worker) noexcept override {
@@ -35,7 +34,6 @@ class QueueEngine final : public Engine {
   }
 
   void submit(Request& request, int worker) noexcept override;
-  bool serve_all_threads() const noexcept override { return false; }
   void flush(unsigned worker) noexcept override;
   void cancel(unsigned worker) noexcept override;
   unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override;
@@ -44,7 +42,6 @@ class QueueEngine final : public Engine {
   bool make_queue(unsigned worker) noexcept;
   unsigned take(Queue& queue, unsigned worker, bool owner) noexcept;
 
-  const char* const name_;
   Dispatcher& dispatcher_;
   Parking& parking_;
   const unsigned workers_;

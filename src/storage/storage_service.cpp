@@ -73,8 +73,8 @@ EngineChoice parse(const std::string& engine) {
 StorageService::StorageService(detail::RuntimeCore& core, const std::string& engine, unsigned workers)
     : Dispatcher(parse(engine), workers),
       parking_(workers),
-      uring_("uring", *this, parking_, workers),
-      aio_("aio", *this, parking_, workers),
+      uring_(*this, parking_, workers),
+      aio_(*this, parking_, workers),
       threads_(core) {
   set_engines(&uring_, &aio_, &threads_, false);
   std::string why_not;

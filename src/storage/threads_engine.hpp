@@ -8,10 +8,8 @@ namespace dovetail::storage {
 class ThreadsEngine final : public Engine {
  public:
   explicit ThreadsEngine(detail::RuntimeCore& core) noexcept : core_(core) {}
-  const char* name() const noexcept override { return "threads"; }
   bool prepare(const Request& /*request*/, unsigned /*worker*/) noexcept override { return true; }
   void submit(Request& request, int worker) noexcept override;
-  bool serve_all_threads() const noexcept override { return true; }
 
  private:
   detail::RuntimeCore& core_;

@@ -50,7 +50,6 @@ class ShortDirectWrites final : public storage::Engine {
   };
   ShortDirectWrites(StorageService& service, storage::Engine& inner, std::shared_ptr<State> state)
       : service_(service), inner_(inner), state_(std::move(state)) {}
-  const char* name() const noexcept override { return "short"; }
   bool prepare(const storage::Request& request, unsigned worker) noexcept override {
     return inner_.prepare(request, worker);
   }
@@ -67,7 +66,6 @@ class ShortDirectWrites final : public storage::Engine {
     const ssize_t moved = ::pwrite(state_->descriptor, first.iov_base, bytes, static_cast<off_t>(attempt.offset));
     service_.attempt_ended(request, moved < 0 ? -errno : moved, worker);
   }
-  bool serve_all_threads() const noexcept override { return inner_.serve_all_threads(); }
   void flush(unsigned worker) noexcept override { inner_.flush(worker); }
   unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override { return inner_.poll(worker, scope); }
 

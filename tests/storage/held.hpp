@@ -75,7 +75,6 @@ class Held {
    public:
     Holder(storage::StorageService& service, storage::Engine& inner, std::shared_ptr<Held> held)
         : service_(service), inner_(inner), held_(std::move(held)) {}
-    const char* name() const noexcept override { return "held"; }
     bool prepare(const storage::Request& request, unsigned worker) noexcept override {
       return inner_.prepare(request, worker);
     }
@@ -92,7 +91,6 @@ class Held {
       }
       inner_.submit(request, worker);
     }
-    bool serve_all_threads() const noexcept override { return inner_.serve_all_threads(); }
     void flush(unsigned worker) noexcept override { inner_.flush(worker); }
     unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override { return inner_.poll(worker, scope); }
 

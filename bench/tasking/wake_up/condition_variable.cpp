@@ -7,9 +7,7 @@
 int main(int argc, char** argv) {
   bench::CommandLine line("wake_up", "condition_variable");
   bench::WakeUp problem(line);
-  const std::string& by = line.choice("by", {"spawn", "resume"}, "makes no difference here");
   line.parse(argc, argv);
-  static_cast<void>(by);
 
   std::mutex mutex;
   std::condition_variable changed;
