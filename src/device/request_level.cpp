@@ -72,6 +72,7 @@ bool RequestLevel::load_suffices(std::uint64_t now, unsigned outstanding) noexce
 
 void RequestLevel::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding) {
   const base::LockGuard lock(mutex_);
+  now = std::max(now, begun_);  // another thread may have looked at the clock later and been here earlier
   if (settled() || !load_suffices(now, outstanding)) {
     return;
   }

@@ -179,9 +179,16 @@ void AioQueue::flush() noexcept {
 }
 
 void AioQueue::hand_over() noexcept {
-  const std::lock_guard lock(submitting_);
+  // Without that flag the call may block.
+  if (!has_nowait.load(std::memory_order_relaxed) || !submitting_.try_lock()) {
+    return;
+  }
   if (!owner_is_asleep()) {
     submit_gathered();
+  }
+  submitting_.unlock();
+  if (any_given_back_.load(std::memory_order_relaxed)) {
+    eventfd_write(bell_, 1);  // whoever is told takes them
   }
 }
 
@@ -211,7 +218,7 @@ void AioQueue::submit_gathered() noexcept {
 }
 
 void AioQueue::sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
-  submit_gathered();
+  flush();
   if (has_completions() || any_given_back_.load(std::memory_order_relaxed) ||
       some_left_.load(std::memory_order_relaxed)) {
     return;
@@ -291,7 +298,7 @@ unsigned AioQueue::take_given_back(Completion* completions, unsigned most) noexc
 }
 
 unsigned AioQueue::take(Completion* completions, unsigned most, bool owner) noexcept {
-  const bool back = owner && any_given_back_.load(std::memory_order_acquire);
+  const bool back = any_given_back_.load(std::memory_order_acquire);
   if (!back && (mapped_ != nullptr ? !has_completions() : in_flight() == 0)) {
     return 0;
   }

@@ -73,7 +73,7 @@ class AioQueue final : public WorkerQueue {
   iocb prepared_[batch];
   iocb* list_[batch];
   std::atomic<bool> some_left_{false};  // By calls: there may be more than what was taken last.
-  RequestQueue given_back_;             // Never begun: the owner takes them with the completions. Under `submitting_`.
+  RequestQueue given_back_;             // Never begun: taken with the completions. Under `submitting_`.
   std::atomic<bool> any_given_back_{false};
 };
 

@@ -124,7 +124,7 @@ void Parking::announce(const Slot& slot, WorkerQueue& queue) const noexcept {
 void Parking::busy(unsigned worker, bool busy) noexcept {
   Slot& slot = slots_[worker];
   WorkerQueue* const queue = slot.queue.load(std::memory_order_relaxed);
-  if (queue != nullptr && workers_ > 1 && (busy || slot.busy.load(std::memory_order_relaxed))) {
+  if (queue != nullptr && (busy ? workers_ > 1 : slot.busy.load(std::memory_order_relaxed))) {
     slot.busy.store(busy, std::memory_order_seq_cst);
     announce(slot, *queue);
   }

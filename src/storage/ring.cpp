@@ -256,10 +256,13 @@ void Ring::flush() noexcept {
 }
 
 void Ring::hand_over() noexcept {
-  const std::lock_guard lock(submitting_);
+  if (!submitting_.try_lock()) {
+    return;  // the owner is at it
+  }
   if (!owner_is_asleep()) {
     submit_gathered();
   }
+  submitting_.unlock();
 }
 
 void Ring::submit_gathered() noexcept {

@@ -6,6 +6,7 @@
 
 #include "tasking/core.hpp"
 #include "tasking/service.hpp"
+#include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -105,12 +106,22 @@ struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
   }
 
   base::TimePoint look_after() noexcept {
-    if (core.idle.count() == 0 || service.in_flight() == 0) {
-      return base::TimePoint::max();  // who sleeps next, or begins operations, says so
+    if (core.idle.count() == 0) {
+      return base::TimePoint::max();  // the worker that sleeps next says so
+    }
+    if (service.in_flight() == 0) {
+      // A worker says so when it begins operations, but not for each one.
+      return some_have_operations() ? base::Clock::now() + longest_interval : base::TimePoint::max();
     }
     const auto next = service.look_after() ? shortest_interval : std::min(2 * interval.load(), longest_interval);
     interval.store(next, std::memory_order_relaxed);
     return base::Clock::now() + next;
+  }
+
+  bool some_have_operations() const noexcept {
+    return std::ranges::any_of(core.workers, [](const std::unique_ptr<Worker>& worker) {
+      return worker->has_operations.load(std::memory_order_seq_cst);
+    });
   }
 
   RuntimeCore& core;

@@ -195,7 +195,8 @@ void Reactor::tend() noexcept {
   for (const Upkeep upkeep : {Upkeep::fibers, Upkeep::stuck, Upkeep::throttle, Upkeep::executors, Upkeep::services}) {
     std::atomic<base::Clock::rep>& due = upkeep_[static_cast<unsigned>(upkeep)];
     if (due.load(std::memory_order_relaxed) <= now) {
-      due.store(never, std::memory_order_relaxed);
+      // Before the look: whoever names a time from now on has changed what is looked at, or finds no earlier time here.
+      due.exchange(never, std::memory_order_seq_cst);
       expect(upkeep, look(upkeep));
     }
   }

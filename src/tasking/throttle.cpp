@@ -59,6 +59,9 @@ void Throttle::make_way(RuntimeCore& core) {
       tasks_.push_back(task);
       held_.fetch_add(1, std::memory_order_seq_cst);
     }
+    if (context().worker == nullptr) {
+      core.idle.notify();  // an executor does not look again by itself; a worker releases, or has the reactor look
+    }
     pause(task, WaitReason::throttle);
     return;
   }

@@ -182,6 +182,22 @@ TEST(ThrottleTest, IoTasksAndOnreadyMaySpawn) {
   EXPECT_EQ(ran.load(), 4'000);
 }
 
+// The children wait for the spawner, so that none of them ends; and no worker looks, since all of this is on executors. A failure is a hang.
+TEST(ThrottleTest, AnIoTaskThatSpawnsIsNotHeldForEver) {
+  Runtime runtime(Options{.workers = 1, .io_executors = 16, .pending_limit = 4});
+  runtime
+      .spawn({.label = "spawner", .io = true},
+             [&] {
+               std::latch spawned(1);
+               for (int i = 0; i < 8; ++i) {
+                 spawn({.label = "child", .io = true}, [&] { spawned.wait(); });
+               }
+               spawned.count_down();
+               wait();
+             })
+      .get();
+}
+
 // A failure takes hours: whoever spawns goes on ten times a second in any case.
 TEST(ThrottleTest, IoTasksThatEndMakeRoomForTheOnesToCome) {
   for (const bool inside : {false, true}) {
