@@ -42,7 +42,7 @@ class IdleWorkers {
   /// @{
   void pushes_with_fence() noexcept { without_fence_.fetch_sub(1, std::memory_order_seq_cst); }
   void pushes_without_fence() noexcept { without_fence_.fetch_add(1, std::memory_order_seq_cst); }
-  bool any_without_fence() const noexcept { return without_fence_.load(std::memory_order_seq_cst) > 0; }
+  unsigned pushing_without_fence() const noexcept { return without_fence_.load(std::memory_order_seq_cst); }
   /// @}
 
   void begin_search() noexcept { searching_.fetch_add(1, std::memory_order_seq_cst); }

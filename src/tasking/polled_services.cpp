@@ -6,7 +6,6 @@
 
 #include "tasking/core.hpp"
 #include "tasking/service.hpp"
-#include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -118,10 +117,9 @@ struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
     return base::Clock::now() + next;
   }
 
+  // Those that push with a fence, and are awake.
   bool some_have_operations() const noexcept {
-    return std::ranges::any_of(core.workers, [](const std::unique_ptr<Worker>& worker) {
-      return worker->has_operations.load(std::memory_order_seq_cst);
-    });
+    return core.idle.pushing_without_fence() + core.idle.count() < core.workers.size();
   }
 
   RuntimeCore& core;

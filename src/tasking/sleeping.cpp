@@ -103,7 +103,7 @@ void sleep(Worker& worker) {
   idle.enter(worker.index);
   // The barrier is for those who are at work and push without a fence. Interrupting processors costs more than many a slice.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (idle.any_without_fence()) {
+  if (idle.pushing_without_fence() > 0) {
     base::process_wide_barrier();
   }
   if (!may_be_work(worker)) {

@@ -364,7 +364,8 @@ TEST_F(Admission, WhatThreadsTransferIsCounted) {
 
 TEST_F(Admission, TheChildOfAForkHasBudgetsOfItsOwn) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "the sanitizers do not allow threads in the child of a fork, whose memory may be locked by a thread that is not there";
+  GTEST_SKIP() << "the sanitizers do not allow threads in the child of a fork, whose memory may be locked by a thread "
+                  "that is not there";
 #endif
   Runtime runtime(options());
   Door door;
