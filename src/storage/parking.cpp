@@ -149,11 +149,10 @@ bool Parking::look_after() noexcept {
     const bool silent = std::exchange(slot.looks_seen, looks) == looks;
     if (silent && queue != nullptr && queue->in_flight() > 0 &&
         slot.state.load(std::memory_order_relaxed) < asleep_on_word) {
-      if (!is_busy(worker)) {
-        slot.busy.store(true, std::memory_order_seq_cst);
-        announce(slot, *queue);
-        found = true;
-      }
+      found |= !slot.busy.exchange(true, std::memory_order_seq_cst);
+      // Also where it was busy: a worker that was woken for a completion may have begun a long body, and one that was awake may have gone to
+      // sleep just afterwards.
+      announce(slot, *queue);
       if (queue->gathered() > 0) {
         queue->hand_over();  // kept back for what was to begin soon after
       }

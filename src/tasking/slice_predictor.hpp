@@ -8,14 +8,15 @@
 
 #include "base/clock.hpp"
 #include "base/sanitizer.hpp"
+#include "tasking/wait_reason.hpp"
 
 namespace dovetail::tasking {
 
-/// What is predicted together: slices that begin a body, and slices that go on with it after a pause. A task that reads a block
-/// and computes with it has a short one and a long one.
+/// What is predicted together: slices that begin a body, and slices that go on with it after a pause of one kind. A task that reads a block
+/// and computes with it has a short one and a long one; so has one that computes after it has yielded, and ends after it has waited for a task.
 struct SliceKind {
   const void* body = nullptr;
-  bool resumed = false;
+  WaitReason after = WaitReason::none;
   bool operator==(const SliceKind&) const = default;
 };
 
@@ -60,7 +61,7 @@ class SlicePredictor {
     std::uint64_t average = 0;  ///< In ticks.
   };
   static std::size_t index_of(const SliceKind& kind) noexcept {
-    return ((reinterpret_cast<std::uintptr_t>(kind.body) >> 3) + (kind.resumed ? 1 : 0)) % 64;
+    return ((reinterpret_cast<std::uintptr_t>(kind.body) >> 3) + static_cast<std::uintptr_t>(kind.after)) % 64;
   }
   std::array<Entry, 64> entries_{};
   const std::uint64_t limit_ = short_microseconds * base::ticks_per_microsecond();

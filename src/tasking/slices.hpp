@@ -12,7 +12,9 @@ namespace dovetail::tasking {
 
 class Slices {
  public:
-  static SliceKind kind_of(const Task* task) noexcept { return {task->operations, task->fiber != nullptr}; }
+  static SliceKind kind_of(const Task* task) noexcept {
+    return {task->operations, task->fiber != nullptr ? task->wait_reason : WaitReason::none};
+  }
   bool is_surely_short(const Task* task) const noexcept { return predictor_.is_surely_short(kind_of(task)); }
   bool may_be_long(const SliceKind& kind) const noexcept { return !predictor_.is_short(kind); }
 

@@ -250,6 +250,20 @@ TYPED_TEST(BusyWorker, OneThatDoesNotPollIsFound) {
   EXPECT_FALSE(this->parking_.look_after());
 }
 
+// Whoever was told of them began something else, or was about to sleep.
+TYPED_TEST(BusyWorker, CompletionsThatNobodyTookAreAnnouncedAgain) {
+  this->parking_.busy(0, true);
+  this->begin();
+  this->wait_until_it_has_ended();
+  ASSERT_TRUE(is_ready(this->parking_, 60'000));
+  this->parking_.answer();
+  ASSERT_FALSE(is_ready(this->parking_, 0));
+  this->parking_.look_after();
+  this->parking_.look_after();
+  EXPECT_TRUE(is_ready(this->parking_, 60'000));
+  EXPECT_EQ(this->take_by_another(), 1U);
+}
+
 // It kept its requests back, because its slice was going to be short.
 TYPED_TEST(BusyWorker, WhatOneThatDoesNotPollHasGatheredIsHandedOver) {
   this->parking_.look_after();

@@ -56,11 +56,11 @@ TEST_F(SlicePredictorTest, OneThatComputesDoes) {
 TEST_F(SlicePredictorTest, WhatGoesOnAfterAPauseIsAnotherKindThanWhatBegins) {
   const auto limit = SlicePredictor::short_microseconds * base::ticks_per_microsecond();
   for (int i = 0; i < 100; ++i) {
-    predictor_.observe({&body_, false}, limit / 10);
-    predictor_.observe({&body_, true}, limit * 100);
+    predictor_.observe({&body_, WaitReason::none}, limit / 10);
+    predictor_.observe({&body_, WaitReason::io}, limit * 100);
   }
-  EXPECT_TRUE(predictor_.is_surely_short({&body_, false}));
-  EXPECT_FALSE(predictor_.is_short({&body_, true}));
+  EXPECT_TRUE(predictor_.is_surely_short({&body_, WaitReason::none}));
+  EXPECT_FALSE(predictor_.is_short({&body_, WaitReason::io}));
 }
 
 TEST_F(SlicePredictorTest, OneLongSliceInTenIsNotShort) {
