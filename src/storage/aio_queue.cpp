@@ -297,7 +297,7 @@ unsigned AioQueue::take_given_back(Completion* completions, unsigned most) noexc
   return count;
 }
 
-unsigned AioQueue::take(Completion* completions, unsigned most, bool owner) noexcept {
+unsigned AioQueue::take(Completion* completions, unsigned most, bool /*owner*/) noexcept {
   const bool back = any_given_back_.load(std::memory_order_acquire);
   if (!back && (mapped_ != nullptr ? !has_completions() : in_flight() == 0)) {
     return 0;
