@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from ctest_listing import Test
 TICKS = os.sysconf("SC_CLK_TCK")
 # All that a process may take to be read. A stack of one that is stopped for longer is of no use to a test that has ended.
 GDB_SECONDS = 60
+# All that a process may take to print its stacks and end.
+ABORT_SECONDS = 5
 
 
 def status_fields(process: int) -> list[str]:
@@ -79,6 +82,16 @@ def stacks(process: int) -> str:
     return "\n".join(lines) or ended.stderr.strip()
 
 
+def abort(process: int) -> None:
+    """Has a Python program print its stacks and end. Returns when it has, so that the next one's do not come in between."""
+    ended = os.pidfd_open(process)
+    try:
+        os.kill(process, signal.SIGABRT)
+        select.select([ended], [], [], ABORT_SECONDS)
+    finally:
+        os.close(ended)
+
+
 class Watchdog:
     """While it is entered (`with`), a thread watches the tests that the process `ctest` runs."""
 
@@ -124,4 +137,4 @@ class Watchdog:
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 if Path(command(process)[0]).name.startswith("python"):
-                    os.kill(process, signal.SIGABRT)
+                    abort(process)
