@@ -24,7 +24,7 @@ class FaultReplies {
  public:
   using Reply = std::function<void()>;
 
-  /// FUSE calls `interrupted` when a signal interrupts a caller; it must pass that on to the member of the same name.
+  /// FUSE calls `on_interrupt` when a signal interrupts a caller; it must pass that on to the member `interrupted`.
   explicit FaultReplies(fuse_interrupt_func_t on_interrupt);
   ~FaultReplies();
   FaultReplies(const FaultReplies&) = delete;
