@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/clock.hpp"
@@ -22,8 +23,8 @@ bool exceeds_limit(std::uint64_t end) noexcept {
 
 }  // namespace
 
-// Why the write is not to be deferred: no space can be reserved for it, or its caller waits for it anyway and nothing is before it. Null:
-// it is.
+// Why the write is not to be deferred: no space can be reserved for it, its caller waits for it anyway, or it belongs to the beginning of a
+// file. The last two hold only with nothing before it. Null: it is deferred.
 const char* StagedFile::reason_to_write_at_once(base::ByteRange range, const WriteRequest& how) noexcept {
   if (space_ == nullptr) {
     return "the file system cannot keep room for writes";
@@ -32,7 +33,13 @@ const char* StagedFile::reason_to_write_at_once(base::ByteRange range, const Wri
     return "the limit of the size of files (ulimit -f)";
   }
   const Lock lock(stage_.mutex);
-  return how.awaited && settled() && !space_->held() ? "flushes with nothing else to write" : nullptr;
+  if (!settled() || space_->held()) {
+    return nullptr;
+  }
+  if (how.awaited) {
+    return "flushes with nothing else to write";
+  }
+  return how.transfers == nullptr && range.length <= beginning_left_ ? "the beginning of a file" : nullptr;
 }
 
 // A file in memory takes bytes about as fast as they can be copied. A program that has filled the buffers of such a file and does
@@ -48,6 +55,7 @@ Answer StagedFile::write_in_place(base::ByteRange range, const std::byte* data, 
   const Answer answer = write_now(range, data, reason);
   in_place_until_ = base::nanoseconds();
   in_place_took_ = in_place_until_ - begun;
+  beginning_left_ -= std::min(beginning_left_, range.length);
   return answer;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "device/file_system.hpp"
 #include "tasking/background.hpp"
 
 namespace dovetail::staging {
@@ -20,6 +22,8 @@ namespace {
 // Up to this many bytes are appended to a write that still waits, with the lock held.
 constexpr std::size_t largest_appended = std::size_t{32} << 10;
 constexpr std::size_t page = 4096;
+// Reserving space for a file that stays so small, and waking a thread that writes it, costs more than writing it to the page cache.
+constexpr std::size_t small_file = std::size_t{64} << 10;
 
 std::shared_ptr<ReservedSpace> space_for(Stage& stage, const OpenedFile& opened) {
   if (!opened.writable || !reserves_space(opened.descriptor)) {
@@ -27,6 +31,12 @@ std::shared_ptr<ReservedSpace> space_for(Stage& stage, const OpenedFile& opened)
   }
   const Lock lock(stage.mutex);
   return ReservedSpace::of(stage, opened.device, opened.descriptor, opened.path);
+}
+
+bool caches_writes(int descriptor) noexcept {
+  struct statfs status{};
+  return fstatfs(descriptor, &status) == 0 &&
+         device::caches_writes_by_itself(static_cast<unsigned long>(status.f_type));
 }
 
 std::string because(int error) {
@@ -40,6 +50,7 @@ StagedFile::StagedFile(Stage& stage, OpenedFile opened)
       opened_(std::move(opened)),
       generation_(stage.generation()),
       size_(opened_.size),
+      beginning_left_(caches_writes(opened_.descriptor) ? small_file : 0),
       space_(space_for(stage, opened_)),
       queue_(std::make_shared<WriteQueue>(stage, opened_.path, opened_.descriptor, space_)) {
   const Lock lock(stage_.mutex);

@@ -133,6 +133,7 @@ class StagedFile : public Participant {
   bool fast_ = false;                 // the file takes large writes as fast as copies are made
   std::uint64_t in_place_until_ = 0;  // when the program last wrote its own memory, in nanoseconds, and for how long
   std::uint64_t in_place_took_ = 0;
+  std::size_t beginning_left_ = 0;  // bytes that the program may still write itself
   // From here on guarded by the lock.
   const std::shared_ptr<ReservedSpace> space_;  // null: the file system keeps none
   const std::shared_ptr<WriteQueue> queue_;

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 
 #include <csignal>
 
+#include "device/file_system.hpp"
 #include "dovetail/dovetail.hpp"
 #include "support.hpp"
 
@@ -77,6 +79,26 @@ TEST_F(SpaceTest, AsMuchIsAllocatedAsIsTakenAndPromised) {
   EXPECT_EQ(unnamed_files(folder / ""), 0) << "with the last file";
   lock.unlock();
   ::close(file.descriptor);
+}
+
+TEST_F(SpaceTest, TheBeginningOfAFileNeedsNeitherSpaceNorATask) {
+  struct statfs status{};
+  ASSERT_EQ(statfs((folder / "").c_str(), &status), 0);
+  if (!device::caches_writes_by_itself(static_cast<unsigned long>(status.f_type))) {
+    GTEST_SKIP() << "the file system of the build may make a write wait for others";
+  }
+  const auto file = open(folder / "small");
+  const std::vector<std::byte> data = filled(16 * kibibyte, 7);
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(write(*file, i * data.size(), data), 0);
+    ASSERT_EQ(contents(folder / "small").size(), (i + 1) * data.size()) << "the call has written it";
+  }
+  EXPECT_EQ(unnamed_files(folder / ""), 0);
+  EXPECT_EQ(stage->statistics.foreground.at("the beginning of a file"), 4U);
+  ASSERT_EQ(write(*file, 4 * data.size(), data), 0);
+  EXPECT_EQ(unnamed_files(folder / ""), 1) << "it is not small any more";
+  EXPECT_EQ(close(*file), "");
+  EXPECT_EQ(contents(folder / "small"), filled(5 * data.size(), 7));
 }
 
 TEST_F(SpaceTest, FilesOfADeviceShareItAndTheLastOneClosesIt) {
