@@ -89,11 +89,17 @@ bool Executors::take_place(Task* task) {
   return false;
 }
 
+// One in so many is taken in turn, so that none waits for ever behind those of higher priority.
+Task* Executors::next_waiting() {
+  constexpr unsigned between_turns = 8;
+  return ++taken_from_waiting_ % between_turns == 0 ? waiting_.pop_in_turn() : waiting_.pop();
+}
+
 // It is for the next one at once, which the calling thread runs, or another.
 void Executors::give_place_back() {
   places_.give_back();
   while (!waiting_.empty() && places_.take()) {
-    tasks_.push(waiting_.pop());
+    tasks_.push(next_waiting());
   }
   if (waiting_.empty()) {
     places_.nobody_waits();
@@ -118,7 +124,7 @@ base::TimePoint Executors::look() {
       }
     }
     if (places_.look(busiest)) {
-      tasks_.push(waiting_.pop());
+      tasks_.push(next_waiting());
       need_thread(lock);
     }
   }

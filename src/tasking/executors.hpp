@@ -80,6 +80,7 @@ class Executors {
   /// @{
   bool take_place(Task* task);
   void give_place_back();
+  Task* next_waiting();
   /// @}
 
   RuntimeCore& core_;
@@ -89,6 +90,7 @@ class Executors {
   Queue<BlockingWork> work_;
   Queue<Task> tasks_;      ///< That may run.
   PriorityQueue waiting_;  ///< Open tasks, for a place.
+  unsigned taken_from_waiting_ = 0;
   OpenPlaces places_;
   std::size_t idle_ = 0;
   std::size_t blocked_ = 0;

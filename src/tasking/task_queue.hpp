@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <queue>
+#include <functional>
+#include <map>
 
+#include "base/fifo.hpp"
 #include "base/mutex.hpp"
 #include "base/spin_lock.hpp"
 #include "tasking/task.hpp"
@@ -16,15 +18,9 @@ namespace dovetail::tasking {
 class TaskQueue {
  public:
   void push(Task* task) noexcept {
-    task->next = nullptr;
     const base::LockGuard lock(lock_);
-    if (first_ == nullptr) {
-      first_ = task;
-    } else {
-      last_->next = task;
-    }
-    last_ = task;
-    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    tasks_.push(*task);
+    size_.store(tasks_.size(), std::memory_order_relaxed);
   }
 
   /// Takes up to `most` tasks, oldest first.
@@ -43,17 +39,15 @@ class TaskQueue {
   [[gnu::noinline]] std::size_t take(Task** tasks, std::size_t most) noexcept {
     const base::LockGuard lock(lock_);
     std::size_t taken = 0;
-    while (taken < most && first_ != nullptr) {
-      tasks[taken++] = first_;
-      first_ = first_->next;
+    while (taken < most && !tasks_.empty()) {
+      tasks[taken++] = tasks_.pop();
     }
-    size_.store(size_.load(std::memory_order_relaxed) - taken, std::memory_order_relaxed);
+    size_.store(tasks_.size(), std::memory_order_relaxed);
     return taken;
   }
 
   base::SpinLock lock_;
-  Task* first_ GUARDED_BY(lock_) = nullptr;
-  Task* last_ GUARDED_BY(lock_) = nullptr;
+  base::Fifo<Task> tasks_ GUARDED_BY(lock_);
   alignas(64) std::atomic<std::size_t> size_{0};
 };
 
@@ -62,36 +56,39 @@ class PriorityQueue {
  public:
   void push(Task* task) {
     const base::LockGuard lock(mutex_);
-    heap_.push({task->priority, sequence_++, task});
-    size_.store(heap_.size(), std::memory_order_relaxed);
+    levels_[task->priority].push(*task);
+    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   /// The first task, or null.
-  Task* pop() noexcept { return empty() ? nullptr : take(); }
+  Task* pop() noexcept { return empty() ? nullptr : take(false); }
+  /// The oldest of the priority below that of the last call; so each priority has its turn. Null if there is none.
+  Task* pop_in_turn() noexcept { return empty() ? nullptr : take(true); }
   bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
 
  private:
-  struct Entry {
-    std::int32_t priority;
-    std::uint64_t sequence;
-    Task* task;
-    bool operator<(const Entry& other) const noexcept {
-      return priority != other.priority ? priority < other.priority : sequence > other.sequence;
-    }
-  };
-  [[gnu::noinline]] Task* take() noexcept {
+  [[gnu::noinline]] Task* take(bool in_turn) noexcept {
     const base::LockGuard lock(mutex_);
-    if (heap_.empty()) {
+    auto level = in_turn ? levels_.upper_bound(turn_) : levels_.begin();
+    if (level == levels_.end()) {
+      level = levels_.begin();
+    }
+    if (level == levels_.end()) {
       return nullptr;
     }
-    Task* task = heap_.top().task;
-    heap_.pop();
-    size_.store(heap_.size(), std::memory_order_relaxed);
+    if (in_turn) {
+      turn_ = level->first;
+    }
+    Task* const task = level->second.pop();
+    if (level->second.empty()) {
+      levels_.erase(level);
+    }
+    size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     return task;
   }
 
   base::Mutex mutex_;
-  std::priority_queue<Entry> heap_ GUARDED_BY(mutex_);
-  std::uint64_t sequence_ GUARDED_BY(mutex_) = 0;
+  std::map<std::int32_t, base::Fifo<Task>, std::greater<>> levels_ GUARDED_BY(mutex_);
+  std::int32_t turn_ GUARDED_BY(mutex_) = 0;  // the priority that had it last
   std::atomic<std::size_t> size_{0};
 };
 
