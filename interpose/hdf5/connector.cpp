@@ -61,7 +61,7 @@ herr_t terminate() {
   in_use = false;
   if (settings().report) {
     const Lock lock(here.stage.mutex);
-    here.report.print(here.stage.statistics, here.ahead, here.compressed);
+    here.report.print(here.overlap.times(), here.stage.statistics, here.ahead, here.compressed);
   }
   here.reset_statistics();
   if (exiting) {

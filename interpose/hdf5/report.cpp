@@ -20,7 +20,7 @@ double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 <
 
 }  // namespace
 
-void Report::print(const staging::Statistics& staged, const prefetch::Statistics& ahead,
+void Report::print(base::Overlap::Times overlap, const staging::Statistics& staged, const prefetch::Statistics& ahead,
                    const compression::Statistics& compressed) const {
   constexpr std::size_t other_waits = 6;
   std::array<std::pair<const char*, std::uint64_t>, causes + other_waits> waits{
@@ -33,16 +33,12 @@ void Report::print(const staging::Statistics& staged, const prefetch::Statistics
   for (std::size_t cause = 0; cause < causes; ++cause) {
     waits[other_waits + cause] = {cause_names[cause], waited[cause]};
   }
-  std::uint64_t all = 0;
-  for (const auto& [name, time] : waits) {
-    all += time;
-  }
-  const std::uint64_t work = staged.transfer_time + ahead.transfer_time + compressed.time;
-  const double hidden = work == 0 ? 0 : std::max(0.0, 1 - static_cast<double>(all) / static_cast<double>(work));
+  const double under_way = seconds(overlap.under_way);
+  const double waited_for = seconds(overlap.waited);
   std::fprintf(stderr,
                "dovetail hdf5: transfers in the background took %.3f s, of which the program waited for %.3f s"
                " (hidden: %.1f %%)\n",
-               seconds(work), seconds(all), 100 * hidden);
+               under_way, waited_for, under_way == 0 ? 0 : 100 * (1 - waited_for / under_way));
   for (const auto& [name, time] : waits) {
     if (time != 0) {
       std::fprintf(stderr, "dovetail hdf5:   waited %.3f s for %s\n", seconds(time), name);

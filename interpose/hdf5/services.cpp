@@ -20,7 +20,7 @@ constexpr unsigned movers = 4;
 Services::Services()
     : memory(settings().buffer_bytes),
       for_long(settings().buffer_bytes / 2),
-      stage(staging::Stage::of_process(memory)) {
+      stage(staging::Stage::of_process(memory, overlap)) {
   // Transfers block in the call itself, so that no engine is asked.
   tasking::set_background_options({.workers = std::max(1U, settings().compression_threads),
                                    .io_executors = movers + 1,
@@ -31,13 +31,14 @@ Services::Services()
     stage.announce();
   };
   static Services* const made = this;
-  pthread_atfork(nullptr, nullptr, [] { made->reset_statistics(); });  // what was done before was the parent's
+  pthread_atfork(nullptr, nullptr, [] { made->reset_statistics(true); });  // what was done before was the parent's
 }
 
-void Services::reset_statistics() noexcept {
+void Services::reset_statistics(bool threads_gone) noexcept {
   const Lock lock(stage.mutex);
   report = {};
   stage.statistics = {};
+  overlap.reset(threads_gone);
   ahead.reset();
   compressed.reset();
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory_budget.hpp"
 #include "base/memory_share.hpp"
+#include "base/overlap.hpp"
 #include "compression/chunk_table.hpp"
 #include "prefetch/read_ahead.hpp"
 #include "report.hpp"
@@ -20,15 +21,16 @@ struct Services {
   base::MemoryBudget
       for_long;  ///< Of it, for what was read ahead and what is being compressed: half, so that writes have the other.
   base::LastingBudget lasting{memory, for_long};
+  base::Overlap overlap;
   staging::Stage& stage;
-  prefetch::Statistics ahead;
-  compression::Statistics compressed;
+  prefetch::Statistics ahead{overlap};
+  compression::Statistics compressed{overlap};
   compression::ChunkTable chunks;  ///< For the thread that is in HDF5.
   Report report;
   std::vector<DriverFile*> files;  ///< Guarded by the lock of the stage.
 
   /// What the report tells begins anew. While no task of the services runs.
-  void reset_statistics() noexcept;
+  void reset_statistics(bool threads_gone = false) noexcept;
   /// Waits for all transfers of all files.
   void drain(Cause cause) noexcept { stage.drain(report.of(cause)); }
   /// Whether a write of any file has failed.

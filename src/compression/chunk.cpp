@@ -146,7 +146,10 @@ void Chunk::compress() noexcept {
     return;
   }
   const std::uint64_t begun = base::nanoseconds();
-  make_result();
+  {
+    const base::Overlap::Work work(statistics_.overlap);
+    make_result();
+  }
   statistics_.time += base::nanoseconds() - begun;
   ++statistics_.chunks_by_tasks;
   claim_.end();
@@ -163,6 +166,7 @@ bool Chunk::is_made_of(std::span<const std::byte> source) {
     if (claim_.is_of_parent()) {
       return false;
     }
+    const base::Overlap::Wait waiting(statistics_.overlap);
     const std::uint64_t begun = base::nanoseconds();
     claim_.wait();
     statistics_.waited += base::nanoseconds() - begun;

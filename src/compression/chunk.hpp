@@ -12,12 +12,17 @@
 
 #include "base/claim.hpp"
 #include "base/memory_share.hpp"
+#include "base/overlap.hpp"
 #include "compression/layout.hpp"
 
 namespace dovetail::compression {
 
 /// Of all chunks together. Times in nanoseconds.
 struct Statistics {
+  /// It is told of compressing by tasks, and of waiting for it. It must outlive this.
+  explicit Statistics(base::Overlap& told) noexcept : overlap(told) {}
+
+  base::Overlap& overlap;
   std::atomic<std::uint64_t> chunks_by_tasks = 0;
   std::atomic<std::uint64_t> chunks_by_program = 0;
   std::atomic<std::uint64_t> time = 0;    ///< Of tasks.

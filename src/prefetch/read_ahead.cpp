@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "base/claim.hpp"
@@ -78,6 +79,7 @@ std::size_t ReadAhead::serve(base::ByteRange range, std::byte* target) {
       break;
     }
     if (!block.claim.ended()) {
+      const base::Overlap::Wait waiting(statistics_.overlap);
       const std::uint64_t begin = base::nanoseconds();
       block.claim.wait();
       statistics_.waited += base::nanoseconds() - begin;
@@ -150,7 +152,7 @@ bool ReadAhead::fetch(const Pattern::Guess& guess) {
     if (!block->claim.take()) {
       return;
     }
-    const std::uint64_t begin = base::nanoseconds();
+    std::optional<base::Overlap::Work> work(statistics.overlap);
     std::size_t done = 0;
     while (done < block->range.length) {
       const ssize_t got = ::pread(descriptor, block->memory.get() + done, block->range.length - done,
@@ -162,7 +164,7 @@ bool ReadAhead::fetch(const Pattern::Guess& guess) {
       }
     }
     block->whole = done == block->range.length;
-    statistics.transfer_time += base::nanoseconds() - begin;
+    work.reset();
     statistics.bytes_fetched += done;
     block->claim.end();
   };

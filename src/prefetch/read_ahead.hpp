@@ -11,6 +11,7 @@
 
 #include "base/byte_range.hpp"
 #include "base/memory_share.hpp"
+#include "base/overlap.hpp"
 #include "prefetch/file_version.hpp"
 #include "prefetch/pattern.hpp"
 
@@ -18,13 +19,16 @@ namespace dovetail::prefetch {
 
 /// Of all files together. Times in nanoseconds.
 struct Statistics {
+  /// It is told of fetching, and of waiting for it. It must outlive this.
+  explicit Statistics(base::Overlap& told) noexcept : overlap(told) {}
+
+  base::Overlap& overlap;
   std::atomic<std::uint64_t> bytes_fetched = 0;
-  std::atomic<std::uint64_t> bytes_used = 0;     ///< Of these: those that the program has asked for.
-  std::atomic<std::uint64_t> transfer_time = 0;  ///< Of tasks.
-  std::atomic<std::uint64_t> waited = 0;         ///< For transfers that had begun.
+  std::atomic<std::uint64_t> bytes_used = 0;  ///< Of these: those that the program has asked for.
+  std::atomic<std::uint64_t> waited = 0;      ///< For transfers that had begun.
 
   /// While nobody counts.
-  void reset() noexcept { bytes_fetched = bytes_used = transfer_time = waited = 0; }
+  void reset() noexcept { bytes_fetched = bytes_used = waited = 0; }
 };
 
 /// Of one open file. One thread at a time calls its functions. None suspends the task that calls it.

@@ -19,13 +19,14 @@ constexpr std::chrono::seconds idle_time{1};
 
 }  // namespace
 
-Stage::Stage(base::MemoryBudget& budget) : pool(budget), changed_(std::make_unique<std::condition_variable_any>()) {}
+Stage::Stage(base::MemoryBudget& budget, base::Overlap& told)
+    : pool(budget), overlap(told), changed_(std::make_unique<std::condition_variable_any>()) {}
 
 Stage::~Stage() = default;
 
-Stage& Stage::of_process(base::MemoryBudget& budget) {
+Stage& Stage::of_process(base::MemoryBudget& budget, base::Overlap& overlap) {
   static Stage& made = [&]() -> Stage& {
-    static auto* const kept = new std::shared_ptr<Stage>(std::make_shared<Stage>(budget));
+    static auto* const kept = new std::shared_ptr<Stage>(std::make_shared<Stage>(budget, overlap));
     static Stage& stage = **kept;
     // After that of `mutex`, so that the waiting here comes before all locks are taken for the fork.
     pthread_atfork([] { stage.drain(stage.statistics.waited_before_forks); }, nullptr, [] { stage.forget_parent(); });
@@ -69,6 +70,7 @@ bool Stage::wait_for(Lock& lock, std::uint64_t nanoseconds, std::uint64_t& waite
   if (ready() || nanoseconds == 0) {
     return ready();
   }
+  const base::Overlap::Wait waiting(overlap);
   const std::uint64_t begin = base::nanoseconds();
   start_all(lock);
   ++waiting_;

@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/memory_budget.hpp"
+#include "base/overlap.hpp"
 #include "base/process_mutex.hpp"
 #include "staging/buffer_pool.hpp"
 
@@ -22,7 +23,6 @@ using Lock = std::unique_lock<base::ProcessMutex>;
 
 /// Guarded by the lock of the `Stage`. Times in nanoseconds.
 struct Statistics {
-  std::uint64_t transfer_time = 0;         ///< Of transfers of what the program has been told is written.
   std::uint64_t waited_for_space = 0;      ///< In memory.
   std::uint64_t waited_for_room = 0;       ///< On a file system.
   std::uint64_t waited_for_transfers = 0;  ///< Of the same bytes.
@@ -56,10 +56,10 @@ class Participant {
 /// calls. So a program whose runtime has no thread to spare is slow at worst.
 class Stage : public std::enable_shared_from_this<Stage> {
  public:
-  /// The budget must outlive it.
-  explicit Stage(base::MemoryBudget& budget);
+  /// Both must outlive it. The second is told of transfers in the background, and of waiting for them.
+  Stage(base::MemoryBudget& budget, base::Overlap& told);
   /// That of the process, which settles before a fork and at the end of the process. Made by the first call, and never destroyed.
-  static Stage& of_process(base::MemoryBudget& budget);
+  static Stage& of_process(base::MemoryBudget& budget, base::Overlap& overlap);
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
   ~Stage();
@@ -67,6 +67,7 @@ class Stage : public std::enable_shared_from_this<Stage> {
   /// Guards everything here and in what uses it. Held for a few instructions and copies, never during a transfer.
   base::ProcessMutex mutex;
   BufferPool pool;
+  base::Overlap& overlap;
   Statistics statistics;
   std::vector<Participant*> participants;
   /// Transfers that have been asked for and have not ended.
@@ -83,6 +84,7 @@ class Stage : public std::enable_shared_from_this<Stage> {
     if (ready()) {
       return;
     }
+    const base::Overlap::Wait waiting(overlap);
     const std::uint64_t begin = base::nanoseconds();
     while (!ready()) {
       if (!help(lock, only) && !ready()) {

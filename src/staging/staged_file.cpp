@@ -322,8 +322,10 @@ bool StagedFile::read_later(base::ByteRange range, std::byte* target, const Purp
 
 // The file may be gone when this returns.
 void StagedFile::make_read(const std::shared_ptr<Read>& done) {
-  const std::uint64_t begin = base::nanoseconds();
-  const Answer answer = read(done->range, done->target);
+  const Answer answer = [&] {
+    const base::Overlap::Work work(stage_.overlap);
+    return read(done->range, done->target);
+  }();
   Calls tell;
   {
     const Lock lock(stage_.mutex);
@@ -332,9 +334,7 @@ void StagedFile::make_read(const std::shared_ptr<Read>& done) {
       failed = done->purpose.text() + ": cannot read " + path() + " at offset " + std::to_string(answer.offset) + ": " +
                because(answer.error);
     }
-    const std::uint64_t end = base::nanoseconds();
-    stage_.statistics.transfer_time += end - begin;
-    done->transfers->one_ended(failed, end, tell);
+    done->transfers->one_ended(failed, base::nanoseconds(), tell);
     reads_.remove(done);
     --stage_.outstanding;
     stage_.announce();

@@ -225,7 +225,10 @@ void WriteQueue::write_some(Lock& lock) {
   Batch batch = take();
   lock.unlock();
   const std::uint64_t begin = base::nanoseconds();
-  Failures failures = write(batch);
+  Failures failures = [&] {
+    const base::Overlap::Work work(stage_.overlap);
+    return write(batch);
+  }();
   Calls tell;
   lock.lock();
   ended(batch, failures, begin, tell);
@@ -307,7 +310,6 @@ WriteQueue::Failures WriteQueue::write(const Batch& batch) const {
 
 void WriteQueue::ended(Batch& batch, Failures& failures, std::uint64_t begin, Calls& tell) {
   const std::uint64_t end = base::nanoseconds();
-  stage_.statistics.transfer_time += end - begin;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& extent = batch[i];

@@ -89,7 +89,8 @@ class ChunkTest : public testing::Test {
   const test::Alarm alarm{200};
   base::MemoryBudget whole{std::uint64_t{64} << 20};
   base::MemoryBudget part{std::uint64_t{64} << 20};
-  Statistics statistics;
+  base::Overlap overlap;
+  Statistics statistics{overlap};
 };
 
 TEST_F(ChunkTest, ABoxHasTheChunksThatItCoversWholly) {

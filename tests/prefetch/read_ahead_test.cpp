@@ -86,7 +86,8 @@ class ReadAheadTest : public testing::Test {
   base::MemoryBudget whole{4 * mebibyte};
   base::MemoryBudget part{2 * mebibyte};
   base::LastingBudget memory{whole, part};
-  Statistics statistics;
+  base::Overlap overlap;
+  Statistics statistics{overlap};
   int descriptor = -1;
   std::optional<ReadAhead> ahead;
   std::uint64_t at = 0;

@@ -169,6 +169,26 @@ TEST_F(StagedFileTest, SmallWritesThatFollowEachOtherAreOneTransfer) {
   EXPECT_EQ(contents(device.behind("file")).size(), 300 * kibibyte + 7000);
 }
 
+TEST_F(StagedFileTest, TransfersOfSeveralFilesThatAreWaitedForHideNothing) {
+  device.rules("write hold");
+  const auto one = open(device / "one");
+  const auto other = open(device / "other");
+  const std::uint64_t begin = base::nanoseconds();
+  {
+    const base::Overlap::Wait waiting(overlap);
+    ASSERT_EQ(write(*one, 0, filled(mebibyte, 1)), 0);
+    ASSERT_EQ(write(*other, 0, filled(mebibyte, 1)), 0);
+    device.await(2);
+    device.rules("");
+    EXPECT_EQ(settle(*one), "");
+    EXPECT_EQ(settle(*other), "");
+  }
+  const base::Overlap::Times times = overlap.times();
+  EXPECT_GT(times.under_way, 0U);
+  EXPECT_LE(times.under_way, base::nanoseconds() - begin) << "two transfers at once take the time of one";
+  EXPECT_EQ(times.waited, times.under_way);
+}
+
 TEST_F(StagedFileTest, AFailureNamesTheWriteAndIsToldUntilTheEnd) {
   device.rules("write offset=1M.. error=EIO");
   const auto file = open(device / "file");

@@ -32,7 +32,7 @@ inline std::vector<std::byte> filled(std::size_t bytes, int value) {
 /// A stage of its own, on a file system that can hold its transfers back.
 class StagingTest : public testing::Test {
  protected:
-  StagingTest() : stage(std::make_shared<Stage>(budget)) {}
+  StagingTest() : stage(std::make_shared<Stage>(budget, overlap)) {}
   void SetUp() override {
     if (!device.available()) {
       GTEST_SKIP() << "no file system with faults can be mounted here";
@@ -97,6 +97,7 @@ class StagingTest : public testing::Test {
   FaultFolder device;
   Folder folder;  // past all rules
   base::MemoryBudget budget{16 * mebibyte};
+  base::Overlap overlap;
   std::shared_ptr<Stage> stage;
 };
 
