@@ -19,16 +19,12 @@ constexpr std::size_t stacks_in_slab = 8;
 // begin a few lines apart, but near enough to the end of a page that a task which pauses needs no second one for that.
 constexpr std::size_t colours = 8;
 constexpr std::size_t colour_bytes = 256;
-// Where a guard needs a mapping of its own, each takes two of the 65530 that Linux allows a process by default. Further guards are
-// memory that nothing uses: an overflow goes there first and harms no other stack.
-constexpr std::size_t most_mapped_guards = 16384;
-
 // Since Linux 6.13 a guard needs no mapping of its own, so that their number has no limit; older kernels say EINVAL.
 bool install_guard(std::byte* begin) noexcept {
 #ifndef MADV_GUARD_INSTALL
   constexpr int MADV_GUARD_INSTALL = 102;
 #endif
-  return madvise(begin, StackPool::guard_bytes, MADV_GUARD_INSTALL) == 0;
+  return StackPool::guards_without_mapping && madvise(begin, StackPool::guard_bytes, MADV_GUARD_INSTALL) == 0;
 }
 
 }  // namespace
@@ -65,6 +61,8 @@ void StackPool::make_slab() {
   free_.reserve(made_ + stacks_in_slab);  // `release` never allocates
   for (std::size_t i = 0; i < stacks_in_slab; ++i) {
     std::byte* guard = slab + i * stride_;
+    // A guard with a mapping of its own takes two of the 65530 that Linux allows a process by default. Beyond `most_mapped_guards`, a guard
+    // is memory that nothing uses: an overflow goes there first and harms no other stack.
     if (!install_guard(guard) && mapped_guards_ < most_mapped_guards && mprotect(guard, guard_bytes, PROT_NONE) == 0) {
       ++mapped_guards_;
     }

@@ -19,6 +19,11 @@ struct Stack {
 /// Makes stacks in slabs and keeps the ones that are given back. Thread-safe.
 class StackPool {
  public:
+  /// Whether the kernel may be asked for guards that need no mapping. False: as on kernels before Linux 6.13, for tests.
+  static inline bool guards_without_mapping = true;
+  /// Stacks that have a guard on such a kernel.
+  static constexpr std::size_t most_mapped_guards = 16384;
+
   /// `size` is rounded up to pages.
   explicit StackPool(std::size_t size);
   ~StackPool();

@@ -107,7 +107,37 @@ TEST(StackPoolTest, AGuardIsTooLargeToStepOver) {
   }
 }
 
-TEST(StackPoolTest, TouchingAGuardIsAFault) {
+// On kernels with guards that need no mapping, and as on older ones.
+class StackPoolGuardTest : public testing::TestWithParam<bool> {
+ protected:
+  StackPoolGuardTest() { StackPool::guards_without_mapping = GetParam(); }
+  ~StackPoolGuardTest() override { StackPool::guards_without_mapping = true; }
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, StackPoolGuardTest, testing::Bool(),
+                         [](const auto& kernel) { return kernel.param ? "New" : "Old"; });
+
+TEST_P(StackPoolGuardTest, MoreStacksThanThereAreGuardsWithMappings) {
+#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+  GTEST_SKIP() << "a sanitizer needs its address space";
+#endif
+  StackPool pool(16 * 1024);
+  std::vector<Stack> stacks(StackPool::most_mapped_guards + 2'000);
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    stacks[i] = pool.acquire();
+    *stacks[i].lowest = std::byte(i);
+    *(stacks[i].bottom() - 1) = std::byte(i);
+  }
+  if (!GetParam()) {
+    *(stacks.back().lowest - 1) = std::byte{1};  // an overflow where guards have run out
+  }
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    ASSERT_EQ(*stacks[i].lowest, std::byte(i));
+    ASSERT_EQ(*(stacks[i].bottom() - 1), std::byte(i));
+    pool.release(stacks[i]);
+  }
+}
+
+TEST_P(StackPoolGuardTest, TouchingAGuardIsAFault) {
 #if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
   GTEST_SKIP() << "the sanitizer reports the fault in its own way";
 #endif

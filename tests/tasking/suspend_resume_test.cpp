@@ -1,4 +1,5 @@
 // Pausing a task and letting it go on: races of both, exceptions across a pause, many paused tasks.
+#include "fiber/stack_pool.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {
@@ -253,6 +254,33 @@ TEST(SuspendResumeTest, TenThousandPausedTasksNeedNoThreads) {
   }
   runtime.wait();
   EXPECT_EQ(ended.load(), count);
+}
+
+// With the stacks that every program gets, also on kernels where a guard takes mappings, of which a process has 65530.
+TEST(SuspendResumeTest, AHundredThousandPausedTasksFit) {
+  for (const bool guards_without_mapping : {true, false}) {
+    fiber::StackPool::guards_without_mapping = guards_without_mapping;
+    Runtime runtime(Options{.workers = 2, .pending_limit = 1'000'000});
+    const std::size_t count = scaled(100'000, 1'000);
+    std::vector<TaskHandle> handles(count);
+    std::atomic<std::size_t> paused{0};
+    std::atomic<std::size_t> ended{0};
+    for (std::size_t i = 0; i < count; ++i) {
+      runtime.spawn([&, i] {
+        handles[i] = this_task::handle();
+        paused.fetch_add(1);
+        this_task::suspend();
+        ended.fetch_add(1);
+      });
+    }
+    await([&] { return paused.load() == count; });
+    for (const TaskHandle& handle : handles) {
+      handle.resume();
+    }
+    runtime.wait();
+    EXPECT_EQ(ended.load(), count);
+  }
+  fiber::StackPool::guards_without_mapping = true;
 }
 
 TEST(SuspendResumeTest, ValuesOnTheStackSurvive) {
