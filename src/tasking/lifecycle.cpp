@@ -1,5 +1,9 @@
 #include "tasking/lifecycle.hpp"
 
+#include <exception>
+#include <utility>
+#include <vector>
+
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/dependency_node.hpp"

@@ -1,6 +1,6 @@
 #include "tasking/timers.hpp"
 
-#include "tasking/pause.hpp"
+#include "tasking/schedule.hpp"
 
 namespace dovetail::tasking {
 

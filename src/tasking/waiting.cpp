@@ -12,6 +12,7 @@
 #include "tasking/failure.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/pause.hpp"
 #include "tasking/running.hpp"
 #include "tasking/search.hpp"
 #include "tasking/service_registry.hpp"
