@@ -17,7 +17,7 @@ Error& ErrorTable::place(detail::Task* task) {
   Shard& shard = shard_of(task);
   // Declared before the lock: releasing a task may run foreign code, which must not happen under it.
   std::vector<std::unique_ptr<Entry>> completed;
-  const std::lock_guard lock(shard.mutex);
+  const base::LockGuard lock(shard.mutex);
   if (const auto found = shard.entries.find(task); found != shard.entries.end()) {
     return found->second->error;
   }
@@ -49,7 +49,7 @@ const Error* ErrorTable::find(detail::Task* task) noexcept {
   if (shard.count.load(std::memory_order_relaxed) == 0) {
     return nullptr;
   }
-  const std::lock_guard lock(shard.mutex);
+  const base::LockGuard lock(shard.mutex);
   const auto found = shard.entries.find(task);
   return found == shard.entries.end() ? nullptr : &found->second->error;
 }
@@ -60,7 +60,7 @@ void ErrorTable::erase(detail::Task* task) noexcept {
     return;
   }
   std::unique_ptr<Entry> erased;
-  const std::lock_guard lock(shard.mutex);
+  const base::LockGuard lock(shard.mutex);
   if (const auto found = shard.entries.find(task); found != shard.entries.end()) {
     erased = std::move(found->second);
     shard.entries.erase(found);

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "base/process_mutex.hpp"
@@ -41,8 +40,8 @@ class ErrorTable {
   };
   struct Shard {
     base::ProcessMutex mutex;
-    std::unordered_map<detail::Task*, std::unique_ptr<Entry>> entries;
-    std::size_t sweep_above = 16;
+    std::unordered_map<detail::Task*, std::unique_ptr<Entry>> entries GUARDED_BY(mutex);
+    std::size_t sweep_above GUARDED_BY(mutex) = 16;
     // Lets the many tasks that end without an error pass by without the mutex. A task sees at least the entry it
     // made itself, in program order, and no other thread makes one for it: relaxed suffices.
     std::atomic<std::size_t> count{0};

@@ -7,10 +7,10 @@
 
 #include <array>
 #include <cerrno>
-#include <mutex>
 #include <new>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "base/spin_lock.hpp"
 #include "dovetail/failure.hpp"
 
@@ -23,13 +23,13 @@ constexpr unsigned doubtful_tries = 16;
 // A descriptor has one place; two that share it throw each other out, which costs time only.
 struct alignas(64) Place {
   base::SpinLock lock;
-  int descriptor = -1;
-  int flags = 0;
-  dev_t device = 0;
-  ino_t inode = 0;
-  bool in_memory = false;
-  unsigned misses = 0;
-  File file;
+  int descriptor GUARDED_BY(lock) = -1;
+  int flags GUARDED_BY(lock) = 0;
+  dev_t device GUARDED_BY(lock) = 0;
+  ino_t inode GUARDED_BY(lock) = 0;
+  bool in_memory GUARDED_BY(lock) = false;
+  unsigned misses GUARDED_BY(lock) = 0;
+  File file GUARDED_BY(lock);
 };
 using Places = std::array<Place, 256>;
 
@@ -59,7 +59,7 @@ Found find_file(int descriptor) noexcept {
   found.direct = (flags & O_DIRECT) != 0;
   Place& place = place_of(descriptor);
   {
-    const std::lock_guard lock(place.lock);
+    const base::LockGuard lock(place.lock);
     if (place.descriptor == descriptor && place.flags == flags && place.device == status.st_dev &&
         place.inode == status.st_ino) {
       found.file = place.file;
@@ -85,7 +85,7 @@ Found find_file(int descriptor) noexcept {
   found.in_memory = lies_in_memory(descriptor);
   found.expects_hit = true;
   File previous = found.file;
-  const std::lock_guard lock(place.lock);
+  const base::LockGuard lock(place.lock);
   place.descriptor = descriptor;
   place.flags = flags;
   place.device = status.st_dev;
@@ -98,7 +98,7 @@ Found find_file(int descriptor) noexcept {
 
 void note_hit(int descriptor, bool hit) noexcept {
   Place& place = place_of(descriptor);
-  const std::lock_guard lock(place.lock);
+  const base::LockGuard lock(place.lock);
   if (place.descriptor == descriptor) {
     place.misses = hit ? 0 : place.misses + 1;
   }
@@ -107,7 +107,7 @@ void note_hit(int descriptor, bool hit) noexcept {
 void forget_files() noexcept {
   for (Place& place : *places) {
     File previous;
-    const std::lock_guard lock(place.lock);
+    const base::LockGuard lock(place.lock);
     place.descriptor = -1;
     std::swap(place.file, previous);
   }

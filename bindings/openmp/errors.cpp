@@ -10,7 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
+
+#include "base/mutex.hpp"
 
 namespace dovetail::omp {
 namespace {
@@ -30,9 +31,9 @@ struct Kept {
 
 // Never destroyed: requests may end while the program does.
 struct Reports {
-  std::mutex mutex;
-  Handler handler;
-  Kept kept;
+  base::Mutex mutex;
+  Handler handler GUARDED_BY(mutex);
+  Kept kept GUARDED_BY(mutex);
 };
 Reports& reports() {
   static auto* const made = new Reports;
@@ -102,7 +103,7 @@ void report(int* status, dovetail_omp_error error) noexcept {
   error.message = message.data();
   Handler handler;
   {
-    const std::lock_guard lock(reports().mutex);
+    const base::LockGuard lock(reports().mutex);
     handler = reports().handler;
   }
   handler.function(&error, handler.argument);
@@ -118,7 +119,7 @@ void dovetail_omp_abort_on_error(const dovetail_omp_error* error, void* /*argume
 }
 
 void dovetail_omp_keep_errors(const dovetail_omp_error* error, void* /*argument*/) {
-  const std::lock_guard lock(reports().mutex);
+  const dovetail::base::LockGuard lock(reports().mutex);
   Kept& kept = reports().kept;
   if (kept.count++ == 0) {
     kept.first = error->error;
@@ -127,26 +128,26 @@ void dovetail_omp_keep_errors(const dovetail_omp_error* error, void* /*argument*
 }
 
 void dovetail_omp_set_error_handler(dovetail_omp_error_handler handler, void* argument) {
-  const std::lock_guard lock(reports().mutex);
+  const dovetail::base::LockGuard lock(reports().mutex);
   reports().handler = handler != nullptr ? Handler{handler, argument} : Handler{};
 }
 
 int dovetail_omp_status(char* message, size_t size, uint64_t* count) {
-  const std::lock_guard lock(reports().mutex);
-  const Kept& kept = reports().kept;
+  Reports& all = reports();
+  const dovetail::base::LockGuard lock(all.mutex);
   if (message != nullptr && size > 0) {
-    const std::size_t length = std::min(size - 1, std::strlen(kept.message.data()));
-    std::memcpy(message, kept.message.data(), length);
+    const std::size_t length = std::min(size - 1, std::strlen(all.kept.message.data()));
+    std::memcpy(message, all.kept.message.data(), length);
     message[length] = '\0';
   }
   if (count != nullptr) {
-    *count = kept.count;
+    *count = all.kept.count;
   }
-  return kept.first;
+  return all.kept.first;
 }
 
 int dovetail_omp_clear_status(void) {
-  const std::lock_guard lock(reports().mutex);
+  const dovetail::base::LockGuard lock(reports().mutex);
   const int first = reports().kept.first;
   reports().kept = {};
   return first;

@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "descriptors.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/this_task.hpp"
@@ -109,18 +109,18 @@ class HiddenRuntime {
 // The one of this process. `users` counts the threads that have read `current` and still use it. The thread that takes `current` away waits for
 // them, a matter of a few instructions.
 struct Shared {
-  std::mutex making;
+  base::Mutex making;
   std::atomic<HiddenRuntime*> current{nullptr};
   std::atomic<unsigned> users{0};
-  bool refused = false;  // There can be none, and it has been said.
-  bool leaving = false;  // The program exits.
-  bool at_exit_registered = false;
+  bool refused GUARDED_BY(making) = false;  // There can be none, and it has been said.
+  bool leaving GUARDED_BY(making) = false;  // The program exits.
+  bool at_exit_registered GUARDED_BY(making) = false;
 };
 alignas(Shared) std::byte shared_memory[sizeof(Shared)];
 Shared* const shared = new (shared_memory) Shared;  // Never destroyed: threads may still ask while the program ends.
 
 // In the child of a fork the worker is gone, and a lock may be held by a thread that is too. What the parent had is left alone.
-[[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, [] {
+[[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, []() NO_THREAD_SAFETY_ANALYSIS {
   const bool registered = shared->at_exit_registered;
   (new (shared_memory) Shared)->at_exit_registered = registered;
   abandon_files();
@@ -162,14 +162,14 @@ class Surroundings {
 
 void stop_at_exit() {
   {
-    const std::lock_guard lock(shared->making);
+    const base::LockGuard lock(shared->making);
     shared->leaving = true;
   }
   dovetail_omp_stop();
 }
 
-/// With `making` held. Returns 0 or an errno.
-int make() noexcept {
+/// Returns 0 or an errno.
+int make() noexcept REQUIRES(shared->making) {
   try {
     const Surroundings surroundings;
     shared->current.store(new HiddenRuntime, std::memory_order_seq_cst);
@@ -198,7 +198,7 @@ HiddenRuntime* enter() noexcept {
       return current;
     }
     shared->users.fetch_sub(1, std::memory_order_release);
-    const std::lock_guard lock(shared->making);
+    const base::LockGuard lock(shared->making);
     if (shared->current.load(std::memory_order_relaxed) != nullptr) {
       continue;
     }
@@ -233,7 +233,7 @@ int dovetail_omp_start(void) {
   if (!can_fulfill()) {
     return -ENOSYS;
   }
-  const std::lock_guard lock(shared->making);
+  const dovetail::base::LockGuard lock(shared->making);
   if (shared->leaving) {
     return -EAGAIN;
   }
@@ -251,7 +251,7 @@ int dovetail_omp_stop(void) {
   }
   HiddenRuntime* stopped = nullptr;
   {
-    const std::lock_guard lock(shared->making);
+    const dovetail::base::LockGuard lock(shared->making);
     stopped = shared->current.exchange(nullptr, std::memory_order_seq_cst);
   }
   while (shared->users.load(std::memory_order_seq_cst) != 0) {

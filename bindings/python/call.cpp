@@ -1,8 +1,8 @@
 #include "call.hpp"
 
 #include <algorithm>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "failure.hpp"
 #include "tasking/pause.hpp"
 #include "thread_state.hpp"
@@ -12,15 +12,15 @@ namespace {
 
 // By task. Entries are made by bodies and removed when the task completes, which may be on a thread without the interpreter.
 struct Running {
-  std::mutex mutex;
-  std::unordered_map<const detail::Task*, Call*> calls;
-  std::vector<IncompleteFile> incomplete;
+  base::Mutex mutex;
+  std::unordered_map<const detail::Task*, Call*> calls GUARDED_BY(mutex);
+  std::vector<IncompleteFile> incomplete GUARDED_BY(mutex);
 };
 
 // A program that fails again and again must not fill the memory with it.
 constexpr std::size_t most_incomplete = 1000;
 
-void note_incomplete(Running& all, const Call& call) {
+void note_incomplete(Running& all, const Call& call) REQUIRES(all.mutex) {
   for (const std::string& path : call.outputs) {
     if (all.incomplete.size() < most_incomplete) {
       all.incomplete.push_back({call.signature->label, path});
@@ -43,7 +43,7 @@ void Call::begun() {
   }
   task = tasking::current_task();
   Running& all = running();
-  std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   all.calls[task] = this;
 }
 
@@ -58,7 +58,7 @@ void Call::completed() noexcept {
   if (task != nullptr) {
     counts.running.fetch_sub(1, std::memory_order_relaxed);
     Running& all = running();
-    std::lock_guard lock(all.mutex);
+    const base::LockGuard lock(all.mutex);
     all.calls.erase(task);
     if (!result) {
       note_incomplete(all, *this);
@@ -87,7 +87,7 @@ Origin current_origin() {
   CallReference call;
   if (task != nullptr) {
     Running& all = running();
-    std::lock_guard lock(all.mutex);
+    const base::LockGuard lock(all.mutex);
     if (const auto found = all.calls.find(task); found != all.calls.end()) {
       found->second->retain();
       call = CallReference(found->second);
@@ -105,7 +105,7 @@ void for_each_running(const std::function<void(const Call&)>& visit) {
   std::vector<CallReference> calls;
   {
     Running& all = running();
-    std::lock_guard lock(all.mutex);
+    const base::LockGuard lock(all.mutex);
     for (const auto& [task, call] : all.calls) {
       call->retain();
       calls.emplace_back(call);
@@ -118,7 +118,7 @@ void for_each_running(const std::function<void(const Call&)>& visit) {
 
 std::vector<IncompleteFile> take_incomplete() {
   Running& all = running();
-  std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   for (const auto& [task, call] : all.calls) {
     note_incomplete(all, *call);
   }
@@ -131,7 +131,7 @@ void note_output(const std::string& path) {
     return;
   }
   Running& all = running();
-  std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   const auto found = all.calls.find(task);
   if (found == all.calls.end()) {
     return;

@@ -1,18 +1,18 @@
 #include "held.hpp"
 
 #include <atomic>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "thread_state.hpp"
 
 namespace dovetail::python {
 namespace {
 
 struct Deferred {
-  std::mutex mutex;
+  base::Mutex mutex;
   std::atomic<bool> any{false};
-  std::vector<PyObject*> objects;
+  std::vector<PyObject*> objects GUARDED_BY(mutex);
 };
 
 Deferred& deferred() {
@@ -65,7 +65,7 @@ void drop(PyObject* object) noexcept {
     return;
   }
   Deferred& all = deferred();
-  std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   all.objects.push_back(object);
   all.any.store(true, std::memory_order_relaxed);
 }
@@ -77,7 +77,7 @@ void drop_deferred() noexcept {
   }
   std::vector<PyObject*> objects;
   {
-    std::lock_guard lock(all.mutex);
+    const base::LockGuard lock(all.mutex);
     objects.swap(all.objects);
     all.any.store(false, std::memory_order_relaxed);
   }

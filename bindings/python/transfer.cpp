@@ -6,10 +6,10 @@
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "dovetail/task.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/waiting.hpp"
@@ -76,7 +76,7 @@ class Pieces {
       try {
         done_[piece] = own(begin, std::min(piece_bytes_, size_ - begin));
       } catch (...) {
-        std::lock_guard lock(mutex_);
+        const base::LockGuard lock(mutex_);
         if (!failed_.exchange(true, std::memory_order_relaxed)) {
           failure_ = std::current_exception();
         }
@@ -85,8 +85,8 @@ class Pieces {
   }
   /// Has those who work stop after their piece.
   void stop() noexcept { failed_.store(true, std::memory_order_relaxed); }
-  /// Once nobody works any more: the bytes up to the first that are missing.
-  std::size_t total() const {
+  /// Once nobody works any more, so that it needs no lock: the bytes up to the first that are missing.
+  std::size_t total() const NO_THREAD_SAFETY_ANALYSIS {
     if (failure_ != nullptr) {
       std::rethrow_exception(failure_);
     }
@@ -107,8 +107,8 @@ class Pieces {
   const std::size_t count_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;
-  std::exception_ptr failure_;
+  base::Mutex mutex_;
+  std::exception_ptr failure_ GUARDED_BY(mutex_);
   std::vector<std::size_t> done_;
 };
 

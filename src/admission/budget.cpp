@@ -50,7 +50,7 @@ Request* RequestList::take() noexcept {
 }
 
 TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors, unsigned starting) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   executors = most_ != 0 ? std::min(executors, most_) : executors;
   starting = most_ != 0 || starting == 0 ? executors : std::min(executors, starting);
   if (executors > executors_) {
@@ -58,11 +58,8 @@ TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors,
     adaptive_.set_most(executors);
     seconds_among_.resize(executors + 1);
   }
-  const auto find = [&](const std::string& label) -> TaskType*& {
-    return by_name_[{label, names.constraint.text(), names.direction}];
-  };
   const std::string& label = types_.size() < most_types || has_name(names) ? names.label : std::string(other_labels);
-  TaskType*& found = find(label);
+  TaskType*& found = by_name_[{label, names.constraint.text(), names.direction}];
   if (found == nullptr) {
     auto made = std::make_unique<TaskType>();
     made->label = label;
@@ -82,7 +79,7 @@ TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors,
 }
 
 bool Budget::has_type(const Names& names) const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return has_name(names);
 }
 
@@ -140,7 +137,7 @@ double Budget::share_of(const TaskType& type) const noexcept {
 }
 
 bool Budget::enter(Request& request, double now, RequestList& admitted, const std::function<bool()>& unwanted) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (unwanted && unwanted()) {
     return false;
   }
@@ -171,7 +168,7 @@ void Budget::tell_device() noexcept {
 }
 
 void Budget::count_in(Request& request, double now) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   ++request.type->waiting;
   ++waiting_;
   ++owner(request.owner).waiting;
@@ -276,7 +273,7 @@ void Budget::start(TaskType& type, Request& request, double now) {
 }
 
 bool Budget::leave(Request& request, const Outcome& outcome, double now, RequestList& admitted) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   TaskType& type = *request.type;
   advance(now);
   const bool found = teach(request, outcome, now);
@@ -387,7 +384,7 @@ double Budget::work_of(TaskType& type, const Outcome& outcome, std::span<const d
 
 void Budget::withdraw(const std::function<bool(const Request&)>& unwanted, double now, RequestList& withdrawn,
                       RequestList& admitted) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   for (const auto& type : types_) {
     RequestList kept;
     while (Request* request = type->queue.take()) {
@@ -410,12 +407,12 @@ void Budget::withdraw(const std::function<bool(const Request&)>& unwanted, doubl
 }
 
 Request::Place Budget::place(const Request& request) const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return request.place;
 }
 
 bool Budget::held_elsewhere(const void* owner) const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   bool waits = false;
   bool others = false;
   for (const Owner& known : owners_) {
@@ -426,7 +423,7 @@ bool Budget::held_elsewhere(const void* owner) const {
 }
 
 std::string Budget::waits_for(const Request& request) const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   std::string text = "device '" + name_ + "', where " + std::to_string(inside_ + free_inside_) + " task(s) run";
   if (reserved_ != nullptr && reserved_ != request.type) {
     text += " and task type '" + reserved_->label + "' is being learned";
@@ -437,17 +434,17 @@ std::string Budget::waits_for(const Request& request) const {
 }
 
 void Budget::begin_with(unsigned at_once) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   adaptive_.begin_with(at_once);
 }
 
 void Budget::begin_near(std::span<const device::Level> curve) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   adaptive_.begin_near(curve);
 }
 
 void Budget::recall(const device::Level& level) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (adaptive_.fresh()) {
     adaptive_.recall(level);
     unit_by_bytes_ = level.rate > 0;
@@ -455,7 +452,7 @@ void Budget::recall(const device::Level& level) {
 }
 
 device::Level Budget::remember() const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   device::Level level = adaptive_.remember();
   if (!unit_by_bytes_) {
     level.rate = 0;
@@ -464,7 +461,7 @@ device::Level Budget::remember() const {
 }
 
 void Budget::inspect(const std::function<void(const Budget&)>& look) const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   look(*this);
 }
 

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <tuple>
@@ -18,6 +17,7 @@
 #include "admission/adaptive_learner.hpp"
 #include "admission/auto_learner.hpp"
 #include "admission/gradual_rise.hpp"
+#include "base/mutex.hpp"
 #include "device/device.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 
@@ -81,7 +81,7 @@ struct ConstraintChange {
   bool learning = false;
 };
 
-/// All tasks of one label and constraint on one device. Guarded by the budget.
+/// All tasks of one label and constraint on one device. Guarded by the budget, whose lock GUARDED_BY cannot name from here.
 struct TaskType {
   std::string label;
   StorageBandwidth constraint;
@@ -163,7 +163,7 @@ class Budget {
   /// Runs `look` under the lock; for reports.
   void inspect(const std::function<void(const Budget&)>& look) const;
 
-  /// @name Only in `inspect`
+  /// @name Only in `inspect`, whose lock the check does not see in what it calls
   /// @{
   struct Interval {
     double seconds = 0;  ///< When it begins: one begins where another ends.
@@ -171,18 +171,18 @@ class Budget {
     double megabytes = 0;
     double task_seconds = 0;
   };
-  const std::vector<std::unique_ptr<TaskType>>& types() const noexcept { return types_; }
-  const std::vector<Interval>& intervals() const noexcept { return intervals_; }
-  unsigned inside() const noexcept { return inside_ + free_inside_; }
-  std::uint64_t waiting() const noexcept { return waiting_; }
-  unsigned most_inside() const noexcept { return most_inside_; }
-  double busy_seconds() const noexcept { return busy_seconds_; }
-  std::uint64_t bytes() const noexcept { return bytes_; }
-  std::uint64_t tasks() const noexcept { return tasks_; }
-  const AdaptiveLearner& adaptive() const noexcept { return adaptive_; }
+  const std::vector<std::unique_ptr<TaskType>>& types() const noexcept NO_THREAD_SAFETY_ANALYSIS { return types_; }
+  const std::vector<Interval>& intervals() const noexcept NO_THREAD_SAFETY_ANALYSIS { return intervals_; }
+  unsigned inside() const noexcept NO_THREAD_SAFETY_ANALYSIS { return inside_ + free_inside_; }
+  std::uint64_t waiting() const noexcept NO_THREAD_SAFETY_ANALYSIS { return waiting_; }
+  unsigned most_inside() const noexcept NO_THREAD_SAFETY_ANALYSIS { return most_inside_; }
+  double busy_seconds() const noexcept NO_THREAD_SAFETY_ANALYSIS { return busy_seconds_; }
+  std::uint64_t bytes() const noexcept NO_THREAD_SAFETY_ANALYSIS { return bytes_; }
+  std::uint64_t tasks() const noexcept NO_THREAD_SAFETY_ANALYSIS { return tasks_; }
+  const AdaptiveLearner& adaptive() const noexcept NO_THREAD_SAFETY_ANALYSIS { return adaptive_; }
   /// How many of its tasks the constraint of a type lets run at once, and the constraint in MB/s.
-  unsigned at_once(const TaskType& type) const noexcept;
-  double constraint(const TaskType& type) const noexcept;
+  unsigned at_once(const TaskType& type) const noexcept NO_THREAD_SAFETY_ANALYSIS;
+  double constraint(const TaskType& type) const noexcept NO_THREAD_SAFETY_ANALYSIS;
   /// @}
 
  private:
@@ -192,57 +192,57 @@ class Budget {
     std::uint64_t waiting = 0;
   };
 
-  void advance(double now);
-  void tell_device() noexcept;
-  void admit(double now, RequestList& admitted);
-  bool may_start(TaskType& type, double now);
-  bool adaptive_may_start(double now);
-  TaskType* foremost(bool free_only) const noexcept;
-  void start(TaskType& type, Request& request, double now);
+  void advance(double now) REQUIRES(mutex_);
+  void tell_device() noexcept REQUIRES(mutex_);
+  void admit(double now, RequestList& admitted) REQUIRES(mutex_);
+  bool may_start(TaskType& type, double now) REQUIRES(mutex_);
+  bool adaptive_may_start(double now) REQUIRES(mutex_);
+  TaskType* foremost(bool free_only) const noexcept REQUIRES(mutex_);
+  void start(TaskType& type, Request& request, double now) REQUIRES(mutex_);
   void tell_leaving(Request& request) const noexcept;
-  bool teach(Request& request, const Outcome& outcome, double now);
-  double work_of(TaskType& type, const Outcome& outcome, std::span<const double> seconds_among);
-  double device_rate() const noexcept;
-  double share_of(const TaskType& type) const noexcept;
-  void note(TaskType& type, double now);
-  void note_adaptive(double now);
+  bool teach(Request& request, const Outcome& outcome, double now) REQUIRES(mutex_);
+  double work_of(TaskType& type, const Outcome& outcome, std::span<const double> seconds_among) REQUIRES(mutex_);
+  double device_rate() const noexcept REQUIRES(mutex_);
+  double share_of(const TaskType& type) const noexcept REQUIRES(mutex_);
+  void note(TaskType& type, double now) REQUIRES(mutex_);
+  void note_adaptive(double now) REQUIRES(mutex_);
   /// A task was inside from `begin` to `end` and transferred so much.
-  void note_transfer(double begin, double end, double megabytes);
-  void merge_intervals();
-  Owner& owner(const void* owner);
-  bool has_name(const Names& names) const;
+  void note_transfer(double begin, double end, double megabytes) REQUIRES(mutex_);
+  void merge_intervals() REQUIRES(mutex_);
+  Owner& owner(const void* owner) REQUIRES(mutex_);
+  bool has_name(const Names& names) const REQUIRES(mutex_);
 
   const std::string name_;
   const unsigned most_;
   device::Device* const device_;
-  unsigned told_device_ = 0;
   std::atomic<const Requester*> requester_{nullptr};
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<TaskType>> types_;
-  std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_;
-  std::vector<Owner> owners_;
-  AdaptiveLearner adaptive_;
-  GradualRise rise_;  ///< Of those that the adaptive learner admits.
-  unsigned executors_ = 0;
-  bool has_unit_ = false;       ///< The first type has said what the adaptive learner calls work: ...
-  bool unit_by_bytes_ = false;  ///< ... MB, or its tasks.
-  TaskType* reserved_ =
-      nullptr;  ///< A type that is learning: nobody else enters (section 4.2.3 B, active learning nodes).
-  std::uint64_t next_sequence_ = 0;
-  double used_ = 0;  ///< Sum of the shares of those inside that are not adaptive.
-  unsigned adaptive_inside_ = 0;
-  unsigned inside_ = 0;
-  unsigned free_inside_ = 0;  ///< Tasks without constraint; not among `inside_`.
-  unsigned most_inside_ = 0;
-  std::uint64_t waiting_ = 0;
-  double now_ = 0;
-  std::vector<double>
-      seconds_among_;  ///< For each number of tasks, how long so many were inside; the last is for all above, too.
-  double busy_seconds_ = 0;
-  std::uint64_t tasks_ = 0;
-  std::uint64_t bytes_ = 0;
-  double interval_ = 0.05;
-  std::vector<Interval> intervals_;
+  mutable base::Mutex mutex_;
+  unsigned told_device_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<TaskType>> types_ GUARDED_BY(mutex_);
+  std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_ GUARDED_BY(mutex_);
+  std::vector<Owner> owners_ GUARDED_BY(mutex_);
+  AdaptiveLearner adaptive_ GUARDED_BY(mutex_);
+  GradualRise rise_ GUARDED_BY(mutex_);  ///< Of those that the adaptive learner admits.
+  unsigned executors_ GUARDED_BY(mutex_) = 0;
+  bool has_unit_ GUARDED_BY(mutex_) = false;  ///< The first type has said what the adaptive learner calls work: ...
+  bool unit_by_bytes_ GUARDED_BY(mutex_) = false;  ///< ... MB, or its tasks.
+  /// A type that is learning: nobody else enters (section 4.2.3 B, active learning nodes).
+  TaskType* reserved_ GUARDED_BY(mutex_) = nullptr;
+  std::uint64_t next_sequence_ GUARDED_BY(mutex_) = 0;
+  double used_ GUARDED_BY(mutex_) = 0;  ///< Sum of the shares of those inside that are not adaptive.
+  unsigned adaptive_inside_ GUARDED_BY(mutex_) = 0;
+  unsigned inside_ GUARDED_BY(mutex_) = 0;
+  unsigned free_inside_ GUARDED_BY(mutex_) = 0;  ///< Tasks without constraint; not among `inside_`.
+  unsigned most_inside_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t waiting_ GUARDED_BY(mutex_) = 0;
+  double now_ GUARDED_BY(mutex_) = 0;
+  /// For each number of tasks, how long so many were inside; the last is for all above, too.
+  std::vector<double> seconds_among_ GUARDED_BY(mutex_);
+  double busy_seconds_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t tasks_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t bytes_ GUARDED_BY(mutex_) = 0;
+  double interval_ GUARDED_BY(mutex_) = 0.05;
+  std::vector<Interval> intervals_ GUARDED_BY(mutex_);
 };
 
 }  // namespace dovetail::admission

@@ -53,7 +53,9 @@ void Budget::note_transfer(double begin, double end, double megabytes) {
     intervals_.push_back({begin, interval_, 0, 0});
   }
   const double origin = intervals_.front().seconds;
-  const auto index_of = [&](double at) { return static_cast<std::size_t>(std::max(0.0, at - origin) / interval_); };
+  const auto index_of = [&](double at) REQUIRES(mutex_) {
+    return static_cast<std::size_t>(std::max(0.0, at - origin) / interval_);
+  };
   while (index_of(end) >= most_intervals) {
     merge_intervals();
   }

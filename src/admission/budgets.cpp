@@ -18,13 +18,14 @@ constexpr unsigned first_of_moving_heads = 2;
 
 struct Table {
   base::ProcessMutex mutex;
-  std::vector<std::unique_ptr<DeviceBudget>> all;
+  std::vector<std::unique_ptr<DeviceBudget>> all GUARDED_BY(mutex);
 };
 // Never destroyed: tasks of runtimes that were given up may end at any time. Those of the parent may hold the lock of a budget when the
 // process forks, so that the child begins anew.
 constinit std::atomic<Table*> the_table{nullptr};
 
-void begin_anew() {
+// In the child of a fork, which has one thread.
+void begin_anew() NO_THREAD_SAFETY_ANALYSIS {
   for (const auto& budget : the_table.load(std::memory_order_acquire)->all) {
     budget->named().device().forget_use();
   }
@@ -56,7 +57,7 @@ void DeviceBudget::recall(Direction direction) {
   if (recalled_.load(std::memory_order_acquire)) {
     return;
   }
-  const std::lock_guard lock(remembering_);
+  const base::LockGuard lock(remembering_);
   if (recalled_.load(std::memory_order_relaxed)) {
     return;
   }
@@ -73,7 +74,7 @@ void DeviceBudget::recall(Direction direction) {
 }
 
 void DeviceBudget::remember() {
-  const std::lock_guard lock(remembering_);
+  const base::LockGuard lock(remembering_);
   const device::Level found = budget_.remember();
   const bool same_rate = std::abs(found.rate - remembered_.rate) <= same_rate_within * remembered_.rate;
   if ((found.at_once != remembered_.at_once || !same_rate) && device::remember_level(named_.key(), found)) {
@@ -83,7 +84,7 @@ void DeviceBudget::remember() {
 
 DeviceBudget& budget_of(device::NamedDevice& named) {
   Table& budgets = table();
-  const std::lock_guard lock(budgets.mutex);
+  const base::LockGuard lock(budgets.mutex);
   const auto found = std::find_if(budgets.all.begin(), budgets.all.end(),
                                   [&](const auto& budget) { return &budget->named() == &named; });
   return found != budgets.all.end() ? **found : *budgets.all.emplace_back(std::make_unique<DeviceBudget>(named));
@@ -93,7 +94,7 @@ void for_each_budget(const std::function<void(DeviceBudget&)>& visit) {
   std::vector<DeviceBudget*> budgets;
   {
     Table& known = table();
-    const std::lock_guard lock(known.mutex);
+    const base::LockGuard lock(known.mutex);
     for (const auto& budget : known.all) {
       budgets.push_back(budget.get());
     }

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 
 #include "admission/budget.hpp"
+#include "base/mutex.hpp"
 #include "device/names.hpp"
 
 namespace dovetail::admission {
@@ -26,9 +26,9 @@ class DeviceBudget {
 
  private:
   device::NamedDevice& named_;
-  std::mutex remembering_;
+  base::Mutex remembering_;
   std::atomic<bool> recalled_{false};
-  device::Level remembered_;
+  device::Level remembered_ GUARDED_BY(remembering_);
   Budget budget_;
 };
 

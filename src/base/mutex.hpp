@@ -25,6 +25,8 @@ template <class Lockable>
 class SCOPED_CAPABILITY LockGuard {
  public:
   explicit LockGuard(Lockable& lockable) ACQUIRE(lockable) : lockable_(lockable) { lockable_.lock(); }
+  /// It is held already, by the calling thread.
+  LockGuard(Lockable& lockable, std::adopt_lock_t) REQUIRES(lockable) : lockable_(lockable) {}
   ~LockGuard() RELEASE() { lockable_.unlock(); }
   LockGuard(const LockGuard&) = delete;
   LockGuard& operator=(const LockGuard&) = delete;

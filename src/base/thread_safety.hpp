@@ -16,6 +16,8 @@
 #define GUARDED_BY(lock) DOVETAIL_THREAD_SAFETY(guarded_by(lock))
 /// A function that its caller calls with the locks held.
 #define REQUIRES(...) DOVETAIL_THREAD_SAFETY(requires_capability(__VA_ARGS__))
+/// A function that its caller calls without the locks, which it takes itself.
+#define EXCLUDES(...) DOVETAIL_THREAD_SAFETY(locks_excluded(__VA_ARGS__))
 /// A function that takes locks and returns with them, or gives them back. Without arguments: the object itself.
 #define ACQUIRE(...) DOVETAIL_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
 #define TRY_ACQUIRE(...) DOVETAIL_THREAD_SAFETY(try_acquire_capability(__VA_ARGS__))

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "base/mutex.hpp"
 #include "device/calibration.hpp"
 
 namespace dovetail::device {
@@ -44,7 +45,7 @@ Calibration::Outcome Calibration::measure_continuous(Driver& driver, const Serie
   const Clock::time_point deadline = begun + limit;
   const Clock::duration window = std::max<Clock::duration>(limit / 10, shortest_window);
   std::atomic<Clock::time_point> next{begun + window};
-  std::mutex mutex;
+  base::Mutex mutex;
   std::vector<Mark> marks;
   bool steady = false;
   Load* running = nullptr;
@@ -52,7 +53,7 @@ Calibration::Outcome Calibration::measure_continuous(Driver& driver, const Serie
     if (now < next.load(std::memory_order_relaxed) || !mutex.try_lock()) {
       return true;
     }
-    const std::lock_guard lock(mutex, std::adopt_lock);
+    const base::LockGuard lock(mutex, std::adopt_lock);
     if (now < next.load(std::memory_order_relaxed)) {
       return true;
     }

@@ -70,7 +70,7 @@ bool Load::ended(Slot& slot) noexcept {
   const Clock::time_point now = Clock::now();
   const Transfer& transfer = slot.transfer;
   if (transfer.error != 0) [[unlikely]] {
-    const std::lock_guard lock(failing_);
+    const base::LockGuard lock(failing_);
     if (error_ == 0 || transfer.offset < error_offset_) {
       error_ = transfer.error;
       error_offset_ = transfer.offset;

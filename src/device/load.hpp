@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "device/direction.hpp"
 
 namespace dovetail::device {
@@ -72,11 +72,13 @@ class Load {
   /// Latencies before now do not count.
   void forget_latencies() noexcept { epoch_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// @name After the run
+  /// @name After the run, when nobody changes any of it: read without the lock
   /// @{
   std::uint64_t count() const noexcept { return ended_.load(std::memory_order_relaxed); }
-  int error() const noexcept { return error_; }  ///< errno of the failed request that lies first.
-  std::uint64_t error_offset() const noexcept { return error_offset_; }  ///< Where it failed.
+  /// errno of the failed request that lies first.
+  int error() const noexcept NO_THREAD_SAFETY_ANALYSIS { return error_; }
+  /// Where it failed.
+  std::uint64_t error_offset() const noexcept NO_THREAD_SAFETY_ANALYSIS { return error_offset_; }
   /// Seconds that this share of the requests, from 0 to 1, did not exceed.
   double latency(double share) const;
   /// @}
@@ -93,9 +95,9 @@ class Load {
   alignas(64) std::atomic<std::uint64_t> ended_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<unsigned> epoch_{0};
-  std::mutex failing_;
-  int error_ = 0;
-  std::uint64_t error_offset_ = 0;
+  base::Mutex failing_;
+  int error_ GUARDED_BY(failing_) = 0;
+  std::uint64_t error_offset_ GUARDED_BY(failing_) = 0;
 };
 
 /// Performs the requests of a load. Not thread-safe.

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <system_error>
 
+#include "base/mutex.hpp"
 #include "base/zero_byte.hpp"
 #include "device/configuration.hpp"
 #include "device/facts.hpp"
@@ -26,9 +26,9 @@ constexpr std::size_t most_known = 4096;
 
 struct Table {
   base::ProcessMutex mutex;
-  std::map<std::string, std::unique_ptr<Names>> by_file;
-  std::map<std::string, Names*> by_setting;
-  std::map<Device*, std::unique_ptr<NamedDevice>> found;  ///< Not configured.
+  std::map<std::string, std::unique_ptr<Names>> by_file GUARDED_BY(mutex);
+  std::map<std::string, Names*> by_setting GUARDED_BY(mutex);
+  std::map<Device*, std::unique_ptr<NamedDevice>> found GUARDED_BY(mutex);  ///< Not configured.
 };
 
 // Never destroyed: tasks of runtimes that were given up may end at any time.
@@ -38,11 +38,11 @@ Table& table() {
 }
 
 // One measurement at a time: two would disturb each other. Another one in the child of a fork, where the one who measures is not.
-std::mutex& measuring() {
-  static constinit std::atomic<std::mutex*> mutex{nullptr};
+base::Mutex& measuring() {
+  static constinit std::atomic<base::Mutex*> mutex{nullptr};
   static const int registered = [] {
-    mutex.store(new std::mutex, std::memory_order_release);
-    return pthread_atfork(nullptr, nullptr, [] { mutex.store(new std::mutex, std::memory_order_release); });
+    mutex.store(new base::Mutex, std::memory_order_release);
+    return pthread_atfork(nullptr, nullptr, [] { mutex.store(new base::Mutex, std::memory_order_release); });
   }();
   static_cast<void>(registered);
   return *mutex.load(std::memory_order_acquire);
@@ -104,7 +104,7 @@ double NamedDevice::known_bandwidth(Direction direction) const {
 }
 
 double NamedDevice::bandwidth(Direction direction) const {
-  const std::lock_guard one_at_a_time(measuring());
+  const base::LockGuard one_at_a_time(measuring());
   if (const double known = known_bandwidth(direction); known > 0) {
     return known;
   }
@@ -134,7 +134,7 @@ bool NamedDevice::has_moving_heads() const noexcept {
 
 Names& Names::of(const std::string& config) {
   Table& all = table();
-  const std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   // A program may change its environment between two runtimes.
   const char* const variable = config.empty() ? std::getenv("DOVETAIL_CONFIG") : nullptr;
   Names*& by_setting = all.by_setting[variable != nullptr ? variable : config];
@@ -164,13 +164,13 @@ Names::Names(const std::string& file) {
 NamedDevice& Names::find(std::string_view name_or_path) {
   const std::string name(name_or_path);
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     if (const auto found = known_.find(name); found != known_.end()) {
       return *found->second;
     }
   }
   NamedDevice& named = look_up(name);
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (known_.size() >= most_known) {
     known_.clear();
   }
@@ -223,7 +223,7 @@ NamedDevice& Names::look_up(const std::string& name) {
   try {
     Device& on = device_of(folder);
     Table& all = table();
-    const std::lock_guard lock(all.mutex);
+    const base::LockGuard lock(all.mutex);
     std::unique_ptr<NamedDevice>& found = all.found[&on];
     if (found == nullptr) {
       StorageDevice settings;

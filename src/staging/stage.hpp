@@ -19,6 +19,7 @@
 
 namespace dovetail::staging {
 
+/// Not a lock of base/mutex.hpp: it is handed to functions that let go of it for a while, which the check cannot follow.
 using Lock = std::unique_lock<base::ProcessMutex>;
 
 /// Guarded by the lock of the `Stage`. Times in nanoseconds.

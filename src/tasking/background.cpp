@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -19,9 +18,9 @@ namespace {
 
 struct OwnRuntime {
   base::ProcessMutex mutex;
-  Options options{.workers = 1, .io_executors = 4, .engine = "threads"};
-  std::unique_ptr<Runtime> runtime;
-  bool refused = false;
+  Options options GUARDED_BY(mutex){.workers = 1, .io_executors = 4, .engine = "threads"};
+  std::unique_ptr<Runtime> runtime GUARDED_BY(mutex);
+  bool refused GUARDED_BY(mutex) = false;
 };
 
 // Never destroyed: there may be work at the very end of the process.
@@ -47,13 +46,13 @@ class WithoutSignals {
 };
 
 RuntimeCore* own_core() {
-  const std::lock_guard lock(own().mutex);
+  const base::LockGuard lock(own().mutex);
   return own().runtime != nullptr ? &own().runtime->core() : nullptr;
 }
 
 bool make_runtime() noexcept {
   OwnRuntime& place = own();
-  const std::lock_guard lock(place.mutex);
+  const base::LockGuard lock(place.mutex);
   if (place.runtime != nullptr && !place.runtime->core().forked.load(std::memory_order_relaxed)) {
     return true;
   }
@@ -83,7 +82,7 @@ bool with_runtime(Use use) noexcept {
 }  // namespace
 
 void set_background_options(const Options& options) {
-  const std::lock_guard lock(own().mutex);
+  const base::LockGuard lock(own().mutex);
   own().options = options;
 }
 
@@ -107,7 +106,7 @@ bool call_in_background(base::TimePoint when, std::function<void()> action) noex
 void end_background() noexcept {
   std::unique_ptr<Runtime> ended;
   {
-    const std::lock_guard lock(own().mutex);
+    const base::LockGuard lock(own().mutex);
     ended = std::move(own().runtime);
   }
 }

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
+#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "dovetail/options.hpp"
 #include "fiber/stack_pool.hpp"
 #include "tasking/dependency_domain.hpp"
@@ -37,9 +37,11 @@ struct ServiceEntry {
 
 /// Threads that are not workers and wait for tasks.
 struct ForeignWaits {
-  std::mutex mutex;
-  std::condition_variable changed;
+  base::Mutex mutex;
+  base::ConditionVariable changed;
   std::atomic<unsigned> waiting{0};
+  unsigned held_back GUARDED_BY(mutex) = 0;      ///< Spawners that the throttle holds back, ...
+  std::uint64_t releases GUARDED_BY(mutex) = 0;  ///< ... and how often it has let them go.
 };
 }  // namespace tasking
 
@@ -59,7 +61,7 @@ struct RuntimeCore {
   tasking::Reactor reactor{*this};
   tasking::FiberPool fibers;  ///< Tells the reactor when fibers rest, until the workers are gone.
   tasking::ForeignWaits foreign;
-  std::mutex failures;  ///< Guards `TaskExtra::child_failures` of all tasks.
+  base::Mutex failures;  ///< Guards `TaskExtra::child_failures` of all tasks, where GUARDED_BY cannot name it.
   tasking::StopRequests stops;
   tasking::Selections selections;
   tasking::Throttle throttle;

@@ -1,7 +1,8 @@
 #include "tasking/deque.hpp"
 
 #include <algorithm>
-#include <mutex>
+
+#include "base/mutex.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -15,7 +16,7 @@ Deque::Deque()
 
 void Deque::make_room(std::int64_t tail) {
   // Under the lock, because a thief that is about to give up has moved head_ ahead for a moment.
-  std::lock_guard lock(thieves_);
+  const base::LockGuard lock(thieves_);
   seen_head_ = head_.load(std::memory_order_relaxed);
   if (tail - seen_head_ < capacity_) {
     return;
@@ -34,7 +35,7 @@ void Deque::make_room(std::int64_t tail) {
 
 Task* Deque::pop_contended(std::int64_t tail) {
   tail_.store(tail + 1, std::memory_order_seq_cst);
-  std::lock_guard lock(thieves_);
+  const base::LockGuard lock(thieves_);
   if (head_.load(std::memory_order_seq_cst) > tail) {
     return nullptr;
   }

@@ -70,7 +70,7 @@ class Deque {
   Task* pop_contended(std::int64_t tail);
 
   alignas(64) std::atomic<std::int64_t> tail_{0};
-  // The owner's; it changes them only under the lock, where thieves read them.
+  // The owner's: it changes them under the lock, where thieves read them, and reads them without. GUARDED_BY cannot say that.
   std::atomic<Task*>* tasks_;
   std::int64_t capacity_;
   std::int64_t seen_head_ = 0;

@@ -77,7 +77,7 @@ int DescriptorWaits::arm(int descriptor, Entry& entry) noexcept {
 }
 
 int DescriptorWaits::add(const std::shared_ptr<DescriptorWait>& wait) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   Entry& entry = entries_[wait->descriptor];
   entry.waits.push_back(wait);
   const int error = arm(wait->descriptor, entry);
@@ -101,7 +101,7 @@ void DescriptorWaits::count(const DescriptorWait& wait, std::ptrdiff_t change) n
 
 void DescriptorWaits::end(const std::shared_ptr<DescriptorWait>& wait, DescriptorWait::End how) noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     const auto entry = entries_.find(wait->descriptor);
     if (entry == entries_.end() || std::erase(entry->second.waits, wait) == 0) {
       return;
@@ -119,7 +119,7 @@ void DescriptorWaits::end(const std::shared_ptr<DescriptorWait>& wait, Descripto
 void DescriptorWaits::end_cancelled() noexcept {
   std::vector<std::shared_ptr<DescriptorWait>> ended;
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     for (auto& [descriptor, entry] : entries_) {
       for (const auto& wait : entry.waits) {
         if (!wait->ready && cancel_requested(wait->task)) {
@@ -134,7 +134,7 @@ void DescriptorWaits::end_cancelled() noexcept {
 }
 
 void DescriptorWaits::for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   for (const auto& [descriptor, entry] : entries_) {
     for (const auto& wait : entry.waits) {
       if (wait->task != nullptr) {
@@ -160,7 +160,7 @@ void DescriptorWaits::deliver(int descriptor, std::uint32_t events) {
   const bool all = (events & (EPOLLERR | EPOLLHUP)) != 0;
   std::vector<std::shared_ptr<DescriptorWait>> ended;
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     const auto entry = entries_.find(descriptor);
     if (entry == entries_.end()) {
       return;
@@ -190,7 +190,7 @@ void DescriptorWaits::lose_all() noexcept {
   bell_.store(-1, std::memory_order_release);
   std::vector<std::shared_ptr<DescriptorWait>> all;
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     for (auto& [descriptor, entry] : entries_) {
       for (auto& wait : entry.waits) {
         wait->end = DescriptorWait::End::ready;

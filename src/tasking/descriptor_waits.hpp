@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -67,7 +67,7 @@ class DescriptorWaits {
     bool known = false;  ///< The kernel has it.
     std::vector<std::shared_ptr<DescriptorWait>> waits;
   };
-  int arm(int descriptor, Entry& entry) noexcept;
+  int arm(int descriptor, Entry& entry) noexcept REQUIRES(mutex_);
   void deliver(int descriptor, std::uint32_t events);
   static void finish(const std::vector<std::shared_ptr<DescriptorWait>>& ended);
 
@@ -76,8 +76,8 @@ class DescriptorWaits {
 
   std::atomic<int> epoll_{-1};
   std::atomic<int> bell_{-1};  ///< Descriptor that `notify` writes to.
-  std::mutex mutex_;
-  std::unordered_map<int, Entry> entries_;
+  base::Mutex mutex_;
+  std::unordered_map<int, Entry> entries_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> entered_{0};  ///< All waits.
   std::atomic<std::size_t> waiting_{0};  ///< Those of tasks.
 };

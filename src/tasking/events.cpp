@@ -1,12 +1,39 @@
 #include "dovetail/events.hpp"
 
+#include <atomic>
+#include <exception>
 #include <utility>
 
+#include "tasking/context.hpp"
 #include "tasking/failure.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/pause.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail {
+namespace tasking {
+
+bool cancel_requested(const Task* task) noexcept { return is_cancelled(task); }
+
+Task* bind_event() noexcept {
+  Task* task = context().task;
+  if (task == nullptr) {
+    task = context().onready;
+  }
+  if (task != nullptr) {
+    task->blockers.fetch_add(1, std::memory_order_relaxed);
+  }
+  return task;
+}
+
+void fulfill_event(Task* task, std::exception_ptr cause) noexcept {
+  if (cause) {
+    set_failure(task, Failure::of_task(*task, std::move(cause)));
+  }
+  remove_blockers(task, 1);
+}
+
+}  // namespace tasking
 
 void Events::add(std::uint32_t count) noexcept { count_.fetch_add(count, std::memory_order_relaxed); }
 

@@ -1,7 +1,6 @@
 #include "tasking/exclusion.hpp"
 
-#include <mutex>
-
+#include "base/mutex.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail::tasking {
@@ -13,7 +12,7 @@ void Exclusion::release() noexcept {
 }
 
 bool Exclusion::acquire(Task* task) noexcept {
-  std::lock_guard lock(lock_);
+  const base::LockGuard lock(lock_);
   if (!held_) {
     held_ = true;
     return true;
@@ -29,7 +28,7 @@ bool Exclusion::acquire(Task* task) noexcept {
 }
 
 Task* Exclusion::hand_over() noexcept {
-  std::lock_guard lock(lock_);
+  const base::LockGuard lock(lock_);
   Task* task = first_;
   if (task == nullptr) {
     held_ = false;

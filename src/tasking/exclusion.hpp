@@ -24,9 +24,9 @@ class Exclusion {
 
  private:
   base::SpinLock lock_;
-  bool held_ = false;
-  Task* first_ = nullptr;
-  Task* last_ = nullptr;
+  bool held_ GUARDED_BY(lock_) = false;
+  Task* first_ GUARDED_BY(lock_) = nullptr;
+  Task* last_ GUARDED_BY(lock_) = nullptr;
   std::atomic<std::uint32_t> references_{1};
 };
 

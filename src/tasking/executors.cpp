@@ -54,30 +54,32 @@ void Executors::Queue<Item>::take_back(const Item* pushed_last) noexcept {
   last = before;
 }
 
-// Returns false, and has done nothing, if no thread exists that could ever take the item.
+// Has done nothing if no thread exists that could ever take the item.
 template <typename Item>
-bool Executors::queue(Queue<Item>& queue, Item* item, std::unique_lock<std::mutex>& lock) {
+Executors::Taker Executors::queue(Queue<Item>& queue, Item* item) {
   queue.push(item);
-  if (need_thread(lock)) {
-    return true;
+  const Taker taker = need_thread();
+  if (taker == Taker::none) {
+    queue.take_back(item);
+    busy_.fetch_sub(1, std::memory_order_acq_rel);
   }
-  queue.take_back(item);
-  busy_.fetch_sub(1, std::memory_order_acq_rel);
-  return false;
+  return taker;
 }
 
 bool Executors::run_task(Task* task) {
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   busy_.fetch_add(1, std::memory_order_acq_rel);
   const bool open = is_open(task);
   if (open && !take_place(task)) {
     return true;
   }
-  const bool queued = queue(tasks_, task, lock);
-  if (open && !queued) {
+  const Taker taker = queue(tasks_, task);
+  if (open && taker == Taker::none) {
     give_place_back();
   }
-  return queued;
+  lock.unlock();
+  wake(taker);
+  return taker != Taker::none;
 }
 
 bool Executors::take_place(Task* task) {
@@ -107,11 +109,12 @@ void Executors::give_place_back() {
 }
 
 base::TimePoint Executors::look() {
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   if (waiting_.empty() || places_.is_fixed()) {
     return base::TimePoint::max();
   }
   const base::TimePoint next = base::Clock::now() + (places_.may_grow() ? 1 : 10) * between_looks;
+  Taker taker = Taker::none;
   if (places_.worth_looking(tasks_.empty())) {
     Activity busiest = Activity::waits;
     for (const Thread& thread : threads_) {
@@ -125,31 +128,33 @@ base::TimePoint Executors::look() {
     }
     if (places_.look(busiest)) {
       tasks_.push(next_waiting());
-      need_thread(lock);
+      taker = need_thread();
     }
   }
+  lock.unlock();
+  wake(taker);
   return next;
 }
 
 void Executors::run_work(BlockingWork* work) {
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   busy_.fetch_add(1, std::memory_order_acq_rel);
-  if (!queue(work_, work, lock)) {
-    lock.unlock();
+  const Taker taker = queue(work_, work);
+  lock.unlock();
+  wake(taker);
+  if (taker == Taker::none) {
     work->run(work);  // no thread can be made: the caller blocks in its place
   }
 }
 
-// Returns false only if no thread exists that could ever take the work; then the lock is still held.
-bool Executors::need_thread(std::unique_lock<std::mutex>& lock) {
+// The caller has to `wake` the one who takes the work once it has given the lock back, which that one is going to want.
+Executors::Taker Executors::need_thread() {
   if (idle_ > wakes_) {
     ++wakes_;
-    lock.unlock();
-    available_.notify_one();
-    return true;
+    return Taker::sleeping;
   }
   if (threads_.size() - blocked_ >= most_threads_) {
-    return true;  // a busy thread takes it when it is done
+    return Taker::awake;  // it takes it when it is done with another
   }
   for (Thread& ended : ended_) {
     ended.thread.join();  // it has left its last critical section
@@ -161,29 +166,32 @@ bool Executors::need_thread(std::unique_lock<std::mutex>& lock) {
     self->thread = std::thread(&Executors::thread_main, this, self);
   } catch (const std::system_error&) {
     threads_.pop_front();
-    return threads_.size() > blocked_;
+    return threads_.size() > blocked_ ? Taker::awake : Taker::none;
   }
-  return true;
+  return Taker::awake;
+}
+
+void Executors::wake(Taker taker) noexcept {
+  if (taker == Taker::sleeping) {
+    available_.notify_one();
+  }
 }
 
 void Executors::thread_blocks(const Task* task) {
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   ++blocked_;
   busy_.fetch_sub(1, std::memory_order_acq_rel);
   if (is_open(task) && !keeps_its_place(task)) {
     give_place_back();
   }
-  if (!work_.empty() || !tasks_.empty()) {
-    need_thread(lock);
-  }
-  if (lock.owns_lock()) {
-    lock.unlock();
-  }
+  const Taker taker = work_.empty() && tasks_.empty() ? Taker::none : need_thread();
+  lock.unlock();
+  wake(taker);
   count_idle();
 }
 
 void Executors::thread_unblocks(const Task* task) {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   --blocked_;
   if (is_open(task) && !keeps_its_place(task)) {
     places_.take_again();
@@ -197,21 +205,38 @@ void Executors::count_idle() noexcept {
   }
 }
 
-// With the lock released.
 void Executors::run(Task* task, Thread& thread, bool open) {
   if (task->extra != nullptr && task->extra->ticket != nullptr) {
     task->extra->ticket->started();
   }
   run_body(task);
   if (open) {
-    std::unique_lock lock(mutex_);
+    base::UniqueLock lock(mutex_);
     thread.open_task = nullptr;
     places_.ended();
     give_place_back();
-    if (!work_.empty() && !tasks_.empty()) {
-      need_thread(lock);  // this one takes the work
-    }
+    // This one takes the work.
+    const Taker taker = work_.empty() || tasks_.empty() ? Taker::none : need_thread();
+    lock.unlock();
+    wake(taker);
   }
+}
+
+bool Executors::has_call() const noexcept { return wakes_ > 0 || stopping_ || !work_.empty() || !tasks_.empty(); }
+
+// Returns whether there is anything to do.
+bool Executors::sleep(base::UniqueLock& lock) {
+  ++idle_;
+  const base::TimePoint deadline = base::Clock::now() + idle_lifetime;
+  while (!has_call() && base::Clock::now() < deadline) {
+    available_.wait_until(lock, deadline);
+  }
+  const bool woken = has_call();
+  --idle_;
+  if (wakes_ > 0) {
+    --wakes_;
+  }
+  return woken;
 }
 
 void Executors::thread_main(Threads::iterator self) {
@@ -219,12 +244,12 @@ void Executors::thread_main(Threads::iterator self) {
   pthread_setname_np(pthread_self(), ("dovetail-io-" + std::to_string(number % 1000)).c_str());
   context() = {&core_, nullptr, nullptr, nullptr};
   trace::thread_name(trace::ThreadKind::executor, number);
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   self->id = static_cast<pid_t>(syscall(SYS_gettid));
   for (;;) {
     if (core_.abandoned.load(std::memory_order_relaxed)) [[unlikely]] {
       lock.unlock();
-      core_.rest_if_abandoned();
+      RuntimeCore::rest_for_ever();
     }
     if (!work_.empty()) {
       BlockingWork* work = work_.pop();
@@ -237,17 +262,7 @@ void Executors::thread_main(Threads::iterator self) {
       lock.unlock();
       run(task, *self, open);
     } else {
-      if (stopping_) {
-        break;
-      }
-      ++idle_;
-      const bool woken = available_.wait_for(
-          lock, idle_lifetime, [&] { return wakes_ > 0 || stopping_ || !work_.empty() || !tasks_.empty(); });
-      --idle_;
-      if (wakes_ > 0) {
-        --wakes_;
-      }
-      if (!woken) {
+      if (stopping_ || !sleep(lock)) {
         break;
       }
       continue;
@@ -264,20 +279,20 @@ void Executors::thread_main(Threads::iterator self) {
 }
 
 std::size_t Executors::threads() const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return threads_.size();
 }
 
 void Executors::stop() {
   Threads ended;
   {
-    std::unique_lock lock(mutex_);
+    const base::LockGuard lock(mutex_);
     stopping_ = true;
     available_.notify_all();
   }
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
+      base::UniqueLock lock(mutex_);
       ended.splice(ended.begin(), ended_);
       if (ended.empty()) {
         if (threads_.empty()) {
@@ -299,7 +314,8 @@ void Executors::stop() {
   }
 }
 
-void Executors::abandon_after_fork() noexcept {
+// The lock may be held by a thread that does not exist here.
+void Executors::abandon_after_fork() noexcept NO_THREAD_SAFETY_ANALYSIS {
   for (Thread& one : threads_) {
     if (one.thread.joinable()) {
       one.thread.detach();

@@ -7,13 +7,13 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <list>
-#include <mutex>
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "tasking/open_tasks.hpp"
 #include "tasking/service.hpp"
 #include "tasking/task.hpp"
@@ -55,6 +55,7 @@ class Executors {
  private:
   struct Thread {
     std::thread thread;
+    // Under the lock, too: GUARDED_BY cannot name that of the object around.
     pid_t id = 0;
     const Task* open_task = nullptr;  ///< The one that it runs.
   };
@@ -69,35 +70,41 @@ class Executors {
     void take_back(const Item* pushed_last) noexcept;
   };
 
+  /// Who takes what was queued.
+  enum class Taker : std::uint8_t { none, awake, sleeping };
+
   template <typename Item>
-  bool queue(Queue<Item>& queue, Item* item, std::unique_lock<std::mutex>& lock);
-  bool need_thread(std::unique_lock<std::mutex>& lock);
+  Taker queue(Queue<Item>& queue, Item* item) REQUIRES(mutex_);
+  Taker need_thread() REQUIRES(mutex_);
+  void wake(Taker taker) noexcept EXCLUDES(mutex_);
+  bool has_call() const noexcept REQUIRES(mutex_);
+  bool sleep(base::UniqueLock& lock) REQUIRES(mutex_);
   void count_idle() noexcept;
   void thread_main(Threads::iterator self);
-  void run(Task* task, Thread& thread, bool open);
+  void run(Task* task, Thread& thread, bool open) EXCLUDES(mutex_);
 
-  /// @name Open tasks, under the lock
+  /// @name Open tasks
   /// @{
-  bool take_place(Task* task);
-  void give_place_back();
-  Task* next_waiting();
+  bool take_place(Task* task) REQUIRES(mutex_);
+  void give_place_back() REQUIRES(mutex_);
+  Task* next_waiting() REQUIRES(mutex_);
   /// @}
 
   RuntimeCore& core_;
   const std::size_t most_threads_;
-  mutable std::mutex mutex_;
-  std::condition_variable available_;
-  Queue<BlockingWork> work_;
-  Queue<Task> tasks_;      ///< That may run.
-  PriorityQueue waiting_;  ///< Open tasks, for a place.
-  unsigned taken_from_waiting_ = 0;
-  OpenPlaces places_;
-  std::size_t idle_ = 0;
-  std::size_t blocked_ = 0;
-  std::size_t wakes_ = 0;  ///< Notifications that no thread has answered yet.
-  bool stopping_ = false;
-  Threads threads_;
-  Threads ended_;
+  mutable base::Mutex mutex_;
+  base::ConditionVariable available_;
+  Queue<BlockingWork> work_ GUARDED_BY(mutex_);
+  Queue<Task> tasks_ GUARDED_BY(mutex_);      ///< That may run.
+  PriorityQueue waiting_ GUARDED_BY(mutex_);  ///< Open tasks, for a place.
+  unsigned taken_from_waiting_ GUARDED_BY(mutex_) = 0;
+  OpenPlaces places_ GUARDED_BY(mutex_);
+  std::size_t idle_ GUARDED_BY(mutex_) = 0;
+  std::size_t blocked_ GUARDED_BY(mutex_) = 0;
+  std::size_t wakes_ GUARDED_BY(mutex_) = 0;  ///< Notifications that no thread has answered yet.
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  Threads threads_ GUARDED_BY(mutex_);
+  Threads ended_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> busy_{0};
 };
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <mutex>
+
+#include "base/mutex.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -19,7 +20,7 @@ FiberPool::~FiberPool() {
 
 fiber::Fiber* FiberPool::acquire() {
   {
-    std::lock_guard lock(lock_);
+    const base::LockGuard lock(lock_);
     if (!resting_.empty()) {
       fiber::Fiber* fiber = resting_.back();
       resting_.pop_back();
@@ -36,7 +37,7 @@ fiber::Fiber* FiberPool::acquire() {
 
 void FiberPool::release(fiber::Fiber* fiber) noexcept {
   {
-    std::lock_guard lock(lock_);
+    const base::LockGuard lock(lock_);
     resting_.push_back(fiber);
   }
   expect_surplus();
@@ -53,7 +54,7 @@ bool FiberPool::give_back_surplus() noexcept {
   std::size_t count = 0;
   bool more = false;
   {
-    std::lock_guard lock(lock_);
+    const base::LockGuard lock(lock_);
     count = std::min(least_resting_, surplus.size());
     std::copy_n(resting_.begin(), count, surplus.begin());
     resting_.erase(resting_.begin(), resting_.begin() + static_cast<std::ptrdiff_t>(count));

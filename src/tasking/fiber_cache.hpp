@@ -47,10 +47,11 @@ class FiberPool {
   const fiber::Fiber::Entry entry_;
   const std::function<void()> surplus_;
   base::SpinLock lock_;
-  std::vector<fiber::Fiber*> resting_;  ///< Used again from its end, so that those at its beginning are the surplus.
-  std::size_t made_ = 0;
-  std::size_t least_resting_ = 0;  ///< Since the last call of `give_back_surplus`.
-  std::atomic<bool> told_{false};  ///< `surplus_` was called.
+  /// Used again from its end, so that those at its beginning are the surplus.
+  std::vector<fiber::Fiber*> resting_ GUARDED_BY(lock_);
+  std::size_t made_ GUARDED_BY(lock_) = 0;
+  std::size_t least_resting_ GUARDED_BY(lock_) = 0;  ///< Since the last call of `give_back_surplus`.
+  std::atomic<bool> told_{false};                    ///< `surplus_` was called.
   std::atomic<std::uint32_t> rounds_{0};
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -19,9 +18,9 @@ using Calls = std::multimap<base::TimePoint, std::function<void()>>;
 
 struct Hosts {
   base::ProcessMutex mutex;
-  std::vector<RuntimeCore*> cores;
+  std::vector<RuntimeCore*> cores GUARDED_BY(mutex);
   base::ProcessMutex calls_mutex;  // may be taken with the other one held, never the other way round
-  Calls calls;
+  Calls calls GUARDED_BY(calls_mutex);
 };
 
 // Never destroyed: runtimes may end at the very end of the process.
@@ -29,7 +28,8 @@ Hosts& hosts() {
   static auto* const instance = [] {
     auto* const made = new Hosts;
     static Hosts* known = made;
-    pthread_atfork(nullptr, nullptr, [] { known->calls.clear(); });  // they are the parent's
+    // They are the parent's. The child has no thread that could hold the lock.
+    pthread_atfork(nullptr, nullptr, []() NO_THREAD_SAFETY_ANALYSIS { known->calls.clear(); });
     return made;
   }();
   return *instance;
@@ -39,7 +39,7 @@ void call_until(base::TimePoint end) noexcept {
   for (;;) {
     Calls::node_type due;
     {
-      const std::lock_guard lock(hosts().calls_mutex);
+      const base::LockGuard lock(hosts().calls_mutex);
       Calls& calls = hosts().calls;
       if (calls.empty() || calls.begin()->first > end) {
         return;
@@ -53,13 +53,13 @@ void call_until(base::TimePoint end) noexcept {
 }  // namespace
 
 void begin_hosting(RuntimeCore& core) {
-  const std::lock_guard lock(hosts().mutex);
+  const base::LockGuard lock(hosts().mutex);
   hosts().cores.push_back(&core);
 }
 
 void end_hosting(RuntimeCore& core) noexcept {
   {
-    const std::lock_guard lock(hosts().mutex);
+    const base::LockGuard lock(hosts().mutex);
     std::erase(hosts().cores, &core);
   }
   call_until(base::TimePoint::max());
@@ -67,7 +67,7 @@ void end_hosting(RuntimeCore& core) noexcept {
 
 bool with_host(const RuntimeCore* last, const std::function<void(RuntimeCore&)>& visit) {
   const RuntimeCore* const own = context().core;
-  const std::lock_guard lock(hosts().mutex);
+  const base::LockGuard lock(hosts().mutex);
   const auto rank = [&](const RuntimeCore* core) { return core == own ? 2 : core != last ? 1 : 0; };
   RuntimeCore* best = nullptr;
   for (RuntimeCore* core : hosts().cores) {
@@ -85,7 +85,7 @@ bool call_on_host(const RuntimeCore* last, base::TimePoint when, std::function<v
   return with_host(last, [&](RuntimeCore& core) {
     {
       // While the host cannot end: `end_hosting` calls whatever it finds here.
-      const std::lock_guard lock(hosts().calls_mutex);
+      const base::LockGuard lock(hosts().calls_mutex);
       hosts().calls.emplace(when, std::move(action));
     }
     core.reactor.call_at(when, [] { call_until(base::Clock::now()); });

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -29,7 +28,7 @@ const Label* make_label(std::string_view text, std::string_view accesses = {}) {
 
 struct Table {
   base::ProcessMutex mutex;
-  std::unordered_map<std::string_view, const Label*> labels;
+  std::unordered_map<std::string_view, const Label*> labels GUARDED_BY(mutex);
 };
 
 // Never destroyed: labels outlive every thread that might still report.
@@ -53,7 +52,7 @@ const Label* intern_label(std::string_view text, bool& own) {
     return cached;
   }
   Table& all = table();
-  std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   const auto found = all.labels.find(text);
   if (found != all.labels.end()) {
     entry.store(found->second, std::memory_order_release);
@@ -83,7 +82,7 @@ base::ProcessMutex& held() {
 
 void free_label(const Label* label) noexcept {
   {
-    const std::lock_guard lock(held());
+    const base::LockGuard lock(held());
   }  // the task is marked as free: a report that begins now does not look at it
   ::operator delete(const_cast<Label*>(label));
 }

@@ -1,5 +1,10 @@
 #include "tasking/lifecycle.hpp"
 
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/dependency_node.hpp"
@@ -73,7 +78,7 @@ Failure* cause_for_successors(Task* task, Failure* failure) noexcept {
   return ignored && !task->poisoned.load(std::memory_order_relaxed) ? nullptr : failure;
 }
 
-// Under the failure mutex; takes over the reference.
+// Under the failure mutex, which the list does not know; takes over the reference.
 void append_failure(std::vector<Failure*>& list, Failure* failure) {
   if (list.size() == list.capacity()) {
     // What was taken by `get` meanwhile needs no place.
@@ -91,7 +96,7 @@ void append_failure(std::vector<Failure*>& list, Failure* failure) {
 // Tells the parent of the failures of the task's children that nobody took, and of its own.
 void report_failures(Task* task, Failure* own) {
   const bool ignored = task->extra != nullptr && task->extra->on_failure.action == FailurePolicy::Action::ignore;
-  std::lock_guard lock(task->core->failures);
+  const base::LockGuard lock(task->core->failures);
   if (task->extra != nullptr) {
     for (Failure* inherited : std::exchange(task->extra->child_failures, {})) {
       if (ignored || inherited == own || inherited->taken()) {
@@ -202,7 +207,7 @@ Task* finish(Task* task) noexcept {
     TaskExtra& extra = *task->extra;
     if (failure == nullptr) {
       // A failure of a child that the body did not take is the task's own.
-      std::lock_guard lock(task->core->failures);
+      const base::LockGuard lock(task->core->failures);
       for (Failure* inherited : extra.child_failures) {
         if (!inherited->taken()) {
           inherited->retain();
@@ -216,7 +221,7 @@ Task* finish(Task* task) noexcept {
     if (failure != nullptr && task->has_run && extra.attempts < extra.on_failure.retries && !stopped) {
       ++extra.attempts;
       {
-        std::lock_guard lock(task->core->failures);
+        const base::LockGuard lock(task->core->failures);
         for (Failure* inherited : extra.child_failures) {
           inherited->take();
           inherited->release();
@@ -349,11 +354,11 @@ void root_children_completed(RuntimeCore* core, std::int64_t count) noexcept {
         core->foreign.waiting.load(std::memory_order_seq_cst) == 0) {
       return;
     }
-    std::lock_guard lock(core->foreign.mutex);
+    const base::LockGuard lock(core->foreign.mutex);
     core->foreign.changed.notify_all();
     return;
   }
-  std::lock_guard lock(core->foreign.mutex);
+  const base::LockGuard lock(core->foreign.mutex);
   if (root->children.fetch_sub(count, std::memory_order_seq_cst) == count) {
     core->foreign.changed.notify_all();
   }
@@ -395,7 +400,7 @@ void drop_stuck_failures(Task* parent) noexcept {
   if (parent->extra == nullptr) {
     return;
   }
-  std::lock_guard lock(parent->core->failures);
+  const base::LockGuard lock(parent->core->failures);
   std::erase_if(parent->extra->child_failures, [](Failure* failure) {
     const bool drop = failure->stems_from_stuck();
     if (drop) {
@@ -411,7 +416,7 @@ Failure* take_child_failure(Task* parent) noexcept {
   if (parent->extra == nullptr) {
     return nullptr;
   }
-  std::lock_guard lock(parent->core->failures);
+  const base::LockGuard lock(parent->core->failures);
   auto& list = parent->extra->child_failures;
   for (auto entry = list.begin(); entry != list.end();) {
     Failure* failure = *entry;

@@ -1,7 +1,6 @@
 #include "tasking/live_runtimes.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <vector>
 
 #include "base/process_mutex.hpp"
@@ -11,7 +10,7 @@ namespace {
 
 struct LiveRuntimes {
   base::ProcessMutex mutex;
-  std::vector<RuntimeCore*> cores;
+  std::vector<RuntimeCore*> cores GUARDED_BY(mutex);
 };
 // Never destroyed: runtimes may end at the very end of the process.
 LiveRuntimes& live_runtimes() {
@@ -22,26 +21,26 @@ LiveRuntimes& live_runtimes() {
 }  // namespace
 
 void add_live_runtime(RuntimeCore* core) {
-  const std::lock_guard lock(live_runtimes().mutex);
+  const base::LockGuard lock(live_runtimes().mutex);
   live_runtimes().cores.push_back(core);
 }
 
 void remove_live_runtime(RuntimeCore* core) noexcept {
-  const std::lock_guard lock(live_runtimes().mutex);
+  const base::LockGuard lock(live_runtimes().mutex);
   std::erase(live_runtimes().cores, core);
 }
 
 void if_live(const RuntimeCore* core, const std::function<void(RuntimeCore&)>& visit) {
-  const std::lock_guard lock(live_runtimes().mutex);
-  const auto& cores = live_runtimes().cores;
-  const auto found = std::find(cores.begin(), cores.end(), core);
-  if (found != cores.end()) {
+  LiveRuntimes& live = live_runtimes();
+  const base::LockGuard lock(live.mutex);
+  const auto found = std::find(live.cores.begin(), live.cores.end(), core);
+  if (found != live.cores.end()) {
     visit(**found);
   }
 }
 
-void for_each_live_runtime_after_fork(const std::function<void(RuntimeCore&)>& visit) {
-  // The thread that forked held the lock, so that nobody was in the midst of changing them.
+// The thread that forked held the lock, so that nobody was in the midst of changing them; in the child there is no other thread.
+void for_each_live_runtime_after_fork(const std::function<void(RuntimeCore&)>& visit) NO_THREAD_SAFETY_ANALYSIS {
   for (RuntimeCore* core : live_runtimes().cores) {
     visit(*core);
   }

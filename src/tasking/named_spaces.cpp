@@ -1,7 +1,6 @@
 #include "tasking/named_spaces.hpp"
 
 #include <atomic>
-#include <mutex>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -14,8 +13,8 @@ namespace {
 
 struct Spaces {
   base::ProcessMutex mutex;
-  std::unordered_map<std::uint64_t, const NamedSpace*> by_number;
-  std::uint64_t made = 0;
+  std::unordered_map<std::uint64_t, const NamedSpace*> by_number GUARDED_BY(mutex);
+  std::uint64_t made GUARDED_BY(mutex) = 0;
 };
 
 // Never destroyed: a space may be dropped at the very end of the process.
@@ -26,7 +25,7 @@ Spaces& spaces() {
 
 std::uint64_t number_for(const NamedSpace* space) {
   Spaces& all = spaces();
-  const std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   const std::uint64_t number = (named_space_mark << 32) | (all.made++ & 0xffff'ffffU);
   all.by_number[number] = space;
   return number;
@@ -35,7 +34,7 @@ std::uint64_t number_for(const NamedSpace* space) {
 // Empty if no space has that number.
 std::string name_of(std::uint64_t number) {
   Spaces& all = spaces();
-  const std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   const auto found = all.by_number.find(number);
   return found != all.by_number.end() ? found->second->name : std::string();
 }
@@ -60,7 +59,7 @@ NamedSpace::NamedSpace(std::string_view given) : name(given), number(number_for(
 
 NamedSpace::~NamedSpace() {
   Spaces& all = spaces();
-  const std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   all.by_number.erase(number);
 }
 

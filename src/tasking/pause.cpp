@@ -1,10 +1,11 @@
 #include "tasking/pause.hpp"
 
+#include <atomic>
+#include <string_view>
+
 #include "dovetail/failure.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
-#include "tasking/failure.hpp"
-#include "tasking/lifecycle.hpp"
 #include "tasking/running.hpp"
 #include "tasking/task.hpp"
 #include "tasking/worker.hpp"
@@ -72,8 +73,6 @@ int current_worker() noexcept {
 }
 bool pause_switches() noexcept { return context().worker != nullptr; }
 
-bool cancel_requested(const Task* task) noexcept { return is_cancelled(task); }
-
 void prepare_pause(Task* task) noexcept {
   // Relaxed: whoever wakes learns of the pause through what is published after this.
   task->pause_state.store(PauseState::running, std::memory_order_relaxed);
@@ -101,39 +100,6 @@ void pause(Task* task, WaitReason reason, const void* subject) {
     task->deliver_stuck = 0;
     throw Stuck(task->core->stuck.report());
   }
-}
-
-void wake(Task* task) noexcept {
-  // Read before the exchange: on an executor, the thread may go on at once, and the task end.
-  const bool on_worker = !task->io;
-  if (!on_worker) {
-    task->core->executors->thread_woken();
-  }
-  if (task->pause_state.exchange(PauseState::woken, std::memory_order_acq_rel) == PauseState::paused) {
-    if (on_worker) {
-      schedule(task);
-    } else {
-      task->pause_state.notify_all();
-    }
-  }
-}
-
-Task* bind_event() noexcept {
-  Task* task = context().task;
-  if (task == nullptr) {
-    task = context().onready;
-  }
-  if (task != nullptr) {
-    task->blockers.fetch_add(1, std::memory_order_relaxed);
-  }
-  return task;
-}
-
-void fulfill_event(Task* task, std::exception_ptr cause) noexcept {
-  if (cause) {
-    set_failure(task, Failure::of_task(*task, std::move(cause)));
-  }
-  remove_blockers(task, 1);
 }
 
 }  // namespace dovetail::tasking

@@ -1,9 +1,10 @@
-// How the layers above suspend a task until something they wait for has happened.
+// How the layers above suspend a task until something they wait for has happened. What ends the pause is `wake`, in schedule.hpp.
 #pragma once
 
 #include <exception>
 
 #include "dovetail/detail/body.hpp"
+#include "tasking/schedule.hpp"
 #include "tasking/wait_reason.hpp"
 
 namespace dovetail::tasking {
@@ -22,21 +23,21 @@ int current_worker() noexcept;
 /// Whether `pause` gives the core to others. False on I/O executors, where a pause blocks the thread.
 bool pause_switches() noexcept;
 
-/// Whether somebody asked that the task, or its runtime, stops. From any thread, while the task has not completed.
-bool cancel_requested(const Task* task) noexcept;
-
 /// Announces a pause of the current task. After it, `wake` may be called, from any thread, exactly once.
 void prepare_pause(Task* task) noexcept;
 /// Returns after `wake`. Between `prepare_pause` and this call the task may still do anything but pause.
 /// May return on another thread.
 void pause(Task* task, WaitReason reason, const void* subject = nullptr);
-/// Ends the pause of a task. Exactly once per `prepare_pause`, from any thread.
-void wake(Task* task) noexcept;
 
+/// @name In events.cpp
+/// @{
 /// Binds the completion of the current task (or, in `onready`, its start) to one more event. Returns that task.
 /// Null outside of a task.
 Task* bind_event() noexcept;
 /// Ends a bound event; with a cause, the task fails. From any thread.
 void fulfill_event(Task* task, std::exception_ptr cause = nullptr) noexcept;
+/// Whether somebody asked that the task, or its runtime, stops. From any thread, while the task has not completed.
+bool cancel_requested(const Task* task) noexcept;
+/// @}
 
 }  // namespace dovetail::tasking

@@ -32,9 +32,10 @@ void PendingOperation::State::end(std::exception_ptr cause) noexcept {
   detail::Task* to_wake = nullptr;
   detail::Task* to_fulfill = nullptr;
   std::shared_ptr<tasking::Selection> selecting;
+  int number_there = 0;
   std::function<void(State&)> forgotten;
   {
-    const std::lock_guard lock(mutex);
+    const base::LockGuard lock(mutex);
     if (std::exchange(ended, true)) {
       return;
     }
@@ -42,6 +43,7 @@ void PendingOperation::State::end(std::exception_ptr cause) noexcept {
     to_wake = std::exchange(paused, nullptr);
     to_fulfill = std::exchange(bound, nullptr);
     selecting = std::exchange(selection, nullptr);
+    number_there = number;
     forgotten = std::exchange(forget, nullptr);
   }
   if (forgotten) {
@@ -51,10 +53,10 @@ void PendingOperation::State::end(std::exception_ptr cause) noexcept {
     tasking::wake(to_wake);
   }
   if (to_fulfill != nullptr) {
-    tasking::fulfill_event(to_fulfill, error);
+    tasking::fulfill_event(to_fulfill, this->cause());
   }
   if (selecting != nullptr) {
-    selecting->end(number);
+    selecting->end(number_there);
   }
 }
 
@@ -64,7 +66,7 @@ void PendingOperation::wait() {
   const std::shared_ptr<State> state = state_;  // the handle may be gone when the task goes on
   bool ended = false;
   {
-    const std::lock_guard lock(state->mutex);
+    const base::LockGuard lock(state->mutex);
     if (state->is_awaited()) {
       refuse_second(state->what);
     }
@@ -77,9 +79,8 @@ void PendingOperation::wait() {
   if (!ended) {
     tasking::pause(task, tasking::WaitReason::operation);
   }
-  // Nobody changes it any more.
-  if (state->error) {
-    std::rethrow_exception(state->error);
+  if (state->cause()) {
+    std::rethrow_exception(state->cause());
   }
 }
 
@@ -88,7 +89,7 @@ void PendingOperation::bind() {
           "bind");
   detail::Task* const task = tasking::bind_event();
   {
-    const std::lock_guard lock(state_->mutex);
+    const base::LockGuard lock(state_->mutex);
     if (!state_->ended) {
       if (!state_->is_awaited()) {
         state_->bound = task;
@@ -98,7 +99,7 @@ void PendingOperation::bind() {
       refuse_second(state_->what);
     }
   }
-  tasking::fulfill_event(task, state_->error);
+  tasking::fulfill_event(task, state_->cause());
 }
 
 void PendingOperation::complete() noexcept {

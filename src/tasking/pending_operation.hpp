@@ -5,10 +5,10 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "dovetail/polling.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/selection.hpp"
@@ -25,21 +25,24 @@ struct [[gnu::visibility("hidden")]] PendingOperation::State : std::enable_share
 
   const std::string what;
   const std::string description;  ///< For reports.
-  std::mutex mutex;
-  // The rest is guarded by `mutex`.
-  bool ended = false;
-  std::exception_ptr error;
-  detail::Task* paused = nullptr;                 ///< In `wait`.
-  detail::Task* bound = nullptr;                  ///< By `bind`.
-  std::shared_ptr<tasking::Selection> selection;  ///< One that waits for this, among others.
-  int number = 0;                                 ///< Of this among them.
+  base::Mutex mutex;
+  bool ended GUARDED_BY(mutex) = false;
+  std::exception_ptr error GUARDED_BY(mutex);
+  detail::Task* paused GUARDED_BY(mutex) = nullptr;                 ///< In `wait`.
+  detail::Task* bound GUARDED_BY(mutex) = nullptr;                  ///< By `bind`.
+  std::shared_ptr<tasking::Selection> selection GUARDED_BY(mutex);  ///< One that waits for this, among others.
+  int number GUARDED_BY(mutex) = 0;                                 ///< Of this among them.
   /// Has the service forget the operation. Called once, outside of the lock, before the task goes on.
-  std::function<void(State&)> forget;
+  std::function<void(State&)> forget GUARDED_BY(mutex);
 
   /// Whether anybody waits for it.
-  bool is_awaited() const noexcept { return paused != nullptr || bound != nullptr || selection != nullptr; }
+  bool is_awaited() const noexcept REQUIRES(mutex) {
+    return paused != nullptr || bound != nullptr || selection != nullptr;
+  }
+  /// Why it failed, or null. Once it has ended, nobody changes that any more: it is read without the lock.
+  const std::exception_ptr& cause() const noexcept NO_THREAD_SAFETY_ANALYSIS { return error; }
   /// The caller holds a reference.
-  void end(std::exception_ptr cause) noexcept;
+  void end(std::exception_ptr cause) noexcept EXCLUDES(mutex);
 };
 
 }  // namespace dovetail

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "dovetail/runtime.hpp"
 #include "tasking/core.hpp"
 #include "tasking/failure.hpp"
@@ -72,7 +72,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
 
   // Returns whether something is pending still.
   bool run() noexcept {
-    const std::lock_guard lock(mutex);
+    const base::LockGuard lock(mutex);
     if (closed || !has_pending()) {
       return false;
     }
@@ -89,26 +89,25 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
 
   void runtime_ends() noexcept override {
     {
-      const std::lock_guard lock(mutex);
+      const base::LockGuard lock(mutex);
       closed = true;
     }
     const auto cause = std::make_exception_ptr(std::runtime_error("its runtime has ended"));
     {
-      const std::lock_guard lock(operations_mutex);
+      const base::LockGuard lock(operations_mutex);
       refusal = cause;
     }
     fail_all(cause);
   }
 
-  /// Under `operations_mutex`.
-  void require_open() const {
+  void require_open() const REQUIRES(operations_mutex) {
     if (refusal) {
       throw std::runtime_error("polling service '" + label + "' has ended: " + tasking::describe_exception(refusal));
     }
   }
 
-  // The polling function has thrown. Under `mutex`.
-  void give_up(const std::exception_ptr& cause) noexcept {
+  // The polling function has thrown.
+  void give_up(const std::exception_ptr& cause) noexcept REQUIRES(mutex) {
     closed = true;
     std::fprintf(stderr, "dovetail: polling service '%s' ended: %s\n", label.c_str(),
                  tasking::describe_exception(cause).c_str());
@@ -117,7 +116,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
                    static_cast<long long>(lost));
     }
     {
-      const std::lock_guard lock(operations_mutex);
+      const base::LockGuard lock(operations_mutex);
       refusal = cause;
     }
     fail_all(cause);
@@ -126,7 +125,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
   void fail_all(const std::exception_ptr& cause) noexcept {
     std::vector<std::shared_ptr<PendingOperation::State>> left;
     {
-      const std::lock_guard lock(operations_mutex);
+      const base::LockGuard lock(operations_mutex);
       for (PendingOperation::State* operation : operations) {
         if (auto alive = operation->weak_from_this().lock()) {
           left.push_back(std::move(alive));
@@ -140,7 +139,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
 
   void forget(PendingOperation::State& operation) {
     {
-      const std::lock_guard lock(operations_mutex);
+      const base::LockGuard lock(operations_mutex);
       operations.erase(&operation);
     }
     ended.fetch_add(1, std::memory_order_relaxed);
@@ -152,10 +151,10 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
   }
 
   void for_each_wait(const std::function<void(const detail::Task*, const std::string&)>& visit) const override {
-    const std::lock_guard lock(operations_mutex);
+    const base::LockGuard lock(operations_mutex);
     for (PendingOperation::State* operation : operations) {
       // A task that waits is there as long as the operation has not ended, which takes its lock.
-      const std::lock_guard operation_lock(operation->mutex);
+      const base::LockGuard operation_lock(operation->mutex);
       if (const detail::Task* task = operation->paused != nullptr ? operation->paused : operation->bound) {
         visit(task, operation->description);
       }
@@ -177,8 +176,8 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
   const PollingRate rate;
   const int descriptor;
   const std::function<std::size_t()> poll;
-  std::mutex mutex;  ///< Held while polling.
-  bool closed = false;
+  base::Mutex mutex;  ///< Held while polling.
+  bool closed GUARDED_BY(mutex) = false;
   std::atomic<std::int64_t> raw{
       0};  ///< Of `add_pending`. Below zero while something has been found that is yet to be added.
   std::atomic<std::size_t> expected{0};
@@ -186,9 +185,10 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
   std::atomic<bool> armed{false};
   std::atomic<bool> watching{false};
   std::atomic<std::int64_t> interval;
-  mutable std::mutex operations_mutex;
-  std::unordered_set<PendingOperation::State*> operations;  ///< Each leaves before it is gone.
-  std::exception_ptr refusal;  ///< Why nothing is expected any more. Guarded by `operations_mutex`.
+  mutable base::Mutex operations_mutex;
+  /// Each leaves before it is gone.
+  std::unordered_set<PendingOperation::State*> operations GUARDED_BY(operations_mutex);
+  std::exception_ptr refusal GUARDED_BY(operations_mutex);  ///< Why nothing is expected any more.
 };
 
 PollingService::PollingService(Runtime& runtime, std::string label, PollingRate rate, std::function<std::size_t()> poll,
@@ -203,7 +203,7 @@ PollingService::PollingService(Runtime& runtime, std::string label, PollingRate 
 
 PollingService::~PollingService() {
   {
-    const std::lock_guard lock(state_->mutex);
+    const base::LockGuard lock(state_->mutex);
     state_->closed = true;
   }
   state_->fail_all(std::make_exception_ptr(
@@ -216,8 +216,9 @@ PendingOperation PollingService::expect(std::string what) {
   operation.state_ = std::make_shared<PendingOperation::State>(std::move(what), state_->label);
   State& state = *state_;
   {
-    const std::lock_guard lock(state.operations_mutex);
+    const base::LockGuard lock(state.operations_mutex);
     state.require_open();
+    const base::LockGuard operation_lock(operation.state_->mutex);
     operation.state_->forget = [service = state_](PendingOperation::State& ended) { service->forget(ended); };
     state.operations.insert(operation.state_.get());
     state.expected.fetch_add(1, std::memory_order_seq_cst);
@@ -228,7 +229,7 @@ PendingOperation PollingService::expect(std::string what) {
 
 void PollingService::add_pending(std::size_t count) {
   {
-    const std::lock_guard lock(state_->operations_mutex);
+    const base::LockGuard lock(state_->operations_mutex);
     state_->require_open();
   }
   state_->raw.fetch_add(static_cast<std::int64_t>(count), std::memory_order_seq_cst);

@@ -141,9 +141,13 @@ std::size_t RuntimeCore::in_flight() const noexcept {
 }
 
 bool RuntimeCore::drains() noexcept {
-  std::unique_lock lock(foreign.mutex);
+  base::UniqueLock lock(foreign.mutex);
   foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
-  const bool done = foreign.changed.wait_for(lock, std::chrono::seconds(1), [&] { return root->children.load() == 0; });
+  const base::TimePoint deadline = base::Clock::now() + std::chrono::seconds(1);
+  while (root->children.load() != 0 && base::Clock::now() < deadline) {
+    foreign.changed.wait_until(lock, deadline);
+  }
+  const bool done = root->children.load() == 0;
   foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
   return done;
 }
@@ -152,7 +156,7 @@ void RuntimeCore::see_waiters_off() noexcept {
   while (foreign.waiting.load(std::memory_order_seq_cst) != 0) {
     std::this_thread::yield();  // it has been woken
   }
-  const std::lock_guard lock(foreign.mutex);  // which some hold to the last
+  const base::LockGuard lock(foreign.mutex);  // which some hold to the last
 }
 
 void RuntimeCore::require_usable() const {
@@ -214,7 +218,7 @@ void Runtime::wait() {
     throw;
   }
   {
-    std::lock_guard lock(core_->root->extra->domain->lock());
+    const base::LockGuard lock(core_->root->extra->domain->lock());
     if (core_->root->children.load() == 0) {
       core_->root->extra->domain->clear();
     }

@@ -1,8 +1,12 @@
 #include "tasking/schedule.hpp"
 
+#include <atomic>
+
+#include "base/mutex.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
+#include "tasking/task.hpp"
 #include "tasking/worker.hpp"
 #include "trace/trace.hpp"
 
@@ -94,6 +98,21 @@ bool schedule_plain_from_outside(Task* task) {
   lane.deque.push(task);
   core.idle.notify();
   return lane.count.count_made() && core.throttle.is_crowded(core);
+}
+
+void wake(Task* task) noexcept {
+  // Read before the exchange: on an executor, the thread may go on at once, and the task end.
+  const bool on_worker = !task->io;
+  if (!on_worker) {
+    task->core->executors->thread_woken();
+  }
+  if (task->pause_state.exchange(PauseState::woken, std::memory_order_acq_rel) == PauseState::paused) {
+    if (on_worker) {
+      schedule(task);
+    } else {
+      task->pause_state.notify_all();
+    }
+  }
 }
 
 }  // namespace dovetail::tasking

@@ -85,7 +85,7 @@ class Selecting {
   static bool has_happened(const Barrier*) { return false; }
   static bool has_happened(const PendingOperation& operation) {
     PendingOperation::State& state = state_of(operation);
-    const std::lock_guard lock(state.mutex);
+    const base::LockGuard lock(state.mutex);
     return state.ended;
   }
   static bool has_happened(const Alternative::Descriptor& descriptor) {
@@ -108,11 +108,10 @@ class Selecting {
   }
   static void check(const PendingOperation& operation) {
     PendingOperation::State& state = state_of(operation);
-    const std::lock_guard lock(state.mutex);
+    const base::LockGuard lock(state.mutex);
     require_unawaited(state);
   }
-  // Under the lock of the operation.
-  static void require_unawaited(const PendingOperation::State& state) {
+  static void require_unawaited(const PendingOperation::State& state) REQUIRES(state.mutex) {
     if (state.is_awaited()) {
       throw std::logic_error("select: a task waits for " + state.what + " already");
     }
@@ -163,7 +162,7 @@ class Selecting {
   bool enter(Barrier* barrier, Place& place, int number) noexcept { return enter_line(*barrier, 0, place, number); }
   bool enter(const PendingOperation& operation, Place& place, int number) {
     PendingOperation::State& state = state_of(operation);
-    const std::lock_guard lock(state.mutex);
+    const base::LockGuard lock(state.mutex);
     require_unawaited(state);
     if (state.ended) {
       return selection_->claim(number);
@@ -213,7 +212,7 @@ class Selecting {
   static void leave(const PendingOperation& operation, Place& place) noexcept {
     if (place.entered) {
       PendingOperation::State& state = *operation.state_;
-      const std::lock_guard lock(state.mutex);
+      const base::LockGuard lock(state.mutex);
       state.selection = nullptr;
     }
   }

@@ -11,21 +11,23 @@ void Selection::wake() noexcept {
     wake_task_(task_);
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   changed_.notify_one();
 }
 
 bool Selection::block_until(base::TimePoint deadline, bool (*look)()) {
-  std::unique_lock lock(mutex_);
-  const auto ended = [&] { return winner() != nothing; };
+  base::UniqueLock lock(mutex_);
   for (;;) {
     const base::TimePoint next =
         look == nullptr ? deadline : std::min(deadline, base::Clock::now() + between_interrupt_looks);
-    if (next == base::TimePoint::max()) {
-      changed_.wait(lock, ended);
-      return true;
+    while (winner() == nothing && base::Clock::now() < next) {
+      if (next == base::TimePoint::max()) {
+        changed_.wait(lock);
+      } else {
+        changed_.wait_until(lock, next);
+      }
     }
-    if (changed_.wait_until(lock, next, ended)) {
+    if (winner() != nothing) {
       return true;
     }
     if (base::Clock::now() >= deadline) {

@@ -5,9 +5,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -59,9 +57,9 @@ class Selection {
   const std::function<std::string()> text_;
   std::atomic<int> winner_{nothing};
   // Of a thread.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // In a list of `Selections`, under its lock.
+  base::Mutex mutex_;
+  base::ConditionVariable changed_;
+  // In a list of `Selections`, under its lock, which GUARDED_BY cannot name from here.
   Selection* before_ = nullptr;
   Selection* behind_ = nullptr;
   bool only_tasks_ = false;

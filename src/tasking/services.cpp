@@ -1,5 +1,4 @@
 #include <atomic>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -18,7 +17,7 @@ namespace {
 
 struct Registry {
   base::ProcessMutex mutex;
-  std::vector<std::pair<const void*, ServiceFactory>> factories;
+  std::vector<std::pair<const void*, ServiceFactory>> factories GUARDED_BY(mutex);
 };
 
 Registry& registry() {
@@ -30,7 +29,7 @@ Registry& registry() {
 
 bool register_service(const void* key, ServiceFactory factory) {
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   all.factories.emplace_back(key, std::move(factory));
   return true;
 }
@@ -62,11 +61,11 @@ void tell_cancelled(const RuntimeCore* core) noexcept {
 }
 
 void make_services(RuntimeCore& core) {
-  Registry& all = registry();
   // Called outside of the lock: a service may take locks of its own, and do anything.
-  std::unique_lock lock(all.mutex);
-  const auto factories = all.factories;
-  lock.unlock();
+  const auto factories = [&all = registry()] {
+    const base::LockGuard lock(all.mutex);
+    return all.factories;
+  }();
   for (const auto& [key, factory] : factories) {
     core.services.push_back({key, factory(core, core.options, core.options.workers)});
     Service& service = *core.services.back().service;

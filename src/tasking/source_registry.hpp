@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -28,34 +28,34 @@ class Source {
 class SourceRegistry {
  public:
   void add(Source* source) {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     sources_.push_back(source);
   }
   void remove(const Source* source) {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     std::erase(sources_, source);
   }
   void runtime_ends() noexcept {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     for (Source* source : sources_) {
       source->runtime_ends();
     }
     sources_.clear();
   }
   bool has_pending() const noexcept {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     return std::ranges::any_of(sources_, [](const Source* source) { return source->has_pending(); });
   }
   void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     for (const Source* source : sources_) {
       source->for_each_wait(visit);
     }
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<Source*> sources_;
+  mutable base::Mutex mutex_;
+  std::vector<Source*> sources_ GUARDED_BY(mutex_);
 };
 
 }  // namespace dovetail::tasking

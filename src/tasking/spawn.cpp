@@ -1,6 +1,7 @@
 // From a body and its description to a task that the runtime knows.
 #include <stdexcept>
 
+#include "base/mutex.hpp"
 #include "dovetail/task.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
@@ -63,7 +64,7 @@ bool enter_accesses(Task* task, const AccessList& accesses) {
   Task* const parent = task->parent;
   tasking::DependencyDomain& domain = domain_of(parent);
   if (parent == task->core->root) {
-    std::lock_guard lock(domain.lock());
+    const base::LockGuard lock(domain.lock());
     return domain.enter(task, accesses);
   }
   return domain.enter(task, accesses);

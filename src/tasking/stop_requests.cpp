@@ -10,7 +10,7 @@ namespace dovetail::tasking {
 std::stop_token StopRequests::token_of(Task* task) {
   std::stop_source source;
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     const auto found = std::ranges::find(all_, task, [](const auto& entry) { return entry.first; });
     if (found != all_.end()) {
       return found->second.get_token();
@@ -27,13 +27,13 @@ std::stop_token StopRequests::token_of(Task* task) {
 }
 
 void StopRequests::forget(const Task* task) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   std::erase_if(all_, [task](const auto& entry) { return entry.first == task; });
 }
 
 std::vector<std::stop_source> StopRequests::of_cancelled() {
   std::vector<std::stop_source> cancelled;
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   for (const auto& [task, source] : all_) {
     if (is_cancelled(task)) {
       cancelled.push_back(source);

@@ -1,11 +1,11 @@
 // The stop tokens that tasks have asked for.
 #pragma once
 
-#include <mutex>
 #include <stop_token>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -23,8 +23,8 @@ class StopRequests {
   std::vector<std::stop_source> of_cancelled();
 
  private:
-  std::mutex mutex_;
-  std::vector<std::pair<const Task*, std::stop_source>> all_;
+  base::Mutex mutex_;
+  std::vector<std::pair<const Task*, std::stop_source>> all_ GUARDED_BY(mutex_);
 };
 
 }  // namespace dovetail::tasking

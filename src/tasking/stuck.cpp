@@ -361,11 +361,11 @@ base::TimePoint StuckWatch::declare_if_stuck(RuntimeCore& core, base::TimePoint 
 void StuckWatch::declare(RuntimeCore& core, std::string text) {
   std::fprintf(stderr, "dovetail: %s\n", text.c_str());
   {
-    std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     text_ = std::move(text);
   }
   {
-    std::lock_guard lock(core.foreign.mutex);
+    const base::LockGuard lock(core.foreign.mutex);
     reports_.fetch_add(1, std::memory_order_acq_rel);
     core.foreign.changed.notify_all();
   }
@@ -373,7 +373,7 @@ void StuckWatch::declare(RuntimeCore& core, std::string text) {
 }
 
 std::string StuckWatch::report() const {
-  std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return text_;
 }
 

@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -43,8 +43,8 @@ class StuckWatch {
   std::atomic<unsigned> reports_of_this_wait_{0};
   std::atomic<base::Clock::rep> quiet_since_{0};  ///< Nothing runs, and nothing is under way.
   std::atomic<std::uint64_t> reports_{0};
-  mutable std::mutex mutex_;
-  std::string text_;
+  mutable base::Mutex mutex_;
+  std::string text_ GUARDED_BY(mutex_);
 };
 
 /// Whether nothing runs, nothing is queued and nothing is in flight, as far as an idle thread of it can see.

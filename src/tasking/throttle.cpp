@@ -55,7 +55,7 @@ void Throttle::make_way(RuntimeCore& core) {
   if (Task* task = context().task) {
     prepare_pause(task);
     {
-      std::lock_guard lock(mutex_);
+      const base::LockGuard lock(mutex_);
       tasks_.push_back(task);
       held_.fetch_add(1, std::memory_order_seq_cst);
     }
@@ -68,16 +68,19 @@ void Throttle::make_way(RuntimeCore& core) {
   if (context().core != nullptr) {
     return;  // a worker between tasks, in an `onready`: it must go on
   }
-  std::unique_lock lock(core.foreign.mutex);
-  const std::uint64_t seen = released_foreign_;
-  ++foreign_waiting_;
+  ForeignWaits& foreign = core.foreign;
+  base::UniqueLock lock(foreign.mutex);
+  const std::uint64_t seen = foreign.releases;
+  ++foreign.held_back;
   held_.fetch_add(1, std::memory_order_seq_cst);
   core.idle.notify();
-  const bool released =
-      core.foreign.changed.wait_for(lock, between_releases, [&] { return released_foreign_ != seen; });
-  if (!released) {
+  const base::TimePoint deadline = base::Clock::now() + between_releases;
+  while (foreign.releases == seen && base::Clock::now() < deadline) {
+    foreign.changed.wait_until(lock, deadline);
+  }
+  if (foreign.releases == seen) {
     // The workers may all be blocked by bodies that wait for this very thread.
-    --foreign_waiting_;
+    --foreign.held_back;
     held_.fetch_sub(1, std::memory_order_seq_cst);
     widen();
   }
@@ -132,19 +135,20 @@ base::TimePoint Throttle::look(RuntimeCore& core) noexcept {
 void Throttle::release_all(RuntimeCore& core) noexcept {
   std::vector<Task*> tasks;
   {
-    std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     tasks.swap(tasks_);
     held_.fetch_sub(tasks.size(), std::memory_order_seq_cst);
   }
   for (Task* task : tasks) {
     wake(task);
   }
-  std::lock_guard lock(core.foreign.mutex);
-  if (foreign_waiting_ > 0) {
-    held_.fetch_sub(foreign_waiting_, std::memory_order_seq_cst);
-    foreign_waiting_ = 0;
-    ++released_foreign_;
-    core.foreign.changed.notify_all();
+  ForeignWaits& foreign = core.foreign;
+  const base::LockGuard lock(foreign.mutex);
+  if (foreign.held_back > 0) {
+    held_.fetch_sub(foreign.held_back, std::memory_order_seq_cst);
+    foreign.held_back = 0;
+    ++foreign.releases;
+    foreign.changed.notify_all();
   }
 }
 

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -56,10 +56,8 @@ class Throttle {
   std::atomic<base::Clock::rep> released_at_{0};
   std::atomic<std::uint64_t> completed_at_release_{0};
   std::atomic<std::size_t> held_{0};
-  std::mutex mutex_;
-  std::vector<Task*> tasks_;
-  std::uint64_t released_foreign_ = 0;
-  unsigned foreign_waiting_ = 0;
+  base::Mutex mutex_;
+  std::vector<Task*> tasks_ GUARDED_BY(mutex_);  ///< Held back. Threads are counted in `ForeignWaits`.
 };
 
 }  // namespace dovetail::tasking

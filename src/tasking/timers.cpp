@@ -1,6 +1,7 @@
 #include "tasking/timers.hpp"
 
-#include "tasking/pause.hpp"
+#include "base/mutex.hpp"
+#include "tasking/schedule.hpp"
 
 namespace dovetail::tasking {
 
@@ -10,7 +11,7 @@ void Timers::note_earliest() noexcept {
 }
 
 Timers::Added Timers::add(base::TimePoint deadline, Entry entry) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   const Id id(deadline, sequence_++);
   entries_.emplace(id, std::move(entry));
   const bool first = deadline < earliest();
@@ -21,7 +22,7 @@ Timers::Added Timers::add(base::TimePoint deadline, Entry entry) {
 }
 
 bool Timers::cancel(const Id& id) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (entries_.erase(id) == 0) {
     return false;
   }
@@ -34,7 +35,7 @@ unsigned Timers::run_due() {
     return 0;
   }
   for (unsigned done = 0;; ++done) {
-    std::unique_lock lock(mutex_);
+    base::UniqueLock lock(mutex_);
     if (entries_.empty() || entries_.begin()->first.first > base::Clock::now()) {
       note_earliest();
       return done;

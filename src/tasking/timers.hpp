@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -47,11 +47,11 @@ class Timers {
     std::function<void()> action;
   };
   Added add(base::TimePoint deadline, Entry entry);
-  void note_earliest() noexcept;
+  void note_earliest() noexcept REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::map<Id, Entry> entries_;
-  std::uint64_t sequence_ = 0;
+  base::Mutex mutex_;
+  std::map<Id, Entry> entries_ GUARDED_BY(mutex_);
+  std::uint64_t sequence_ GUARDED_BY(mutex_) = 0;
   std::atomic<base::Clock::rep> earliest_{base::TimePoint::max().time_since_epoch().count()};
 };
 

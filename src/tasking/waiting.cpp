@@ -2,16 +2,19 @@
 
 #include <chrono>
 #include <coroutine>
+#include <cstdint>
 #include <functional>
-#include <mutex>
 #include <stdexcept>
 
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "dovetail/task.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/failure.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/pause.hpp"
 #include "tasking/running.hpp"
 #include "tasking/search.hpp"
 #include "tasking/service_registry.hpp"
@@ -88,24 +91,35 @@ bool children_done(Task* task) noexcept {
   return true;
 }
 
-// Blocks the thread until `done`. Returns false if the look of the thread ended the wait.
+enum class Blocked : std::uint8_t { done, reported, interrupted };
+
+// Blocks the thread until `done`, until the runtime is reported as stuck, or until the look of the thread ends the wait. The runtime may be
+// gone afterwards, unless somebody else keeps it.
 template <class Done>
-bool block_until(std::unique_lock<std::mutex>& lock, ForeignWaits& foreign, const Done& done) {
+Blocked block_until(RuntimeCore& core, const Done& done) {
+  ForeignWaits& foreign = core.foreign;
   bool (*const look)() = interrupt_look_of_thread();
-  if (look == nullptr) {
-    foreign.changed.wait(lock, done);
-    return true;
-  }
-  while (!foreign.changed.wait_for(lock, between_interrupt_looks, done)) {
-    lock.unlock();
-    const bool interrupted = look();
-    lock.lock();
-    // Even if what is waited for has ended meanwhile: what the look has found would be lost.
-    if (interrupted) {
-      return false;
+  base::UniqueLock lock(foreign.mutex);
+  foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint64_t reports = core.stuck.reports();
+  core.idle.wake_one();  // somebody waits now: being stuck matters
+  base::TimePoint next_look = base::Clock::now() + between_interrupt_looks;
+  bool interrupted = false;
+  while (!interrupted && !done() && core.stuck.reports() == reports) {
+    if (look == nullptr) {
+      foreign.changed.wait(lock);
+    } else if (base::Clock::now() < next_look) {
+      foreign.changed.wait_until(lock, next_look);
+    } else {
+      lock.unlock();
+      interrupted =
+          look();  // that ends the wait even if something else has meanwhile: what the look has found would be lost
+      lock.lock();
+      next_look = base::Clock::now() + between_interrupt_looks;
     }
   }
-  return true;
+  foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
+  return interrupted ? Blocked::interrupted : core.stuck.reports() != reports ? Blocked::reported : Blocked::done;
 }
 
 // Of a task that has completed.
@@ -125,22 +139,15 @@ void block_for_task(Task* task) {
     delete node;
     return;
   }
-  std::unique_lock lock(core.foreign.mutex);
-  core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
-  const std::uint64_t reports = core.stuck.reports();
-  core.idle.wake_one();  // somebody waits now: being stuck matters
-  const bool awaited = block_until(lock, core.foreign, [&] {
-    return node->state.load(std::memory_order_acquire) == WaitNode::State::done || core.stuck.reports() != reports;
-  });
-  core.foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
-  lock.unlock();
+  const Blocked blocked =
+      block_until(core, [node] { return node->state.load(std::memory_order_acquire) == WaitNode::State::done; });
   const bool given_up = node->end(WaitNode::State::abandoned);
   node->release();
-  if (!awaited) {
+  if (blocked == Blocked::interrupted) {
     throw WaitInterrupted();
   }
   // The task may have been told before this thread got to look, and have failed of it: that is the same report.
-  if (given_up || (core.stuck.reports() != reports && failed_of_being_stuck(task))) {
+  if (given_up || (blocked == Blocked::reported && failed_of_being_stuck(task))) {
     throw_stuck(core);
   }
 }
@@ -159,7 +166,7 @@ void tell_waiters(Task* task) noexcept {
       }
     } else {
       ForeignWaits& foreign = task->core->foreign;
-      std::lock_guard lock(foreign.mutex);
+      const base::LockGuard lock(foreign.mutex);
       if (node->end(WaitNode::State::done)) {
         foreign.changed.notify_all();
       }
@@ -238,20 +245,13 @@ void wait_for_children(Task* task) {
 
 void wait_for_all(RuntimeCore& core) {
   core.require_usable();
-  std::unique_lock lock(core.foreign.mutex);
-  core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
-  const std::uint64_t reports = core.stuck.reports();
-  auto done = [&] { return core.root->children.load(std::memory_order_seq_cst) == 0; };
-  core.idle.wake_one();  // somebody waits now: being stuck matters
-  const bool awaited = block_until(lock, core.foreign, [&] { return done() || core.stuck.reports() != reports; });
-  core.foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
-  if (!awaited) {
-    throw WaitInterrupted();
-  }
-  if (core.stuck.reports() != reports) {
-    // What could be told to tasks has been; give that the time to unwind, so that its consequences belong to this call.
-    lock.unlock();
-    throw_stuck(core);
+  switch (block_until(core, [&core] { return core.root->children.load(std::memory_order_seq_cst) == 0; })) {
+    case Blocked::done:
+      return;
+    case Blocked::reported:
+      throw_stuck(core);
+    case Blocked::interrupted:
+      throw WaitInterrupted();
   }
 }
 

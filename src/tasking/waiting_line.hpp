@@ -1,4 +1,5 @@
-// Tasks and threads that wait for the same thing, served by arrival.
+// Tasks and threads that wait for the same thing, served by arrival. The lock of a line is a member of a public type
+// (dovetail/synchronization.hpp). It is a std::mutex, which the check of locks does not know, since public headers include none of ours.
 #pragma once
 
 #include <cstdint>
