@@ -40,7 +40,7 @@ class QueueEngine final : public Engine {
 
  private:
   bool make_queue(unsigned worker) noexcept;
-  unsigned take(Queue& queue, unsigned worker, bool owner) noexcept;
+  unsigned take(Queue& queue, unsigned worker) noexcept;
 
   Dispatcher& dispatcher_;
   Parking& parking_;

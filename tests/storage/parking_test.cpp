@@ -93,9 +93,9 @@ class RingParking : public testing::Test {
     return Ring::make(why);
   }
   // Takes everything that is there.
-  static unsigned take(Ring& from, bool owner) {
+  static unsigned take(Ring& from) {
     Completion completions[8];
-    return from.take(completions, 8, owner);
+    return from.take(completions, 8);
   }
 };
 
@@ -109,7 +109,7 @@ TEST_F(RingParking, ACompletionEndsTheSleep) {
   unsigned taken = 0;
   while (taken == 0) {
     parking.park(0, never);  // hands over what was gathered, too
-    taken = take(*own, true);
+    taken = take(*own);
   }
   EXPECT_EQ(own->in_flight(), 0U);
 }
@@ -130,12 +130,12 @@ TEST_F(RingParking, AnUnparkEndsASleepInTheRing) {
     while (!stop.load()) {
       parked.fetch_add(1);
       parking.park(0, never);
-      take(*own, true);
+      take(*own);
     }
     pipe.write();
     while (own->in_flight() > 0) {
       parking.park(0, never);
-      take(*own, true);
+      take(*own);
     }
     EXPECT_EQ(pipe.received(), std::byte{'x'});
   });
@@ -192,7 +192,7 @@ class BusyWorker : public testing::Test {
   }
   unsigned take_by_another() {
     Completion completions[8];
-    return own_->take(completions, 8, false);
+    return own_->take(completions, 8);
   }
 
   Parking parking_{2};
@@ -333,10 +333,10 @@ TEST_F(RingParking, NobodyTakesTheCompletionsOfASleeper) {
     std::this_thread::yield();
   }
   own->owner_sleeps(true);
-  EXPECT_EQ(take(*own, false), 0U);
+  EXPECT_EQ(take(*own), 0U);
   EXPECT_TRUE(own->has_completions());
   own->owner_sleeps(false);
-  EXPECT_EQ(take(*own, false), 1U);
+  EXPECT_EQ(take(*own), 1U);
 }
 
 TEST_F(RingParking, MoreRequestsThanTheRingHoldsAreKept) {
@@ -351,7 +351,7 @@ TEST_F(RingParking, MoreRequestsThanTheRingHoldsAreKept) {
   while (taken < count) {
     own->refill();
     own->flush();
-    taken += take(*own, true);
+    taken += take(*own);
   }
   EXPECT_EQ(taken, count);
   EXPECT_EQ(own->in_flight(), 0U);
