@@ -59,7 +59,7 @@ bool QueueEngine<Queue>::make_queue(unsigned worker) noexcept {
     reason = "eventfd: no descriptor left (RLIMIT_NOFILE is too small)";
   }
   if (made == nullptr) {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     why_not_ = reason;
     refused_.store(true, std::memory_order_relaxed);
     return false;
@@ -70,7 +70,7 @@ bool QueueEngine<Queue>::make_queue(unsigned worker) noexcept {
 
 template <class Queue>
 std::string QueueEngine<Queue>::why_not() const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return why_not_;
 }
 

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "storage/aio_queue.hpp"
 #include "storage/engine.hpp"
 #include "storage/parking.hpp"
@@ -47,8 +47,8 @@ class QueueEngine final : public Engine {
   const unsigned workers_;
   std::unique_ptr<std::atomic<Queue*>[]> queues_;  // Each written by its worker, once.
   std::atomic<bool> refused_{false};
-  mutable std::mutex mutex_;
-  std::string why_not_;
+  mutable base::Mutex mutex_;
+  std::string why_not_ GUARDED_BY(mutex_);
 };
 
 extern template class QueueEngine<Ring>;
