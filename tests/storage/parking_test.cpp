@@ -176,10 +176,11 @@ class BusyWorker : public testing::Test {
     gather();
     own_->flush();
   }
-  void gather() {
+  void gather() { gather(descriptor_); }
+  void gather(int descriptor) {
     request_ = Request();
     request_.kind = Kind::read;
-    request_.descriptor = descriptor_;
+    request_.descriptor = descriptor;
     request_.data = buffer_.data();
     request_.remaining = buffer_.size();
     plan_attempt(request_);
@@ -272,6 +273,16 @@ TYPED_TEST(BusyWorker, WhatOneThatDoesNotPollHasGatheredIsHandedOver) {
   EXPECT_TRUE(is_ready(this->parking_, 60'000));
   this->wait_until_it_has_ended();
   EXPECT_EQ(this->take_by_another(), 1U);
+}
+
+// The system may refuse it at once, and then announces nothing by itself.
+TYPED_TEST(BusyWorker, WhatIsHandedOverForItAndRefusedIsAnnounced) {
+  this->parking_.busy(0, true);
+  this->gather(-1);
+  this->own_->hand_over();
+  EXPECT_TRUE(is_ready(this->parking_, 10'000));
+  EXPECT_EQ(this->take_by_another(), 1U);
+  EXPECT_EQ(this->own_->in_flight(), 0U);
 }
 
 TYPED_TEST(BusyWorker, OneThatSleepsHandsOverByItself) {
