@@ -158,11 +158,6 @@ int announcement(Trial& trial) {
   return error;
 }
 
-int ring_descriptor(Trial& trial) {
-  const int result = io_uring_register_ring_fd(trial.ring());
-  return result == 1 ? 0 : result < 0 ? -result : EIO;
-}
-
 FeatureProbe try_setup(const char* name, unsigned flags) {
   io_uring ring{};
   const int error = -io_uring_queue_init(8, &ring, flags);
@@ -228,7 +223,6 @@ EngineProbe probe_uring() {
                     try_feature("linked requests (write, then fdatasync)", linked_requests),
                     try_feature("cancelling a request", cancellation),
                     try_feature("announcement of completions by eventfd", announcement),
-                    try_feature("registered ring descriptor", ring_descriptor),
                     try_setup("kernel thread that submits (SQPOLL)", IORING_SETUP_SQPOLL),
                     operation_codes()};
   return probe;

@@ -127,7 +127,7 @@ void AioQueue::prepare(Request& request) noexcept {
 }
 
 void AioQueue::submit(Request& request) noexcept {
-  const std::lock_guard lock(submitting_);
+  const base::LockGuard lock(submitting_);
   if (!kept_.empty() || gathered() == batch || full()) [[unlikely]] {
     kept_.push(request);
     return;
@@ -142,7 +142,7 @@ void AioQueue::refill() noexcept {
   if (kept_.empty()) [[likely]] {
     return;
   }
-  const std::lock_guard lock(submitting_);
+  const base::LockGuard lock(submitting_);
   while (!kept_.empty() && !full()) {
     if (gathered() == batch) {
       submit_gathered();
@@ -173,20 +173,11 @@ void AioQueue::give_back_first(int error) noexcept {
   std::move(list_ + 1, list_ + 1 + gathered(), list_);
 }
 
-void AioQueue::flush() noexcept {
-  const std::lock_guard lock(submitting_);
+void AioQueue::submit_for_owner() noexcept {
+  if (!has_nowait.load(std::memory_order_relaxed)) {
+    return;  // the call may block then
+  }
   submit_gathered();
-}
-
-void AioQueue::hand_over() noexcept {
-  // Without that flag the call may block.
-  if (!has_nowait.load(std::memory_order_relaxed) || !submitting_.try_lock()) {
-    return;
-  }
-  if (!owner_is_asleep()) {
-    submit_gathered();
-  }
-  submitting_.unlock();
   if (any_given_back_.load(std::memory_order_relaxed)) {
     eventfd_write(bell_, 1);  // whoever is told takes them
   }
@@ -288,7 +279,7 @@ unsigned AioQueue::take_by_call(Completion* completions, unsigned most) noexcept
 }
 
 unsigned AioQueue::take_given_back(Completion* completions, unsigned most) noexcept {
-  const std::lock_guard lock(submitting_);
+  const base::LockGuard lock(submitting_);
   unsigned count = 0;
   while (count < most && !given_back_.empty()) {
     completions[count++] = {given_back_.pop(), -EAGAIN};
@@ -297,7 +288,7 @@ unsigned AioQueue::take_given_back(Completion* completions, unsigned most) noexc
   return count;
 }
 
-unsigned AioQueue::take(Completion* completions, unsigned most, bool /*owner*/) noexcept {
+unsigned AioQueue::take(Completion* completions, unsigned most) noexcept {
   const bool back = any_given_back_.load(std::memory_order_acquire);
   if (!back && (mapped_ != nullptr ? !has_completions() : in_flight() == 0)) {
     return 0;

@@ -35,8 +35,6 @@ class AioQueue final : public WorkerQueue {
   /// @{
   /// Gathers the planned attempt of a request that `suits`. Keeps it in a list while the context is full.
   void submit(Request& request) noexcept;
-  /// Hands over what was gathered.
-  void flush() noexcept;
   void sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept override;
   bool announce_to(int bell, int watch) noexcept override;
   bool announce(bool on) noexcept override;
@@ -45,35 +43,32 @@ class AioQueue final : public WorkerQueue {
   /// Moves on what was kept while the context was full.
   void refill() noexcept;
   /// @}
-  void hand_over() noexcept override;
 
-  /// Takes completions out, at most `most`. None while another thread is doing it.
-  unsigned take(Completion* completions, unsigned most, bool owner) noexcept;
+  /// Takes completions out, at most `most`. None while another thread is doing it. From any thread.
+  unsigned take(Completion* completions, unsigned most) noexcept;
   /// Whether completions lie in the context. From any thread.
   bool has_completions() const noexcept;
 
  private:
   struct Mapped;
   AioQueue() = default;
-  /// @name Under `submitting_`, or by an owner that sleeps
-  /// @{
-  void prepare(Request& request) noexcept;
-  void submit_gathered() noexcept;
-  void give_back_first(int error) noexcept;
-  /// @}
+  void prepare(Request& request) noexcept REQUIRES(submitting_);
+  void submit_gathered() noexcept override REQUIRES(submitting_);
+  void submit_for_owner() noexcept override REQUIRES(submitting_);
+  void give_back_first(int error) noexcept REQUIRES(submitting_);
   unsigned take_given_back(Completion* completions, unsigned most) noexcept;
   bool full() const noexcept { return in_flight() >= entries; }
-  unsigned take_mapped(Completion* completions, unsigned most) noexcept;
-  unsigned take_by_call(Completion* completions, unsigned most) noexcept;
+  unsigned take_mapped(Completion* completions, unsigned most) noexcept REQUIRES(taking_);
+  unsigned take_by_call(Completion* completions, unsigned most) noexcept REQUIRES(taking_);
 
   io_context_t context_ = nullptr;
   Mapped* mapped_ = nullptr;  // The context as the kernel shows it to us; null where it looks unfamiliar.
   int bell_ = -1;             // Written by the kernel for each completion.
   int watch_ = -1;            // The epoll instance that watches `bell_` while completions are announced.
-  iocb prepared_[batch];
-  iocb* list_[batch];
-  std::atomic<bool> some_left_{false};  // By calls: there may be more than what was taken last.
-  RequestQueue given_back_;             // Never begun: taken with the completions. Under `submitting_`.
+  iocb prepared_[batch] GUARDED_BY(submitting_);
+  iocb* list_[batch] GUARDED_BY(submitting_);
+  std::atomic<bool> some_left_{false};               // By calls: there may be more than what was taken last.
+  RequestQueue given_back_ GUARDED_BY(submitting_);  // Never begun: taken with the completions.
   std::atomic<bool> any_given_back_{false};
 };
 

@@ -29,7 +29,7 @@ BouncePool& BouncePool::instance() noexcept {
 BouncePool::BouncePool() { free_.reserve(most_buffers); }
 
 BouncePool::Answer BouncePool::acquire(DirectRequest& request) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (free_.empty() && made_ < most_buffers) {
     if (BounceBuffer* buffer = make_buffer()) {
       ++made_;
@@ -48,7 +48,7 @@ BouncePool::Answer BouncePool::acquire(DirectRequest& request) noexcept {
 }
 
 DirectRequest* BouncePool::release(DirectRequest& request) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   BounceBuffer* buffer = request.bounce;
   request.bounce = nullptr;
   if (auto* waiter = static_cast<DirectRequest*>(waiting_.pop())) {

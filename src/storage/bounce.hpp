@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "storage/direct_request.hpp"
 
 namespace dovetail::storage {
@@ -27,10 +27,10 @@ class BouncePool {
  private:
   BouncePool();
 
-  std::mutex mutex_;
-  std::vector<BounceBuffer*> free_;
-  std::size_t made_ = 0;
-  RequestQueue waiting_;
+  base::Mutex mutex_;
+  std::vector<BounceBuffer*> free_ GUARDED_BY(mutex_);
+  std::size_t made_ GUARDED_BY(mutex_) = 0;
+  RequestQueue waiting_ GUARDED_BY(mutex_);
 };
 
 }  // namespace dovetail::storage

@@ -63,7 +63,7 @@ std::byte* BufferRegistry::allocate(std::size_t bytes) noexcept {
 
 // False where plain memory will have to do. `data` stays null if there is none at all.
 bool BufferRegistry::allocate_in_range(std::size_t bytes, std::byte*& data) noexcept try {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   const std::size_t count = whole_pieces(bytes);
   if (count > pieces || !reserve()) {
     return false;
@@ -106,7 +106,7 @@ void BufferRegistry::release(std::byte* data, std::size_t bytes) noexcept {
   if (inherited()) {
     return;  // the rings are the parent's, and so is what they have registered
   }
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (const std::uint16_t owner = owner_[first]; owner != unregistered) {
     const unsigned slot = owner - 1U;
     for (BufferUser* user : users_) {
@@ -139,12 +139,12 @@ BufferRegistry::Found BufferRegistry::look_up(const void* data, std::size_t byte
 }
 
 void BufferRegistry::add(BufferUser* user) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   users_.push_back(user);
 }
 
 void BufferRegistry::remove(BufferUser* user) noexcept {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   std::erase(users_, user);
 }
 

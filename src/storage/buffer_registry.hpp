@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace dovetail::storage {
 
@@ -75,16 +76,17 @@ class BufferRegistry {
   Found look_up(const void* data, std::size_t bytes) noexcept;
   bool allocate_in_range(std::size_t bytes, std::byte*& data) noexcept;
   bool inherited() const noexcept;
-  bool reserve();
+  bool reserve() REQUIRES(mutex_);
 
   inline static std::atomic<std::uintptr_t> base_{0};
-  std::mutex mutex_;
-  std::vector<BufferUser*> users_;
-  std::atomic<int> process_{0};       // Which made all this; its children only inherited it.
+  base::Mutex mutex_;
+  std::vector<BufferUser*> users_ GUARDED_BY(mutex_);
+  std::atomic<int> process_{0};  // Which made all this; its children only inherited it.
+  std::vector<unsigned> free_slots_ GUARDED_BY(mutex_);
+  bool refused_ GUARDED_BY(mutex_) = false;
+  // Changed under `mutex_` also; `look_up` reads what belongs to a buffer that is in use, without it.
   std::vector<std::uint16_t> owner_;  // Of each piece: the slot + 1, or 0; `unregistered` for plain memory.
-  std::vector<unsigned> free_slots_;
   std::unique_ptr<Slot[]> all_;
-  bool refused_ = false;
 };
 
 }  // namespace dovetail::storage

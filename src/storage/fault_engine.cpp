@@ -29,7 +29,7 @@ bool RandomFaults::happens(double probability) {
 }
 
 Fault RandomFaults::next(const Request& request) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   Fault fault;
   if (transfers(request.kind)) {
     if (happens(rates_.error)) {
@@ -51,7 +51,7 @@ FaultEngine::FaultEngine(Dispatcher& dispatcher, Engine& inner, std::shared_ptr<
 
 FaultEngine::~FaultEngine() {
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_one();
@@ -68,13 +68,13 @@ void FaultEngine::submit(Request& request, int worker) noexcept {
     return;
   }
   // Told under the lock: once the request has ended, the engine may go.
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   held_.push_back({&request, fault.error, steady_clock::now() + fault.delay});
   changed_.notify_one();
 }
 
 void FaultEngine::run() {
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   for (;;) {
     const auto first =
         std::min_element(held_.begin(), held_.end(), [](const Held& a, const Held& b) { return a.due < b.due; });

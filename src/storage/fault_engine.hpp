@@ -3,14 +3,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "storage/engine.hpp"
 
 namespace dovetail::storage {
@@ -47,10 +46,10 @@ class RandomFaults final : public FaultPlan {
   Fault next(const Request& request) override;
 
  private:
-  bool happens(double probability);
+  bool happens(double probability) REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::mt19937_64 random_;
+  base::Mutex mutex_;
+  std::mt19937_64 random_ GUARDED_BY(mutex_);
   const Rates rates_;
 };
 
@@ -77,10 +76,10 @@ class FaultEngine final : public Engine {
   Dispatcher& dispatcher_;
   Engine& inner_;
   const std::shared_ptr<FaultPlan> plan_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Held> held_;
-  bool stopping_ = false;
+  base::Mutex mutex_;
+  base::ConditionVariable changed_;
+  std::vector<Held> held_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread thread_;  // A slow device of its own: it ends what was held, on no worker.
 };
 

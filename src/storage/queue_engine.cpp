@@ -59,7 +59,7 @@ bool QueueEngine<Queue>::make_queue(unsigned worker) noexcept {
     reason = "eventfd: no descriptor left (RLIMIT_NOFILE is too small)";
   }
   if (made == nullptr) {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     why_not_ = reason;
     refused_.store(true, std::memory_order_relaxed);
     return false;
@@ -70,7 +70,7 @@ bool QueueEngine<Queue>::make_queue(unsigned worker) noexcept {
 
 template <class Queue>
 std::string QueueEngine<Queue>::why_not() const {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   return why_not_;
 }
 
@@ -102,11 +102,11 @@ void QueueEngine<Queue>::cancel(unsigned worker) noexcept {
 }
 
 template <class Queue>
-unsigned QueueEngine<Queue>::take(Queue& queue, unsigned worker, bool owner) noexcept {
+unsigned QueueEngine<Queue>::take(Queue& queue, unsigned worker) noexcept {
   // Taken in batches so that what is delivered may submit again without holding anything.
   constexpr unsigned most = 64;
   Completion completions[most];
-  const unsigned count = queue.take(completions, most, owner);
+  const unsigned count = queue.take(completions, most);
   fetch_early(completions, count);
   for (unsigned i = 0; i < count; ++i) {
     dispatcher_.attempt_ended(*completions[i].request, completions[i].result, static_cast<int>(worker));
@@ -119,7 +119,7 @@ unsigned QueueEngine<Queue>::poll(unsigned worker, tasking::PollScope scope) noe
   unsigned count = 0;
   if (Queue* own = queues_[worker].load(std::memory_order_relaxed)) {
     parking_.polled(worker);
-    count += take(*own, worker, true);
+    count += take(*own, worker);
     own->refill();
     if (own->gathered() > 0) {
       tasking::request_flush();
@@ -129,7 +129,7 @@ unsigned QueueEngine<Queue>::poll(unsigned worker, tasking::PollScope scope) noe
     for (unsigned other = 0; other < workers_; ++other) {
       if (other != worker && parking_.is_busy(other)) {
         if (Queue* queue = queues_[other].load(std::memory_order_acquire)) {
-          count += take(*queue, worker, false);
+          count += take(*queue, worker);
         }
       }
     }

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "storage/aio_queue.hpp"
 #include "storage/engine.hpp"
 #include "storage/parking.hpp"
@@ -40,15 +40,15 @@ class QueueEngine final : public Engine {
 
  private:
   bool make_queue(unsigned worker) noexcept;
-  unsigned take(Queue& queue, unsigned worker, bool owner) noexcept;
+  unsigned take(Queue& queue, unsigned worker) noexcept;
 
   Dispatcher& dispatcher_;
   Parking& parking_;
   const unsigned workers_;
   std::unique_ptr<std::atomic<Queue*>[]> queues_;  // Each written by its worker, once.
   std::atomic<bool> refused_{false};
-  mutable std::mutex mutex_;
-  std::string why_not_;
+  mutable base::Mutex mutex_;
+  std::string why_not_ GUARDED_BY(mutex_);
 };
 
 extern template class QueueEngine<Ring>;

@@ -15,15 +15,14 @@ RequestLane::RequestLane(Device& device, std::uint8_t lane, std::optional<Route>
 Route RequestLane::route() const noexcept { return forced_ ? *forced_ : level_.route(); }
 
 // Where tasks are admitted by their number, that is the level of the device: they are not kept back a second time here.
-bool RequestLane::has_room(const Load& load) const noexcept {
-  return load.in_flight < std::max<unsigned>(route().depth, device_.tasks_at_once());
+bool RequestLane::has_room(Load load) const noexcept {
+  return in_flight(load) < std::max<unsigned>(route().depth, device_.tasks_at_once());
 }
 
 // Those that are kept go first. `load` is what was found.
 bool RequestLane::keeps_none_and_admits(Load& load) noexcept {
-  while (load.kept == 0 && has_room(load)) {
-    if (load_.compare_exchange_weak(load, {load.in_flight + 1, 0}, std::memory_order_acq_rel,
-                                    std::memory_order_relaxed)) {
+  while (kept(load) == 0 && has_room(load)) {
+    if (load_.compare_exchange_weak(load, load + one_in_flight, std::memory_order_acq_rel, std::memory_order_relaxed)) {
       return true;
     }
   }
@@ -51,8 +50,7 @@ RequestLane::Entry RequestLane::enter(Request& request) {
       admit(request);
       return Entry::start;
     }
-  } while (!load_.compare_exchange_weak(load, {load.in_flight, load.kept + 1}, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed));
+  } while (!load_.compare_exchange_weak(load, load + one_kept, std::memory_order_acq_rel, std::memory_order_relaxed));
   waiting_.push(request);
   return Entry::kept;
 }
@@ -60,17 +58,14 @@ RequestLane::Entry RequestLane::enter(Request& request) {
 RequestQueue RequestLane::take_cancelled() {
   const base::LockGuard lock(mutex_);
   RequestQueue cancelled = waiting_.take([](const Request& request) { return given_up(request); });
-  const auto count = static_cast<std::uint32_t>(cancelled.size());
-  for (Load load = load_.load(std::memory_order_relaxed); !load_.compare_exchange_weak(
-           load, {load.in_flight, load.kept - count}, std::memory_order_acq_rel, std::memory_order_relaxed);) {
-  }
+  load_.fetch_sub(cancelled.size() * one_kept, std::memory_order_acq_rel);
   return cancelled;
 }
 
 bool RequestLane::admits_kept() noexcept {
   Load load = load_.load(std::memory_order_relaxed);
-  while (load.kept > 0 && has_room(load)) {
-    if (load_.compare_exchange_weak(load, {load.in_flight + 1, load.kept - 1}, std::memory_order_acq_rel,
+  while (kept(load) > 0 && has_room(load)) {
+    if (load_.compare_exchange_weak(load, load - one_kept + one_in_flight, std::memory_order_acq_rel,
                                     std::memory_order_relaxed)) {
       return true;
     }
@@ -83,16 +78,13 @@ RequestQueue RequestLane::leave(const Request& request) {
   if (transfers(request.kind)) {
     device_.moved(direction_of(request.kind), request.transferred);
   }
-  Load load = load_.load(std::memory_order_relaxed);
-  while (!load_.compare_exchange_weak(load, {load.in_flight - 1, load.kept}, std::memory_order_acq_rel,
-                                      std::memory_order_relaxed)) {
-  }
+  const Load load = load_.fetch_sub(one_in_flight, std::memory_order_acq_rel) - one_in_flight;
   // While tasks are admitted by the number, their number is what is varied.
   if (!forced_ && !level_.settled() && device_.tasks_at_once() == 0) {
-    level_.ended(base::ticks(), request.transferred, load.in_flight - 1 + load.kept);
+    level_.ended(base::ticks(), request.transferred, in_flight(load) + kept(load));
   }
   RequestQueue startable;
-  if (load.kept > 0) [[unlikely]] {
+  if (kept(load) > 0) [[unlikely]] {
     const base::LockGuard lock(mutex_);
     while (admits_kept()) {
       Request* const next = waiting_.pop();

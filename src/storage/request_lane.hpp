@@ -33,12 +33,14 @@ class RequestLane {
   Route route() const noexcept;
 
  private:
-  struct Load {
-    std::uint32_t in_flight = 0;
-    std::uint32_t kept = 0;
-  };
+  // Two counts in one word: the low half counts requests in flight, the high half those that are kept.
+  using Load = std::uint64_t;
+  static constexpr Load one_in_flight = 1;
+  static constexpr Load one_kept = Load{1} << 32;
+  static constexpr std::uint32_t in_flight(Load load) noexcept { return static_cast<std::uint32_t>(load); }
+  static constexpr std::uint32_t kept(Load load) noexcept { return static_cast<std::uint32_t>(load >> 32); }
 
-  bool has_room(const Load& load) const noexcept;
+  bool has_room(Load load) const noexcept;
   bool keeps_none_and_admits(Load& load) noexcept;
   void admit(Request& request) noexcept;
   bool admits_kept() noexcept REQUIRES(mutex_);
@@ -47,8 +49,8 @@ class RequestLane {
   const std::optional<Route> forced_;
   device::RequestLevel& level_;
   // In one word, so that the one who keeps a request and the one who ends the last before it cannot miss each other: while any is kept, some
-  // are in flight, and each of those looks for kept ones when it leaves. Only the holder of the mutex changes `kept`.
-  std::atomic<Load> load_{Load{}};
+  // are in flight, and each of those looks for kept ones when it leaves. Only the holder of the mutex changes how many are kept.
+  std::atomic<Load> load_{0};
   base::Mutex mutex_;
   base::UrgencyQueue<Request> waiting_ GUARDED_BY(mutex_);
 };

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <new>
 
 #include "device/ring_setup.hpp"
@@ -207,7 +206,7 @@ void Ring::cancel() noexcept {
   if (!features_.cancel || cannot_cancel_.load(std::memory_order_relaxed)) {
     return;
   }
-  const std::lock_guard lock(submitting_);
+  const base::LockGuard lock(submitting_);
   if (io_uring_sqe* request = entry()) {
     io_uring_prep_cancel64(request, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
     io_uring_sqe_set_data64(request, cancel_tag);
@@ -217,7 +216,7 @@ void Ring::cancel() noexcept {
 
 void Ring::submit(Request& request) noexcept {
   constexpr unsigned most_entries = 2;  // of one request
-  const std::lock_guard lock(submitting_);
+  const base::LockGuard lock(submitting_);
   if (io_uring_sq_space_left(&ring_) < most_entries) [[unlikely]] {
     submit_gathered();
   }
@@ -238,7 +237,7 @@ void Ring::refill() noexcept {
   if (kept_.empty()) [[likely]] {
     return;
   }
-  const std::lock_guard lock(submitting_);
+  const base::LockGuard lock(submitting_);
   while (!kept_.empty() && in_flight() < device::ring_completion_entries) {
     if (io_uring_sq_space_left(&ring_) < 2) {
       submit_gathered();
@@ -248,21 +247,6 @@ void Ring::refill() noexcept {
     }
     prepare(*kept_.pop());
   }
-}
-
-void Ring::flush() noexcept {
-  const std::lock_guard lock(submitting_);
-  submit_gathered();
-}
-
-void Ring::hand_over() noexcept {
-  if (!submitting_.try_lock()) {
-    return;  // the owner is at it
-  }
-  if (!owner_is_asleep()) {
-    submit_gathered();
-  }
-  submitting_.unlock();
 }
 
 void Ring::submit_gathered() noexcept {
@@ -285,7 +269,7 @@ void Ring::submit_gathered() noexcept {
 
 void Ring::arm(int wake_descriptor) noexcept {
   {
-    const std::lock_guard lock(taking_);
+    const base::LockGuard lock(taking_);
     if (wake_armed_) {
       return;
     }
@@ -293,7 +277,7 @@ void Ring::arm(int wake_descriptor) noexcept {
   }
   io_uring_sqe* poll_entry = entry();
   if (poll_entry == nullptr) {
-    const std::lock_guard lock(taking_);
+    const base::LockGuard lock(taking_);
     wake_armed_ = false;
     return;
   }
@@ -302,7 +286,9 @@ void Ring::arm(int wake_descriptor) noexcept {
   set_gathered(gathered() + 1);
 }
 
-void Ring::sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
+// Not checked: nobody else submits while the owner sleeps, so it does not take `submitting_`.
+void Ring::sleep(int wake_descriptor,
+                 std::chrono::steady_clock::time_point deadline) noexcept NO_THREAD_SAFETY_ANALYSIS {
   arm(wake_descriptor);
   int result = 0;
   if (deadline == std::chrono::steady_clock::time_point::max()) {
@@ -330,12 +316,12 @@ bool Ring::has_completions() const noexcept {
   return io_uring_smp_load_acquire(ring_.cq.ktail) != io_uring_smp_load_acquire(ring_.cq.khead);
 }
 
-unsigned Ring::take(Completion* completions, unsigned most, bool owner) noexcept {
+unsigned Ring::take(Completion* completions, unsigned most) noexcept {
   if (!has_completions()) {
-    if (!owner || (std::atomic_ref(*ring_.sq.kflags).load(std::memory_order_relaxed) & IORING_SQ_CQ_OVERFLOW) == 0) {
+    if ((std::atomic_ref(*ring_.sq.kflags).load(std::memory_order_relaxed) & IORING_SQ_CQ_OVERFLOW) == 0) {
       return 0;
     }
-    io_uring_get_events(&ring_);
+    io_uring_get_events(&ring_);  // those that did not fit
   }
   if (!taking_.try_lock()) {
     return 0;
@@ -345,8 +331,9 @@ unsigned Ring::take(Completion* completions, unsigned most, bool owner) noexcept
   unsigned head = *ring_.cq.khead;
   const unsigned tail = io_uring_smp_load_acquire(ring_.cq.ktail);
   // The owner counts in the kernel from what lies here when it goes to sleep. If somebody else took the completion of its bell
-  // in between, nothing would be left to wake it. A bell that is seen in `tail` was rung after the owner said so.
-  if (!owner && owner_is_asleep()) {
+  // in between, nothing would be left to wake it. A bell that is seen in `tail` was rung after the owner said so. An owner that takes
+  // is not asleep.
+  if (owner_is_asleep()) {
     taking_.unlock();
     return 0;
   }

@@ -41,19 +41,15 @@ class Ring final : public WorkerQueue, public BufferUser {
   /// @{
   /// Gathers the planned attempt of a request. Keeps it in a queue while the ring is full.
   void submit(Request& request) noexcept;
-  /// Hands over what was gathered.
-  void flush() noexcept;
   void sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept override;
   /// Asks the kernel to give up all that is under way in this ring.
   void cancel() noexcept;
   /// Moves on what was kept while the ring was full.
   void refill() noexcept;
   /// @}
-  void hand_over() noexcept override;
 
-  /// Takes completions out, at most `most`. None while another thread is doing it. `owner` may also ask the kernel for those
-  /// that did not fit.
-  unsigned take(Completion* completions, unsigned most, bool owner) noexcept;
+  /// Takes completions out, at most `most`. None while another thread is doing it, or while the owner sleeps. From any thread.
+  unsigned take(Completion* completions, unsigned most) noexcept;
 
   /// The buffer of that slot of `BufferRegistry` is dropped. From any thread.
   void forget_buffer(unsigned slot) noexcept override;
@@ -65,24 +61,21 @@ class Ring final : public WorkerQueue, public BufferUser {
 
  private:
   Ring() = default;
-  /// @name Under `submitting_`, or by an owner that sleeps
-  /// @{
-  void submit_gathered() noexcept;
-  io_uring_sqe* entry() noexcept;
-  void prepare(Request& request) noexcept;
-  /// @}
+  void submit_gathered() noexcept override REQUIRES(submitting_);
+  io_uring_sqe* entry() noexcept REQUIRES(submitting_);
+  void prepare(Request& request) noexcept REQUIRES(submitting_);
   void use_registered(io_uring_sqe& entry, const Attempt& attempt) noexcept;
   bool register_buffer(const BufferRegistry::Found& buffer) noexcept;
   bool linkable(const Request& request) const noexcept;
   void finish_pair(Request& request) const noexcept;
-  void arm(int wake_descriptor) noexcept;
+  void arm(int wake_descriptor) noexcept REQUIRES(submitting_);
 
   io_uring ring_{};
   RingFeatures features_;
   std::atomic<bool> cut_{false};  // The kernel once took only a part of what was handed over: see `finish_pair`.
   std::atomic<bool> cannot_cancel_{false};  // Tried, and refused.
   unsigned batch_ = batch;
-  bool pairs_gathered_ = false;
+  bool pairs_gathered_ GUARDED_BY(submitting_) = false;
   // Of each slot: the generation of what was offered to the kernel last, and whether it took it. Null: no table yet.
   struct Offered {
     std::uint32_t generation = 0;
@@ -90,7 +83,7 @@ class Ring final : public WorkerQueue, public BufferUser {
   };
   std::unique_ptr<Offered[]> offered_;
   std::atomic<bool> has_table_{false};  // Partner of the acquire in `forget_buffer`.
-  bool wake_armed_ = false;             // Written by the owner, and under `taking_` when the poll has ended.
+  bool wake_armed_ GUARDED_BY(taking_) = false;
 };
 
 }  // namespace dovetail::storage

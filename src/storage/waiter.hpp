@@ -1,9 +1,7 @@
 // Waits for one thing to happen: pauses a task, blocks any other thread.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
-
+#include "base/mutex.hpp"
 #include "tasking/pause.hpp"
 
 namespace dovetail::storage {
@@ -21,7 +19,7 @@ class Waiter {
       tasking::wake(task_);
       return;
     }
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     done_ = true;
     changed_.notify_one();  // under the lock: the waiter may destroy this as soon as it has it
   }
@@ -31,15 +29,17 @@ class Waiter {
       tasking::pause(task_, tasking::WaitReason::io, subject);
       return;
     }
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done_; });
+    base::UniqueLock lock(mutex_);
+    while (!done_) {
+      changed_.wait(lock);
+    }
   }
 
  private:
   detail::Task* task_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
+  base::Mutex mutex_;
+  base::ConditionVariable changed_;
+  bool done_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace dovetail::storage

@@ -1,13 +1,14 @@
 // What one compute worker has given to the system and awaits: a ring of io_uring, or a context of Linux' own asynchronous I/O.
-// Only what sleeping needs is virtual; submitting and taking completions are not.
+// Virtual is what happens once for a sleep or for a batch; submitting a request and taking completions are not.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "base/spin_lock.hpp"
+#include "base/thread_safety.hpp"
 #include "storage/request.hpp"
 
 namespace dovetail::storage {
@@ -35,8 +36,10 @@ class WorkerQueue {
 
   /// Attempts gathered and not yet handed over. From any thread.
   unsigned gathered() const noexcept { return gathered_.load(std::memory_order_relaxed); }
+  /// Hands over what was gathered. Owner only.
+  void flush() noexcept;
   /// Hands over what was gathered, unless the owner sleeps: then it is about to do so itself. From any thread.
-  virtual void hand_over() noexcept = 0;
+  void hand_over() noexcept;
   /// Attempts that were submitted and whose completion was not taken. From any thread.
   std::uint64_t in_flight() const noexcept {
     // Taken first: what is submitted in between then counts too many, never too few.
@@ -48,26 +51,31 @@ class WorkerQueue {
   /// Said around each sleep, before anybody can know of it: others leave the completions to the owner meanwhile, which is woken
   /// by them. Nor do they hand over anything, so that the sleep itself may.
   void owner_sleeps(bool sleeps) noexcept {
-    const std::lock_guard lock(submitting_);
+    const base::LockGuard lock(submitting_);
     owner_sleeps_.store(sleeps, std::memory_order_seq_cst);
   }
 
  protected:
   WorkerQueue() = default;
+  /// Gives the system what was gathered, as far as it takes it.
+  virtual void submit_gathered() noexcept REQUIRES(submitting_) = 0;
+  /// The same, by a thread that is not the owner.
+  virtual void submit_for_owner() noexcept REQUIRES(submitting_) { submit_gathered(); }
   /// Counts attempts in. Owner only.
   void count_submitted(unsigned count) noexcept {
     submitted_.store(submitted_.load(std::memory_order_relaxed) + count, std::memory_order_release);
   }
-  /// Under `taking_`.
-  void count_taken(unsigned count) noexcept {
+  void count_taken(unsigned count) noexcept REQUIRES(taking_) {
     taken_.store(taken_.load(std::memory_order_relaxed) + count, std::memory_order_release);
   }
 
-  void set_gathered(unsigned count) noexcept { gathered_.store(count, std::memory_order_relaxed); }
+  void set_gathered(unsigned count) noexcept REQUIRES(submitting_) {
+    gathered_.store(count, std::memory_order_relaxed);
+  }
   bool owner_is_asleep() const noexcept { return owner_sleeps_.load(std::memory_order_seq_cst); }
 
   base::SpinLock submitting_;                // For what is gathered, but by an owner that sleeps.
-  RequestQueue kept_;                        // What found the queue full.
+  RequestQueue kept_;                        // What found the queue full. For the owner only.
   std::atomic<std::uint64_t> submitted_{0};  // Written by the owner; partner of the acquire in `in_flight` and `take`.
   alignas(64) base::SpinLock taking_;
   std::atomic<std::uint64_t> taken_{0};

@@ -93,9 +93,9 @@ class RingParking : public testing::Test {
     return Ring::make(why);
   }
   // Takes everything that is there.
-  static unsigned take(Ring& from, bool owner) {
+  static unsigned take(Ring& from) {
     Completion completions[8];
-    return from.take(completions, 8, owner);
+    return from.take(completions, 8);
   }
 };
 
@@ -109,7 +109,7 @@ TEST_F(RingParking, ACompletionEndsTheSleep) {
   unsigned taken = 0;
   while (taken == 0) {
     parking.park(0, never);  // hands over what was gathered, too
-    taken = take(*own, true);
+    taken = take(*own);
   }
   EXPECT_EQ(own->in_flight(), 0U);
 }
@@ -130,12 +130,12 @@ TEST_F(RingParking, AnUnparkEndsASleepInTheRing) {
     while (!stop.load()) {
       parked.fetch_add(1);
       parking.park(0, never);
-      take(*own, true);
+      take(*own);
     }
     pipe.write();
     while (own->in_flight() > 0) {
       parking.park(0, never);
-      take(*own, true);
+      take(*own);
     }
     EXPECT_EQ(pipe.received(), std::byte{'x'});
   });
@@ -176,10 +176,11 @@ class BusyWorker : public testing::Test {
     gather();
     own_->flush();
   }
-  void gather() {
+  void gather() { gather(descriptor_); }
+  void gather(int descriptor) {
     request_ = Request();
     request_.kind = Kind::read;
-    request_.descriptor = descriptor_;
+    request_.descriptor = descriptor;
     request_.data = buffer_.data();
     request_.remaining = buffer_.size();
     plan_attempt(request_);
@@ -192,7 +193,7 @@ class BusyWorker : public testing::Test {
   }
   unsigned take_by_another() {
     Completion completions[8];
-    return own_->take(completions, 8, false);
+    return own_->take(completions, 8);
   }
 
   Parking parking_{2};
@@ -274,6 +275,16 @@ TYPED_TEST(BusyWorker, WhatOneThatDoesNotPollHasGatheredIsHandedOver) {
   EXPECT_EQ(this->take_by_another(), 1U);
 }
 
+// The system may refuse it at once, and then announces nothing by itself.
+TYPED_TEST(BusyWorker, WhatIsHandedOverForItAndRefusedIsAnnounced) {
+  this->parking_.busy(0, true);
+  this->gather(-1);
+  this->own_->hand_over();
+  EXPECT_TRUE(is_ready(this->parking_, 10'000));
+  EXPECT_EQ(this->take_by_another(), 1U);
+  EXPECT_EQ(this->own_->in_flight(), 0U);
+}
+
 TYPED_TEST(BusyWorker, OneThatSleepsHandsOverByItself) {
   this->gather();
   this->own_->owner_sleeps(true);
@@ -333,10 +344,10 @@ TEST_F(RingParking, NobodyTakesTheCompletionsOfASleeper) {
     std::this_thread::yield();
   }
   own->owner_sleeps(true);
-  EXPECT_EQ(take(*own, false), 0U);
+  EXPECT_EQ(take(*own), 0U);
   EXPECT_TRUE(own->has_completions());
   own->owner_sleeps(false);
-  EXPECT_EQ(take(*own, false), 1U);
+  EXPECT_EQ(take(*own), 1U);
 }
 
 TEST_F(RingParking, MoreRequestsThanTheRingHoldsAreKept) {
@@ -351,7 +362,7 @@ TEST_F(RingParking, MoreRequestsThanTheRingHoldsAreKept) {
   while (taken < count) {
     own->refill();
     own->flush();
-    taken += take(*own, true);
+    taken += take(*own);
   }
   EXPECT_EQ(taken, count);
   EXPECT_EQ(own->in_flight(), 0U);
