@@ -14,40 +14,13 @@ constexpr unsigned unit_samples = 3;
 // Programs that make a label for every task share one type for the rest.
 constexpr std::size_t most_types = 256;
 constexpr const char* other_labels = "(other labels)";
+constexpr std::uint64_t between_turns = 8;
 
 bool goes_before(const Request& left, const Request& right) noexcept {
   return left.priority != right.priority ? left.priority > right.priority : left.sequence < right.sequence;
 }
 
 }  // namespace
-
-void RequestList::add(Request* request) noexcept {
-  request->next = nullptr;
-  (first == nullptr ? first : last->next) = request;
-  last = request;
-}
-
-void RequestList::insert(Request* request) noexcept {
-  if (first == nullptr || !goes_before(*request, *last)) {
-    add(request);
-    return;
-  }
-  Request** place = &first;
-  while (!goes_before(*request, **place)) {
-    place = &(*place)->next;
-  }
-  request->next = *place;
-  *place = request;
-}
-
-Request* RequestList::take() noexcept {
-  Request* const taken = first;
-  if (taken != nullptr) {
-    first = taken->next;
-    taken->next = nullptr;
-  }
-  return taken;
-}
 
 TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors, unsigned starting) {
   const base::LockGuard lock(mutex_);
@@ -144,7 +117,7 @@ bool Budget::enter(Request& request, double now, RequestList& admitted, const st
   TaskType& type = *request.type;
   request.sequence = next_sequence_++;
   request.place = Request::Place::waiting;
-  type.queue.insert(&request);
+  type.queue.push(request);
   ++type.waiting;
   ++waiting_;
   if (!type.free()) {
@@ -205,13 +178,20 @@ bool Budget::may_start(TaskType& type, double now) {
   return inside_ == 0 || used_ + used_by_adaptive + share_of(type) <= whole;
 }
 
+// Whether the next request is taken in turn: so none waits for ever behind those of higher priority.
+bool Budget::in_turn() const noexcept { return (admitted_ + 1) % between_turns == 0; }
+
 // Whose first request goes before those of all others that may enter; null if nobody waits.
 TaskType* Budget::foremost(bool free_only) const noexcept {
   TaskType* head = nullptr;
+  const Request* first = nullptr;
   for (const auto& type : types_) {
     const bool allowed = free_only ? type->free() : reserved_ == nullptr || reserved_ == type.get();
-    if (allowed && !type->queue.empty() && (head == nullptr || goes_before(*type->queue.first, *head->queue.first))) {
+    const Request* const request = allowed ? type->queue.front(in_turn()) : nullptr;
+    if (request != nullptr &&
+        (first == nullptr || (in_turn() ? request->sequence < first->sequence : goes_before(*request, *first)))) {
       head = type.get();
+      first = request;
     }
   }
   return head;
@@ -231,10 +211,11 @@ void Budget::admit(double now, RequestList& admitted) {
         break;
       }
     }
-    Request* const request = head->queue.take();
+    Request* const request = head->queue.pop(in_turn());
+    ++admitted_;
     start(*head, *request, now);
     tell_leaving(*request);
-    admitted.add(request);
+    admitted.push(*request);
   }
   tell_device();
 }
@@ -386,20 +367,15 @@ void Budget::withdraw(const std::function<bool(const Request&)>& unwanted, doubl
                       RequestList& admitted) {
   const base::LockGuard lock(mutex_);
   for (const auto& type : types_) {
-    RequestList kept;
-    while (Request* request = type->queue.take()) {
-      if (unwanted(*request)) {
-        --type->waiting;
-        --waiting_;
-        --owner(request->owner).waiting;
-        request->place = Request::Place::outside;
-        tell_leaving(*request);
-        withdrawn.add(request);
-      } else {
-        kept.add(request);
-      }
+    RequestList left = type->queue.take(unwanted);
+    while (Request* request = left.pop()) {
+      --type->waiting;
+      --waiting_;
+      --owner(request->owner).waiting;
+      request->place = Request::Place::outside;
+      tell_leaving(*request);
+      withdrawn.push(*request);
     }
-    type->queue = kept;
   }
   if (!withdrawn.empty()) {
     admit(now, admitted);  // the one that did not fit may be gone

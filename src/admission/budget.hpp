@@ -18,6 +18,7 @@
 #include "admission/auto_learner.hpp"
 #include "admission/gradual_rise.hpp"
 #include "base/mutex.hpp"
+#include "base/priority_fifo.hpp"
 #include "device/device.hpp"
 #include "dovetail/storage_bandwidth.hpp"
 
@@ -36,7 +37,7 @@ struct Request {
 
   TaskType* type = nullptr;
   const void* owner = nullptr;  ///< Whose task it is: requests of one owner can be stuck together.
-  int priority = 0;             ///< Higher goes first.
+  std::int32_t priority = 0;    ///< Higher goes first.
   Place place = Place::outside;
   bool learning = false;  ///< Was admitted in an epoch of `auto`.
   bool tuned = false;     ///< Was admitted as the adaptive learner says.
@@ -48,15 +49,7 @@ struct Request {
 };
 
 /// Requests in the order in which they were added.
-struct RequestList {
-  Request* first = nullptr;
-  Request* last = nullptr;
-  bool empty() const noexcept { return first == nullptr; }
-  void add(Request* request) noexcept;
-  /// Behind those that go before it or are as urgent.
-  void insert(Request* request) noexcept;
-  Request* take() noexcept;
-};
+using RequestList = base::Fifo<Request>;
 
 /// What the budget asks of whoever the requests belong to; called under its lock.
 struct Requester {
@@ -88,7 +81,7 @@ struct TaskType {
   Direction direction = Direction::write;
   double bandwidth = 0;  ///< MB/s of the device in that direction; 0: not known, and not needed.
   std::unique_ptr<AutoLearner> automatic;
-  RequestList queue;
+  base::PriorityFifo<Request> queue;
   std::uint64_t waiting = 0;
   unsigned inside = 0;
   std::uint64_t tasks = 0;
@@ -197,6 +190,7 @@ class Budget {
   void admit(double now, RequestList& admitted) REQUIRES(mutex_);
   bool may_start(TaskType& type, double now) REQUIRES(mutex_);
   bool adaptive_may_start(double now) REQUIRES(mutex_);
+  bool in_turn() const noexcept REQUIRES(mutex_);
   TaskType* foremost(bool free_only) const noexcept REQUIRES(mutex_);
   void start(TaskType& type, Request& request, double now) REQUIRES(mutex_);
   void tell_leaving(Request& request) const noexcept;
@@ -229,7 +223,8 @@ class Budget {
   /// A type that is learning: nobody else enters (section 4.2.3 B, active learning nodes).
   TaskType* reserved_ GUARDED_BY(mutex_) = nullptr;
   std::uint64_t next_sequence_ GUARDED_BY(mutex_) = 0;
-  double used_ GUARDED_BY(mutex_) = 0;  ///< Sum of the shares of those inside that are not adaptive.
+  std::uint64_t admitted_ GUARDED_BY(mutex_) = 0;  // so far
+  double used_ GUARDED_BY(mutex_) = 0;             ///< Sum of the shares of those inside that are not adaptive.
   unsigned adaptive_inside_ GUARDED_BY(mutex_) = 0;
   unsigned inside_ GUARDED_BY(mutex_) = 0;
   unsigned free_inside_ GUARDED_BY(mutex_) = 0;  ///< Tasks without constraint; not among `inside_`.

@@ -57,7 +57,7 @@ AdmissionTicket& ticket_of(Request& request) noexcept { return static_cast<Admis
 
 // `list` has been announced. A request may be gone as soon as its task has passed.
 void pass_all(RequestList& list) noexcept {
-  while (Request* request = list.take()) {
+  while (Request* request = list.pop()) {
     tasking::pass(ticket_of(*request).task());
   }
 }

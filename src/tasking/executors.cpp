@@ -94,7 +94,7 @@ bool Executors::take_place(Task* task) {
 // One in so many is taken in turn, so that none waits for ever behind those of higher priority.
 Task* Executors::next_waiting() {
   constexpr unsigned between_turns = 8;
-  return ++taken_from_waiting_ % between_turns == 0 ? waiting_.pop_in_turn() : waiting_.pop();
+  return waiting_.pop(++taken_from_waiting_ % between_turns == 0);
 }
 
 // It is for the next one at once, which the calling thread runs, or another.

@@ -3,12 +3,10 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
 
 #include "base/fifo.hpp"
 #include "base/mutex.hpp"
+#include "base/priority_fifo.hpp"
 #include "base/spin_lock.hpp"
 #include "tasking/task.hpp"
 
@@ -56,39 +54,23 @@ class PriorityQueue {
  public:
   void push(Task* task) {
     const base::LockGuard lock(mutex_);
-    levels_[task->priority].push(*task);
-    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    tasks_.push(*task);
+    size_.store(tasks_.size(), std::memory_order_relaxed);
   }
-  /// The first task, or null.
-  Task* pop() noexcept { return empty() ? nullptr : take(false); }
-  /// The oldest of the priority below that of the last call; so each priority has its turn. Null if there is none.
-  Task* pop_in_turn() noexcept { return empty() ? nullptr : take(true); }
+  /// The first task, or null. `in_turn`: so that each priority has its turn.
+  Task* pop(bool in_turn = false) noexcept { return empty() ? nullptr : take(in_turn); }
   bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
 
  private:
   [[gnu::noinline]] Task* take(bool in_turn) noexcept {
     const base::LockGuard lock(mutex_);
-    auto level = in_turn ? levels_.upper_bound(turn_) : levels_.begin();
-    if (level == levels_.end()) {
-      level = levels_.begin();
-    }
-    if (level == levels_.end()) {
-      return nullptr;
-    }
-    if (in_turn) {
-      turn_ = level->first;
-    }
-    Task* const task = level->second.pop();
-    if (level->second.empty()) {
-      levels_.erase(level);
-    }
-    size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    Task* const task = tasks_.pop(in_turn);
+    size_.store(tasks_.size(), std::memory_order_relaxed);
     return task;
   }
 
   base::Mutex mutex_;
-  std::map<std::int32_t, base::Fifo<Task>, std::greater<>> levels_ GUARDED_BY(mutex_);
-  std::int32_t turn_ GUARDED_BY(mutex_) = 0;  // the priority that had it last
+  base::PriorityFifo<Task> tasks_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> size_{0};
 };
 

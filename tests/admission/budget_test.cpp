@@ -17,7 +17,7 @@ using dovetail::test::refusal;
 
 std::size_t count(const RequestList& list) {
   std::size_t result = 0;
-  for (const Request* request = list.first; request != nullptr; request = request->next) {
+  for (const Request* request = list.front(); request != nullptr; request = request->next) {
     ++result;
   }
   return result;
@@ -59,7 +59,7 @@ TEST(Budget, AdmitsWhatTheBandwidthHolds) {
   EXPECT_EQ(count(admitted), 5U);
   RequestList next;
   budget.leave(requests[0], {}, 1, next);
-  EXPECT_EQ(next.first, &requests[5]);
+  EXPECT_EQ(next.front(), &requests[5]);
   EXPECT_EQ(count(next), 1U);
 }
 
@@ -82,8 +82,33 @@ TEST(Budget, SharesOfTypesAddUpAndNobodyIsOvertaken) {
   RequestList next;
   budget.leave(requests[0], {}, 1, next);
   budget.leave(requests[4], {}, 1, next);
-  EXPECT_EQ(next.first, &requests[2]);
+  EXPECT_EQ(next.front(), &requests[2]);
   EXPECT_EQ(count(next), 1U);
+}
+
+TEST(Budget, NoneWaitsForEverBehindOthersOfHigherPriority) {
+  Budget budget("device");
+  TaskType& type = budget.type({"write", 100, Direction::write}, 100, 64);
+  std::vector<Request> requests(40);
+  for (Request& request : requests) {
+    request.type = &type;
+    request.priority = 1;
+  }
+  Request& low = requests[2];
+  low.priority = 0;
+  RequestList inside;
+  for (std::size_t i = 0; i < 3; ++i) {
+    budget.enter(requests[i], 0, inside);
+  }
+  std::size_t before = 0;
+  for (std::size_t next = 3; next < requests.size() && inside.front() != &low; ++next, ++before) {
+    ASSERT_EQ(inside.size(), 1U);
+    budget.enter(requests[next], 0, inside);  // one of them always waits
+    budget.leave(*inside.pop(), {}, 0, inside);
+  }
+  EXPECT_EQ(inside.front(), &low);
+  EXPECT_GE(before, 2U) << "the more urgent go first";
+  EXPECT_LE(before, 16U);
 }
 
 // Four tasks of 1 000 MB each that take 10 s side by side: 400 MB/s at any time, and never 4 000 MB in the instant of their end.
@@ -159,12 +184,12 @@ TEST(Budget, NobodyElseEntersWhileATypeIsLearning) {
   budget.leave(requests[0], {}, 1, next);
   EXPECT_TRUE(next.empty()) << "an epoch ends with all of its tasks";
   budget.leave(requests[2], {}, 1, next);
-  EXPECT_EQ(next.first, &requests[3]);
+  EXPECT_EQ(next.front(), &requests[3]);
   EXPECT_EQ(count(next), 1U);
   RequestList last;
   budget.leave(requests[3], {}, 2, last);
   EXPECT_FALSE(learning.learning());
-  EXPECT_EQ(last.first, &requests[1]);
+  EXPECT_EQ(last.front(), &requests[1]);
 }
 
 // On a cluster the others would run on other nodes. Here they are all there is.
@@ -181,12 +206,12 @@ TEST(Budget, AnEpochThatLacksTasksHoldsNobodyUp) {
   EXPECT_EQ(count(admitted), 1U);
   RequestList next;
   budget.leave(requests[0], {}, 1, next);
-  EXPECT_EQ(next.first, &requests[1]);
+  EXPECT_EQ(next.front(), &requests[1]);
   RequestList third;
   budget.enter(requests[2], 1, third);
   EXPECT_TRUE(third.empty()) << "the device is not its own yet";
   budget.leave(requests[1], {}, 2, third);
-  EXPECT_EQ(third.first, &requests[2]);
+  EXPECT_EQ(third.front(), &requests[2]);
 }
 
 TEST(Budget, AutoIsEvaluatedAnewWhenTasksArrive) {
@@ -246,7 +271,7 @@ TEST(Budget, WithdrawnRequestsAreGone) {
   EXPECT_FALSE(budget.held_elsewhere(&owners[1]));
   RequestList next;
   budget.leave(requests[0], {}, 2, next);
-  EXPECT_EQ(next.first, &requests[2]);
+  EXPECT_EQ(next.front(), &requests[2]);
 }
 
 // Lanes of requests look at how many tasks the device is given to.
@@ -268,7 +293,7 @@ TEST(Budget, TheDeviceHearsOfTasksThatEnterBecauseOthersWithdrew) {
   RequestList withdrawn;
   RequestList next;
   budget.withdraw([&](const Request& request) { return &request == &whole; }, 1, withdrawn, next);
-  EXPECT_EQ(next.first, &tuned);
+  EXPECT_EQ(next.front(), &tuned);
   EXPECT_GT(disk.tasks_at_once(), 0U);
   budget.leave(tuned, {}, 2, admitted);
   EXPECT_EQ(disk.tasks_at_once(), 0U);

@@ -164,7 +164,7 @@ class Simulator {
   }
 
   void start(RequestList& admitted) {
-    while (Request* request = admitted.take()) {
+    while (Request* request = admitted.pop()) {
       admitted_.push(reinterpret_cast<SimulatedTask*>(request));
     }
     while (!admitted_.empty() && preparing_.size() + writing_.size() < places_for(*admitted_.front())) {

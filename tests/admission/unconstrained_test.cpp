@@ -97,7 +97,7 @@ TEST(Unconstrained, WaitForNobodyAndLetNobodyWait) {
     RequestList admitted;
     request.type = &type;
     budget.enter(request, now += 0.1, admitted);
-    return admitted.first == &request && request.place == Request::Place::inside;
+    return admitted.front() == &request && request.place == Request::Place::inside;
   };
   const auto leave = [&](Request& request) {
     RequestList admitted;
