@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
+#include "base/descriptor.hpp"
 #include "storage/uninterposed.hpp"
 #include "storage/worker_queue.hpp"
 #include "tasking/futex.hpp"
@@ -18,7 +20,9 @@ using std::chrono::steady_clock;
 void ring_bell(int descriptor) noexcept {
   const Uninterposed own;
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto ignored = write(descriptor, &one, sizeof one);
+  if (write(descriptor, &one, sizeof one) < 0 && errno == EBADF) {
+    base::end_since_closed("what wakes a worker (an eventfd)");
+  }
 }
 
 void close_if_open(int descriptor) noexcept {

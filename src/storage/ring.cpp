@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/descriptor.hpp"
 #include "device/ring_setup.hpp"
 #include "tasking/service.hpp"
 
@@ -21,6 +22,13 @@ constexpr std::uint64_t cancel_tag = 2;
 constexpr std::uint64_t written_mark = 1;
 constexpr std::uint64_t synced_mark = 2;
 constexpr std::uint64_t marks = 3;
+
+// Of a submission.
+void require_open(int result) noexcept {
+  if (result == -EBADF || result == -EOPNOTSUPP) [[unlikely]] {
+    base::end_since_closed("a ring (io_uring)");
+  }
+}
 
 bool supports(io_uring_probe* probe, int operation) noexcept {
   return probe != nullptr && io_uring_opcode_supported(probe, operation) != 0;
@@ -260,6 +268,7 @@ void Ring::submit_gathered() noexcept {
       cut_.store(true, std::memory_order_seq_cst);
     }
     if (result <= 0) {
+      require_open(result);
       return;  // EAGAIN or EBUSY: the kernel is short of memory, or wants completions taken first. Tried again later.
     }
     set_gathered(gathered() - std::min(gathered(), static_cast<unsigned>(result)));
@@ -309,7 +318,7 @@ void Ring::sleep(int wake_descriptor,
   } else if (pairs_gathered_) {
     cut_.store(true, std::memory_order_seq_cst);
   }
-  (void)result;
+  require_open(result);
 }
 
 bool Ring::has_completions() const noexcept {
