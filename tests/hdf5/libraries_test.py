@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import foreign
 import h5py
 import pytest
 import support
@@ -242,9 +243,7 @@ with netCDF4.Dataset("out.nc") as data:
 
 
 def test_filters_of_netcdf4_stay_reachable(tmp_path: Path) -> None:
-    from netcdf4_test import interpreters
-
-    found = interpreters()
+    found = foreign.interpreters("netCDF4")
     if not found:
         pytest.skip("no Python here has netCDF4")
     for number, python in enumerate(found):

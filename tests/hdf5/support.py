@@ -15,14 +15,13 @@ BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release"))
 PLUGINS = BUILD / "lib" / "dovetail" / "hdf5"
 CLOCK = BUILD / "lib" / "libhdf5_constant_clock.so"
 CACHE = SOURCE / ".cache-hdf5"
-FOREIGN = SOURCE / ".cache-foreign" / "venv"
 TOOLS = CACHE / "threadsafe" / "bin"
 HERE = Path(__file__).resolve().parent
 CONNECTOR = "dovetail under_vol=0;under_info={}"
 # The connector that does nothing, which HDF5 brings: what differs under it too is not Dovetail's doing.
 PASS_THROUGH = "pass_through under_vol=0;under_info={}"
 
-sys.path[:0] = [str(SOURCE / "bench" / "devices")]
+sys.path[:0] = [str(SOURCE / "bench" / "devices"), str(SOURCE / "scripts")]
 
 
 @cache

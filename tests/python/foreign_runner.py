@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 SOURCE = Path(os.environ.get("DOVETAIL_SOURCE_DIR", Path(__file__).resolve().parents[2]))
 BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release")).resolve()
-CACHE = SOURCE / ".cache-foreign"
-SOURCES = CACHE / "sources"
+sys.path[:0] = [str(SOURCE / "scripts")]
+
+from foreign import SOURCES  # noqa: E402 (behind the path to it)
+
 PYCOMPSS = SOURCES / "compss" / "compss" / "programming_model" / "bindings" / "python" / "src"
 
 
