@@ -18,9 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What hangs ends the program.
-const unsigned armed = alarm(120);
-
 std::string repeated(std::string_view text, std::size_t times) {
   std::string result;
   result.reserve(text.size() * times);

@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import foreign
 import support
+from support import foreign
 
 TIMEOUT = 900
 SUMMARY = re.compile(r"^(FAILED|ERROR) (\S+)", re.MULTILINE)

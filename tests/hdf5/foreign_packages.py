@@ -16,8 +16,8 @@ import tempfile
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-import foreign
 import support
+from support import foreign
 
 SKIPPED = 77
 HDF5 = ("hdf5/room_test.py", "hdf5/libraries_test.py", "hdf5/netcdf4_test.py")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import foreign
 import h5py
 import pytest
 import support
+from support import foreign
 
 NATIVE = "HDF5 runs natively"
 PLUGIN = support.PLUGINS / "libdovetail-hdf5-plugin.so"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import foreign
 import pytest
 import support
+from support import foreign
 
 PROGRAM = """
 import random, sys

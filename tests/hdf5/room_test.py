@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import foreign
 import pytest
 import support
+from support import foreign
 
 # Datasets until one does not fit, and what was said then. Space is made before the close, and HDF5 keeps nothing back: native HDF5 does
 # not survive the close of what does not fit.

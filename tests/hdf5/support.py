@@ -23,6 +23,9 @@ PASS_THROUGH = "pass_through under_vol=0;under_info={}"
 
 sys.path[:0] = [str(SOURCE / "bench" / "devices"), str(SOURCE / "scripts")]
 
+import foreign  # noqa: E402, F401 (for those that import this)
+import hangs  # noqa: E402 (behind the path to it)
+
 
 @cache
 def interpreters() -> dict[str, str]:
@@ -77,15 +80,12 @@ class Ended:
 
 
 def run(command: list[object], environment: dict[str, str], folder: Path | None = None, timeout: float = 250) -> Ended:
-    done = subprocess.run(
+    done = hangs.run(
         [str(word) for word in command],
         env=environment,
         cwd=folder,
-        capture_output=True,
-        text=True,
         errors="replace",
         timeout=timeout,
-        check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import hangs
 import pytest
 
 LIBRARIES = Path(os.environ.get("DOVETAIL_BUILD_DIR", Path(__file__).parents[2] / "build" / "release")) / "lib"
@@ -26,9 +27,7 @@ assert body(41).result() == 42
 
 
 def run(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, timeout=110, check=False, **options
-    )
+    done = hangs.run([sys.executable, "-c", text], timeout=100, **options)
     assert done.returncode == 0, done.stderr
     return done
 
