@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test and run: packages of the system (packages/apt.txt) and a Python environment in .venv
-# (packages/python.txt). With `lint` it also installs packages/python-lint.txt. When everything is there it needs no network, no root and
-# almost no time.
+# (packages/python.txt). In the names of packages, `@python3@` is the version of the system's Python, such as 3.11. With `lint` it also
+# installs packages/python-lint.txt. When everything is there it needs no network, no root and almost no time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,9 +11,13 @@ fail() {
 }
 
 missing_packages() {
-    local package
+    local package version
+    # Before there is one, its packages cannot be named; they are missing afterwards.
+    version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || version=
     while read -r package; do
         [[ -z $package || $package == \#* ]] && continue
+        [[ $package == *@python3@* && -z $version ]] && continue
+        package=${package//@python3@/$version}
         [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
             printf '%s\n' "$package"
     done <packages/apt.txt
@@ -68,6 +72,7 @@ install_python() {
 }
 
 install_packages
+install_packages # those whose names the first ones decide
 if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     python=$(find_python)
     echo "setup: creating .venv with $("$python" --version)"

@@ -2,9 +2,9 @@
 # Gets other projects' test suites into .cache-foreign: nothing of it is committed, built into Dovetail or installed.
 #   setup_foreign.sh [--sources FOLDER]
 # `venv` has the packages of packages/python-foreign.txt; PyTables, pandas and xarray bring their suites in them. `sources` has
-# what is on no package index: PyCOMPSs' programs and tutorial and dislib's tests, cloned from their public repositories.
-# FOLDER (or DOVETAIL_FOREIGN_SOURCES) has clones of one's own: FOLDER/compss, FOLDER/tutorial_apps, FOLDER/dislib. The script names what it
-# cannot get and leaves it out; that is no failure, since the tests say so, too.
+# what is on no package index: PyCOMPSs' programs and tutorial and the tests of dislib and netCDF4, cloned from their public repositories.
+# FOLDER (or DOVETAIL_FOREIGN_SOURCES) has clones of one's own: FOLDER/compss, FOLDER/tutorial_apps, FOLDER/dislib, FOLDER/netcdf4-python.
+# The script names what it cannot get and leaves it out; that is no failure, since the tests say so, too. Tests find all this by foreign.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly cache="$PWD/.cache-foreign" list=packages/python-foreign.txt
@@ -39,12 +39,12 @@ install_packages() {
     cp "$list" "$stamp"
 }
 
-# get_source NAME COMMIT: the commit that the lists of what to expect were made with, or if it is not there, the newest.
+# get_source OWNER/NAME COMMIT: the commit that the lists of what to expect were made with, or if it is not there, the newest.
 get_source() {
-    local name=$1 commit=$2 folder="$cache/sources/$1" from
+    local name=${1#*/} commit=$2 folder="$cache/sources/${1#*/}" from
     [[ -d $folder/.git ]] && return
     from=${own:+$own/$name}
-    from=${from:-https://github.com/bsc-wdc/$name.git}
+    from=${from:-https://github.com/$1.git}
     rm -rf "$folder.new"
     if ! GIT_TERMINAL_PROMPT=0 git clone --quiet --no-checkout "$from" "$folder.new"; then
         left_out "$name cannot be cloned from $from"
@@ -59,9 +59,10 @@ get_source() {
 
 mkdir -p "$cache/sources"
 install_packages || left_out "the packages of $list cannot be installed"
-get_source compss 67ee007afcab2162cacf118bb4f3681b948243ba
-get_source tutorial_apps ef41c568cb4aa12aa11124bc2cd5d84188bcb669
-get_source dislib 58f35aa5707d75377e09aaba11e2710a49a85a3f
+get_source bsc-wdc/compss 67ee007afcab2162cacf118bb4f3681b948243ba
+get_source bsc-wdc/tutorial_apps ef41c568cb4aa12aa11124bc2cd5d84188bcb669
+get_source bsc-wdc/dislib 58f35aa5707d75377e09aaba11e2710a49a85a3f
+get_source Unidata/netcdf4-python v1.7.4rel
 # A module of PyCOMPSs that its build writes. Without it nothing runs with PyCOMPSs' own modules.
 bindings="$cache/sources/compss/compss/programming_model/bindings"
 if [[ -d $bindings && ! -e $bindings/python/src/pycompss/api/commons/data_type.py ]]; then

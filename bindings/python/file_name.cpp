@@ -24,6 +24,21 @@ std::unordered_map<std::string, std::uint64_t>& tokens() {
   return *instance;
 }
 
+// With the interpreter's error set: of no path, of a path that no file can have (a zero byte, what has no bytes), or of an object's own method.
+[[noreturn]] void refuse(PyObject* object, const char* name) {
+  const std::string argument = std::string("argument '") + name + "' is declared as a file and ";
+  nb::python_error error;
+  if (error.matches(PyExc_TypeError)) {
+    throw nb::type_error((argument + "must be a path, not a value of type '" + Py_TYPE(object)->tp_name + "'").c_str());
+  }
+  if (error.matches(PyExc_ValueError)) {
+    const std::string why = nb::str(error.value()).c_str();
+    const std::string path = nb::repr(nb::handle(object)).c_str();
+    throw nb::value_error((argument + path + " can be the path of none: " + why).c_str());
+  }
+  throw error;
+}
+
 }  // namespace
 
 bool is_file_name(PyObject* object) noexcept {
@@ -33,11 +48,7 @@ bool is_file_name(PyObject* object) noexcept {
 Region file_name_region(PyObject* object, const char* name, std::string& path) {
   PyObject* converted = nullptr;
   if (PyUnicode_FSConverter(object, &converted) == 0) {
-    PyErr_Clear();
-    throw nb::type_error((std::string("argument '") + name +
-                          "' is declared as a file and must be a path, not a value of type '" +
-                          Py_TYPE(object)->tp_name + "'")
-                             .c_str());
+    refuse(object, name);
   }
   const Held bytes = Held::adopt(converted);
   path.assign(PyBytes_AS_STRING(converted), static_cast<std::size_t>(PyBytes_GET_SIZE(converted)));

@@ -62,7 +62,8 @@ def open(
     """
     name = os.fspath(path)
     if mode is None:
-        mode = "r+" if os.access(name, os.W_OK) else "r"
+        # A zero byte is no matter of access: opening says what is wrong with it, and with which path.
+        mode = "r+" if "\0" not in name and os.access(name, os.W_OK) else "r"
     flags = _FLAGS.get(mode.replace("b", ""))
     if flags is None:
         raise ValueError(f"mode must be one of {', '.join(map(repr, _FLAGS))}, not {mode!r}")

@@ -50,7 +50,6 @@ class Admission : public testing::Test {
  protected:
   // Devices are shared by all runtimes of a process: each test has its own.
   Admission() {
-    alarm(120);
     std::string name = (fs::temp_directory_path() / "dovetail-gate-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);
@@ -62,7 +61,6 @@ class Admission : public testing::Test {
   ~Admission() override {
     fs::remove_all(folder_);
     unsetenv("XDG_STATE_HOME");
-    alarm(0);
   }
 
   Options options(unsigned executors = 16) const {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "admitted.hpp"
+#include "base/last_resort.hpp"
 #include "device/device.hpp"
 #include "device/facts.hpp"
 #include "device/remembered.hpp"
@@ -373,7 +374,7 @@ TEST_F(Admission, TheChildOfAForkHasBudgetsOfItsOwn) {
   door.wait_for(1);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    alarm(dovetail::test::last_resort_seconds);
     bool ran = false;
     {
       Runtime own(options());

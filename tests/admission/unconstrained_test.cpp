@@ -152,17 +152,13 @@ TEST(AutoStart, IsWhereTheBudgetIsTold) {
 class Started : public testing::Test {
  protected:
   Started() {
-    alarm(120);
     std::string name = (fs::temp_directory_path() / "dovetail-unconstrained-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     name_ = folder_.filename().string();
     std::ofstream(folder_ / "dovetail.toml")
         << "[[device]]\nname = \"" << name_ << "\"\npaths = [\".\"]\nread = 100\nwrite = 100\n";
   }
-  ~Started() override {
-    fs::remove_all(folder_);
-    alarm(0);
-  }
+  ~Started() override { fs::remove_all(folder_); }
 
   int first_at_once(unsigned workers, unsigned executors) const {
     Runtime runtime({.workers = workers, .io_executors = executors, .config = (folder_ / "dovetail.toml").string()});

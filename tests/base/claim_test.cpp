@@ -1,5 +1,6 @@
 // Work is done once, by whoever comes first, and nobody waits for one who has not begun.
 #include "base/claim.hpp"
+#include "base/last_resort.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -69,7 +70,7 @@ TEST(ClaimTest, TheChildOfAForkDoesNotWaitForThreadsOfItsParent) {
   EXPECT_FALSE(claim.is_of_parent());
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(test::last_resort_seconds);
     claim.wait();
     _exit(!claim.ended() && claim.is_of_parent() ? 42 : 1);
   }

@@ -1,5 +1,6 @@
 // The child of a fork must find no lock that a thread holds which it does not have.
 #include "base/process_mutex.hpp"
+#include "base/last_resort.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ template <class Mutex>
 int fork_and_lock(Mutex& mutex) {
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(test::last_resort_seconds);
     if (shared != nullptr) {
       shared->child_runs.store(true);
     }

@@ -9,12 +9,16 @@ import sys
 import tempfile
 import zlib
 
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / "scripts")]
+
+import hangs  # noqa: E402 (behind the path to it)
+
 PROGRAM = pathlib.Path(os.environ["DOVETAIL_BUILD_DIR"]) / "bin/copy_and_checksum"
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess:
     command = [str(PROGRAM), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return hangs.run(command, timeout=120)
 
 
 def expect(condition: bool, what: str, result: subprocess.CompletedProcess) -> None:

@@ -220,7 +220,6 @@ static void test_descriptors(dovetail_runtime* runtime) {
 }
 
 int main(void) {
-  alarm(60);
   dovetail_runtime* const runtime = start_runtime(2);
   test_messages(runtime);
   test_failing_operations(runtime);

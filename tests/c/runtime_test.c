@@ -24,6 +24,11 @@ static void test_defaults(void) {
   dovetail_runtime* runtime = NULL;
   CHECK_EQUAL(dovetail_runtime_create(NULL, &runtime), 0);
   CHECK(dovetail_runtime_workers(runtime) >= 1);
+  // No task is ended because others take long; what waits for what is said after 5 s.
+  dovetail_options in_force = {.size = sizeof in_force};
+  CHECK_EQUAL(dovetail_runtime_options(runtime, &in_force), 0);
+  CHECK_EQUAL(in_force.stuck_after_ms, -1);
+  CHECK_EQUAL(in_force.report_after_ms, 5000);
   CHECK_EQUAL(run_task(runtime, return_seven, NULL), 7);
   CHECK_EQUAL(dovetail_runtime_wait(runtime), 0);
   CHECK_EQUAL(dovetail_runtime_destroy(runtime), 0);

@@ -112,7 +112,6 @@ static void test_spaces(dovetail_runtime* runtime) {
 }
 
 int main(void) {
-  alarm(60);
   dovetail_runtime* const runtime = start_runtime(2);
   test_waits(runtime);
   test_spaces(runtime);

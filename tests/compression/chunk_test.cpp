@@ -85,8 +85,6 @@ struct Numbered {
 class ChunkTest : public testing::Test {
  protected:
   void TearDown() override { tasking::end_background(); }
-
-  const test::Alarm alarm{200};
   base::MemoryBudget whole{std::uint64_t{64} << 20};
   base::MemoryBudget part{std::uint64_t{64} << 20};
   base::Overlap overlap;

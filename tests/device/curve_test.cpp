@@ -24,9 +24,6 @@ namespace {
 
 using test::Folder;
 
-// A measurement that hangs ends the program.
-const unsigned armed = alarm(200);
-
 CurvePoint point(Direction direction, std::uint64_t block, unsigned depth, double rate) {
   CurvePoint made;
   made.direction = direction;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/last_resort.hpp"
 #include "support.hpp"
 
 namespace dovetail::device {
@@ -59,7 +60,7 @@ TEST_F(Memory, RunsAtTheSameTimeLoseNothing) {
   for (int run = 0; run < runs; ++run) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(test::last_resort_seconds);
       for (int round = 1; round <= rounds; ++round) {
         // Whoever is refused the lock asks again; all get it in the end.
         while (!remember_level("device " + std::to_string(run), {static_cast<unsigned>(round), 1})) {

@@ -4,7 +4,6 @@ import errno
 import os
 import random
 import select
-import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,7 @@ import threading
 import unittest
 from pathlib import Path
 
-from support import DEVICES, errno_of, run_tests_on
+from support import DEVICES, errno_of, hangs, run_tests_on
 
 # isort: split
 from congested_fs import NAME, CongestedFs
@@ -29,12 +28,10 @@ class CongestedFsTest(unittest.TestCase):
         cls.system = cls.enterClassContext(CongestedFs())
 
     def setUp(self):
-        signal.alarm(100)
-        self.addCleanup(signal.alarm, 0)
         self.system.set_law(peak=FAST, saturation=2, knee=4, penalty=0.15)
 
     def wait_until(self, count):
-        """How many drain is said by the file system itself; the alarm ends a wait for what never comes."""
+        """How many drain is said by the file system itself."""
         while self.system.status()["waiting"] != count:
             os.sched_yield()
 
@@ -116,7 +113,7 @@ class CommandTest(unittest.TestCase):
     def test_bad_usage_is_refused_with_status_2(self):
         program = find_program(NAME)
         for words in ([], ["/nowhere", "/tmp"], ["--peak", "0", "/tmp", "/tmp"], ["--threads", "1", "/tmp", "/tmp"]):
-            done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60, check=False)
+            done = hangs.run([program, *words], timeout=60)
             self.assertEqual(done.returncode, 2, words)
             self.assertNotEqual(done.stderr, "")
 

@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 DEVICES = Path(__file__).resolve().parents[2] / "bench" / "devices"
-sys.path.insert(0, str(DEVICES))
+sys.path[:0] = [str(DEVICES), str(DEVICES.parents[1] / "scripts")]
 sys.dont_write_bytecode = True
 
+import hangs  # noqa: E402, F401 (for those that import this)
 from device_unavailable import DeviceUnavailable  # noqa: E402
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "devices"))
-from support import DEVICES  # noqa: E402, F401  (makes the makers of devices importable)
+from support import DEVICES, hangs  # noqa: E402, F401  (makes the makers of devices importable)
 
 # isort: split
 from device_unavailable import DeviceUnavailable
@@ -64,9 +64,7 @@ def forbid(call: int, error: int):
 
 class DoctorTest(unittest.TestCase):
     def run_doctor(self, *options: str, before: tuple[str, ...] = (), status: int = 0, **more):
-        done = subprocess.run(
-            [*before, DOCTOR, *options], capture_output=True, text=True, check=False, timeout=LIMIT, **more
-        )
+        done = hangs.run([*before, DOCTOR, *options], timeout=LIMIT, **more)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
@@ -111,7 +109,7 @@ class DoctorTest(unittest.TestCase):
 
     def test_it_says_that_a_filter_forbids_io_uring_and_measures_without(self):
         without = find_program("dovetail-without-io-uring")
-        probe = subprocess.run([without, "true"], check=False, timeout=LIMIT)
+        probe = hangs.run([without, "true"], timeout=LIMIT)
         if probe.returncode == 77:
             self.skipTest("this kernel takes no filter")
         for name, words in (("EPERM", "seccomp"), ("ENOSYS", "seccomp")):
@@ -282,7 +280,7 @@ class DoctorTest(unittest.TestCase):
                     os.sched_yield()
                 self.assertIsNone(process.poll(), "it ended by itself")
                 process.send_signal(number)
-                self.assertEqual(process.wait(timeout=LIMIT), -number)
+                self.assertEqual(hangs.wait(process, LIMIT), -number)
             self.assertEqual(list(folder.iterdir()), [])
 
     @staticmethod
@@ -300,5 +298,4 @@ if __name__ == "__main__":
     except DeviceUnavailable as error:
         print(f"skipped: {error}")
         sys.exit(77)
-    signal.alarm(280)  # a test that hangs ends before its runner gives up
     unittest.main(verbosity=2)

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import support
+from support import foreign
 
 TIMEOUT = 900
 SUMMARY = re.compile(r"^(FAILED|ERROR) (\S+)", re.MULTILINE)
@@ -92,11 +93,12 @@ def h5py_tests() -> list[str]:
 
 
 def netcdf_tests() -> list[str]:
-    python, tests = support.CACHE / "netcdf4" / "bin" / "python", support.CACHE / "netcdf4" / "test"
-    if not python.is_file() or not tests.is_dir():
-        print(f"  netCDF4: left out, there is no {python} with its tests in {tests}")
+    python, tests = foreign.python_with("netCDF4", "pytest"), foreign.SOURCES / "netcdf4-python" / "test"
+    if python is None or not tests.is_dir():
+        missing = "no Python with netCDF4 and pytest" if python is None else f"no {tests}"
+        print(f"  netCDF4: left out, there is {missing}; scripts/setup_foreign.sh gets it")
         return []
-    return python_tests("netCDF4", str(python), ".", folder=tests)
+    return python_tests("netCDF4", python, ".", folder=tests)
 
 
 def random_programs(count: int) -> list[str]:

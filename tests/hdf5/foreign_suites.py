@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import support
+from support import foreign
 
 SKIPPED = 77
 TIMEOUT = 7200
@@ -129,8 +130,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.module and arguments.only is None:
         parser.error("--module needs --only")
-    own = support.FOREIGN / "bin" / "python"
-    python = arguments.python or (str(own) if own.exists() else sys.executable)
+    python = arguments.python or (str(foreign.PYTHON) if foreign.PYTHON.exists() else sys.executable)
     if not support.PLUGINS.is_dir():
         parser.error(f"{support.PLUGINS} is missing: run `make setup-hdf5 build`, or set DOVETAIL_BUILD_DIR")
     suites = {

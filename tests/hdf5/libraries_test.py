@@ -12,6 +12,7 @@ from pathlib import Path
 import h5py
 import pytest
 import support
+from support import foreign
 
 NATIVE = "HDF5 runs natively"
 PLUGIN = support.PLUGINS / "libdovetail-hdf5-plugin.so"
@@ -128,6 +129,23 @@ def test_a_misspelt_setting_runs_natively(tmp_path: Path, way: str, variable: st
     runs_natively(tmp_path, under(way, **{variable: value}), variable)
 
 
+@pytest.mark.parametrize(
+    ("variable", "meant"), [("DOVETAIL_HFD5_BUFFER", "DOVETAIL_HDF5_BUFFER"), ("DOVETAIL_WORKRES", "DOVETAIL_WORKERS")]
+)
+def test_a_variable_that_is_none_of_dovetails_is_told_and_the_connector_serves(
+    tmp_path: Path, way: str, variable: str, meant: str
+) -> None:
+    """Not of the connector's settings by its name, so that nothing is wrong with those."""
+    native, _ = written(tmp_path, "native", support.clean())
+    mine, said = written(tmp_path, "mine", under(way, **{variable: "3", "DOVETAIL_HDF5_REPORT": "1"}))
+    assert mine == native
+    assert "copied" in said and NATIVE not in said
+    told = [line for line in said.splitlines() if variable in line]
+    assert told == [
+        f"dovetail: the environment variable {variable} is none of Dovetail's and has no effect; is {meant} meant?"
+    ], said
+
+
 @pytest.mark.parametrize("connector", [None, b"this is no library"])
 def test_a_connector_that_cannot_be_loaded_runs_natively(tmp_path: Path, way: str, connector: bytes | None) -> None:
     plugin = tmp_path / "lib" / "dovetail" / "hdf5" / PLUGIN.name
@@ -242,9 +260,7 @@ with netCDF4.Dataset("out.nc") as data:
 
 
 def test_filters_of_netcdf4_stay_reachable(tmp_path: Path) -> None:
-    from netcdf4_test import interpreters
-
-    found = interpreters()
+    found = foreign.interpreters("netCDF4")
     if not found:
         pytest.skip("no Python here has netCDF4")
     for number, python in enumerate(found):

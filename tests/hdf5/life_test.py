@@ -67,7 +67,6 @@ for step in range(30):
 for turn in range(3):
     child = os.fork()
     if child == 0:
-        signal.alarm(100)
         assert all((file[str(step)][()] == step).all() for step in range(30))
         with h5py.File(f"child{{turn}}.h5", "w") as own:
             own["x"] = np.full(50000, turn)
@@ -208,7 +207,7 @@ def test_a_signal_that_ends_a_program_is_not_delayed(faults) -> None:
     ) as process:
         assert support.wait_until_held(faults, process)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=100) == -signal.SIGTERM
+        assert support.hangs.wait(process, 100) == -signal.SIGTERM
     faults.set_rules("")
 
 

@@ -1,16 +1,15 @@
 """netCDF4-python, which brings an HDF5 of its own, leaves the same files and sees the same values.
 
-For every Python here that has it: the one of the tests, and `.cache-hdf5/netcdf4-*` (python -m venv, pip install netCDF4).
+For every Python here that has it: the one of the tests, and that of `.cache-foreign/venv` (`make setup-foreign`).
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import support
+from support import foreign
 
 PROGRAM = """
 import random, sys
@@ -64,17 +63,8 @@ with netCDF4.Dataset(path) as data:
 """
 
 
-def interpreters() -> list[str]:
-    """The Pythons here that have netCDF4."""
-    candidates = [sys.executable, *sorted(map(str, support.CACHE.glob("netcdf4-*/bin/python")))]
-    asked = [
-        subprocess.run([python, "-c", "import netCDF4"], capture_output=True, check=False) for python in candidates
-    ]
-    return [python for python, answer in zip(candidates, asked, strict=True) if answer.returncode == 0]
-
-
 def test_datasets_are_the_same(tmp_path: Path) -> None:
-    found = interpreters()
+    found = foreign.interpreters("netCDF4")
     if not found:
         pytest.skip("no Python here has netCDF4")
     clock = {"LD_PRELOAD": str(support.CLOCK)}

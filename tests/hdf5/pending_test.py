@@ -1,6 +1,6 @@
 """While writes are held by the device: what returns at once, what waits, and what reads see.
 
-A call that waited here would wait for ever, since nothing is let go before it has returned; the alarm ends such a test.
+A call that waited here would wait for ever, since nothing is let go before it has returned; such a test is shown and ended.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ with h5py.File(sys.argv[1], "w") as file:
         assert support.wait_until_held(faults, process)
         wait_until_all_threads_sleep(process)
         faults.set_rules("")
-        output, errors = process.communicate(timeout=100)
+        output, errors = support.hangs.finish(process, 100)
         said = output.splitlines()
         assert process.returncode == 0, errors
         assert len(said) == 32, said
@@ -180,7 +180,7 @@ with h5py.File(sys.argv[1], "w") as file:
         assert support.wait_until_held(faults, process)
         wait_until_all_threads_sleep(process)
         faults.set_rules("")
-        _, errors = process.communicate(timeout=100)
+        _, errors = support.hangs.finish(process, 100)
         assert process.returncode == 0, errors
         assert re.search(r"waited \d+\.\d+ s for fork$", errors, re.MULTILINE), errors
 
@@ -219,7 +219,7 @@ file.close()
         time.sleep(2)  # the silence that is looked at
         used, silence = processor_seconds(process.pid) - before, time.monotonic() - since
         faults.set_rules("")
-        _, errors = process.communicate(timeout=100)
+        _, errors = support.hangs.finish(process, 100)
         assert process.returncode == 0, errors
         assert used < silence / 10, f"{used} s of processor time in {silence} s without anything to do"
 

@@ -3,11 +3,11 @@ either."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import pytest
 import support
+from support import foreign
 
 # Datasets until one does not fit, and what was said then. Space is made before the close, and HDF5 keeps nothing back: native HDF5 does
 # not survive the close of what does not fit.
@@ -253,9 +253,8 @@ for part in range(10):
 
 
 def test_pandas_is_told_of_a_full_disk(disk) -> None:
-    python = support.CACHE / "foreign" / "bin" / "python"
-    interpreter = str(python) if python.exists() else sys.executable
-    if support.run([interpreter, "-c", "import pandas, tables"], support.clean()).status != 0:
+    interpreter = foreign.python_with("pandas", "tables")
+    if interpreter is None:
         pytest.skip("there are no pandas and PyTables here")
     text = """
 import numpy as np, pandas, sys

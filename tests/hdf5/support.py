@@ -15,14 +15,16 @@ BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release"))
 PLUGINS = BUILD / "lib" / "dovetail" / "hdf5"
 CLOCK = BUILD / "lib" / "libhdf5_constant_clock.so"
 CACHE = SOURCE / ".cache-hdf5"
-FOREIGN = SOURCE / ".cache-foreign" / "venv"
 TOOLS = CACHE / "threadsafe" / "bin"
 HERE = Path(__file__).resolve().parent
 CONNECTOR = "dovetail under_vol=0;under_info={}"
 # The connector that does nothing, which HDF5 brings: what differs under it too is not Dovetail's doing.
 PASS_THROUGH = "pass_through under_vol=0;under_info={}"
 
-sys.path[:0] = [str(SOURCE / "bench" / "devices")]
+sys.path[:0] = [str(SOURCE / "bench" / "devices"), str(SOURCE / "scripts")]
+
+import foreign  # noqa: E402, F401 (for those that import this)
+import hangs  # noqa: E402 (behind the path to it)
 
 
 @cache
@@ -78,15 +80,12 @@ class Ended:
 
 
 def run(command: list[object], environment: dict[str, str], folder: Path | None = None, timeout: float = 250) -> Ended:
-    done = subprocess.run(
+    done = hangs.run(
         [str(word) for word in command],
         env=environment,
         cwd=folder,
-        capture_output=True,
-        text=True,
         errors="replace",
         timeout=timeout,
-        check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 

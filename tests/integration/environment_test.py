@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from heat_support import BUILD, Skipped, check, field_file, main
+from heat_support import BUILD, Skipped, check, field_file, hangs, main
 
 PROGRAMS = BUILD / "bin"
 HEAT, TIOM, C_EXAMPLE = PROGRAMS / "heat", PROGRAMS / "dovetail-tiom", PROGRAMS / "copy_and_checksum"
@@ -33,9 +33,7 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess:
     """The program, as if for the first time: heat does not overwrite what it has finished."""
     if "--directory" in command:
         shutil.rmtree(command[command.index("--directory") + 1], ignore_errors=True)
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False
-    )
+    return hangs.run(command, env={**os.environ, **environment}, timeout=100)
 
 
 def good_values_are_followed(folder: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import struct
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from heat_support import (
     complete_checkpoints,
     field_file,
     final_bytes,
+    hangs,
     main,
     read_header,
     run,
@@ -131,7 +131,7 @@ def demo_runs_at_small_size(folder: Path) -> None:
     command = [sys.executable, str(SOURCE / "examples" / "heat" / "demo.py"), "--build-dir", str(BUILD), "--small"]
     for attempt in range(3):
         output = folder / f"demo-{attempt}"
-        done = subprocess.run([*command, "--output", output], capture_output=True, text=True, timeout=250, check=False)
+        done = hangs.run([*command, "--output", output], timeout=250)
         check(done.returncode == 0, f"exit status {done.returncode}:\n{done.stdout}{done.stderr}")
         print(done.stdout)
         # As long as it was made on a machine that was busier then, a run may be over at once.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -20,7 +19,9 @@ SMALL = os.environ.get("DOVETAIL_TEST_SCALE") == "small"
 VARIANTS = ("blocking", "pausing", "bound")
 PAGE = 4096
 
-sys.path[:0] = [str(SOURCE / "bench" / "devices"), str(SOURCE / "examples" / "heat")]
+sys.path[:0] = [str(SOURCE / "bench" / "devices"), str(SOURCE / "examples" / "heat"), str(SOURCE / "scripts")]
+
+import hangs  # noqa: E402 (behind the path to it)
 
 
 class Skipped(Exception):
@@ -83,14 +84,11 @@ def run(
     *arguments: object, command: tuple[str, ...] = (), limits: Callable[[], None] | None = None, **environment: str
 ) -> Result:
     """heat with these arguments, behind `command` if given, `limits` being called in the child before it starts."""
-    done = subprocess.run(
+    done = hangs.run(
         [*command, str(HEAT), *map(str, arguments)],
-        capture_output=True,
-        text=True,
         env={**os.environ, **environment},
         preexec_fn=limits,
         timeout=100,
-        check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)
 

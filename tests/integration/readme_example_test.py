@@ -12,6 +12,10 @@ import tempfile
 from pathlib import Path
 
 SOURCE = Path(os.environ.get("DOVETAIL_SOURCE_DIR", Path(__file__).resolve().parents[2]))
+sys.path[:0] = [str(SOURCE / "scripts")]
+
+import hangs  # noqa: E402 (behind the path to it)
+
 BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release"))
 SANITIZERS = {"": [], "thread": ["-fsanitize=thread"], "address": ["-fsanitize=address,undefined"]}
 MOST_LINES = 20
@@ -54,9 +58,7 @@ def main() -> None:
         program = build(folder)
         for engine in ("auto", "threads"):
             environment = {**os.environ, "DOVETAIL_ENGINE": engine}
-            result = subprocess.run(
-                [program], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-            )
+            result = hangs.run([program], cwd=folder, env=environment, timeout=60)
             check(result.returncode == 0, f"{engine}: status {result.returncode}\n{result.stdout}\n{result.stderr}")
             expected = f"sum {COUNT * (COUNT + 1) // 2}\n"
             check(result.stdout == expected, f"{engine}: printed {result.stdout!r}, not {expected!r}")

@@ -11,6 +11,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / "scripts")]
+
+import hangs  # noqa: E402 (behind the path to it)
+
 BINARIES = pathlib.Path(os.environ["DOVETAIL_BUILD_DIR"]) / "bin"
 
 
@@ -23,7 +27,7 @@ def check(program: pathlib.Path, folder: pathlib.Path, generator: random.Random)
     def run(*arguments: object) -> subprocess.CompletedProcess:
         command = [str(program), *map(str, arguments)]
         environment = dict(os.environ, OMP_NUM_THREADS=str(generator.choice((1, 2, 4))))
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return hangs.run(command, env=environment, timeout=120)
 
     source, target = folder / "source", folder / "target"
     for size, block in ((0, 4096), (1, 4096), (4096 * 40, 4096), (generator.randrange(1, 1 << 21), 5000)):

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/last_resort.hpp"
 #include "base/sanitizer.hpp"
 
 namespace {
@@ -49,7 +50,6 @@ constexpr std::size_t block = 4096;
 class RequestsTest : public testing::Test {
  protected:
   void SetUp() override {
-    alarm(120);
     const char* build = std::getenv("DOVETAIL_BUILD_DIR");
     std::string name = std::string(build != nullptr ? build : ".") + "/omp-requests-XXXXXX";
     file_ = mkstemp(name.data());
@@ -68,7 +68,6 @@ class RequestsTest : public testing::Test {
     dovetail_omp_set_error_handler(nullptr, nullptr);
     close(file_);
     unlink(path_.c_str());
-    alarm(0);
   }
   // What is in the page cache is read by the call itself.
   void drop() const {
@@ -320,7 +319,7 @@ template <class Body>
 int in_child(Body&& body) {
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(60);
+    alarm(dovetail::test::last_resort_seconds);
     body();
     _exit(0);
   }

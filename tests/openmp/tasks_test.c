@@ -361,7 +361,6 @@ static const struct Test {
 int main(int argc, char** argv) {
   const char* size = getenv("DOVETAIL_TEST_SCALE");
   char path[] = "omp-tasks-XXXXXX";
-  alarm(240);
   if (size != NULL && strcmp(size, "small") == 0) {
     scale = 5;
   }

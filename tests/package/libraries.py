@@ -1,4 +1,4 @@
-"""libraries.py PREFIX SOURCE: looks at every installed library and program. Called by libraries_test.sh."""
+"""libraries.py PREFIX SOURCE BUILD: looks at every installed library and program, and at the extension of Python. Called by libraries_test.sh."""
 
 from __future__ import annotations
 
@@ -103,8 +103,67 @@ def check_exports(library: Path, headers: str) -> None:
     print(f"{library.name}: {len(symbols)} public symbols")
 
 
+# What the interposer stands in for, and the way in which libdovetail finds it.
+POSIX = """
+read readv write writev pread pread64 preadv preadv64 preadv2 preadv64v2 pwrite pwrite64 pwritev pwritev64 pwritev2 pwritev64v2
+fsync fdatasync __read_chk __pread_chk __pread64_chk dovetail_posix_attach
+"""
+# Behind the functions of its header: those that the plugin and its report look up.
+HDF5 = "dovetail_hdf5_serve dovetail_hdf5_write_trace"
+# HDF5 asks for the first two; `getenv` tells HDF5 of the connector where the plugin is preloaded.
+PLUGIN = "H5PLget_plugin_info H5PLget_plugin_type getenv"
+# Python asks for the first; the others are C called from C++ (bindings/python/module.cpp, gilstate.c).
+CORE = "PyInit__core PyInit_core_of_main_interpreter dovetail_python_bind_gilstate"
+# Whose templates and inline functions a compiler shows, and the types of our own that are thrown or compared.
+OTHERS = ("std::", "nanobind::", "__gnu_cxx::")
+OWN_TYPES = r"(typeinfo|typeinfo name|vtable) for dovetail::python::\w+"
+
+
+def name_alone(symbol: str) -> str:
+    """The qualified name of a function or object, without what it returns, takes and is a template of."""
+    before = None
+    while before != symbol:
+        before, symbol = symbol, re.sub(r"<[^<>]*>", "", symbol)
+    return symbol.partition("(")[0].rpartition(" ")[2]
+
+
+def shown(library: Path) -> list[tuple[str, str]]:
+    """The kind, as nm has it, and the name of each symbol that a library shows, without its version."""
+    lines = [line.split(maxsplit=2) for line in output("nm", "-DC", "--defined-only", library).splitlines()]
+    return [(kind, name.partition("@@")[0]) for _, kind, name in lines if kind != "A"]
+
+
+def check_exact(library: Path, expected: set[str]) -> None:
+    symbols = {name for _, name in shown(library)}
+    assert symbols == expected, (
+        f"{library} shows {sorted(symbols - expected)} and does not {sorted(expected - symbols)}"
+    )
+    print(f"{library.name}: {len(symbols)} symbols")
+
+
+def check_core(library: Path) -> None:
+    """Python loads it apart from all others, but not from those that were loaded before for all."""
+    symbols = shown(library)
+    inline = [
+        name
+        for kind, name in symbols
+        if kind in "WVu" and (name_alone(name).startswith(OTHERS) or re.fullmatch(OWN_TYPES, name))
+    ]
+    others = {name for _, name in symbols if name not in inline}
+    assert others == set(CORE.split()), (
+        f"{library} shows {sorted(others ^ set(CORE.split()))} more or less than it must"
+    )
+    print(f"{library.name}: {len(others)} symbols, and {len(inline)} of inline functions")
+
+
+def functions_of(header: Path, prefix: str) -> set[str]:
+    """What a header of C declares; a type of a function is none."""
+    text = re.sub(r"//.*|^typedef .*", "", header.read_text(), flags=re.MULTILINE)
+    return set(re.findall(rf"\b({prefix}\w+)\(", text))
+
+
 def main() -> None:
-    prefix, source = map(Path, sys.argv[1:])
+    prefix, source, build = map(Path, sys.argv[1:])
     for binary in binaries(prefix):
         check_that_all_is_found(binary, prefix)
         check_thread_locals(binary)
@@ -113,6 +172,21 @@ def main() -> None:
     headers = "\n".join(path.read_text() for path in own)
     # Implied by the headers, and so not written there.
     check_exports(next(prefix.rglob("libdovetail.so")), headers + " Delete operator ")
+    expected = {
+        "libdovetail-posix.so": set(POSIX.split()),
+        "libdovetail-omp.so": functions_of(source / "include" / "dovetail_omp.h", "dovetail_omp_"),
+        "libdovetail-hdf5.so": functions_of(source / "include" / "dovetail" / "hdf5.h", "dovetail_H5")
+        | set(HDF5.split()),
+        "libdovetail-hdf5-plugin.so": set(PLUGIN.split()),
+    }
+    found = {library.name: library for library in prefix.rglob("libdovetail*.so")}
+    assert set(found) - {"libdovetail.so"} <= set(expected), f"nothing says what {sorted(found)} must show"
+    assert {"libdovetail-posix.so"} <= set(found), sorted(found)
+    for name in sorted(set(found) - {"libdovetail.so"}):
+        check_exact(found[name], expected[name])
+    # With pip it is installed; `cmake --install` leaves it out.
+    for extension in (build / "python" / "dovetail").glob("_core*.so"):
+        check_core(extension)
 
 
 main()

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "base/last_resort.hpp"
 #include "storage/fault_folder.hpp"
 
 namespace dovetail::test {
@@ -53,8 +54,6 @@ class ExecTest : public testing::Test {
       });
     }
   }
-
-  const Alarm alarm_{200};
   const std::string text_ = std::string(8192, 'a');
   const FaultFolder faults_;
   const Folder plain_;
@@ -72,7 +71,7 @@ TEST_F(ExecTest, APreloadedProgramThatIsStartedWorksAndTheReadersGetTheirAnswers
       .spawn([&] {
         const pid_t child = fork();
         if (child == 0) {
-          alarm(60);
+          alarm(last_resort_seconds);
           become_a_preloaded_shell();
         }
         EXPECT_EQ(status_of(child), 43);
@@ -88,7 +87,7 @@ TEST_F(ExecTest, APreloadedProgramThatIsStartedWorksAndTheReadersGetTheirAnswers
 TEST_F(ExecTest, APreloadedProgramThatTakesThePlaceOfTheProcessWorks) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    alarm(last_resort_seconds);
     const int file = open((faults_ / "file").c_str(), O_RDONLY | O_CLOEXEC);
     std::atomic<int> right{0};
     Runtime runtime(Options{.workers = 1});

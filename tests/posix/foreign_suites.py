@@ -24,6 +24,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))  # behind all that the tests import
+
+import hangs  # noqa: E402 (behind the path to it)
+
 # What they share with the calls that are interposed: files, descriptors, positions, signals, children, threads.
 SMALL = ("test_fileio", "test_file", "test_posix", "test_select", "test_pty", "test_tempfile", "test_mmap", "test_os")
 LONG = (
@@ -157,10 +161,7 @@ class Suite:
             output, _ = process.communicate(timeout=self._seconds)
             ending = f"exit status {process.returncode}"
         except subprocess.TimeoutExpired:
-            process.send_signal(6)
-            process.kill()
-            output, _ = process.communicate()
-            ending = f"no end after {self._seconds:.0f} s"
+            output, ending = b"", f"no end after {self._seconds:.0f} s\n{hangs.end(process)}"
         found: dict[str, tuple[str, str]] = {}
         if results.exists():
             for line in results.read_text().splitlines():

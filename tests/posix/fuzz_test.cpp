@@ -150,7 +150,6 @@ class Fuzz {
 };
 
 TEST(FuzzTest, DescriptorsThatChange) {
-  const Alarm alarm(250);
   const Folder plain;
   const FaultFolder faults;
   const std::size_t steps = scaled(600, 100);

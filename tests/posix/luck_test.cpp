@@ -16,6 +16,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/last_resort.hpp"
 #include "storage/fault_folder.hpp"
 
 namespace dovetail::test {
@@ -63,7 +64,6 @@ class LuckTest : public testing::Test {
       body(faults_ / "file");
     }
   }
-  const Alarm alarm_{200};
   const Folder plain_;
   const FaultFolder faults_;
 };
@@ -300,7 +300,6 @@ TEST_F(LuckTest, SignalsInTheMiddle) {
       setitimer(ITIMER_REAL, &never, nullptr);
     }
     signal(SIGALRM, SIG_DFL);
-    ::alarm(200);
     EXPECT_EQ(contents(path + ".log").size(), static_cast<std::size_t>(handled.load()) * record_size);
     close(handler_file.load());
   });
@@ -376,7 +375,7 @@ TEST_F(LuckTest, ChildrenOfATaskWithCallsInFlight) {
       .spawn([&] {
         const pid_t forked = fork();
         if (forked == 0) {
-          alarm(20);
+          alarm(last_resort_seconds);
           _exit(child_uses_files(child_path.c_str()));
         }
         EXPECT_EQ(status_of(forked), 42);
@@ -412,7 +411,7 @@ TEST_F(LuckTest, ExecEndsAProcessWithCallsInFlight) {
   faults_.rules("read hold path=file");
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    alarm(last_resort_seconds);
     Runtime runtime(Options{.workers = 1});
     for (int task = 0; task < 4; ++task) {
       runtime.spawn([&] {

@@ -49,8 +49,6 @@ class PauseTest : public testing::Test {
     runtime.wait();
     EXPECT_EQ(ended.load(), tasks);
   }
-
-  const Alarm alarm_{120};
   const FaultFolder folder_;
 };
 

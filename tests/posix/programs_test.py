@@ -4,11 +4,14 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts")]
+
+import hangs  # noqa: E402 (behind the path to it)
 
 BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"])
 LIBRARY = BUILD / "lib" / "libdovetail-posix.so"
@@ -83,14 +86,8 @@ class Programs(unittest.TestCase):
         environment = dict(os.environ, LC_ALL="C", TZ="UTC", HOME=str(folder), **more)
         if preload:
             environment["LD_PRELOAD"] = str(LIBRARY)
-        done = subprocess.run(
-            [str(word) for word in command],
-            cwd=folder,
-            env=environment,
-            input=stdin,
-            capture_output=True,
-            timeout=120,
-            check=False,
+        done = hangs.run(
+            [str(word) for word in command], cwd=folder, env=environment, input=stdin, timeout=120, text=False
         )
         return done.returncode, text_of(done.stdout, folder), text_of(done.stderr, folder)
 

@@ -223,13 +223,11 @@ void compare_all(const std::function<std::string(const std::string&)>& place) {
 }
 
 TEST(SemanticsTest, OnDisk) {
-  const Alarm alarm(120);
   const Folder folder;
   compare_all([&](const std::string& name) { return folder / name; });
 }
 
 TEST(SemanticsTest, WhereEveryCallWaits) {
-  const Alarm alarm(120);
   const FaultFolder folder;
   if (!folder.available()) {
     GTEST_SKIP() << "no FUSE here";
@@ -238,7 +236,6 @@ TEST(SemanticsTest, WhereEveryCallWaits) {
 }
 
 TEST(SemanticsTest, FaultsOfTheDevice) {
-  const Alarm alarm(120);
   const FaultFolder folder;
   if (!folder.available()) {
     GTEST_SKIP() << "no FUSE here";
@@ -281,7 +278,6 @@ TEST(SemanticsTest, FaultsOfTheDevice) {
 }
 
 TEST(SemanticsTest, WhatIsNotAFile) {
-  const Alarm alarm(120);
   const auto seen = [] {
     Bench b;
     int ends[2];

@@ -31,8 +31,6 @@ class TerminalTest : public testing::Test {
     ::close(terminal_);
     ::close(master_);
   }
-
-  const Alarm alarm_{200};
   int master_ = -1;
   int terminal_ = -1;
 };

@@ -235,13 +235,11 @@ void fuzz(const std::string& folder, std::size_t steps) {
 }
 
 TEST(WriteFuzzTest, OnTheDisk) {
-  const Alarm alarm(250);
   const Folder folder;
   fuzz(folder / ".", scaled(4000, 600));
 }
 
 TEST(WriteFuzzTest, InMemory) {
-  const Alarm alarm(250);
   std::string folder = "/dev/shm/dovetail-test-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {
     GTEST_SKIP() << "no /dev/shm here";
@@ -251,7 +249,6 @@ TEST(WriteFuzzTest, InMemory) {
 }
 
 TEST(WriteFuzzTest, WhereSomeCallsTakeLonger) {
-  const Alarm alarm(250);
   const FaultFolder faults;
   if (!faults.available()) {
     GTEST_SKIP() << "no FUSE here";

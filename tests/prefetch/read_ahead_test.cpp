@@ -79,8 +79,6 @@ class ReadAheadTest : public testing::Test {
       std::this_thread::yield();
     }
   }
-
-  const test::Alarm alarm{200};
   test::FaultFolder device;
   std::vector<std::byte> content = test::random_bytes(8 * mebibyte, test::seed());
   base::MemoryBudget whole{4 * mebibyte};

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hangs
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -25,7 +26,7 @@ def run(name: str, folder: Path, *words: object) -> subprocess.CompletedProcess[
         folder / "out",
     ]
     command += ["--data", folder / "data", *words]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=110, check=False)
+    done = hangs.run([str(word) for word in command], timeout=100)
     if done.returncode == NOT_INSTALLED:
         pytest.skip(done.stderr.strip())
     return done

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import threading
+from pathlib import Path
 
 import dovetail as dt
 import numpy as np
@@ -222,6 +224,42 @@ def append(path, text):
 def read(path):
     with open(path) as file:
         return file.read()
+
+
+@pytest.mark.parametrize("wrap", [str, Path, os.fsencode, dt.File])
+def test_a_path_with_a_zero_byte_is_refused_and_not_cut(tmp_path, monkeypatch, wrap):
+    """By the call, before anything runs."""
+    monkeypatch.chdir(tmp_path)
+    ran = []
+
+    @dt.task(path=dt.FILE_OUT)
+    def body(path):
+        ran.append(path)
+
+    @dt.task(path=dt.FILE_OUT, process=True)
+    def elsewhere(path):
+        pass
+
+    for task in (body, elsewhere):
+        with pytest.raises(ValueError, match=r"argument 'path' .*a\\x00b.*null byte"):
+            task(wrap("a\0b"))
+    with pytest.raises(TypeError, match="argument 'path' .* must be a path, not a value of type 'int'"):
+        body(3)
+    dt.barrier()
+    assert not ran and not os.listdir()
+
+
+def test_opening_a_path_with_a_zero_byte_is_refused_and_not_cut(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for mode in ("r", "w", "a", "x", None):
+        with pytest.raises(OSError, match="zero byte") as raised:
+            dt.open("a\0b", mode)
+        assert raised.value.errno == errno.EINVAL
+    assert not os.listdir()
+    for name in ("trace", "config"):
+        with pytest.raises((ValueError, OSError), match=rf"{name}.*a\\(x0)?0b"):
+            dt.Runtime(**{name: "a\0b"}).start()
+    assert not os.listdir()
 
 
 def test_files_are_ordered_whatever_way_their_path_is_written(tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import signal
 import subprocess
@@ -13,8 +12,14 @@ from pathlib import Path
 
 import pytest
 
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts")]
+
+import hangs  # noqa: E402 (behind the path to it)
+
 # Far above what any test takes, also on a machine that does other things.
 ALARM_SECONDS = int(os.environ.get("DOVETAIL_TEST_ALARM", "120"))
+CHILD_SECONDS = ALARM_SECONDS * 5 / 6
+ALARM = pytest.StashKey[hangs.Alarm]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -23,17 +28,20 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
+    # Nothing is captured here yet: what is said later, in the middle of a test, would go nowhere.
+    config.stash[ALARM] = hangs.Alarm(os.dup(2))
 
-def pytest_unconfigure() -> None:
-    faulthandler.cancel_dump_traceback_later()
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[ALARM].stop()
 
 
 @pytest.fixture(autouse=True)
-def alarm() -> Iterator[None]:
+def alarm(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that hangs, or what is taken down after it, ends the run and says where everybody is."""
-    faulthandler.dump_traceback_later(ALARM_SECONDS, exit=True)
+    request.config.stash[ALARM].set(ALARM_SECONDS)
     yield
-    faulthandler.dump_traceback_later(ALARM_SECONDS, exit=True)
+    request.config.stash[ALARM].set(ALARM_SECONDS)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -55,13 +63,10 @@ def run_program(tmp_path: Path) -> Run:
     def run(text: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         program = tmp_path / "program.py"
         program.write_text(text)
-        return subprocess.run(
+        return hangs.run(
             [sys.executable, str(program), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=ALARM_SECONDS,
+            timeout=CHILD_SECONDS,
             env={**os.environ, **environment},
-            check=False,
         )
 
     return run
@@ -78,13 +83,10 @@ def lines_of(tmp_path: Path, request: pytest.FixtureRequest) -> Lines:
         program = tmp_path / "program.py"
         program.write_text(request.module.HEADER + textwrap.dedent(text))
         command = [sys.executable, "-m", "dovetail.cli", "run", "--pycompss", program, *arguments]
-        done = subprocess.run(
+        done = hangs.run(
             [str(word) for word in command],
-            capture_output=True,
-            text=True,
-            timeout=ALARM_SECONDS,
+            timeout=CHILD_SECONDS,
             env={**os.environ, **environment},
-            check=False,
         )
         assert done.returncode == status, done.stderr
         run.errors = done.stderr

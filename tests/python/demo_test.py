@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hangs
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -48,7 +49,7 @@ def begin(folder: Path, *words: object, change: str | None = None, build: Path =
 
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    output, errors = process.communicate(timeout=110)
+    output, errors = hangs.finish(process, 100)
     return process.returncode, output, errors
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 
 import dovetail as dt
+import hangs
 import pytest
 
 FAILING = """\
@@ -79,14 +79,11 @@ def test_what_was_asked_for_or_is_ignored_is_no_failure_of_the_program(run_progr
 def test_however_the_program_is_started(tmp_path, command, end, status):
     text = FAILING.format(call="body()", end=end)
     (tmp_path / "module.py").write_text(text)
-    done = subprocess.run(
+    done = hangs.run(
         [sys.executable, *(word.format(text=text) for word in command)],
         input=text,
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
         timeout=100,
-        check=False,
     )
     assert done.returncode == status, done.stderr
     assert f"line {LINE}, in main" in done.stderr
@@ -236,5 +233,5 @@ def test_a_pycompss_program_names_the_call(tmp_path):
         "from pycompss.api.task import task\n\n@task(on_failure='FAIL')\ndef body():\n    raise ValueError\n\nbody()\n"
     )
     command = [sys.executable, "-m", "dovetail.cli", "run", "--pycompss", path]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=100, check=False)
+    done = hangs.run(list(map(str, command)), timeout=100)
     assert done.returncode == 1 and 'program.py", line 7, in <module>' in done.stderr

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from foreign_dislib import run_dislib
-from foreign_runner import BUILD, CACHE, PYCOMPSS, SOURCES, Ended, Runner, indented
+from foreign_runner import BUILD, PYCOMPSS, PYTHON, SOURCES, Ended, Runner, indented
 
 HERE = Path(__file__).resolve().parent
 SKIPPED = 77
@@ -197,7 +197,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("programs", "tutorial", "dislib"))
     parser.add_argument("--names", nargs="+", default=[], help="of programs, or of dislib's test modules")
-    parser.add_argument("--python", default=str(CACHE / "venv" / "bin" / "python"))
+    parser.add_argument("--python", default=str(PYTHON))
     parser.add_argument(
         "--seconds", type=float, default=900, help="most for a program, and for a module of dislib's tests"
     )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 SOURCE = Path(os.environ.get("DOVETAIL_SOURCE_DIR", Path(__file__).resolve().parents[2]))
 BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release")).resolve()
-CACHE = SOURCE / ".cache-foreign"
-SOURCES = CACHE / "sources"
+sys.path[:0] = [str(SOURCE / "scripts")]
+
+import hangs  # noqa: E402 (behind the path to it)
+from foreign import PYTHON, SOURCES  # noqa: E402, F401 (the interpreter, for those that import this)
+
 PYCOMPSS = SOURCES / "compss" / "compss" / "programming_model" / "bindings" / "python" / "src"
 
 
@@ -59,9 +63,7 @@ class Runner:
             try:
                 output, _ = process.communicate(timeout=self.seconds)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                output, _ = process.communicate()
-                return Ended(f"no end after {self.seconds:.0f} s", output)
+                return Ended(f"no end after {self.seconds:.0f} s", hangs.end(process))
         return Ended(process.returncode, output)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import hangs
 import pytest
 
 LIBRARIES = Path(os.environ.get("DOVETAIL_BUILD_DIR", Path(__file__).parents[2] / "build" / "release")) / "lib"
@@ -23,15 +26,30 @@ assert body(41).result() == 42
 """
 
 
-def run(text: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=110, check=False)
+def run(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    done = hangs.run([sys.executable, "-c", text], timeout=100, **options)
     assert done.returncode == 0, done.stderr
     return done
 
 
-OTHERS = [
-    name for name in ("pyarrow", "pandas", "rasterio", "h5py", "netCDF4", "tables") if find_spec(name) is not None
-]
+# What is done with each of them where it is there, so that it works as well as it loads. `make test-foreign` has them all.
+USES = {
+    "pyarrow": "assert pyarrow.array(range(1000)).sum().as_py() == 499500",
+    "pandas": "assert int(pandas.Series(range(1000)).sum()) == 499500",
+    "rasterio": "assert rasterio.transform.from_origin(0, 0, 1, 1).a == 1",
+    "h5py": """with h5py.File("h5py.h5", "w") as file:
+    file["x"] = range(1000)
+assert h5py.File("h5py.h5")["x"][()].sum() == 499500""",
+    "netCDF4": """with netCDF4.Dataset("netcdf.nc", "w") as file:
+    file.createDimension("x", 1000)
+    file.createVariable("x", "i8", ("x",))[:] = list(range(1000))
+assert netCDF4.Dataset("netcdf.nc")["x"][:].sum() == 499500""",
+    "tables": """with tables.open_file("tables.h5", "w") as file:
+    file.create_array("/", "x", list(range(1000)))
+with tables.open_file("tables.h5") as file:
+    assert sum(file.root.x[:]) == 499500""",
+}
+OTHERS = [name for name in USES if find_spec(name) is not None]
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(OTHERS, min(2, len(OTHERS)))) or [()])
@@ -40,6 +58,55 @@ def test_any_order_of_imports_works(order: tuple[str, ...]) -> None:
         pytest.skip("none of pyarrow, pandas, rasterio, h5py, netCDF4 and tables is installed")
     run("".join(f"import {name}\n" for name in order) + TASK)
     run(TASK + "".join(f"import {name}\n" for name in order))
+
+
+def shuffled(generator: random.Random) -> str:
+    """A program that imports Dovetail and all the others in a random order, each used at a random time after that."""
+    steps: list[str] = []
+    for name in generator.sample(OTHERS, len(OTHERS)):
+        at = generator.randrange(len(steps) + 1)
+        steps.insert(at, f"import {name}")
+        steps.insert(generator.randrange(at + 1, len(steps) + 1), USES[name])
+    steps.insert(generator.randrange(len(steps) + 1), TASK)
+    return "\n".join([*steps, TASK])
+
+
+@pytest.fixture
+def generator() -> random.Random:
+    seed = int(os.environ.get("DOVETAIL_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"DOVETAIL_TEST_SEED={seed}")
+    return random.Random(seed)
+
+
+@pytest.mark.skipif(len(OTHERS) < 3, reason=f"of {', '.join(USES)} only {len(OTHERS)} are installed")
+@pytest.mark.parametrize("turn", range(8))
+def test_a_random_order_of_everything_works(generator: random.Random, tmp_path: Path, turn: int) -> None:
+    text = shuffled(generator)
+    print(text)
+    run(text, cwd=tmp_path)
+
+
+@pytest.mark.skipif(len(OTHERS) < 3, reason=f"of {', '.join(USES)} only {len(OTHERS)} are installed")
+@pytest.mark.parametrize("way", ["found", "preloaded"])
+@pytest.mark.parametrize("turn", range(4))
+def test_a_random_order_beside_the_connector_works(
+    generator: random.Random, tmp_path: Path, way: str, turn: int
+) -> None:
+    """As `dovetail run --hdf5` sets it, or found by HDF5 itself. Each package brings an HDF5 of its own: the first is served."""
+    plugin = LIBRARIES / "dovetail" / "hdf5" / "libdovetail-hdf5-plugin.so"
+    if not plugin.exists():
+        pytest.skip("the HDF5 connector is not built")
+    ways = {
+        "found": {
+            "HDF5_PLUGIN_PATH": str(plugin.parent),
+            "HDF5_VOL_CONNECTOR": "dovetail under_vol=0;under_info={}",
+        },
+        "preloaded": {"LD_PRELOAD": str(plugin)},
+    }
+    text = shuffled(generator)
+    print(text)
+    done = run(text, cwd=tmp_path, env={**os.environ, **ways[way], "DOVETAIL_HDF5_REPORT": "1"})
+    assert "dovetail hdf5:" in done.stderr, f"the connector served nobody: {done.stderr}"
 
 
 @pytest.mark.parametrize("first", ["python_late_standard_library", "python_reserve_of_thread_locals"])

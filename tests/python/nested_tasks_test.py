@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
-import subprocess
 import sys
 
+import hangs
 import pytest
 
 SMALL = os.environ.get("DOVETAIL_TEST_SCALE") == "small"
@@ -14,11 +14,9 @@ SMALL = os.environ.get("DOVETAIL_TEST_SCALE") == "small"
 
 def run(program: str, *, stack_megabytes: int = 1, timeout: float = 240) -> str:
     """Runs a program of its own, since a hang could not be ended here."""
-    result = subprocess.run(
+    result = hangs.run(
         [sys.executable, "-c", program],
         env={**os.environ, "DOVETAIL_STACK_SIZE": str(stack_megabytes << 20)},
-        capture_output=True,
-        text=True,
         timeout=timeout,
     )
     assert result.returncode == 0, result.stderr

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import dovetail as dt
+import hangs
 import numpy as np
 import pytest
 from dovetail import processes
@@ -313,13 +314,10 @@ resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
 """
     program = LIMITED + text
     capabilities = "-all,+dac_override,+dac_read_search"
-    done = subprocess.run(
+    done = hangs.run(
         [setpriv, "--reuid", "54321", "--clear-groups", "--inh-caps", capabilities, "--ambient-caps", capabilities]
         + ["--", sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
         timeout=100,
-        check=False,
         cwd="/",
     )
     if "setpriv" in done.stderr and done.returncode != 0:
@@ -355,12 +353,9 @@ def test_arrays_need_no_room_in_dev_shm(run_program):
         pytest.skip("needs root and unshare, to mount a /dev/shm of its own")
     mount = 'mount -t tmpfs -o size=4k tmpfs /dev/shm && head -c 4096 /dev/zero > /dev/shm/full && exec "$@"'
     text = "\nassert os.statvfs('/dev/shm').f_bavail == 0\nprint(dt.wait(total(make(1_000_000))))\n"
-    done = subprocess.run(
+    done = hangs.run(
         [unshare, "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", LIMITED + text],
-        capture_output=True,
-        text=True,
         timeout=100,
-        check=False,
     )
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(done.stderr)

@@ -10,6 +10,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import hangs
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -38,7 +39,7 @@ dt.barrier()
 
 def run(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dovetail.cli", "run", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=110, check=False, **more)  # type: ignore[call-overload]
+    return hangs.run(command, timeout=100, **more)  # type: ignore[call-overload]
 
 
 class Links(HTMLParser):

@@ -10,15 +10,16 @@ import sys
 import textwrap
 from pathlib import Path
 
+import hangs
 import pytest
 
 PROGRAMS = Path(__file__).parent / "pycompss_programs"
-LIMIT = 110
+LIMIT = 100
 
 
 def run(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dovetail.cli", "run", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **more)  # type: ignore[call-overload]
+    return hangs.run(command, timeout=LIMIT, **more)  # type: ignore[call-overload]
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_ctrl_c_is_status_130(script):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=LIMIT)
+        hangs.finish(process, LIMIT)
     assert process.returncode == 130
 
 

@@ -345,6 +345,22 @@ def test_bad_settings_of_a_runtime_are_named(options, text):
         dt.Runtime(**options).start()
 
 
+def test_no_task_is_ended_because_others_take_long_unless_asked():
+    """What goes into the runtime, since 0 stands for never there; and what waits for what is said after 5 s."""
+    fields = []
+
+    class Recorded(dt._core.Runtime):
+        def __init__(self, given):
+            fields.append(dict(given))
+            super().__init__(given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dt._core, "Runtime", Recorded)
+        with dt.Runtime(workers=1):
+            pass
+    assert [(each["stuck_after"], each["report_after"]) for each in fields] == [(0, 5)]
+
+
 def test_a_runtime_is_a_context_and_the_one_before_comes_back():
     with dt.Runtime(workers=3) as outer:
         assert outer.workers == 3

@@ -5,6 +5,7 @@
 #include <future>
 #include <random>
 
+#include "base/last_resort.hpp"
 #include "dovetail/dovetail.hpp"
 #include "support.hpp"
 
@@ -349,7 +350,7 @@ TEST_F(StagedFileTest, AChildOfAForkReadsWhatTheParentHasYetToWrite) {
   // As `Stage::of_process` does it, save that nothing is drained: some other thread may write on.
   const pid_t pid = fork();
   if (pid == 0) {
-    ::alarm(60);
+    ::alarm(test::last_resort_seconds);
     _exit(read(*file, {0, mebibyte}) == filled(mebibyte, 1) ? 42 : 1);
   }
   int status = 0;

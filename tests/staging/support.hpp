@@ -18,7 +18,6 @@
 namespace dovetail::staging {
 
 using base::ByteRange;
-using test::Alarm;
 using test::FaultFolder;
 using test::Folder;
 
@@ -92,8 +91,6 @@ class StagingTest : public testing::Test {
     const auto bytes = std::as_bytes(std::span(text));
     return {bytes.begin(), bytes.end()};
   }
-
-  const Alarm alarm{200};
   FaultFolder device;
   Folder folder;  // past all rules
   base::MemoryBudget budget{16 * mebibyte};

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/last_resort.hpp"
 #include "storage/buffer_registry.hpp"
 #include "support.hpp"
 
@@ -140,7 +141,7 @@ TEST(Buffers, AForkDropsItsCopiesOnly) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    alarm(30);
+    alarm(last_resort_seconds);
     buffer.reset();
     _exit(0);
   }

@@ -108,11 +108,4 @@ class FaultFolder {
   bool available_ = false;
 };
 
-/// Ends a test that hangs.
-class Alarm {
- public:
-  explicit Alarm(unsigned seconds) { alarm(seconds); }
-  ~Alarm() { alarm(0); }
-};
-
 }  // namespace dovetail::test

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/last_resort.hpp"
 #include "base/sanitizer.hpp"
 #include "fault_folder.hpp"
 #include "held.hpp"
@@ -27,7 +28,7 @@ int status_of_child(const std::function<int()>& body) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(100);
+    alarm(last_resort_seconds);
     int status = 1;
     try {
       status = body();

@@ -15,6 +15,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/last_resort.hpp"
 #include "base/sanitizer.hpp"
 #include "storage/storage_service.hpp"
 #include "support.hpp"
@@ -28,7 +29,7 @@ void in_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    alarm(100);  // whatever hangs here must not outlive the test
+    alarm(last_resort_seconds);  // whatever hangs here must not outlive the test
     bool right = false;
     try {
       right = body();

@@ -4,6 +4,7 @@
 #include <future>
 
 #include "base/clock.hpp"
+#include "base/last_resort.hpp"
 #include "support.hpp"
 #include "tasking/core.hpp"
 #include "tasking/hosting.hpp"
@@ -144,7 +145,7 @@ TEST_F(BackgroundTest, TheChildOfAForkHasARuntimeOfItsOwnAndNoCallsOfTheParent) 
   detail::RuntimeCore* const of_parent = host();
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(last_resort_seconds);
     const bool other = host() != of_parent;
     end_background();
     _exit(other && calls == 0 ? 42 : 1);

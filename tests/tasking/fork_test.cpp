@@ -1,4 +1,5 @@
 // A fork in the middle: the child has no workers and is told so; it may make a runtime of its own.
+#include "base/last_resort.hpp"
 #include "base/sanitizer.hpp"
 #include "support.hpp"
 
@@ -27,7 +28,7 @@ int fork_while_busy(Child&& child) {
   await([&] { return ran.load() > 1'000; });
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(last_resort_seconds);
     _exit(child(runtime));
   }
   int status = 0;
@@ -92,7 +93,7 @@ TEST(ForkTest, FromInsideOfATask) {
   auto future = runtime.spawn([&] {
     const pid_t pid = fork();
     if (pid == 0) {
-      alarm(20);
+      alarm(last_resort_seconds);
       int status = 42;
       try {
         spawn([] {});
@@ -122,7 +123,7 @@ TEST(ForkTest, DestroyingTheRuntimeInTheChildReturns) {
   EXPECT_EQ(future.get(), 3);
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(last_resort_seconds);
     delete runtime;
     _exit(future.get() == 3 ? 42 : 1);
   }

@@ -1,5 +1,6 @@
 // Settings: defaults, the environment, and what is refused, with a name that tells where to look.
 #include <cstdlib>
+#include <filesystem>
 
 #include "support.hpp"
 
@@ -45,6 +46,8 @@ TEST_F(OptionsTest, DefaultsSuitTheMachine) {
   EXPECT_EQ(runtime.options().pending_limit, 0U) << "follows the tasks";
   EXPECT_FALSE(runtime.options().engine.empty());
   EXPECT_EQ(runtime.options().trace, "");
+  EXPECT_EQ(runtime.options().stuck_after, std::chrono::milliseconds(0)) << "no task is ended because others take long";
+  EXPECT_EQ(runtime.options().report_after, std::chrono::seconds(5)) << "and what waits for what is said";
 }
 
 TEST_F(OptionsTest, FromTheEnvironment) {
@@ -89,6 +92,16 @@ TEST_F(OptionsTest, SenselessFieldsAreRefusedByName) {
   EXPECT_NE(refusal(Options{.workers = 1, .stack_size = ~std::size_t{0}}).find("stack_size"), std::string::npos);
   EXPECT_NE(refusal(Options{.workers = 1, .stuck_after = std::chrono::milliseconds(-1)}).find("stuck_after"),
             std::string::npos);
+}
+
+TEST_F(OptionsTest, ATraceWithAZeroByteInItsPathIsRefusedAndNotCut) {
+  std::string folder = (std::filesystem::temp_directory_path() / "dovetail-options-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string message = refusal(Options{.workers = 1, .trace = folder + std::string("/a\0b", 4)});
+  EXPECT_NE(message.find("Options::trace"), std::string::npos) << message;
+  EXPECT_NE(message.find("a\\0b"), std::string::npos) << message;
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(OptionsTest, ARefusedRuntimeLeavesNothingRunning) {

@@ -82,6 +82,114 @@ TEST(ProcessEndTest, ExitInAPausedTaskWhileOthersWork) {
   EXPECT_EQ(outcome.status, 42) << outcome.error;
 }
 
+// `exit` while the main thread waits in the runtime: the destructors of statics run, that of the main thread's frame does not.
+Outcome exit_while_main_waits(const std::function<void()>& arrange) {
+  const Outcome outcome = end_process([&] {
+    std::atexit([] { say("at exit"); });
+    static const AtEnd destroyed{[] { say("statics"); }};
+    static_runtime();
+    const AtEnd frame{[] { say("the frame of main"); }};
+    arrange();
+    static_runtime().wait();
+    for (;;) {
+      pause();  // somebody else ends the process
+    }
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+  for (const char* word : {"at exit", "statics"}) {
+    EXPECT_NE(outcome.error.find(word), std::string::npos) << word << " is missing in " << outcome.error;
+  }
+  EXPECT_EQ(outcome.error.find("the frame of main"), std::string::npos) << outcome.error;
+  return outcome;
+}
+
+// What is called by a thread of the runtime cannot wait for tasks, as little as a task can.
+void spawn_endless_task() {
+  static_runtime().spawn({.label = "endless"}, [] {
+    static std::atomic<bool> forever{true};
+    while (forever.load()) {
+      this_task::yield();
+    }
+  });
+}
+
+TEST(ProcessEndTest, ExitInOnready) {
+  for (const bool from_outside : {true, false}) {
+    const Outcome outcome = exit_while_main_waits([from_outside] {
+      static int data = 0;
+      static std::atomic<bool> go{false};
+      spawn_endless_task();
+      static_runtime().spawn({.access = {out(data)}}, [] {
+        while (!go.load()) {
+          this_task::yield();
+        }
+      });
+      const auto spawn_it = [] {
+        spawn({.access = {in(data)}, .onready = [] { std::exit(42); }}, [] { say("the body"); });
+      };
+      if (from_outside) {
+        static_runtime().spawn({.access = {in(data)}, .onready = [] { std::exit(42); }}, [] { say("the body"); });
+      } else {
+        static_runtime().spawn(spawn_it);
+      }
+      go.store(true);
+    });
+    EXPECT_EQ(outcome.error.find("the body"), std::string::npos) << outcome.error;
+  }
+}
+
+TEST(ProcessEndTest, ExitInWhenCompletedOnAWorker) {
+  exit_while_main_waits([] {
+    static std::atomic<bool> go{false};
+    spawn_endless_task();
+    const Future<void> future = static_runtime().spawn([] {
+      while (!go.load()) {
+        this_task::yield();
+      }
+    });
+    future.when_completed([] { std::exit(42); });
+    go.store(true);
+  });
+}
+
+// On the thread that keeps time and asks services. The service stays for ever: it cannot be destroyed by its own function.
+TEST(ProcessEndTest, ExitInAPollingFunction) {
+  exit_while_main_waits([] {
+    spawn_endless_task();
+    static PollingService* const service =
+        new PollingService(static_runtime(), "the end", {std::chrono::microseconds(1), std::chrono::microseconds(50)},
+                           []() -> std::size_t { std::exit(42); });
+    static_runtime().spawn({.label = "pending"}, [] {
+      this_task::events().add();
+      service->add_pending();
+    });
+  });
+}
+
+TEST(ProcessEndTest, ExitInWhenCompletedBehindAPollingFunction) {
+  exit_while_main_waits([] {
+    static Events* events = nullptr;
+    static PollingService* const service =
+        new PollingService(static_runtime(), "completes", {std::chrono::microseconds(1), std::chrono::microseconds(50)},
+                           []() -> std::size_t {
+                             events->fulfill();
+                             return 1;
+                           });
+    spawn_endless_task();
+    static std::atomic<bool> go{false};
+    const Future<void> future = static_runtime().spawn([] {
+      while (!go.load()) {
+        this_task::yield();
+      }
+      events = &this_task::events();
+      events->add();
+      service->add_pending();
+    });
+    future.when_completed([] { std::exit(42); });
+    go.store(true);
+  });
+}
+
 // What was made before the runtime is destroyed after it: no task may find it gone.
 TEST(ProcessEndTest, NoTaskBeginsBehindTheEndOfAStaticRuntime) {
   const auto outcome = end_process([] {
@@ -151,6 +259,55 @@ TEST(ProcessEndTest, AThreadLocalRuntimeEndsItsTasks) {
   });
   EXPECT_EQ(outcome.status, 40) << outcome.error;
   EXPECT_NE(outcome.error.find("done"), std::string::npos);
+}
+
+Runtime& runtime_of_thread() {
+  static thread_local Runtime runtime(Options{.workers = 2});
+  return runtime;
+}
+
+// The runtime goes with its thread, which waits for its tasks; the process goes on.
+TEST(ProcessEndTest, AThreadLocalRuntimeOfAnotherThreadEndsItsTasks) {
+  const auto outcome = end_process([] {
+    static std::atomic<int> done{0};
+    for (int i = 1; i <= 20; ++i) {
+      std::thread([] {
+        for (int task = 0; task < 10; ++task) {
+          runtime_of_thread().spawn([] {
+            this_task::yield();
+            done.fetch_add(1);
+          });
+        }
+      }).join();
+      if (done.load() != i * 10) {
+        _exit(3);
+      }
+    }
+    static_runtime().spawn([] { say("another runtime afterwards"); }).get();
+  });
+  EXPECT_EQ(outcome.status, 40) << outcome.error;
+  EXPECT_NE(outcome.error.find("another runtime afterwards"), std::string::npos);
+}
+
+// `exit` destroys the thread-locals of the thread that calls it, and nobody else's: main is at work in its own runtime all the time.
+TEST(ProcessEndTest, ExitInAThreadWithAThreadLocalRuntime) {
+  const auto outcome = end_process([] {
+    static_runtime();
+    runtime_of_thread();
+    std::thread([] {
+      runtime_of_thread().spawn([] {
+        this_task::yield();
+        say("done");
+      });
+      std::exit(42);
+    }).detach();
+    for (;;) {
+      runtime_of_thread().spawn([] { this_task::yield(); });
+      runtime_of_thread().wait();
+    }
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+  EXPECT_NE(outcome.error.find("done"), std::string::npos) << outcome.error;
 }
 
 // Futures, handles and files that outlive their runtime, and a runtime that is made when the process ends already.

@@ -83,13 +83,16 @@ TEST(StuckTest, ALongCycleThroughGet) {
 }
 
 TEST(StuckTest, GetFromOutsideIsToldToo) {
-  Runtime runtime(Options{.workers = 2, .stuck_after = milliseconds(100)});
-  auto future = runtime.spawn({.label = "asleep"}, [] { this_task::suspend(); });
-  // All workers sleep already, perhaps, when the wait begins.
-  for (int i = 0; i < 20; ++i) {
-    std::this_thread::yield();
+  // Who is told first, the waiting thread or the task that it waits for, is chance; `get` says `Stuck` in both cases, every time.
+  for (std::size_t turn = 0; turn < scaled(100, 20); ++turn) {
+    Runtime runtime(Options{.workers = 2, .stuck_after = milliseconds(10)});
+    auto future = runtime.spawn({.label = "asleep"}, [] { this_task::suspend(); });
+    // All workers sleep already, perhaps, when the wait begins.
+    for (std::size_t i = 0; i < turn; ++i) {
+      std::this_thread::yield();
+    }
+    EXPECT_THROW(future.get(), Stuck) << turn;
   }
-  EXPECT_THROW(future.get(), Stuck);
 }
 
 TEST(StuckTest, ATaskThatWaitsForASuspendedOne) {

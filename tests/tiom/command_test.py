@@ -18,6 +18,7 @@ from tiom_support import (
     TIOM,
     check,
     file_options,
+    hangs,
     lines_of,
     main,
     sweep_options,
@@ -81,9 +82,8 @@ def test_every_engine_moves_the_same_bytes(folder: Path) -> None:
     for engine in ENGINES:
         options = (*file_options(folder), "--engine", engine, "--rounds", 1, "--verify", "--json")
         for pattern in ("rw", "sr"):
-            done = subprocess.run(
-                [str(word) for word in (TIOM, *options, "--pattern", pattern, "--variant", "blocking,nonblocking")],
-                capture_output=True, text=True, timeout=200, check=False,
+            done = hangs.run(
+                [str(word) for word in (TIOM, *options, "--pattern", pattern, "--variant", "blocking,nonblocking")], timeout=200,
             )  # fmt: skip
             if done.returncode == 2 and f'"{engine}" was asked for' in done.stderr:
                 print(f"not here: {done.stderr.strip()}")
@@ -153,9 +153,7 @@ def test_anything_is_run_or_refused(folder: Path) -> None:
         if generator.randrange(8) == 0:
             words.pop(generator.randrange(len(words)))
         # A word may be taken for the name of a file.
-        done = subprocess.run(
-            [TIOM, *map(str, words)], capture_output=True, text=True, timeout=200, check=False, cwd=folder
-        )
+        done = hangs.run([TIOM, *map(str, words)], timeout=200, cwd=folder)
         what = f"{words}: status {done.returncode}\n{done.stdout}{done.stderr}"
         check(done.returncode in ended, what)
         check(done.returncode == 0 or done.stderr.startswith("dovetail-tiom: "), what)

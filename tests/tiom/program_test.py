@@ -29,6 +29,7 @@ from tiom_support import (
     VARIANTS,
     check,
     file_options,
+    hangs,
     lines_of,
     main,
     result_of,
@@ -155,7 +156,7 @@ def test_a_time_limit_ends_a_run(folder: Path) -> None:
     limit = 0.02
     while True:
         command = [str(word) for word in (TIOM, *file_options(folder), *options, "--time-limit", limit)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+        done = hangs.run(command, timeout=200)
         if done.returncode == 0:
             break
         # Nothing promises that this machine comes to the first transfer within it.
@@ -252,13 +253,10 @@ def test_devices_are_swept_one_after_the_other_with_maps(folder: Path) -> None:
     real = folder / "real"
     real.mkdir()
     point = ["--mode", "mix", "--pattern", "rw", "--block", "4K,8K", "--compute", "1", "--rounds", "1"]
-    done = subprocess.run(
+    done = hangs.run(
         [sys.executable, script, "--output", folder / "all", "--real", real, "--program", TIOM, "--size", "1M"]
         + ["--budget", "4", "--", *point, "--curve-time", "1"],
-        capture_output=True,
-        text=True,
         timeout=200,
-        check=False,
         # Another Python in the path has no matplotlib; the one that runs the script may have it.
         env={name: value for name, value in os.environ.items() if name != "DOVETAIL_PYTHON"},
     )

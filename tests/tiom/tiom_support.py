@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,10 @@ from pathlib import Path
 
 SOURCE = Path(os.environ.get("DOVETAIL_SOURCE_DIR", Path(__file__).resolve().parents[2]))
 BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release"))
+sys.path[:0] = [str(SOURCE / "scripts")]
+
+import hangs  # noqa: E402 (behind the path to it)
+
 TIOM = BUILD / "bin" / "dovetail-tiom"
 SMALL = os.environ.get("DOVETAIL_TEST_SCALE") == "small"
 MODES = ("mix", "1to1", "fjio", "fjc")
@@ -33,12 +36,9 @@ def check(condition: object, message: str) -> None:
 
 
 def tiom(*arguments: object, status: int = 0, **environment: str) -> subprocess.CompletedProcess:
-    done = subprocess.run(
+    done = hangs.run(
         [TIOM, *map(str, arguments)],
-        capture_output=True,
-        text=True,
         timeout=200,
-        check=False,
         env={**os.environ, "DOVETAIL_PYTHON": sys.executable, **environment},
     )
     check(
@@ -69,7 +69,6 @@ def lines_of(folder: Path) -> list[str]:
 def main(tests: list[Callable[[Path], None]]) -> None:
     """Run each in a folder of its own, or those whose names hold an argument."""
     check(TIOM.is_file(), f"{TIOM} is missing: build it, or set DOVETAIL_BUILD_DIR")
-    signal.alarm(280)
     failed = 0
     for test in tests:
         if len(sys.argv) > 1 and not any(word in test.__name__ for word in sys.argv[1:]):
