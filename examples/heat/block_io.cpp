@@ -27,7 +27,7 @@ class Operation {
   std::uint64_t written_;
 };
 
-void write_blocking(const File& file, std::span<const std::byte> data, std::uint64_t offset) {
+void write_plain(const File& file, std::span<const std::byte> data, std::uint64_t offset) {
   while (!data.empty()) {
     const ssize_t count = ::pwrite(file.descriptor(), data.data(), data.size(), static_cast<off_t>(offset));
     if (count < 0 && errno != EINTR) {
@@ -40,7 +40,7 @@ void write_blocking(const File& file, std::span<const std::byte> data, std::uint
   }
 }
 
-void read_blocking(const File& file, std::span<std::byte> data, std::uint64_t offset) {
+void read_plain(const File& file, std::span<std::byte> data, std::uint64_t offset) {
   while (!data.empty()) {
     const ssize_t count = ::pread(file.descriptor(), data.data(), data.size(), static_cast<off_t>(offset));
     if (count < 0 && errno != EINTR) {
@@ -56,7 +56,7 @@ void read_blocking(const File& file, std::span<std::byte> data, std::uint64_t of
   }
 }
 
-void sync_blocking(const File& file) {
+void sync_plain(const File& file) {
   while (::fdatasync(file.descriptor()) != 0) {
     if (errno != EINTR) {
       throw IoError(errno, "fdatasync", file.path(), 0, 0);
@@ -80,7 +80,7 @@ void BlockIo::write(const File& file, std::span<const std::byte> data, std::uint
   if (kind_ == IoKind::pausing) {
     file.pwrite(data, offset);
   } else {
-    write_blocking(file, data, offset);
+    write_plain(file, data, offset);
   }
 }
 
@@ -94,7 +94,7 @@ void BlockIo::read(const File& file, std::span<std::byte> data, std::uint64_t of
   if (kind_ == IoKind::pausing) {
     file.pread(data, offset);
   } else {
-    read_blocking(file, data, offset);
+    read_plain(file, data, offset);
   }
 }
 
@@ -108,13 +108,13 @@ void BlockIo::sync(const File& file) const {
   if (kind_ == IoKind::pausing) {
     file.fdatasync();
   } else {
-    sync_blocking(file);
+    sync_plain(file);
   }
 }
 
 void BlockIo::reserve(const File& file, std::uint64_t bytes) const {
   const Operation operation(meter_, 0);
-  if (kind_ == IoKind::blocking) {
+  if (kind_ == IoKind::plain) {
     while (::fallocate(file.descriptor(), 0, 0, static_cast<off_t>(bytes)) != 0) {
       if (not_supported(errno)) {
         return;

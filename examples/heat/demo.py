@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import prepare_field
-from blocking_trace import add_requests, without_blocked_slices
 from demo_display import Bar, table
 from heat_runs import VARIANTS, HeatFailed, Job, follow, run
+from plain_trace import add_requests, without_plain_calls
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "devices"), str(ROOT / "tools")]
@@ -42,7 +42,7 @@ class Demo:
         self._job = Job(program, self._scratch / "field", size, block, 0, 0, direct)
         self._megabytes = size * size * 8 / 1e6
         runs = {f"{device}, {variant}": 1.3 * compute_seconds for device in (REAL, SLOW) for variant in VARIANTS}
-        runs[f"{SLOW}, blocking"] *= 1.5
+        runs[f"{SLOW}, plain"] *= 1.5
         self._bar = Bar({CALIBRATION: 1, **runs, INTERRUPTION: 2 * compute_seconds, PICTURES: 4})
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class Demo:
             directory = folder / f"heat-{variant}"
             trace = self._output / f"trace-{device.replace(' ', '-')}-{variant}.json"
             report = run(self._job, directory, variant, self._bar.show, trace=trace)
-            if variant == "blocking":
+            if variant == "plain":
                 add_requests(trace, report)
             self._rows.append((device, variant, report))
             self._keep_result(phase, directory)
@@ -155,8 +155,8 @@ class Demo:
         parts = []
         for number, variant in enumerate(VARIANTS):
             trace = self._output / f"trace-{device.replace(' ', '-')}-{variant}.json"
-            if variant == "blocking":
-                trace = without_blocked_slices(trace, self._scratch / trace.name)
+            if variant == "plain":
+                trace = without_plain_calls(trace, self._scratch / trace.name)
             picture = self._scratch / f"{variant}.png"
             render(trace, picture, f"heat, {device}, {variant}", seconds)
             parts.append(Image.open(picture).convert("RGB"))

@@ -57,8 +57,8 @@ HEADINGS = ("device", "I/O variant", "total s", "compute s", "I/O s", "I/O hidde
 
 
 def table(rows: list[tuple[str, str, dict]]) -> str:
-    """Rows of (device, variant, report), those of one device next to each other and `blocking` among them."""
-    blocking = {device: report["total_s"] for device, variant, report in rows if variant == "blocking"}
+    """Rows of (device, variant, report), those of one device next to each other and `plain` among them."""
+    plain = {device: report["total_s"] for device, variant, report in rows if variant == "plain"}
     cells = [HEADINGS]
     for device, variant, report in rows:
         cells.append(
@@ -70,7 +70,7 @@ def table(rows: list[tuple[str, str, dict]]) -> str:
                 f"{report['io_s']:.2f}",
                 f"{100 * report['hidden_share']:.0f} %",
                 f"{report['bandwidth_mb_s']:.0f}",
-                f"{blocking[device] / report['total_s']:.2f} x",
+                f"{plain[device] / report['total_s']:.2f} x",
             )
         )
     widths = [max(len(row[i]) for row in cells) for i in range(len(HEADINGS))]

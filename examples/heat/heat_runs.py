@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-VARIANTS = ("blocking", "pausing", "bound")
+VARIANTS = ("plain", "pausing", "bound")
 
 
 class HeatFailed(Exception):

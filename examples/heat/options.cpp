@@ -68,8 +68,8 @@ const std::map<std::string, Setter>& options_with_value() {
        [](Options& o, const std::string& v) { o.workers = static_cast<unsigned>(number("--workers", v, 0, 4096)); }},
       {"--io",
        [](Options& o, const std::string& v) {
-         o.io = one_of<IoKind>(
-             "--io", v, {{"blocking", IoKind::blocking}, {"pausing", IoKind::pausing}, {"bound", IoKind::bound}});
+         o.io = one_of<IoKind>("--io", v,
+                               {{"plain", IoKind::plain}, {"pausing", IoKind::pausing}, {"bound", IoKind::bound}});
        }},
       {"--direct",
        [](Options& o, const std::string& v) {
@@ -103,8 +103,8 @@ void check(const Options& options) {
 
 const char* name_of(IoKind kind) noexcept {
   switch (kind) {
-    case IoKind::blocking:
-      return "blocking";
+    case IoKind::plain:
+      return "plain";
     case IoKind::pausing:
       return "pausing";
     case IoKind::bound:
@@ -162,7 +162,7 @@ const char* usage() noexcept {
   --block N              side of a block in cells (default 256)
   --steps N              sweeps in all, those before a restart included (default 100)
   --checkpoint-every N   sweeps between checkpoints (default 0: the final field only)
-  --io KIND              blocking: pwrite(2) in the task, the core waits
+  --io KIND              plain: pwrite(2) in the task, the core waits
                          pausing: the task pauses, the core goes on (default)
                          bound: the task returns, its completion waits
   --copies N             spare fields that checkpoints are written from (default 1); with 0 they are written

@@ -20,9 +20,9 @@ class BadInput : public std::runtime_error {
 
 /// How the tasks write and read.
 enum class IoKind {
-  blocking,  ///< pwrite(2), fdatasync(2): the core waits.
-  pausing,   ///< `File::pwrite`: the task waits, the core does not.
-  bound,     ///< `File::ipwrite`: the task's completion waits.
+  plain,    ///< pwrite(2), fdatasync(2): the core waits.
+  pausing,  ///< `File::pwrite`: the task waits, the core does not.
+  bound,    ///< `File::ipwrite`: the task's completion waits.
 };
 
 /// The word for it on the command line and in reports.

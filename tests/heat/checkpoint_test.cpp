@@ -111,10 +111,10 @@ std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(variants, heat_checkpoint,
-                         ::testing::Values(Variant{IoKind::blocking, dovetail::Direct::never, 1},
+                         ::testing::Values(Variant{IoKind::plain, dovetail::Direct::never, 1},
                                            Variant{IoKind::pausing, dovetail::Direct::never, 1},
                                            Variant{IoKind::bound, dovetail::Direct::never, 1},
-                                           Variant{IoKind::blocking, dovetail::Direct::automatic, 0},
+                                           Variant{IoKind::plain, dovetail::Direct::automatic, 0},
                                            Variant{IoKind::pausing, dovetail::Direct::automatic, 0},
                                            Variant{IoKind::bound, dovetail::Direct::automatic, 0},
                                            Variant{IoKind::bound, dovetail::Direct::automatic, 3}),

@@ -16,7 +16,7 @@ SOURCE = Path(os.environ.get("DOVETAIL_SOURCE_DIR", Path(__file__).resolve().par
 BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release"))
 HEAT = BUILD / "bin" / "heat"
 SMALL = os.environ.get("DOVETAIL_TEST_SCALE") == "small"
-VARIANTS = ("blocking", "pausing", "bound")
+VARIANTS = ("plain", "pausing", "bound")
 PAGE = 4096
 
 sys.path[:0] = [str(SOURCE / "bench" / "devices"), str(SOURCE / "examples" / "heat"), str(SOURCE / "scripts")]

@@ -1,7 +1,7 @@
 """Makes plain system calls visible in a trace.
 
 The runtime records the operations that are asked of it, and a `pwrite(2)` in a task is not: to the runtime that task computes.
-But in the blocking variant the tasks that write do nothing else, so that their slices are the system calls.
+But in the `plain` variant the tasks that write do nothing else: their slices are the system calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _call(event: dict) -> str | None:
 
 
 def add_requests(trace: Path, report: dict) -> None:
-    """Add the calls of a blocking run to its trace file as requests, and the program's own sums."""
+    """Add the calls of a `plain` run to its trace file as requests, and the program's own sums."""
     document = json.loads(trace.read_text())
     events = document["traceEvents"]
     tracks: dict[int, int] = {}
@@ -54,7 +54,7 @@ def add_requests(trace: Path, report: dict) -> None:
     trace.write_text(json.dumps(document))
 
 
-def without_blocked_slices(trace: Path, target: Path) -> Path:
+def without_plain_calls(trace: Path, target: Path) -> Path:
     """A copy for a picture, in which a worker that waits in a system call is idle, for it computes nothing."""
     document = json.loads(trace.read_text())
     for event in document["traceEvents"]:
