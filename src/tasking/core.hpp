@@ -37,6 +37,20 @@ struct ServiceEntry {
 
 /// Threads that are not workers and wait for tasks.
 struct ForeignWaits {
+  /// As long as it lives, the runtime is not taken apart.
+  class Stay {
+   public:
+    explicit Stay(ForeignWaits& waits) noexcept : waits_(waits) {
+      waits_.waiting.fetch_add(1, std::memory_order_seq_cst);
+    }
+    ~Stay() { waits_.waiting.fetch_sub(1, std::memory_order_seq_cst); }
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+
+   private:
+    ForeignWaits& waits_;
+  };
+
   base::Mutex mutex;
   base::ConditionVariable changed;
   std::atomic<unsigned> waiting{0};

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <unordered_set>
 #include <utility>
 
@@ -77,6 +78,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
       return false;
     }
     const std::size_t ended_before = ended.load(std::memory_order_relaxed);
+    polled_by.store(std::this_thread::get_id(), std::memory_order_relaxed);
     try {
       const std::size_t found = poll();
       raw.fetch_sub(static_cast<std::int64_t>(found), std::memory_order_acq_rel);
@@ -84,14 +86,22 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
     } catch (...) {
       give_up(std::current_exception());
     }
+    polled_by.store({}, std::memory_order_relaxed);
     return has_pending();
   }
 
-  void runtime_ends() noexcept override {
-    {
-      const base::LockGuard lock(mutex);
+  // The polling function itself may call `exit`, which destroys a static service on the thread that holds its lock and never gives it back.
+  void close() noexcept NO_THREAD_SAFETY_ANALYSIS {
+    if (polled_by.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
       closed = true;
+      return;
     }
+    const base::LockGuard lock(mutex);
+    closed = true;
+  }
+
+  void runtime_ends() noexcept override {
+    close();
     const auto cause = std::make_exception_ptr(std::runtime_error("its runtime has ended"));
     {
       const base::LockGuard lock(operations_mutex);
@@ -178,6 +188,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
   const std::function<std::size_t()> poll;
   base::Mutex mutex;  ///< Held while polling.
   bool closed GUARDED_BY(mutex) = false;
+  std::atomic<std::thread::id> polled_by{};  ///< The thread that is in `poll`.
   std::atomic<std::int64_t> raw{
       0};  ///< Of `add_pending`. Below zero while something has been found that is yet to be added.
   std::atomic<std::size_t> expected{0};
@@ -202,10 +213,7 @@ PollingService::PollingService(Runtime& runtime, std::string label, PollingRate 
 }
 
 PollingService::~PollingService() {
-  {
-    const base::LockGuard lock(state_->mutex);
-    state_->closed = true;
-  }
+  state_->close();
   state_->fail_all(std::make_exception_ptr(
       std::logic_error("polling service '" + state_->label + "' ended while this was pending")));
   state_->registry->remove(state_.get());

@@ -208,6 +208,8 @@ void Runtime::wait() {
   if (tasking::context().task != nullptr && tasking::context().core == core_.get()) {
     throw std::logic_error("Runtime::wait() would wait for the task that calls it; use dovetail::wait() inside a task");
   }
+  // Until this returns. Another thread may end the process meanwhile, and with it a static runtime.
+  const tasking::ForeignWaits::Stay stay(core_->foreign);
   try {
     tasking::wait_for_all(*core_);
   } catch (const Stuck&) {

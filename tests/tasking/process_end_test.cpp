@@ -113,6 +113,59 @@ void spawn_endless_task() {
   });
 }
 
+// A thread that is not the runtime's ends its tasks first, as the main thread does.
+TEST(ProcessEndTest, ExitInAForeignThreadWhileMainWaits) {
+  for (std::size_t turn = 0; turn < scaled(50, 10); ++turn) {
+    const Outcome outcome = exit_while_main_waits([] {
+      static std::atomic<int> done{0};
+      static Gate gate;
+      for (int i = 0; i < 100; ++i) {
+        static_runtime().spawn([] {
+          this_task::yield();
+          if (done.fetch_add(1) == 50) {
+            gate.open();
+          }
+          if (done.load() == 100) {
+            say("the last task");
+          }
+        });
+      }
+      std::thread([] {
+        gate.pass();
+        std::exit(42);
+      }).detach();
+    });
+    EXPECT_NE(outcome.error.find("the last task"), std::string::npos) << outcome.error;
+  }
+}
+
+TEST(ProcessEndTest, ExitInAForeignThreadWhileTwoOthersWait) {
+  for (std::size_t turn = 0; turn < scaled(50, 10); ++turn) {
+    exit_while_main_waits([] {
+      static Gate begun;
+      static std::atomic<bool> ends{false};
+      static_runtime().spawn([] {
+        begun.open();
+        while (!ends.load()) {
+          this_task::yield();
+        }
+        for (int i = 0; i < 100; ++i) {
+          this_task::yield();
+        }
+      });
+      std::thread([] {
+        static_runtime().wait();
+        pause();
+      }).detach();
+      std::thread([] {
+        begun.pass();
+        ends.store(true);
+        std::exit(42);
+      }).detach();
+    });
+  }
+}
+
 TEST(ProcessEndTest, ExitInOnready) {
   for (const bool from_outside : {true, false}) {
     const Outcome outcome = exit_while_main_waits([from_outside] {
@@ -152,6 +205,19 @@ TEST(ProcessEndTest, ExitInWhenCompletedOnAWorker) {
   });
 }
 
+// Called at once, by whoever asks.
+TEST(ProcessEndTest, ExitInWhenCompletedOnAForeignThread) {
+  exit_while_main_waits([] {
+    const Future<void> future = static_runtime().spawn([] {});
+    future.wait();
+    static_runtime().spawn([] {
+      this_task::yield();
+      say("another task");
+    });
+    std::thread([future] { future.when_completed([] { std::exit(42); }); }).detach();
+  });
+}
+
 // On the thread that keeps time and asks services. The service stays for ever: it cannot be destroyed by its own function.
 TEST(ProcessEndTest, ExitInAPollingFunction) {
   exit_while_main_waits([] {
@@ -162,6 +228,19 @@ TEST(ProcessEndTest, ExitInAPollingFunction) {
     static_runtime().spawn({.label = "pending"}, [] {
       this_task::events().add();
       service->add_pending();
+    });
+  });
+}
+
+// As most programs have it: the service is destroyed with the process, by the thread that is in its function.
+TEST(ProcessEndTest, ExitInAPollingFunctionOfAStaticService) {
+  exit_while_main_waits([] {
+    static PollingService service(static_runtime(), "the end",
+                                  {std::chrono::microseconds(1), std::chrono::microseconds(50)},
+                                  []() -> std::size_t { std::exit(42); });
+    static_runtime().spawn({.label = "pending"}, [] {
+      this_task::events().add();
+      service.add_pending();
     });
   });
 }
