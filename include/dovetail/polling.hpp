@@ -1,7 +1,7 @@
 /// @file
 /// How something of your own becomes a source of events: a message library, a child process, a device that is asked "are you done?".
-/// (The polling service of Sala, Macià and Beltran, "Combining One-Sided Communications with Task-Based Programming Models",
-/// section V-B, with the adaptive rate that they leave as future work.)
+/// The polling service is that of K. Sala, S. Macià and V. Beltran: "Combining One-Sided Communications with Task-Based Programming Models"
+/// (docs/papers.md), section V-B. Its rate is adaptive, which they leave as future work.
 ///
 /// To wait for a descriptor only, use `this_task::wait_readable`. For a thread that tells you, use `PendingOperation` alone.
 #pragma once
