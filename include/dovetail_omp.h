@@ -1,7 +1,8 @@
 /// @file
-/// Storage I/O that belongs to OpenMP tasks. A task with a `detach` clause (OpenMP 5.0) starts any number of reads and
-/// writes and ends its body at once; OpenMP takes the task for completed, and releases what depends on it, when all of
-/// them have ended. Meanwhile the thread computes. This is what the TASIO paper (docs/papers.md), section 4.4, sketches.
+/// Storage I/O that belongs to OpenMP tasks. A task with a `detach` clause (OpenMP 5.0) starts any number of reads and writes and ends its
+/// body at once. When all of them have ended, OpenMP takes the task for completed and releases what depends on it. Meanwhile the thread
+/// computes. A. Roca Nonell, V. Beltran Querol and S. Mateo Bellido sketch this in section 4.4 of "Introducing the Task-Aware Storage I/O
+/// (TASIO) Library" (docs/papers.md).
 ///
 ///     omp_event_handle_t event;
 ///     #pragma omp task depend(out: block[0]) detach(event)
@@ -13,28 +14,29 @@
 ///     #pragma omp task depend(in: block[0])
 ///     compute(block);
 ///
-/// Link `-ldovetail-omp` (`pkg-config --libs dovetail-omp`) and whichever OpenMP the compiler brings: libgomp and libomp
-/// both work. There is nothing to start, configure or poll: the first request makes one hidden thread, which sleeps in the
-/// kernel except to hand requests over and to take their ends. `DOVETAIL_ENGINE` chooses the engine, as elsewhere.
+/// Link `-ldovetail-omp` (`pkg-config --libs dovetail-omp`) and whichever OpenMP the compiler brings: libgomp and libomp both work. There
+/// is nothing to start, configure or poll. The first request makes one hidden thread, which sleeps in the kernel except to hand requests
+/// over and to take their ends. `DOVETAIL_ENGINE` chooses the engine, as elsewhere.
 ///
 /// Make the tasks inside of a parallel region (`#pragma omp parallel` and then `masked` or `single`). Outside of one libgomp
 /// performs each task where it is made, and waits for its I/O there: the results are right, but nothing overlaps. Dovetail says so
 /// once on standard error. libomp keeps such tasks as any others.
 ///
-/// Buffers, result and status locations, and descriptors must stay valid until the task has completed: local variables
-/// of its body do not. (Arrays of `iovec` are copied.) The data may be used by successors of the task, and after a
-/// `taskwait`, `taskgroup` or barrier that waits for it; not in the body that asked for them. There is no form that
-/// waits inside the body, because OpenMP has no way to give the thread away meanwhile: docs/design/openmp.md says why.
+/// Buffers, result and status locations, and descriptors must stay valid until the task has completed: local variables of its body do not.
+/// (Arrays of `iovec` are copied.) Successors of the task may use the data, and so may code behind a `taskwait`, `taskgroup` or barrier
+/// that waits for it. The body that asked for them must not. There is no form that waits inside the body, because OpenMP has no way to give
+/// the thread away meanwhile: docs/design/openmp.md says why.
 ///
 /// Errors. A request has one result: bytes transferred (0 for `fsync` and `fdatasync`), or a negative errno. Short
 /// transfers are continued and interrupted ones repeated, so that fewer bytes than asked for mean the end of the file.
 /// The result goes
-/// 1. to the location given with the request; nobody else is told. Otherwise, if it is an error,
+/// 1. to the location given with the request, and nowhere else. Otherwise, if it is an error,
 /// 2. to the location given by `dovetail_omp_set_status` for the task: the first error of its requests. Otherwise
 /// 3. to the error handler, which prints what happened and aborts unless the program sets another.
-/// Without a location of its own, a read that meets the end of the file early is an error too, -ENODATA: nobody could
-/// notice otherwise that part of the buffer was never written. What goes wrong at the start of a request is told the
-/// same way, never by the call.
+///
+/// Without a location of its own, a read that meets the end of the file early is an error too, -ENODATA. Otherwise the program
+/// could not notice that part of the buffer was never written. What goes wrong at the start of a request is told the same way,
+/// never by the call.
 ///
 /// Threads. Every function may be called from any thread, inside and outside of OpenMP, save where said otherwise. None
 /// waits for a device, save where said otherwise; data that lie in memory are transferred by the call itself.
@@ -57,10 +59,10 @@ typedef struct dovetail_omp_task dovetail_omp_task;
 /// @name Bracket of a task
 /// @{
 
-/// Begins the I/O of a task. Never null: where OpenMP has no `omp_fulfill_event`, or memory is at an end, the program is
-/// ended with a message, since the task could never complete.
-/// @param event The task's `omp_event_handle_t` (an integer, so that this header needs no `omp.h`). Nobody else may
-///        fulfil it. Once per task.
+/// Begins the I/O of a task. Never null: where OpenMP has no `omp_fulfill_event`, or memory is at an end, the program is ended with a
+/// message. The task could otherwise never complete.
+/// @param event The task's `omp_event_handle_t` (an integer, so that this header needs no `omp.h`). Nothing else may fulfil it. Once per
+///        task.
 dovetail_omp_task* dovetail_omp_begin(uintptr_t event);
 /// Ends the registering of requests: the last use of `io` in the body. Hands over what has been gathered. The task completes
 /// when its body has returned and the count is zero, perhaps during this call.
@@ -110,7 +112,7 @@ void dovetail_omp_fulfill(dovetail_omp_task* io, uint32_t count);
 void dovetail_omp_fail(dovetail_omp_task* io, int error, const char* operation);
 /// @}
 
-/// @name Errors that nobody asked for
+/// @name Errors without a location
 /// @{
 
 /// A request that failed.
@@ -123,8 +125,8 @@ typedef struct dovetail_omp_error {
   const char* message;    ///< All of it in words. Both strings belong to Dovetail and end with the call of the handler.
 } dovetail_omp_error;
 
-/// Called for each error that has no location, before the task completes, by any thread, perhaps by several at once and
-/// by the hidden one, which it holds up. It must not wait for I/O of tasks. May `exit` only through `_exit` or `abort`.
+/// Called for each error that has no location, before the task completes. Any thread may call it, several at once, also the hidden one,
+/// which waits meanwhile. It must not wait for I/O of tasks. May `exit` only through `_exit` or `abort`.
 typedef void (*dovetail_omp_error_handler)(const dovetail_omp_error* error, void* argument);
 
 /// The default: prints the message and aborts.
@@ -147,9 +149,9 @@ int dovetail_omp_clear_status(void);
 /// Not needed by an ordinary program.
 /// @{
 
-/// Makes it now rather than at the first request. Returns 0; -ENOSYS if OpenMP here has no `omp_fulfill_event`; -EAGAIN,
-/// -ENOMEM or -EINVAL (a `DOVETAIL_` variable that makes no sense) if there can be none, of which a message tells:
-/// requests are then performed by the calls themselves.
+/// Makes it now rather than at the first request. Returns 0; -ENOSYS if OpenMP here has no `omp_fulfill_event`; -EAGAIN, -ENOMEM or -EINVAL
+/// (a `DOVETAIL_` variable that makes no sense) if there can be none. A message then says why, and the calls perform their requests
+/// themselves.
 int dovetail_omp_start(void);
 /// Waits until all requests have ended, and ends it; the next request makes another. Blocks: not from a task that other
 /// tasks wait for, nor from an error handler (-EDEADLK). Returns 0. At `exit` it is called by itself, so that requests that

@@ -127,7 +127,7 @@ Shared* const shared = new (shared_memory) Shared;  // Never destroyed: threads 
 });
 
 // New threads inherit the signal mask and the processors of the thread that makes them. The runtime's threads must take no signals of the
-// program, and must not be bound to the one core to which OpenMP has bound this thread.
+// program. They must not be bound to the one core to which OpenMP has bound this thread.
 class Surroundings {
  public:
   Surroundings() noexcept {

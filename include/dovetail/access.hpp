@@ -1,6 +1,6 @@
 /// @file
-/// What a task reads and writes. A region is a range of bytes in memory or in a file; the runtime orders tasks whose
-/// regions overlap by the order in which they were spawned. Declaring is free of side effects and thread-safe.
+/// What a task reads and writes. A region is a range of bytes in memory or in a file. The runtime orders tasks whose regions overlap by the
+/// order in which they were spawned. Declaring is free of side effects and thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -78,10 +78,9 @@ concept Pointer = std::is_pointer_v<T>;
 
 }  // namespace detail
 
-/// @name Declaring an access
-/// `data` is an object (its own bytes), an array, or a contiguous range such as `std::span` or `std::vector` (the bytes
-/// of its elements; an owning container that is empty stands for its own bytes). A pointer stands for the one object it
-/// points to, or with a count for that many objects (bytes, when it is a `void` pointer).
+/// @name Declaring an access `data` is an object (its own bytes), an array, or a contiguous range such as `std::span` or `std::vector` (the
+/// bytes of its elements). An owning container that is empty stands for its own bytes. A pointer stands for the one object it points to, or
+/// with a count for that many objects (bytes, when it is a `void` pointer).
 /// @{
 template <detail::Declarable T>
 Access in(T&& data) noexcept {

@@ -20,10 +20,10 @@ namespace dovetail {
 ///                              "registry": [{"mb_per_second", "at_once", "seconds"}],
 ///                              "history": [{"seconds", "mb_per_second", "at_once", "waiting", "tasks", "learning"}]}]}]}
 ///
-/// `seconds` of a history count from the first task of the process that was described with a constraint. A device without a
-/// number in MB/s (an `adaptive` one need not be measured) has 0 there; `at_once` always says how many tasks that lets run, `tasks`
-/// how many of the type had ended by then.
-/// Any thread may ask; it never suspends a task. Numbers are a snapshot; a history keeps every change, thinned out beyond some thousands.
+/// `seconds` of a history count from the first task of the process that was described with a constraint. A device without a number in MB/s
+/// (an `adaptive` one need not be measured) has 0 there. `at_once` always says how many tasks that lets run. `tasks` is how many of the
+/// type had ended by then. Any thread may ask; it never suspends a task. Numbers are a snapshot; a history keeps every change, thinned out
+/// beyond some thousands.
 std::string admission_report();
 
 }  // namespace dovetail

@@ -9,11 +9,10 @@
 
 namespace dovetail {
 
-/// Zeroed memory that begins at a page, and that rings of io_uring keep registered: for a transfer that lies in it, the kernel
-/// need not look up and pin its pages again. Any `pread` or `pwrite` of any `File`, in both forms, makes use of that by itself
-/// when its bytes lie within one `IoBuffer`; everywhere else it is plain memory, suited to direct transfers. From 2 MiB on it is
-/// in huge pages where the system has them, which lets a device take long direct transfers in fewer pieces: make one large
-/// buffer for many transfers rather than many small ones.
+/// Zeroed memory that begins at a page, and that rings of io_uring keep registered. For a transfer that lies in it, the kernel need not
+/// look up and pin its pages again. Any `pread` or `pwrite` of any `File`, in both forms, uses that when its bytes lie within one
+/// `IoBuffer`. Everywhere else it is plain memory, suited to direct transfers. From 2 MiB on it is in huge pages where the system has them.
+/// A device then takes long direct transfers in fewer pieces, so make one large buffer for many transfers rather than many small ones.
 ///
 /// Movable, not copyable. Making one and dropping it take locks and system calls: keep and reuse them. No transfer may be in
 /// flight when it is dropped. Thread-safe as any memory is. Nothing here suspends.
@@ -45,8 +44,8 @@ class IoBuffer {
   };
   /// Does not suspend.
   Registration registration() const noexcept;
-  /// Why, if a ring refused it: the errno of the last one that did, ENOMEM beyond `RLIMIT_MEMLOCK`, ENOSPC if there were too many
-  /// buffers; else 0.
+  /// If a ring refused it, the errno of the last one that did: ENOMEM beyond `RLIMIT_MEMLOCK`, ENOSPC if there were too many buffers. Else
+  /// 0.
   int registration_error() const noexcept;
 
  private:

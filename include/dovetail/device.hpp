@@ -23,15 +23,15 @@ struct StorageDevice {
       0;  ///< More tasks than this never use it at a time, whatever their constraint; 0: any number.
 };
 
-/// The devices of `dovetail.toml`: of the file named here or, if it is empty, of that named by `DOVETAIL_CONFIG`, else
-/// `dovetail.toml` in the current folder, else `dovetail/dovetail.toml` in the user's folder of settings (`XDG_CONFIG_HOME`,
+/// The devices of `dovetail.toml`. `config` names the file. If it is empty, the file is that named by `DOVETAIL_CONFIG`, else
+/// `dovetail.toml` in the current folder. Else it is `dovetail/dovetail.toml` in the user's folder of settings (`XDG_CONFIG_HOME`,
 /// `~/.config`). None of these: no devices.
 /// @throws std::invalid_argument naming the file, the line and what is wrong in it; or that a named file does not exist.
 std::vector<StorageDevice> storage_devices(const std::string& config = {});
 
-/// The device that a task with this `device` is admitted to: by name, or by a path (that need not exist yet), or if empty the
-/// first of the file, or else that of the current folder. A device that is not configured is measured (half a second, more if it is slow;
-/// the result is remembered in the user's folder of state) if `with_bandwidth`.
+/// The device that a task with this `device` is admitted to: by name, or by a path (that need not exist yet). Empty: the first of the file,
+/// or else that of the current folder. If `with_bandwidth`, a device that is not configured is measured. That takes half a second, more if
+/// it is slow; the result is remembered in the user's folder of state.
 /// @throws std::invalid_argument if there is no such device; and as `storage_devices`.
 StorageDevice storage_device(std::string_view name_or_path = {}, const std::string& config = {},
                              bool with_bandwidth = true);

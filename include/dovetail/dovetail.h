@@ -6,10 +6,9 @@
 /// and its kin then tell the whole story. Output parameters are written only on success. No C++ exception crosses
 /// this boundary.
 ///
-/// Contexts. `any`: every thread, inside tasks, `onready` functions and polling functions too. `wait`: the same
-/// without `onready` and polling functions. `task`: the body of a task (also one spawned from C++). `outside`: any
-/// place but the body of a task. Calls of `task` and `outside` in the wrong context give -EPERM; waiting in `onready`
-/// or a polling function would stop a worker, and must not be done.
+/// Contexts. `any`: every thread, inside tasks, `onready` functions and polling functions too. `wait`: the same without `onready` and
+/// polling functions. `task`: the body of a task (also one spawned from C++). `outside`: any place but the body of a task. Calls of `task`
+/// and `outside` in the wrong context give -EPERM. Waiting in `onready` or a polling function would stop a worker, and must not be done.
 ///
 /// Suspending. Where a comment says that a call may suspend, it does so inside a task: the core runs other tasks, and
 /// the task may go on in another operating-system thread unless it is `tied`. Do not hold a mutex, a pointer to a
@@ -19,14 +18,14 @@
 /// Common errors, not repeated below: -EINVAL for a null pointer or a value out of range, -ENOMEM, -EPERM for the
 /// wrong context.
 ///
-/// Structures that begin with `size` may grow at their end in later versions: write them with designated initialisers,
-/// `.size = sizeof` of the structure first, and only the fields that matter; a field left at zero has its default. A
-/// `size` of an earlier version is understood, and what it does not have is at its default. One that is no version's is
-/// refused with -EINVAL, one of a later version with -E2BIG if it sets something that this version does not know.
+/// Structures that begin with `size` may grow at their end in later versions. Write them with designated initialisers, `.size = sizeof` of
+/// the structure first, and only the fields that matter. A field left at zero has its default. A `size` of an earlier version is
+/// understood, and what it does not have is at its default. One that is no version's is refused with -EINVAL. One of a later version is
+/// refused with -E2BIG if it sets something that this version does not know.
 ///
-/// Fortran: only integers of fixed width, `size_t`, `double`, pointers and structures of those occur; the named
-/// constants are `int32_t` values. The modules next to this file are written from these headers by
-/// `scripts/fortran_interface.py`, which reads from the comments what "may be null"; `dovetail.f90` has them all.
+/// Fortran: only integers of fixed width, `size_t`, `double`, pointers and structures of those occur; the named constants are `int32_t`
+/// values. `scripts/fortran_interface.py` writes the modules next to this file from these headers; `dovetail.f90` has them all. It reads
+/// from the comments what "may be null".
 #ifndef DOVETAIL_DOVETAIL_H
 #define DOVETAIL_DOVETAIL_H
 
@@ -82,13 +81,11 @@ typedef struct dovetail_options {
 /// `dovetail_runtime_destroy`. Context: any. Suspends: no. Errors: -EINVAL for a setting that makes no sense (the
 /// message names it), -EAGAIN and others when a thread or a mapping cannot be made.
 int32_t dovetail_runtime_create(const dovetail_options* options, dovetail_runtime** runtime);
-/// Waits for all tasks, stops and frees the runtime; null is allowed. Failures nobody took are printed to standard
-/// error. Polling services must be gone before. Context: outside. Suspends: no, blocks. Errors: -EPERM inside a task
-/// (the runtime lives on).
+/// Waits for all tasks, stops and frees the runtime; null is allowed. Failures that were not taken are printed to standard error. Polling
+/// services must be gone before. Context: outside. Suspends: no, blocks. Errors: -EPERM inside a task (the runtime lives on).
 int32_t dovetail_runtime_destroy(dovetail_runtime* runtime);
-/// Blocks until all tasks of the runtime have completed. Context: outside. Suspends: no, blocks. Errors: that of the
-/// first task whose failure nobody has taken (later ones stay for the next call); -EDEADLK when tasks are left that
-/// can never run.
+/// Blocks until all tasks of the runtime have completed. Context: outside. Suspends: no, blocks. Errors: that of the first task whose
+/// failure has not been taken (later ones stay for the next call); -EDEADLK when tasks are left that can never run.
 int32_t dovetail_runtime_wait(dovetail_runtime* runtime);
 /// Cancels every task that has not started and asks the running ones to stop. Context: any. Suspends: no. Errors:
 /// -EINVAL.
@@ -163,7 +160,7 @@ typedef struct dovetail_task_description {
   dovetail_body body;                    ///< What to run; or
   dovetail_fallible_body fallible_body;  ///< this. Exactly one of the two.
   void* argument;                        ///< Given to the body, to `onready` and to `destroy`.
-  size_t argument_size;             ///< Not 0: so many bytes are copied, and all three get the copy (aligned to 16).
+  size_t argument_size;             ///< Not 0: that many bytes are copied, and all three get the copy (aligned to 16).
   void (*destroy)(void* argument);  ///< Called once when the task needs its argument no more, run or not. May be null.
   void (*onready)(void* argument);  ///< Called when the accesses are free, outside of any task; must not suspend.
                                     ///< Events added in it delay the body. May be null.
@@ -193,24 +190,22 @@ int32_t dovetail_runtime_spawn(dovetail_runtime* runtime, const dovetail_task_de
 /// Spawns a child of the current task, with accesses ordered among those of its siblings; the rest as
 /// `dovetail_runtime_spawn`; `future` may be null. Context: task. Suspends: may, as there. Errors: -EPERM outside of a task; as there.
 int32_t dovetail_task_spawn(const dovetail_task_description* description, dovetail_future** future);
-/// Waits until all children of the current task have completed. Context: task. Suspends: may. Errors: -EPERM outside
-/// of a task; that of the first child whose failure nobody has taken.
+/// Waits until all children of the current task have completed. Context: task. Suspends: may. Errors: -EPERM outside of a task; that of the
+/// first child whose failure has not been taken.
 int32_t dovetail_task_wait(void);
 /// Whether the caller is in the body of a task: 1 or 0. Context: any. Suspends: no. Errors: none.
 int32_t dovetail_task_active(void);
-/// Whether somebody asked the current task to stop: 1 or 0. Context: any (0 outside of a task). Suspends: no. Errors:
-/// none.
+/// Whether the current task has been asked to stop: 1 or 0. Context: any (0 outside of a task). Suspends: no. Errors: none.
 int32_t dovetail_task_cancelled(void);
 /// Copies the label of the current task with an ending zero into `buffer`, cut to `capacity`, and returns its whole
 /// length. `buffer` may be null with a capacity of 0. Context: any (empty outside of a task). Suspends: no. Errors:
 /// -EINVAL.
 int64_t dovetail_task_label(char* buffer, size_t capacity);
-/// Suspends the current task until `dovetail_handle_resume`; returns at once if that came since the last suspend.
-/// Context: task. Suspends: may. Errors: -EPERM outside of a task; -EDEADLK when it is certain that nobody can
-/// resume.
+/// Suspends the current task until `dovetail_handle_resume`; returns at once if that came since the last suspend. Context: task. Suspends:
+/// may. Errors: -EPERM outside of a task; -EDEADLK when it is certain that no resume can come.
 int32_t dovetail_task_suspend(void);
-/// Suspends the current task for about so many nanoseconds; returns the nanoseconds really slept. Context: task.
-/// Suspends: may. Errors: -EPERM outside of a task; -EINVAL for a negative duration.
+/// Suspends the current task for about `nanoseconds`; returns the nanoseconds really slept. Context: task. Suspends: may. Errors: -EPERM
+/// outside of a task; -EINVAL for a negative duration.
 int64_t dovetail_task_wait_for(int64_t nanoseconds);
 /// Lets other ready tasks run first. Context: task. Suspends: may. Errors: -EPERM outside of a task.
 int32_t dovetail_task_yield(void);
@@ -233,10 +228,11 @@ int64_t dovetail_future_wait_for_any(const dovetail_future* const* futures, size
 int32_t dovetail_future_get(const dovetail_future* future);
 /// Whether the task has completed, failed or not: 1 or 0. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_future_ready(const dovetail_future* future);
-/// Has `callback(argument)` called once, when the task has completed, failed or not: by the thread that completes it, or at once by the caller
-/// if it has. Those that are there by then are called in the order of these calls; `dovetail_runtime_wait` returns after them. A callback must be short and
-/// must not wait for anything; it may fulfill events, resume tasks, and call `dovetail_runtime_spawn`. The future may be released
-/// before. `argument` stays the caller's. Context: any. Suspends: no. Errors: -EINVAL, -ENOMEM; then it is not called.
+/// Calls `callback(argument)` once, when the task has completed, failed or not. The thread that completes it does so, or at once the caller
+/// if it has completed. Callbacks that are there by then are called in the order of these calls; `dovetail_runtime_wait` returns after
+/// them. A callback must be short and must not wait for anything; it may fulfill events, resume tasks, and call `dovetail_runtime_spawn`.
+/// The future may be released before. `argument` stays the caller's. Context: any. Suspends: no. Errors: -EINVAL, -ENOMEM; then it is not
+/// called.
 int32_t dovetail_future_when_completed(const dovetail_future* future, void (*callback)(void* argument), void* argument);
 /// Asks that the task does not run: one that has not started is cancelled with its successors, one that runs sees
 /// `dovetail_task_cancelled`. Context: any. Suspends: no. Errors: -EINVAL.

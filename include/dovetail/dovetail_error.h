@@ -32,9 +32,9 @@ enum {
 int32_t dovetail_error_code(void);
 /// Kind of the last error, one of DOVETAIL_ERROR_NONE and so on. Context: any. Suspends: no. Errors: none.
 int32_t dovetail_error_kind(void);
-/// The last error in words: what failed, label of the task, file, offset, text of the errno. Never null; empty when
-/// there was none. The string belongs to Dovetail and is valid until the next failing call of the same task (or
-/// thread), the end of the task, or `dovetail_error_clear`. Context: any. Suspends: no. Errors: none.
+/// The last error in words: what failed, label of the task, file, offset, text of the errno. Never null; empty when there was none. The
+/// string belongs to Dovetail. It is valid until the next failing call of the same task (or thread), the end of the task, or
+/// `dovetail_error_clear`. Context: any. Suspends: no. Errors: none.
 const char* dovetail_error_message(void);
 /// Label of the task that failed, or of the task that made the failing call. Never null; validity as
 /// `dovetail_error_message`. Context: any. Suspends: no. Errors: none.

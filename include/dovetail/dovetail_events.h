@@ -46,10 +46,10 @@ void dovetail_handle_release(dovetail_handle* handle);
 
 // Descriptors --------------------------------------------------------------------------------------------------------
 
-/// Suspends the current task until `descriptor` can be read without blocking, its other end has hung up, or it has an
-/// error; at once for a file. For at most `at_most_ns` nanoseconds; negative: for as long as it takes. Returns 1, or 0
-/// when the time is over. The descriptor must stay open. Context: task. Suspends: may. Errors: -EPERM outside of a
-/// task, -EBADF, -ECANCELED when the task was cancelled.
+/// Suspends the current task until `descriptor` can be read without blocking, its other end has hung up, or it has an error. Returns at
+/// once for a file. For at most `at_most_ns` nanoseconds; negative: for as long as it takes. Returns 1, or 0 when the time is over. The
+/// descriptor must stay open. Context: task. Suspends: may. Errors: -EPERM outside of a task, -EBADF, -ECANCELED when the task was
+/// cancelled.
 int32_t dovetail_task_wait_readable(int32_t descriptor, int64_t at_most_ns);
 /// As `dovetail_task_wait_readable`, until `descriptor` can be written. Context: task. Suspends: may. Errors: as there.
 int32_t dovetail_task_wait_writable(int32_t descriptor, int64_t at_most_ns);
@@ -61,11 +61,10 @@ int32_t dovetail_task_wait_writable(int32_t descriptor, int64_t at_most_ns);
 /// of any task, never twice at once, must not suspend, and should be short.
 typedef size_t (*dovetail_poll)(void* argument);
 
-/// Registers `poll`, called while something is pending at an interval between `shortest_ns` and `longest_ns` (0: the
-/// defaults, 5 and 500 microseconds) that adapts to what polls find; and at once whenever `descriptor` is readable (-1:
-/// there is none), which the caller keeps open. `label` is copied; `label` may be null. `argument` stays the caller's
-/// and must outlive the service. `*polling` is the caller's until `dovetail_polling_destroy`. Context: any. Suspends:
-/// no. Errors: -EINVAL.
+/// Registers `poll`. While something is pending it is called at an interval between `shortest_ns` and `longest_ns` (0: the defaults, 5 and
+/// 500 microseconds) that adapts to what polls find. It is also called at once whenever `descriptor` is readable (-1: there is none), which
+/// the caller keeps open. `label` is copied; `label` may be null. `argument` stays the caller's and must outlive the service. `*polling` is
+/// the caller's until `dovetail_polling_destroy`. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_polling_create(dovetail_runtime* runtime, const char* label, int64_t shortest_ns, int64_t longest_ns,
                                 dovetail_poll poll, void* argument, int32_t descriptor, dovetail_polling** polling);
 /// Waits for a running poll, unregisters and frees the service; null is allowed. Nothing may be pending and the

@@ -2,13 +2,11 @@
 /// Files and raw descriptors in C. What dovetail.h says at its top about results, contexts, suspending, errors and structures
 /// holds here.
 ///
-/// One file may be used by any number of tasks and threads at once. Operations that overlap are ordered by the
-/// accesses of their tasks alone. A plain operation ends before it returns. One with an `i` in front is bound to the
-/// calling task: it returns at once, the task completes no earlier than the operation and fails with it, and buffers
-/// must stay valid until then; `*transferred` receives the bytes before the task completes. Wherever it occurs, `transferred` may be
-/// null. In I/O tasks
-/// and outside of tasks both block the thread. Short transfers are continued, EINTR and EAGAIN retried; other errors
-/// are the errno of the system call.
+/// One file may be used by any number of tasks and threads at once. Operations that overlap are ordered by the accesses of their tasks
+/// alone. A plain operation ends before it returns. One with an `i` in front is bound to the calling task and returns at once. The task
+/// completes no earlier than the operation and fails with it. Buffers must stay valid until then. `*transferred` receives the bytes before
+/// the task completes. Wherever it occurs, `transferred` may be null. In I/O tasks and outside of tasks both block the thread. Short
+/// transfers are continued, EINTR and EAGAIN retried; other errors are the errno of the system call.
 #ifndef DOVETAIL_DOVETAIL_FILES_H
 #define DOVETAIL_DOVETAIL_FILES_H
 
@@ -48,8 +46,8 @@ typedef struct dovetail_buffer {
 /// until `dovetail_file_close`. Context: wait. Suspends: may. Errors: those of `open(2)`.
 int32_t dovetail_file_open(const char* path, int32_t flags, const dovetail_file_options* options, dovetail_file** file);
 /// Bound form of `dovetail_file_open`; `options` may be null. `*file` is assigned at once and is the caller's until one of the two forms of
-/// closing, whatever becomes of the task; it may be used when the task has completed without failing. Context: wait.
-/// Suspends: no. Errors: -EINVAL, -ENOMEM; those of `open(2)` fail the task.
+/// closing, whatever becomes of the task. It may be used when the task has completed without failing. Context: wait. Suspends: no. Errors:
+/// -EINVAL, -ENOMEM; those of `open(2)` fail the task.
 int32_t dovetail_file_iopen(const char* path, int32_t flags, const dovetail_file_options* options,
                             dovetail_file** file);
 /// Makes a file of a descriptor that the caller opened; closing the file closes the descriptor only if `owned` is not

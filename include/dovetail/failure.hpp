@@ -1,7 +1,6 @@
 /// @file
-/// What a failing task does to others and what the program is told. Nothing that fails is lost silently: a failure that
-/// nobody takes by `Future::get` or `wait` passes to the parent task, then to `Runtime::wait`, and at the end of the
-/// runtime to standard error.
+/// What a failing task does to others and what the program is told. Nothing that fails is lost silently. A failure that no `Future::get` or
+/// `wait` takes passes to the parent task, then to `Runtime::wait`, and at the end of the runtime to standard error.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,8 @@ namespace dovetail {
 struct FailurePolicy {
   /// The kinds of policy.
   enum class Action : std::uint8_t {
-    /// Tasks that read what the failed one should have written do not run, and fail with its failure as their cause; so do those
-    /// that read what they should have written. A task that only writes (`out`) runs and makes the data good again.
+    /// Tasks that read what the failed one should have written do not run. They fail with its failure as their cause, and so do tasks that
+    /// read what they should have written. A task that only writes (`out`) runs and makes the data good again.
     cancel_successors,
     ignore,  ///< Successors run as if nothing had happened; the failure is still told by `Future::get`.
   };

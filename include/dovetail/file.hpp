@@ -1,8 +1,8 @@
 /// @file
-/// Files whose operations know about tasks. Each operation has two forms: the plain one suspends the calling task until it
-/// has ended and returns its result; the one with an `i` in front binds the operation to the calling task (the task
-/// completes no earlier than the operation) and returns at once, so its result must not be used in that task.
-/// Outside of a task, and in I/O tasks, both forms block the calling thread.
+/// Files whose operations know about tasks. Each operation has two forms. The plain one suspends the calling task until it has ended and
+/// returns its result. The one with an `i` in front binds the operation to the calling task and returns at once. The task then completes no
+/// earlier than the operation, so it must not use the result itself. Outside of a task, and in I/O tasks, both forms block the calling
+/// thread.
 ///
 /// One `File` may be used by any number of tasks and threads at once. Two operations whose ranges overlap are ordered only
 /// by the accesses that their tasks declare; without those, their order is not defined.
@@ -61,33 +61,33 @@ std::span<const std::byte> bytes_from(R&& data) noexcept {
 }
 }  // namespace detail
 
-/// An open file. Copies stand for the same open file; the last one closes it (errors of that close are printed to
-/// standard error: call `close` to be told). A default-constructed `File` is not open.
+/// An open file. Copies stand for the same open file; the last one closes it. Errors of that close are printed to standard error; `close`
+/// throws them. A default-constructed `File` is not open.
 ///
-/// Unless said otherwise, every operation may suspend (`i` forms: only while the buffers for it are exhausted) and throws
-/// `IoError` with path, offset and errno; an `i` form in a task fails that task instead, with the same error as the cause. Short transfers are continued, `EINTR` and
-/// `EAGAIN` are retried.
+/// Unless said otherwise, every operation may suspend and throws `IoError` with path, offset and errno. An `i` form suspends only while the
+/// buffers for it are exhausted. In a task it fails that task instead, with the same error as the cause. Short transfers are continued,
+/// `EINTR` and `EAGAIN` are retried.
 ///
 /// A write that fails has written what is before the offset of its `IoError`, and leaves the file no longer than that makes it. Bytes
 /// behind that offset may be new or old where the file had them already and is direct; else they are as they were.
 ///
 /// **Streams.** A pipe, FIFO, socket or terminal has no offsets: those that are given are ignored, each read takes the next bytes, each
-/// write appends. All else holds: a read waits until it has everything or the other side has closed, a write until all is taken, and
+/// write appends. All else holds. A read waits until it has everything or the other side has closed, a write until all is taken.
 /// `O_NONBLOCK` changes neither. With io_uring any number of tasks may wait; without it each occupies an I/O executor
-/// (`Options::io_executors`). Datagrams and the packets of a pipe keep their bounds: one that is longer than what is left of the
-/// buffer is cut, as by `read(2)`. Two reads (or writes) of one stream at once share it in an order, and in pieces, that are not defined. A
-/// write that nobody will read fails with `EPIPE` if the program ignores `SIGPIPE`, as `write(2)`. `size` and what needs an offset
+/// (`Options::io_executors`). Datagrams and the packets of a pipe keep their bounds. One that is longer than what is left of the buffer is
+/// cut, as by `read(2)`. Two reads (or writes) of one stream at once share it in an order, and in pieces, that are not defined. A write to
+/// a stream without a reader fails with `EPIPE` if the program ignores `SIGPIPE`, as `write(2)`. `size` and what needs an offset
 /// (`truncate`, `fallocate`) say what the system says.
 class File {
  public:
   File() noexcept = default;
-  /// Opens `path` with flags as `open(2)`. `O_CLOEXEC` is added. A FIFO waits for its other end, and occupies a thread meanwhile: one of the
-  /// kernel's with io_uring, of which a worker has as many as four times the processors, else an I/O executor. Tasks that open more
-  /// FIFOs than that before the first other end is opened wait for ever.
+  /// Opens `path` with flags as `open(2)`. `O_CLOEXEC` is added. A FIFO waits for its other end, and occupies a thread meanwhile. With
+  /// io_uring this is a thread of the kernel, of which a worker has as many as four times the processors; else it is an I/O executor. Tasks
+  /// that open more FIFOs than that before the first other end is opened wait for ever.
   /// @throws IoError with the errno of `open(2)`; EINVAL for a path with a zero byte, of which the system would see a part.
   static File open(const std::string& path, int flags, const FileOptions& options = {});
-  /// Bound form of `open`: `*opened` is assigned before the task completes, and must stay valid until then; it is left as it
-  /// was if the task fails. Outside of a task, and in I/O tasks, it has been assigned when this returns.
+  /// Bound form of `open`: `*opened` is assigned before the task completes, and must stay valid until then. It is left as it was if the
+  /// task fails. Outside of a task, and in I/O tasks, it has been assigned when this returns.
   static void iopen(const std::string& path, int flags, const FileOptions& options, File* opened);
   /// Uses a descriptor that the caller opened; it is closed by `close` and the last copy only if `owned`. It may be a stream (see
   /// above).
@@ -129,9 +129,9 @@ class File {
   void ipwrite(R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) const {
     bind_write(detail::bytes_from(data), offset, transferred);
   }
-  /// Writes `data` at `offset` in bytes and makes it durable, as `pwrite` and `fdatasync` in one go: where the kernel can link
-  /// the two, they are one submission. @returns bytes written: all of them. An `IoError` names the half that failed: "pwrite",
-  /// or "fdatasync" (then everything was written, and nothing is certain to last).
+  /// Writes `data` at `offset` in bytes and makes it durable, as `pwrite` and `fdatasync` would. Where the kernel can link the two, they
+  /// are one submission. @returns bytes written: all of them. An `IoError` names the half that failed: "pwrite", or "fdatasync" (then
+  /// everything was written, and nothing is certain to last).
   template <detail::WritableFrom R>
   std::size_t pwrite_durable(R&& data, std::uint64_t offset) const {
     return write_durably(detail::bytes_from(data), offset);

@@ -46,9 +46,10 @@ class FutureBase {
   void wait() const { detail::wait_task(task_); }
   /// As `wait`, for `at_most` so long. @returns Whether the task has completed. @throws As `wait`.
   bool wait_for(std::chrono::nanoseconds at_most) const;
-  /// Has `callback` called once, when the task has completed, failed or not: by the thread that completes it, or at once by the caller if it
-  /// has. Those that are there by then are called in the order of these calls. `Runtime::wait` returns after them. A callback must be short and must not wait for
-  /// anything; it may fulfill events, resume tasks, and spawn by `Runtime::spawn`. What it throws ends the program.
+  /// Calls `callback` once, when the task has completed, failed or not. The thread that completes it does so, or at once the caller if it
+  /// has completed. Those that are there by then are called in the order of these calls. `Runtime::wait` returns after them. A callback
+  /// must be short and must not wait for anything; it may fulfill events, resume tasks, and spawn by `Runtime::spawn`. What it throws ends
+  /// the program.
   /// @throws std::logic_error without a task; std::bad_alloc.
   void when_completed(std::function<void()> callback) const {
     if (!detail::call_when_completed(task_, callback)) {
@@ -84,9 +85,9 @@ class Future : public FutureBase {
   /// As `get` of an lvalue: others may hold the same future.
   T get() && { return static_cast<const Future&>(*this).get(); }
 
-  /// What `co_await` of a future does: gives the result as `get`. The coroutine goes on in a task of its own, in the runtime of the task that
-  /// it awaits; so that runtime must live until then, and `Runtime::wait` waits for what the coroutine does until it suspends again. `Runtime::cancel` drops
-  /// that task, as any that has not begun: a coroutine that was about to go on never does.
+  /// What `co_await` of a future does: gives the result as `get`. The coroutine goes on in a task of its own, in the runtime of the task
+  /// that it awaits. So that runtime must live until then. `Runtime::wait` waits for what the coroutine does until it suspends again.
+  /// `Runtime::cancel` drops that task, as any that has not begun: a coroutine that was about to go on never does.
   class Awaiter {
    public:
     /// Keeps a share of the future.

@@ -8,14 +8,14 @@
 
 namespace dovetail {
 
-/// Settings of a `Runtime`. A field left at its default is taken from the environment where a variable is named and set;
-/// a field set in code wins over the environment. Values that make no sense are refused by the constructor of `Runtime`
-/// with `std::invalid_argument`, which names the field or the variable.
+/// Settings of a `Runtime`. A field left at its default is taken from the environment where a variable is named and set. A field set in
+/// code wins over the environment. Values that make no sense are refused by the constructor of `Runtime` with `std::invalid_argument`,
+/// which names the field or the variable.
 struct Options {
   /// Compute workers, each an operating-system thread. 0: `DOVETAIL_WORKERS`, or else the cores this process may use.
   unsigned workers = 0;
-  /// Most threads that may run I/O tasks and blocking calls at once. 0: `DOVETAIL_IO_EXECUTORS`, or else 64. I/O tasks without a constraint begin
-  /// with as many; by default with max(4, 2 x workers), and get more where they wait for anything but files (docs/admission.md).
+  /// Most threads that may run I/O tasks and blocking calls at once. 0: `DOVETAIL_IO_EXECUTORS`, or else 64. I/O tasks without a constraint
+  /// begin with as many; by default with max(4, 2 x workers). They get more where they wait for anything but files (docs/admission.md).
   unsigned io_executors = 0;
   /// Storage engine: `uring`, `aio` (what is not direct goes to threads), `threads`, or `auto` (what works, measured and
   /// chosen). Empty: `DOVETAIL_ENGINE`, or else `auto`.
@@ -33,13 +33,13 @@ struct Options {
   /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: follows the tasks, from 1024
   /// for tasks of up to 20 microseconds to 131072 for long ones.
   std::size_t pending_limit = 0;
-  /// How long nothing runs, while tasks wait for what the runtime has not in its hands (`TaskHandle::resume`, an event, a descriptor, an
-  /// operation of a polling service), before standard error is told what waits for what; told again after twice that time, and so on.
-  /// Zero: never.
+  /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for
+  /// something that it cannot bring about itself: `TaskHandle::resume`, an event, a descriptor, an operation of a polling service. It
+  /// reports again after twice that time, and so on. Zero: never.
   std::chrono::milliseconds report_after{5000};
-  /// How long nothing can run, while tasks wait for `TaskHandle::resume`, a `Semaphore` and its kind, or an event that a thread outside may still give, before
-  /// those who wait are told that they wait in vain, by `Stuck`. Zero: never, since such a thread may take its time. Tasks that wait only
-  /// for each other are told at once in any case.
+  /// When nothing can run for so long, the waiting tasks and threads are told by `Stuck` that they wait in vain. This is about tasks that
+  /// wait for `TaskHandle::resume`, a `Semaphore` and its kind, or an event that a thread outside may still give. Zero: never, since such a
+  /// thread may take its time. Tasks that wait only for each other are told at once in any case.
   std::chrono::milliseconds stuck_after{0};
   /// Bind each worker to a core, spread over NUMA nodes. Wrong where several processes share the machine.
   bool bind_workers = false;

@@ -1,9 +1,9 @@
 /// @file
 /// Loops and sums over ranges of integers, in parallel.
 ///
-/// All of them are for use inside a task, whose core works on the range from the beginning; `Runtime::parallel_for` and
-/// `Runtime::parallel_reduce` are the same for other threads. A range is halved until its pieces are small enough; each is a task, which
-/// may pause while others go on, and other cores take the far ones.
+/// All of them are for use inside a task, whose core works on the range from the beginning. `Runtime::parallel_for` and
+/// `Runtime::parallel_reduce` are the same for other threads. A range is halved until its pieces are small enough. Each piece is a task,
+/// which may pause while others go on. Other cores take the far ones.
 #pragma once
 
 #include <concepts>
@@ -107,7 +107,7 @@ unsigned workers_for(const char* function, bool last_fits);
 /// @param body It may pause. Must allow calls at the same time.
 /// @param chunk Most indices of a piece. A piece should be a microsecond of work at least. 0: a fraction of the range for each core.
 /// @throws What `body` throws, if that is in the calling task; else `TaskFailed` with the first failure by place. All other pieces are
-///         worked through all the same, but for those that `Runtime::cancel` drops. std::logic_error outside of a task; std::out_of_range if
+///         worked through all the same, except those that `Runtime::cancel` drops. std::logic_error outside of a task; std::out_of_range if
 ///         `last` is no value of the type of `first`.
 template <std::integral Index, std::integral Last, class Body>
 void parallel_for(Index first, Last last, const Body& body, std::size_t chunk = 0) {
@@ -129,8 +129,8 @@ void parallel_for(Index first, Last last, const Body& body, std::size_t chunk = 
 }
 
 /// Combines `body(begin, end)` of all pieces of `[first, last)`, in their order, by `combine(left, right)`, which has to be associative.
-/// The same range and chunk are always divided and combined in the same way, so that rounding gives the same digits on any number of cores;
-/// without a chunk, on the same number of workers.
+/// The same range and chunk are always divided and combined in the same way, so rounding gives the same digits on any number of cores.
+/// Without a chunk it does on the same number of workers.
 /// @param first,last As for `parallel_for`.
 /// @param body Gives the result of a piece. As for `parallel_for`.
 /// @param combine Gives one result for two that lie side by side.

@@ -54,17 +54,17 @@ class PendingOperation {
   std::shared_ptr<State> state_;
 };
 
-/// A function that the runtime calls now and then, only while something is pending, whatever the workers are doing: on a worker that is
-/// looking for work, else on a thread that keeps time. One call at a time; the function runs outside of any task, must not
-/// suspend or block, and should be short: it keeps other timers waiting. Nothing pending costs nothing. A service may outlive its runtime;
-/// nothing can be expected of it then.
+/// A function that the runtime calls now and then, only while something is pending, whatever the workers are doing. A worker that is
+/// looking for work calls it, else a thread that keeps time. There is one call at a time. The function runs outside of any task and must
+/// not suspend or block. It should be short, since it keeps other timers waiting. Nothing pending costs nothing. A service may outlive its
+/// runtime; nothing can be expected of it then.
 class PollingService {
  public:
   /// Registers `poll`, which ends operations that it finds completed (`PendingOperation::complete`) and returns how many it found of
   /// those that `add_pending` announced. If it throws, all pending operations fail with what it threw, and it is not called again.
   ///
-  /// `descriptor`: one that becomes readable when there is something to poll for (-1: none). The function is then called at once
-  /// when it is, and should read what is there; the caller keeps it open as long as the service lives.
+  /// `descriptor`: one that becomes readable when there is something to poll for (-1: none). The function is then called at once when it is
+  /// readable, and should read what is there. The caller keeps the descriptor open as long as the service lives.
   PollingService(Runtime& runtime, std::string label, PollingRate rate, std::function<std::size_t()> poll,
                  int descriptor = -1);
   /// Unregisters. Waits for a running poll. What is still pending fails.

@@ -19,7 +19,7 @@ class Runtime {
   /// @throws std::invalid_argument for settings that make no sense, naming the field or variable;
   ///         std::system_error when a thread or a mapping cannot be made.
   explicit Runtime(const Options& options = {});
-  /// Waits for all tasks, then stops. Failures that nobody took are printed to standard error.
+  /// Waits for all tasks, then stops. Failures that were not taken are printed to standard error.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -50,8 +50,8 @@ class Runtime {
   }
 
   /// Blocks until all tasks have completed.
-  /// @throws TaskFailed with the first failure that nobody has taken (later ones stay for the next call);
-  ///         Stuck when tasks are left that can never run; std::logic_error from inside a task.
+  /// @throws TaskFailed with the first failure that has not been taken (later ones stay for the next call); Stuck when tasks are left that
+  ///         can never run; std::logic_error from inside a task.
   void wait();
   /// Cancels every task that has not started and asks the running ones to stop.
   void cancel() noexcept;

@@ -50,8 +50,8 @@ class Alternative {
   Alternative(Mutex& mutex) noexcept : what_(Units{&mutex.free_, 1}) {}
   /// The latch is open.
   Alternative(Latch& latch) noexcept : what_(&latch) {}
-  /// The operation has ended; `PendingOperation::wait` then returns at once, or throws its error. While this call waits nobody else may
-  /// wait for the operation.
+  /// The operation has ended; `PendingOperation::wait` then returns at once, or throws its error. While this call waits no other may wait
+  /// for the operation.
   Alternative(const PendingOperation& operation) : what_(operation) {}
   /// The descriptor can be read, as in `this_task::wait_readable`. Only in a task.
   static Alternative readable(int descriptor) noexcept { return Alternative(Descriptor{descriptor, false}); }
@@ -76,8 +76,8 @@ class Alternative {
 
 /// Waits until one of these has happened and returns which: its place in the list. If several have, the first of them. Nothing if a limit has ended
 /// the wait. Exactly one alternative takes effect: no units are taken from the others. May suspend.
-/// @throws std::invalid_argument for an empty list; std::logic_error for a future without a task, an operation that somebody waits for, or a
-///         descriptor outside of a task; IoError for a descriptor that is not open; Stuck if the runtime finds the program stuck.
+/// @throws std::invalid_argument for an empty list; std::logic_error for a future without a task, an operation that another call waits for,
+///         or a descriptor outside of a task; IoError for a descriptor that is not open; Stuck if the runtime finds the program stuck.
 std::optional<std::size_t> select(std::span<const Alternative> alternatives, const WaitLimits& limits = {});
 /// As above, for a list that is written in place.
 inline std::optional<std::size_t> select(std::initializer_list<Alternative> alternatives,

@@ -9,9 +9,9 @@
 
 namespace dovetail {
 
-/// The storage bandwidth constraint of a task (I/O-aware PyCOMPSs, docs/papers.md, sections 3.2 and 3.3): a task starts when its
-/// constraint, added to those of the tasks that run on the device, does not exceed the device's bandwidth. A higher
-/// constraint therefore means fewer tasks at once. A plain value; MB are 10^6 bytes.
+/// The storage bandwidth constraint of a task (I/O-aware PyCOMPSs, docs/papers.md, sections 3.2 and 3.3). A task starts when its
+/// constraint, added to those of the tasks that run on the device, does not exceed the device's bandwidth. A higher constraint therefore
+/// means fewer tasks at once. A plain value; MB are 10^6 bytes.
 ///
 ///     rt.spawn({.label = "checkpoint", .io = true, .storage_bw = 20}, body);
 ///     rt.spawn({.label = "checkpoint", .io = true, .storage_bw = "auto(2,256,2)", .device = "/scratch"}, body);

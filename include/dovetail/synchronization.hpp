@@ -33,10 +33,10 @@ constexpr std::chrono::nanoseconds in_nanoseconds(const std::chrono::duration<Re
 }
 }  // namespace detail
 
-/// So many units of something, such as bytes of memory or connections, of which each user takes some.
+/// A number of units of something, such as bytes of memory or connections, of which each user takes some.
 class Semaphore {
  public:
-  /// With so many units at first.
+  /// With this number of units at first.
   explicit Semaphore(std::uint64_t units) noexcept : available_(units) {}
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
@@ -82,7 +82,7 @@ class Mutex {
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
     return try_lock_for(deadline - Clock::now());
   }
-  /// By whoever holds it. The one who has waited longest has it then. Never suspends.
+  /// By the task or thread that holds it. The one that has waited longest gets it. Never suspends.
   void unlock() noexcept { free_.release(); }
 
  private:
@@ -93,7 +93,7 @@ class Mutex {
 /// Opens once it has been counted down to zero, and stays open.
 class Latch {
  public:
-  /// Opens after so many steps.
+  /// Opens after `count` steps.
   explicit Latch(std::uint64_t count) noexcept : count_(count) {}
   Latch(const Latch&) = delete;
   Latch& operator=(const Latch&) = delete;
@@ -121,10 +121,10 @@ class Latch {
   detail::WaitingLine line_;
 };
 
-/// Lets nobody pass until all have arrived, phase after phase.
+/// Lets no participant pass until all have arrived, phase after phase.
 class Barrier {
  public:
-  /// For so many participants: at least 1.
+  /// For this number of participants: at least 1.
   explicit Barrier(std::uint64_t participants) noexcept : participants_(participants) {}
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;

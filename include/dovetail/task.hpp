@@ -16,8 +16,8 @@
 namespace dovetail {
 
 namespace detail {
-/// What a member is that nobody has set: nothing, zero, false. Not a constant for the compiler: a description that holds any is cleared
-/// as a whole by GCC, with the places for accesses that are not used, and that takes a seventh of the time of a small task.
+/// The value of a member that has not been set: nothing, zero, false. It is not a constant for the compiler. GCC clears a description that
+/// holds any constant as a whole, with the places for accesses that are not used. That takes a seventh of the time of a small task.
 template <class T>
 T unset() noexcept {
   return T{};
@@ -41,8 +41,8 @@ struct TaskDescription {
   FailurePolicy on_failure = detail::unset<FailurePolicy>();
   /// After a pause the task goes on where it was, on the same operating-system thread.
   bool tied = detail::unset<bool>();
-  /// It starts when its device has room for it. A task with `io` then has a thread to itself; an ordinary one runs on a worker, and should use a
-  /// `File`, for which it pauses. A type of task, of which is learned, is all tasks of one label.
+  /// It starts when its device has room for it. A task with `io` then has a thread to itself. An ordinary one runs on a worker, and should
+  /// use a `File`, for which it pauses. All tasks of one label are a type, from which the learner learns.
   StorageBandwidth storage_bw = detail::unset<StorageBandwidth>();
   /// Name of its device, or a path on it (docs/admission.md). Empty: the first configured device, or else that of the current folder; with
   /// no constraint either, the task has nothing to do with admission.
@@ -108,7 +108,7 @@ auto spawn(Body&& body) {
 
 /// Waits until all children of the current task have completed. Runs ready children first and suspends when there is
 /// nothing of its own to run.
-/// @throws TaskFailed with the first failure of a child that nobody has taken; std::logic_error outside of a task.
+/// @throws TaskFailed with the first failure of a child that has not been taken; std::logic_error outside of a task.
 void wait();
 
 }  // namespace dovetail

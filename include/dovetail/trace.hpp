@@ -27,9 +27,9 @@ struct Summary {
   double bytes_read = 0;     ///< Bytes read.
   double bytes_written = 0;  ///< Bytes written.
   unsigned workers = 0;      ///< Compute workers that recorded something.
-  /// Events that are missing because a thread recorded more than it keeps (2^19 events, or as many as
-  /// `DOVETAIL_TRACE_EVENTS` says). If there are any, all figures are about the later part of the recording, from where
-  /// nothing is missing, and `total` is the length of that part.
+  /// Events that are missing because a thread recorded more than it keeps (2^19 events, or as many as `DOVETAIL_TRACE_EVENTS` says). If
+  /// there are any, all figures are about the later part of the recording, from where nothing is missing. `total` is the length of that
+  /// part.
   std::uint64_t lost = 0;
   /// hidden / io, from 0 to 1; 0 when there was no I/O.
   double hidden_share() const noexcept;

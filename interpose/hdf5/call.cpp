@@ -91,7 +91,7 @@ bool report_failure_of_closed(const char* call) noexcept {
   }
   hbool_t terminating = false;
   if (H5is_library_terminating(&terminating) >= 0 && terminating) {
-    // Nobody would see it. When it was said first, the object had perhaps no name.
+    // The program would not see the error. When it was printed first, the object had perhaps no name.
     std::fprintf(stderr, "dovetail: %s\n", failed.c_str());
     return true;
   }

@@ -3,7 +3,7 @@
 
 namespace dovetail::hdf5 {
 
-/// Puts it in the place of HDF5's. False: it cannot be done with this HDF5. Only for who holds HDF5's lock.
+/// Puts it in the place of HDF5's. False: it cannot be done with this HDF5. The caller holds HDF5's lock.
 bool install_deflate_filter();
 /// HDF5 ends itself, and its table of filters with it.
 void forget_deflate_filter() noexcept;

@@ -1,5 +1,5 @@
-// The virtual file driver: what HDF5 calls to read and write the bytes of a file. It behaves as HDF5's own POSIX driver does, so
-// that files are the same byte for byte; only the moment differs at which bytes reach the file.
+// The virtual file driver: what HDF5 calls to read and write the bytes of a file. It behaves as HDF5's own POSIX driver does, so that files
+// are the same byte for byte. Only the moment differs at which bytes reach the file.
 #pragma once
 
 #include <hdf5.h>

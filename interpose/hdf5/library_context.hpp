@@ -4,7 +4,7 @@
 
 namespace dovetail::hdf5 {
 
-/// For as long as this lives. Only for who holds HDF5's lock.
+/// For as long as this lives. The caller holds HDF5's lock.
 class LibraryContext {
  public:
   /// Whether this HDF5 can do it. Versions 1.14 and 2 have different functions for it.

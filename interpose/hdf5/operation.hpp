@@ -1,5 +1,5 @@
-// What the program asks of HDF5 at this moment: the connector says it, and the file driver below, which HDF5 calls in the course of
-// it, names its transfers after it.
+// What the program asks of HDF5 at this moment. The connector sets it. HDF5 then calls the file driver below, which names its transfers
+// after it.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct Operation {
   staging::Purpose purpose() const;
   /// "H5Dwrite /group/dataset". With the lock of the stage held, or where no other thread names objects.
   std::string label() const { return purpose().text(); }
-  /// Where its transfers are counted; null: nobody asks.
+  /// Where its transfers are counted; null: nothing needs the count.
   std::shared_ptr<Transfers> counted();
   bool promised(const void* data, std::size_t bytes) const noexcept;
 };

@@ -60,8 +60,8 @@ herr_t call_extend(const Object& dataset, const hsize_t* size, hid_t properties)
   return H5VLdataset_specific(dataset.under, dataset.connector, &arguments, properties, nullptr);
 }
 
-// There is no memory for a copy, or no room in the file system: the program waits, while tasks compress from its own memory, ahead of HDF5 as far as there is memory
-// for what they make.
+// There is no memory for a copy, or no room in the file system. The program waits, while tasks compress from its own memory. They work
+// ahead of HDF5 as far as there is memory for their results.
 herr_t write_at_once(Object& dataset, const CompressedWrite& write, const WriteArguments& arguments,
                      const char* reason) {
   compression::ChunkTable& table = services().chunks;
@@ -117,7 +117,7 @@ bool chunks_fit(const compression::ChunkLayout& layout, hid_t space) {
   return std::ranges::equal(layout.chunk, most, [](hsize_t chunk, hsize_t limit) { return chunk <= limit; });
 }
 
-// Nobody is there to be told by the call itself.
+// The call that wrote has returned, so its answer cannot tell the program.
 std::string fail(const Object& object, const char* name) {
   object.compressed->file->staged().fail({.call = name, .object = object.name}, innermost_error());
   if (const std::optional<H5O_info2_t> known = information_of(object, H5I_DATASET)) {

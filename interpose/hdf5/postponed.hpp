@@ -1,6 +1,6 @@
-// Calls that the program has made and HDF5 has yet to see: writes to compressed datasets, while tasks compress their chunks, and what
-// is called for such datasets behind them: more of them made, extended, written, closed. The next call of the program that could notice
-// makes them first, in order, in its own thread.
+// Calls that the program has made and HDF5 has yet to see. They are writes to compressed datasets, while tasks compress their chunks, and
+// later calls for such datasets: more of them made, extended, written, closed. The next call of the program that could notice makes them
+// first, in order, in its own thread.
 #pragma once
 
 #include <H5VLconnector.h>
@@ -32,7 +32,7 @@ struct CreateArguments {
   hid_t properties = H5P_DEFAULT;
 };
 
-/// Only for who holds HDF5's lock.
+/// The caller of each function holds HDF5's lock.
 class Postponed {
  public:
   static Postponed& instance();
@@ -50,7 +50,7 @@ class Postponed {
   bool close(Object& object, H5I_type_t kind, herr_t (*under)(void*, hid_t, hid_t, void**));
   /// Makes all calls.
   void settle() noexcept;
-  /// Makes those whose chunks are compressed within so many nanoseconds. Whether it was all.
+  /// Makes those whose chunks are compressed within `nanoseconds`. Whether it was all.
   bool settle_within(std::uint64_t nanoseconds) noexcept;
 
  private:

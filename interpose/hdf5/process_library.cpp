@@ -33,8 +33,8 @@ constinit std::atomic<void*> identity = nullptr;
 constinit void* bound = nullptr;
 herr_t (*real_open)() = nullptr;
 
-// Where the variables of a library are. A program that is linked with HDF5 may have copies of them (copy relocations), which that library
-// then uses in place of its own: the first ones that the whole program sees.
+// Where the variables of a library are. A program that is linked with HDF5 may have copies of them (copy relocations). That library then
+// uses those in place of its own: the first ones that the whole program sees.
 void* scope_of_variables(void* library) noexcept {
   void* const program = dlopen(nullptr, RTLD_LAZY);
   void* const visible = program != nullptr ? dlsym(program, known_symbol) : nullptr;

@@ -1,5 +1,5 @@
-// The HDF5 library that the connector works with. It is linked with none: each function of HDF5 that it calls is a jump through a table, and the
-// table is filled from the handle of one library. So a process may have several, none of them visible to others.
+// The HDF5 library that the connector works with. It is linked with none. Each function of HDF5 that it calls is a jump through a table,
+// which is filled from the handle of one library. So a process may have several, none of them visible to others.
 #pragma once
 
 namespace dovetail::hdf5 {

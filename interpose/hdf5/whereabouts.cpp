@@ -74,7 +74,7 @@ herr_t settled(const char* call, const Object& object, H5I_type_t type) {
   return 0;
 }
 
-// HDF5 writes what is in its cache of chunks before it visits the first one; the program may read each as soon as it is told of it.
+// HDF5 writes what is in its cache of chunks before it visits the first one. The program may read each as soon as it is told of it.
 struct ChunkVisit {
   const Object* dataset;
   H5D_chunk_iter_op_t visit;

@@ -1,5 +1,5 @@
-// The calls of the C library that may wait for a disk. Outside of a task each goes on to the C library at once; inside, it is
-// described and handed to Dovetail, which has announced itself if it is in the process at all.
+// The calls of the C library that may wait for a disk. Outside of a task each goes on to the C library at once. Inside, it is described and
+// handed to Dovetail, which has announced itself if it is in the process at all.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ inline const Interposition* tasks() noexcept {
   return found != nullptr && found->in_task() ? found : nullptr;
 }
 
-// Never inlined, so that nobody keeps the address of errno across a pause.
+// Never inlined, so that the compiler keeps no address of errno across a pause.
 [[gnu::noinline]] std::int64_t or_error(std::int64_t result) noexcept {
   if (result < 0) {
     errno = static_cast<int>(-result);

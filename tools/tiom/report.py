@@ -3,9 +3,13 @@
 
     report.py FOLDER        the folder that was given to dovetail-tiom --output
 
-For each mode, pattern and number of series there are maps of the bandwidth of plain calls (as figure 2 of the TASIO paper), of the speed-up
-of each variant (figures 3 and 4), of the speed-up over the better of the plain variants, and of the efficiency against the model. Exit status 1
-when matplotlib or jinja2 is missing or nothing was measured, 2 for bad usage.
+For each mode, pattern and number of series there are maps of
+- the bandwidth of plain calls (as figure 2 of the TASIO paper, docs/papers.md),
+- the speed-up of each variant (figures 3 and 4),
+- the speed-up over the better of the plain variants,
+- the efficiency against the model.
+
+Exit status 1 when matplotlib or jinja2 is missing or nothing was measured, 2 for bad usage.
 """
 
 from __future__ import annotations

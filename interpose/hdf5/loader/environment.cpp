@@ -1,5 +1,5 @@
-// Where this file is preloaded (`dovetail run --hdf5`) nothing has to be set for HDF5: when an HDF5 library asks the environment which
-// connector is the default, it is answered here. A library that the connector cannot serve is answered as without
+// Where this file is preloaded (`dovetail run --hdf5`) nothing has to be set for HDF5. When an HDF5 library asks the environment which
+// connector is the default, this file answers. A library that the connector cannot serve gets the answer that it would get without
 // Dovetail. HDF5_PLUGIN_PATH stays as it is: what the program or a package says there about its own plugins remains true.
 #include <dlfcn.h>
 #include <string.h>

@@ -27,8 +27,8 @@ class Library {
 
   /// Whether the connector serves this library. Decided once; the reason against it is printed, once.
   bool served() noexcept;
-  /// For HDF5, as the answer of a plugin: the connector's class, or that of the library's native connector under the name of
-  /// this one; null if neither can be had.
+  /// For HDF5, as the answer of a plugin: the connector's class, or that of the library's native connector under the name of this one. Null
+  /// if neither can be had.
   const void* connector_class() noexcept;
 
  private:

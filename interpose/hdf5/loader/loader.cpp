@@ -1,5 +1,5 @@
-// The plugin that HDF5 finds in the folder of HDF5_PLUGIN_PATH. It names no symbol of HDF5 and needs nothing but the C library: the
-// same file is loaded before programs that have nothing to do with HDF5 (environment.cpp).
+// The plugin that HDF5 finds in the folder of HDF5_PLUGIN_PATH. It names no symbol of HDF5 and needs nothing but the C library, because the
+// same file is loaded before programs without HDF5 (environment.cpp).
 #include "library.hpp"
 
 namespace {

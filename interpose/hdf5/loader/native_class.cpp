@@ -1,5 +1,5 @@
-// HDF5 that was asked by HDF5_VOL_CONNECTOR for a connector does not start without one. Where ours cannot serve a library it is given the
-// library's own class of the native connector, under the name that it looks for: then it runs as without Dovetail.
+// HDF5 that was asked by HDF5_VOL_CONNECTOR for a connector does not start without one. A library that the connector cannot serve gets its
+// own class of the native connector, under the name that it looks for. Then it runs as without Dovetail.
 #include <dlfcn.h>
 #include <link.h>
 #include <stdint.h>
