@@ -153,9 +153,9 @@ nlohmann::json measure_point(const Settings& settings, const Point& asked, const
   for (const Variant variant : settings.variants) {
     variants[name_of(variant)] = figures_of(variant, all, settings, point, speed);
   }
-  const auto pausing = variants.find("blocking");
-  if (pausing != variants.end() && all.contains(Variant::nonblocking)) {
-    (*pausing)["to_nonblocking"] = median(ratios_of(all, Variant::blocking, Variant::nonblocking));
+  const auto blocking = variants.find("blocking");
+  if (blocking != variants.end() && all.contains(Variant::nonblocking)) {
+    (*blocking)["to_nonblocking"] = median(ratios_of(all, Variant::blocking, Variant::nonblocking));
   }
   nlohmann::json result = {
       {"format", "dovetail-tiom-point-2"}, {"point", point}, {"variants", variants}, {"runs", runs}};

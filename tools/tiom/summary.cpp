@@ -129,7 +129,7 @@ nlohmann::json summarise(const ResultFolder& folder, const Curves& curves) {
   std::map<std::string, Extremes> efficiency_plain;
   std::map<std::string, Extremes> speedup;
   std::map<std::string, Extremes> over_baseline;
-  Extremes pausing;
+  Extremes blocking;
   std::size_t measured = 0;
   std::size_t measured_again = 0;
   std::size_t comparisons = 0;
@@ -149,7 +149,7 @@ nlohmann::json summarise(const ResultFolder& folder, const Curves& curves) {
         efficiency_plain[name].add(figures.at("efficiency_plain"), data.at("point"), name);
       }
       if (figures.contains("to_nonblocking")) {
-        pausing.add(figures.at("to_nonblocking"), data.at("point"), name);
+        blocking.add(figures.at("to_nonblocking"), data.at("point"), name);
       }
       if (figures.contains("over_baseline")) {
         ++comparisons;
@@ -177,7 +177,7 @@ nlohmann::json summarise(const ResultFolder& folder, const Curves& curves) {
     }
     return json;
   };
-  return {{"format", "dovetail-tiom-summary-2"},
+  return {{"format", "dovetail-tiom-summary-3"},
           {"points", plan.points.size()},
           {"measured", measured},
           {"measured_again", measured_again},
@@ -191,7 +191,7 @@ nlohmann::json summarise(const ResultFolder& folder, const Curves& curves) {
           {"over_baseline", all(over_baseline)},
           {"efficiency", all(efficiency)},
           {"efficiency_plain", all(efficiency_plain)},
-          {"pausing_to_bound", pausing.json()},
+          {"blocking_to_nonblocking", blocking.json()},
           {"failed", failed}};
 }
 
@@ -223,10 +223,10 @@ std::string summary_text(const nlohmann::json& summary) {
             "; against max(T_compute / cores, T_io) alone: median " + fixed(plain.at("median"), 3) + ", worst " +
             fixed(plain.at("worst"), 3) + "\n";
   }
-  const nlohmann::json& pausing = summary.at("pausing_to_bound");
-  if (!pausing.is_null()) {
-    text += "pausing against bound calls: median " + fixed(pausing.at("median"), 3) + ", worst " +
-            fixed(pausing.at("worst"), 3) + " " + where(pausing.at("worst_at")) + "\n";
+  const nlohmann::json& blocking = summary.at("blocking_to_nonblocking");
+  if (!blocking.is_null()) {
+    text += "blocking against nonblocking: median " + fixed(blocking.at("median"), 3) + ", worst " +
+            fixed(blocking.at("worst"), 3) + " " + where(blocking.at("worst_at")) + "\n";
   }
   if (summary.at("comparisons") > 0) {
     text += "slower than the baseline beyond what runs differ: " + std::to_string(summary.at("slower").size()) +
