@@ -109,7 +109,8 @@ TEST_P(ManyTest, PausedTasksNeedNoThreadsAndTheMemoryOfTheirStacks) {
       memory_of_first = round == 0 ? grown : memory_of_first;
       // Two pages of stack, and what is kept of a task and of its request. A stack has 1 MiB.
       EXPECT_LE(grown / count, 16U * 1024) << "bytes a paused task, in round " << round;
-      EXPECT_LE(grown, memory_of_first + memory_of_first / 4) << "stacks are not used again, in round " << round;
+      // What threads that come and go keep makes a part of it; stacks that are not used again would double it.
+      EXPECT_LE(grown, memory_of_first + memory_of_first / 2) << "stacks are not used again, in round " << round;
     }
     held->release(true, -EINTR);
     runtime.wait();
