@@ -100,7 +100,5 @@ Device& device_of(dev_t id, int descriptor);
 Device& device_of(const std::string& path);
 /// Where operations without a file, such as open, are queued.
 Device& no_device();
-/// What was learned so far and what is in use, for people.
-std::string explain();
 
 }  // namespace dovetail::device
