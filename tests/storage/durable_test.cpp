@@ -4,18 +4,16 @@
 
 #include <csignal>
 
-#include "storage/fault_engine.hpp"
-#include "storage/storage_service.hpp"
+#include "fault_engine.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {
 namespace {
 
-using storage::Fault;
 using storage::Kind;
 
 // Notes which kinds of attempts are made, and fails the syncs if told to.
-class Noting final : public storage::FaultPlan {
+class Noting final : public FaultPlan {
  public:
   explicit Noting(int sync_error = 0, bool shorten = false) : sync_error_(sync_error), shorten_(shorten) {}
   Fault next(const storage::Request& request) override {
@@ -36,14 +34,6 @@ class Noting final : public storage::FaultPlan {
   const int sync_error_;
   const bool shorten_;
 };
-
-std::shared_ptr<Noting> install(Runtime& runtime, const std::shared_ptr<Noting>& plan) {
-  storage::StorageService::of(runtime.core())
-      ->decorate([&plan](storage::StorageService& service, storage::Engine& inner) {
-        return std::make_unique<storage::FaultEngine>(service, inner, plan);
-      });
-  return plan;
-}
 
 IoError failure_of(const Future<void>& task) {
   try {
@@ -98,8 +88,9 @@ TEST_P(DurableTest, AnErrorTellsWhichHalfFailed) {
 }
 
 TEST_P(DurableTest, AShortWriteIsContinuedAndThenSynced) {
+  const auto plan = std::make_shared<Noting>(0, true);
+  FaultEngine::install(plan);
   Runtime runtime(options());
-  const auto plan = install(runtime, std::make_shared<Noting>(0, true));
   const File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
   const auto data = random_bytes(20000, seed());
   runtime.spawn([&] { EXPECT_EQ(file.pwrite_durable(data, 0), data.size()); }).get();
@@ -122,8 +113,9 @@ class LinkTest : public testing::Test {
   // How many syncs were attempts of their own.
   int syncs(bool links, const std::function<void(const File&)>& body) {
     storage::Ring::allowed.links = links;
+    const auto plan = std::make_shared<Noting>();
+    FaultEngine::install(plan);
     Runtime runtime(Options{.workers = 1, .engine = "uring"});
-    const auto plan = install(runtime, std::make_shared<Noting>());
     const File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
     runtime.spawn([&] { body(file); }).get();
     return plan->syncs.load();

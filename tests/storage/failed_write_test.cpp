@@ -1,7 +1,7 @@
 // What a write that fails or is cut short leaves behind: the bytes that it says it wrote, and a file that claims no more.
 #include <fcntl.h>
 
-#include "storage/fault_engine.hpp"
+#include "fault_engine.hpp"
 #include "storage/open_file.hpp"
 #include "storage/storage_service.hpp"
 #include "storage/system_calls.hpp"
@@ -10,9 +10,6 @@
 namespace dovetail::test {
 namespace {
 
-using storage::Fault;
-using storage::FaultEngine;
-using storage::FaultPlan;
 using storage::Request;
 using storage::StorageService;
 
@@ -113,11 +110,9 @@ class FailedWriteTest : public EngineTest {
 };
 
 TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
-  Runtime runtime(options());
   const auto plan = std::make_shared<BadByte>(seed());
-  StorageService::of(runtime.core())->decorate([&](StorageService& service, storage::Engine& inner) {
-    return std::make_unique<FaultEngine>(service, inner, plan);
-  });
+  FaultEngine::install(plan);
+  Runtime runtime(options());
   std::mt19937_64 random(seed());
   const File beside = File::open(folder_ / "beside", O_RDWR | O_CREAT);
   const auto other = random_bytes(65536, seed());
@@ -186,11 +181,11 @@ TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
 }
 
 TEST_P(FailedWriteTest, ShortDirectWritesOfAnyLengthAreContinued) {
-  Runtime runtime(options());
   const auto state = std::make_shared<ShortDirectWrites::State>();
-  StorageService::of(runtime.core())->decorate([&](StorageService& service, storage::Engine& inner) {
+  StorageService::decorate_next = [state](StorageService& service, storage::Engine& inner) {
     return std::make_unique<ShortDirectWrites>(service, inner, state);
-  });
+  };
+  Runtime runtime(options());
   std::mt19937_64 random(seed());
   for (std::size_t round = 0; round < scaled(60, 12); ++round) {
     const std::uint64_t old_size = random() % 2 == 0 ? 0 : 400'000;
