@@ -61,7 +61,8 @@ class Device {
     bytes_[static_cast<unsigned>(direction)].fetch_add(bytes, std::memory_order_relaxed);
   }
   unsigned requests_under_way() const noexcept { return requests_under_way_.load(std::memory_order_relaxed); }
-  /// Of requests that went to the device; not those that the page cache answered at once.
+  /// Of requests, and of blocking calls: those of I/O tasks, of staged files and of reading ahead, whoever answered them. Not of transfers that
+  /// a compute worker made at once, in the page cache.
   std::uint64_t bytes(Direction direction) const noexcept {
     return bytes_[static_cast<unsigned>(direction)].load(std::memory_order_relaxed);
   }
