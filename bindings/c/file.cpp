@@ -48,29 +48,6 @@ int32_t dovetail_file_open(const char* path, int32_t flags, const dovetail_file_
   });
 }
 
-int32_t dovetail_file_iopen(const char* path, int32_t flags, const dovetail_file_options* options,
-                            dovetail_file** file) {
-  return guarded(__func__, [&]() -> int32_t {
-    given(path, "path");
-    given(file, "file");
-    const auto translated = options != nullptr ? translate(known_part(options, "options")) : dovetail::FileOptions{};
-    auto opened = std::make_unique<dovetail_file>();
-    dovetail::File::iopen(path, flags, translated, &opened->file);
-    *file = opened.release();
-    return 0;
-  });
-}
-
-int32_t dovetail_file_iclose(dovetail_file* file) {
-  return guarded(__func__, [&]() -> int32_t {
-    const std::unique_ptr<dovetail_file> closed(file);
-    if (closed != nullptr) {
-      closed->file.iclose();
-    }
-    return 0;
-  });
-}
-
 int32_t dovetail_file_adopt(int32_t descriptor, int32_t owned, dovetail_file** file) {
   return guarded(__func__, [&]() -> int32_t {
     given(file, "file");

@@ -83,10 +83,4 @@ int32_t dovetail_descriptor_fallocate(int32_t descriptor, int32_t mode, int64_t 
                  [&](const File& target, uint64_t begin) { target.fallocate(begin, natural(length, "length"), mode); });
 }
 
-int32_t dovetail_descriptor_ifallocate(int32_t descriptor, int32_t mode, int64_t offset, int64_t length) {
-  return done_at(__func__, of(descriptor), offset, [&](const File& target, uint64_t begin) {
-    target.ifallocate(begin, natural(length, "length"), mode);
-  });
-}
-
 }  // extern "C"

@@ -45,13 +45,6 @@ int64_t dovetail_file_pwrite_durable(const dovetail_file* file, const void* buff
   });
 }
 
-int32_t dovetail_file_ipwrite_durable(const dovetail_file* file, const void* buffer, size_t length, int64_t offset,
-                                      size_t* transferred) {
-  return done_at(__func__, of(file), offset, [&](const File& target, uint64_t begin) {
-    target.ipwrite_durable(content(buffer, length), begin, transferred);
-  });
-}
-
 int64_t dovetail_file_preadv(const dovetail_file* file, const dovetail_buffer* buffers, size_t count, int64_t offset) {
   return count_of(__func__, of(file), offset,
                   [&](const File& target, uint64_t begin) { return target.preadv(list(buffers, count), begin); });
@@ -94,12 +87,6 @@ int32_t dovetail_file_ifdatasync(const dovetail_file* file) {
 int32_t dovetail_file_fallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length) {
   return done_at(__func__, of(file), offset,
                  [&](const File& target, uint64_t begin) { target.fallocate(begin, natural(length, "length"), mode); });
-}
-
-int32_t dovetail_file_ifallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length) {
-  return done_at(__func__, of(file), offset, [&](const File& target, uint64_t begin) {
-    target.ifallocate(begin, natural(length, "length"), mode);
-  });
 }
 
 }  // extern "C"

@@ -31,15 +31,6 @@ module dovetail_files
       integer(c_int32_t) :: answer
     end function
 
-    function dovetail_file_iopen(path, flags, options, file) bind(c) result(answer)
-      import
-      character(kind=c_char), dimension(*), intent(in) :: path
-      integer(c_int32_t), value, intent(in) :: flags
-      type(c_ptr), value, intent(in) :: options
-      type(c_ptr), intent(out) :: file
-      integer(c_int32_t) :: answer
-    end function
-
     function dovetail_file_adopt(descriptor, owned, file) bind(c) result(answer)
       import
       integer(c_int32_t), value, intent(in) :: descriptor, owned
@@ -48,12 +39,6 @@ module dovetail_files
     end function
 
     function dovetail_file_close(file) bind(c) result(answer)
-      import
-      type(c_ptr), value, intent(in) :: file
-      integer(c_int32_t) :: answer
-    end function
-
-    function dovetail_file_iclose(file) bind(c) result(answer)
       import
       type(c_ptr), value, intent(in) :: file
       integer(c_int32_t) :: answer
@@ -157,15 +142,6 @@ module dovetail_files
       integer(c_int64_t) :: answer
     end function
 
-    function dovetail_file_ipwrite_durable(file, buffer, length, offset, transferred) bind(c) result(answer)
-      import
-      type(c_ptr), value, intent(in) :: file, buffer
-      integer(c_size_t), value, intent(in) :: length
-      integer(c_int64_t), value, intent(in) :: offset
-      type(c_ptr), value, intent(in) :: transferred
-      integer(c_int32_t) :: answer
-    end function
-
     function dovetail_file_pwritev(file, buffers, count, offset) bind(c) result(answer)
       import
       type(c_ptr), value, intent(in) :: file
@@ -210,14 +186,6 @@ module dovetail_files
     end function
 
     function dovetail_file_fallocate(file, mode, offset, length) bind(c) result(answer)
-      import
-      type(c_ptr), value, intent(in) :: file
-      integer(c_int32_t), value, intent(in) :: mode
-      integer(c_int64_t), value, intent(in) :: offset, length
-      integer(c_int32_t) :: answer
-    end function
-
-    function dovetail_file_ifallocate(file, mode, offset, length) bind(c) result(answer)
       import
       type(c_ptr), value, intent(in) :: file
       integer(c_int32_t), value, intent(in) :: mode
@@ -326,13 +294,6 @@ module dovetail_files
     end function
 
     function dovetail_descriptor_fallocate(descriptor, mode, offset, length) bind(c) result(answer)
-      import
-      integer(c_int32_t), value, intent(in) :: descriptor, mode
-      integer(c_int64_t), value, intent(in) :: offset, length
-      integer(c_int32_t) :: answer
-    end function
-
-    function dovetail_descriptor_ifallocate(descriptor, mode, offset, length) bind(c) result(answer)
       import
       integer(c_int32_t), value, intent(in) :: descriptor, mode
       integer(c_int64_t), value, intent(in) :: offset, length

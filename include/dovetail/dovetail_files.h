@@ -45,20 +45,12 @@ typedef struct dovetail_buffer {
 /// Opens `path` with the flags of `open(2)` (`O_CLOEXEC` is added). `options` may be null: all defaults. `*file` is the caller's
 /// until `dovetail_file_close`. Context: wait. Suspends: may. Errors: those of `open(2)`.
 int32_t dovetail_file_open(const char* path, int32_t flags, const dovetail_file_options* options, dovetail_file** file);
-/// Bound form of `dovetail_file_open`; `options` may be null. `*file` is assigned at once and is the caller's until one of the two forms of
-/// closing, whatever becomes of the task. It may be used when the task has completed without failing. Context: wait. Suspends: no. Errors:
-/// -EINVAL, -ENOMEM; those of `open(2)` fail the task.
-int32_t dovetail_file_iopen(const char* path, int32_t flags, const dovetail_file_options* options,
-                            dovetail_file** file);
 /// Makes a file of a descriptor that the caller opened; closing the file closes the descriptor only if `owned` is not
 /// 0. `*file` is the caller's until `dovetail_file_close`. Context: any. Suspends: no. Errors: -EBADF.
 int32_t dovetail_file_adopt(int32_t descriptor, int32_t owned, dovetail_file** file);
 /// Closes the file after the operations in flight and frees it, whatever is returned; null is allowed. No other call
 /// may use it at the same time or afterwards. Context: wait. Suspends: may. Errors: those of `close(2)`.
 int32_t dovetail_file_close(dovetail_file* file);
-/// Bound form of `dovetail_file_close`: the object is freed at once, the descriptor is closed when the operations in
-/// flight have ended. Context: wait. Suspends: no. Errors: -ENOMEM; those of `close(2)` fail the task.
-int32_t dovetail_file_iclose(dovetail_file* file);
 /// The descriptor, valid until the file is closed. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_file_descriptor(const dovetail_file* file);
 /// The path given to open, or "descriptor N"; belongs to the file. Null only for a null file. Context: any. Suspends:
@@ -98,10 +90,6 @@ int32_t dovetail_file_ipreadv(const dovetail_file* file, const dovetail_buffer* 
 /// Writes as `dovetail_file_pwrite` and makes it durable as `dovetail_file_fdatasync`, in one submission where the kernel
 /// can; `dovetail_error_operation` names the half that failed. Context: wait. Suspends: may. Errors: those of both.
 int64_t dovetail_file_pwrite_durable(const dovetail_file* file, const void* buffer, size_t length, int64_t offset);
-/// Bound form of `dovetail_file_pwrite_durable`; the buffer must not change meanwhile. Context: wait. Suspends: only
-/// while buffers are exhausted. Errors: -EINVAL; those of the operation fail the task.
-int32_t dovetail_file_ipwrite_durable(const dovetail_file* file, const void* buffer, size_t length, int64_t offset,
-                                      size_t* transferred);
 /// Writes `count` buffers in turn at `offset`; returns the bytes written: all of them. Context: wait. Suspends: may.
 /// Errors: those of `pwritev(2)`, but any count is allowed.
 int64_t dovetail_file_pwritev(const dovetail_file* file, const dovetail_buffer* buffers, size_t count, int64_t offset);
@@ -122,9 +110,6 @@ int32_t dovetail_file_fdatasync(const dovetail_file* file);
 int32_t dovetail_file_ifdatasync(const dovetail_file* file);
 /// Reserves space as `fallocate(2)`, with its `mode`. Context: wait. Suspends: may. Errors: those of `fallocate(2)`.
 int32_t dovetail_file_fallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length);
-/// Bound form of `dovetail_file_fallocate`. Context: wait. Suspends: only while buffers are exhausted. Errors:
-/// -EINVAL; those of the operation fail the task.
-int32_t dovetail_file_ifallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length);
 
 // Raw descriptors, which the caller owns and keeps open (-EBADF for one that is not) ---------------------------------
 
@@ -158,8 +143,6 @@ int32_t dovetail_descriptor_fdatasync(int32_t descriptor);
 int32_t dovetail_descriptor_ifdatasync(int32_t descriptor);
 /// As `dovetail_file_fallocate`. Context: wait. Suspends: may. Errors: as there.
 int32_t dovetail_descriptor_fallocate(int32_t descriptor, int32_t mode, int64_t offset, int64_t length);
-/// As `dovetail_file_ifallocate`. Context: wait. Suspends: only while buffers are exhausted. Errors: as there.
-int32_t dovetail_descriptor_ifallocate(int32_t descriptor, int32_t mode, int64_t offset, int64_t length);
 
 #ifdef __cplusplus
 }

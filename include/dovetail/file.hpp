@@ -1,8 +1,8 @@
 /// @file
-/// Files whose operations know about tasks. Each operation has two forms. The plain one suspends the calling task until it has ended and
-/// returns its result. The one with an `i` in front binds the operation to the calling task and returns at once. The task then completes no
-/// earlier than the operation, so it must not use the result itself. Outside of a task, and in I/O tasks, both forms block the calling
-/// thread.
+/// Files whose operations know about tasks. A plain operation suspends the calling task until it has ended, and returns its
+/// result. Reads, writes and syncs have a second form, with an `i` in front: it binds the operation to the calling task and returns at once.
+/// The task then completes no earlier than the operation, so it must not use the result itself.
+/// Outside of a task, and in I/O tasks, both forms block the calling thread.
 ///
 /// One `File` may be used by any number of tasks and threads at once. Two operations whose ranges overlap are ordered only
 /// by the accesses that their tasks declare; without those, their order is not defined.
@@ -86,9 +86,6 @@ class File {
   /// that open more FIFOs than that before the first other end is opened wait for ever.
   /// @throws IoError with the errno of `open(2)`; EINVAL for a path with a zero byte, of which the system would see a part.
   static File open(const std::string& path, int flags, const FileOptions& options = {});
-  /// Bound form of `open`: `*opened` is assigned before the task completes, and must stay valid until then. It is left as it was if the
-  /// task fails. Outside of a task, and in I/O tasks, it has been assigned when this returns.
-  static void iopen(const std::string& path, int flags, const FileOptions& options, File* opened);
   /// Uses a descriptor that the caller opened; it is closed by `close` and the last copy only if `owned`. It may be a stream (see
   /// above).
   /// @throws IoError EBADF where it is not open, EINVAL for `O_DIRECT` together with `O_APPEND`.
@@ -136,11 +133,6 @@ class File {
   std::size_t pwrite_durable(R&& data, std::uint64_t offset) const {
     return write_durably(detail::bytes_from(data), offset);
   }
-  /// Bound form of `pwrite_durable`. `data` must stay valid and unchanged until the task has completed. `transferred` as in `ipread`.
-  template <detail::WritableFrom R>
-  void ipwrite_durable(R&& data, std::uint64_t offset, std::size_t* transferred = nullptr) const {
-    bind_durable_write(detail::bytes_from(data), offset, transferred);
-  }
   /// Reads into several buffers, in order, as `preadv(2)`, from `offset` in bytes. Any number of buffers. @returns bytes read, as
   /// `pread`.
   std::size_t preadv(std::span<const iovec> buffers, std::uint64_t offset) const;
@@ -159,14 +151,10 @@ class File {
   void ifdatasync() const;  ///< Bound form of `fdatasync`: covers writes that had ended before the call.
   /// Reserves `length` bytes from `offset` as `fallocate(2)`; `mode` is that call's.
   void fallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
-  /// Bound form of `fallocate`.
-  void ifallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
   /// Cuts or extends the file to `size` bytes. Blocks; does not suspend. Not ordered with operations in flight.
   void truncate(std::uint64_t size) const;
   /// Closes the file for all copies after the operations in flight have ended. Later operations fail with `EBADF`.
   void close();
-  /// Bound form of `close`: from its return on later operations fail; the descriptor is closed when those in flight have ended.
-  void iclose();
 
  private:
   explicit File(std::shared_ptr<storage::OpenFile> file) noexcept : file_(std::move(file)) {}
@@ -175,7 +163,6 @@ class File {
   std::size_t write_bytes(std::span<const std::byte> data, std::uint64_t offset) const;
   void bind_write(std::span<const std::byte> data, std::uint64_t offset, std::size_t* transferred) const;
   std::size_t write_durably(std::span<const std::byte> data, std::uint64_t offset) const;
-  void bind_durable_write(std::span<const std::byte> data, std::uint64_t offset, std::size_t* transferred) const;
   std::shared_ptr<storage::OpenFile> file_;
 };
 

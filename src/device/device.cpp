@@ -129,22 +129,4 @@ Device& device_of(const std::string& path) {
 
 Device& no_device() { return *table().devices.front(); }
 
-std::string explain() {
-  Table& all = table();
-  const std::lock_guard lock(all.mutex);
-  std::string text;
-  for (std::size_t i = 1; i < all.devices.size(); ++i) {
-    Device& device = *all.devices[i];
-    text += "device " + number_of(device.id) + (device.in_memory ? " (in memory)" : "") + ": " +
-            std::to_string(device.requests_under_way()) + " requests under way, " +
-            std::to_string(device.bytes(Direction::read)) + " bytes read, " +
-            std::to_string(device.bytes(Direction::write)) + " written\n";
-    for (unsigned kind = 0; kind < request_kinds; ++kind) {
-      text += std::string(" ") + name_of(static_cast<RequestKind>(kind)) + ": " +
-              device.requests(static_cast<RequestKind>(kind)).explain() + "\n";
-    }
-  }
-  return text;
-}
-
 }  // namespace dovetail::device

@@ -61,7 +61,8 @@ class Device {
     bytes_[static_cast<unsigned>(direction)].fetch_add(bytes, std::memory_order_relaxed);
   }
   unsigned requests_under_way() const noexcept { return requests_under_way_.load(std::memory_order_relaxed); }
-  /// Of requests that went to the device; not those that the page cache answered at once.
+  /// Of requests, and of blocking calls: those of I/O tasks, of staged files and of reading ahead, whoever answered them. Not of transfers that
+  /// a compute worker made at once, in the page cache.
   std::uint64_t bytes(Direction direction) const noexcept {
     return bytes_[static_cast<unsigned>(direction)].load(std::memory_order_relaxed);
   }
@@ -100,7 +101,5 @@ Device& device_of(dev_t id, int descriptor);
 Device& device_of(const std::string& path);
 /// Where operations without a file, such as open, are queued.
 Device& no_device();
-/// What was learned so far and what is in use, for people.
-std::string explain();
 
 }  // namespace dovetail::device

@@ -99,18 +99,6 @@ int fixed_buffers(Trial& trial) {
   return as_error(trial.run(1, 1), 4096);
 }
 
-int fixed_files(Trial& trial) {
-  const int file = trial.file();
-  if (const int result = io_uring_register_files(trial.ring(), &file, 1); result != 0) {
-    return -result;
-  }
-  io_uring_sqe* entry = io_uring_get_sqe(trial.ring());
-  io_uring_prep_read(entry, 0, page.data(), 4096, 0);
-  entry->flags |= IOSQE_FIXED_FILE;
-  io_uring_sqe_set_data64(entry, 1);
-  return as_error(trial.run(1, 1), 4096);
-}
-
 int linked_requests(Trial& trial) {
   io_uring_sqe* first = io_uring_get_sqe(trial.ring());
   io_uring_prep_write(first, trial.file(), page.data(), 4096, 0);
@@ -179,7 +167,6 @@ FeatureProbe operation_codes() {
       {IORING_OP_FSYNC, "fsync"},
       {IORING_OP_FALLOCATE, "fallocate"},
       {IORING_OP_OPENAT, "openat"},
-      {IORING_OP_CLOSE, "close"},
       {IORING_OP_POLL_ADD, "poll_add"},
       {IORING_OP_ASYNC_CANCEL, "async_cancel"},
   };
@@ -219,7 +206,6 @@ EngineProbe probe_uring() {
   close(bell);
   probe.works = true;
   probe.features = {try_feature("fixed buffers", fixed_buffers),
-                    try_feature("fixed files", fixed_files),
                     try_feature("linked requests (write, then fdatasync)", linked_requests),
                     try_feature("cancelling a request", cancellation),
                     try_feature("announcement of completions by eventfd", announcement),

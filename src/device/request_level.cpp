@@ -1,7 +1,6 @@
 #include "device/request_level.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -28,13 +27,6 @@ constexpr unsigned deepest_threads = 64;
 constexpr std::uint16_t depth_of_threads = 16;
 
 }  // namespace
-
-const char* name_of(RequestKind kind) noexcept {
-  static constexpr const char* names[] = {"buffered read, small",  "buffered read, large", "buffered write, small",
-                                          "buffered write, large", "direct read, small",   "direct read, large",
-                                          "direct write, small",   "direct write, large"};
-  return names[kind];
-}
 
 Route first_route(RequestKind kind) noexcept {
   const bool deep = kind == direct_read_small || kind == direct_write_small || kind == buffered_read_small;
@@ -177,14 +169,6 @@ void RequestLevel::decide_depth() noexcept {
 Level RequestLevel::found() const {
   const base::LockGuard lock(mutex_);
   return depth_found_ ? Level{trial_[0].depth, rate_} : Level{};  // a byte per microsecond is a MB per second
-}
-
-std::string RequestLevel::explain() const {
-  const base::LockGuard lock(mutex_);
-  char text[128];
-  std::snprintf(text, sizeof text, rate_ > 0 ? "%s, depth %u: %.0f MB/s" : "%s, depth %u (not measured)",
-                trial_[0].threads ? "threads" : "ring", unsigned{trial_[0].depth}, rate_);
-  return text;
 }
 
 }  // namespace dovetail::device

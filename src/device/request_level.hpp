@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <string>
 
 #include "base/process_mutex.hpp"
 #include "device/level.hpp"
@@ -26,8 +25,6 @@ enum RequestKind : std::uint8_t {
 
 /// Bytes up to which a request is small.
 inline constexpr std::uint64_t small_request = 32 * 1024;
-
-const char* name_of(RequestKind kind) noexcept;
 
 /// A way of performing requests.
 struct Route {
@@ -62,8 +59,6 @@ class RequestLevel {
 
   /// The depth that was found, and its rate; 0: none was.
   Level found() const;
-  /// What was found, for people.
-  std::string explain() const;
 
  private:
   static constexpr unsigned rounds = 3;

@@ -1,17 +1,17 @@
 #include "prefetch/read_ahead.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <exception>
 #include <iterator>
 #include <new>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/claim.hpp"
 #include "base/clock.hpp"
+#include "dovetail/file.hpp"
 #include "tasking/background.hpp"
 
 namespace dovetail::prefetch {
@@ -154,14 +154,11 @@ bool ReadAhead::fetch(const Pattern::Guess& guess) {
     }
     std::optional<base::Overlap::Work> work(statistics.overlap);
     std::size_t done = 0;
-    while (done < block->range.length) {
-      const ssize_t got = ::pread(descriptor, block->memory.get() + done, block->range.length - done,
-                                  static_cast<off_t>(block->range.offset + done));
-      if (got > 0) {
-        done += static_cast<std::size_t>(got);
-      } else if (got == 0 || errno != EINTR) {
-        break;
-      }
+    try {
+      done = File::from_descriptor(descriptor)
+                 .pread(std::span(block->memory.get(), block->range.length), block->range.offset);
+    } catch (const std::exception&) {
+      // The program reads it, and is told.
     }
     block->whole = done == block->range.length;
     work.reset();

@@ -86,6 +86,7 @@ Answer StagedFile::write_now(base::ByteRange range, const std::byte* data, const
     }
     if (written > 0) {
       const auto bytes = static_cast<std::size_t>(written);
+      counted_.moved(device::Direction::write, bytes);
       const Lock lock(stage_.mutex);
       queue_->written({range.offset, bytes});
       data += bytes;

@@ -48,6 +48,7 @@ std::string because(int error) {
 StagedFile::StagedFile(Stage& stage, OpenedFile opened)
     : stage_(stage),
       opened_(std::move(opened)),
+      counted_(device::device_of(opened_.device, opened_.descriptor)),
       generation_(stage.generation()),
       size_(opened_.size),
       beginning_left_(caches_writes(opened_.descriptor) ? small_file : 0),
@@ -288,6 +289,7 @@ Answer StagedFile::read(base::ByteRange range, std::byte* target) const {
       return {};
     }
     if (got > 0) {
+      counted_.moved(device::Direction::read, static_cast<std::uint64_t>(got));
       target += got;
       range = {range.offset + static_cast<std::uint64_t>(got), range.length - static_cast<std::size_t>(got)};
     }

@@ -13,6 +13,7 @@
 
 #include "base/byte_range.hpp"
 #include "base/claim.hpp"
+#include "device/device.hpp"
 #include "staging/reserved_space.hpp"
 #include "staging/stage.hpp"
 #include "staging/write_queue.hpp"
@@ -127,6 +128,7 @@ class StagedFile : public Participant {
 
   Stage& stage_;
   OpenedFile opened_;
+  device::Device& counted_;  // which is told of the bytes that the queue does not write
   const unsigned generation_;
   std::uint64_t size_;
   bool to_be_cut_ = false;            // to `size_`, by the close

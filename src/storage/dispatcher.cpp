@@ -16,6 +16,7 @@ bool goes_to_aio(std::uint8_t lane) noexcept { return lane >= device::direct_rea
 
 Dispatcher::Dispatcher(EngineChoice choice, unsigned workers)
     : choice_(choice),
+      engine_is_given_(choice != EngineChoice::automatic),
       workers_(workers),
       counts_(std::make_unique<Counts[]>(workers)),
       lanes_(std::make_unique<std::atomic<RequestLane*>[]>(std::size_t{device::most_devices} * lanes)) {}
@@ -24,13 +25,6 @@ Dispatcher::~Dispatcher() {
   for (std::size_t i = 0; i < std::size_t{device::most_devices} * lanes; ++i) {
     delete lanes_[i].load(std::memory_order_relaxed);
   }
-}
-
-void Dispatcher::set_engines(Engine* ring, Engine* aio, Engine* threads, bool decorated) noexcept {
-  ring_.store(ring, std::memory_order_release);
-  aio_.store(aio, std::memory_order_release);
-  threads_.store(threads, std::memory_order_release);
-  decorated_.store(decorated, std::memory_order_relaxed);
 }
 
 // Where an engine was asked for, or nothing is transferred, there is nothing to choose.
@@ -68,15 +62,14 @@ Engine& Dispatcher::engine_for(const Request& request, int worker) noexcept {
         [[likely]] {
       return ring();
     }
-    if ((automatic || choice_ == EngineChoice::aio) &&
-        aio_.load(std::memory_order_acquire)->prepare(request, static_cast<unsigned>(worker))) {
+    if ((automatic || choice_ == EngineChoice::aio) && aio_->prepare(request, static_cast<unsigned>(worker))) {
       if (!aio_used_.load(std::memory_order_relaxed)) {
         aio_used_.store(true, std::memory_order_release);
       }
-      return *aio_.load(std::memory_order_acquire);
+      return *aio_;
     }
   }
-  return *threads_.load(std::memory_order_acquire);
+  return *threads_;
 }
 
 void Dispatcher::count_begun(Request& request, int worker) noexcept {

@@ -36,9 +36,7 @@ class Dispatcher {
   void attempt_ended(Request& request, std::int64_t result, int worker) noexcept;
 
   /// Whether every write to a device goes to an engine: one was asked for, or something stands before them.
-  bool engine_is_given() const noexcept {
-    return choice_ != EngineChoice::automatic || decorated_.load(std::memory_order_relaxed);
-  }
+  bool engine_is_given() const noexcept { return engine_is_given_; }
   /// Requests that tasks have handed over so far, and that have not ended.
   std::uint64_t handed_over() const noexcept;
   std::size_t requests_in_flight() const noexcept;
@@ -49,18 +47,22 @@ class Dispatcher {
   ~Dispatcher();
 
   /// `ring` and `aio` are tried in this order where the choice allows them.
-  void set_engines(Engine* ring, Engine* aio, Engine* threads, bool decorated) noexcept;
-  Engine& ring() const noexcept { return *ring_.load(std::memory_order_acquire); }
-  /// Null until a request went there.
-  Engine* used_aio() const noexcept {
-    return aio_used_.load(std::memory_order_acquire) ? aio_.load(std::memory_order_acquire) : nullptr;
+  /// Before any request starts.
+  void set_engines(Engine& ring, Engine& aio, Engine& threads) noexcept {
+    ring_ = &ring;
+    aio_ = &aio;
+    threads_ = &threads;
   }
+  Engine& ring() const noexcept { return *ring_; }
+  /// Null until a request went there.
+  Engine* used_aio() const noexcept { return aio_used_.load(std::memory_order_acquire) ? aio_ : nullptr; }
   /// Ends what is kept in queues and was given up, and has what engines interrupt be looked at. From any thread.
   void cancel_kept() noexcept;
   /// Whether somebody has cancelled since this worker asked last. On that worker.
   bool cancelled_since_asked(unsigned worker) noexcept;
 
   const EngineChoice choice_;
+  bool engine_is_given_;  // Constant from the start of the service on.
   const unsigned workers_;
 
  private:
@@ -83,11 +85,9 @@ class Dispatcher {
   bool again_after_cancel(Request& request, int worker) const noexcept;
   void count_delivered(int worker) noexcept;
 
-  // Atomic since workers poll while a test decorates the engines.
-  std::atomic<Engine*> ring_{nullptr};
-  std::atomic<Engine*> aio_{nullptr};
-  std::atomic<Engine*> threads_{nullptr};
-  std::atomic<bool> decorated_{false};
+  Engine* ring_ = nullptr;
+  Engine* aio_ = nullptr;
+  Engine* threads_ = nullptr;
   std::atomic<bool> aio_used_{false};
   std::atomic<std::uint64_t> cancellations_{0};
   std::unique_ptr<Counts[]> counts_;

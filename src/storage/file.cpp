@@ -78,20 +78,6 @@ Operation of_kind(Kind kind) {
   return operation;
 }
 
-Operation reserve(std::uint64_t offset, std::uint64_t length, int mode) {
-  Operation operation;
-  operation.kind = Kind::fallocate;
-  operation.offset = offset;
-  operation.length = length;
-  operation.mode = mode;
-  return operation;
-}
-
-Operation durable(Operation write) {
-  write.durable = true;
-  return write;
-}
-
 std::byte* writable(std::span<const std::byte> data) {
   // The bytes of a write are only read; one type of pointer for both keeps a request small.
   return const_cast<std::byte*>(data.data());
@@ -148,10 +134,9 @@ void File::bind_write(std::span<const std::byte> data, std::uint64_t offset, std
 }
 
 std::size_t File::write_durably(std::span<const std::byte> data, std::uint64_t offset) const {
-  return run(file_, durable(plain(Kind::write, writable(data), data.size(), offset)));
-}
-void File::bind_durable_write(std::span<const std::byte> data, std::uint64_t offset, std::size_t* transferred) const {
-  bind_to_task(file_, durable(plain(Kind::write, writable(data), data.size(), offset)), transferred);
+  Operation operation = plain(Kind::write, writable(data), data.size(), offset);
+  operation.durable = true;
+  return run(file_, operation);
 }
 
 std::size_t File::preadv(std::span<const iovec> buffers, std::uint64_t offset) const {
@@ -173,10 +158,11 @@ void File::fdatasync() const { run(file_, of_kind(Kind::fdatasync)); }
 void File::ifdatasync() const { bind_to_task(file_, of_kind(Kind::fdatasync)); }
 
 void File::fallocate(std::uint64_t offset, std::uint64_t length, int mode) const {
-  run(file_, reserve(offset, length, mode));
-}
-void File::ifallocate(std::uint64_t offset, std::uint64_t length, int mode) const {
-  bind_to_task(file_, reserve(offset, length, mode));
+  Operation operation = of_kind(Kind::fallocate);
+  operation.offset = offset;
+  operation.length = length;
+  operation.mode = mode;
+  run(file_, operation);
 }
 
 void File::truncate(std::uint64_t size) const {
@@ -193,15 +179,6 @@ void File::truncate(std::uint64_t size) const {
   if (error != 0) {
     throw IoError(error, "ftruncate", file.path(), size, 0);
   }
-}
-
-void File::iopen(const std::string& path, int flags, const FileOptions& options, File* opened) {
-  storage::bind_open(path, flags, options, opened);
-}
-
-void File::iclose() {
-  need(file_, "close");
-  storage::bind_close(file_);
 }
 
 void File::close() {

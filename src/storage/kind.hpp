@@ -7,12 +7,12 @@
 
 namespace dovetail::storage {
 
-enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, close, poll };
+enum class Kind : std::uint8_t { nop, read, write, readv, writev, fsync, fdatasync, fallocate, open, poll };
 
 /// The name of the call in errors and traces.
 inline const char* name_of(Kind kind) noexcept {
-  static constexpr const char* names[] = {"nop",       "pread",     "pwrite", "preadv", "pwritev", "fsync",
-                                          "fdatasync", "fallocate", "open",   "close",  "poll"};
+  static constexpr const char* names[] = {"nop",   "pread",     "pwrite",    "preadv", "pwritev",
+                                          "fsync", "fdatasync", "fallocate", "open",   "poll"};
   return names[static_cast<unsigned>(kind)];
 }
 

@@ -6,10 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <exception>
-#include <type_traits>
-#include <utility>
 
 #include "base/descriptor.hpp"
 #include "device/file_system.hpp"
@@ -17,72 +13,9 @@
 #include "storage/perform.hpp"
 #include "storage/waiter.hpp"
 #include "storage/whole_path.hpp"
-#include "tasking/pause.hpp"
-#include "tasking/service.hpp"
 
 namespace dovetail::storage {
 namespace {
-
-// Work of an executor to which a task is bound. First in each kind, so that one pointer is as good as the other.
-struct BoundWork {
-  tasking::BlockingWork work;
-  detail::Task* task = nullptr;
-};
-
-template <class Bound>
-void run(tasking::BlockingWork* work) {
-  static_assert(std::is_standard_layout_v<BoundWork>);
-  const std::unique_ptr<Bound> bound(static_cast<Bound*>(reinterpret_cast<BoundWork*>(work)));
-  std::exception_ptr cause;
-  try {
-    bound->perform();
-  } catch (...) {
-    cause = std::current_exception();
-  }
-  tasking::fulfill_event(bound->task, std::move(cause));
-}
-
-// In a place without workers: now, by the calling thread. A task fails by it no earlier than it completes, as on a worker.
-template <class Action>
-void perform_here(Action&& action) {
-  try {
-    action();
-  } catch (const IoError&) {
-    detail::Task* task = tasking::bind_event();
-    if (task == nullptr) {
-      throw;
-    }
-    tasking::fulfill_event(task, std::current_exception());
-  }
-}
-
-struct BoundOpen : BoundWork {
-  std::string path;
-  int flags = 0;
-  FileOptions options;
-  File* opened = nullptr;
-  void perform() {
-    if (tasking::cancel_requested(task)) {
-      throw IoError(ECANCELED, "open", path, 0, 0);
-    }
-    *opened = File::open(path, flags, options);
-  }
-};
-
-struct BoundClose : BoundWork, OpenFile::Drained {
-  std::shared_ptr<OpenFile> file;
-  detail::RuntimeCore* core = nullptr;
-  void perform() {
-    if (const int error = file->close_descriptors()) {
-      throw IoError(error, "close", file->path(), 0, 0);
-    }
-  }
-};
-
-void drained(OpenFile::Drained& self) noexcept {
-  auto& bound = static_cast<BoundClose&>(self);
-  tasking::post_blocking(*bound.core, &bound.work);
-}
 
 // The node of a block device lies in memory, what it stands for does not.
 bool may_gain_by_direct(int descriptor, const struct stat& status) noexcept {
@@ -142,62 +75,16 @@ std::shared_ptr<OpenFile> open_file(const std::string& path, int flags, const Fi
 }
 
 int close_file(OpenFile& file) {
-  struct Closer : OpenFile::Drained {
-    Waiter waiter;
-    explicit Closer(bool may_pause) : waiter(may_pause) {
-      tell = [](OpenFile::Drained& self) noexcept { static_cast<Closer&>(self).waiter.notify(); };
-    }
-  };
   if (file.closed()) {
     return EBADF;
   }
-  Closer closer(can_pause());
-  if (const int error = file.begin_close(closer)) {
-    closer.waiter.notify();  // a pause that was announced has to come
-    closer.waiter.wait(&file);
-    return error;
+  Waiter drained(can_pause());
+  const int error = file.begin_close(drained);
+  if (error != 0) {
+    drained.notify();  // a pause that was announced has to come
   }
-  closer.waiter.wait(&file);
-  return file.close_descriptors();
-}
-
-void bind_open(const std::string& path, int flags, const FileOptions& options, File* opened) {
-  if (!can_pause()) {
-    perform_here([&] { *opened = File::open(path, flags, options); });
-    return;
-  }
-  auto bound = std::make_unique<BoundOpen>();
-  bound->path = path;
-  bound->flags = flags;
-  bound->options = options;
-  bound->opened = opened;
-  bound->work.run = run<BoundOpen>;
-  bound->task = tasking::bind_event();
-  tasking::post_blocking(*tasking::current_runtime(), &bound.release()->work);
-}
-
-void bind_close(const std::shared_ptr<OpenFile>& file) {
-  const auto check = [&](int error) {
-    if (error != 0) {
-      throw IoError(error, "close", file->path(), 0, 0);
-    }
-  };
-  if (!can_pause()) {
-    perform_here([&] { check(close_file(*file)); });
-    return;
-  }
-  auto bound = std::make_unique<BoundClose>();
-  bound->tell = drained;
-  bound->file = file;
-  bound->core = tasking::current_runtime();
-  bound->work.run = run<BoundClose>;
-  bound->task = tasking::bind_event();
-  BoundClose* const started = bound.release();  // it may be over before `begin_close` returns
-  detail::Task* const task = started->task;
-  if (file->begin_close(*started) != 0) {
-    delete started;
-    tasking::fulfill_event(task, std::make_exception_ptr(IoError(EBADF, "close", file->path(), 0, 0)));
-  }
+  drained.wait(&file);
+  return error != 0 ? error : file.close_descriptors();
 }
 
 }  // namespace dovetail::storage

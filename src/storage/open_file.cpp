@@ -14,6 +14,7 @@
 
 #include "device/file_system.hpp"
 #include "dovetail/failure.hpp"
+#include "storage/waiter.hpp"
 
 namespace dovetail::storage {
 namespace {
@@ -156,11 +157,11 @@ void OpenFile::end() noexcept {
   if ((before & orphaned) != 0) {
     destroy();
   } else {
-    closer_->tell(*closer_);
+    closer_->notify();
   }
 }
 
-int OpenFile::begin_close(Drained& drained) noexcept {
+int OpenFile::begin_close(Waiter& drained) noexcept {
   // Own operation: it keeps the file from being drained before the closer is in place.
   if (!begin()) {
     return EBADF;

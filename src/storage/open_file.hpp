@@ -18,6 +18,8 @@ namespace dovetail::storage {
 using device::Device;
 using device::InPlaceWrites;
 
+class Waiter;
+
 /// Flags with which `open` changes a file, and which a second descriptor of it must not have.
 inline constexpr int creation_flags = O_CREAT | O_EXCL | O_TRUNC;
 bool is_stream(int descriptor, const struct stat& status) noexcept;
@@ -80,14 +82,10 @@ class OpenFile {
   bool begin() noexcept;
   void end() noexcept;
 
-  /// To be told once all operations in flight have ended: on the thread that ends the last one, perhaps before `begin_close`
-  /// returns. Must not block.
-  struct Drained {
-    void (*tell)(Drained& self) noexcept;
-  };
-  /// Lets no operation begin from now on. Returns `EBADF` if somebody did so before; else 0, and `drained` is told, after which
-  /// the caller has to `close_descriptors`. The caller keeps a share of the file until then.
-  int begin_close(Drained& drained) noexcept;
+  /// Lets no operation begin from now on. Returns `EBADF` if somebody did so before; else 0, and `drained` is notified once all
+  /// operations in flight have ended, perhaps before this returns. Then the caller has to `close_descriptors`, and keeps a share of
+  /// the file until it has.
+  int begin_close(Waiter& drained) noexcept;
   /// May block. Returns an errno, or 0.
   int close_descriptors() noexcept;
 
@@ -123,7 +121,7 @@ class OpenFile {
   ino_t inode_ = 0;
   Device* device_ = nullptr;
   std::unique_ptr<DirectChoice> choice_;  // Direct::adaptive
-  Drained* closer_ = nullptr;             // Published by `closing`.
+  Waiter* closer_ = nullptr;              // Published by `closing`.
   std::atomic<std::uint64_t> uses_{0};
   std::atomic<std::uint32_t> misses_{0};
 };

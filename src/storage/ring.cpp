@@ -112,9 +112,6 @@ void Ring::prepare(Request& request) noexcept {
       // finds the end of the data at once.
       entry->flags |= IOSQE_ASYNC;
       break;
-    case Kind::close:
-      io_uring_prep_close(entry, request.descriptor);
-      break;
     default:
       prepare_transfer(entry, request);
   }

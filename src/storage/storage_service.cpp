@@ -76,7 +76,16 @@ StorageService::StorageService(detail::RuntimeCore& core, const std::string& eng
       uring_(*this, parking_, workers),
       aio_(*this, parking_, workers),
       threads_(core) {
-  set_engines(&uring_, &aio_, &threads_, false);
+  if (decorate_next) [[unlikely]] {
+    const Decorator decorator = std::exchange(decorate_next, {});
+    decorations_[0] = decorator(*this, uring_);
+    decorations_[1] = decorator(*this, aio_);
+    decorations_[2] = decorator(*this, threads_);
+    set_engines(*decorations_[0], *decorations_[1], *decorations_[2]);
+    engine_is_given_ = true;
+  } else {
+    set_engines(uring_, aio_, threads_);
+  }
   std::string why_not;
   if ((choice_ == EngineChoice::uring && Ring::make(why_not) == nullptr) ||
       (choice_ == EngineChoice::aio && AioQueue::make(why_not) == nullptr)) {
@@ -141,13 +150,6 @@ void StorageService::flush(unsigned worker) {
   if (Engine* const aio = used_aio()) [[unlikely]] {
     aio->flush(worker);
   }
-}
-
-void StorageService::decorate(const Decorator& decorator) {
-  decorations_[0] = decorator(*this, uring_);
-  decorations_[1] = decorator(*this, aio_);
-  decorations_[2] = decorator(*this, threads_);
-  set_engines(decorations_[0].get(), decorations_[1].get(), decorations_[2].get(), true);
 }
 
 std::string StorageService::why() const {

@@ -32,9 +32,9 @@ class StorageService final : public tasking::Service, public Dispatcher {
   /// Somebody cancelled tasks: has their requests end early, where that can be. From any thread.
   void cancel() noexcept;
 
-  /// Puts something between the requests and each engine, such as `FaultEngine`. While nothing is in flight. For tests.
+  /// For tests: what the next service puts between its requests and each engine. It takes this.
   using Decorator = std::function<std::unique_ptr<Engine>(StorageService& service, Engine& inner)>;
-  void decorate(const Decorator& decorator);
+  static inline Decorator decorate_next;
 
   /// Why requests go where they go: "auto", or the name of an engine with the reason.
   std::string why() const;

@@ -58,8 +58,6 @@ std::int64_t call_system(const Request& request) noexcept {
       return or_errno(::fallocate(request.descriptor, request.mode, offset, static_cast<off_t>(request.length)));
     case Kind::open:
       return or_errno(::open(request.path, request.mode, static_cast<mode_t>(request.offset)));
-    case Kind::close:
-      return or_errno(::close(request.descriptor));
     default:
       return transfer(request);
   }

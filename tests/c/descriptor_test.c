@@ -50,11 +50,6 @@ static int32_t bind_the_rest(void* argument) {
   return 0;
 }
 
-static int32_t bind_allocation(void* argument) {
-  CHECK_EQUAL(dovetail_descriptor_ifallocate(*(const int32_t*)argument, 0, 0, 4 * block), 0);
-  return 0;
-}
-
 static void test_bound_operations(dovetail_runtime* runtime, int32_t descriptor) {
   static struct Bound bound;
   bound.descriptor = descriptor;
@@ -68,8 +63,6 @@ static void test_bound_operations(dovetail_runtime* runtime, int32_t descriptor)
   for (int i = 0; i < block; ++i) {
     CHECK_EQUAL(bound.bytes[i], 'b');
   }
-  const int32_t reserved = run_task(runtime, bind_allocation, &descriptor);
-  CHECK(reserved == 0 || reserved == -EOPNOTSUPP);
 }
 
 static void test_closed_descriptor(void) {
@@ -90,7 +83,6 @@ static void test_closed_descriptor(void) {
   CHECK_EQUAL(dovetail_descriptor_ipwritev(closed, &part, 1, 0, NULL), -EBADF);
   CHECK_EQUAL(dovetail_descriptor_ifsync(closed), -EBADF);
   CHECK_EQUAL(dovetail_descriptor_ifdatasync(closed), -EBADF);
-  CHECK_EQUAL(dovetail_descriptor_ifallocate(closed, 0, 0, 1), -EBADF);
   CHECK_EQUAL(dovetail_descriptor_pread(0, &byte, 1, -1), -EINVAL);
   CHECK_EQUAL(dovetail_descriptor_pwrite(0, NULL, 1, 0), -EINVAL);
 }

@@ -27,7 +27,8 @@ static int32_t use_plain_operations(void* argument) {
   unsigned char bytes[block];
   CHECK_EQUAL(dovetail_file_truncate(file, 0), 0);
   fill(bytes, 7);
-  CHECK_EQUAL(dovetail_file_pwrite(file, bytes, block, 7), block);
+  CHECK_EQUAL(dovetail_file_pwrite(file, bytes, 100, 7), 100);
+  CHECK_EQUAL(dovetail_file_pwrite_durable(file, bytes + 100, block - 100, 107), block - 100);
   fill(bytes, block + 7);
   const dovetail_buffer parts[3] = {{bytes, 1}, {bytes + 1, 0}, {bytes + 1, block - 1}};
   CHECK_EQUAL(dovetail_file_pwritev(file, parts, 3, block + 7), block);
@@ -119,8 +120,8 @@ static int32_t bind_failing_write(void* argument) {
   return 0;
 }
 
-static int32_t bind_failing_allocation(void* argument) {
-  CHECK_EQUAL(dovetail_file_ifallocate(argument, 0, 0, 4096), 0);
+static int32_t bind_failing_sync(void* argument) {
+  CHECK_EQUAL(dovetail_file_ifsync(argument), 0);
   return 0;
 }
 
@@ -132,8 +133,8 @@ static void test_failing_bound_operations(dovetail_runtime* runtime) {
   CHECK(strcmp(dovetail_error_path(), "/dev/null") == 0);
   CHECK_EQUAL(dovetail_error_offset(), 512);
   CHECK_EQUAL(dovetail_error_length(), 16);
-  CHECK(run_task(runtime, bind_failing_allocation, file) < 0);
-  CHECK(strcmp(dovetail_error_operation(), "fallocate") == 0);
+  CHECK_EQUAL(run_task(runtime, bind_failing_sync, file), -EINVAL);
+  CHECK(strcmp(dovetail_error_operation(), "fsync") == 0);
   CHECK_EQUAL(dovetail_file_close(file), 0);
 }
 
@@ -176,50 +177,6 @@ static void test_adopting(const char* path) {
   CHECK(fcntl(descriptor, F_GETFD) < 0);
 }
 
-typedef struct {
-  const char* path;
-  dovetail_file* file;
-  char text[16];
-} bound_opening;
-
-static int32_t bind_opening(void* argument) {
-  bound_opening* const opening = argument;
-  CHECK_EQUAL(dovetail_file_iopen(opening->path, O_RDWR, NULL, &opening->file), 0);
-  CHECK(opening->file != NULL);
-  return 0;
-}
-
-static int32_t bind_durable_write(void* argument) {
-  bound_opening* const opening = argument;
-  CHECK_EQUAL(dovetail_file_ipwrite_durable(opening->file, opening->text, 16, 100, NULL), 0);
-  return 0;
-}
-
-static int32_t bind_closing(void* argument) {
-  bound_opening* const opening = argument;
-  CHECK_EQUAL(dovetail_file_iclose(opening->file), 0);
-  return 0;
-}
-
-static void test_bound_opening_and_closing(dovetail_runtime* runtime, const char* path) {
-  bound_opening opening = {path, NULL, "fifteen letters"};
-  CHECK_EQUAL(run_task(runtime, bind_opening, &opening), 0);
-  CHECK_EQUAL(run_task(runtime, bind_durable_write, &opening), 0);
-  char back[16] = {0};
-  CHECK_EQUAL(dovetail_file_pread(opening.file, back, 16, 100), 16);
-  CHECK(strcmp(back, opening.text) == 0);
-  CHECK_EQUAL(dovetail_file_pwrite_durable(opening.file, back, 4, 0), 4);
-  const int descriptor = dovetail_file_descriptor(opening.file);
-  CHECK_EQUAL(run_task(runtime, bind_closing, &opening), 0);
-  CHECK(fcntl(descriptor, F_GETFD) < 0);
-
-  opening.path = "absent/file";
-  CHECK_EQUAL(run_task(runtime, bind_opening, &opening), -ENOENT);
-  CHECK_EQUAL(dovetail_file_descriptor(opening.file), -1);
-  CHECK_EQUAL(dovetail_file_close(opening.file), -EBADF);
-  CHECK_EQUAL(dovetail_file_iclose(NULL), 0);
-}
-
 static void test_buffers(const dovetail_file* file) {
   dovetail_io_buffer* buffer = NULL;
   CHECK_EQUAL(dovetail_io_buffer_create(10000, &buffer), 0);
@@ -253,7 +210,6 @@ static void test_refused_arguments(const dovetail_file* file) {
   CHECK_EQUAL(dovetail_file_pwrite(NULL, &byte, 1, 0), -EINVAL);
   CHECK_EQUAL(dovetail_file_pwrite(file, NULL, 1, 0), -EINVAL);
   CHECK_EQUAL(dovetail_file_pwrite_durable(file, &byte, 1, -1), -EINVAL);
-  CHECK_EQUAL(dovetail_file_ipwrite_durable(file, NULL, 1, 0, NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_preadv(file, NULL, 1, 0), -EINVAL);
   CHECK_EQUAL(dovetail_file_pwritev(file, &part, 1, -5), -EINVAL);
   CHECK_EQUAL(dovetail_file_ipread(NULL, &byte, 1, 0, NULL), -EINVAL);
@@ -266,7 +222,6 @@ static void test_refused_arguments(const dovetail_file* file) {
   CHECK_EQUAL(dovetail_file_ifdatasync(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_fallocate(file, 0, -1, 1), -EINVAL);
   CHECK_EQUAL(dovetail_file_fallocate(file, 0, 0, -1), -EINVAL);
-  CHECK_EQUAL(dovetail_file_ifallocate(NULL, 0, 0, 1), -EINVAL);
   CHECK_EQUAL(dovetail_file_truncate(file, -1), -EINVAL);
   CHECK_EQUAL(dovetail_file_size(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_direct(NULL), -EINVAL);
@@ -295,7 +250,6 @@ int main(void) {
     CHECK_EQUAL(dovetail_file_close(file), 0);
   }
   test_failing_bound_operations(runtime);
-  test_bound_opening_and_closing(runtime, path);
   CHECK_EQUAL(dovetail_runtime_destroy(runtime), 0);
   CHECK_EQUAL(unlink(path), 0);
   return 0;

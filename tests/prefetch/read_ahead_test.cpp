@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "device/device.hpp"
 #include "dovetail/dovetail.hpp"
 #include "storage/fault_folder.hpp"
 #include "tasking/background.hpp"
@@ -99,6 +100,14 @@ TEST_F(ReadAheadTest, TheNextStepIsThereWhenTheProgramAsksForIt) {
   while (at + step_bytes <= content.size()) {
     read_step();
   }
+}
+
+TEST_F(ReadAheadTest, WhatIsFetchedIsCountedForTheDevice) {
+  const device::Device& of_file = device::device_of(device / "file");
+  const std::uint64_t before = of_file.bytes(device::Direction::read);
+  read_steps(2);
+  await_fetched(step_bytes);
+  EXPECT_EQ(of_file.bytes(device::Direction::read) - before, statistics.bytes_fetched.load());
 }
 
 TEST_F(ReadAheadTest, WhatAnotherProcessHasChangedSinceIsNotServed) {

@@ -46,6 +46,25 @@ class Twins {
   std::mt19937_64 random_;
 };
 
+// Written by the program (the beginning of a file) and in the background, read at once and in the background.
+TEST_F(StagedFileTest, AllBytesAreCountedForTheDevice) {
+  const std::string path = folder / "file";
+  const auto file = open(path);
+  const device::Device& counted = device::device_of(path);
+  const std::uint64_t read_before = counted.bytes(device::Direction::read);
+  const std::uint64_t written_before = counted.bytes(device::Direction::write);
+  ASSERT_EQ(write(*file, 0, filled(1000, 1)), 0);
+  ASSERT_EQ(write(*file, 1000, filled(mebibyte, 2)), 0);
+  ASSERT_EQ(settle(*file), "");
+  EXPECT_EQ(counted.bytes(device::Direction::write) - written_before, mebibyte + 1000);
+  read(*file, {0, 5000});
+  std::vector<std::byte> target(3000);
+  const auto transfers = std::make_shared<Transfers>();
+  ASSERT_TRUE(file->read_later({5000, target.size()}, target.data(), {"test", nullptr}, transfers));
+  ASSERT_EQ(settle(*file), "");
+  EXPECT_EQ(counted.bytes(device::Direction::read) - read_before, 8000U);
+}
+
 TEST_F(StagedFileTest, RandomCallsAreSeenAndLeaveTheSameFile) {
   for (std::uint64_t run = 0; run < test::scaled(12, 4); ++run) {
     device.rules(run % 3 == 0 ? "write delay=1" : "");

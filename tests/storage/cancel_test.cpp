@@ -34,8 +34,8 @@ bool was_cancelled(const Future<void>& task) {
 
 // More than the device is given at once: the others wait in its queue, where nobody needs the device to give them up.
 TEST_P(CancelTest, WhatWaitsInAQueueEndsAtOnce) {
+  const auto held = Held::install();
   Runtime runtime(options());
-  const auto held = Held::install(runtime);
   const File source = file();
   source.truncate(large);
   const std::size_t count = 300;
@@ -71,8 +71,8 @@ TEST_P(CancelTest, WhatWaitsInAQueueEndsAtOnce) {
 }
 
 TEST_P(CancelTest, ARuntimeThatIsCancelledGivesUpItsRequests) {
+  const auto held = Held::install();
   Runtime runtime(options());
-  const auto held = Held::install(runtime);
   const File source = file();
   source.truncate(large);
   std::vector<std::vector<std::byte>> memory(100, std::vector<std::byte>(large));
@@ -109,8 +109,8 @@ TEST_P(CancelTest, ATaskThatWasCancelledMayStillTidyUp) {
 
 // The memory of a bound read is the task's until the device has answered, whatever becomes of the body.
 TEST_P(CancelTest, ATaskThatFailsCompletesAfterItsRequests) {
+  const auto held = Held::install();
   Runtime runtime(options());
-  const auto held = Held::install(runtime);
   const File source = file();
   source.truncate(large);
   auto memory = std::make_unique<std::vector<std::byte>>(large);
@@ -127,8 +127,8 @@ TEST_P(CancelTest, ATaskThatFailsCompletesAfterItsRequests) {
 }
 
 TEST_P(CancelTest, AHundredThousandRequestsAtOnce) {
+  const auto held = Held::install();
   Runtime runtime(options());
-  const auto held = Held::install(runtime);
   const File source = file();
   const std::size_t count = scaled(100000, 5000);
   std::vector<std::size_t> moved(count, 1);

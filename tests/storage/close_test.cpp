@@ -95,49 +95,7 @@ TEST_P(CloseTest, OfManyClosersOneSucceeds) {
   }
 }
 
-TEST_P(CloseTest, ABoundOpenIsDoneWhenItsTaskIs) {
-  Runtime runtime(options());
-  const auto data = random_bytes(10000, seed());
-  std::vector<File> files(50);
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string path = folder_ / std::to_string(i);
-    runtime.spawn({.access = {out(&files[i])}}, [&, path, i] {
-      File::iopen(path, O_RDWR | O_CREAT | O_EXCL, {.direct = Direct::automatic}, &files[i]);
-    });
-    runtime.spawn({.access = {inout(&files[i])}}, [&, i] { files[i].ipwrite(data, i); });
-    runtime.spawn({.access = {inout(&files[i])}}, [&, i] {
-      std::vector<std::byte> back(data.size());
-      EXPECT_EQ(files[i].pread(back, i), data.size());
-      EXPECT_TRUE(back == data);
-      files[i].iclose();
-      EXPECT_THROW(files[i].fsync(), IoError);  // from now on, though the descriptor may still be open
-    });
-    runtime.spawn({.access = {in(&files[i])}}, [&, i] { EXPECT_EQ(files[i].descriptor(), -1); });
-  }
-  runtime.wait();
-}
-
-TEST_P(CloseTest, ABoundOpenThatFailsFailsItsTask) {
-  Runtime runtime(options());
-  File file;
-  auto task = runtime.spawn([&] { File::iopen(folder_ / "absent/file", O_RDONLY, {}, &file); });
-  try {
-    task.get();
-    FAIL() << "opened what is not there";
-  } catch (const TaskFailed& failure) {
-    const IoError error = io_error_of(failure);
-    EXPECT_EQ(error.code().value(), ENOENT);
-    EXPECT_EQ(error.operation(), "open");
-  }
-  EXPECT_FALSE(file.is_open());
-  EXPECT_THROW(File::iopen(folder_ / "absent/file", O_RDONLY, {}, &file), IoError);  // no task: at once
-  File::iopen(folder_ / "present", O_RDWR | O_CREAT, {}, &file);
-  EXPECT_TRUE(file.is_open());
-  file.iclose();
-  EXPECT_FALSE(file.is_open());
-}
-
-TEST_P(CloseTest, ABoundCloseWaitsForWhatIsInFlightAndSucceedsOnce) {
+TEST_P(CloseTest, WaitsForBoundWritesAndSucceedsOnce) {
   Runtime runtime(options());
   const auto data = random_bytes(256 * 1024, seed());
   for (std::size_t round = 0; round < scaled(50, 10); ++round) {
@@ -147,7 +105,7 @@ TEST_P(CloseTest, ABoundCloseWaitsForWhatIsInFlightAndSucceedsOnce) {
       runtime.spawn({.on_failure = ignore_failure}, [&, i] { file.ipwrite(data, i * data.size()); });
     }
     for (std::size_t i = 0; i < 3; ++i) {
-      closers.push_back(runtime.spawn([copy = file]() mutable { copy.iclose(); }));
+      closers.push_back(runtime.spawn([copy = file]() mutable { copy.close(); }));
     }
     std::size_t closed = 0;
     for (const auto& closer : closers) {

@@ -218,19 +218,19 @@ TEST_P(DirectTest, LongTransfersToMemoryThatIsNotAligned) {
 
 // Also the only page of a write, and of one that makes the file longer.
 TEST_P(DirectTest, EachWholePageOfAWriteBypassesTheCache) {
-  Runtime runtime(options());
   const File file = open_direct("a");
   if (!file.direct()) {
     GTEST_SKIP() << "this file system has no direct I/O";
   }
   std::mutex mutex;
   std::map<std::uint64_t, std::uint64_t> direct;  // bytes by offset: an attempt may be made again
-  const auto held = Held::install(runtime, [&](const storage::Request& request) {
+  const auto held = Held::install([&](const storage::Request& request) {
     if (storage::writes(request.kind) && request.descriptor == file.descriptor()) {
       const std::lock_guard lock(mutex);
       direct[request.offset] = request.attempt;
     }
   });
+  Runtime runtime(options());
   held->release(true);
   const auto data = random_bytes(3 * 4096, seed());
   for (const std::size_t pages : {1, 2}) {

@@ -1,7 +1,7 @@
 // What a write that fails or is cut short leaves behind: the bytes that it says it wrote, and a file that claims no more.
 #include <fcntl.h>
 
-#include "storage/fault_engine.hpp"
+#include "fault_engine.hpp"
 #include "storage/open_file.hpp"
 #include "storage/storage_service.hpp"
 #include "storage/system_calls.hpp"
@@ -10,9 +10,6 @@
 namespace dovetail::test {
 namespace {
 
-using storage::Fault;
-using storage::FaultEngine;
-using storage::FaultPlan;
 using storage::Request;
 using storage::StorageService;
 
@@ -79,8 +76,14 @@ class ShortDirectWrites final : public storage::Engine {
 struct Way {
   bool bound = false;
   bool vectors = false;
-  bool durable = false;
+  bool durable = false;  // not bound
 };
+
+Way random_way(std::mt19937_64& random) {
+  Way way{.vectors = random() % 3 == 0, .durable = random() % 3 == 0};
+  way.bound = (way.vectors || !way.durable) && random() % 2 == 0;
+  return way;
+}
 
 std::size_t write_by(const Way& way, const File& file, std::span<const std::byte> data, std::uint64_t offset,
                      std::size_t& moved) {
@@ -91,7 +94,7 @@ std::size_t write_by(const Way& way, const File& file, std::span<const std::byte
     return way.bound ? file.ipwritev(list, offset, &moved), 0 : moved = file.pwritev(list, offset);
   }
   if (way.durable) {
-    return way.bound ? file.ipwrite_durable(data, offset, &moved), 0 : moved = file.pwrite_durable(data, offset);
+    return moved = file.pwrite_durable(data, offset);
   }
   return way.bound ? file.ipwrite(data, offset, &moved), 0 : moved = file.pwrite(data, offset);
 }
@@ -107,11 +110,9 @@ class FailedWriteTest : public EngineTest {
 };
 
 TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
-  Runtime runtime(options());
   const auto plan = std::make_shared<BadByte>(seed());
-  StorageService::of(runtime.core())->decorate([&](StorageService& service, storage::Engine& inner) {
-    return std::make_unique<FaultEngine>(service, inner, plan);
-  });
+  FaultEngine::install(plan);
+  Runtime runtime(options());
   std::mt19937_64 random(seed());
   const File beside = File::open(folder_ / "beside", O_RDWR | O_CREAT);
   const auto other = random_bytes(65536, seed());
@@ -137,7 +138,7 @@ TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
     const std::size_t length = 1 + random() % (random() % 3 == 0 ? 2'500'000 : 30'000);
     const std::size_t skew = random() % 2 == 0 ? 0 : random() % 600;
     const std::uint64_t bad = offset + random() % length;
-    const Way way{random() % 2 == 0, random() % 3 == 0, random() % 3 == 0};
+    const Way way = random_way(random);
     const auto old = random_bytes(old_size, random());
     auto buffer = random_bytes(length + skew, random());
     const std::span<const std::byte> data = std::span(buffer).subspan(skew);
@@ -180,18 +181,18 @@ TEST_P(FailedWriteTest, LeavesAFileThatClaimsNoMoreThanWasWritten) {
 }
 
 TEST_P(FailedWriteTest, ShortDirectWritesOfAnyLengthAreContinued) {
-  Runtime runtime(options());
   const auto state = std::make_shared<ShortDirectWrites::State>();
-  StorageService::of(runtime.core())->decorate([&](StorageService& service, storage::Engine& inner) {
+  StorageService::decorate_next = [state](StorageService& service, storage::Engine& inner) {
     return std::make_unique<ShortDirectWrites>(service, inner, state);
-  });
+  };
+  Runtime runtime(options());
   std::mt19937_64 random(seed());
   for (std::size_t round = 0; round < scaled(60, 12); ++round) {
     const std::uint64_t old_size = random() % 2 == 0 ? 0 : 400'000;
     const std::uint64_t offset = random() % 3 == 0 ? 4096 * (random() % 10) : random() % 20'000;
     const std::size_t length = 1 + random() % 300'000;
     const std::size_t skew = random() % 2 == 0 ? 0 : random() % 600;
-    const Way way{random() % 2 == 0, random() % 3 == 0, random() % 3 == 0};
+    const Way way = random_way(random);
     auto buffer = random_bytes(length + skew, random());
     const std::span<const std::byte> data = std::span(buffer).subspan(skew);
     const File cached = File::open(folder_ / "a", O_RDWR | O_CREAT | O_TRUNC);
@@ -228,7 +229,7 @@ TEST_P(FailedWriteTest, OnADiskThatIsFull) {
     const std::uint64_t offset = random() % 3 == 0 ? 0 : random() % 100'000;
     const std::size_t length = 4'500'000 + random() % 2'000'000;
     const std::size_t skew = random() % 2 == 0 ? 0 : random() % 600;
-    const Way way{random() % 2 == 0, random() % 3 == 0, random() % 3 == 0};
+    const Way way = random_way(random);
     auto buffer = random_bytes(length + skew, random());
     const std::span<const std::byte> data = std::span(buffer).subspan(skew);
     File file = File::open(path, O_RDWR | O_CREAT | O_TRUNC, {.direct = Direct::automatic});

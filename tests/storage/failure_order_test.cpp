@@ -21,9 +21,9 @@ class FailureOrderTest : public EngineTest {
 };
 
 TEST_P(FailureOrderTest, WaitTellsTheFirstToFailThatNobodyHasTaken) {
+  const auto held = Held::install();
   Runtime runtime(options());
   const File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
-  const auto held = Held::install(runtime);
   const auto data = random_bytes(512, seed());
   std::vector<Future<void>> tasks;
   for (std::uint64_t i = 0; i < 6; ++i) {

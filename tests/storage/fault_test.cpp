@@ -1,28 +1,14 @@
 // The operations over storage that misbehaves.
-#include "storage/fault_engine.hpp"
+#include "fault_engine.hpp"
 
 #include <fcntl.h>
 
-#include "storage/storage_service.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {
 namespace {
 
-using storage::Fault;
-using storage::FaultEngine;
-using storage::FaultPlan;
-using storage::RandomFaults;
-
-class FaultTest : public EngineTest {
- protected:
-  static void install(Runtime& runtime, const std::shared_ptr<FaultPlan>& plan) {
-    storage::StorageService::of(runtime.core())
-        ->decorate([&plan](storage::StorageService& service, storage::Engine& inner) {
-          return std::make_unique<FaultEngine>(service, inner, plan);
-        });
-  }
-};
+using FaultTest = EngineTest;
 
 // A plan that a test writes down in place.
 class Scripted final : public FaultPlan {
@@ -39,9 +25,9 @@ class Scripted final : public FaultPlan {
 };
 
 TEST_P(FaultTest, ShortInterruptedLateAndReorderedTransfersStillMoveEverything) {
+  FaultEngine::install(
+      std::make_shared<RandomFaults>(seed(), RandomFaults::Rates{.shorten = 0.5, .interrupt = 0.2, .delay = 0.3}));
   Runtime runtime(options());
-  install(runtime,
-          std::make_shared<RandomFaults>(seed(), RandomFaults::Rates{.shorten = 0.5, .interrupt = 0.2, .delay = 0.3}));
   for (const Direct direct : {Direct::never, Direct::automatic}) {
     const File file = File::open(folder_ / "a", O_RDWR | O_CREAT | O_TRUNC, {.direct = direct});
     const auto data = random_bytes(scaled(3000000, 600000), seed());
@@ -73,11 +59,10 @@ TEST_P(FaultTest, ShortInterruptedLateAndReorderedTransfersStillMoveEverything) 
 }
 
 TEST_P(FaultTest, AnErrorFailsTheTaskAndCancelsItsSuccessors) {
+  FaultEngine::install(std::make_shared<Scripted>(
+      [](const storage::Request& request) { return Fault{.error = request.offset == 8192 ? EIO : 0}; }));
   Runtime runtime(options());
   const File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
-  install(runtime, std::make_shared<Scripted>([](const storage::Request& request) {
-            return Fault{.error = request.offset == 8192 ? EIO : 0};
-          }));
   const auto data = random_bytes(4096, seed());
   std::atomic<int> ran{0};
   std::vector<Future<void>> writers;
@@ -106,11 +91,11 @@ TEST_P(FaultTest, AnErrorFailsTheTaskAndCancelsItsSuccessors) {
 }
 
 TEST_P(FaultTest, AnErrorAfterAPartSaysHowFarItGot) {
+  FaultEngine::install(std::make_shared<Scripted>([](const storage::Request& request) {
+    return request.transferred == 0 ? Fault{.shorten = true} : Fault{.error = ENOSPC};
+  }));
   Runtime runtime(options());
   const File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
-  install(runtime, std::make_shared<Scripted>([](const storage::Request& request) {
-            return request.transferred == 0 ? Fault{.shorten = true} : Fault{.error = ENOSPC};
-          }));
   runtime
       .spawn([&] {
         try {
@@ -127,11 +112,11 @@ TEST_P(FaultTest, AnErrorAfterAPartSaysHowFarItGot) {
 }
 
 TEST_P(FaultTest, ARetriedTaskGetsOverAFault) {
+  int faults = 2;
+  FaultEngine::install(std::make_shared<Scripted>(
+      [&faults](const storage::Request&) { return Fault{.error = faults-- > 0 ? EIO : 0}; }));
   Runtime runtime(options());
   const File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
-  int faults = 2;
-  install(runtime, std::make_shared<Scripted>(
-                       [&faults](const storage::Request&) { return Fault{.error = faults-- > 0 ? EIO : 0}; }));
   const auto data = random_bytes(1000, seed());
   runtime.spawn({.on_failure = retry(3)}, [&] { file.pwrite(data, 0); }).get();
   std::vector<std::byte> back(data.size());
@@ -140,10 +125,10 @@ TEST_P(FaultTest, ARetriedTaskGetsOverAFault) {
 }
 
 TEST_P(FaultTest, ManyRandomErrorsLoseNothing) {
+  FaultEngine::install(std::make_shared<RandomFaults>(
+      seed(), RandomFaults::Rates{.error = 0.2, .error_number = EIO, .shorten = 0.2, .delay = 0.2}));
   Runtime runtime(options());
   const File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
-  install(runtime, std::make_shared<RandomFaults>(
-                       seed(), RandomFaults::Rates{.error = 0.2, .error_number = EIO, .shorten = 0.2, .delay = 0.2}));
   const auto data = random_bytes(4096, seed());
   std::vector<Future<void>> tasks;
   const std::size_t count = scaled(2000, 300);

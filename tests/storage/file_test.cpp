@@ -126,7 +126,6 @@ TEST_P(FileTest, SyncAndReserve) {
     file.fallocate(0, 1 << 20);
     EXPECT_EQ(file.size(), 1U << 20);
     file.fallocate(0, 4096, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
-    file.ifallocate(1 << 20, 4096);
     file.fsync();
     file.fdatasync();
     file.truncate(10);

@@ -18,14 +18,13 @@ class Held {
  public:
   /// Called with each attempt as it is submitted, held or not, by whoever submits it.
   using Notice = std::function<void(const storage::Request& request)>;
-  /// From now on, attempts in `runtime` are held. Returns what holds them.
-  static std::shared_ptr<Held> install(Runtime& runtime, Notice notice = {}) {
+  /// The attempts of the next runtime are held. Returns what holds them.
+  static std::shared_ptr<Held> install(Notice notice = {}) {
     auto held = std::make_shared<Held>();
     held->notice_ = std::move(notice);
-    storage::StorageService::of(runtime.core())
-        ->decorate([held](storage::StorageService& service, storage::Engine& inner) {
-          return std::make_unique<Holder>(service, inner, held);
-        });
+    storage::StorageService::decorate_next = [held](storage::StorageService& service, storage::Engine& inner) {
+      return std::make_unique<Holder>(service, inner, held);
+    };
     return held;
   }
   std::size_t count() {

@@ -266,11 +266,11 @@ using SilentDeviceTest = EngineTest;
 
 // One core: if it were kept, nothing else could run.
 TEST_P(SilentDeviceTest, OthersRunMeanwhile) {
+  const auto held = Held::install();
   Runtime runtime(options(1));
   const File file = File::open(folder_ / "file", O_RDWR | O_CREAT);
   const auto data = random_bytes(large, seed());
   file.pwrite(data, 0);
-  const auto held = Held::install(runtime);
   std::vector<std::vector<std::byte>> back(16, std::vector<std::byte>(large));
   for (std::size_t i = 0; i < back.size(); ++i) {
     runtime.spawn([&, i] {
@@ -310,10 +310,10 @@ class Kept {
 };
 
 TEST_P(SilentDeviceTest, ATaskThatFailedKeepsItsMemoryUntilTheDeviceHasAnswered) {
+  const auto held = Held::install();
   Runtime runtime(options());
   const File file = File::open(folder_ / "file", O_RDWR | O_CREAT);
   file.pwrite(random_bytes(2 * large, seed()), 0);
-  const auto held = Held::install(runtime);
   std::atomic<bool> gone{false};
   auto task = runtime.spawn({.label = "fails early"}, [&file, memory = Kept(gone)]() mutable {
     const iovec whole{memory.span().data(), large};

@@ -71,8 +71,8 @@ TEST_P(ManyTest, PausedTasksAtOnce) {
 // those that come after them use again.
 TEST_P(ManyTest, PausedTasksNeedNoThreadsAndTheMemoryOfTheirStacks) {
   const std::size_t threads_before = threads();
+  const auto held = Held::install();
   Runtime runtime(options());
-  const auto held = Held::install(runtime);
   // Larger than what a core copies by itself; shared, since there is nothing to be read into it.
   constexpr std::size_t large = 256 * 1024;
   std::vector<std::byte> memory(large);

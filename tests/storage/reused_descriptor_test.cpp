@@ -9,8 +9,8 @@ namespace {
 
 TEST(ReusedDescriptorTest, WhatWaitedFailsAndTheOtherFileGetsNoByte) {
   Folder folder;
+  const auto held = Held::install();
   Runtime runtime(Options{.workers = 2, .engine = "threads"});
-  const auto held = Held::install(runtime);
   const int descriptor = open((folder / "a").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(descriptor, 0);
   const std::size_t depth = 64;  // of a lane whose engine was forced

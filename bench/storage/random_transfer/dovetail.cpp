@@ -7,8 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "device/device.hpp"
-
 namespace {
 
 class Transfers {
@@ -46,7 +44,6 @@ int main(int argc, char** argv) {
   bench::CommandLine line("random_transfer", "dovetail");
   bench::RandomTransfer problem(line);
   const std::string& engine = line.choice("engine", {"auto", "uring", "threads"}, "the storage engine");
-  const std::string& explain = line.choice("explain", {"no", "yes"}, "print what was learned to standard error");
   line.parse(argc, argv);
   problem.prepare();
   dovetail::Runtime runtime(dovetail::Options{.workers = static_cast<unsigned>(line.workers()), .engine = engine});
@@ -57,7 +54,5 @@ int main(int argc, char** argv) {
     return 2;
   }
   Transfers transfers(problem, runtime, file);
-  const int status = problem.measure([&] { transfers.run(); });
-  if (explain == "yes") std::fputs(dovetail::device::explain().c_str(), stderr);
-  return status;
+  return problem.measure([&] { transfers.run(); });
 }

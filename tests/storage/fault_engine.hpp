@@ -1,5 +1,5 @@
 // An engine that misbehaves as storage does: it wraps another one and shortens, fails, delays and reorders attempts, as a plan
-// says. For tests of everything above the engines; installed by `StorageService::decorate`.
+// says.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "storage/engine.hpp"
+#include "storage/storage_service.hpp"
 
-namespace dovetail::storage {
-
-class Dispatcher;
+namespace dovetail::test {
 
 /// What is to happen to one attempt. Faults may be combined, save that an error excludes the rest.
 struct Fault {
@@ -27,7 +25,7 @@ struct Fault {
 class FaultPlan {
  public:
   virtual ~FaultPlan() = default;
-  virtual Fault next(const Request& request) = 0;
+  virtual Fault next(const storage::Request& request) = 0;
 };
 
 /// Faults at random, repeatable by the seed as far as the order of requests is.
@@ -43,7 +41,7 @@ class RandomFaults final : public FaultPlan {
     std::chrono::microseconds longest{500};
   };
   RandomFaults(std::uint64_t seed, const Rates& rates) : random_(seed), rates_(rates) {}
-  Fault next(const Request& request) override;
+  Fault next(const storage::Request& request) override;
 
  private:
   bool happens(double probability) REQUIRES(mutex_);
@@ -53,28 +51,33 @@ class RandomFaults final : public FaultPlan {
   const Rates rates_;
 };
 
-class FaultEngine final : public Engine {
+class FaultEngine final : public storage::Engine {
  public:
-  FaultEngine(Dispatcher& dispatcher, Engine& inner, std::shared_ptr<FaultPlan> plan);
+  /// The next runtime has one around each of its engines.
+  static void install(const std::shared_ptr<FaultPlan>& plan);
+
+  FaultEngine(storage::Dispatcher& dispatcher, storage::Engine& inner, std::shared_ptr<FaultPlan> plan);
   /// Nothing may be in flight.
   ~FaultEngine() override;
 
-  void submit(Request& request, int worker) noexcept override;
-  bool prepare(const Request& request, unsigned worker) noexcept override { return inner_.prepare(request, worker); }
+  void submit(storage::Request& request, int worker) noexcept override;
+  bool prepare(const storage::Request& request, unsigned worker) noexcept override {
+    return inner_.prepare(request, worker);
+  }
   void flush(unsigned worker) noexcept override { inner_.flush(worker); }
   void cancel(unsigned worker) noexcept override { inner_.cancel(worker); }
   unsigned poll(unsigned worker, tasking::PollScope scope) noexcept override { return inner_.poll(worker, scope); }
 
  private:
   struct Held {
-    Request* request;
+    storage::Request* request;
     int error;
     std::chrono::steady_clock::time_point due;
   };
   void run();
 
-  Dispatcher& dispatcher_;
-  Engine& inner_;
+  storage::Dispatcher& dispatcher_;
+  storage::Engine& inner_;
   const std::shared_ptr<FaultPlan> plan_;
   base::Mutex mutex_;
   base::ConditionVariable changed_;
@@ -83,4 +86,4 @@ class FaultEngine final : public Engine {
   std::thread thread_;  // A slow device of its own: it ends what was held, on no worker.
 };
 
-}  // namespace dovetail::storage
+}  // namespace dovetail::test

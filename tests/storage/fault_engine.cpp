@@ -1,24 +1,25 @@
-#include "storage/fault_engine.hpp"
+#include "fault_engine.hpp"
 
 #include <algorithm>
 #include <cerrno>
 
-#include "storage/dispatcher.hpp"
 #include "storage/open_file.hpp"
 #include "storage/system_calls.hpp"
 
-namespace dovetail::storage {
+namespace dovetail::test {
 namespace {
 
 using std::chrono::steady_clock;
+using storage::Request;
 
 void shorten(Request& request) noexcept {
-  if (!transfers(request.kind)) {
+  if (!storage::transfers(request.kind)) {
     return;
   }
   // Direct attempts stay whole blocks, as those of a device do.
   const bool direct = request.file != nullptr && request.descriptor == request.file->direct_descriptor();
-  const std::uint32_t unit = direct && !vectored(attempt_of(request).kind) ? request.file->block_size() : 1;
+  const std::uint32_t unit =
+      direct && !storage::vectored(storage::attempt_of(request).kind) ? request.file->block_size() : 1;
   request.attempt = std::max(std::min(unit, request.attempt), request.attempt / 2 / unit * unit);
 }
 
@@ -31,7 +32,7 @@ bool RandomFaults::happens(double probability) {
 Fault RandomFaults::next(const Request& request) {
   const base::LockGuard lock(mutex_);
   Fault fault;
-  if (transfers(request.kind)) {
+  if (storage::transfers(request.kind)) {
     if (happens(rates_.error)) {
       fault.error = rates_.error_number;
     } else if (happens(rates_.interrupt)) {
@@ -46,7 +47,13 @@ Fault RandomFaults::next(const Request& request) {
   return fault;
 }
 
-FaultEngine::FaultEngine(Dispatcher& dispatcher, Engine& inner, std::shared_ptr<FaultPlan> plan)
+void FaultEngine::install(const std::shared_ptr<FaultPlan>& plan) {
+  storage::StorageService::decorate_next = [plan](storage::StorageService& service, storage::Engine& inner) {
+    return std::make_unique<FaultEngine>(service, inner, plan);
+  };
+}
+
+FaultEngine::FaultEngine(storage::Dispatcher& dispatcher, storage::Engine& inner, std::shared_ptr<FaultPlan> plan)
     : dispatcher_(dispatcher), inner_(inner), plan_(std::move(plan)), thread_([this] { run(); }) {}
 
 FaultEngine::~FaultEngine() {
@@ -90,10 +97,10 @@ void FaultEngine::run() {
       const Held held = *first;
       held_.erase(first);
       lock.unlock();
-      dispatcher_.attempt_ended(*held.request, held.error != 0 ? -held.error : call_system(*held.request), -1);
+      dispatcher_.attempt_ended(*held.request, held.error != 0 ? -held.error : storage::call_system(*held.request), -1);
       lock.lock();
     }
   }
 }
 
-}  // namespace dovetail::storage
+}  // namespace dovetail::test
