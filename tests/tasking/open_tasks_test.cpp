@@ -289,7 +289,9 @@ TEST(OpenPlacesTest, WhoComesBackFromAPauseDoesNotWaitForOne) {
   EXPECT_NE(crowd.places.give_back(), nullptr);
   crowd.places.take_again();
   EXPECT_EQ(crowd.places.give_back(), nullptr) << "two are still taken";
+  crowd.places.take_again();
   EXPECT_TRUE(crowd.grows(Activity::waits)) << "one more than are taken";
+  EXPECT_NE(crowd.places.ended(), nullptr) << "and it stays";
 }
 
 TEST(OpenPlacesTest, AreForTheMostUrgentAndInTurnForEachPriority) {
