@@ -18,7 +18,6 @@ namespace dovetail::tasking {
 namespace {
 
 constexpr std::chrono::seconds idle_lifetime{5};
-constexpr std::chrono::milliseconds between_looks{20};
 std::atomic<unsigned> next_number{0};
 
 }  // namespace
@@ -70,66 +69,48 @@ bool Executors::run_task(Task* task) {
   base::UniqueLock lock(mutex_);
   busy_.fetch_add(1, std::memory_order_acq_rel);
   const bool open = is_open(task);
-  if (open && !take_place(task)) {
+  if (open && !places_.take(*task)) {
+    core_.reactor.expect(Reactor::Upkeep::executors, base::Clock::now() + places_.between_looks);
     return true;
   }
   const Taker taker = queue(tasks_, task);
   if (open && taker == Taker::none) {
-    give_place_back();
+    may_run(places_.give_back());
   }
   lock.unlock();
   wake(taker);
   return taker != Taker::none;
 }
 
-bool Executors::take_place(Task* task) {
-  if (places_.take()) {
-    return true;
+// An open task that has got a place; null: there is none.
+void Executors::may_run(Task* task) {
+  if (task != nullptr) {
+    tasks_.push(task);
   }
-  waiting_.push(task);
-  core_.reactor.expect(Reactor::Upkeep::executors, base::Clock::now() + between_looks);
-  return false;
 }
 
-// One in so many is taken in turn, so that none waits for ever behind those of higher priority.
-Task* Executors::next_waiting() {
-  constexpr unsigned between_turns = 8;
-  return waiting_.pop(++taken_from_waiting_ % between_turns == 0);
-}
-
-// It is for the next one at once, which the calling thread runs, or another.
-void Executors::give_place_back() {
-  places_.give_back();
-  while (!waiting_.empty() && places_.take()) {
-    tasks_.push(next_waiting());
+Activity Executors::busiest() const {
+  Activity most = Activity::waits;
+  for (const Thread& thread : threads_) {
+    if (thread.open_task != nullptr && most != Activity::uses_a_file) {
+      most = std::max(most, activity_of(thread.open_task, thread.id));
+    }
   }
-  if (waiting_.empty()) {
-    places_.nobody_waits();
-  }
+  return most;
 }
 
 base::TimePoint Executors::look() {
   base::UniqueLock lock(mutex_);
-  if (waiting_.empty() || places_.is_fixed()) {
+  if (!places_.needs_looks()) {
     return base::TimePoint::max();
   }
-  const base::TimePoint next = base::Clock::now() + (places_.may_grow() ? 1 : 10) * between_looks;
+  const base::TimePoint next = base::Clock::now() + places_.until_next_look();
   Taker taker = Taker::none;
-  if (places_.worth_looking(tasks_.empty())) {
-    Activity busiest = Activity::waits;
-    for (const Thread& thread : threads_) {
-      if (const Task* const task = thread.open_task; task != nullptr && busiest != Activity::uses_a_file) {
-        const bool paused = task->state.load(std::memory_order_relaxed) == TaskState::paused;
-        // One that waits for its time ends some time, as one that computes.
-        busiest = std::max(busiest, !paused                 ? activity_of(thread.id)
-                                    : keeps_its_place(task) ? Activity::computes
-                                                            : Activity::waits);
-      }
-    }
-    if (places_.look(busiest)) {
-      tasks_.push(next_waiting());
-      taker = need_thread();
-    }
+  // The check does not see that the lock is held where it is called.
+  const auto ask = [this]() NO_THREAD_SAFETY_ANALYSIS { return busiest(); };
+  if (Task* const task = places_.look(tasks_.empty(), ask)) {
+    tasks_.push(task);
+    taker = need_thread();
   }
   lock.unlock();
   wake(taker);
@@ -182,7 +163,7 @@ void Executors::thread_blocks(const Task* task) {
   ++blocked_;
   busy_.fetch_sub(1, std::memory_order_acq_rel);
   if (is_open(task) && !keeps_its_place(task)) {
-    give_place_back();
+    may_run(places_.give_back());
   }
   const Taker taker = work_.empty() && tasks_.empty() ? Taker::none : need_thread();
   lock.unlock();
@@ -213,8 +194,7 @@ void Executors::run(Task* task, Thread& thread, bool open) {
   if (open) {
     base::UniqueLock lock(mutex_);
     thread.open_task = nullptr;
-    places_.ended();
-    give_place_back();
+    may_run(places_.ended());
     // This one takes the work.
     const Taker taker = work_.empty() || tasks_.empty() ? Taker::none : need_thread();
     lock.unlock();

@@ -17,7 +17,6 @@
 #include "tasking/open_tasks.hpp"
 #include "tasking/service.hpp"
 #include "tasking/task.hpp"
-#include "tasking/task_queue.hpp"
 
 namespace dovetail::tasking {
 
@@ -83,22 +82,17 @@ class Executors {
   void thread_main(Threads::iterator self);
   void run(Task* task, Thread& thread, bool open) EXCLUDES(mutex_);
 
-  /// @name Open tasks
-  /// @{
-  bool take_place(Task* task) REQUIRES(mutex_);
-  void give_place_back() REQUIRES(mutex_);
-  Task* next_waiting() REQUIRES(mutex_);
-  /// @}
+  void may_run(Task* task) REQUIRES(mutex_);
+  /// What the busiest of the open tasks that have begun does.
+  Activity busiest() const REQUIRES(mutex_);
 
   RuntimeCore& core_;
   const std::size_t most_threads_;
   mutable base::Mutex mutex_;
   base::ConditionVariable available_;
   Queue<BlockingWork> work_ GUARDED_BY(mutex_);
-  Queue<Task> tasks_ GUARDED_BY(mutex_);      ///< That may run.
-  PriorityQueue waiting_ GUARDED_BY(mutex_);  ///< Open tasks, for a place.
-  unsigned taken_from_waiting_ GUARDED_BY(mutex_) = 0;
-  OpenPlaces places_ GUARDED_BY(mutex_);
+  Queue<Task> tasks_ GUARDED_BY(mutex_);  ///< That may run.
+  OpenPlaces<Task> places_ GUARDED_BY(mutex_);
   std::size_t idle_ GUARDED_BY(mutex_) = 0;
   std::size_t blocked_ GUARDED_BY(mutex_) = 0;
   std::size_t wakes_ GUARDED_BY(mutex_) = 0;  ///< Notifications that no thread has answered yet.

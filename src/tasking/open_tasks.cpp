@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <utility>
 
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
@@ -17,10 +16,10 @@
 namespace dovetail::tasking {
 namespace {
 
-// Looks that must have been quiet, by what the busiest of those does that have a place: waits, computes, uses a file.
-constexpr unsigned looks_needed[] = {1, 50, 500};
-// Of the calls that wait, those whose first argument is a small number and no descriptor.
-constexpr long without_descriptor[] = {SYS_clock_nanosleep, SYS_select, SYS_pselect6, SYS_wait4, SYS_waitid};
+// Calls that wait for another thread or the time, though their first argument may be the number of a file that is open: it is no descriptor, or
+// they wait for a lock of the file, or for the pipe at its other end.
+constexpr long waiting_calls[] = {SYS_clock_nanosleep, SYS_select, SYS_pselect6, SYS_wait4, SYS_waitid, SYS_semop,
+                                  SYS_semtimedop,      SYS_msgsnd, SYS_msgrcv,   SYS_flock, SYS_fcntl,  SYS_splice};
 
 bool is_a_file(int descriptor) noexcept {
   struct statx status{};
@@ -52,39 +51,20 @@ Activity activity_of(pid_t thread) {
   }
   const long number = std::atol(call.c_str());
   const bool has_descriptor =
-      first <= 0x7fffffff && std::ranges::find(without_descriptor, number) == std::end(without_descriptor);
+      first <= 0x7fffffff && std::ranges::find(waiting_calls, number) == std::end(waiting_calls);
   return number == -1 || (has_descriptor && is_a_file(static_cast<int>(first))) ? Activity::uses_a_file
                                                                                 : Activity::waits;
 }
 
+Activity activity_of(const Task* task, pid_t thread) {
+  if (task->state.load(std::memory_order_relaxed) != TaskState::paused) {
+    return activity_of(thread);
+  }
+  return keeps_its_place(task) ? Activity::computes : Activity::waits;
+}
+
 unsigned places_to_begin_with(const Options& options) noexcept {
   return options.io_executors != default_executors ? options.io_executors : std::max(4U, 2 * options.workers);
-}
-
-bool OpenPlaces::take() noexcept {
-  const bool free = taken_ < places_;
-  taken_ += free ? 1 : 0;
-  return free;
-}
-
-bool OpenPlaces::worth_looking(bool all_have_begun) noexcept {
-  // One that has a place and no thread yet waits for nothing but that.
-  const bool quiet = std::exchange(ended_seen_, ended_) == ended_ && all_have_begun;
-  quiet_looks_ = quiet ? quiet_looks_ + 1 : 0;
-  return quiet || places_ != first_;
-}
-
-bool OpenPlaces::look(Activity busiest) noexcept {
-  if (busiest == Activity::uses_a_file) {
-    places_ = first_;
-  }
-  if (taken_ >= most_ || quiet_looks_ < looks_needed[static_cast<unsigned>(busiest)]) {
-    return false;
-  }
-  quiet_looks_ = 0;
-  places_ = std::max(places_, taken_) + 1;
-  ++taken_;
-  return true;
 }
 
 }  // namespace dovetail::tasking

@@ -3,9 +3,13 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
+#include "base/priority_fifo.hpp"
 #include "dovetail/options.hpp"
 #include "tasking/task.hpp"
 
@@ -16,54 +20,103 @@ bool is_open(const Task* task) noexcept;
 /// Whether a paused task keeps its place: it waits for its time, and so for no other task. Any thread.
 bool keeps_its_place(const Task* task) noexcept;
 
-/// What a thread of this process does now, as the kernel says. In the order of what is to be spared.
+/// What a task does now. In the order of what is to be spared.
 enum class Activity : std::uint8_t {
   waits,        ///< For another thread, or nothing is known.
   computes,     ///< Or could, if a core were free; it may be spinning until another thread does something.
-  uses_a_file,  ///< Is in a call that waits for a file, and for no other thread.
+  uses_a_file,  ///< Is in a call that waits for a file. Other threads do not have to act for it to end.
 };
-/// Costs some ten microseconds.
+/// As the kernel says of a thread of this process. Costs some ten microseconds.
 Activity activity_of(pid_t thread);
+/// Of an open task that this thread runs. One that is paused until its time ends some time, as one that computes.
+Activity activity_of(const Task* task, pid_t thread);
 
 /// With how many places open tasks begin, if the program does not say how many executors it wants: twice the workers are twice the writers
 /// that it would have without I/O tasks, and four are one that fills its buffers for each one that uses the device.
 unsigned places_to_begin_with(const Options& options) noexcept;
 
-/// The places of open tasks, without the tasks: those that run or are about to have one each.
+/// Open tasks that are ready, and the places of those that run: all that decides how many these are. Not thread-safe.
 ///
-/// Tasks that wait for each other (a barrier, a message, a queue) need as many places as there are tasks. So while tasks wait for a place, one
-/// looks every 20 ms. One more place is made if none of those that have one has ended since the last look and all of them wait; if one computes,
-/// after a second without an end, since it may spin; if one uses a file, after ten seconds, since it may do so until another task does
-/// something. Places that were added are gone when one is seen to use a file, or none waits. Not thread-safe.
+/// Each rule keeps a promise of docs/admission.md.
+/// - *Few while they use a device*: the places of the beginning. None is added while a task uses a file, however long its call takes. One that was
+///   added goes when a task uses a file or none waits: tasks that begin by waiting, as for a process that starts, would else be many for good.
+/// - *They may wait for each other*, so that as many places are needed as there are tasks. At each look one more is made, if none has ended since
+///   the last look, all that have a place have begun, and none uses a file: at once if all wait, after a second of such looks if one computes,
+///   since it may spin.
+/// - *None waits for ever* behind others of higher priority: one in so many is taken in turn.
+template <class Item>
 class OpenPlaces {
  public:
+  static constexpr std::chrono::milliseconds between_looks{20};
+  static constexpr unsigned looks_in_a_second = 50;
+
   OpenPlaces(std::size_t first, std::size_t most) noexcept : first_(first), most_(most), places_(first) {}
 
-  /// Takes a place, if there is one.
-  bool take() noexcept;
+  /// A task is ready. True: it has a place. False: it waits for one, and `look` is needed.
+  bool take(Item& item) {
+    if (taken_ < places_) {
+      ++taken_;
+      return true;
+    }
+    waiting_.push(item);
+    return false;
+  }
   /// A task that comes back from a pause takes one, whether there is one or not.
   void take_again() noexcept { ++taken_; }
-  void give_back() noexcept { --taken_; }
-  /// A task is over. Its place is given back separately.
-  void ended() noexcept { ++ended_; }
-  void nobody_waits() noexcept { places_ = first_; }
+  /// A task pauses. Returns the one that has the place now, or null.
+  Item* give_back() noexcept {
+    --taken_;
+    return !waiting_.empty() && taken_ < places_ ? next() : nullptr;
+  }
+  /// A task is over. As `give_back`.
+  Item* ended() noexcept {
+    has_ended_ = true;
+    return give_back();
+  }
 
-  /// Whether a look may change anything; only then it has to be found out what the tasks do.
-  bool worth_looking(bool all_have_begun) noexcept;
-  /// Follows `worth_looking`. Returns true if there is one more place; it is taken.
-  bool look(Activity busiest) noexcept;
-  bool may_grow() const noexcept { return places_ < most_; }
-  /// There is nothing to look for.
-  bool is_fixed() const noexcept { return first_ == most_; }
+  /// Whether a look may change anything, and when.
+  bool needs_looks() const noexcept { return !waiting_.empty() && first_ != most_; }
+  std::chrono::milliseconds until_next_look() const noexcept { return (places_ < most_ ? 1 : 10) * between_looks; }
+  /// Returns the task for which there is one more place, or null. `busiest` is called only if it matters what the tasks do.
+  template <class Busiest>
+  Item* look(bool all_have_begun, Busiest&& busiest) {
+    const bool in_motion = std::exchange(has_ended_, false) || !all_have_begun;
+    if (in_motion && places_ == first_) {
+      quiet_looks_ = 0;
+      return nullptr;
+    }
+    const Activity activity = busiest();
+    if (in_motion || activity == Activity::uses_a_file) {
+      places_ = activity == Activity::uses_a_file ? first_ : places_;
+      quiet_looks_ = 0;
+      return nullptr;
+    }
+    ++quiet_looks_;
+    if (taken_ >= most_ || quiet_looks_ < (activity == Activity::waits ? 1 : looks_in_a_second)) {
+      return nullptr;
+    }
+    quiet_looks_ = 0;
+    places_ = std::max(places_, taken_) + 1;
+    return next();
+  }
 
  private:
+  Item* next() noexcept {
+    constexpr unsigned between_turns = 8;
+    Item* const item = waiting_.pop(++begun_ % between_turns == 0);
+    ++taken_;
+    places_ = waiting_.empty() ? first_ : places_;
+    return item;
+  }
+
   const std::size_t first_;
   const std::size_t most_;
   std::size_t places_;
   std::size_t taken_ = 0;
-  std::uint64_t ended_ = 0;
-  std::uint64_t ended_seen_ = 0;
-  unsigned quiet_looks_ = 0;  ///< In a row, at which none had ended since the one before.
+  base::PriorityFifo<Item> waiting_;
+  unsigned begun_ = 0;        // of those that waited
+  bool has_ended_ = false;    // one, since the last look
+  unsigned quiet_looks_ = 0;  // in a row
 };
 
 }  // namespace dovetail::tasking

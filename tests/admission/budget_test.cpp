@@ -9,6 +9,7 @@
 #include "device/device.hpp"
 #include "device/support.hpp"
 #include "simulator.hpp"
+#include "storage/request_lane.hpp"
 
 namespace dovetail::admission::test {
 namespace {
@@ -297,6 +298,53 @@ TEST(Budget, TheDeviceHearsOfTasksThatEnterBecauseOthersWithdrew) {
   EXPECT_GT(disk.tasks_at_once(), 0U);
   budget.leave(tuned, {}, 2, admitted);
   EXPECT_EQ(disk.tasks_at_once(), 0U);
+}
+
+// Each name has its own budget and searches for itself, though both use one queue. What adds up is what requests are told.
+TEST(Budget, TwoNamesOfADeviceSearchEachForItselfAndTheDeviceHearsTheirSum) {
+  device::Device device(0, 0, 0);
+  storage::RequestLane lane(device, device::direct_write_large, std::nullopt);
+  Budget one("one", 0, &device);
+  Budget two("two", 0, &device);
+  one.begin_with(20);
+  two.begin_with(30);
+  struct Tasks {
+    Tasks(Budget& of, unsigned count) : budget(of), requests(count) {
+      TaskType& type = budget.type({"write", "adaptive", Direction::write}, 100, 64);
+      for (Request& request : requests) {
+        request.type = &type;
+        budget.enter(request, 0, inside);
+      }
+    }
+    void leave(std::size_t count) {
+      for (; count > 0; --count) {
+        budget.leave(*inside.pop(), {.failed = true}, 1, inside);
+      }
+    }
+    Budget& budget;
+    std::vector<Request> requests;
+    RequestList inside;
+  };
+  Tasks of_one(one, 100);
+  EXPECT_EQ(of_one.inside.size(), 20U);
+  EXPECT_EQ(device.tasks_at_once(), 20U);
+  Tasks of_two(two, 100);
+  EXPECT_EQ(of_two.inside.size(), 30U) << "it knows nothing of the other";
+  EXPECT_EQ(device.tasks_at_once(), 50U);
+  std::vector<storage::Request> writes(60);
+  std::size_t started = 0;
+  for (storage::Request& write : writes) {
+    write.kind = storage::Kind::write;
+    started += lane.enter(write) == storage::RequestLane::Entry::start ? 1 : 0;
+  }
+  EXPECT_EQ(started, 50U) << "a request of each task that was admitted is under way at once";
+  for (storage::Request& write : writes) {
+    lane.leave(write);
+  }
+  of_one.leave(100);
+  EXPECT_EQ(device.tasks_at_once(), 30U) << "those of one name are over";
+  of_two.leave(100);
+  EXPECT_EQ(device.tasks_at_once(), 0U);
 }
 
 TEST(Budget, ProgramsThatLabelEveryTaskAreBounded) {

@@ -124,6 +124,68 @@ TEST_F(Admission, BadInputIsRefusedWhereItIsSaid) {
   other.wait();
 }
 
+/// Tasks of high priority that never end to come: each spawns the next. Three are there at any time, so that one always waits.
+class Flood {
+ public:
+  Flood(Runtime& runtime, const TaskDescription& description) : runtime_(runtime), description_(description) {
+    description_.priority = 1;
+    for (int i = 0; i < 3; ++i) {
+      next();
+    }
+  }
+  void stop() { over_ = true; }
+  /// How many have begun.
+  int begun() const { return begun_; }
+
+ private:
+  void next() {
+    runtime_.spawn(description_, [this] {
+      ++begun_;
+      if (!over_) {
+        next();
+      }
+    });
+  }
+  Runtime& runtime_;
+  TaskDescription description_;
+  std::atomic<int> begun_{0};
+  std::atomic<bool> over_{false};
+};
+
+// Behind it a task of low priority has its turn after fifteen others. If it had not, this test would not end.
+TEST_F(Admission, ATaskOfLowPriorityGetsThroughAFloodOfUrgentOnes) {
+  std::ofstream(config_, std::ios::app) << "most_at_once = 1\n";
+  const auto ordinary = [](TaskDescription description) {
+    description.io = false;
+    return description;
+  };
+  for (const TaskDescription& urgent :
+       {describe(100, "urgent"), ordinary(describe(100, "urgent")), describe("none", "urgent")}) {
+    for (const TaskDescription& low :
+         {describe(100), ordinary(describe(100)), describe("none"), ordinary(describe("none"))}) {
+      Runtime runtime(options());
+      Flood flood(runtime, urgent);
+      Future<int> begun_then = runtime.spawn(low, [&] { return flood.begun(); });
+      const int begun_now = flood.begun();
+      EXPECT_LE(begun_then.get() - begun_now, 16);
+      flood.stop();
+      runtime.wait();
+    }
+  }
+  EXPECT_EQ(device().at("most_running"), 1);
+}
+
+// No device limits these. Executors have one place.
+TEST_F(Admission, AnOpenTaskOfLowPriorityGetsThroughAFloodOfUrgentOnes) {
+  Runtime runtime(options(1));
+  Flood flood(runtime, {.label = "urgent", .io = true});
+  Future<int> begun_then = runtime.spawn({.label = "low", .io = true}, [&] { return flood.begun(); });
+  const int begun_now = flood.begun();
+  EXPECT_LE(begun_then.get() - begun_now, 16);
+  flood.stop();
+  runtime.wait();
+}
+
 TEST_F(Admission, ADeviceThatIsNotConfiguredIsMeasured) {
   Runtime runtime(options());
   TaskDescription description = describe(1);

@@ -1,16 +1,19 @@
-// The device of bench/devices/congested_fs.cpp on a clock of its own: tasks enter a real budget, share the device by the law of
-// congestion, and leave it. Same input, same result; nothing waits.
+// The device of bench/devices/congested_fs.cpp on a clock of its own: tasks enter a real budget, or those without constraint the real places of
+// the executors; they share the device by the law of congestion, and leave it. Same input, same result; nothing waits.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <vector>
 
 #include "../../bench/devices/congestion_law.hpp"
 #include "admission/budget.hpp"
+#include "tasking/open_tasks.hpp"
 
 namespace dovetail::admission::test {
 
@@ -19,8 +22,9 @@ using devices::CongestionLaw;
 struct SimulatedTask {
   Request request;
   double megabytes = 0;
-  double processor = 0;  ///< Seconds of a core before the device is used: to fill the buffers.
-  double remaining = 0;  ///< Of what it does now: seconds of a core, or MB.
+  double pause = 0;      ///< Seconds that it waits for something else at first.
+  double processor = 0;  ///< Then seconds of a core before the device is used: to fill the buffers.
+  double remaining = 0;  ///< Of what it does now: seconds, seconds of a core, or MB.
   bool bytes_known = true;
   bool fails = false;
 };
@@ -42,8 +46,11 @@ class Simulator {
     return budget.type({label, constraint, Direction::write}, bandwidth, executors_, starting_);
   }
 
-  /// Executors from which types that are made from now on start.
-  void start_with(unsigned executors) { starting_ = executors; }
+  /// Executors from which types that are made from now on start, and places of tasks without constraint to begin with.
+  void start_with(unsigned executors) {
+    starting_ = executors;
+    places_.emplace(executors, executors_);
+  }
 
   /// A task that arrives at a time; tasks of one time arrive in the order of the calls.
   SimulatedTask& arrive(TaskType& of, double megabytes, double at = 0) {
@@ -67,12 +74,15 @@ class Simulator {
         computing_.push_back(to_compute_.front());
         to_compute_.pop();
       }
-      if (arrivals_.empty() && computing_.empty() && preparing_.empty() && writing_.empty()) {
+      if (arrivals_.empty() && computing_.empty() && pausing_.empty() && preparing_.empty() && writing_.empty()) {
         return now;
       }
       step();
     }
   }
+
+  /// Most tasks that were on executors at once.
+  std::size_t most_running() const noexcept { return most_running_; }
 
   CongestionLaw law;
   Budget budget;
@@ -127,7 +137,8 @@ class Simulator {
     const double computed = end_of_least(computing_, core);
     const double prepared = end_of_least(preparing_, core);
     const double written = end_of_least(writing_, speed);
-    const double next = std::min({arrival, computed, prepared, written});
+    const double paused = end_of_least(pausing_, 1);
+    const double next = std::min({arrival, computed, prepared, written, paused, next_look_});
     for (Computation& computation : computing_) {
       computation.remaining -= (next - now) * core;
     }
@@ -136,6 +147,9 @@ class Simulator {
     }
     for (SimulatedTask* task : writing_) {
       task->remaining -= (next - now) * speed;
+    }
+    for (SimulatedTask* task : pausing_) {
+      task->remaining -= next - now;
     }
     now = next;
     if (arrival == next) {
@@ -147,43 +161,98 @@ class Simulator {
       SimulatedTask* const task = done->task;
       computing_.erase(done);
       enter(*task);
+    } else if (paused == next) {
+      const auto done = least(pausing_);
+      SimulatedTask& task = **done;
+      pausing_.erase(done);
+      prepare(task);
     } else if (prepared == next) {
       const auto done = least(preparing_);
-      (*done)->remaining = (*done)->megabytes;
-      write(**done);
+      SimulatedTask& task = **done;
       preparing_.erase(done);
-    } else {
+      write(task);
+    } else if (written == next) {
       end_one();
+    } else {
+      look();
     }
   }
 
+  // How many run is the executors' affair.
+  bool is_open(const SimulatedTask& task) const { return places_ && !budget.limits(*task.request.type); }
+
   void enter(SimulatedTask& task) {
-    RequestList admitted;
-    budget.enter(task.request, now, admitted);
-    start(admitted);
+    if (!is_open(task)) {
+      RequestList admitted;
+      budget.enter(task.request, now, admitted);
+      start(admitted);
+    } else if (places_->take(task.request)) {
+      begin_open(&task.request);
+    } else {
+      next_look_ = std::min(next_look_, now + seconds(places_->between_looks));
+    }
+  }
+
+  void begin_open(Request* request) {
+    if (request != nullptr) {
+      budget.count_in(*request, now);
+      begin(*reinterpret_cast<SimulatedTask*>(request));
+    }
+  }
+
+  static double seconds(std::chrono::duration<double> time) { return time.count(); }
+
+  // As Executors::look.
+  void look() {
+    if (!places_->needs_looks()) {
+      next_look_ = never;
+      return;
+    }
+    next_look_ = now + seconds(places_->until_next_look());
+    using tasking::Activity;
+    begin_open(places_->look(true, [this] {
+      const auto are_open = [this](const std::vector<SimulatedTask*>& tasks) {
+        return std::any_of(tasks.begin(), tasks.end(), [this](const SimulatedTask* task) { return is_open(*task); });
+      };
+      return are_open(writing_) ? Activity::uses_a_file : are_open(preparing_) ? Activity::computes : Activity::waits;
+    }));
   }
 
   void start(RequestList& admitted) {
     while (Request* request = admitted.pop()) {
       admitted_.push(reinterpret_cast<SimulatedTask*>(request));
     }
-    while (!admitted_.empty() && preparing_.size() + writing_.size() < places_for(*admitted_.front())) {
+    while (!admitted_.empty() && running() < executors_) {
       SimulatedTask* const task = admitted_.front();
       admitted_.pop();
-      task->remaining = task->processor > 0 ? task->processor : task->megabytes;
-      if (task->processor > 0) {
-        preparing_.push_back(task);
-      } else {
-        write(*task);
-      }
+      begin(*task);
     }
   }
 
-  void write(SimulatedTask& task) { writing_.push_back(&task); }
+  std::size_t running() const noexcept { return pausing_.size() + preparing_.size() + writing_.size(); }
 
-  // Tasks without constraint have few places while they use a device (src/tasking/open_tasks.cpp), which these always do.
-  std::size_t places_for(const SimulatedTask& task) const noexcept {
-    return task.request.type->free() && starting_ != 0 ? starting_ : executors_;
+  void begin(SimulatedTask& task) {
+    if (task.pause > 0) {
+      task.remaining = task.pause;
+      pausing_.push_back(&task);
+    } else {
+      prepare(task);
+    }
+    most_running_ = std::max(most_running_, running());
+  }
+
+  void prepare(SimulatedTask& task) {
+    if (task.processor > 0) {
+      task.remaining = task.processor;
+      preparing_.push_back(&task);
+    } else {
+      write(task);
+    }
+  }
+
+  void write(SimulatedTask& task) {
+    task.remaining = task.megabytes;
+    writing_.push_back(&task);
   }
 
   void end_one() {
@@ -197,17 +266,24 @@ class Simulator {
     if (on_end) {
       on_end(task);
     }
+    if (is_open(task)) {
+      begin_open(places_->ended());
+    }
     start(admitted);
   }
 
   unsigned executors_;
   unsigned starting_ = 0;
   unsigned cores_;
+  std::optional<tasking::OpenPlaces<Request>> places_;
+  double next_look_ = never;
+  std::size_t most_running_ = 0;
   std::vector<std::unique_ptr<SimulatedTask>> tasks_;
   std::priority_queue<Arrival> arrivals_;
   std::queue<Computation> to_compute_;
   std::queue<SimulatedTask*> admitted_;  ///< That no executor has taken yet.
   std::vector<Computation> computing_;
+  std::vector<SimulatedTask*> pausing_;
   std::vector<SimulatedTask*> preparing_;
   std::vector<SimulatedTask*> writing_;
 };

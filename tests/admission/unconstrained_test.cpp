@@ -14,6 +14,7 @@
 
 #include "dovetail/dovetail.hpp"
 #include "simulator.hpp"
+#include "tasking/settings.hpp"
 
 namespace dovetail::admission::test {
 namespace {
@@ -22,70 +23,114 @@ namespace fs = std::filesystem;
 
 /// Tasks without constraint on a device, from a program with two cores.
 struct Program {
-  int tasks = 64;
-  double megabytes = 16.8;
-  double compute = 0.05;   ///< Seconds of a core before each I/O task is ready; 0: all are ready at once.
-  double prepare = 0.003;  ///< And in it, before it uses the device.
+  int tasks = 0;
+  double megabytes = 0;
+  double compute = 0;  ///< Seconds of a core before each I/O task is ready; 0: all are ready at once.
+  double pause = 0;    ///< And in it, first for something else, ...
+  double prepare = 0;  ///< ... then of a core, before it uses the device.
 
-  double run(const CongestionLaw& law, const char* constraint = "none") const {
+  explicit Program(std::mt19937& random, double longest_pause = 0) {
+    std::uniform_real_distribution<double> exponent(0, 1);
+    tasks = 8 + static_cast<int>(random() % 200);
+    megabytes = std::pow(10, 0.3 + 2.2 * exponent(random));
+    compute = std::pow(10, -3 + 2.3 * exponent(random));
+    pause = longest_pause * std::pow(10, -2 * exponent(random));
+    prepare = megabytes / 4000;
+  }
+
+  /// Seconds, with the places that executors have for two workers, and how many wrote at once.
+  std::pair<double, std::size_t> run(const CongestionLaw& law) const {
     Simulator simulator(law);
-    simulator.start_with(4);
-    TaskType& type = simulator.type("checkpoint", constraint);
+    simulator.start_with(tasking::places_to_begin_with({.workers = 2, .io_executors = tasking::default_executors}));
+    TaskType& type = simulator.type("checkpoint", "none");
     for (int i = 0; i < tasks; ++i) {
-      SimulatedTask& task =
-          compute > 0 ? simulator.compute(type, megabytes, compute) : simulator.arrive(type, megabytes);
+      SimulatedTask& task = simulator.compute(type, megabytes, compute);
+      task.pause = pause;
       task.processor = prepare;
     }
-    return simulator.run();
+    const double seconds = simulator.run();
+    EXPECT_EQ(simulator.ended, static_cast<std::size_t>(tasks));
+    return {seconds, simulator.most_running()};
   }
 
   /// If the two cores did all of it themselves, two tasks at a time.
   double without_io_tasks(const CongestionLaw& law) const {
-    return std::ceil(tasks / 2.0) * (compute + prepare + 2 * megabytes / law.bandwidth(2));
+    return std::ceil(tasks / 2.0) * (compute + pause + prepare + 2 * megabytes / law.bandwidth(2));
   }
 };
 
-const CongestionLaw likes_four{};
-const CongestionLaw disk{400, 1, 1, 0.3};
-const CongestionLaw bad_disk{400, 1, 1, 5};
-const CongestionLaw likes_eight{400, 4, 8, 0.5};
-const CongestionLaw likes_sixteen{400, 16, 16, 0.15};
-const CongestionLaw scales{400, 64, 64, 0};
-
-constexpr std::array laws{likes_four,
-                          disk,
-                          bad_disk,
-                          likes_eight,
-                          likes_sixteen,
-                          scales,
+constexpr std::array laws{CongestionLaw{},
+                          CongestionLaw{400, 1, 1, 0.3},
+                          CongestionLaw{400, 1, 1, 5},
+                          CongestionLaw{400, 4, 8, 0.5},
+                          CongestionLaw{400, 16, 16, 0.15},
+                          CongestionLaw{400, 64, 64, 0},
                           CongestionLaw{400, 2, 2, 0.2},
                           CongestionLaw{1600, 1, 4, 0.1}};
+const int programs = std::getenv("DOVETAIL_TEST_SCALE") != nullptr ? 20 : 150;
 
-// Without I/O tasks two cores write, with them four tasks do. So the program is slower only where four get less than two, and by no more than that.
-TEST(Unconstrained, AreAsSlowAsFourWritersAtMost) {
+// How many times the time of two writers so many take, if that is more.
+double lost_with(const CongestionLaw& law, std::size_t writers) {
+  double least = law.bandwidth(2);
+  for (std::size_t n = 3; n <= writers; ++n) {
+    least = std::min(least, law.bandwidth(static_cast<double>(n)));
+  }
+  return law.bandwidth(2) / least;
+}
+
+std::mt19937 seeded() {
   const char* const given = std::getenv("DOVETAIL_TEST_SEED");
   const auto seed = given == nullptr ? 1U : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
   std::printf("seed %u (DOVETAIL_TEST_SEED)\n", seed);
-  std::mt19937 random(seed);
-  for (std::size_t number = 0; number < laws.size(); ++number) {
+  return std::mt19937(seed);
+}
+
+// What is promised of tasks without constraint: a program with them is never slower than with ordinary tasks, unless four writers at once are slower
+// than two on its device; then by no more than that factor. It is 2.7 for the third law. The 2 % are the last tasks: four that have half of
+// the device each for the half of the time.
+TEST(Unconstrained, AreNoSlowerThanOrdinaryTasksUnlessFourWritersAreSlowerThanTwo) {
+  std::mt19937 random = seeded();
+  for (const CongestionLaw& law : laws) {
     double worst = 0;
     double sum = 0;
-    constexpr int programs = 150;
+    const double lost = lost_with(law, 4);
     for (int i = 0; i < programs; ++i) {
-      std::uniform_real_distribution<double> exponent(0, 1);
-      Program program;
-      program.tasks = 8 + static_cast<int>(random() % 200);
-      program.megabytes = std::pow(10, 0.3 + 1.5 * exponent(random));
-      program.compute = std::pow(10, -3 + 2.3 * exponent(random));
-      program.prepare = program.megabytes / 4000;
-      const double ratio = program.run(laws[number]) / program.without_io_tasks(laws[number]);
+      const Program program(random);
+      const auto [seconds, writers] = program.run(law);
+      const double ratio = seconds / program.without_io_tasks(law);
+      EXPECT_LE(writers, 4U);
+      EXPECT_LT(ratio, 1.02 * lost) << program.tasks << " tasks of " << program.megabytes << " MB";
       worst = std::max(worst, ratio);
       sum += ratio;
     }
-    const double lost = std::max(1.0, laws[number].bandwidth(2) / laws[number].bandwidth(4));
-    std::printf("law %zu: %.2f of the time without I/O tasks on average, %.2f at worst; four writers for two: %.2f\n",
-                number, sum / programs, worst, lost);
-    EXPECT_LT(worst, 1.02 * lost) << number;
+    std::printf(
+        "saturation %2.0f, knee %2.0f, penalty %.2f: %.2f of ordinary tasks on average, %.2f at worst; promised %.2f\n",
+        law.saturation, law.knee, law.penalty, sum / programs, worst, lost);
+  }
+}
+
+// Nobody can tell a task that will write next from one that another has to release. So tasks that wait for something else before they first use the
+// device may be more than four then: one more for each 20 ms in which all of them waited. Such a program can be slower, as the worst ratios say.
+TEST(Unconstrained, ThatWaitBeforeTheyWriteAreOneMoreForEachLook) {
+  std::mt19937 random = seeded();
+  for (const CongestionLaw& law : laws) {
+    double worst = 0;
+    double sum = 0;
+    std::size_t most = 0;
+    for (int i = 0; i < programs; ++i) {
+      const Program program(random, 0.3);
+      const auto [seconds, writers] = program.run(law);
+      const double ratio = seconds / program.without_io_tasks(law);
+      EXPECT_LE(static_cast<double>(writers), 5 + std::ceil(program.pause / 0.02));
+      EXPECT_LT(ratio, 1.02 * lost_with(law, writers)) << program.tasks << " tasks of " << program.megabytes << " MB";
+      worst = std::max(worst, ratio);
+      sum += ratio;
+      most = std::max(most, writers);
+    }
+    std::printf(
+        "saturation %2.0f, knee %2.0f, penalty %.2f: %.2f of ordinary tasks on average, %.2f at worst; at most %zu "
+        "writers\n",
+        law.saturation, law.knee, law.penalty, sum / programs, worst, most);
   }
 }
 

@@ -1,4 +1,6 @@
 // I/O tasks: they may block, on threads that are not compute workers.
+#include <sys/socket.h>
+
 #include "support.hpp"
 
 namespace dovetail::test {
@@ -57,6 +59,89 @@ TEST(IoTaskTest, NoMoreAtOnceThanTheLimit) {
   }
   runtime.wait();
   EXPECT_LE(most.load(), 3);
+}
+
+/// A thousand I/O tasks without constraint, with the options that a program has that sets none.
+class AThousandIoTasks : public testing::Test {
+ protected:
+  static constexpr int tasks = 1000;
+  template <class Body>
+  void run(Body&& body) {
+    Runtime runtime;
+    for (int i = 0; i < tasks; ++i) {
+      runtime.spawn({.io = true}, [this, &body] {
+        body();
+        through_.fetch_add(1);
+      });
+    }
+    runtime.wait();
+    EXPECT_EQ(through_.load(), tasks);
+  }
+
+ private:
+  std::atomic<int> through_{0};
+};
+
+TEST_F(AThousandIoTasks, ThatSleepGetThrough) {
+  run([] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });  // nothing is awaited by it
+}
+
+TEST_F(AThousandIoTasks, ThatSleepInDovetailGetThrough) {
+  run([] { this_task::wait_for(std::chrono::milliseconds(1)); });
+}
+
+// Each asks over a socket, and blocks until it is answered. A server answers fifty at a time, so that many have to wait for it at once.
+TEST_F(AThousandIoTasks, ThatWaitForTheNetworkGetThrough) {
+  constexpr std::size_t at_a_time = 50;
+  std::mutex mutex;
+  std::vector<int> connected;
+  run([&] {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    std::vector<int> answered;
+    {
+      const std::lock_guard lock(mutex);
+      connected.push_back(ends[1]);
+      if (connected.size() == at_a_time) {
+        answered.swap(connected);
+      }
+    }
+    for (const int end : answered) {
+      EXPECT_EQ(::write(end, "x", 1), 1);
+      close(end);
+    }
+    char answer = 0;
+    EXPECT_EQ(::read(ends[0], &answer, 1), 1);
+    close(ends[0]);
+  });
+}
+
+// Twenty block on a pipe each, before the twenty that write to these may begin: so it goes, a thousand times.
+TEST_F(AThousandIoTasks, ThatWaitForOthersBehindThemGetThrough) {
+  constexpr int together = 20;
+  std::array<std::array<int, 2>, together> pipes{};
+  for (auto& ends : pipes) {
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  }
+  std::atomic<int> number{0};
+  std::atomic<int> odd{0};
+  run([&] {
+    // They begin in the order in which they were spawned.
+    const int mine = number.fetch_add(1);
+    const auto& ends = pipes[static_cast<std::size_t>(mine % together)];
+    char byte = 0;
+    if (mine / together % 2 == 0) {
+      EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+    } else {
+      odd.fetch_add(1);
+      EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    }
+  });
+  EXPECT_EQ(odd.load(), tasks / 2);
+  for (const auto& ends : pipes) {
+    close(ends[0]);
+    close(ends[1]);
+  }
 }
 
 TEST(IoTaskTest, DependenciesChildrenEventsAndFailures) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <barrier>
+#include <chrono>
 #include <cstdio>
 #include <future>
 #include <thread>
@@ -23,6 +25,7 @@ namespace {
 using tasking::Activity;
 using tasking::activity_of;
 using tasking::OpenPlaces;
+using namespace std::chrono_literals;
 
 pid_t this_thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
@@ -60,6 +63,34 @@ class MissingPage {
   const int faults_ = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
   std::FILE* const file_ = std::tmpfile();
   bool works_ = false;
+};
+
+/// A file that is locked, in one of the two ways.
+class LockedFile {
+ public:
+  explicit LockedFile(bool record) : record_(record) {
+    const std::string path = "/proc/self/fd/" + std::to_string(fileno(file_));
+    other_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    lock(fileno(file_), F_WRLCK);
+  }
+  ~LockedFile() {
+    close(other_);
+    std::fclose(file_);
+  }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+  void wait_for_lock() const { lock(other_, F_WRLCK); }
+  void unlock() const { lock(fileno(file_), F_UNLCK); }
+
+ private:
+  void lock(int descriptor, short type) const {
+    struct flock range{type, SEEK_SET, 0, 0, 0};
+    EXPECT_EQ(
+        record_ ? fcntl(descriptor, F_OFD_SETLKW, &range) : flock(descriptor, type == F_UNLCK ? LOCK_UN : LOCK_EX), 0);
+  }
+  const bool record_;
+  std::FILE* const file_ = std::tmpfile();
+  int other_ = -1;
 };
 
 /// Runs `body` on a thread of its own until it is seen to do that, then `end`.
@@ -100,6 +131,14 @@ TEST(ActivityTest, WaitsForAnotherThreadInARead) {
   close(ends[1]);
 }
 
+// Another task may hold it, which has no place yet.
+TEST(ActivityTest, WaitsForALockOfAFile) {
+  for (const bool record : {false, true}) {
+    const LockedFile file(record);
+    expect_activity(Activity::waits, [&] { file.wait_for_lock(); }, [&] { file.unlock(); });
+  }
+}
+
 TEST(ActivityTest, UsesAFile) {
   for (const bool placed : {false, true}) {
     const MissingPage page;
@@ -122,98 +161,152 @@ TEST(OpenTasksTest, BeginWithTwiceTheWorkersOrWhatTheProgramSays) {
   EXPECT_EQ(tasking::places_to_begin_with({.workers = 2, .io_executors = 11}), 11U);
 }
 
-// A look that finds that all have begun, and the busiest of them doing that.
-bool grows(OpenPlaces& places, Activity busiest) { return places.worth_looking(true) && places.look(busiest); }
+struct Ready {
+  std::int32_t priority = 0;
+  Ready* next = nullptr;
+};
 
-OpenPlaces all_taken(std::size_t first, std::size_t most) {
-  OpenPlaces places(first, most);
-  for (std::size_t i = 0; i < first; ++i) {
-    EXPECT_TRUE(places.take());
+/// Places that are all taken, and tasks that wait for one.
+class Crowd {
+ public:
+  Crowd(std::size_t first, std::size_t most, std::size_t waiting = 100) : places(first, most), ready_(first + waiting) {
+    for (std::size_t i = 0; i < ready_.size(); ++i) {
+      EXPECT_EQ(places.take(ready_[i]), i < first) << i;
+    }
+    EXPECT_FALSE(grows(Activity::waits, false)) << "the first look at them";
   }
-  EXPECT_FALSE(places.take());
-  EXPECT_TRUE(places.worth_looking(true));  // the first look at them
-  return places;
-}
+  /// Whether a look that finds this makes one more place.
+  bool grows(Activity busiest, bool all_have_begun = true) {
+    return places.look(all_have_begun, [&] { return busiest; }) != nullptr;
+  }
+
+  OpenPlaces<Ready> places;
+
+ private:
+  std::vector<Ready> ready_;
+};
 
 TEST(OpenPlacesTest, OneMoreWheneverAllWait) {
-  OpenPlaces places = all_taken(4, 7);
+  Crowd crowd(4, 7);
   for (int more = 0; more < 3; ++more) {
-    EXPECT_TRUE(grows(places, Activity::waits));
-    EXPECT_FALSE(places.take()) << "it is taken already";
+    EXPECT_EQ(crowd.places.until_next_look(), 20ms);
+    EXPECT_TRUE(crowd.grows(Activity::waits));
   }
-  EXPECT_FALSE(grows(places, Activity::waits)) << "there are no more threads";
+  EXPECT_FALSE(crowd.grows(Activity::waits)) << "there are no more threads";
+  EXPECT_EQ(crowd.places.until_next_look(), 200ms) << "only to see whether one uses a file";
+}
+
+TEST(OpenPlacesTest, AreLookedAtWhileTasksWaitAndThereMayBeMore) {
+  EXPECT_FALSE(Crowd(4, 7, 0).places.needs_looks());
+  EXPECT_FALSE(Crowd(7, 7, 1).places.needs_looks());
+  Crowd crowd(4, 7, 1);
+  EXPECT_TRUE(crowd.places.needs_looks());
+  EXPECT_NE(crowd.places.give_back(), nullptr);
+  EXPECT_FALSE(crowd.places.needs_looks());
 }
 
 TEST(OpenPlacesTest, NoneWhileOneHasAPlaceAndHasNotBegun) {
-  OpenPlaces places = all_taken(4, 7);
+  Crowd crowd(4, 7);
   for (int look = 0; look < 1000; ++look) {
-    EXPECT_FALSE(places.worth_looking(false));
+    EXPECT_FALSE(crowd.grows(Activity::waits, false));
   }
-  EXPECT_TRUE(grows(places, Activity::waits));
+  EXPECT_TRUE(crowd.grows(Activity::waits));
 }
 
 TEST(OpenPlacesTest, NoneWhileTasksEnd) {
-  OpenPlaces places = all_taken(4, 7);
+  Crowd crowd(4, 7, 2000);
   for (int look = 0; look < 1000; ++look) {
-    places.ended();
-    EXPECT_FALSE(places.worth_looking(true));
+    EXPECT_NE(crowd.places.ended(), nullptr) << "the next one has its place";
+    EXPECT_FALSE(crowd.grows(Activity::waits));
   }
-  EXPECT_TRUE(grows(places, Activity::waits));
+  EXPECT_TRUE(crowd.grows(Activity::waits));
 }
 
-TEST(OpenPlacesTest, AfterASecondIfOneComputesAndAfterTenIfOneUsesAFile) {
-  for (const auto& [activity, looks] : {std::pair{Activity::computes, 50}, {Activity::uses_a_file, 500}}) {
-    OpenPlaces places = all_taken(4, 7);
-    for (int look = 2; look < looks; ++look) {
-      ASSERT_FALSE(grows(places, activity)) << "look " << look << " of " << looks;
-    }
-    EXPECT_TRUE(grows(places, activity)) << looks;
-    EXPECT_FALSE(grows(places, activity)) << "and as long for the next";
-    // An end begins the wait anew.
-    for (int look = 0; look + 2 < looks; ++look) {
-      ASSERT_FALSE(grows(places, activity));
-    }
-    places.ended();
-    EXPECT_FALSE(grows(places, activity));
-    EXPECT_FALSE(grows(places, activity));
+TEST(OpenPlacesTest, WhatTheTasksDoIsNotAskedWhileItMattersNot) {
+  Crowd crowd(4, 7);
+  crowd.places.ended();
+  crowd.places.look(true, [] {
+    ADD_FAILURE() << "one has ended";
+    return Activity::waits;
+  });
+}
+
+TEST(OpenPlacesTest, AfterASecondIfOneComputes) {
+  constexpr int looks = 50;
+  Crowd crowd(4, 7);
+  for (int look = 1; look < looks; ++look) {
+    ASSERT_FALSE(crowd.grows(Activity::computes)) << "look " << look;
   }
+  EXPECT_TRUE(crowd.grows(Activity::computes));
+  EXPECT_FALSE(crowd.grows(Activity::computes)) << "and as long for the next";
+  // An end begins the wait anew, and so does a use of a file.
+  const std::function<void()> begins_anew[] = {[&] { EXPECT_NE(crowd.places.ended(), nullptr); },
+                                               [&] { EXPECT_FALSE(crowd.grows(Activity::uses_a_file)); }};
+  for (const auto& happens : begins_anew) {
+    for (int look = 0; look + 2 < looks; ++look) {
+      ASSERT_FALSE(crowd.grows(Activity::computes));
+    }
+    happens();
+    EXPECT_FALSE(crowd.grows(Activity::computes));
+    EXPECT_FALSE(crowd.grows(Activity::computes));
+  }
+}
+
+// A write may take long because there are many: more of them would make it longer still.
+TEST(OpenPlacesTest, NeverWhileOneUsesAFileHoweverLongItTakes) {
+  Crowd crowd(4, 64);
+  for (int look = 0; look < 100'000; ++look) {
+    ASSERT_FALSE(crowd.grows(Activity::uses_a_file)) << "look " << look;
+  }
+  EXPECT_TRUE(crowd.grows(Activity::waits));
 }
 
 TEST(OpenPlacesTest, ThoseThatWereAddedAreGoneWhenOneUsesAFile) {
-  OpenPlaces places = all_taken(4, 16);
+  Crowd crowd(4, 16);
   for (int more = 0; more < 6; ++more) {
-    ASSERT_TRUE(grows(places, Activity::waits));
+    ASSERT_TRUE(crowd.grows(Activity::waits));
   }
-  places.ended();
-  EXPECT_TRUE(places.worth_looking(true)) << "there are more than in the beginning";
-  EXPECT_FALSE(places.look(Activity::uses_a_file));
+  EXPECT_NE(crowd.places.ended(), nullptr) << "there are ten";
+  EXPECT_FALSE(crowd.grows(Activity::uses_a_file)) << "it is asked, since there are more than in the beginning";
   for (int over = 0; over < 6; ++over) {
-    places.give_back();
-    EXPECT_FALSE(places.take()) << "four are taken";
+    EXPECT_EQ(crowd.places.give_back(), nullptr) << "four are taken";
   }
-  places.give_back();
-  EXPECT_TRUE(places.take());
+  EXPECT_NE(crowd.places.give_back(), nullptr);
 }
 
 TEST(OpenPlacesTest, AndWhenNobodyWaits) {
-  OpenPlaces places = all_taken(2, 16);
-  ASSERT_TRUE(grows(places, Activity::waits));
-  places.give_back();
-  EXPECT_TRUE(places.take()) << "there are three";
-  places.nobody_waits();
-  places.give_back();
-  EXPECT_FALSE(places.take());
+  Crowd crowd(2, 16, 2);
+  ASSERT_TRUE(crowd.grows(Activity::waits));
+  EXPECT_NE(crowd.places.give_back(), nullptr) << "there are three";
+  Ready late;
+  EXPECT_FALSE(crowd.places.take(late));
+  EXPECT_EQ(crowd.places.give_back(), nullptr) << "there are two, and two are taken";
+  EXPECT_EQ(crowd.places.give_back(), &late);
 }
 
 TEST(OpenPlacesTest, WhoComesBackFromAPauseDoesNotWaitForOne) {
-  OpenPlaces places = all_taken(2, 4);
-  places.give_back();
-  EXPECT_TRUE(places.take());
-  places.take_again();
-  EXPECT_FALSE(places.take());
-  places.give_back();
-  EXPECT_FALSE(places.take()) << "two are still taken";
-  EXPECT_TRUE(grows(places, Activity::waits)) << "one more than are taken";
+  Crowd crowd(2, 4);
+  EXPECT_NE(crowd.places.give_back(), nullptr);
+  crowd.places.take_again();
+  EXPECT_EQ(crowd.places.give_back(), nullptr) << "two are still taken";
+  crowd.places.take_again();
+  EXPECT_TRUE(crowd.grows(Activity::waits)) << "one more than are taken";
+  EXPECT_NE(crowd.places.ended(), nullptr) << "and it stays";
+}
+
+TEST(OpenPlacesTest, AreForTheMostUrgentAndInTurnForEachPriority) {
+  OpenPlaces<Ready> places(1, 1);
+  std::array<Ready, 40> ready{};
+  EXPECT_TRUE(places.take(ready[0]));
+  for (std::size_t i = 1; i < ready.size(); ++i) {
+    ready[i].priority = i == 1 ? 0 : 1;
+    EXPECT_FALSE(places.take(ready[i]));
+  }
+  EXPECT_EQ(places.ended(), &ready[2]);
+  int before = 1;
+  while (places.ended() != &ready[1]) {
+    ASSERT_LE(++before, 16);
+  }
 }
 
 TEST(OpenTasksTest, AreNoMoreWhileOneUsesAFile) {
@@ -238,7 +331,7 @@ TEST(OpenTasksTest, AreNoMoreWhileOneUsesAFile) {
     });
   }
   await([&] { return others.load() == 3; });
-  for (int look = 0; look < 200; ++look) {
+  for (int look = 0; look < 600; ++look) {  // as often as in twelve seconds
     runtime.core().executors->look();
     ASSERT_EQ(others.load(), 3) << "look " << look;
   }
@@ -288,6 +381,21 @@ TEST(OpenTasksTest, MayWaitForAWorkerThatWaitsForThem) {
     runtime.spawn({.io = true}, [&] { all.arrive_and_wait(); });
   }
   spawned.set_value();
+  runtime.wait();
+}
+
+TEST(OpenTasksTest, MayWaitForALockThatAnotherOneGivesBack) {
+  Runtime runtime(Options{.workers = 1});
+  const LockedFile file(true);
+  std::atomic<int> waiting{0};
+  for (int i = 0; i < 4; ++i) {
+    runtime.spawn({.io = true}, [&] {
+      waiting.fetch_add(1);
+      file.wait_for_lock();
+    });
+  }
+  await([&] { return waiting.load() == 4; });
+  runtime.spawn({.io = true}, [&] { file.unlock(); });
   runtime.wait();
 }
 
