@@ -6,6 +6,7 @@
 
 #include "tasking/body_length.hpp"
 #include "tasking/kept_tasks.hpp"
+#include "tasking/occupancy.hpp"
 #include "tasking/ready_tasks.hpp"
 #include "tasking/sleeper.hpp"
 #include "tasking/task_count.hpp"
@@ -37,6 +38,9 @@ class Peer {
   TaskCount count;
   BodyLength bodies;
   KeptTasks kept;
+  Occupancy occupancy;
+  std::atomic<bool> has_operations{
+      false};  ///< It has begun operations that may be in flight. Written by the worker alone.
   Sleeper sleeper;
   ReadyTasks ready;
 

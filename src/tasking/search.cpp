@@ -5,6 +5,7 @@
 
 #include "tasking/core.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/little_work.hpp"
 #include "tasking/running.hpp"
 #include "tasking/service.hpp"
 #include "tasking/sleeping.hpp"
@@ -132,6 +133,9 @@ bool something_has_come(Worker& worker) {
       worker.flush_services();
     }
     if (poll_services(worker, false)) {
+      if (worker.refuge.has_time()) {
+        retreat(worker);
+      }
       return true;
     }
     worker.search.sleep_was_none = false;

@@ -5,6 +5,7 @@
 
 #include "base/process_barrier.hpp"
 #include "tasking/core.hpp"
+#include "tasking/little_work.hpp"
 #include "tasking/service.hpp"
 #include "trace/trace.hpp"
 
@@ -16,8 +17,6 @@ constexpr unsigned looks_before_sleep = 24;
 constexpr unsigned relaxes_between_looks = 16;
 
 constexpr std::chrono::milliseconds until_left_alone_is_doubted{1};
-// What was over sooner was no sleep: it was the time that the system took to begin requests.
-constexpr std::uint64_t least_microseconds_asleep = 8;
 
 // Only while somebody runs, or ran a moment ago, who may spawn: waiting for a disk is no reason to spin.
 bool work_may_come_soon(Worker& worker) noexcept {
@@ -61,12 +60,12 @@ void park(Worker& worker) {
   core.throttle.before_sleep(core);
   const bool guessed = leaves_tasks_to_others(worker);
   trace::idle_begin();
-  const std::uint64_t fell_asleep = base::ticks();
+  worker.occupancy.falls_asleep(base::ticks());
   worker.sleeper.park(guessed ? base::Clock::now() + until_left_alone_is_doubted : base::TimePoint::max());
   const std::uint64_t now = base::ticks();
-  worker.search.sleep_was_none = now - fell_asleep < least_microseconds_asleep * base::ticks_per_microsecond();
-  if (!worker.search.sleep_was_none) {
-    worker.search.woke = now;
+  worker.search.sleep_was_none = !worker.occupancy.wakes(now);
+  if (worker.occupancy.window_ends(now)) {
+    find_refuge(worker, now);
   }
   trace::idle_end();
 }
@@ -79,7 +78,7 @@ bool may_be_work(const Worker& worker) noexcept {
     return true;
   }
   return std::any_of(worker.victims.begin(), worker.victims.end(), [&](const Victims::Victim& victim) {
-    return victim.peer->ready.may_be_stolen_from() && !victim.peer->kept.are_left_alone(base::ticks());
+    return victim.peer->ready.may_be_stolen_from() && !is_better_left_alone(worker, *victim.peer, base::ticks());
   });
 }
 
@@ -113,6 +112,9 @@ void sleep(Worker& worker) {
   worker.search.is_counted = !idle.leave(worker.index);
   if (!worker.operations.any) {
     idle.pushes_without_fence();
+  }
+  if (worker.search.is_counted) {
+    worker.refuge.peer = nullptr;  // somebody has more than it can do
   }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/clock.hpp"
+#include "tasking/little_work.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -34,7 +35,7 @@ Task* steal(Worker& worker) {
       continue;
     }
     ReadyTasks& ready = victim.peer->ready;
-    if (!ready.may_be_stolen_from() || victim.peer->kept.are_left_alone(now)) {
+    if (!ready.may_be_stolen_from() || is_better_left_alone(worker, *victim.peer, now)) {
       continue;
     }
     const std::size_t share = Victims::fair_share(victim, now);

@@ -22,7 +22,7 @@ Worker::~Worker() = default;
 // Whether to wake somebody for a task whose slice will be short would take longer than to run it here, after what else is at hand.
 bool Worker::keeps_to_itself() const noexcept {
   // Negative when it has just woken.
-  const auto awake_for = static_cast<std::int64_t>(kept.slice_began() - search.woke);
+  const auto awake_for = static_cast<std::int64_t>(kept.slice_began() - occupancy.woke());
   return ready.size() <= most_kept_to_itself &&
          awake_for < static_cast<std::int64_t>(most_microseconds_awake_alone * base::ticks_per_microsecond()) &&
          slices.runs_short();
@@ -94,6 +94,7 @@ void Worker::begin_operations(bool begin) noexcept {
     return;
   }
   operations.any = begin;
+  has_operations.store(begin, std::memory_order_relaxed);
   // What was pushed before is visible to whoever sees this; what is pushed from now on is ordered by a fence. And back: the change
   // comes before the next push, whose look for idle workers then sees one that has seen the old number.
   if (begin) {

@@ -1,5 +1,5 @@
-// One compute worker: what it has and knows. What it does is in running.hpp (its thread, bodies, fibers), search.hpp, stealing.hpp
-// and sleeping.hpp.
+// One compute worker: what it has and knows. What it does is in running.hpp (its thread, bodies, fibers), search.hpp, stealing.hpp,
+// little_work.hpp and sleeping.hpp.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,14 @@ struct Search {
   bool declined = false;          ///< The last look found tasks that are better left where they are.
   bool fed_from_outside = false;  ///< The last tasks came from a thread that is not a worker.
   bool sleep_was_none = false;    ///< The last sleep was over at once: it was the time of handing operations over.
-  std::uint64_t woke = 0;         ///< When the last sleep that was one ended, in ticks.
+};
+
+/// Another worker that does this one's work, as long as there is little. See docs/design/stealing.md, "Little work".
+struct Refuge {
+  Peer* peer = nullptr;
+  std::uint64_t went_at = 0;  ///< When this worker last handed tasks over, in ticks.
+
+  bool has_time() const noexcept { return peer != nullptr && peer->is_out_of_work(); }
 };
 
 class Worker : public Peer {
@@ -92,6 +99,7 @@ class Worker : public Peer {
   CompletedChildren children;
   Operations operations;
   Search search;
+  Refuge refuge;
   Slices slices;
   WorkerFibers fibers;
   Victims victims;
