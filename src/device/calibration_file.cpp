@@ -1,7 +1,6 @@
 #include "device/calibration_file.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 #include <random>
 
 #include "base/huge_pages.hpp"
+#include "base/without_signals.hpp"
 #include "device/failure.hpp"
 
 namespace dovetail::device {
@@ -38,17 +38,13 @@ std::string folder_of(const std::string& path) {
 
 // For file systems without unnamed files: a name that is taken away at once, with no signal in between.
 int open_and_unlink(const std::string& folder, bool direct) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
+  const base::WithoutSignals undisturbed;
   std::string pattern = folder + "/.dovetail-measure-XXXXXX";
   const int made = mkostemp(pattern.data(), O_CLOEXEC | (direct ? O_DIRECT : 0));
   const int error = errno;
   if (made >= 0 || error == EINVAL) {
     unlink(pattern.c_str());  // EINVAL: made, but direct transfers were refused
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error;
   return made;
 }

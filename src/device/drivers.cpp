@@ -1,7 +1,6 @@
 #include <libaio.h>
 #include <liburing.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/without_signals.hpp"
 #include "device/engine_probe.hpp"
 #include "device/load.hpp"
 
@@ -162,13 +162,10 @@ class ThreadsDriver final : public Driver {
   const char* name() const noexcept override { return "threads"; }
 
   void run(Load& load) override {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the threads of the program
     std::vector<std::thread> threads;
     std::exception_ptr failure;
     try {
+      const base::WithoutSignals quiet;
       for (std::size_t i = 1; i < load.slots().size(); ++i) {
         threads.emplace_back([&load, i] { serve(load, load.slots()[i]); });
       }
@@ -176,7 +173,6 @@ class ThreadsDriver final : public Driver {
       failure = std::current_exception();
       load.stop();
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     serve(load, load.slots().front());
     for (std::thread& thread : threads) {
       thread.join();

@@ -1,7 +1,5 @@
 #include "tasking/background.hpp"
 
-#include <signal.h>
-
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "base/process_mutex.hpp"
+#include "base/without_signals.hpp"
 #include "dovetail/runtime.hpp"
 #include "tasking/core.hpp"
 #include "tasking/hosting.hpp"
@@ -29,22 +28,6 @@ OwnRuntime& own() {
   return *instance;
 }
 
-// Threads that are made meanwhile take no signals of the program, which does not know them.
-class WithoutSignals {
- public:
-  WithoutSignals() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
-
 RuntimeCore* own_core() {
   const base::LockGuard lock(own().mutex);
   return own().runtime != nullptr ? &own().runtime->core() : nullptr;
@@ -60,7 +43,7 @@ bool make_runtime() noexcept {
     return false;
   }
   try {
-    const WithoutSignals quiet;
+    const base::WithoutSignals quiet;  // the program does not know the threads that are made
     place.runtime = std::make_unique<Runtime>(place.options);
   } catch (const std::exception& error) {
     place.refused = true;
@@ -90,7 +73,7 @@ bool spawn_in_background(const TaskDescription& description, std::function<void(
   return with_runtime([&](const RuntimeCore* last) {
     return with_host(last, [&](RuntimeCore& core) {
       Task* crowded = nullptr;  // nobody is held back: the work may be what others wait for
-      std::optional<WithoutSignals> quiet;
+      std::optional<base::WithoutSignals> quiet;
       if (&core == last) {
         quiet.emplace();  // a thread may be made for it
       }

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -11,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/without_signals.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/worker.hpp"
@@ -45,17 +45,6 @@ void ask_for_short_slices() noexcept {
   syscall(SYS_sched_setattr, 0, &wanted, 0);
 }
 
-// A signal for the process is for the program's own threads: it ends their system calls, or finds a handler's thread-locals there. What
-// the thread itself does wrong stays visible.
-void leave_signals_to_the_program() noexcept {
-  sigset_t others;
-  sigfillset(&others);
-  for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT}) {
-    sigdelset(&others, own);
-  }
-  pthread_sigmask(SIG_BLOCK, &others, nullptr);
-}
-
 }  // namespace
 
 Reactor::Reactor(RuntimeCore& core) : core_(core) {
@@ -66,7 +55,10 @@ Reactor::Reactor(RuntimeCore& core) : core_(core) {
 
 Reactor::~Reactor() { stop(); }
 
-void Reactor::start() { thread_ = std::thread(&Reactor::run, this); }
+void Reactor::start() {
+  const base::WithoutSignals quiet;  // before the thread is there: it may be long until it runs
+  thread_ = std::thread(&Reactor::run, this);
+}
 
 void Reactor::stop() noexcept {
   if (!thread_.joinable()) {
@@ -175,7 +167,6 @@ base::TimePoint Reactor::next_deadline(bool in_vain) noexcept {
 
 void Reactor::run() noexcept {
   pthread_setname_np(pthread_self(), "dovetail-events");
-  leave_signals_to_the_program();
   ask_for_short_slices();
   prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // nanoseconds; the default of 50 us would add to each delay
   context() = {&core_, nullptr, nullptr, nullptr};
