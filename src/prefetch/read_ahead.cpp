@@ -158,7 +158,7 @@ bool ReadAhead::fetch(const Pattern::Guess& guess) {
       done = File::from_descriptor(descriptor)
                  .pread(std::span(block->memory.get(), block->range.length), block->range.offset);
     } catch (const std::exception&) {
-      // The program reads it, and is told.
+      done = 0;  // the program reads it, and is told
     }
     block->whole = done == block->range.length;
     work.reset();
