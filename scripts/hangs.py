@@ -7,6 +7,7 @@ scripts/watchdog.py prints of a test that ctest is about to end.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import os
@@ -236,6 +237,7 @@ class Alarm:
             self._descriptor, f"\na test does not end; its {len(processes)} processes:\n{show(processes)}\n".encode()
         )
         faulthandler.dump_traceback(self._descriptor)
+        atexit.register(os._exit, 1)  # the test may have waited for one of them, and go on to its end
         abort_python(processes[1:])
         kill(processes[1:])
         os._exit(1)
