@@ -231,10 +231,9 @@ TEST(SuspendResumeTest, PauseWhileTheStackUnwinds) {
   EXPECT_EQ(caught.load(), count);
 }
 
-TEST(SuspendResumeTest, TenThousandPausedTasksNeedNoThreads) {
-  Runtime runtime(Options{.workers = 2, .stack_size = 16 * 1024, .pending_limit = 1'000'000});
-  const std::size_t threads = count_threads();
-  const std::size_t count = scaled(10'000, 1'000);
+// `count` tasks pause, `meanwhile` is called, and all of them go on.
+template <class Meanwhile>
+void pause_at_once(Runtime& runtime, std::size_t count, const Meanwhile& meanwhile) {
   std::vector<TaskHandle> handles(count);
   std::atomic<std::size_t> paused{0};
   std::atomic<std::size_t> ended{0};
@@ -247,8 +246,8 @@ TEST(SuspendResumeTest, TenThousandPausedTasksNeedNoThreads) {
     });
   }
   await([&] { return paused.load() == count; });
-  EXPECT_EQ(count_threads(), threads);
   EXPECT_EQ(ended.load(), 0U);
+  meanwhile();
   for (const TaskHandle& handle : handles) {
     handle.resume();
   }
@@ -256,29 +255,18 @@ TEST(SuspendResumeTest, TenThousandPausedTasksNeedNoThreads) {
   EXPECT_EQ(ended.load(), count);
 }
 
+TEST(SuspendResumeTest, TenThousandPausedTasksNeedNoThreads) {
+  Runtime runtime(Options{.workers = 2, .stack_size = 16 * 1024, .pending_limit = 1'000'000});
+  const std::size_t threads = count_threads();
+  pause_at_once(runtime, scaled(10'000, 1'000), [&] { EXPECT_EQ(count_threads(), threads); });
+}
+
 // With the stacks that every program gets, also on kernels where a guard takes mappings, of which a process has 65530.
 TEST(SuspendResumeTest, AHundredThousandPausedTasksFit) {
   for (const bool guards_without_mapping : {true, false}) {
     fiber::StackPool::guards_without_mapping = guards_without_mapping;
     Runtime runtime(Options{.workers = 2, .pending_limit = 1'000'000});
-    const std::size_t count = scaled(100'000, 1'000);
-    std::vector<TaskHandle> handles(count);
-    std::atomic<std::size_t> paused{0};
-    std::atomic<std::size_t> ended{0};
-    for (std::size_t i = 0; i < count; ++i) {
-      runtime.spawn([&, i] {
-        handles[i] = this_task::handle();
-        paused.fetch_add(1);
-        this_task::suspend();
-        ended.fetch_add(1);
-      });
-    }
-    await([&] { return paused.load() == count; });
-    for (const TaskHandle& handle : handles) {
-      handle.resume();
-    }
-    runtime.wait();
-    EXPECT_EQ(ended.load(), count);
+    pause_at_once(runtime, scaled(100'000, 1'000), [] {});
   }
   fiber::StackPool::guards_without_mapping = true;
 }
