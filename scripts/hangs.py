@@ -27,7 +27,7 @@ GDB_SECONDS = 60
 ABORT_SECONDS = 5
 # All that a process may take to show itself and its descendants, where its interpreter is held so that it cannot even begin.
 SHOW_SECONDS = 60
-# All that the pipes of killed processes may take to close: somebody who is no descendant any more may hold them.
+# Seconds to wait until the pipes of killed processes are closed: a process that is no longer a descendant may hold them open.
 CLOSE_SECONDS = 10
 
 

@@ -85,7 +85,7 @@ class Pieces {
   }
   /// Has those who work stop after their piece.
   void stop() noexcept { failed_.store(true, std::memory_order_relaxed); }
-  /// Once nobody works any more, so that it needs no lock: the bytes up to the first that are missing.
+  /// The bytes up to the first that are missing. Called after all threads have ended, so it needs no lock.
   std::size_t total() const NO_THREAD_SAFETY_ANALYSIS {
     if (failure_ != nullptr) {
       std::rethrow_exception(failure_);

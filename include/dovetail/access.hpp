@@ -78,7 +78,8 @@ concept Pointer = std::is_pointer_v<T>;
 
 }  // namespace detail
 
-/// @name Declaring an access `data` is an object (its own bytes), an array, or a contiguous range such as `std::span` or `std::vector` (the
+/// @name Declaring an access
+/// `data` is an object (its own bytes), an array, or a contiguous range such as `std::span` or `std::vector` (the
 /// bytes of its elements). An owning container that is empty stands for its own bytes. A pointer stands for the one object it points to, or
 /// with a count for that many objects (bytes, when it is a `void` pointer).
 /// @{

@@ -220,7 +220,7 @@ class Budget {
   unsigned executors_ GUARDED_BY(mutex_) = 0;
   bool has_unit_ GUARDED_BY(mutex_) = false;  ///< The first type has said what the adaptive learner calls work: ...
   bool unit_by_bytes_ GUARDED_BY(mutex_) = false;  ///< ... MB, or its tasks.
-  /// A type that is learning: nobody else enters (section 4.2.3 B, active learning nodes).
+  /// A type that is learning: no task of another type enters (section 4.2.3 B, active learning nodes).
   TaskType* reserved_ GUARDED_BY(mutex_) = nullptr;
   std::uint64_t next_sequence_ GUARDED_BY(mutex_) = 0;
   std::uint64_t admitted_ GUARDED_BY(mutex_) = 0;  // so far

@@ -26,8 +26,8 @@ class Descriptor {
   int number_;
 };
 
-/// The program has closed a descriptor that this library had opened: nobody could be woken by it any more, and its number may soon belong to a
-/// file. Says so, and ends the process with status 2. `what` the descriptor is.
+/// The program has closed a descriptor that this library had opened. No thread could be woken by it any more, and its number may soon belong
+/// to a file. Prints that, and ends the process with status 2. `what`: what the descriptor was for.
 [[noreturn]] void end_since_closed(const char* what) noexcept;
 
 }  // namespace dovetail::base

@@ -61,8 +61,8 @@ class Device {
     bytes_[static_cast<unsigned>(direction)].fetch_add(bytes, std::memory_order_relaxed);
   }
   unsigned requests_under_way() const noexcept { return requests_under_way_.load(std::memory_order_relaxed); }
-  /// Of requests, and of blocking calls: those of I/O tasks, of staged files and of reading ahead, whoever answered them. Not of transfers that
-  /// a compute worker made at once, in the page cache.
+  /// Moved by requests, and by the blocking calls of I/O tasks, staged files and reading ahead, from the page cache or the device. Transfers
+  /// that a compute worker made at once in the page cache do not count.
   std::uint64_t bytes(Direction direction) const noexcept {
     return bytes_[static_cast<unsigned>(direction)].load(std::memory_order_relaxed);
   }

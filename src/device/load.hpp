@@ -72,7 +72,7 @@ class Load {
   /// Latencies before now do not count.
   void forget_latencies() noexcept { epoch_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// @name After the run, when nobody changes any of it: read without the lock
+  /// @name After the run: no thread changes these any more, so they are read without the lock
   /// @{
   std::uint64_t count() const noexcept { return ended_.load(std::memory_order_relaxed); }
   /// errno of the failed request that lies first.

@@ -82,7 +82,7 @@ class OpenFile {
   bool begin() noexcept;
   void end() noexcept;
 
-  /// Lets no operation begin from now on. Returns `EBADF` if somebody did so before; else 0, and `drained` is notified once all
+  /// Lets no operation begin from now on. Returns `EBADF` if an earlier call did so; else 0, and `drained` is notified once all
   /// operations in flight have ended, perhaps before this returns. Then the caller has to `close_descriptors`, and keeps a share of
   /// the file until it has.
   int begin_close(Waiter& drained) noexcept;
