@@ -178,8 +178,10 @@ bool Budget::may_start(TaskType& type, double now) {
   return inside_ == 0 || used_ + used_by_adaptive + share_of(type) <= whole;
 }
 
-// Whether the next request is taken in turn: so none waits for ever behind those of higher priority.
-bool Budget::in_turn() const noexcept { return (admitted_ + 1) % between_turns == 0; }
+// How the next request is taken: now and then in turn, so that none waits for ever behind those of higher priority.
+base::Order Budget::order() const noexcept {
+  return (admitted_ + 1) % between_turns == 0 ? base::Order::in_turn : base::Order::by_priority;
+}
 
 // Whose first request goes before those of all others that may enter; null if nobody waits.
 TaskType* Budget::foremost(bool free_only) const noexcept {
@@ -187,9 +189,10 @@ TaskType* Budget::foremost(bool free_only) const noexcept {
   const Request* first = nullptr;
   for (const auto& type : types_) {
     const bool allowed = free_only ? type->free() : reserved_ == nullptr || reserved_ == type.get();
-    const Request* const request = allowed ? type->queue.front(in_turn()) : nullptr;
+    const Request* const request = allowed ? type->queue.front(order()) : nullptr;
     if (request != nullptr &&
-        (first == nullptr || (in_turn() ? request->sequence < first->sequence : goes_before(*request, *first)))) {
+        (first == nullptr ||
+         (order() == base::Order::in_turn ? request->sequence < first->sequence : goes_before(*request, *first)))) {
       head = type.get();
       first = request;
     }
@@ -211,7 +214,7 @@ void Budget::admit(double now, RequestList& admitted) {
         break;
       }
     }
-    Request* const request = head->queue.pop(in_turn());
+    Request* const request = head->queue.pop(order());
     ++admitted_;
     start(*head, *request, now);
     tell_leaving(*request);

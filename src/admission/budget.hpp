@@ -190,7 +190,7 @@ class Budget {
   void admit(double now, RequestList& admitted) REQUIRES(mutex_);
   bool may_start(TaskType& type, double now) REQUIRES(mutex_);
   bool adaptive_may_start(double now) REQUIRES(mutex_);
-  bool in_turn() const noexcept REQUIRES(mutex_);
+  base::Order order() const noexcept REQUIRES(mutex_);
   TaskType* foremost(bool free_only) const noexcept REQUIRES(mutex_);
   void start(TaskType& type, Request& request, double now) REQUIRES(mutex_);
   void tell_leaving(Request& request) const noexcept;

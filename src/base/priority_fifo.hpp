@@ -11,8 +11,10 @@
 
 namespace dovetail::base {
 
-/// Of items that have a `priority` and a `next`. Highest priority first, oldest first among equals; or, where the user says so, *in turn*: the
-/// oldest of the next lower priority than the last one in turn. Not thread-safe.
+/// Which item of a `PriorityFifo` is next: one of the highest priority, or the oldest of the next lower priority than the last one in turn.
+enum class Order : std::uint8_t { by_priority, in_turn };
+
+/// Of items that have a `priority` and a `next`. The oldest first among equals. Not thread-safe.
 template <class Item>
 class PriorityFifo {
  public:
@@ -23,15 +25,15 @@ class PriorityFifo {
     ++size_;
   }
   /// Which one `pop` takes; null if it is empty.
-  Item* front(bool in_turn = false) const noexcept {
-    return empty() ? nullptr : levels_.at(priority_of_next(in_turn)).front();
+  Item* front(Order order = Order::by_priority) const noexcept {
+    return empty() ? nullptr : next_level(levels_, order)->second.front();
   }
-  Item* pop(bool in_turn = false) noexcept {
+  Item* pop(Order order = Order::by_priority) noexcept {
     if (empty()) {
       return nullptr;
     }
-    const auto level = levels_.find(priority_of_next(in_turn));
-    if (in_turn) {
+    const auto level = next_level(levels_, order);
+    if (order == Order::in_turn) {
       turn_ = level->first;
     }
     Item* const item = level->second.pop();
@@ -58,10 +60,11 @@ class PriorityFifo {
   }
 
  private:
-  // Of one that is not empty.
-  std::int32_t priority_of_next(bool in_turn) const noexcept {
-    const auto level = in_turn ? levels_.upper_bound(turn_) : levels_.begin();
-    return level != levels_.end() ? level->first : levels_.begin()->first;
+  // Of levels of which there is at least one.
+  template <class Levels>
+  auto next_level(Levels& levels, Order order) const noexcept {
+    const auto level = order == Order::in_turn ? levels.upper_bound(turn_) : levels.begin();
+    return level != levels.end() ? level : levels.begin();
   }
 
   std::map<std::int32_t, Fifo<Item>, std::greater<>> levels_;  // none is empty

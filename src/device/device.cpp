@@ -44,7 +44,7 @@ std::array<RequestLevel, request_kinds> make_levels(bool fixed, std::index_seque
 template <class GetType>
 Device& find_or_make(dev_t id, GetType&& type) {
   Table& all = table();
-  const std::lock_guard lock(all.mutex);
+  const base::LockGuard lock(all.mutex);
   for (std::size_t i = 1; i < all.devices.size(); ++i) {
     if (all.devices[i]->id == id) {
       return *all.devices[i];
@@ -66,6 +66,7 @@ Device::Device(dev_t the_id, unsigned the_index, unsigned long file_system)
       index(the_index),
       in_memory(keeps_files_in_memory(file_system)),
       caches_writes(caches_writes_by_itself(file_system)),
+      reserves_space(device::reserves_space(file_system)),
       requests_(make_levels(in_memory, std::make_index_sequence<request_kinds>())) {}
 
 void Device::recall() const {

@@ -37,8 +37,9 @@ class Device {
 
   /// @name Facts
   /// @{
-  const bool in_memory;      ///< A file system such as tmpfs: a transfer is a copy and nothing waits.
-  const bool caches_writes;  ///< See `caches_writes_by_itself`.
+  const bool in_memory;       ///< A file system such as tmpfs: a transfer is a copy and nothing waits.
+  const bool caches_writes;   ///< See `caches_writes_by_itself`.
+  const bool reserves_space;  ///< See `device::reserves_space`.
   /// @}
 
   /// @name Measured

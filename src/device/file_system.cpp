@@ -7,6 +7,8 @@
 namespace dovetail::device {
 namespace {
 
+constexpr unsigned long unknown_type = 0;
+constexpr unsigned long zfs_magic = 0x2fc12fc1;  // no header of the kernel has it
 constexpr std::string_view without_device[] = {"tmpfs", "ramfs",    "overlay",  "nfs",       "nfs4",     "cifs",
                                                "smb3",  "ceph",     "lustre",   "gpfs",      "beegfs",   "afs",
                                                "9p",    "fuse",     "fuseblk",  "btrfs",     "zfs",      "virtiofs",
@@ -28,6 +30,10 @@ bool keeps_files_in_memory(unsigned long type) noexcept {
 
 bool caches_writes_by_itself(unsigned long type) noexcept {
   return type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC || type == BTRFS_SUPER_MAGIC || type == F2FS_SUPER_MAGIC;
+}
+
+bool reserves_space(unsigned long type) noexcept {
+  return type != unknown_type && !keeps_files_in_memory(type) && type != zfs_magic;
 }
 
 bool may_gain_by_direct(unsigned long type) noexcept {

@@ -9,6 +9,8 @@ namespace dovetail::device {
 bool keeps_files_in_memory(unsigned long type) noexcept;
 /// Whether a write to its page cache needs nobody but this kernel: no server, and no process that may be waiting for this one.
 bool caches_writes_by_itself(unsigned long type) noexcept;
+/// Whether it keeps space for writes to come. In memory, space costs as much memory as the bytes; ZFS promises space that it does not keep.
+bool reserves_space(unsigned long type) noexcept;
 /// Whether a transfer past its page cache may be faster than one through it. A file system in memory has no cache; one in user space
 /// may accept the flag and copy all the same.
 bool may_gain_by_direct(unsigned long type) noexcept;

@@ -60,7 +60,7 @@ class Names {
 
   std::vector<NamedDevice*> configured_;
   base::ProcessMutex mutex_;
-  std::unordered_map<std::string, NamedDevice*> known_;  ///< By what tasks called them.
+  std::unordered_map<std::string, NamedDevice*> known_ GUARDED_BY(mutex_);  ///< By what tasks called them.
 };
 
 }  // namespace dovetail::device

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,15 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "device/file_system.hpp"
-
 namespace dovetail::staging {
 namespace {
 
 constexpr std::size_t block = 4096;
 constexpr std::size_t least = std::size_t{4} << 20;
-// The kernel's header does not list it.
-constexpr unsigned long zfs_magic = 0x2fc12fc1;
 
 // Of an open file. The working directory of the program may have changed since it was opened.
 std::string folder_of(int descriptor, const std::string& path) {
@@ -66,16 +61,6 @@ int allocate(int descriptor, std::size_t bytes) noexcept {
 std::size_t with_metadata(std::size_t bytes) noexcept { return bytes + bytes / 128 + 16 * block; }
 
 }  // namespace
-
-// In memory, space costs as much memory as the bytes, and there is no device to wait for; ZFS promises space that it does not keep.
-bool reserves_space(int descriptor) noexcept {
-  struct statfs status{};
-  if (fstatfs(descriptor, &status) != 0) {
-    return false;
-  }
-  const auto type = static_cast<unsigned long>(status.f_type);
-  return !device::keeps_files_in_memory(type) && type != zfs_magic;
-}
 
 ReservedSpace::ReservedSpace(Stage& stage, dev_t device)
     : stage_(stage), device_(device), generation_(stage.generation()) {}

@@ -13,9 +13,6 @@
 
 namespace dovetail::staging {
 
-/// Whether the file system of an open file keeps space for writes to come.
-bool reserves_space(int descriptor) noexcept;
-
 /// Of one device, shared by all files of a `Stage` on it: a file without a name that is as large as all that is pending. It is made with
 /// the first write and closed with the last file, and the kernel takes it back when the process is killed. All functions want the lock
 /// held.

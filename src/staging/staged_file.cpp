@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "device/file_system.hpp"
 #include "tasking/background.hpp"
 
 namespace dovetail::staging {
@@ -25,18 +23,12 @@ constexpr std::size_t page = 4096;
 // Reserving space for a file that stays so small, and waking a thread that writes it, costs more than writing it to the page cache.
 constexpr std::size_t small_file = std::size_t{64} << 10;
 
-std::shared_ptr<ReservedSpace> space_for(Stage& stage, const OpenedFile& opened) {
-  if (!opened.writable || !reserves_space(opened.descriptor)) {
+std::shared_ptr<ReservedSpace> space_for(Stage& stage, const OpenedFile& opened, const device::Device& device) {
+  if (!opened.writable || !device.reserves_space) {
     return nullptr;
   }
   const Lock lock(stage.mutex);
   return ReservedSpace::of(stage, opened.device, opened.descriptor, opened.path);
-}
-
-bool caches_writes(int descriptor) noexcept {
-  struct statfs status{};
-  return fstatfs(descriptor, &status) == 0 &&
-         device::caches_writes_by_itself(static_cast<unsigned long>(status.f_type));
 }
 
 std::string because(int error) {
@@ -51,8 +43,8 @@ StagedFile::StagedFile(Stage& stage, OpenedFile opened)
       counted_(device::device_of(opened_.device, opened_.descriptor)),
       generation_(stage.generation()),
       size_(opened_.size),
-      beginning_left_(caches_writes(opened_.descriptor) ? small_file : 0),
-      space_(space_for(stage, opened_)),
+      beginning_left_(counted_.caches_writes ? small_file : 0),
+      space_(space_for(stage, opened_, counted_)),
       queue_(std::make_shared<WriteQueue>(stage, opened_.path, opened_.descriptor, space_)) {
   const Lock lock(stage_.mutex);
   for (Participant* participant : stage_.participants) {

@@ -103,7 +103,7 @@ class OpenPlaces {
  private:
   Item* next() noexcept {
     constexpr unsigned between_turns = 8;
-    Item* const item = waiting_.pop(++begun_ % between_turns == 0);
+    Item* const item = waiting_.pop(++begun_ % between_turns == 0 ? base::Order::in_turn : base::Order::by_priority);
     ++taken_;
     places_ = waiting_.empty() ? first_ : places_;
     return item;

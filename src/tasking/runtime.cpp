@@ -141,15 +141,13 @@ std::size_t RuntimeCore::in_flight() const noexcept {
 }
 
 bool RuntimeCore::drains() noexcept {
+  const tasking::ForeignWaits::Stay stay(foreign);
   base::UniqueLock lock(foreign.mutex);
-  foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
   const base::TimePoint deadline = base::Clock::now() + std::chrono::seconds(1);
   while (root->children.load() != 0 && base::Clock::now() < deadline) {
     foreign.changed.wait_until(lock, deadline);
   }
-  const bool done = root->children.load() == 0;
-  foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
-  return done;
+  return root->children.load() == 0;
 }
 
 void RuntimeCore::see_waiters_off() noexcept {

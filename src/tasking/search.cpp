@@ -36,7 +36,7 @@ Task* first_of_batch(Worker& worker, const Batch& batch, std::size_t taken) {
 Task* take_from(Worker& worker, Turns::Queue queue) {
   switch (queue) {
     case Turns::Queue::urgent:
-      return worker.core.queues.urgent.pop(true);
+      return worker.core.queues.urgent.pop(base::Order::in_turn);
     case Turns::Queue::outside:
       return take_from_outside(worker);
     case Turns::Queue::gave_way:
@@ -48,7 +48,7 @@ Task* take_from(Worker& worker, Turns::Queue queue) {
     case Turns::Queue::tied:
       return worker.ready.pop_tied();
     case Turns::Queue::deferred:
-      return worker.core.queues.deferred.pop(true);
+      return worker.core.queues.deferred.pop(base::Order::in_turn);
   }
   return nullptr;
 }

@@ -57,14 +57,14 @@ class PriorityQueue {
     tasks_.push(*task);
     size_.store(tasks_.size(), std::memory_order_relaxed);
   }
-  /// The first task, or null. `in_turn`: so that each priority has its turn.
-  Task* pop(bool in_turn = false) noexcept { return empty() ? nullptr : take(in_turn); }
+  /// The first task, or null.
+  Task* pop(base::Order order = base::Order::by_priority) noexcept { return empty() ? nullptr : take(order); }
   bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
 
  private:
-  [[gnu::noinline]] Task* take(bool in_turn) noexcept {
+  [[gnu::noinline]] Task* take(base::Order order) noexcept {
     const base::LockGuard lock(mutex_);
-    Task* const task = tasks_.pop(in_turn);
+    Task* const task = tasks_.pop(order);
     size_.store(tasks_.size(), std::memory_order_relaxed);
     return task;
   }

@@ -99,8 +99,8 @@ template <class Done>
 Blocked block_until(RuntimeCore& core, const Done& done) {
   ForeignWaits& foreign = core.foreign;
   bool (*const look)() = interrupt_look_of_thread();
+  const ForeignWaits::Stay stay(foreign);
   base::UniqueLock lock(foreign.mutex);
-  foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t reports = core.stuck.reports();
   core.idle.wake_one();  // somebody waits now: being stuck matters
   base::TimePoint next_look = base::Clock::now() + between_interrupt_looks;
@@ -118,7 +118,6 @@ Blocked block_until(RuntimeCore& core, const Done& done) {
       next_look = base::Clock::now() + between_interrupt_looks;
     }
   }
-  foreign.waiting.fetch_sub(1, std::memory_order_seq_cst);
   return interrupted ? Blocked::interrupted : core.stuck.reports() != reports ? Blocked::reported : Blocked::done;
 }
 

@@ -21,16 +21,16 @@ class PriorityFifoTest : public testing::Test {
     items_.push_back({nullptr, priority, number});
     fifo.push(items_.back());
   }
-  std::vector<int> all(bool in_turn) {
+  std::vector<int> all(Order order) {
     std::vector<int> numbers;
     while (!fifo.empty()) {
-      const Item* const front = fifo.front(in_turn);
-      const Item* const item = fifo.pop(in_turn);
+      const Item* const front = fifo.front(order);
+      const Item* const item = fifo.pop(order);
       EXPECT_EQ(front, item);
       numbers.push_back(item->number);
     }
-    EXPECT_EQ(fifo.pop(in_turn), nullptr);
-    EXPECT_EQ(fifo.front(in_turn), nullptr);
+    EXPECT_EQ(fifo.pop(order), nullptr);
+    EXPECT_EQ(fifo.front(order), nullptr);
     return numbers;
   }
 
@@ -47,7 +47,7 @@ TEST_F(PriorityFifoTest, HighestFirstAndOldestAmongEquals) {
   push(0, 4);
   push(5, 5);
   EXPECT_EQ(fifo.size(), 5U);
-  EXPECT_EQ(all(false), (std::vector<int>{3, 5, 1, 4, 2}));
+  EXPECT_EQ(all(Order::by_priority), (std::vector<int>{3, 5, 1, 4, 2}));
 }
 
 TEST_F(PriorityFifoTest, InTurnEachPriorityGivesItsOldest) {
@@ -57,14 +57,14 @@ TEST_F(PriorityFifoTest, InTurnEachPriorityGivesItsOldest) {
     }
   }
   // The first turn is that of the priority below zero.
-  EXPECT_EQ(all(true), (std::vector<int>{-10, 20, 10, -9, 21, 11, -8, 22, 12}));
+  EXPECT_EQ(all(Order::in_turn), (std::vector<int>{-10, 20, 10, -9, 21, 11, -8, 22, 12}));
 }
 
 TEST_F(PriorityFifoTest, ALowPriorityIsNotOvertakenForEver) {
   push(1, 0);
   for (int number = 1; number < 100; ++number) {
     push(2, number);
-    if (fifo.pop(number % 8 == 0)->number == 0) {
+    if (fifo.pop(number % 8 == 0 ? Order::in_turn : Order::by_priority)->number == 0) {
       EXPECT_LE(number, 16);
       return;
     }
@@ -79,7 +79,7 @@ TEST_F(PriorityFifoTest, WhatIsNotWantedIsTakenOut) {
   Fifo<Item> taken = fifo.take([](const Item& item) { return item.number < 2 || item.number == 5; });
   EXPECT_EQ(taken.size(), 3U);
   EXPECT_EQ(fifo.size(), 3U);
-  EXPECT_EQ(all(false), (std::vector<int>{3, 2, 4}));
+  EXPECT_EQ(all(Order::by_priority), (std::vector<int>{3, 2, 4}));
 }
 
 }  // namespace

@@ -3,11 +3,10 @@
 
 #include <dirent.h>
 #include <sys/resource.h>
-#include <sys/vfs.h>
 
 #include <csignal>
 
-#include "device/file_system.hpp"
+#include "device/device.hpp"
 #include "dovetail/dovetail.hpp"
 #include "support.hpp"
 
@@ -47,7 +46,7 @@ class SpaceTest : public StagingTest {
 
 TEST_F(SpaceTest, AsMuchIsAllocatedAsIsTakenAndPromised) {
   const Opened file = plain_file(folder / "file");
-  if (!reserves_space(file.descriptor)) {
+  if (!device::device_of(file.status.st_dev, file.descriptor).reserves_space) {
     GTEST_SKIP() << "the file system of the build keeps no space";
   }
   Lock lock(stage->mutex);
@@ -82,9 +81,7 @@ TEST_F(SpaceTest, AsMuchIsAllocatedAsIsTakenAndPromised) {
 }
 
 TEST_F(SpaceTest, TheBeginningOfAFileNeedsNeitherSpaceNorATask) {
-  struct statfs status{};
-  ASSERT_EQ(statfs((folder / "").c_str(), &status), 0);
-  if (!device::caches_writes_by_itself(static_cast<unsigned long>(status.f_type))) {
+  if (!device::device_of(folder / "").caches_writes) {
     GTEST_SKIP() << "the file system of the build may make a write wait for others";
   }
   const auto file = open(folder / "small");
