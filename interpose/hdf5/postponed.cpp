@@ -399,7 +399,7 @@ void Postponed::make(Pending& call) noexcept {
     {
       const Lock lock(services().stage.mutex);
       call.transfers->one_ended(failure, base::nanoseconds(), tell);
-      services().stage.announce();
+      services().stage.notify();
     }
     for (const auto& say : tell) {
       say();

@@ -28,7 +28,7 @@ Services::Services()
                                    .stuck_after = std::chrono::milliseconds(0)});
   compressed.chunk_ended = [this] {
     const Lock lock(stage.mutex);
-    stage.announce();
+    stage.notify();
   };
   static Services* const made = this;
   pthread_atfork(nullptr, nullptr, [] { made->reset_statistics(true); });  // what was done before was the parent's

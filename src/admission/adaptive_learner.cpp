@@ -186,18 +186,18 @@ void AdaptiveLearner::learn(const Ended& task) {
   if (task.parts.size() > 1) {
     recent_.push_back(task);
   } else {
-    settled_[task.parts.front().first].add({task.work, task.device_seconds, 1});
+    kept_levels_[task.parts.front().first].add({task.work, task.device_seconds, 1});
     levels_[task.parts.front().first].add({task.work, task.device_seconds, 1});
   }
   for (unsigned turn = 0; turn < (searching_ ? turns : 1) && !recent_.empty(); ++turn) {
-    Levels next = settled_;
+    Levels next = kept_levels_;
     for (const Ended& known : recent_) {
       put_down(known, next);
     }
     levels_ = std::move(next);
   }
   if (recent_.size() > most_recent) {
-    put_down(recent_.front(), settled_);
+    put_down(recent_.front(), kept_levels_);
     recent_.pop_front();
   }
 }
@@ -216,8 +216,8 @@ void AdaptiveLearner::put_down(const Ended& task, Levels& levels) const {
 }
 
 // What is known stays as it is put down now.
-void AdaptiveLearner::settle() {
-  settled_ = levels_;
+void AdaptiveLearner::keep_levels() {
+  kept_levels_ = levels_;
   recent_.clear();
 }
 
@@ -263,8 +263,8 @@ void AdaptiveLearner::measure(unsigned at_once) {
   searching_ = true;
   go_to(at_once);
   postponed_ = 0;
-  settle();
-  settled_.erase(at_once);
+  keep_levels();
+  kept_levels_.erase(at_once);
   levels_.erase(at_once);
 }
 
@@ -334,7 +334,7 @@ bool AdaptiveLearner::end_block() {
       entry.second.work *= ratio;
     }
     shape_ = std::exchange(levels_, {});
-    settled_.clear();
+    kept_levels_.clear();
     recent_.clear();
     curve_.clear();
     credit_ = 0;
@@ -343,8 +343,8 @@ bool AdaptiveLearner::end_block() {
     measure(limit_);
     return false;
   }
-  settle();
-  if (Level& here = settled_[limit_]; !here.steady) {
+  keep_levels();
+  if (Level& here = kept_levels_[limit_]; !here.steady) {
     // It was chosen because its few samples flattered it, and some of them were of tasks that began at another level.
     here = levels_[limit_] = block_;
     here.steady = levels_[limit_].steady = true;
@@ -361,7 +361,7 @@ bool AdaptiveLearner::end_block() {
       level.work *= drift;
     }
   }
-  settled_ = levels_;
+  kept_levels_ = levels_;
   begin_block();
   return false;
 }
@@ -397,7 +397,7 @@ void AdaptiveLearner::recall(const device::Level& level) {
     return;
   }
   levels_.clear();
-  settled_.clear();
+  kept_levels_.clear();
   recent_.clear();
   searching_ = false;
   first_ = 0;

@@ -85,7 +85,7 @@ class AdaptiveLearner {
   Ended parts_of(const Sample& sample) const;
   void learn(const Ended& task);
   void put_down(const Ended& task, Levels& levels) const;
-  void settle();
+  void keep_levels();
   void note_scatter(const Level& level, double device_seconds_per_work) noexcept;
   void measure(unsigned at_once);
   Levels::const_iterator best() const noexcept;
@@ -118,7 +118,7 @@ class AdaptiveLearner {
   double device_rate_ = 0;  ///< Of the latest sample.
   unsigned postponed_ = 0;  ///< A greater level that is to be measured when there are tasks enough; 0: none.
   Levels levels_;
-  Levels settled_;            ///< Of these, what is of tasks that are not among ...
+  Levels kept_levels_;        ///< Of these, what is of tasks that are not among ...
   std::deque<Ended> recent_;  ///< ... the last ones, whose work is put down to levels anew when more is known of these.
   Levels shape_;              ///< What was measured before the last change, as it would be if all had changed alike.
   std::vector<device::Level> curve_;  ///< Of the device, as it was measured; empty: it was not, or has changed since.

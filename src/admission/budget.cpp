@@ -16,7 +16,7 @@ constexpr std::size_t most_types = 256;
 constexpr const char* other_labels = "(other labels)";
 constexpr std::uint64_t between_turns = 8;
 
-bool goes_before(const Request& left, const Request& right) noexcept {
+bool goes_before(const Candidate& left, const Candidate& right) noexcept {
   return left.priority != right.priority ? left.priority > right.priority : left.sequence < right.sequence;
 }
 
@@ -109,21 +109,21 @@ double Budget::share_of(const TaskType& type) const noexcept {
   return type.bandwidth > 0 ? std::min(1.0, constraint(type) / type.bandwidth) : 0;
 }
 
-bool Budget::enter(Request& request, double now, RequestList& admitted, const std::function<bool()>& unwanted) {
+bool Budget::enter(Candidate& candidate, double now, CandidateList& admitted, const std::function<bool()>& unwanted) {
   const base::LockGuard lock(mutex_);
   if (unwanted && unwanted()) {
     return false;
   }
-  TaskType& type = *request.type;
-  request.sequence = next_sequence_++;
-  request.place = Request::Place::waiting;
-  type.queue.push(request);
+  TaskType& type = *candidate.type;
+  candidate.sequence = next_sequence_++;
+  candidate.place = Candidate::Place::waiting;
+  type.queue.push(candidate);
   ++type.waiting;
   ++waiting_;
   if (!type.free()) {
     rise_.arrived(now);
   }
-  ++owner(request.owner).waiting;
+  ++owner(candidate.owner).waiting;
   if (type.automatic != nullptr && !type.automatic->learning()) {
     // "every time new execution requests of an auto-constrained task arrive to the scheduler" (section 4.2.3 C)
     type.automatic->requests(type.waiting);
@@ -140,17 +140,17 @@ void Budget::tell_device() noexcept {
   }
 }
 
-void Budget::count_in(Request& request, double now) {
+void Budget::count_in(Candidate& candidate, double now) {
   const base::LockGuard lock(mutex_);
-  ++request.type->waiting;
+  ++candidate.type->waiting;
   ++waiting_;
-  ++owner(request.owner).waiting;
-  start(*request.type, request, now);
+  ++owner(candidate.owner).waiting;
+  start(*candidate.type, candidate, now);
 }
 
-void Budget::tell_leaving(Request& request) const noexcept {
-  if (const Requester* const requester = requester_.load(std::memory_order_acquire)) {
-    requester->leaving(request);
+void Budget::tell_leaving(Candidate& candidate) const noexcept {
+  if (const CandidateOwner* const owner = candidate_owner_.load(std::memory_order_acquire)) {
+    owner->leaving(candidate);
   }
 }
 
@@ -178,35 +178,35 @@ bool Budget::may_start(TaskType& type, double now) {
   return inside_ == 0 || used_ + used_by_adaptive + share_of(type) <= whole;
 }
 
-// How the next request is taken: now and then in turn, so that none waits for ever behind those of higher priority.
+// How the next candidate is taken: now and then in turn, so that none waits for ever behind those of higher priority.
 base::Order Budget::order() const noexcept {
   return (admitted_ + 1) % between_turns == 0 ? base::Order::in_turn : base::Order::by_priority;
 }
 
-// Whose first request goes before those of all others that may enter; null if nobody waits.
+// Whose first candidate goes before those of all others that may enter; null if nobody waits.
 TaskType* Budget::foremost(bool free_only) const noexcept {
   TaskType* head = nullptr;
-  const Request* first = nullptr;
+  const Candidate* first = nullptr;
   for (const auto& type : types_) {
     const bool allowed = free_only ? type->free() : reserved_ == nullptr || reserved_ == type.get();
-    const Request* const request = allowed ? type->queue.front(order()) : nullptr;
-    if (request != nullptr &&
+    const Candidate* const candidate = allowed ? type->queue.front(order()) : nullptr;
+    if (candidate != nullptr &&
         (first == nullptr ||
-         (order() == base::Order::in_turn ? request->sequence < first->sequence : goes_before(*request, *first)))) {
+         (order() == base::Order::in_turn ? candidate->sequence < first->sequence : goes_before(*candidate, *first)))) {
       head = type.get();
-      first = request;
+      first = candidate;
     }
   }
   return head;
 }
 
-void Budget::admit(double now, RequestList& admitted) {
+void Budget::admit(double now, CandidateList& admitted) {
   for (;;) {
     if (reserved_ != nullptr && (!reserved_->learning() || (reserved_->inside == 0 && reserved_->waiting == 0))) {
       reserved_ = nullptr;
     }
     TaskType* head = foremost(false);
-    // A request that does not fit goes first all the same, or a large share might never be free. Requests without constraint take no
+    // A candidate that does not fit goes first all the same, or a large share might never be free. Candidates without constraint take no
     // share, so they may overtake it.
     if (head == nullptr || !may_start(*head, now)) {
       head = foremost(true);
@@ -214,80 +214,80 @@ void Budget::admit(double now, RequestList& admitted) {
         break;
       }
     }
-    Request* const request = head->queue.pop(order());
+    Candidate* const candidate = head->queue.pop(order());
     ++admitted_;
-    start(*head, *request, now);
-    tell_leaving(*request);
-    admitted.push(*request);
+    start(*head, *candidate, now);
+    tell_leaving(*candidate);
+    admitted.push(*candidate);
   }
   tell_device();
 }
 
-void Budget::start(TaskType& type, Request& request, double now) {
+void Budget::start(TaskType& type, Candidate& candidate, double now) {
   advance(now);
   --type.waiting;
   --waiting_;
-  Owner& whose = owner(request.owner);
+  Owner& whose = owner(candidate.owner);
   --whose.waiting;
   ++whose.inside;
   ++type.inside;
   ++(type.free() ? free_inside_ : inside_);
   most_inside_ = std::max(most_inside_, inside_ + free_inside_);
-  request.place = Request::Place::inside;
-  request.entered = now;
+  candidate.place = Candidate::Place::inside;
+  candidate.entered = now;
   if (intervals_.empty()) {
     intervals_.push_back({now, interval_, 0, 0});
   }
-  request.learning = type.learning();
-  request.share = 0;
-  request.tuned = type.tuned();
-  if (request.learning) {
+  candidate.learning = type.learning();
+  candidate.share = 0;
+  candidate.tuned = type.tuned();
+  if (candidate.learning) {
     type.automatic->admitted();
-  } else if (request.tuned) {
+  } else if (candidate.tuned) {
     ++adaptive_inside_;
-    request.seconds_among = seconds_among_;
+    candidate.seconds_among = seconds_among_;
     rise_.entered(now);
   } else {
-    request.share = share_of(type);
+    candidate.share = share_of(type);
   }
-  used_ += request.share;
+  used_ += candidate.share;
   if (type.history.empty()) {
     note(type, now);
   }
 }
 
-bool Budget::leave(Request& request, const Outcome& outcome, double now, RequestList& admitted) {
+bool Budget::leave(Candidate& candidate, const TaskEnd& end, double now, CandidateList& admitted) {
   const base::LockGuard lock(mutex_);
-  TaskType& type = *request.type;
+  TaskType& type = *candidate.type;
   advance(now);
-  const bool found = teach(request, outcome, now);
-  --owner(request.owner).inside;
+  const bool found = teach(candidate, end, now);
+  --owner(candidate.owner).inside;
   --type.inside;
   --(type.free() ? free_inside_ : inside_);
-  used_ = std::max(0.0, used_ - request.share);
+  used_ = std::max(0.0, used_ - candidate.share);
   if (inside_ == 0) {
     used_ = 0;  // rounding does not add up
   }
-  if (request.tuned) {
+  if (candidate.tuned) {
     --adaptive_inside_;
-    rise_.left(request.entered, now);
+    rise_.left(candidate.entered, now);
   }
-  request.place = Request::Place::over;
+  candidate.place = Candidate::Place::over;
   admit(now, admitted);
   return found;
 }
 
-bool Budget::teach(Request& request, const Outcome& outcome, double now) {
-  TaskType& type = *request.type;
-  const double seconds = std::max(0.0, now - request.entered);
-  const double megabytes = outcome.bytes_known ? static_cast<double>(outcome.bytes) / megabyte : 0;
+bool Budget::teach(Candidate& candidate, const TaskEnd& end, double now) {
+  TaskType& type = *candidate.type;
+  const double seconds = std::max(0.0, now - candidate.entered);
+  const double megabytes = end.bytes_known ? static_cast<double>(end.bytes) / megabyte : 0;
   ++tasks_;
   ++type.tasks;
-  type.failed += outcome.failed ? 1 : 0;
-  bytes_ += outcome.bytes_known ? outcome.bytes : 0;
+  type.failed += end.failed ? 1 : 0;
+  bytes_ += end.bytes_known ? end.bytes : 0;
   note_transfer(now - seconds, now, megabytes);
-  if (request.learning) {
-    if (type.automatic->ended(seconds, outcome.failed)) {
+  if (candidate.learning) {
+    if (type.automatic->ended(seconds, end.failed)) {
       if (!type.automatic->learning()) {
         type.automatic->requests(type.waiting);
       }
@@ -295,20 +295,20 @@ bool Budget::teach(Request& request, const Outcome& outcome, double now) {
     }
     return false;
   }
-  if (request.seconds_among.empty() || seconds <= 0) {
+  if (candidate.seconds_among.empty() || seconds <= 0) {
     return false;
   }
   type.tasks_searching += type.tuned() && adaptive_.searching() ? 1 : 0;
-  if (outcome.failed) {
+  if (end.failed) {
     return false;  // it may have ended early, or waited for something else than the device
   }
-  std::vector<double>& among = request.seconds_among;
+  std::vector<double>& among = candidate.seconds_among;
   for (std::size_t count = 0; count < among.size(); ++count) {
     among[count] = seconds_among_[count] - among[count];
   }
   const unsigned before = adaptive_.at_once();
   const bool found = adaptive_.ended({.seconds_among = among,
-                                      .work = work_of(type, outcome, among),
+                                      .work = work_of(type, end, among),
                                       .present = inside_ - 1 + static_cast<unsigned>(waiting_),
                                       .device_rate = device_rate()});
   if (found || adaptive_.at_once() != before) {
@@ -336,8 +336,8 @@ double Budget::device_rate() const noexcept {
 
 // Work in the unit of the device's first type: MB if that is known of it, else its tasks. What a task, or MB, of another type is in
 // that unit is found from the time that the device gave to its first tasks; these teach nothing else.
-double Budget::work_of(TaskType& type, const Outcome& outcome, std::span<const double> seconds_among) {
-  const double megabytes = outcome.bytes_known ? static_cast<double>(outcome.bytes) / megabyte : 0;
+double Budget::work_of(TaskType& type, const TaskEnd& end, std::span<const double> seconds_among) {
+  const double megabytes = end.bytes_known ? static_cast<double>(end.bytes) / megabyte : 0;
   if (type.unit == 0 && type.unit_count == 0) {
     type.by_bytes = megabytes > 0;
     const bool first = !has_unit_ && adaptive_.rate() == 0;
@@ -366,18 +366,18 @@ double Budget::work_of(TaskType& type, const Outcome& outcome, std::span<const d
   return 0;
 }
 
-void Budget::withdraw(const std::function<bool(const Request&)>& unwanted, double now, RequestList& withdrawn,
-                      RequestList& admitted) {
+void Budget::withdraw(const std::function<bool(const Candidate&)>& unwanted, double now, CandidateList& withdrawn,
+                      CandidateList& admitted) {
   const base::LockGuard lock(mutex_);
   for (const auto& type : types_) {
-    RequestList left = type->queue.take(unwanted);
-    while (Request* request = left.pop()) {
+    CandidateList left = type->queue.take(unwanted);
+    while (Candidate* candidate = left.pop()) {
       --type->waiting;
       --waiting_;
-      --owner(request->owner).waiting;
-      request->place = Request::Place::outside;
-      tell_leaving(*request);
-      withdrawn.push(*request);
+      --owner(candidate->owner).waiting;
+      candidate->place = Candidate::Place::outside;
+      tell_leaving(*candidate);
+      withdrawn.push(*candidate);
     }
   }
   if (!withdrawn.empty()) {
@@ -385,9 +385,9 @@ void Budget::withdraw(const std::function<bool(const Request&)>& unwanted, doubl
   }
 }
 
-Request::Place Budget::place(const Request& request) const {
+Candidate::Place Budget::place(const Candidate& candidate) const {
   const base::LockGuard lock(mutex_);
-  return request.place;
+  return candidate.place;
 }
 
 bool Budget::held_elsewhere(const void* owner) const {
@@ -401,13 +401,13 @@ bool Budget::held_elsewhere(const void* owner) const {
   return waits && others;
 }
 
-std::string Budget::waits_for(const Request& request) const {
+std::string Budget::waits_for(const Candidate& candidate) const {
   const base::LockGuard lock(mutex_);
   std::string text = "device '" + name_ + "', where " + std::to_string(inside_ + free_inside_) + " task(s) run";
-  if (reserved_ != nullptr && reserved_ != request.type) {
+  if (reserved_ != nullptr && reserved_ != candidate.type) {
     text += " and task type '" + reserved_->label + "' is being learned";
   } else {
-    text += " under constraint '" + request.type->constraint.text() + "'";
+    text += " under constraint '" + candidate.type->constraint.text() + "'";
   }
   return text;
 }

@@ -1,7 +1,7 @@
-// What one device shares out among the tasks that use it. Knows neither tasks nor clocks: requests come and go at times that it is
+// What one device shares out among the tasks that use it. Knows neither tasks nor clocks: candidates come and go at times that it is
 // told, so that tests run it on a clock of their own.
 //
-// Thread-safe. `enter`, `leave` and `withdraw` hand out requests. The caller then starts the tasks of these, outside of the budget's lock.
+// Thread-safe. `enter`, `leave` and `withdraw` hand out candidates. The caller then starts the tasks of these, outside of the budget's lock.
 #pragma once
 
 #include <atomic>
@@ -32,16 +32,16 @@ inline constexpr double megabyte = 1e6;
 struct TaskType;
 
 /// One task that wants a share. Belongs to the caller; the budget links it while it waits.
-struct Request {
+struct Candidate {
   enum class Place : std::uint8_t { outside, waiting, inside, over };
 
   TaskType* type = nullptr;
-  const void* owner = nullptr;  ///< Whose task it is: requests of one owner can be stuck together.
+  const void* owner = nullptr;  ///< Whose task it is: candidates of one owner can be stuck together.
   std::int32_t priority = 0;    ///< Higher goes first.
   Place place = Place::outside;
   bool learning = false;  ///< Was admitted in an epoch of `auto`.
   bool tuned = false;     ///< Was admitted as the adaptive learner says.
-  Request* next = nullptr;
+  Candidate* next = nullptr;
   std::uint64_t sequence = 0;
   double share = 0;  ///< Of the device, 0 to 1; 0 for `adaptive`, whose share changes while it runs.
   double entered = 0;
@@ -49,16 +49,16 @@ struct Request {
 };
 
 /// Requests in the order in which they were added.
-using RequestList = base::Fifo<Request>;
+using CandidateList = base::Fifo<Candidate>;
 
-/// What the budget asks of whoever the requests belong to; called under its lock.
-struct Requester {
-  /// The request is taken out of the queue; nobody has seen yet that it waits no more.
-  void (*leaving)(Request& request) noexcept;
+/// What the budget asks of whoever the candidates belong to; called under its lock.
+struct CandidateOwner {
+  /// The candidate is taken out of the queue; nobody has seen yet that it waits no more.
+  void (*leaving)(Candidate& candidate) noexcept;
 };
 
 /// How a task ended.
-struct Outcome {
+struct TaskEnd {
   bool failed = false;
   bool bytes_known = false;
   std::uint64_t bytes = 0;  ///< Transferred.
@@ -81,7 +81,7 @@ struct TaskType {
   Direction direction = Direction::write;
   double bandwidth = 0;  ///< MB/s of the device in that direction; 0: not known, and not needed.
   std::unique_ptr<AutoLearner> automatic;
-  base::PriorityFifo<Request> queue;
+  base::PriorityFifo<Candidate> queue;
   std::uint64_t waiting = 0;
   unsigned inside = 0;
   std::uint64_t tasks = 0;
@@ -123,26 +123,29 @@ class Budget {
   bool has_type(const Names& names) const;
 
   /// Lives as long as the budget. Without one nothing is asked.
-  void set_requester(const Requester* requester) noexcept { requester_.store(requester, std::memory_order_release); }
+  void set_candidate_owner(const CandidateOwner* owner) noexcept {
+    candidate_owner_.store(owner, std::memory_order_release);
+  }
 
-  /// Whether its requests have to `enter`. If not, how many run is not this budget's affair.
+  /// Whether its candidates have to `enter`. If not, how many run is not this budget's affair.
   bool limits(const TaskType& type) const noexcept { return most_ != 0 || !type.free(); }
-  /// A request that is not limited begins.
-  void count_in(Request& request, double now);
-  /// A request of a type is ready. It is among `admitted`, perhaps with others, or waits. False if `unwanted` says so (asked under
+  /// A candidate that is not limited begins.
+  void count_in(Candidate& candidate, double now);
+  /// A candidate of a type is ready. It is among `admitted`, perhaps with others, or waits. False if `unwanted` says so (asked under
   /// the lock, so that no cancellation falls between): then it is neither.
-  bool enter(Request& request, double now, RequestList& admitted, const std::function<bool()>& unwanted = nullptr);
-  /// A request that was admitted, or counted in, is over. Returns whether the adaptive learner has found something worth remembering.
-  bool leave(Request& request, const Outcome& outcome, double now, RequestList& admitted);
-  /// Takes waiting requests out.
-  void withdraw(const std::function<bool(const Request&)>& unwanted, double now, RequestList& withdrawn,
-                RequestList& admitted);
-  Request::Place place(const Request& request) const;
+  bool enter(Candidate& candidate, double now, CandidateList& admitted,
+             const std::function<bool()>& unwanted = nullptr);
+  /// A candidate that was admitted, or counted in, is over. Returns whether the adaptive learner has found something worth remembering.
+  bool leave(Candidate& candidate, const TaskEnd& end, double now, CandidateList& admitted);
+  /// Takes waiting candidates out.
+  void withdraw(const std::function<bool(const Candidate&)>& unwanted, double now, CandidateList& withdrawn,
+                CandidateList& admitted);
+  Candidate::Place place(const Candidate& candidate) const;
 
-  /// Whether a request of this owner waits while one of another is inside.
+  /// Whether a candidate of this owner waits while one of another is inside.
   bool held_elsewhere(const void* owner) const;
-  /// What a waiting request waits for.
-  std::string waits_for(const Request& request) const;
+  /// What a waiting candidate waits for.
+  std::string waits_for(const Candidate& candidate) const;
 
   /// @name Where `adaptive` is to begin, if it knows nothing yet
   /// See AdaptiveLearner.
@@ -187,15 +190,15 @@ class Budget {
 
   void advance(double now) REQUIRES(mutex_);
   void tell_device() noexcept REQUIRES(mutex_);
-  void admit(double now, RequestList& admitted) REQUIRES(mutex_);
+  void admit(double now, CandidateList& admitted) REQUIRES(mutex_);
   bool may_start(TaskType& type, double now) REQUIRES(mutex_);
   bool adaptive_may_start(double now) REQUIRES(mutex_);
   base::Order order() const noexcept REQUIRES(mutex_);
   TaskType* foremost(bool free_only) const noexcept REQUIRES(mutex_);
-  void start(TaskType& type, Request& request, double now) REQUIRES(mutex_);
-  void tell_leaving(Request& request) const noexcept;
-  bool teach(Request& request, const Outcome& outcome, double now) REQUIRES(mutex_);
-  double work_of(TaskType& type, const Outcome& outcome, std::span<const double> seconds_among) REQUIRES(mutex_);
+  void start(TaskType& type, Candidate& candidate, double now) REQUIRES(mutex_);
+  void tell_leaving(Candidate& candidate) const noexcept;
+  bool teach(Candidate& candidate, const TaskEnd& end, double now) REQUIRES(mutex_);
+  double work_of(TaskType& type, const TaskEnd& end, std::span<const double> seconds_among) REQUIRES(mutex_);
   double device_rate() const noexcept REQUIRES(mutex_);
   double share_of(const TaskType& type) const noexcept REQUIRES(mutex_);
   void note(TaskType& type, double now) REQUIRES(mutex_);
@@ -209,7 +212,7 @@ class Budget {
   const std::string name_;
   const unsigned most_;
   device::Device* const device_;
-  std::atomic<const Requester*> requester_{nullptr};
+  std::atomic<const CandidateOwner*> candidate_owner_{nullptr};
   mutable base::Mutex mutex_;
   unsigned told_device_ GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<TaskType>> types_ GUARDED_BY(mutex_);

@@ -19,7 +19,7 @@ namespace {
 using detail::RuntimeCore;
 using detail::Task;
 
-class AdmissionTicket final : public tasking::Ticket, public Request {
+class AdmissionTicket final : public tasking::Ticket, public Candidate {
  public:
   /// @param host  The ticket of its parent, if that is on the device and waits for it: it runs in the parent's share, or both would wait for
   ///              ever. Then what it moves is the parent's, too.
@@ -36,7 +36,7 @@ class AdmissionTicket final : public tasking::Ticket, public Request {
   DeviceBudget& device() const noexcept { return device_; }
 
  private:
-  Outcome outcome(bool failed) const noexcept;
+  TaskEnd end(bool failed) const noexcept;
 
   Task* const task_;
   DeviceBudget& device_;
@@ -53,17 +53,17 @@ std::uint64_t this_thread() noexcept {
   return number;
 }
 
-AdmissionTicket& ticket_of(Request& request) noexcept { return static_cast<AdmissionTicket&>(request); }
+AdmissionTicket& ticket_of(Candidate& candidate) noexcept { return static_cast<AdmissionTicket&>(candidate); }
 
-// `list` has been announced. A request may be gone as soon as its task has passed.
-void pass_all(RequestList& list) noexcept {
-  while (Request* request = list.pop()) {
-    tasking::pass(ticket_of(*request).task());
+// The tasks of `list` have begun to pass. A candidate may be gone as soon as its task has passed.
+void pass_all(CandidateList& list) noexcept {
+  while (Candidate* candidate = list.pop()) {
+    tasking::pass(ticket_of(*candidate).task());
   }
 }
 
-const Requester requester{
-    .leaving = [](Request& request) noexcept { tasking::announce(ticket_of(request).task()); },
+const CandidateOwner candidate_owner{
+    .leaving = [](Candidate& candidate) noexcept { tasking::begin_passing(ticket_of(candidate).task()); },
 };
 
 bool AdmissionTicket::enter() noexcept {
@@ -76,7 +76,7 @@ bool AdmissionTicket::enter() noexcept {
     }
     return true;
   }
-  RequestList admitted;
+  CandidateList admitted;
   if (!device_.budget().enter(*this, seconds_now(), admitted, [this] { return tasking::must_not_run(task_); })) {
     return true;  // cancelled: it completes without having run
   }
@@ -97,7 +97,7 @@ constexpr std::uint64_t least_transfer = 4096;
 
 // What passes through Dovetail is counted where it moves. What a body on an executor does beside it, the kernel counts, which sees all that this
 // thread transfers. What others do for it (other threads and processes, `mmap`) shows nowhere.
-Outcome AdmissionTicket::outcome(bool failed) const noexcept {
+TaskEnd AdmissionTicket::end(bool failed) const noexcept {
   const auto now = thread_ == this_thread() && bytes_before_ ? transferred_bytes() : std::nullopt;
   const std::uint64_t bytes = std::max(moved(), now ? *now - *bytes_before_ : 0);
   return {failed, bytes >= least_transfer, bytes};
@@ -110,8 +110,8 @@ void AdmissionTicket::leave(bool failed) noexcept {
   if (place != Place::inside) {
     return;  // it was cancelled before, or is a guest
   }
-  RequestList admitted;
-  const bool found = device_.budget().leave(*this, outcome(failed), seconds_now(), admitted);
+  CandidateList admitted;
+  const bool found = device_.budget().leave(*this, end(failed), seconds_now(), admitted);
   pass_all(admitted);
   if (found) {
     device_.remember();
@@ -167,7 +167,7 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
   } else if (!known) {
     bandwidth = device.named().known_bandwidth(names.direction);
   }
-  budget.set_requester(&requester);
+  budget.set_candidate_owner(&candidate_owner);
   ticket->type = &budget.type(names, bandwidth, options.io_executors, tasking::places_to_begin_with(options));
   if (!known && kind == StorageBandwidth::Kind::adaptive) {
     device.recall(names.direction);
@@ -179,11 +179,12 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
 
 void AdmissionGate::cancelled(const RuntimeCore* core) noexcept {
   for_each_budget([core](DeviceBudget& device) {
-    RequestList withdrawn;
-    RequestList admitted;
+    CandidateList withdrawn;
+    CandidateList admitted;
     device.budget().withdraw(
-        [core](const Request& request) {
-          return request.owner == core && tasking::must_not_run(static_cast<const AdmissionTicket&>(request).task());
+        [core](const Candidate& candidate) {
+          return candidate.owner == core &&
+                 tasking::must_not_run(static_cast<const AdmissionTicket&>(candidate).task());
         },
         seconds_now(), withdrawn, admitted);
     pass_all(withdrawn);

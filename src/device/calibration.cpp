@@ -214,10 +214,10 @@ void Calibration::measure_series(const Series& series) {
         return;
       }
     }
-    const Outcome outcome = measure_point(driver, series, depth, limit);
+    const Measurement measurement = measure_point(driver, series, depth, limit);
     ++done_;
-    if (outcome.any) {
-      curve_.points.push_back(outcome.point);
+    if (measurement.any) {
+      curve_.points.push_back(measurement.point);
     }
   }
 }
@@ -230,10 +230,10 @@ Driver& Calibration::driver_for(const Series& series, Clock::duration limit) {
   Driver* best = nullptr;
   double mark = 0;
   for (const auto& driver : drivers_) {
-    const Outcome outcome = measure_point(*driver, series, depth, limit);
-    if (best == nullptr || outcome.point.operations_per_second > mark * threads_must_win) {
+    const Measurement measurement = measure_point(*driver, series, depth, limit);
+    if (best == nullptr || measurement.point.operations_per_second > mark * threads_must_win) {
       best = driver.get();
-      mark = outcome.point.operations_per_second;
+      mark = measurement.point.operations_per_second;
     }
   }
   return *best;
@@ -268,7 +268,7 @@ void Calibration::repeat_fastest() {
     for (const auto& other : drivers_) {
       driver = other->name() == fastest->engine ? other.get() : driver;
     }
-    const Outcome again =
+    const Measurement again =
         measure_point(*driver, series, fastest->depth, std::min<Clock::duration>(options_.point_limit, left()));
     if (again.any && !agree(again.point.bytes_per_second, fastest->bytes_per_second, drifted)) {
       curve_.steady = false;

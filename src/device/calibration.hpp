@@ -41,7 +41,7 @@ class Calibration {
     Direction direction;
     std::uint64_t block;
   };
-  struct Outcome {
+  struct Measurement {
     CurvePoint point;
     bool any = false;  // At least one request ended.
   };
@@ -53,9 +53,9 @@ class Calibration {
   void measure_series(const Series& series);
   bool deep_enough(const Series& series) const noexcept;
   void repeat_fastest();
-  Outcome measure_point(Driver& driver, const Series& series, unsigned depth, Clock::duration limit);
-  Outcome measure_continuous(Driver& driver, const Series& series, unsigned depth, Clock::duration limit);
-  Outcome measure_batches(Driver& driver, const Series& series, unsigned depth, Clock::duration limit);
+  Measurement measure_point(Driver& driver, const Series& series, unsigned depth, Clock::duration limit);
+  Measurement measure_continuous(Driver& driver, const Series& series, unsigned depth, Clock::duration limit);
+  Measurement measure_batches(Driver& driver, const Series& series, unsigned depth, Clock::duration limit);
   Load::Shape shape(const Series& series, unsigned depth);
   bool beyond_throttle(const Series& series, double requests_per_second) const noexcept;
   void check(const Load& load, const Series& series);

@@ -23,24 +23,24 @@ bool agree(double one, double other, double share) noexcept {
   return std::abs(one - other) <= share * std::max(one, other);
 }
 
-Calibration::Outcome Calibration::measure_point(Driver& driver, const Series& series, unsigned depth,
-                                                Clock::duration limit) {
+Calibration::Measurement Calibration::measure_point(Driver& driver, const Series& series, unsigned depth,
+                                                    Clock::duration limit) {
   const Clock::time_point begun = Clock::now();
-  Outcome outcome =
+  Measurement measurement =
       curve_.direct ? measure_continuous(driver, series, depth, limit) : measure_batches(driver, series, depth, limit);
-  CurvePoint& point = outcome.point;
+  CurvePoint& point = measurement.point;
   point.direction = series.direction;
   point.block = series.block;
   point.depth = depth;
   point.engine = driver.name();
   point.bytes_per_second = point.operations_per_second * static_cast<double>(series.block);
   point.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-  return outcome;
+  return measurement;
 }
 
 // Without a pause between windows: to empty a deep queue would take longer than a window.
-Calibration::Outcome Calibration::measure_continuous(Driver& driver, const Series& series, unsigned depth,
-                                                     Clock::duration limit) {
+Calibration::Measurement Calibration::measure_continuous(Driver& driver, const Series& series, unsigned depth,
+                                                         Clock::duration limit) {
   const Clock::time_point begun = Clock::now();
   const Clock::time_point deadline = begun + limit;
   const Clock::duration window = std::max<Clock::duration>(limit / 10, shortest_window);
@@ -77,30 +77,30 @@ Calibration::Outcome Calibration::measure_continuous(Driver& driver, const Serie
   running = &load;
   driver.run(load);
   check(load, series);
-  Outcome outcome;
-  outcome.any = load.count() > 0 && !stopped_;
-  outcome.point.steady = steady;
+  Measurement measurement;
+  measurement.any = load.count() > 0 && !stopped_;
+  measurement.point.steady = steady;
   if (marks.size() >= 3) {
     // If it never came to rest, the later half says more about what comes than the earlier.
     const std::size_t from = steady ? marks.size() - 3 : (marks.size() - 1) / 2;
-    outcome.point.operations_per_second = rate_between(marks[from], marks.back());
+    measurement.point.operations_per_second = rate_between(marks[from], marks.back());
   } else {
-    outcome.point.operations_per_second = rate_between({begun, 0}, {Clock::now(), load.count()});
+    measurement.point.operations_per_second = rate_between({begun, 0}, {Clock::now(), load.count()});
   }
-  outcome.point.latency_median = load.latency(0.5);
-  outcome.point.latency_p99 = load.latency(0.99);
-  return outcome;
+  measurement.point.latency_median = load.latency(0.5);
+  measurement.point.latency_p99 = load.latency(0.99);
+  return measurement;
 }
 
 // Through the page cache a transfer has ended long before the device has done it. So a window is a number of requests and what it
 // takes until all of it is on the device; a reading one begins with an empty cache.
-Calibration::Outcome Calibration::measure_batches(Driver& driver, const Series& series, unsigned depth,
-                                                  Clock::duration limit) {
+Calibration::Measurement Calibration::measure_batches(Driver& driver, const Series& series, unsigned depth,
+                                                      Clock::duration limit) {
   const Clock::time_point deadline = Clock::now() + limit;
   const Clock::duration window = std::max<Clock::duration>(limit / 10, shortest_window);
   std::uint64_t requests = std::max<std::uint64_t>(2 * std::uint64_t{depth}, mebibyte / series.block);
   std::vector<double> rates;
-  Outcome outcome;
+  Measurement measurement;
   while (!stopped_) {
     requests = std::clamp<std::uint64_t>(requests, 1, std::max<std::uint64_t>(order_.size(), depth));
     Load::Shape batch = shape(series, depth);
@@ -118,20 +118,20 @@ Calibration::Outcome Calibration::measure_batches(Driver& driver, const Series& 
     const Clock::time_point now = Clock::now();
     const bool whole = now - begun >= window || requests >= order_.size();
     rates.push_back(rate_between({begun, 0}, {now, load.count()}));
-    outcome.any = true;
-    outcome.point.latency_median = load.latency(0.5);
-    outcome.point.latency_p99 = load.latency(0.99);
+    measurement.any = true;
+    measurement.point.latency_median = load.latency(0.5);
+    measurement.point.latency_p99 = load.latency(0.99);
     const std::size_t last = rates.size() - 1;
     const bool comparable = whole && last >= 1;
-    outcome.point.steady = comparable && agree(rates[last], rates[last - 1], alike);
-    outcome.point.operations_per_second = comparable ? (rates[last] + rates[last - 1]) / 2 : rates[last];
-    if (!report(series, depth) || outcome.point.steady || now >= deadline) {
+    measurement.point.steady = comparable && agree(rates[last], rates[last - 1], alike);
+    measurement.point.operations_per_second = comparable ? (rates[last] + rates[last - 1]) / 2 : rates[last];
+    if (!report(series, depth) || measurement.point.steady || now >= deadline) {
       break;
     }
     requests = whole ? requests : requests * 2;
   }
-  outcome.any = outcome.any && !stopped_;
-  return outcome;
+  measurement.any = measurement.any && !stopped_;
+  return measurement;
 }
 
 // A rate that a known limit does not allow cannot last.

@@ -34,11 +34,11 @@ Route first_route(RequestKind kind) noexcept {
 }
 
 RequestLevel::RequestLevel(Route first, bool fixed) noexcept
-    : route_(first), settled_(fixed), trial_{first, Route{true, depth_of_threads}, first} {}
+    : route_(first), decided_(fixed), trial_{first, Route{true, depth_of_threads}, first} {}
 
 void RequestLevel::begin_with(unsigned depth) {
   const base::LockGuard lock(mutex_);
-  if (step_ == Step::way && rate_ == 0 && !settled()) {
+  if (step_ == Step::way && rate_ == 0 && !decided()) {
     trial_[0].depth = static_cast<std::uint16_t>(std::clamp(depth, 1U, deepest_ring));
     if (current_ == 0) {
       route_.store(trial_[0], std::memory_order_relaxed);
@@ -65,7 +65,7 @@ bool RequestLevel::load_suffices(std::uint64_t now, unsigned outstanding) noexce
 void RequestLevel::ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding) {
   const base::LockGuard lock(mutex_);
   now = std::max(now, begun_);  // another thread may have looked at the clock later and been here earlier
-  if (settled() || !load_suffices(now, outstanding)) {
+  if (decided() || !load_suffices(now, outstanding)) {
     return;
   }
   ++seen_;
@@ -161,7 +161,7 @@ void RequestLevel::decide_depth() noexcept {
   } else {
     rate_ = same;
     step_ = Step::over;
-    settled_.store(true, std::memory_order_relaxed);
+    decided_.store(true, std::memory_order_relaxed);
   }
   depth_found_ = true;
 }

@@ -43,7 +43,7 @@ Route first_route(RequestKind kind) noexcept;
 /// requests that end together save processor time. Half is better if the device needs longer and loses no more than 2 %: by Little's law
 /// half the depth at the same rate is half the latency, for other requests too.
 ///
-/// Thread-safe, save where said otherwise. `route` and `settled` take no lock.
+/// Thread-safe, save where said otherwise. `route` and `decided` take no lock.
 class RequestLevel {
  public:
   /// @param fixed  Nothing is looked for: the first way is the only one.
@@ -51,7 +51,7 @@ class RequestLevel {
 
   Route route() const noexcept { return route_.load(std::memory_order_relaxed); }
   /// Nothing is to be found out any more.
-  bool settled() const noexcept { return settled_.load(std::memory_order_relaxed); }
+  bool decided() const noexcept { return decided_.load(std::memory_order_relaxed); }
   /// A request has ended. `now` in ticks, `outstanding`: under way or waiting, without it.
   void ended(std::uint64_t now, std::uint64_t bytes, unsigned outstanding);
   /// Begins with that depth, if nothing has been looked for yet.
@@ -77,7 +77,7 @@ class RequestLevel {
   bool is_long(unsigned depth, double rate) const noexcept REQUIRES(mutex_);
 
   std::atomic<Route> route_;
-  std::atomic<bool> settled_;
+  std::atomic<bool> decided_;
   mutable base::ProcessMutex mutex_;
   Step step_ GUARDED_BY(mutex_) = Step::way;
   int direction_ GUARDED_BY(mutex_) = 0;  // In which the depth was changed last.

@@ -39,7 +39,7 @@ class ClosingFile : public Participant, public std::enable_shared_from_this<Clos
     std::erase(stage_.participants, this);
     --stage_.outstanding;
     claim_.end();
-    stage_.announce();
+    stage_.notify();
   }
 
   const dev_t device_;

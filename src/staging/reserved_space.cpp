@@ -168,7 +168,7 @@ bool ReservedSpace::grow(Lock& lock, std::size_t needed) {
   } else {
     more_ = more_ || there;
   }
-  stage_.announce();
+  stage_.notify();
   return made;
 }
 
@@ -182,7 +182,7 @@ void ReservedSpace::yield(Lock& lock) noexcept {
 
 void ReservedSpace::written() noexcept {
   --lent_;
-  stage_.announce();
+  stage_.notify();
 }
 
 // The program may have closed all descriptors that it does not know, and have others of the same number.

@@ -97,7 +97,7 @@ class Stage : public std::enable_shared_from_this<Stage> {
   /// The same for at most `nanoseconds`, by tasks alone; whether it came true.
   bool wait_for(Lock& lock, std::uint64_t nanoseconds, std::uint64_t& waited, const std::function<bool()>& ready);
   /// To be called with the lock held, after anything that somebody may wait for.
-  void announce() noexcept {
+  void notify() noexcept {
     if (waiting_ != 0) {
       changed_->notify_all();
     }

@@ -331,7 +331,7 @@ void StagedFile::make_read(const std::shared_ptr<Read>& done) {
     done->transfers->one_ended(failed, base::nanoseconds(), tell);
     reads_.remove(done);
     --stage_.outstanding;
-    stage_.announce();
+    stage_.notify();
   }
   done->claim.end();
   for (const auto& call : tell) {

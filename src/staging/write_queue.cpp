@@ -338,7 +338,7 @@ void WriteQueue::ended(Batch& batch, Failures& failures, std::uint64_t begin, Ca
   }
   outstanding_ -= batch.size();
   stage_.outstanding -= batch.size();
-  stage_.announce();
+  stage_.notify();
 }
 
 // The first one is said at once: the program may never ask.

@@ -80,7 +80,7 @@ RequestQueue RequestLane::leave(const Request& request) {
   }
   const Load load = load_.fetch_sub(one_in_flight, std::memory_order_acq_rel) - one_in_flight;
   // While tasks are admitted by the number, their number is what is varied.
-  if (!forced_ && !level_.settled() && device_.tasks_at_once() == 0) {
+  if (!forced_ && !level_.decided() && device_.tasks_at_once() == 0) {
     level_.ended(base::ticks(), request.transferred, in_flight(load) + kept(load));
   }
   RequestQueue startable;

@@ -15,11 +15,11 @@ bool register_gate(Gate* gate) noexcept {
 
 Gate* find_gate() noexcept { return the_gate.load(std::memory_order_acquire); }
 
-void announce(Task* task) noexcept { task->core->visitors.fetch_add(1, std::memory_order_seq_cst); }
+void begin_passing(Task* task) noexcept { task->core->visitors.fetch_add(1, std::memory_order_seq_cst); }
 
-void pass(Task* announced) noexcept {
-  RuntimeCore& core = *announced->core;
-  schedule(announced);
+void pass(Task* task) noexcept {
+  RuntimeCore& core = *task->core;
+  schedule(task);
   core.visitors.fetch_sub(1, std::memory_order_release);  // from here on the runtime may be gone
 }
 

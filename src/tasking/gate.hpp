@@ -63,11 +63,11 @@ bool register_gate(Gate* gate) noexcept;
 Gate* find_gate() noexcept;
 
 /// @name For a gate
-/// A task that passes is announced where it leaves the gate's books and then passes outside of the gate's locks: between the two,
+/// A task begins to pass where it leaves the gate's books, and then passes outside of the gate's locks: between the two,
 /// its runtime is not taken for stuck.
 /// @{
-void announce(Task* task) noexcept;
-void pass(Task* announced) noexcept;
+void begin_passing(Task* task) noexcept;
+void pass(Task* task) noexcept;
 /// Whether the body of the task must not run (any more), so that nothing is to be kept for it.
 bool must_not_run(const Task* task) noexcept;
 const Options& options_of(const Task* task) noexcept;

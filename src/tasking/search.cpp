@@ -288,7 +288,7 @@ Task* find_task(Worker& worker) {
   }
   if (Task* task = take_ahead(worker)) [[unlikely]] {
     if (worker.ready.put_off_next()) {
-      worker.announce();
+      worker.tell_idle_workers();
     }
     return task;
   }

@@ -39,10 +39,10 @@ void Worker::push(Task* task) {
       return;
     }
   }
-  announce();
+  tell_idle_workers();
 }
 
-void Worker::announce() noexcept {
+void Worker::tell_idle_workers() noexcept {
   kept.clear();  // whoever is told of one finds the others too
   // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier, or here.
   if (operations.any || !core.barrier_works) [[unlikely]] {

@@ -73,7 +73,7 @@ class Worker : public Peer {
   /// memory and the data it depends on are there. Returns whether it did.
   bool give_back(Task* task) noexcept { return task->home_worker != index && give_back_home(task); }
   /// Tells an idle worker, if one has to be woken, of what this one has pushed.
-  void announce() noexcept;
+  void tell_idle_workers() noexcept;
   /// Says whether operations may be in flight.
   void begin_operations(bool begin) noexcept;
   /// Hands over what was prepared.

@@ -16,9 +16,9 @@ namespace {
 
 using dovetail::test::refusal;
 
-std::size_t count(const RequestList& list) {
+std::size_t count(const CandidateList& list) {
   std::size_t result = 0;
-  for (const Request* request = list.front(); request != nullptr; request = request->next) {
+  for (const Candidate* candidate = list.front(); candidate != nullptr; candidate = candidate->next) {
     ++result;
   }
   return result;
@@ -51,16 +51,16 @@ TEST(StorageBandwidth, RefusesWhatMakesNoSense) {
 TEST(Budget, AdmitsWhatTheBandwidthHolds) {
   Budget budget("device");
   TaskType& type = budget.type({"write", 20, Direction::write}, 100, 64);
-  std::vector<Request> requests(7);
-  RequestList admitted;
-  for (Request& request : requests) {
-    request.type = &type;
-    budget.enter(request, 0, admitted);
+  std::vector<Candidate> candidates(7);
+  CandidateList admitted;
+  for (Candidate& candidate : candidates) {
+    candidate.type = &type;
+    budget.enter(candidate, 0, admitted);
   }
   EXPECT_EQ(count(admitted), 5U);
-  RequestList next;
-  budget.leave(requests[0], {}, 1, next);
-  EXPECT_EQ(next.front(), &requests[5]);
+  CandidateList next;
+  budget.leave(candidates[0], {}, 1, next);
+  EXPECT_EQ(next.front(), &candidates[5]);
   EXPECT_EQ(count(next), 1U);
 }
 
@@ -68,43 +68,43 @@ TEST(Budget, SharesOfTypesAddUpAndNobodyIsOvertaken) {
   Budget budget("device");
   TaskType& small = budget.type({"small", 20, Direction::write}, 100, 64);
   TaskType& large = budget.type({"large", 80, Direction::write}, 100, 64);
-  std::vector<Request> requests(5);
-  requests[0].type = requests[1].type = requests[3].type = &small;
-  requests[2].type = &large;
-  requests[4].type = &small;
-  requests[4].priority = 1;
-  RequestList admitted;
+  std::vector<Candidate> candidates(5);
+  candidates[0].type = candidates[1].type = candidates[3].type = &small;
+  candidates[2].type = &large;
+  candidates[4].type = &small;
+  candidates[4].priority = 1;
+  CandidateList admitted;
   for (std::size_t i = 0; i < 4; ++i) {
-    budget.enter(requests[i], 0, admitted);
+    budget.enter(candidates[i], 0, admitted);
   }
   EXPECT_EQ(count(admitted), 2U) << "the large one does not fit, and the small one behind it waits";
-  budget.enter(requests[4], 0, admitted);
+  budget.enter(candidates[4], 0, admitted);
   EXPECT_EQ(count(admitted), 3U) << "what is more urgent goes before";
-  RequestList next;
-  budget.leave(requests[0], {}, 1, next);
-  budget.leave(requests[4], {}, 1, next);
-  EXPECT_EQ(next.front(), &requests[2]);
+  CandidateList next;
+  budget.leave(candidates[0], {}, 1, next);
+  budget.leave(candidates[4], {}, 1, next);
+  EXPECT_EQ(next.front(), &candidates[2]);
   EXPECT_EQ(count(next), 1U);
 }
 
 TEST(Budget, NoneWaitsForEverBehindOthersOfHigherPriority) {
   Budget budget("device");
   TaskType& type = budget.type({"write", 100, Direction::write}, 100, 64);
-  std::vector<Request> requests(40);
-  for (Request& request : requests) {
-    request.type = &type;
-    request.priority = 1;
+  std::vector<Candidate> candidates(40);
+  for (Candidate& candidate : candidates) {
+    candidate.type = &type;
+    candidate.priority = 1;
   }
-  Request& low = requests[2];
+  Candidate& low = candidates[2];
   low.priority = 0;
-  RequestList inside;
+  CandidateList inside;
   for (std::size_t i = 0; i < 3; ++i) {
-    budget.enter(requests[i], 0, inside);
+    budget.enter(candidates[i], 0, inside);
   }
   std::size_t before = 0;
-  for (std::size_t next = 3; next < requests.size() && inside.front() != &low; ++next, ++before) {
+  for (std::size_t next = 3; next < candidates.size() && inside.front() != &low; ++next, ++before) {
     ASSERT_EQ(inside.size(), 1U);
-    budget.enter(requests[next], 0, inside);  // one of them always waits
+    budget.enter(candidates[next], 0, inside);  // one of them always waits
     budget.leave(*inside.pop(), {}, 0, inside);
   }
   EXPECT_EQ(inside.front(), &low);
@@ -117,21 +117,21 @@ TEST(Budget, ThroughputIsSpreadOverTheTimeOfTheTasks) {
   for (const double scale : {0.001, 1.0, 1000.0}) {  // short ones lie within an interval, for long ones intervals grow
     Budget budget("device");
     TaskType& type = budget.type({"write", 100, Direction::write}, 400, 64);
-    std::vector<Request> requests(8);
-    RequestList admitted;
+    std::vector<Candidate> candidates(8);
+    CandidateList admitted;
     const auto enter = [&](std::size_t first, double now) {
       for (std::size_t i = first; i < first + 4; ++i) {
-        requests[i].type = &type;
-        budget.enter(requests[i], now * scale, admitted);
+        candidates[i].type = &type;
+        budget.enter(candidates[i], now * scale, admitted);
       }
     };
     const auto leave = [&](std::size_t first, double now) {
       for (std::size_t i = first; i < first + 4; ++i) {
-        RequestList next;
-        Outcome outcome;
-        outcome.bytes_known = true;
-        outcome.bytes = static_cast<std::uint64_t>(1e9 * scale);
-        budget.leave(requests[i], outcome, now * scale, next);
+        CandidateList next;
+        TaskEnd end;
+        end.bytes_known = true;
+        end.bytes = static_cast<std::uint64_t>(1e9 * scale);
+        budget.leave(candidates[i], end, now * scale, next);
       }
     };
     enter(0, 5);
@@ -158,11 +158,11 @@ TEST(Budget, ThroughputIsSpreadOverTheTimeOfTheTasks) {
 TEST(Budget, AConstraintAboveTheDeviceRunsAlone) {
   Budget budget("device");
   TaskType& type = budget.type({"write", 500, Direction::write}, 100, 64);
-  std::vector<Request> requests(2);
-  RequestList admitted;
-  for (Request& request : requests) {
-    request.type = &type;
-    budget.enter(request, 0, admitted);
+  std::vector<Candidate> candidates(2);
+  CandidateList admitted;
+  for (Candidate& candidate : candidates) {
+    candidate.type = &type;
+    budget.enter(candidate, 0, admitted);
   }
   EXPECT_EQ(count(admitted), 1U);
 }
@@ -172,25 +172,25 @@ TEST(Budget, NobodyElseEntersWhileATypeIsLearning) {
   Budget budget("device");
   TaskType& learning = budget.type({"learning", "auto(50,100,2)", Direction::write}, 100, 64);
   TaskType& other = budget.type({"other", 1, Direction::write}, 100, 64);
-  std::vector<Request> requests(4);
-  requests[0].type = requests[2].type = requests[3].type = &learning;
-  requests[1].type = &other;
-  RequestList admitted;
-  for (Request& request : requests) {
-    budget.enter(request, 0, admitted);
+  std::vector<Candidate> candidates(4);
+  candidates[0].type = candidates[2].type = candidates[3].type = &learning;
+  candidates[1].type = &other;
+  CandidateList admitted;
+  for (Candidate& candidate : candidates) {
+    budget.enter(candidate, 0, admitted);
   }
   EXPECT_EQ(count(admitted), 2U) << "the epoch has two places, and its third task waits for the next epoch";
-  EXPECT_EQ(requests[1].place, Request::Place::waiting);
-  RequestList next;
-  budget.leave(requests[0], {}, 1, next);
+  EXPECT_EQ(candidates[1].place, Candidate::Place::waiting);
+  CandidateList next;
+  budget.leave(candidates[0], {}, 1, next);
   EXPECT_TRUE(next.empty()) << "an epoch ends with all of its tasks";
-  budget.leave(requests[2], {}, 1, next);
-  EXPECT_EQ(next.front(), &requests[3]);
+  budget.leave(candidates[2], {}, 1, next);
+  EXPECT_EQ(next.front(), &candidates[3]);
   EXPECT_EQ(count(next), 1U);
-  RequestList last;
-  budget.leave(requests[3], {}, 2, last);
+  CandidateList last;
+  budget.leave(candidates[3], {}, 2, last);
   EXPECT_FALSE(learning.learning());
-  EXPECT_EQ(last.front(), &requests[1]);
+  EXPECT_EQ(last.front(), &candidates[1]);
 }
 
 // On a cluster the others would run on other nodes. Here they are all there is.
@@ -198,21 +198,21 @@ TEST(Budget, AnEpochThatLacksTasksHoldsNobodyUp) {
   Budget budget("device");
   TaskType& learning = budget.type({"learning", "auto(25,100,2)", Direction::write}, 100, 64);
   TaskType& other = budget.type({"other", 1, Direction::write}, 100, 64);
-  std::vector<Request> requests(3);
-  requests[0].type = requests[2].type = &learning;
-  requests[1].type = &other;
-  RequestList admitted;
-  budget.enter(requests[0], 0, admitted);
-  budget.enter(requests[1], 0, admitted);
+  std::vector<Candidate> candidates(3);
+  candidates[0].type = candidates[2].type = &learning;
+  candidates[1].type = &other;
+  CandidateList admitted;
+  budget.enter(candidates[0], 0, admitted);
+  budget.enter(candidates[1], 0, admitted);
   EXPECT_EQ(count(admitted), 1U);
-  RequestList next;
-  budget.leave(requests[0], {}, 1, next);
-  EXPECT_EQ(next.front(), &requests[1]);
-  RequestList third;
-  budget.enter(requests[2], 1, third);
+  CandidateList next;
+  budget.leave(candidates[0], {}, 1, next);
+  EXPECT_EQ(next.front(), &candidates[1]);
+  CandidateList third;
+  budget.enter(candidates[2], 1, third);
   EXPECT_TRUE(third.empty()) << "the device is not its own yet";
-  budget.leave(requests[1], {}, 2, third);
-  EXPECT_EQ(third.front(), &requests[2]);
+  budget.leave(candidates[1], {}, 2, third);
+  EXPECT_EQ(third.front(), &candidates[2]);
 }
 
 TEST(Budget, AutoIsEvaluatedAnewWhenTasksArrive) {
@@ -256,44 +256,44 @@ TEST(Budget, ATypeWhoseTasksAllFailIsNeverLearnedAndHoldsNothingUp) {
 TEST(Budget, WithdrawnRequestsAreGone) {
   Budget budget("device");
   TaskType& type = budget.type({"write", 100, Direction::write}, 100, 64);
-  std::vector<Request> requests(4);
+  std::vector<Candidate> candidates(4);
   int owners[2];
-  RequestList admitted;
+  CandidateList admitted;
   for (std::size_t i = 0; i < 4; ++i) {
-    requests[i].type = &type;
-    requests[i].owner = &owners[i % 2];
-    budget.enter(requests[i], 0, admitted);
+    candidates[i].type = &type;
+    candidates[i].owner = &owners[i % 2];
+    budget.enter(candidates[i], 0, admitted);
   }
   EXPECT_TRUE(budget.held_elsewhere(&owners[1])) << "owner 0 has the device";
   EXPECT_FALSE(budget.held_elsewhere(&owners[0]));
-  RequestList withdrawn;
-  budget.withdraw([&](const Request& request) { return request.owner == &owners[1]; }, 1, withdrawn, admitted);
+  CandidateList withdrawn;
+  budget.withdraw([&](const Candidate& candidate) { return candidate.owner == &owners[1]; }, 1, withdrawn, admitted);
   EXPECT_EQ(count(withdrawn), 2U);
   EXPECT_FALSE(budget.held_elsewhere(&owners[1]));
-  RequestList next;
-  budget.leave(requests[0], {}, 2, next);
-  EXPECT_EQ(next.front(), &requests[2]);
+  CandidateList next;
+  budget.leave(candidates[0], {}, 2, next);
+  EXPECT_EQ(next.front(), &candidates[2]);
 }
 
-// Lanes of requests look at how many tasks the device is given to.
+// Lanes of candidates look at how many tasks the device is given to.
 TEST(Budget, TheDeviceHearsOfTasksThatEnterBecauseOthersWithdrew) {
   device::Device disk(0, 0, 0);
   Budget budget("device", 0, &disk);
-  Request half;
-  Request whole;
-  Request tuned;
+  Candidate half;
+  Candidate whole;
+  Candidate tuned;
   half.type = &budget.type({"half", 50, Direction::write}, 100, 64);
   whole.type = &budget.type({"whole", 100, Direction::write}, 100, 64);
   tuned.type = &budget.type({"tuned", "adaptive", Direction::write}, 100, 64);
-  RequestList admitted;
-  for (Request* request : {&half, &whole, &tuned}) {
-    budget.enter(*request, 0, admitted);
+  CandidateList admitted;
+  for (Candidate* candidate : {&half, &whole, &tuned}) {
+    budget.enter(*candidate, 0, admitted);
   }
   EXPECT_EQ(count(admitted), 1U);
   EXPECT_EQ(disk.tasks_at_once(), 0U);
-  RequestList withdrawn;
-  RequestList next;
-  budget.withdraw([&](const Request& request) { return &request == &whole; }, 1, withdrawn, next);
+  CandidateList withdrawn;
+  CandidateList next;
+  budget.withdraw([&](const Candidate& candidate) { return &candidate == &whole; }, 1, withdrawn, next);
   EXPECT_EQ(next.front(), &tuned);
   EXPECT_GT(disk.tasks_at_once(), 0U);
   budget.leave(tuned, {}, 2, admitted);
@@ -309,11 +309,11 @@ TEST(Budget, TwoNamesOfADeviceSearchEachForItselfAndTheDeviceHearsTheirSum) {
   one.begin_with(20);
   two.begin_with(30);
   struct Tasks {
-    Tasks(Budget& of, unsigned count) : budget(of), requests(count) {
+    Tasks(Budget& of, unsigned count) : budget(of), candidates(count) {
       TaskType& type = budget.type({"write", "adaptive", Direction::write}, 100, 64);
-      for (Request& request : requests) {
-        request.type = &type;
-        budget.enter(request, 0, inside);
+      for (Candidate& candidate : candidates) {
+        candidate.type = &type;
+        budget.enter(candidate, 0, inside);
       }
     }
     void leave(std::size_t count) {
@@ -322,8 +322,8 @@ TEST(Budget, TwoNamesOfADeviceSearchEachForItselfAndTheDeviceHearsTheirSum) {
       }
     }
     Budget& budget;
-    std::vector<Request> requests;
-    RequestList inside;
+    std::vector<Candidate> candidates;
+    CandidateList inside;
   };
   Tasks of_one(one, 100);
   EXPECT_EQ(of_one.inside.size(), 20U);

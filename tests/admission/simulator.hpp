@@ -20,7 +20,7 @@ namespace dovetail::admission::test {
 using devices::CongestionLaw;
 
 struct SimulatedTask {
-  Request request;
+  Candidate candidate;
   double megabytes = 0;
   double pause = 0;      ///< Seconds that it waits for something else at first.
   double processor = 0;  ///< Then seconds of a core before the device is used: to fill the buffers.
@@ -34,8 +34,8 @@ class Simulator {
   /// @param cores  That tasks, before they use the device, and computations share.
   explicit Simulator(const CongestionLaw& given, unsigned executors = 64, unsigned most = 0, unsigned cores = 2)
       : law(given), budget("simulated", most), executors_(executors), cores_(cores) {
-    static const Requester requester{.leaving = [](Request&) noexcept {}};
-    budget.set_requester(&requester);
+    static const CandidateOwner candidate_owner{.leaving = [](Candidate&) noexcept {}};
+    budget.set_candidate_owner(&candidate_owner);
   }
 
   TaskType& type(const std::string& label, const StorageBandwidth& constraint) {
@@ -108,8 +108,8 @@ class Simulator {
   SimulatedTask& make(TaskType& of, double megabytes) {
     tasks_.push_back(std::make_unique<SimulatedTask>());
     SimulatedTask& task = *tasks_.back();
-    task.request.type = &of;
-    task.request.owner = this;
+    task.candidate.type = &of;
+    task.candidate.owner = this;
     task.megabytes = megabytes;
     return task;
   }
@@ -179,24 +179,24 @@ class Simulator {
   }
 
   // How many run is the executors' affair.
-  bool is_open(const SimulatedTask& task) const { return places_ && !budget.limits(*task.request.type); }
+  bool is_open(const SimulatedTask& task) const { return places_ && !budget.limits(*task.candidate.type); }
 
   void enter(SimulatedTask& task) {
     if (!is_open(task)) {
-      RequestList admitted;
-      budget.enter(task.request, now, admitted);
+      CandidateList admitted;
+      budget.enter(task.candidate, now, admitted);
       start(admitted);
-    } else if (places_->take(task.request)) {
-      begin_open(&task.request);
+    } else if (places_->take(task.candidate)) {
+      begin_open(&task.candidate);
     } else {
       next_look_ = std::min(next_look_, now + seconds(places_->between_looks));
     }
   }
 
-  void begin_open(Request* request) {
-    if (request != nullptr) {
-      budget.count_in(*request, now);
-      begin(*reinterpret_cast<SimulatedTask*>(request));
+  void begin_open(Candidate* candidate) {
+    if (candidate != nullptr) {
+      budget.count_in(*candidate, now);
+      begin(*reinterpret_cast<SimulatedTask*>(candidate));
     }
   }
 
@@ -218,9 +218,9 @@ class Simulator {
     }));
   }
 
-  void start(RequestList& admitted) {
-    while (Request* request = admitted.pop()) {
-      admitted_.push(reinterpret_cast<SimulatedTask*>(request));
+  void start(CandidateList& admitted) {
+    while (Candidate* candidate = admitted.pop()) {
+      admitted_.push(reinterpret_cast<SimulatedTask*>(candidate));
     }
     while (!admitted_.empty() && running() < executors_) {
       SimulatedTask* const task = admitted_.front();
@@ -259,10 +259,10 @@ class Simulator {
     const auto first = least(writing_);
     SimulatedTask& task = **first;
     writing_.erase(first);
-    RequestList admitted;
+    CandidateList admitted;
     const auto bytes = static_cast<std::uint64_t>(task.megabytes * 1e6);
     ++ended;
-    budget.leave(task.request, {task.fails, task.bytes_known, bytes}, now, admitted);
+    budget.leave(task.candidate, {task.fails, task.bytes_known, bytes}, now, admitted);
     if (on_end) {
       on_end(task);
     }
@@ -275,7 +275,7 @@ class Simulator {
   unsigned executors_;
   unsigned starting_ = 0;
   unsigned cores_;
-  std::optional<tasking::OpenPlaces<Request>> places_;
+  std::optional<tasking::OpenPlaces<Candidate>> places_;
   double next_look_ = never;
   std::size_t most_running_ = 0;
   std::vector<std::unique_ptr<SimulatedTask>> tasks_;

@@ -138,29 +138,29 @@ TEST(Unconstrained, ThatWaitBeforeTheyWriteAreOneMoreForEachLook) {
 TEST(Unconstrained, WaitForNobodyAndLetNobodyWait) {
   Budget budget("device");
   double now = 0;
-  const auto enter = [&](TaskType& type, Request& request) {
-    RequestList admitted;
-    request.type = &type;
-    budget.enter(request, now += 0.1, admitted);
-    return admitted.front() == &request && request.place == Request::Place::inside;
+  const auto enter = [&](TaskType& type, Candidate& candidate) {
+    CandidateList admitted;
+    candidate.type = &type;
+    budget.enter(candidate, now += 0.1, admitted);
+    return admitted.front() == &candidate && candidate.place == Candidate::Place::inside;
   };
-  const auto leave = [&](Request& request) {
-    RequestList admitted;
-    budget.leave(request, {false, true, 1'000'000}, now += 0.1, admitted);
+  const auto leave = [&](Candidate& candidate) {
+    CandidateList admitted;
+    budget.leave(candidate, {false, true, 1'000'000}, now += 0.1, admitted);
   };
-  const auto count_in = [&](TaskType& type, Request& request) {
-    request.type = &type;
-    budget.count_in(request, now += 0.1);
+  const auto count_in = [&](TaskType& type, Candidate& candidate) {
+    candidate.type = &type;
+    budget.count_in(candidate, now += 0.1);
   };
   TaskType& none = budget.type({"free", "none", Direction::write}, 400, 64, 4);
   EXPECT_FALSE(budget.limits(none));
   for (const char* constraint : {"400", "auto", "adaptive"}) {
     TaskType& type = budget.type({"bound", constraint, Direction::write}, 400, 64, 1);
-    std::array<Request, 100> free;
+    std::array<Candidate, 100> free;
     for (std::size_t i = 0; i < 50; ++i) {
       count_in(none, free[i]);
     }
-    std::array<Request, 20> bound;
+    std::array<Candidate, 20> bound;
     EXPECT_TRUE(enter(type, bound[0])) << constraint;
     bool waits = false;
     for (std::size_t i = 1; i < bound.size(); ++i) {
@@ -171,12 +171,12 @@ TEST(Unconstrained, WaitForNobodyAndLetNobodyWait) {
     for (std::size_t i = 50; i < 100; ++i) {
       count_in(none, free[i]);
     }
-    for (Request& request : free) {
-      leave(request);
+    for (Candidate& candidate : free) {
+      leave(candidate);
     }
-    for (Request& request : bound) {
-      ASSERT_EQ(request.place, Request::Place::inside) << constraint;
-      leave(request);
+    for (Candidate& candidate : bound) {
+      ASSERT_EQ(candidate.place, Candidate::Place::inside) << constraint;
+      leave(candidate);
     }
   }
 }

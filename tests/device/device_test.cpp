@@ -41,7 +41,7 @@ TEST(Device, ThatLiesInMemoryLooksForNothing) {
   Device& device = device_of("/dev/shm");
   EXPECT_TRUE(device.in_memory);
   EXPECT_FALSE(device.caches_writes);
-  EXPECT_TRUE(device.requests(buffered_write_large).settled());
+  EXPECT_TRUE(device.requests(buffered_write_large).decided());
 }
 
 /// What is remembered is in a folder of the test. No other device has its number.

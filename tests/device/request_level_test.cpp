@@ -46,7 +46,7 @@ auto by_way(double of_ring, double of_threads) {
 TEST(RequestLevel, BeginsWithTheFirstWay) {
   RequestLevel level(ring);
   EXPECT_EQ(level.route(), ring);
-  EXPECT_FALSE(level.settled());
+  EXPECT_FALSE(level.decided());
   EXPECT_EQ(level.found(), Level{});
 }
 
@@ -85,7 +85,7 @@ TEST(RequestLevel, TriesNothingWithoutLoad) {
     run(level, time, 1, 2, by_way(20, 10));
     ASSERT_EQ(level.route(), ring);
   }
-  EXPECT_FALSE(level.settled());
+  EXPECT_FALSE(level.decided());
 }
 
 TEST(RequestLevel, GrowsTheDepthWhileThatMovesMore) {
@@ -93,7 +93,7 @@ TEST(RequestLevel, GrowsTheDepthWhileThatMovesMore) {
   Time time;
   run(level, time, enough, 1000, device(256, 20000));
   EXPECT_EQ(level.route(), (Route{false, 256}));
-  EXPECT_TRUE(level.settled());
+  EXPECT_TRUE(level.decided());
   EXPECT_EQ(level.found().at_once, 256U);
   EXPECT_NEAR(level.found().rate, 4096 * 256 / 20000.0, 1);
 }
@@ -115,7 +115,7 @@ TEST(RequestLevel, AShortQueueIsAsDeepAsTheLoad) {
   Time time;
   run(level, time, enough, 60, device(4, 100));
   EXPECT_EQ(level.route(), (Route{false, 64}));
-  EXPECT_FALSE(level.settled()) << "more may come";
+  EXPECT_FALSE(level.decided()) << "more may come";
   run(level, time, enough, 120, device(4, 100));
   EXPECT_EQ(level.route(), (Route{false, 128}));
 }
@@ -125,7 +125,7 @@ TEST(RequestLevel, ADepthThatHindersIsNotKept) {
   Time time;
   run(level, time, enough, 500, [](const Route& route) { return route.threads ? 100.0 : route.depth <= 32 ? 10 : 11; });
   EXPECT_EQ(level.route(), (Route{false, 32}));
-  EXPECT_TRUE(level.settled());
+  EXPECT_TRUE(level.decided());
 }
 
 TEST(RequestLevel, TheDepthStaysWithinItsBounds) {
@@ -145,7 +145,7 @@ TEST(RequestLevel, OnceItHasFoundOutItLooksNoMore) {
   RequestLevel level(ring);
   Time time;
   run(level, time, enough, 500, device(16, 100000));
-  ASSERT_TRUE(level.settled());
+  ASSERT_TRUE(level.decided());
   const Route found = level.route();
   for (unsigned i = 0; i < 100000; ++i) {
     run(level, time, 1, 500, by_way(30, 1));
