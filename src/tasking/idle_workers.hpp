@@ -48,6 +48,14 @@ class IdleWorkers {
   void begin_search() noexcept { searching_.fetch_add(1, std::memory_order_seq_cst); }
   /// Returns true if it was the last one looking.
   bool end_search() noexcept { return searching_.fetch_sub(1, std::memory_order_seq_cst) == 1; }
+
+  /// @name Lingering: one worker polls for a while instead of sleeping. It counts as one that searches.
+  /// @{
+  /// False if another one does.
+  bool begin_linger() noexcept { return !lingers_.exchange(true, std::memory_order_acq_rel); }
+  void end_linger() noexcept { lingers_.store(false, std::memory_order_release); }
+  /// @}
+
   std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
   unsigned searching() const noexcept { return searching_.load(std::memory_order_relaxed); }
 
@@ -65,6 +73,7 @@ class IdleWorkers {
       GUARDED_BY(mutex_);  ///< Woken from its end: the one that has slept for the shortest time.
   alignas(64) std::atomic<std::size_t> count_{0};
   std::atomic<unsigned> searching_{0};
+  std::atomic<bool> lingers_{false};
   alignas(64) std::atomic<unsigned> without_fence_{0};
 };
 

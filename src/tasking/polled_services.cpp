@@ -13,15 +13,35 @@ namespace {
 // Between two polls of a service whose descriptor could not be watched.
 constexpr std::chrono::microseconds unwatched_interval{500};
 
+// In ticks. A service that is not polled by the clock is never due.
+std::uint64_t ticks_after(std::chrono::nanoseconds interval) noexcept {
+  return interval == std::chrono::nanoseconds::max()
+             ? ~std::uint64_t{0}
+             : base::ticks() + static_cast<std::uint64_t>(interval.count()) * base::ticks_per_microsecond() / 1000;
+}
+
 }  // namespace
 
 struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
   Entry(RuntimeCore& of, Service& polled) : core(of), service(polled) {}
 
   void look() noexcept {
-    if (service.in_flight() > 0 && !armed.exchange(true, std::memory_order_seq_cst)) {
-      arm();
+    if (service.in_flight() == 0) {
+      return;
     }
+    if (!armed.load(std::memory_order_relaxed)) {
+      if (!armed.exchange(true, std::memory_order_seq_cst)) {
+        arm();
+      }
+    } else if (base::ticks() >= due.load(std::memory_order_relaxed)) {
+      poll();
+    }
+  }
+
+  // The thread that keeps time leaves it to workers that come by in time.
+  void poll() noexcept {
+    service.poll(Service::no_worker, PollScope::all);
+    due.store(ticks_after(service.poll_interval()), std::memory_order_relaxed);
   }
 
   void arm() {
@@ -29,8 +49,15 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     if (service.descriptor() >= 0 && !watch()) {
       interval = std::min<std::chrono::nanoseconds>(interval, unwatched_interval);
     }
+    const std::uint64_t planned = ticks_after(interval);
+    due.store(planned, std::memory_order_relaxed);
     if (interval != std::chrono::nanoseconds::max()) {
-      core.reactor.call_at(base::Clock::now() + interval, [self = shared_from_this()] { self->run(true); });
+      core.reactor.call_at(base::Clock::now() + interval, [self = shared_from_this(), planned] {
+        if (self->due.load(std::memory_order_relaxed) == planned) {
+          self->poll();  // else a worker has polled meanwhile
+        }
+        self->go_on(true);
+      });
     }
   }
 
@@ -44,7 +71,8 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     wait->events = EPOLLIN;
     wait->ready = [self = shared_from_this()] {
       self->watched.store(false, std::memory_order_seq_cst);
-      self->run(false);
+      self->poll();
+      self->go_on(false);
     };
     if (core.reactor.watch(wait) == 0) {
       return true;
@@ -53,8 +81,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     return false;
   }
 
-  void run(bool by_the_clock) noexcept {
-    service.poll(Service::no_worker, PollScope::all);
+  void go_on(bool by_the_clock) noexcept {
     if (service.in_flight() == 0) {
       armed.store(false, std::memory_order_seq_cst);
       look();  // something may have begun meanwhile
@@ -65,8 +92,9 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
 
   RuntimeCore& core;
   Service& service;
-  std::atomic<bool> armed{false};    ///< It is going to be polled.
-  std::atomic<bool> watched{false};  ///< Its descriptor is waited for.
+  std::atomic<bool> armed{false};     ///< It is going to be polled.
+  std::atomic<std::uint64_t> due{0};  ///< In ticks: when a worker that comes by should poll.
+  std::atomic<bool> watched{false};   ///< Its descriptor is waited for.
 };
 
 struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
@@ -149,6 +177,14 @@ base::TimePoint PolledServices::look_after() noexcept {
 
 void PolledServices::add(RuntimeCore& core, Service& service) {
   entries_.push_back(std::make_shared<Entry>(core, service));
+  if (!service.on_demand()) {
+    begun_.store(true, std::memory_order_relaxed);
+  }
+}
+
+void PolledServices::begin() noexcept {
+  begun_.store(true, std::memory_order_relaxed);
+  look_at_each();
 }
 
 void PolledServices::look_at_each() noexcept {

@@ -2,6 +2,7 @@
 // are doing. The one that puts workers to sleep is polled by workers: if one of them computes, an idle one is woken for that.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -19,12 +20,14 @@ class PolledServices {
   void add(RuntimeCore& core, Service& service);
   /// The one that puts workers to sleep. Before the workers start.
   void add_parking(RuntimeCore& core, Service& service);
-  /// Sees to it that services with something in flight are polled. Called by workers between tasks.
+  /// Sees to it that services with something in flight are polled, and polls those that are due. Called by workers between tasks.
   void look() noexcept {
-    if (!entries_.empty()) {
+    if (begun_.load(std::memory_order_relaxed)) {
       look_at_each();
     }
   }
+  /// From now on, services that are polled on demand are looked at, too.
+  void begin() noexcept;
   /// The same for a worker that is about to sleep, of which the one that parks may have need.
   void before_sleep() noexcept;
   /// The same for a worker that has begun operations while others sleep: they have not seen those.
@@ -37,6 +40,7 @@ class PolledServices {
   struct Parking;
   void look_at_each() noexcept;
   std::vector<std::shared_ptr<Entry>> entries_;
+  std::atomic<bool> begun_{false};  ///< There may be something to look at.
   std::shared_ptr<Parking> parking_;
 };
 

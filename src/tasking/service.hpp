@@ -43,6 +43,17 @@ class Service {
   virtual std::chrono::nanoseconds poll_interval() const noexcept { return std::chrono::microseconds(500); }
   /// A descriptor that becomes readable when there is something to poll for, the service's own; -1: none.
   virtual int descriptor() const noexcept { return -1; }
+  /// Whether the service is not looked at before it calls `begin_polling`, so that programs that never use it do not pay for it.
+  virtual bool on_demand() const noexcept { return false; }
+  /// @}
+
+  /// @name Lingering
+  /// Where sleeping and being woken takes longer than what is waited for, one idle worker goes on polling for a while before it sleeps.
+  /// @{
+  /// For how long. Asked by a worker that is about to sleep. 0: not at all.
+  virtual std::chrono::nanoseconds linger() const noexcept { return {}; }
+  /// A worker has lingered for this service; `found`: until something had come, of the service or other work.
+  virtual void lingered(bool /*found*/) noexcept {}
   /// @}
 
   /// Hands over what the calling worker has prepared but not yet submitted. Called before the worker runs something that may
@@ -88,6 +99,9 @@ Service* find_service(detail::RuntimeCore& core, const void* key) noexcept;
 /// the request can be seen by `cancel_requested`, from any thread, and with the runtime only as a name: it may be gone. At most
 /// one hook; called from a static initialiser.
 bool register_cancel_hook(void (*hook)(const detail::RuntimeCore* core) noexcept);
+
+/// Something is in flight of a service that is polled on demand. Called when its `in_flight` begins to differ from 0, from any thread.
+void begin_polling(detail::RuntimeCore& core) noexcept;
 
 /// Tells the scheduler that the calling compute worker has prepared operations that wait for `Service::flush`.
 void request_flush() noexcept;

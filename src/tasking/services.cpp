@@ -87,6 +87,8 @@ Service* find_service(RuntimeCore& core, const void* key) noexcept {
   return nullptr;
 }
 
+void begin_polling(RuntimeCore& core) noexcept { core.polled.begin(); }
+
 void request_flush() noexcept {
   if (Worker* worker = context().worker) {
     worker->operations.prepared = true;

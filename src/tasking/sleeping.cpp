@@ -6,6 +6,7 @@
 #include "base/process_barrier.hpp"
 #include "tasking/core.hpp"
 #include "tasking/little_work.hpp"
+#include "tasking/search.hpp"
 #include "tasking/service.hpp"
 #include "trace/trace.hpp"
 
@@ -15,6 +16,8 @@ namespace {
 // While other workers run, work is likely to appear within this many looks; sleeping and being woken costs more.
 constexpr unsigned looks_before_sleep = 24;
 constexpr unsigned relaxes_between_looks = 16;
+// Of a worker that lingers: what else than its service it looks at costs more.
+constexpr unsigned rounds_between_other_looks = 16;
 
 constexpr std::chrono::milliseconds until_left_alone_is_doubted{1};
 
@@ -35,6 +38,40 @@ bool look_on(const Worker& worker) noexcept {
     }
   }
   return false;
+}
+
+// Which service asks an idle worker to go on polling, if any does, and for how long.
+std::pair<Service*, std::chrono::nanoseconds> longest_linger(const RuntimeCore& core) noexcept {
+  std::pair<Service*, std::chrono::nanoseconds> longest{nullptr, 0};
+  for (const ServiceEntry& entry : core.services) {
+    if (const std::chrono::nanoseconds asked = entry.service->linger(); asked > longest.second) {
+      longest = {entry.service.get(), asked};
+    }
+  }
+  return longest;
+}
+
+// Returns whether something has come.
+bool linger(Worker& worker) {
+  RuntimeCore& core = worker.core;
+  const auto [service, longest] = longest_linger(core);
+  if (service == nullptr || !core.idle.begin_linger()) {
+    return false;
+  }
+  const base::TimePoint end = base::Clock::now() + longest;
+  bool found = false;
+  for (unsigned round = 1; !found; ++round) {
+    found = service->poll(worker.index, PollScope::all) > 0 || may_be_work(worker);
+    if (!found && round % rounds_between_other_looks == 0) {
+      found = poll_services(worker, true) || core.reactor.run_due() > 0;
+      if (!found && base::Clock::now() >= end) {
+        break;
+      }
+    }
+  }
+  core.idle.end_linger();
+  service->lingered(found);
+  return found;
 }
 
 // The one that parks hands over what it has in `park`: one system call for both.
@@ -94,6 +131,9 @@ void sleep(Worker& worker) {
     if (look_on(worker)) {
       return;
     }
+  }
+  if (linger(worker)) {
+    return;
   }
   worker.search.is_counted = false;
   idle.end_search();

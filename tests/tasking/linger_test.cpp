@@ -1,0 +1,148 @@
+// Who polls a service: a worker that lingers before it sleeps, a worker on its way between two bodies, and nobody before the service asks for it.
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "support.hpp"
+#include "tasking/pause.hpp"
+#include "tasking/service.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::nanoseconds;
+
+// An operation that ends when a worker has polled for it so many times. The thread that keeps time comes once an hour.
+class Polled final : public Service {
+ public:
+  explicit Polled(detail::RuntimeCore& core) : core_(core) {}
+
+  unsigned poll(unsigned /*worker*/, PollScope /*scope*/) override {
+    polls.fetch_add(1);
+    Task* ended = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_ != nullptr && current_worker() >= 0 && --polls_left_ == 0) {
+        ended = std::exchange(waiting_, nullptr);
+      }
+    }
+    if (ended == nullptr) {
+      return 0;
+    }
+    in_flight_.store(0);
+    fulfill_event(ended);
+    return 1;
+  }
+  void flush(unsigned /*worker*/) override {}
+  std::size_t in_flight() const noexcept override { return in_flight_.load(); }
+  nanoseconds poll_interval() const noexcept override { return interval; }
+  bool on_demand() const noexcept override { return true; }
+  nanoseconds linger() const noexcept override { return in_flight_.load() > 0 ? lingering : nanoseconds{}; }
+  void lingered(bool found) noexcept override { (found ? found_ : in_vain_).fetch_add(1); }
+
+  void start(int polls_of_workers) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_ = bind_event();
+      polls_left_ = polls_of_workers;
+    }
+    in_flight_.store(1);
+    begin_polling(core_);
+  }
+
+  void end_at_next_poll() {
+    const std::lock_guard lock(mutex_);
+    polls_left_ = 1;
+  }
+
+  static constexpr int most = 2'000'000'000;
+  std::atomic<unsigned> polls{0};
+  nanoseconds interval = hours(1);
+  nanoseconds lingering{};
+  unsigned found() const noexcept { return found_.load(); }
+  unsigned in_vain() const noexcept { return in_vain_.load(); }
+
+ private:
+  detail::RuntimeCore& core_;
+  std::mutex mutex_;
+  Task* waiting_ = nullptr;
+  int polls_left_ = 0;
+  std::atomic<std::size_t> in_flight_{0};
+  std::atomic<unsigned> found_{0};
+  std::atomic<unsigned> in_vain_{0};
+};
+
+// Of the runtime that was made last.
+Polled* polled = nullptr;
+const bool registered = register_service(&polled, [](detail::RuntimeCore& core, const Options&, unsigned) {
+  auto made = std::make_unique<Polled>(core);
+  polled = made.get();
+  return made;
+});
+
+class LingerTest : public testing::TestWithParam<unsigned> {};
+
+TEST_P(LingerTest, AnIdleWorkerPollsInsteadOfSleeping) {
+  ASSERT_TRUE(registered);
+  Runtime runtime(Options{.workers = GetParam()});
+  polled->lingering = hours(1);
+  for (int i = 0; i < 20; ++i) {
+    runtime.spawn([] { polled->start(1'000); }).get();
+  }
+  EXPECT_GE(polled->found(), 1U);
+  EXPECT_EQ(polled->in_vain(), 0U);
+}
+
+// Other work ends the lingering, whoever brings it.
+TEST_P(LingerTest, TheWorkerThatLingersTakesWhatComes) {
+  Runtime runtime(Options{.workers = GetParam()});
+  polled->lingering = hours(1);
+  auto waits = runtime.spawn([] { polled->start(Polled::most); });
+  for (int i = 0; i < 100; ++i) {
+    runtime.spawn([] { spawn([] {}); }).get();
+  }
+  EXPECT_FALSE(waits.ready());
+  polled->end_at_next_poll();
+  waits.get();
+}
+
+TEST_P(LingerTest, TheEndOfTheRuntimeEndsIt) {
+  auto runtime = std::make_unique<Runtime>(Options{.workers = GetParam()});
+  polled->lingering = hours(1);
+  runtime->spawn([] { polled->start(100); }).get();
+  runtime.reset();
+}
+
+TEST(OnDemandTest, NobodyPollsBeforeTheServiceAsksForIt) {
+  Runtime runtime(Options{.workers = 1});
+  const unsigned idle = polled->polls;
+  runtime
+      .spawn([&] {
+        for (int i = 0; i < 1'000; ++i) {
+          this_task::yield();
+        }
+      })
+      .get();
+  EXPECT_LE(polled->polls - idle, 100U) << "only a worker that has nothing to do polls";
+}
+
+TEST(OnDemandTest, AWorkerPollsBetweenTwoBodiesWhenItIsTime) {
+  Runtime runtime(Options{.workers = 1});
+  polled->interval = std::chrono::microseconds(1);
+  std::atomic<bool> completed{false};
+  auto waits = runtime.spawn([] { polled->start(1'000); });
+  runtime.spawn([&] {
+    while (!completed.load()) {
+      this_task::yield();  // the worker is never idle
+    }
+  });
+  waits.get();
+  completed = true;
+  runtime.wait();
+}
+
+INSTANTIATE_TEST_SUITE_P(, LingerTest, testing::Values(1U, 2U, 3U));
+
+}  // namespace
+}  // namespace dovetail::tasking
