@@ -24,7 +24,7 @@ endif()
 
 # For work on a lower room while the ones above it do not build: "base;fiber", say.
 set(DOVETAIL_ONLY_ROOMS "" CACHE STRING "Build and test these rooms only (empty: all rooms, and everything on them)")
-set(DOVETAIL_TEST_SECONDS 300 CACHE STRING "After which a test that has not ended fails")
+set(DOVETAIL_TEST_SECONDS 300 CACHE STRING "After which a test that has not ended fails (0: what ctest is told)")
 if(DOVETAIL_ONLY_ROOMS)
   set(DOVETAIL_EXAMPLES OFF)
   set(DOVETAIL_BENCHMARKS OFF)

@@ -19,7 +19,10 @@ function(dovetail_test_properties test room)
          "UBSAN_OPTIONS=print_stacktrace=1" "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp")
   endif()
   set_tests_properties("${test}" PROPERTIES
-    LABELS "${room}" TIMEOUT "${DOVETAIL_TEST_SECONDS}" SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}")
+    LABELS "${room}" SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}")
+  if(DOVETAIL_TEST_SECONDS)
+    set_tests_properties("${test}" PROPERTIES TIMEOUT "${DOVETAIL_TEST_SECONDS}")
+  endif()
   if(room STREQUAL "integration")
     # They kill, throttle and fill disks: not next to others.
     set_tests_properties("${test}" PROPERTIES RUN_SERIAL ON)
