@@ -1,6 +1,6 @@
 """Changes one line of a room at random, builds, runs the room's tests, and counts how many changes they notice.
 
-The changes are made in a copy of the tree, `build/mutants`. A change that does not compile is not counted. A
+The changes are made in a copy of the tree, `build/mutants`. A change that does not compile, or changes no instruction, is not counted. A
 change that no test notices is listed: a test is missing, or the line makes no difference that a test may assert (time and memory orders make none).
 """
 
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import hashlib
 import os
 import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,9 +101,17 @@ class Room:
         ready = self._run("cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja", linked, *self._options)
         if not (ready and self.compiles("tests") and self.passes()):
             sys.exit(f"mutants: {self.name} does not build or pass as it is:\n{self.said}")
+        self.as_it_is = self.instructions()
 
     def compiles(self, target: str) -> bool:
         return self._run("ninja", "-C", self.build, target)
+
+    def instructions(self) -> str:
+        """Equal for two libraries of the same instructions: a change of nothing else is none (`return false` to `return {}`)."""
+        library = self.build / "lib" / "rooms" / "libdovetail.so"
+        with tempfile.NamedTemporaryFile() as text:
+            subprocess.run(["objcopy", "-O", "binary", "--only-section=.text", library, text.name], check=True)
+            return hashlib.sha256(Path(text.name).read_bytes()).hexdigest()
 
     def passes(self) -> bool:
         command = ["ctest", "--test-dir", self.build, "--stop-on-failure", "--parallel", "2", "-L", f"^{self.name}$"]
@@ -117,7 +127,7 @@ class Room:
         lines[number] = line + "\n"
         path.write_text("".join(lines))
         try:
-            if not self.compiles("dovetail_rooms"):
+            if not self.compiles("dovetail_rooms") or (file.suffix == ".cpp" and self.instructions() == self.as_it_is):
                 return None
             if not self.passes():
                 return True

@@ -414,6 +414,14 @@ TEST_F(Admission, AdaptiveBeginsWhereTheDeviceWasMeasured) {
   disk.set_curve(device::Direction::write, {});
 }
 
+TEST_F(Admission, WhatAdaptiveGivesToATaskIsAShareOfTheBandwidth) {
+  Runtime runtime(options());
+  runtime.spawn(describe("adaptive"), [] {});
+  runtime.wait();
+  const json type = device().at("types").at(0);
+  EXPECT_DOUBLE_EQ(type.at("current_mb_per_second").get<double>() * type.at("at_once").get<double>(), 100);
+}
+
 TEST_F(Admission, WhatThreadsTransferIsCounted) {
   Runtime runtime(options());
   const std::string path = (folder_ / "data" / "counted").string();

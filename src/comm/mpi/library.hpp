@@ -1,0 +1,50 @@
+// What the messages of tasks need of an MPI library. Implemented once for each application binary interface (interpose/mpi), since handles
+// and statuses differ; and by a library of the tests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "comm/mpi/operation.hpp"
+
+namespace dovetail::comm::mpi {
+
+/// From which threads the program may call the library (`MPI_Query_thread`).
+enum class Level : std::uint8_t { single, funneled, serialized, multiple };
+
+/// Thread-safe as far as said. A code is one of MPI's; 0 is `MPI_SUCCESS`.
+class Library {
+ public:
+  virtual ~Library() = default;
+
+  /// @name Facts. Any thread.
+  /// @{
+  virtual std::size_t request_size() const noexcept = 0;  ///< Bytes of an `MPI_Request`, at most 8.
+  virtual std::size_t status_size() const noexcept = 0;   ///< Bytes of an `MPI_Status`.
+  /// @throws std::logic_error between neither `MPI_Init` and `MPI_Finalize`.
+  virtual Level level() const = 0;
+  virtual bool is_null(const void* request) const noexcept = 0;
+  virtual void set_null(void* request) const noexcept = 0;
+  /// What the library itself says of an error.
+  virtual std::string text_of(int code) const = 0;
+  virtual int class_of(int code) const noexcept = 0;
+  /// As it was named; empty if it is not known.
+  virtual std::string name_of(const Communicator& communicator) const = 0;
+  /// @}
+
+  /// Looks which requests have ended. Their numbers among `requests` are written to `ended`; each one's code to its operation, and its
+  /// status where that operation wants it. The array of requests lies as MPI wants it; `operations` are theirs. Never blocks. One thread at
+  /// a time. @returns How many have ended.
+  virtual std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept = 0;
+  /// The same for one thread that is no task's and waits for them all. Blocks the thread. @returns The code.
+  virtual int wait(void* requests, std::size_t count, void* statuses) noexcept = 0;
+};
+
+/// Makes a library known: in a test, or by what has loaded it. It lives for ever.
+void set_library(Library* library) noexcept;
+/// Null if there is none yet.
+Library* find_library() noexcept;
+
+}  // namespace dovetail::comm::mpi

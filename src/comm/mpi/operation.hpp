@@ -1,0 +1,56 @@
+// One operation of MPI that tasks wait for, from the call that makes it until whoever waits has been told.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "dovetail/detail/mpi_calls.hpp"
+#include "tasking/pause.hpp"
+
+namespace dovetail::comm::mpi {
+
+using detail::Task;
+using detail::mpi::Communicator;
+using detail::mpi::Description;
+using detail::mpi::Start;
+
+class Library;
+
+/// A task that is paused until several operations have ended. Lies on its stack.
+struct Wait {
+  explicit Wait(Task* waiting, std::size_t operations) noexcept : task(waiting), left(operations) {}
+  Task* const task;
+  std::atomic<std::size_t> left;
+  std::atomic<bool> failed{false};
+  std::exception_ptr cause;  ///< Of the first that failed; written by whoever set `failed`.
+};
+
+struct Operation {
+  Operation* next = nullptr;  ///< In a list of the engine.
+  Wait* wait = nullptr;       ///< Who is paused; null: `task` has bound an event to the operation.
+  Task* task = nullptr;
+  void* status = nullptr;  ///< Where MPI's status goes; null: nobody wants it.
+  int code = 0;            ///< Of MPI, when it has ended.
+  bool is_started = false;
+  bool is_pooled = false;
+  Description description;
+  alignas(8) std::array<std::byte, 8> request{};  ///< Once it is started.
+  Start start;                                    ///< If it is not.
+
+  /// "MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD"
+  std::string text(const Library& library) const;
+};
+
+/// From a pool. @throws std::bad_alloc
+Operation* make_operation();
+/// If it is from the pool; else does nothing.
+void drop(Operation* operation) noexcept;
+
+/// Tells whoever waits for the operation, which is gone afterwards. Outside of the turn: the program may go on at once.
+void deliver(Operation* operation, const Library& library) noexcept;
+
+}  // namespace dovetail::comm::mpi
