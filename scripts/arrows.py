@@ -44,13 +44,18 @@ def folders(patterns: tuple[str, ...]) -> list[Path]:
     return sorted({path for pattern in patterns for path in ROOT.glob(pattern) if path.is_dir()})
 
 
+def room_of(header: Path, rooms: Rooms) -> str | None:
+    """The room that a file, named relative to `src`, lies in."""
+    return next((name for name, (folder, _) in rooms.items() if Path("src", header).is_relative_to(folder)), None)
+
+
 def check_arrows_of_rooms(rooms: Rooms) -> list[str]:
     problems = []
     for name, (folder, lower) in rooms.items():
         for path in files_of(ROOT / folder, CXX_SUFFIXES):
             for line, header in includes(path):
-                target = header.split("/")[0] if "/" in header else name
-                if target in rooms and target != name and target not in lower:
+                target = room_of(Path(header), rooms)
+                if target is not None and target != name and target not in lower:
                     allowed = ", ".join(sorted(lower)) or "no other room"
                     problems.append(
                         f"{path.relative_to(ROOT)}:{line}: room '{name}' includes \"{header}\" of room '{target}'; "
@@ -78,7 +83,7 @@ def check_arrows_from_outside(rooms: Rooms) -> list[str]:
                 target = included_file(path, folder, header, ROOT / "src", ROOT / "include") or folder
                 if (ROOT / "src") in target.parents:
                     allowed = rooms_for(path, rooms)
-                    if target.relative_to(ROOT / "src").parts[0] not in allowed:
+                    if room_of(target.relative_to(ROOT / "src"), rooms) not in allowed:
                         problems.append(f"{said}; of the rooms it may include {', '.join(sorted(allowed)) or 'none'}")
                 elif not {folder, ROOT / "include"} & {target, *target.parents}:
                     problems.append(f"{said}, which belongs to {target.parent.relative_to(ROOT)}")

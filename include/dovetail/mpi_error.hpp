@@ -15,8 +15,8 @@ class Error : public std::runtime_error {
   int code() const noexcept { return code_; }                 ///< As MPI returned it.
   int error_class() const noexcept { return error_class_; }   ///< `MPI_Error_class` of it.
   const std::string& call() const noexcept { return call_; }  ///< "MPI_Recv".
-  int peer() const noexcept { return peer_; }                 ///< The rank of the other side; negative: there is none, or any.
-  int tag() const noexcept { return tag_; }                   ///< Negative: there is none, or any.
+  int peer() const noexcept { return peer_; }  ///< The rank of the other side; negative: there is none, or any.
+  int tag() const noexcept { return tag_; }    ///< Negative: there is none, or any.
 
  private:
   int code_;

@@ -51,7 +51,7 @@ class Service {
   /// Where sleeping and being woken takes longer than what is waited for, one idle worker goes on polling for a while before it sleeps.
   /// @{
   /// For how long. Asked by a worker that is about to sleep. 0: not at all.
-  virtual std::chrono::nanoseconds linger() const noexcept { return {}; }
+  virtual std::chrono::nanoseconds linger() noexcept { return {}; }
   /// A worker has lingered for this service; `found`: until something had come, of the service or other work.
   virtual void lingered(bool /*found*/) noexcept {}
   /// @}

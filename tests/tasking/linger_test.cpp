@@ -38,7 +38,7 @@ class Polled final : public Service {
   std::size_t in_flight() const noexcept override { return in_flight_.load(); }
   nanoseconds poll_interval() const noexcept override { return interval; }
   bool on_demand() const noexcept override { return true; }
-  nanoseconds linger() const noexcept override { return in_flight_.load() > 0 ? lingering : nanoseconds{}; }
+  nanoseconds linger() noexcept override { return in_flight_.load() > 0 ? lingering : nanoseconds{}; }
   void lingered(bool found) noexcept override { (found ? found_ : in_vain_).fetch_add(1); }
 
   void start(int polls_of_workers) {

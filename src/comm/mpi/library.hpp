@@ -23,14 +23,16 @@ class Library {
   /// @{
   virtual std::size_t request_size() const noexcept = 0;  ///< Bytes of an `MPI_Request`, at most 8.
   virtual std::size_t status_size() const noexcept = 0;   ///< Bytes of an `MPI_Status`.
-  /// @throws std::logic_error between neither `MPI_Init` and `MPI_Finalize`.
+  /// @throws std::logic_error before `MPI_Init` and after `MPI_Finalize`.
   virtual Level level() const = 0;
   virtual bool is_null(const void* request) const noexcept = 0;
   virtual void set_null(void* request) const noexcept = 0;
+  /// As MPI does for a request that is null; `status` may be null.
+  virtual void set_empty(void* status) const noexcept = 0;
   /// What the library itself says of an error.
   virtual std::string text_of(int code) const = 0;
   virtual int class_of(int code) const noexcept = 0;
-  /// As it was named; empty if it is not known.
+  /// "MPI_COMM_WORLD", say; empty if it has no name that is safe to ask for.
   virtual std::string name_of(const Communicator& communicator) const = 0;
   /// @}
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <string>
 
 #include "dovetail/detail/mpi_calls.hpp"
 #include "tasking/pause.hpp"
@@ -17,8 +16,6 @@ using detail::Task;
 using detail::mpi::Communicator;
 using detail::mpi::Description;
 using detail::mpi::Start;
-
-class Library;
 
 /// A task that is paused until several operations have ended. Lies on its stack.
 struct Wait {
@@ -40,17 +37,11 @@ struct Operation {
   Description description;
   alignas(8) std::array<std::byte, 8> request{};  ///< Once it is started.
   Start start;                                    ///< If it is not.
-
-  /// "MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD"
-  std::string text(const Library& library) const;
 };
 
 /// From a pool. @throws std::bad_alloc
 Operation* make_operation();
 /// If it is from the pool; else does nothing.
 void drop(Operation* operation) noexcept;
-
-/// Tells whoever waits for the operation, which is gone afterwards. Outside of the turn: the program may go on at once.
-void deliver(Operation* operation, const Library& library) noexcept;
 
 }  // namespace dovetail::comm::mpi

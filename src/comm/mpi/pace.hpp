@@ -1,7 +1,8 @@
-// How often the library is asked while cores are busy, and how long an idle worker goes on asking before it sleeps. Numbers only.
+// How often the library is asked while cores are busy, and whether an idle worker goes on asking before it sleeps. Numbers only.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -10,66 +11,68 @@ namespace dovetail::comm::mpi {
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-/// The time between two polls while all cores are busy. Polling takes a share of one core that is bounded, whatever a poll costs; in a long
-/// wait it gets rare. Not thread-safe.
+/// The time between two polls while all cores are busy. Polling takes a bounded share of one core, whatever a poll costs; in a long wait it
+/// gets rare. Told by one thread at a time, asked by any.
 class Interval {
  public:
   /// `fixed`: it stays so; negative: it adapts.
   explicit Interval(nanoseconds fixed) noexcept : fixed_(fixed) {}
-  nanoseconds now() const noexcept { return fixed_ >= nanoseconds{} ? fixed_ : current_; }
+  nanoseconds now() const noexcept {
+    return fixed_ >= nanoseconds{} ? fixed_ : nanoseconds(current_.load(std::memory_order_relaxed));
+  }
   /// A poll took so long, and found something or not.
   void polled(nanoseconds took, bool found) noexcept {
     cost_ = (7 * cost_ + took) / 8;
-    const nanoseconds shortest = std::clamp<nanoseconds>(inverse_of_share * cost_, shortest_of_all, longest);
-    current_ = found ? shortest : std::clamp<nanoseconds>(current_ + current_ / 4, shortest, longest);
+    const nanoseconds shortest = std::clamp<nanoseconds>(polls_in_a_share * cost_, shortest_of_all, longest);
+    const nanoseconds before{current_.load(std::memory_order_relaxed)};
+    const nanoseconds next = found ? shortest : std::clamp<nanoseconds>(before + before / 4, shortest, longest);
+    current_.store(next.count(), std::memory_order_relaxed);
   }
 
-  static constexpr int inverse_of_share = 50;  ///< 2 % of a core.
+  static constexpr int polls_in_a_share = 50;  ///< A poll takes 2 % of the time.
   static constexpr nanoseconds shortest_of_all = microseconds(20);
   static constexpr nanoseconds longest = microseconds(500);
 
  private:
   const nanoseconds fixed_;
   nanoseconds cost_{0};
-  nanoseconds current_ = shortest_of_all;
+  std::atomic<nanoseconds::rep> current_{shortest_of_all.count()};
 };
 
-/// How long an idle worker lingers: for about as long as a sleep and being woken take, where that usually pays, and hardly ever where it
-/// does not. Not thread-safe.
+/// Whether an idle worker lingers: for about as long as a sleep and being woken take, until that was in vain several times; then rarely,
+/// until it was not. Any thread.
 class Linger {
  public:
-  /// `fixed`: it stays so; negative: it is learned.
+  /// `fixed`: it always lingers so long; negative: as above.
   explicit Linger(nanoseconds fixed) noexcept : fixed_(fixed) {}
-  nanoseconds now() const noexcept {
+  /// For a worker that is about to sleep: how long it lingers.
+  nanoseconds ask() noexcept {
     if (fixed_ >= nanoseconds{}) {
       return fixed_;
     }
-    return current_ >= shortest || refused_ == trials ? std::max(current_, shortest) : nanoseconds{};
+    const unsigned in_vain = in_vain_.load(std::memory_order_relaxed);
+    if (in_vain < patience) {
+      return usual;
+    }
+    return asked_in_vain_.fetch_add(1, std::memory_order_relaxed) % sleeps_between_trials == 0 ? usual : nanoseconds{};
   }
-  /// A worker was about to sleep and was told not to linger.
-  void refused() noexcept { refused_ = refused_ == trials ? refused_ : refused_ + 1; }
-  /// A worker has lingered, and something had come before the time was over, or not.
+  /// A worker has lingered, and something came before the time was over, or not.
   void ended(bool found) noexcept {
-    refused_ = 0;
     if (found) {
-      in_vain_ = 0;
-      current_ = longest;
-    } else if (++in_vain_ == patience) {
-      in_vain_ = 0;
-      current_ /= 2;
+      in_vain_.store(0, std::memory_order_relaxed);
+    } else if (in_vain_.load(std::memory_order_relaxed) < patience) {
+      in_vain_.fetch_add(1, std::memory_order_relaxed);
     }
   }
 
-  static constexpr nanoseconds longest = microseconds(100);
-  static constexpr nanoseconds shortest = microseconds(5);
+  static constexpr nanoseconds usual = microseconds(100);
   static constexpr unsigned patience = 8;
-  static constexpr unsigned trials = 16;  ///< Each so many sleeps it is tried again.
+  static constexpr unsigned sleeps_between_trials = 16;
 
  private:
   const nanoseconds fixed_;
-  nanoseconds current_ = longest;
-  unsigned in_vain_ = 0;
-  unsigned refused_ = 0;
+  std::atomic<unsigned> in_vain_{0};
+  std::atomic<unsigned> asked_in_vain_{0};
 };
 
 }  // namespace dovetail::comm::mpi

@@ -1,0 +1,184 @@
+// An MPI library as Dovetail's messages need it. Compiled once for each binary interface, with that one's mpi.h; linked with no MPI.
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include "abi/symbols.hpp"
+#include "comm/mpi/library.hpp"
+#include "comm/mpi/outstanding.hpp"
+
+namespace dovetail::interpose::mpi {
+namespace {
+
+using comm::mpi::Communicator;
+using comm::mpi::Level;
+using comm::mpi::Operation;
+using comm::mpi::Outstanding;
+
+static_assert(sizeof(MPI_Request) <= sizeof(Operation::request) && sizeof(MPI_Comm) <= sizeof(Communicator::handle));
+
+struct Functions {
+  decltype(PMPI_Testsome)* testsome;
+  decltype(PMPI_Waitall)* waitall;
+  decltype(PMPI_Initialized)* initialized;
+  decltype(PMPI_Finalized)* finalized;
+  decltype(PMPI_Query_thread)* query_thread;
+  decltype(PMPI_Error_string)* error_string;
+  decltype(PMPI_Error_class)* error_class;
+};
+
+// What mpi.h names by an object of the library, which this is not linked with.
+struct Handles {
+  MPI_Request null_request;
+  MPI_Comm world;
+  MPI_Comm self;
+};
+
+#ifdef OPEN_MPI
+Handles find_handles(const Symbols& symbols) {
+  return {static_cast<MPI_Request>(symbols.find_object("ompi_request_null")),
+          static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_world")),
+          static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_self"))};
+}
+#else
+Handles find_handles(const Symbols& /*symbols*/) { return {MPI_REQUEST_NULL, MPI_COMM_WORLD, MPI_COMM_SELF}; }
+#endif
+
+class MpiLibrary final : public comm::mpi::Library {
+ public:
+  MpiLibrary() : handles_(find_handles(symbols_)) {
+    symbols_.find(mpi_.testsome, "MPI_Testsome");
+    symbols_.find(mpi_.waitall, "MPI_Waitall");
+    symbols_.find(mpi_.initialized, "MPI_Initialized");
+    symbols_.find(mpi_.finalized, "MPI_Finalized");
+    symbols_.find(mpi_.query_thread, "MPI_Query_thread");
+    symbols_.find(mpi_.error_string, "MPI_Error_string");
+    symbols_.find(mpi_.error_class, "MPI_Error_class");
+  }
+
+  std::size_t request_size() const noexcept override { return sizeof(MPI_Request); }
+  std::size_t status_size() const noexcept override { return sizeof(MPI_Status); }
+  Level level() const override;
+  bool is_null(const void* request) const noexcept override {
+    return *static_cast<const MPI_Request*>(request) == handles_.null_request;
+  }
+  void set_null(void* request) const noexcept override {
+    std::memcpy(request, &handles_.null_request, sizeof handles_.null_request);
+  }
+  void set_empty(void* status) const noexcept override;
+  std::string text_of(int code) const override;
+  int class_of(int code) const noexcept override;
+  std::string name_of(const Communicator& communicator) const override;
+  std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override;
+  int wait(void* requests, std::size_t count, void* statuses) noexcept override;
+
+ private:
+  Symbols symbols_;
+  Handles handles_;
+  Functions mpi_{};
+};
+
+Level MpiLibrary::level() const {
+  int initialized = 0;
+  int finalized = 0;
+  mpi_.initialized(&initialized);
+  mpi_.finalized(&finalized);
+  if (initialized == 0 || finalized != 0) {
+    throw std::logic_error(initialized == 0 ? "a task uses MPI before MPI_Init_thread"
+                                            : "a task uses MPI after MPI_Finalize");
+  }
+  int provided = MPI_THREAD_SINGLE;
+  mpi_.query_thread(&provided);
+  switch (provided) {
+    case MPI_THREAD_MULTIPLE:
+      return Level::multiple;
+    case MPI_THREAD_SERIALIZED:
+      return Level::serialized;
+    case MPI_THREAD_FUNNELED:
+      return Level::funneled;
+    default:
+      return Level::single;
+  }
+}
+
+// MPI 3.1, section 3.7.3: any source, any tag, success, no elements, not cancelled.
+void MpiLibrary::set_empty(void* status) const noexcept {
+  if (status != nullptr) {
+    MPI_Request none = handles_.null_request;
+    mpi_.waitall(1, &none, static_cast<MPI_Status*>(status));
+  }
+}
+
+std::string MpiLibrary::text_of(int code) const {
+  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
+  int length = 0;
+  if (mpi_.error_string(code, text.data(), &length) != MPI_SUCCESS) {
+    return "error " + std::to_string(code);
+  }
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+int MpiLibrary::class_of(int code) const noexcept {
+  int its_class = MPI_ERR_UNKNOWN;
+  return mpi_.error_class(code, &its_class) == MPI_SUCCESS ? its_class : MPI_ERR_UNKNOWN;
+}
+
+// The program's own communicators may have been freed: to ask such a one for its name may end the process.
+std::string MpiLibrary::name_of(const Communicator& communicator) const {
+  MPI_Comm handle;
+  std::memcpy(&handle, communicator.handle.data(), sizeof handle);
+  return handle == handles_.world ? "MPI_COMM_WORLD" : handle == handles_.self ? "MPI_COMM_SELF" : "";
+}
+
+std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept {
+  std::array<int, Outstanding::window> places;
+  std::array<MPI_Status, Outstanding::window> statuses;
+  int found = 0;
+  const int code = mpi_.testsome(static_cast<int>(operations.size()), static_cast<MPI_Request*>(requests), &found,
+                                 places.data(), statuses.data());
+  if (found == MPI_UNDEFINED || (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)) {
+    // None is active, as with a persistent request that was never started; or the library is of no use any more.
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      operations[i]->code = code;
+      ended[i] = static_cast<unsigned>(i);
+    }
+    return operations.size();
+  }
+  for (int i = 0; i < found; ++i) {
+    const auto place = static_cast<unsigned>(places[static_cast<std::size_t>(i)]);
+    const MPI_Status& status = statuses[static_cast<std::size_t>(i)];
+    Operation& operation = *operations[place];
+    operation.code = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+    if (operation.status != nullptr) {
+      std::memcpy(operation.status, &status, sizeof status);
+    }
+    ended[i] = place;
+  }
+  return static_cast<std::size_t>(found);
+}
+
+int MpiLibrary::wait(void* requests, std::size_t count, void* statuses) noexcept {
+  return mpi_.waitall(static_cast<int>(count), static_cast<MPI_Request*>(requests),
+                      statuses != nullptr ? static_cast<MPI_Status*>(statuses) : MPI_STATUSES_IGNORE);
+}
+
+}  // namespace
+}  // namespace dovetail::interpose::mpi
+
+/// The library of the process, which lives for ever; null if there is none of this binary interface, and the reason in `why_not`.
+extern "C" [[gnu::visibility("default")]] dovetail::comm::mpi::Library* dovetail_mpi_library(const char** why_not) {
+  static std::string reason;
+  try {
+    static auto* const made = new dovetail::interpose::mpi::MpiLibrary;
+    return made;
+  } catch (const std::exception& failure) {
+    reason = failure.what();
+    *why_not = reason.c_str();
+    return nullptr;
+  }
+}

@@ -1,0 +1,186 @@
+// What the inline functions of <dovetail/mpi.hpp> call.
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "comm/mpi/engine.hpp"
+#include "comm/mpi/library.hpp"
+#include "comm/mpi/loader.hpp"
+#include "dovetail/mpi_error.hpp"
+
+namespace dovetail::mpi {
+
+Error::Error(const std::string& what, int code, int error_class, std::string call, int peer, int tag)
+    : std::runtime_error(what),
+      code_(code),
+      error_class_(error_class),
+      call_(std::move(call)),
+      peer_(peer),
+      tag_(tag) {}
+
+}  // namespace dovetail::mpi
+
+namespace dovetail::detail::mpi {
+namespace {
+
+using comm::mpi::Engine;
+using comm::mpi::Library;
+using comm::mpi::Operation;
+using comm::mpi::Wait;
+
+[[noreturn]] void fail(const Library& library, const Description& description, int code) {
+  throw dovetail::mpi::Error(std::string(description.call) + ": " + library.text_of(code), code, library.class_of(code),
+                             description.call, description.peer, description.tag);
+}
+
+// The operations of requests that are not null, linked in their order. Dropped again if they are not handed over.
+class Batch {
+ public:
+  Batch(Library& library, std::byte* requests, std::size_t count, std::byte* statuses) : library_(library) {
+    Operation** last = &first_;
+    try {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::byte* const request = requests + i * library.request_size();
+        std::byte* const status = statuses != nullptr ? statuses + i * library.status_size() : nullptr;
+        if (library.is_null(request)) {
+          library.set_empty(status);
+          continue;
+        }
+        Operation* const made = comm::mpi::make_operation();
+        *last = made;
+        last = &made->next;
+        ++size_;
+        made->is_started = true;
+        made->status = status;
+        std::memcpy(made->request.data(), request, library.request_size());
+      }
+    } catch (...) {
+      discard();
+      throw;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      library.set_null(requests + i * library.request_size());
+    }
+  }
+  std::size_t size() const noexcept { return size_; }
+  template <class Set>
+  void for_each(Set&& set) {
+    for (Operation* operation = first_; operation != nullptr; operation = operation->next) {
+      set(*operation);
+    }
+  }
+  void hand_over(Engine& engine) noexcept { engine.submit(std::exchange(first_, nullptr), size_, library_); }
+
+ private:
+  void discard() noexcept {
+    while (first_ != nullptr) {
+      Operation* const next = first_->next;
+      comm::mpi::drop(first_);
+      first_ = next;
+    }
+  }
+  Library& library_;
+  Operation* first_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+Task* task_that_binds(const char* call) {
+  Task* const task = tasking::bind_event();
+  if (task == nullptr) {
+    throw std::logic_error(std::string("dovetail::mpi::") + call + " was called outside of a task");
+  }
+  return task;
+}
+
+// Null outside of a task.
+Task* task_that_waits(const char* call) {
+  if (tasking::task_in_onready() != nullptr) {
+    throw std::logic_error(std::string(call) + " would wait in an onready; bind the message instead");
+  }
+  return tasking::current_task();
+}
+
+void pause(Wait& wait) {
+  tasking::pause(wait.task, tasking::WaitReason::operation);
+  if (wait.cause) {
+    std::rethrow_exception(std::move(wait.cause));
+  }
+}
+
+Description request_in_general() noexcept {
+  Description made;
+  made.call = "MPI_Wait";
+  return made;
+}
+
+}  // namespace
+
+void bind(Abi abi, void* requests, std::size_t count, void* statuses) {
+  Library& library = comm::mpi::require_library(abi);
+  Engine& engine = Engine::of_this_thread();
+  Batch batch(library, static_cast<std::byte*>(requests), count, static_cast<std::byte*>(statuses));
+  batch.for_each([](Operation& operation) {
+    operation.description = request_in_general();
+    operation.task = task_that_binds("iwait");
+  });
+  batch.hand_over(engine);
+}
+
+void wait(Abi abi, void* requests, std::size_t count, void* statuses) {
+  Library& library = comm::mpi::require_library(abi);
+  Task* const task = task_that_waits("dovetail::mpi::wait");
+  if (task == nullptr) {
+    if (const int code = library.wait(requests, count, statuses); code != 0) {
+      fail(library, request_in_general(), code);
+    }
+    return;
+  }
+  Batch batch(library, static_cast<std::byte*>(requests), count, static_cast<std::byte*>(statuses));
+  if (batch.size() == 0) {
+    return;
+  }
+  Wait wait(task, batch.size());
+  batch.for_each([&wait](Operation& operation) {
+    operation.description = request_in_general();
+    operation.wait = &wait;
+  });
+  tasking::prepare_pause(task);
+  batch.hand_over(Engine::of_this_thread());
+  pause(wait);
+}
+
+void start_and_bind(Abi abi, const Description& description, const Start& start, void* status) {
+  Library& library = comm::mpi::require_library(abi);
+  Engine& engine = Engine::of_this_thread();
+  Operation* const operation = comm::mpi::make_operation();
+  operation->description = description;
+  operation->start = start;
+  operation->status = status;
+  operation->task = tasking::bind_event();
+  engine.submit(operation, 1, library);
+}
+
+void start_and_wait(Abi abi, const Description& description, const Start& start, void* status) {
+  Library& library = comm::mpi::require_library(abi);
+  Task* const task = task_that_waits(description.call);
+  Operation operation;
+  operation.description = description;
+  operation.status = status;
+  if (task == nullptr) {
+    int code = start.function(start.closure.data(), operation.request.data());
+    code = code != 0 ? code : library.wait(operation.request.data(), 1, status);
+    if (code != 0) {
+      fail(library, description, code);
+    }
+    return;
+  }
+  Wait wait(task, 1);
+  operation.start = start;
+  operation.wait = &wait;
+  tasking::prepare_pause(task);
+  Engine::of_this_thread().submit(&operation, 1, library);
+  pause(wait);
+}
+
+}  // namespace dovetail::detail::mpi

@@ -1,0 +1,17 @@
+// What becomes of an operation that has ended.
+#pragma once
+
+#include <string>
+
+#include "comm/mpi/library.hpp"
+#include "comm/mpi/operation.hpp"
+
+namespace dovetail::comm::mpi {
+
+/// "MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD"
+std::string text_of(const Operation& operation, const Library& library);
+
+/// Tells whoever waits for the operation, which is gone afterwards. Outside of the turn: the program may go on at once.
+void deliver(Operation* operation, const Library& library) noexcept;
+
+}  // namespace dovetail::comm::mpi

@@ -1,0 +1,148 @@
+#include "comm/mpi/engine.hpp"
+
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "comm/mpi/delivery.hpp"
+#include "comm/mpi/library.hpp"
+#include "tasking/core.hpp"
+
+namespace dovetail::comm::mpi {
+namespace {
+
+const char key = 0;
+
+const bool registered = tasking::register_service(
+    &key, [](detail::RuntimeCore& core, const Options&, unsigned) { return std::make_unique<Engine>(core); });
+
+// Of one that serves what others submit meanwhile. What is left is for the next poll.
+constexpr unsigned most_rounds = 8;
+// Reading the clock costs as much as asking a few requests.
+constexpr unsigned polls_between_measurements = 8;
+constexpr unsigned looks_for_the_turn = 1000;
+
+Operation* append(Operation* list, Operation* more) noexcept {
+  while (more != nullptr) {
+    Operation* const next = more->next;
+    more->next = list;
+    list = more;
+    more = next;
+  }
+  return list;
+}
+
+}  // namespace
+
+Engine::Engine(detail::RuntimeCore& core) : core_(core), interval_(nanoseconds(-1)), linger_(nanoseconds(-1)) {
+  core_.sources->add(this);
+}
+
+Engine::~Engine() { core_.sources->remove(this); }
+
+Engine& Engine::of_this_thread() {
+  detail::RuntimeCore* const core = tasking::current_runtime();
+  if (core == nullptr) {
+    throw std::logic_error("a message can be bound to a task only in its body or its onready");
+  }
+  return static_cast<Engine&>(*tasking::find_service(*core, &key));
+}
+
+void Engine::submit(Operation* operations, std::size_t count, Library& library) noexcept {
+  in_flight_.fetch_add(count, std::memory_order_seq_cst);
+  while (operations != nullptr) {
+    Operation* const next = operations->next;
+    turn_.submit(operations);  // it may be gone from here on
+    operations = next;
+  }
+  serve(library);
+  if (in_flight() > 0) {
+    tasking::begin_polling(core_);
+  }
+}
+
+// What was submitted is started. Returns what has ended of that.
+Operation* Engine::take_in(Library& library) noexcept {
+  Operation* ended = nullptr;
+  for (Operation* operation = turn_.take(); operation != nullptr;) {
+    Operation* const next = operation->next;
+    if (!operation->is_started) {
+      operation->code = operation->start.function(operation->start.closure.data(), operation->request.data());
+      operation->is_started = true;
+    }
+    // MPI asks nothing of a request that is null, so it would never end.
+    if (operation->code != 0 || library.is_null(operation->request.data())) {
+      operation->next = ended;
+      ended = operation;
+    } else {
+      outstanding_.add(library, operation);
+    }
+    operation = next;
+  }
+  return ended;
+}
+
+unsigned Engine::serve(Library& library) noexcept {
+  unsigned told = 0;
+  for (unsigned round = 0; round < most_rounds && turn_.holds_submissions() && turn_.try_enter(); ++round) {
+    Operation* ended = take_in(library);
+    ended = append(ended, outstanding_.ask_newest(library));
+    turn_.leave();
+    told += tell(ended, library);
+  }
+  return told;
+}
+
+// Outside of the turn: what tasks do next may need it.
+unsigned Engine::tell(Operation* ended, const Library& library) noexcept {
+  unsigned count = 0;
+  for (const Operation* operation = ended; operation != nullptr; operation = operation->next) {
+    ++count;
+  }
+  if (count > 0) {
+    in_flight_.fetch_sub(count, std::memory_order_seq_cst);  // before anybody is told, who may start the next one
+  }
+  while (ended != nullptr) {
+    Operation* const next = ended->next;
+    deliver(ended, library);
+    ended = next;
+  }
+  return count;
+}
+
+unsigned Engine::poll(unsigned /*worker*/, tasking::PollScope /*scope*/) {
+  if (in_flight_.load(std::memory_order_relaxed) == 0 || !turn_.try_enter()) {
+    return 0;
+  }
+  Library& library = *find_library();
+  const bool measures = ++polls_ % polls_between_measurements == 0;
+  const std::uint64_t begin = measures ? base::nanoseconds() : 0;
+  Operation* ended = take_in(library);
+  ended = append(ended, outstanding_.ask(library));
+  if (measures) {
+    interval_.polled(nanoseconds(base::nanoseconds() - begin), ended != nullptr);
+  }
+  turn_.leave();
+  return tell(ended, library) + serve(library);
+}
+
+std::chrono::nanoseconds Engine::linger() noexcept {
+  return in_flight_.load(std::memory_order_relaxed) > 0 ? linger_.ask() : nanoseconds{};
+}
+
+void Engine::for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const {
+  Library* const library = find_library();
+  for (unsigned look = 0; library != nullptr && look < looks_for_the_turn; ++look) {
+    if (turn_.try_enter()) {
+      outstanding_.for_each([&](const Operation& operation) {
+        visit(operation.wait != nullptr ? operation.wait->task : operation.task, text_of(operation, *library));
+      });
+      turn_.leave();
+      break;
+    }
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace dovetail::comm::mpi

@@ -1,0 +1,99 @@
+#include "comm/mpi/loader.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+
+#include "base/process_mutex.hpp"
+
+namespace dovetail::comm::mpi {
+namespace {
+
+constinit std::atomic<Library*> the_library{nullptr};
+constinit std::atomic<Abi> usable{};  // calls for this interface may be made
+
+base::ProcessMutex& loading() {
+  static auto* const made = new base::ProcessMutex;
+  return *made;
+}
+
+std::string name_of(Abi abi) { return abi == Abi::mpich ? "mpich" : "openmpi"; }
+
+// Where this library lies.
+std::string folder() {
+  Dl_info information{};
+  static const char anchor = 0;
+  if (dladdr(&anchor, &information) == 0 || information.dli_fname == nullptr) {
+    return {};
+  }
+  const std::string file = information.dli_fname;
+  const std::size_t slash = file.rfind('/');
+  return slash == std::string::npos ? std::string() : file.substr(0, slash + 1);
+}
+
+void* open_plugin(Abi abi) {
+  const std::string file = "libdovetail-mpi-" + name_of(abi) + ".so";
+  std::string errors;
+  // `..`: in a build, the library that shows all rooms has a folder of its own.
+  for (const std::string& path : {folder() + file, folder() + "../" + file, file}) {
+    if (void* const plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      return plugin;
+    }
+    errors += std::string("\n  ") + dlerror();
+  }
+  throw std::runtime_error("Dovetail was built without " + name_of(abi) +
+                           ", or its part for it is not where libdovetail is:" + errors);
+}
+
+Library* load(Abi abi) {
+  using Make = Library* (*)(const char** why_not);
+  void* const plugin = open_plugin(abi);
+  const auto make = reinterpret_cast<Make>(dlsym(plugin, "dovetail_mpi_library"));
+  const char* why_not = "it is not Dovetail's";
+  Library* const made = make != nullptr ? make(&why_not) : nullptr;
+  if (made == nullptr) {
+    throw std::runtime_error("messages between tasks: " + std::string(why_not));
+  }
+  return made;
+}
+
+void require_threads(const Library& library) {
+  switch (library.level()) {
+    case Level::single:
+    case Level::funneled:
+      throw std::logic_error(
+          "MPI was initialised for calls of one thread only; tasks need MPI_Init_thread with MPI_THREAD_MULTIPLE, or "
+          "MPI_THREAD_SERIALIZED if the program itself calls MPI only while no task does");
+    case Level::serialized:
+    case Level::multiple:
+      return;
+  }
+}
+
+}  // namespace
+
+void set_library(Library* library) noexcept { the_library.store(library, std::memory_order_release); }
+Library* find_library() noexcept { return the_library.load(std::memory_order_acquire); }
+
+Library& require_library(Abi abi) {
+  if (usable.load(std::memory_order_acquire) == abi) [[likely]] {
+    return *find_library();
+  }
+  const base::LockGuard lock(loading());
+  Library* library = find_library();
+  if (const Abi before = usable.load(std::memory_order_relaxed); before != Abi{} && before != abi) {
+    throw std::runtime_error("the program uses " + name_of(before) + ", and a part of it was compiled for " +
+                             name_of(abi) + "; compile all of it for one MPI library");
+  }
+  if (library == nullptr) {
+    library = load(abi);
+    set_library(library);
+  }
+  require_threads(*library);
+  usable.store(abi, std::memory_order_release);
+  return *library;
+}
+
+}  // namespace dovetail::comm::mpi

@@ -1,0 +1,225 @@
+// Tasks and the ends of requests, with a library whose requests end when the test says so.
+#include <future>
+
+#include "comm/mpi/engine.hpp"
+#include "dovetail/mpi_error.hpp"
+#include "fake_library.hpp"
+#include "tasking/support.hpp"
+
+namespace dovetail::comm::mpi::test {
+namespace {
+
+using dovetail::test::await;
+using dovetail::test::Gate;
+
+class MessagesTest : public testing::TestWithParam<unsigned> {
+ protected:
+  MessagesTest() : runtime_(Options{.workers = GetParam(), .report_after = std::chrono::seconds(0)}) { fake(); }
+  ~MessagesTest() override { EXPECT_FALSE(fake().was_entered_twice()); }
+  Runtime runtime_;
+};
+
+TEST_P(MessagesTest, ATaskThatWaitsGivesItsCoreAway) {
+  int request = fake().begin();
+  int status = 0;
+  const int number = request;
+  std::atomic<bool> others{false};
+  auto waits = runtime_.spawn([&] { wait(request, &status); });
+  // As many as there are workers wait; somebody runs this all the same.
+  std::vector<int> more(GetParam());
+  std::vector<Future<void>> waiting;
+  for (int& one : more) {
+    one = fake().begin();
+    waiting.push_back(runtime_.spawn([&one] { wait(one); }));
+  }
+  runtime_.spawn([&] { others = true; }).get();
+  EXPECT_TRUE(others);
+  EXPECT_FALSE(waits.ready());
+  const std::vector<int> numbers = [&] {
+    std::vector<int> all;
+    for (int i = 1; i <= static_cast<int>(GetParam()); ++i) {
+      all.push_back(number + i);
+    }
+    return all;
+  }();
+  fake().end(number);
+  waits.get();
+  EXPECT_EQ(request, null_request);
+  EXPECT_EQ(status, number);
+  for (const int one : numbers) {
+    fake().end(one);
+  }
+  for (auto& one : waiting) {
+    one.get();
+  }
+}
+
+TEST_P(MessagesTest, ABoundTaskCompletesWhenItsRequestsHaveEnded) {
+  std::vector<int> requests{fake().begin(), null_request, fake().begin()};
+  const std::vector<int> numbers = requests;
+  std::vector<int> statuses(3);
+  Gate returned;
+  int value = 0;
+  auto bound = runtime_.spawn({.access = {out(value)}}, [&] {
+    iwait(requests, statuses.data());
+    EXPECT_EQ(requests, (std::vector<int>(3, null_request))) << "handed over";
+    returned.open();
+  });
+  auto reads = runtime_.spawn({.access = {in(value)}}, [] {});
+  returned.pass();
+  fake().end(numbers[2]);
+  EXPECT_FALSE(bound.ready());
+  EXPECT_FALSE(reads.ready());
+  fake().end(numbers[0]);
+  reads.get();
+  EXPECT_EQ(statuses, numbers) << "the empty status of a null request is this library's null";
+}
+
+TEST_P(MessagesTest, InOnreadyTheBodyWaits) {
+  int request = fake().begin();
+  const int number = request;
+  std::atomic<bool> ran{false};
+  std::promise<void> asked;
+  auto task = runtime_.spawn({.onready =
+                                  [&] {
+                                    EXPECT_THROW(wait(request), std::logic_error) << "it would hold the core";
+                                    iwait(request);
+                                    asked.set_value();
+                                  }},
+                             [&] { ran = true; });
+  asked.get_future().wait();
+  runtime_.spawn([] {}).get();
+  EXPECT_FALSE(ran);
+  fake().end(number);
+  task.get();
+  EXPECT_TRUE(ran);
+}
+
+detail::mpi::Description receives(int rank, int tag) {
+  detail::mpi::Description made;
+  made.call = "MPI_Recv";
+  made.peer = rank;
+  made.tag = tag;
+  made.receives = true;
+  made.has_communicator = true;
+  return made;
+}
+
+// An operation that is over when it starts.
+detail::mpi::Start at_once(int code) {
+  return detail::mpi::Start::of([code](void* request) {
+    const int number = fake().begin();
+    fake().end(number);
+    std::memcpy(request, &number, sizeof number);
+    return code;
+  });
+}
+
+TEST_P(MessagesTest, WhatFailsSaysWhatItWas) {
+  const auto expect_failure = [](const std::function<void()>& call) {
+    try {
+      call();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const dovetail::mpi::Error& error) {
+      EXPECT_EQ(error.code(), code_of_failure);
+      EXPECT_EQ(error.error_class(), code_of_failure + 1);
+      EXPECT_EQ(error.call(), "MPI_Recv");
+      EXPECT_EQ(error.peer(), 1);
+      EXPECT_EQ(error.tag(), 3);
+      EXPECT_STREQ(error.what(), "MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD: fake error 15");
+    }
+  };
+  const auto fails = at_once(code_of_failure);
+  runtime_
+      .spawn([&] { expect_failure([&] { detail::mpi::start_and_wait(Abi::mpich, receives(1, 3), fails, nullptr); }); })
+      .get();
+  auto bound = runtime_.spawn({.label = "receiver"},
+                              [&] { detail::mpi::start_and_bind(Abi::mpich, receives(1, 3), fails, nullptr); });
+  try {
+    bound.get();
+    ADD_FAILURE() << "the task has not failed";
+  } catch (const TaskFailed& failure) {
+    EXPECT_EQ(failure.label(), "receiver");
+    expect_failure([&] { std::rethrow_exception(failure.cause()); });
+  }
+}
+
+TEST_P(MessagesTest, OneOfManyThatFailsIsToldWhenAllHaveEnded) {
+  std::vector<int> requests{fake().begin(), fake().begin(), fake().begin()};
+  const std::vector<int> numbers = requests;
+  auto waits = runtime_.spawn([&] { wait(requests); });
+  fake().end(numbers[1], code_of_failure);
+  fake().end(numbers[0]);
+  runtime_.spawn([] {}).get();
+  EXPECT_FALSE(waits.ready());
+  fake().end(numbers[2]);
+  EXPECT_THROW(waits.get(), TaskFailed);
+}
+
+TEST_P(MessagesTest, OperationsOfATaskStartInItsOrder) {
+  std::vector<int> started;  // written by one thread at a time: whoever is in the library
+  runtime_
+      .spawn([&] {
+        for (int i = 0; i < 1'000; ++i) {
+          const auto start = detail::mpi::Start::of([i, &started](void* request) {
+            started.push_back(i);
+            const int number = fake().begin();
+            fake().end(number);
+            std::memcpy(request, &number, sizeof number);
+            return 0;
+          });
+          detail::mpi::start_and_bind(Abi::mpich, receives(0, i), start, nullptr);
+        }
+      })
+      .get();
+  ASSERT_EQ(started.size(), 1'000U);
+  EXPECT_TRUE(std::is_sorted(started.begin(), started.end()));
+}
+
+TEST_P(MessagesTest, OutsideOfATaskTheThreadWaits) {
+  int request = fake().begin();
+  fake().end(request);
+  wait(request);
+  int other = fake().begin();
+  EXPECT_THROW(iwait(other), std::logic_error);
+}
+
+TEST_P(MessagesTest, AnIoTaskWaitsToo) {
+  int request = fake().begin();
+  const int number = request;
+  auto task = runtime_.spawn({.io = true}, [&] { wait(request); });
+  runtime_.spawn([] {}).get();
+  fake().end(number);
+  task.get();
+}
+
+INSTANTIATE_TEST_SUITE_P(, MessagesTest, testing::Values(1U, 2U, 4U));
+
+TEST(MessagesReport, SaysWhatATaskWaitsFor) {
+  testing::internal::CaptureStderr();
+  int number = 0;
+  {
+    Runtime runtime(Options{.workers = 1, .report_after = std::chrono::milliseconds(60)});
+    const auto start = detail::mpi::Start::of([&number](void* request) {
+      number = fake().begin();
+      std::memcpy(request, &number, sizeof number);
+      return 0;
+    });
+    auto task = runtime.spawn({.label = "left neighbour"}, [&] {
+      detail::mpi::start_and_wait(Abi::mpich, receives(detail::mpi::any_source, 7), start, nullptr);
+    });
+    std::string said;
+    await([&] {
+      said += testing::internal::GetCapturedStderr();
+      testing::internal::CaptureStderr();
+      return said.find("left neighbour") != std::string::npos;
+    });
+    EXPECT_NE(said.find("MPI_Recv from any rank with tag 7 in MPI_COMM_WORLD"), std::string::npos) << said;
+    fake().end(number);
+    task.get();
+  }
+  testing::internal::GetCapturedStderr();
+}
+
+}  // namespace
+}  // namespace dovetail::comm::mpi::test

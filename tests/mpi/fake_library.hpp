@@ -1,0 +1,141 @@
+// An MPI library whose requests end when the test says so. It checks that one thread at a time is in it.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "comm/mpi/library.hpp"
+#include "comm/mpi/loader.hpp"
+
+namespace dovetail::comm::mpi::test {
+
+inline constexpr int null_request = -1;
+inline constexpr int code_of_failure = 15;
+
+class FakeLibrary final : public Library {
+ public:
+  explicit FakeLibrary(std::size_t capacity = 1 << 20) : ended_(new std::atomic<int>[capacity]), capacity_(capacity) {}
+
+  /// @name For tests
+  /// @{
+  /// A request that has been started. Any thread.
+  int begin() {
+    const int number = next_.fetch_add(1);
+    if (static_cast<std::size_t>(number) >= capacity_) {
+      std::abort();
+    }
+    ended_[static_cast<std::size_t>(number)].store(running);
+    return number;
+  }
+  void end(int request, int code = 0) { ended_[static_cast<std::size_t>(request)].store(code); }
+  /// So many requests have been made.
+  int begun() const { return next_.load(); }
+  std::size_t asked() const { return asked_.load(); }
+  bool was_entered_twice() const { return entered_twice_.load(); }
+  void set_level(Level level) { level_.store(level); }
+  /// While it lives, the calling thread is in the library.
+  class Inside {
+   public:
+    explicit Inside(FakeLibrary& library) : library_(library) {
+      if (library_.inside_.exchange(true)) {
+        library_.entered_twice_.store(true);
+      }
+    }
+    ~Inside() { library_.inside_.store(false); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    FakeLibrary& library_;
+  };
+  /// @}
+
+  std::size_t request_size() const noexcept override { return sizeof(int); }
+  std::size_t status_size() const noexcept override { return sizeof(int); }
+  Level level() const override { return level_.load(); }
+  bool is_null(const void* request) const noexcept override { return number_of(request) == null_request; }
+  void set_null(void* request) const noexcept override { std::memcpy(request, &null_request, sizeof null_request); }
+  void set_empty(void* status) const noexcept override {
+    if (status != nullptr) {
+      *static_cast<int*>(status) = null_request;
+    }
+  }
+  std::string text_of(int code) const override { return "fake error " + std::to_string(code); }
+  int class_of(int code) const noexcept override { return code + 1; }
+  std::string name_of(const Communicator&) const override { return "MPI_COMM_WORLD"; }
+
+  // The status of a request is its number.
+  std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override {
+    const Inside inside(*this);
+    asked_.fetch_add(operations.size());
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      const int number = number_of(static_cast<std::byte*>(requests) + i * sizeof(int));
+      const int code = ended_[static_cast<std::size_t>(number)].load();
+      if (code != running) {
+        operations[i]->code = code;
+        if (operations[i]->status != nullptr) {
+          *static_cast<int*>(operations[i]->status) = number;
+        }
+        ended[found++] = static_cast<unsigned>(i);
+      }
+    }
+    return found;
+  }
+  int wait(void* requests, std::size_t count, void* /*statuses*/) noexcept override {
+    int code = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const int number = number_of(static_cast<std::byte*>(requests) + i * sizeof(int));
+      if (number != null_request) {
+        while (ended_[static_cast<std::size_t>(number)].load() == running) {
+        }
+        code = code != 0 ? code : ended_[static_cast<std::size_t>(number)].load();
+      }
+    }
+    return code;
+  }
+
+ private:
+  static constexpr int running = -1;
+  static int number_of(const void* request) noexcept {
+    int number = 0;
+    std::memcpy(&number, request, sizeof number);
+    return number;
+  }
+
+  std::unique_ptr<std::atomic<int>[]> ended_;
+  const std::size_t capacity_;
+  std::atomic<int> next_{0};
+  std::atomic<std::size_t> asked_{0};
+  std::atomic<bool> inside_{false};
+  std::atomic<bool> entered_twice_{false};
+  std::atomic<Level> level_{Level::multiple};
+};
+
+/// The one of the process.
+inline FakeLibrary& fake() {
+  static auto* const made = [] {
+    auto* const library = new FakeLibrary;
+    set_library(library);
+    return library;
+  }();
+  return *made;
+}
+
+/// @name As <dovetail/mpi.hpp> does for a real one
+/// @{
+inline void wait(std::span<int> requests, int* statuses = nullptr) {
+  detail::mpi::wait(Abi::mpich, requests.data(), requests.size(), statuses);
+}
+inline void wait(int& request, int* status = nullptr) { wait(std::span(&request, 1), status); }
+inline void iwait(std::span<int> requests, int* statuses = nullptr) {
+  detail::mpi::bind(Abi::mpich, requests.data(), requests.size(), statuses);
+}
+inline void iwait(int& request, int* status = nullptr) { iwait(std::span(&request, 1), status); }
+/// @}
+
+}  // namespace dovetail::comm::mpi::test

@@ -1,0 +1,116 @@
+// Which requests are asked.
+#include "comm/mpi/outstanding.hpp"
+
+#include <algorithm>
+
+#include "fake_library.hpp"
+#include "gtest/gtest.h"
+
+namespace dovetail::comm::mpi::test {
+namespace {
+
+class OutstandingTest : public testing::Test {
+ protected:
+  void add(int count) {
+    for (int i = 0; i < count; ++i) {
+      Operation* const made = make_operation();
+      const int number = library_.begin();
+      std::memcpy(made->request.data(), &number, sizeof number);
+      outstanding_.add(library_, made);
+    }
+  }
+  // The requests that have ended.
+  static std::vector<int> numbers(Operation* ended) {
+    std::vector<int> all;
+    while (ended != nullptr) {
+      Operation* const next = ended->next;
+      int number = 0;
+      std::memcpy(&number, ended->request.data(), sizeof number);
+      all.push_back(number);
+      drop(ended);
+      ended = next;
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  ~OutstandingTest() override { numbers(outstanding_.take_all()); }
+
+  FakeLibrary library_{20'000};
+  Outstanding outstanding_;
+};
+
+TEST_F(OutstandingTest, TheNewestAreAskedAtOnce) {
+  add(10'000);
+  library_.end(9'999);
+  library_.end(9'950);
+  EXPECT_EQ(numbers(outstanding_.ask(library_)), (std::vector<int>{9'950, 9'999}));
+  EXPECT_EQ(outstanding_.size(), 9'998U);
+}
+
+TEST_F(OutstandingTest, ALookCostsNoMoreForManyThatWait) {
+  add(10'000);
+  for (int look = 0; look < 100; ++look) {
+    EXPECT_EQ(numbers(outstanding_.ask(library_)), std::vector<int>());
+  }
+  EXPECT_LE(library_.asked(), 100 * 2 * Outstanding::window);
+}
+
+TEST_F(OutstandingTest, EachIsAskedInARound) {
+  add(10'000);
+  for (const int number : {0, 63, 64, 5'000, 9'935}) {
+    library_.end(number);
+    int looks = 0;
+    std::vector<int> ended;
+    while (ended.empty()) {
+      ended = numbers(outstanding_.ask(library_));
+      ++looks;
+    }
+    EXPECT_EQ(ended, std::vector<int>{number});
+    EXPECT_LE(looks, 10'000 / static_cast<int>(Outstanding::window) + 2);
+  }
+}
+
+TEST_F(OutstandingTest, WhileSomethingIsFoundMoreAreAsked) {
+  add(600);
+  for (int number = 0; number < 600; ++number) {
+    library_.end(number);
+  }
+  EXPECT_EQ(numbers(outstanding_.ask(library_)).size(), 8 * Outstanding::window);
+  EXPECT_EQ(numbers(outstanding_.ask(library_)).size(), 600 - 8 * Outstanding::window);
+  EXPECT_TRUE(outstanding_.empty());
+}
+
+// Against a model: any may end between two looks, and more are added.
+TEST_F(OutstandingTest, NoneIsLostOrToldTwice) {
+  std::vector<int> told;
+  std::uint64_t random = 12345;
+  const auto below = [&random](std::uint64_t limit) {
+    random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<int>((random >> 33) % limit);
+  };
+  int added = 0;
+  std::vector<int> running;
+  while (told.size() < 5'000) {
+    const int more = added < 5'000 ? std::min(below(100), 5'000 - added) : 0;
+    add(more);
+    for (int i = 0; i < more; ++i) {
+      running.push_back(added++);
+    }
+    for (int i = below(40); i > 0 && !running.empty(); --i) {
+      const auto place = running.begin() + below(running.size());
+      library_.end(*place);
+      *place = running.back();
+      running.pop_back();
+    }
+    const std::vector<int> ended = numbers(outstanding_.ask(library_));
+    told.insert(told.end(), ended.begin(), ended.end());
+    ASSERT_EQ(outstanding_.size(), static_cast<std::size_t>(added) - told.size());
+  }
+  std::sort(told.begin(), told.end());
+  for (int i = 0; i < 5'000; ++i) {
+    ASSERT_EQ(told[static_cast<std::size_t>(i)], i);
+  }
+}
+
+}  // namespace
+}  // namespace dovetail::comm::mpi::test
