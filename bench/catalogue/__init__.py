@@ -1,6 +1,6 @@
 """Every benchmark that bench/run.py knows. To add one, write its programs and a row in the file of its room; nothing else lists them."""
 
-from catalogue import admission, hdf5, posix, python, storage, tasking, tiom, trace
+from catalogue import admission, comm, hdf5, posix, python, storage, tasking, tiom, trace
 
 BENCHMARKS = [
     *tasking.BENCHMARKS,
@@ -11,4 +11,5 @@ BENCHMARKS = [
     *tiom.BENCHMARKS,
     *trace.BENCHMARKS,
     *hdf5.BENCHMARKS,
+    *comm.BENCHMARKS,
 ]

@@ -352,7 +352,19 @@ TEST(Budget, ProgramsThatLabelEveryTaskAreBounded) {
   for (int i = 0; i < 5000; ++i) {
     budget.type({"task " + std::to_string(i), 1, Direction::write}, 100, 64);
   }
-  budget.inspect([](const Budget& known) { EXPECT_LT(known.types().size(), 300U); });
+  // The last one is that of all others.
+  budget.inspect([](const Budget& known) {
+    EXPECT_EQ(known.types().size(), 257U);
+    EXPECT_EQ(known.types().at(255)->label, "task 255");
+    EXPECT_NE(known.types().at(256)->label, "task 256");
+  });
+}
+
+TEST(Budget, ADeviceThatGivesLittleIsRememberedInItsUnit) {
+  Budget budget("device");
+  budget.recall({3, 0.5});
+  EXPECT_EQ(budget.remember().at_once, 3U);
+  EXPECT_EQ(budget.remember().rate, 0.5);
 }
 
 TEST(Budget, TheMostOfADeviceHoldsForEveryConstraint) {

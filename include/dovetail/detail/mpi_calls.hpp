@@ -63,6 +63,17 @@ void bind(Abi abi, void* requests, std::size_t count, void* statuses);
 void wait(Abi abi, void* requests, std::size_t count, void* statuses);
 /// @}
 
+/// @name For calls that do not know of tasks. They return MPI's code, and the task goes on in the same thread.
+/// @{
+/// Whether the caller is in a task that can pause. If MPI allows calls of one thread only, that is said once, and none can.
+bool in_task(Abi abi) noexcept;
+/// Starts the operation and pauses the task until it has ended.
+int call(Abi abi, const Description& description, const Start& start, void* status);
+/// Pauses the task until the operation, which has no request, has ended: `attempt` is called again and again, by whichever thread is in MPI,
+/// with the address of a `bool` that it sets when that is so.
+int attempt(Abi abi, const Description& description, const Start& attempt);
+/// @}
+
 /// @name Operations that are started by this call, or a moment later by another thread
 /// @{
 void start_and_bind(Abi abi, const Description& description, const Start& start, void* status);

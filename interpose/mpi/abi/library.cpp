@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "abi/functions.hpp"
 #include "abi/symbols.hpp"
+#include "abi/wrappers.hpp"
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/outstanding.hpp"
 
@@ -21,16 +23,6 @@ using comm::mpi::Operation;
 using comm::mpi::Outstanding;
 
 static_assert(sizeof(MPI_Request) <= sizeof(Operation::request) && sizeof(MPI_Comm) <= sizeof(Communicator::handle));
-
-struct Functions {
-  decltype(PMPI_Testsome)* testsome;
-  decltype(PMPI_Waitall)* waitall;
-  decltype(PMPI_Initialized)* initialized;
-  decltype(PMPI_Finalized)* finalized;
-  decltype(PMPI_Query_thread)* query_thread;
-  decltype(PMPI_Error_string)* error_string;
-  decltype(PMPI_Error_class)* error_class;
-};
 
 // What mpi.h names by an object of the library, which this is not linked with.
 struct Handles {
@@ -51,15 +43,7 @@ Handles find_handles(const Symbols& /*symbols*/) { return {MPI_REQUEST_NULL, MPI
 
 class MpiLibrary final : public comm::mpi::Library {
  public:
-  MpiLibrary() : handles_(find_handles(symbols_)) {
-    symbols_.find(mpi_.testsome, "MPI_Testsome");
-    symbols_.find(mpi_.waitall, "MPI_Waitall");
-    symbols_.find(mpi_.initialized, "MPI_Initialized");
-    symbols_.find(mpi_.finalized, "MPI_Finalized");
-    symbols_.find(mpi_.query_thread, "MPI_Query_thread");
-    symbols_.find(mpi_.error_string, "MPI_Error_string");
-    symbols_.find(mpi_.error_class, "MPI_Error_class");
-  }
+  explicit MpiLibrary(const Symbols& symbols) : handles_(find_handles(symbols)) {}
 
   std::size_t request_size() const noexcept override { return sizeof(MPI_Request); }
   std::size_t status_size() const noexcept override { return sizeof(MPI_Status); }
@@ -78,22 +62,20 @@ class MpiLibrary final : public comm::mpi::Library {
   int wait(void* requests, std::size_t count, void* statuses) noexcept override;
 
  private:
-  Symbols symbols_;
   Handles handles_;
-  Functions mpi_{};
 };
 
 Level MpiLibrary::level() const {
   int initialized = 0;
   int finalized = 0;
-  mpi_.initialized(&initialized);
-  mpi_.finalized(&finalized);
+  mpi().Initialized(&initialized);
+  mpi().Finalized(&finalized);
   if (initialized == 0 || finalized != 0) {
     throw std::logic_error(initialized == 0 ? "a task uses MPI before MPI_Init_thread"
                                             : "a task uses MPI after MPI_Finalize");
   }
   int provided = MPI_THREAD_SINGLE;
-  mpi_.query_thread(&provided);
+  mpi().Query_thread(&provided);
   switch (provided) {
     case MPI_THREAD_MULTIPLE:
       return Level::multiple;
@@ -110,14 +92,14 @@ Level MpiLibrary::level() const {
 void MpiLibrary::set_empty(void* status) const noexcept {
   if (status != nullptr) {
     MPI_Request none = handles_.null_request;
-    mpi_.waitall(1, &none, static_cast<MPI_Status*>(status));
+    mpi().Waitall(1, &none, static_cast<MPI_Status*>(status));
   }
 }
 
 std::string MpiLibrary::text_of(int code) const {
   std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
   int length = 0;
-  if (mpi_.error_string(code, text.data(), &length) != MPI_SUCCESS) {
+  if (mpi().Error_string(code, text.data(), &length) != MPI_SUCCESS) {
     return "error " + std::to_string(code);
   }
   return {text.data(), static_cast<std::size_t>(length)};
@@ -125,7 +107,7 @@ std::string MpiLibrary::text_of(int code) const {
 
 int MpiLibrary::class_of(int code) const noexcept {
   int its_class = MPI_ERR_UNKNOWN;
-  return mpi_.error_class(code, &its_class) == MPI_SUCCESS ? its_class : MPI_ERR_UNKNOWN;
+  return mpi().Error_class(code, &its_class) == MPI_SUCCESS ? its_class : MPI_ERR_UNKNOWN;
 }
 
 // The program's own communicators may have been freed: to ask such a one for its name may end the process.
@@ -139,8 +121,8 @@ std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operati
   std::array<int, Outstanding::window> places;
   std::array<MPI_Status, Outstanding::window> statuses;
   int found = 0;
-  const int code = mpi_.testsome(static_cast<int>(operations.size()), static_cast<MPI_Request*>(requests), &found,
-                                 places.data(), statuses.data());
+  const int code = mpi().Testsome(static_cast<int>(operations.size()), static_cast<MPI_Request*>(requests), &found,
+                                  places.data(), statuses.data());
   if (found == MPI_UNDEFINED || (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)) {
     // None is active, as with a persistent request that was never started; or the library is of no use any more.
     for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -163,22 +145,38 @@ std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operati
 }
 
 int MpiLibrary::wait(void* requests, std::size_t count, void* statuses) noexcept {
-  return mpi_.waitall(static_cast<int>(count), static_cast<MPI_Request*>(requests),
-                      statuses != nullptr ? static_cast<MPI_Status*>(statuses) : MPI_STATUSES_IGNORE);
+  return mpi().Waitall(static_cast<int>(count), static_cast<MPI_Request*>(requests),
+                       statuses != nullptr ? static_cast<MPI_Status*>(statuses) : MPI_STATUSES_IGNORE);
 }
 
+constinit const Functions* the_functions = nullptr;
+
 }  // namespace
+
+const Functions& mpi() { return *the_functions; }
+
 }  // namespace dovetail::interpose::mpi
 
 /// The library of the process, which lives for ever; null if there is none of this binary interface, and the reason in `why_not`.
 extern "C" [[gnu::visibility("default")]] dovetail::comm::mpi::Library* dovetail_mpi_library(const char** why_not) {
+  using namespace dovetail::interpose::mpi;
   static std::string reason;
   try {
-    static auto* const made = new dovetail::interpose::mpi::MpiLibrary;
+    static auto* const made = [] {
+      const Symbols symbols;
+      the_functions = new Functions(symbols);
+      return new MpiLibrary(symbols);
+    }();
     return made;
   } catch (const std::exception& failure) {
     reason = failure.what();
     *why_not = reason.c_str();
     return nullptr;
   }
+}
+
+/// Leads the calls of `libdovetail-mpi.so` to those that pause tasks. After the above.
+extern "C" [[gnu::visibility("default")]] void dovetail_mpi_lead_calls(bool (*lead)(const char* name,
+                                                                                    void (*target)())) {
+  dovetail::interpose::mpi::lead_calls(lead);
 }

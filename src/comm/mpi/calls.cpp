@@ -1,4 +1,6 @@
 // What the inline functions of <dovetail/mpi.hpp> call.
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -85,6 +87,18 @@ class Batch {
   std::size_t size_ = 0;
 };
 
+// Pauses the task until the operation has ended. Returns MPI's code.
+int pause_in_call(Abi abi, Operation& operation) {
+  Library& library = comm::mpi::require_library(abi);
+  Task* const task = tasking::current_task();
+  Wait wait(task, 1);
+  operation.wait = &wait;
+  tasking::prepare_pause(task);
+  Engine::of_this_thread().submit(&operation, 1, library);
+  tasking::pause(task, tasking::WaitReason::system_call);
+  return operation.code;
+}
+
 Task* task_that_binds(const char* call) {
   Task* const task = tasking::bind_event();
   if (task == nullptr) {
@@ -115,6 +129,38 @@ Description request_in_general() noexcept {
 }
 
 }  // namespace
+
+bool in_task(Abi abi) noexcept {
+  if (tasking::current_task() == nullptr) {
+    return false;
+  }
+  try {
+    comm::mpi::require_library(abi);
+    return true;
+  } catch (const std::exception& refused) {
+    static constinit std::atomic<bool> said{false};
+    if (!said.exchange(true)) {
+      std::fprintf(stderr, "dovetail: calls of MPI in tasks hold their thread: %s\n", refused.what());
+    }
+    return false;
+  }
+}
+
+int call(Abi abi, const Description& description, const Start& start, void* status) {
+  Operation operation;
+  operation.description = description;
+  operation.start = start;
+  operation.status = status;
+  return pause_in_call(abi, operation);
+}
+
+int attempt(Abi abi, const Description& description, const Start& attempt) {
+  Operation operation;
+  operation.description = description;
+  operation.start = attempt;
+  operation.is_attempt = true;
+  return pause_in_call(abi, operation);
+}
 
 void bind(Abi abi, void* requests, std::size_t count, void* statuses) {
   Library& library = comm::mpi::require_library(abi);

@@ -3,10 +3,12 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "comm/mpi/delivery.hpp"
 #include "comm/mpi/library.hpp"
+#include "comm/mpi/loader.hpp"
 #include "tasking/core.hpp"
 
 namespace dovetail::comm::mpi {
@@ -37,6 +39,7 @@ Operation* append(Operation* list, Operation* more) noexcept {
 
 Engine::Engine(detail::RuntimeCore& core) : core_(core), interval_(nanoseconds(-1)), linger_(nanoseconds(-1)) {
   core_.sources->add(this);
+  lead_calls();
 }
 
 Engine::~Engine() { core_.sources->remove(this); }
@@ -67,14 +70,20 @@ Operation* Engine::take_in(Library& library) noexcept {
   Operation* ended = nullptr;
   for (Operation* operation = turn_.take(); operation != nullptr;) {
     Operation* const next = operation->next;
+    if (operation->is_attempt) {
+      if (attempts_.add(operation)) {
+        operation->next = std::exchange(ended, operation);
+      }
+      operation = next;
+      continue;
+    }
     if (!operation->is_started) {
       operation->code = operation->start.function(operation->start.closure.data(), operation->request.data());
       operation->is_started = true;
     }
     // MPI asks nothing of a request that is null, so it would never end.
     if (operation->code != 0 || library.is_null(operation->request.data())) {
-      operation->next = ended;
-      ended = operation;
+      operation->next = std::exchange(ended, operation);
     } else {
       outstanding_.add(library, operation);
     }
@@ -119,7 +128,7 @@ unsigned Engine::poll(unsigned /*worker*/, tasking::PollScope /*scope*/) {
   const bool measures = ++polls_ % polls_between_measurements == 0;
   const std::uint64_t begin = measures ? base::nanoseconds() : 0;
   Operation* ended = take_in(library);
-  ended = append(ended, outstanding_.ask(library));
+  ended = append(append(ended, outstanding_.ask(library)), attempts_.ask());
   if (measures) {
     interval_.polled(nanoseconds(base::nanoseconds() - begin), ended != nullptr);
   }
@@ -135,9 +144,11 @@ void Engine::for_each_wait(const std::function<void(const Task*, const std::stri
   Library* const library = find_library();
   for (unsigned look = 0; library != nullptr && look < looks_for_the_turn; ++look) {
     if (turn_.try_enter()) {
-      outstanding_.for_each([&](const Operation& operation) {
+      const auto say = [&](const Operation& operation) {
         visit(operation.wait != nullptr ? operation.wait->task : operation.task, text_of(operation, *library));
-      });
+      };
+      outstanding_.for_each(say);
+      attempts_.for_each(say);
       turn_.leave();
       break;
     }

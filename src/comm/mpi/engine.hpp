@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "comm/mpi/attempts.hpp"
 #include "comm/mpi/outstanding.hpp"
 #include "comm/mpi/pace.hpp"
 #include "comm/mpi/turn.hpp"
@@ -57,6 +58,7 @@ class Engine final : public tasking::Service, public tasking::Source {
   std::atomic<std::size_t> in_flight_{0};
   mutable Turn turn_;
   Outstanding outstanding_;  ///< For whoever has the turn; and so is what follows.
+  Attempts attempts_;
   unsigned polls_ = 0;
   Interval interval_;
   Linger linger_;

@@ -1,10 +1,14 @@
 #include "comm/mpi/loader.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
+#include <cstdio>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "base/process_mutex.hpp"
 
@@ -47,16 +51,45 @@ void* open_plugin(Abi abi) {
                            ", or its part for it is not where libdovetail is:" + errors);
 }
 
+// Makes a call of the program go elsewhere. Null unless libdovetail-mpi.so is in the process.
+using Lead = bool (*)(const char* name, void (*target)());
+Lead find_lead() noexcept { return reinterpret_cast<Lead>(dlsym(RTLD_DEFAULT, "dovetail_mpi_lead")); }
+
 Library* load(Abi abi) {
   using Make = Library* (*)(const char** why_not);
+  using LeadCalls = void (*)(Lead lead);
   void* const plugin = open_plugin(abi);
   const auto make = reinterpret_cast<Make>(dlsym(plugin, "dovetail_mpi_library"));
+  const auto lead_calls = reinterpret_cast<LeadCalls>(dlsym(plugin, "dovetail_mpi_lead_calls"));
   const char* why_not = "it is not Dovetail's";
-  Library* const made = make != nullptr ? make(&why_not) : nullptr;
+  Library* const made = make != nullptr && lead_calls != nullptr ? make(&why_not) : nullptr;
   if (made == nullptr) {
     throw std::runtime_error("messages between tasks: " + std::string(why_not));
   }
+  if (const Lead lead = find_lead()) {
+    lead_calls(lead);
+  }
   return made;
+}
+
+// Of the MPI library that the process has loaded. Debian calls MPICH's libmpich; MVAPICH, Intel's and Cray's have its interface.
+std::optional<Abi> loaded_abi() noexcept {
+  std::optional<Abi> found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* information, std::size_t, void* into) {
+        const std::string_view path = information->dlpi_name;
+        const std::string_view file = path.substr(path.rfind('/') + 1);
+        auto& abi_found = *static_cast<std::optional<Abi>*>(into);
+        if (file.starts_with("libmpi.so.40")) {
+          abi_found = Abi::openmpi;
+        } else if (file.starts_with("libmpi.so.12") || file.starts_with("libmpich.so.12") ||
+                   file.starts_with("libmpi_cray.so.12")) {
+          abi_found = Abi::mpich;
+        }
+        return abi_found ? 1 : 0;
+      },
+      &found);
+  return found;
 }
 
 void require_threads(const Library& library) {
@@ -76,6 +109,24 @@ void require_threads(const Library& library) {
 
 void set_library(Library* library) noexcept { the_library.store(library, std::memory_order_release); }
 Library* find_library() noexcept { return the_library.load(std::memory_order_acquire); }
+
+void lead_calls() noexcept {
+  if (find_library() != nullptr || find_lead() == nullptr) {
+    return;
+  }
+  const std::optional<Abi> abi = loaded_abi();
+  if (!abi) {
+    return;
+  }
+  const base::LockGuard lock(loading());
+  try {
+    if (find_library() == nullptr) {
+      set_library(load(*abi));
+    }
+  } catch (const std::exception& failed) {
+    std::fprintf(stderr, "dovetail: calls of MPI hold their thread, in tasks too: %s\n", failed.what());
+  }
+}
 
 Library& require_library(Abi abi) {
   if (usable.load(std::memory_order_acquire) == abi) [[likely]] {

@@ -12,4 +12,7 @@ using detail::mpi::Abi;
 /// or allows calls from one thread only.
 Library& require_library(Abi abi);
 
+/// If `libdovetail-mpi.so` stands before the MPI library of the process, its calls pause tasks from now on. Does nothing else. Any thread.
+void lead_calls() noexcept;
+
 }  // namespace dovetail::comm::mpi

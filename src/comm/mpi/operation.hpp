@@ -33,10 +33,12 @@ struct Operation {
   void* status = nullptr;  ///< Where MPI's status goes; null: nobody wants it.
   int code = 0;            ///< Of MPI, when it has ended.
   bool is_started = false;
+  bool is_attempt = false;  ///< It has no request: `start` is called until it has ended.
   bool is_pooled = false;
   Description description;
-  alignas(8) std::array<std::byte, 8> request{};  ///< Once it is started.
-  Start start;                                    ///< If it is not.
+  alignas(
+      8) std::array<std::byte, 8> request{};  ///< Once it is started. Of an attempt: whether it has ended, a `bool`.
+  Start start;                                ///< If it is not started.
 };
 
 /// From a pool. @throws std::bad_alloc

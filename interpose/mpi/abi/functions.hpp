@@ -1,0 +1,38 @@
+// MPI's own functions, whoever stands before them.
+#pragma once
+
+#include <mpi.h>
+
+#include "abi/symbols.hpp"
+
+namespace dovetail::interpose::mpi {
+
+/// Every function of MPI that is called here, as PMPI names it.
+#define DOVETAIL_MPI_FUNCTIONS(USE)                                                                                 \
+  USE(Testsome)                                                                                                     \
+  USE(Testall) USE(Testany) USE(Test) USE(Waitall) USE(Waitany) USE(Waitsome) USE(Wait) USE(Initialized)            \
+      USE(Finalized) USE(Query_thread) USE(Error_string) USE(Error_class) USE(Send) USE(Ssend) USE(Rsend) USE(Recv) \
+          USE(Sendrecv) USE(Mrecv) USE(Isend) USE(Issend) USE(Irsend) USE(Irecv) USE(Imrecv) USE(Probe) USE(Mprobe) \
+              USE(Iprobe) USE(Improbe) USE(Ibarrier) USE(Ibcast) USE(Igather) USE(Igatherv) USE(Iscatter)           \
+                  USE(Iscatterv) USE(Iallgather) USE(Iallgatherv) USE(Ialltoall) USE(Ialltoallv) USE(Ialltoallw)    \
+                      USE(Ireduce) USE(Iallreduce) USE(Ireduce_scatter) USE(Ireduce_scatter_block) USE(Iscan)       \
+                          USE(Iexscan) USE(Ineighbor_allgather) USE(Ineighbor_allgatherv) USE(Ineighbor_alltoall)   \
+                              USE(Ineighbor_alltoallv) USE(Ineighbor_alltoallw)
+
+struct Functions {
+#define DOVETAIL_MPI_DECLARE(name) decltype(PMPI_##name)* name;
+  DOVETAIL_MPI_FUNCTIONS(DOVETAIL_MPI_DECLARE)
+#undef DOVETAIL_MPI_DECLARE
+
+  /// @throws std::runtime_error if the library lacks one.
+  explicit Functions(const Symbols& symbols) {
+#define DOVETAIL_MPI_FIND(name) symbols.find(name, "MPI_" #name);
+    DOVETAIL_MPI_FUNCTIONS(DOVETAIL_MPI_FIND)
+#undef DOVETAIL_MPI_FIND
+  }
+};
+
+/// Those of the library of the process, once it has been found.
+const Functions& mpi();
+
+}  // namespace dovetail::interpose::mpi

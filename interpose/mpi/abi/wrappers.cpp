@@ -1,0 +1,223 @@
+#include "abi/wrappers.hpp"
+
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include "abi/functions.hpp"
+#include "dovetail/mpi.hpp"
+
+namespace dovetail::interpose::mpi {
+namespace {
+
+using dovetail::detail::mpi::Abi;
+using dovetail::detail::mpi::Description;
+using dovetail::detail::mpi::in_task;
+using dovetail::detail::mpi::Start;
+using dovetail::mpi::detail::abi;
+using dovetail::mpi::detail::describe;
+using dovetail::mpi::detail::from;
+using dovetail::mpi::detail::or_null;
+using dovetail::mpi::detail::to;
+
+// `start` starts the operation; the task pauses until it has ended.
+template <class Call>
+int paused(const Description& description, const Call& start, MPI_Status* status = MPI_STATUS_IGNORE) {
+  const auto begin = [&start](void* request) { return start(static_cast<MPI_Request*>(request)); };
+  return dovetail::detail::mpi::call(abi, description, Start::of(begin), or_null(status));
+}
+
+// `attempt` sets a flag of MPI when the operation has ended.
+template <class Attempt>
+int tried(const Description& description, const Attempt& attempt) {
+  const auto once = [&attempt](void* ended) {
+    int flag = 0;
+    const int code = attempt(&flag);
+    *static_cast<bool*>(ended) = flag != 0;
+    return code;
+  };
+  return dovetail::detail::mpi::attempt(abi, description, Start::of(once));
+}
+
+Description of(const char* call) {
+  Description made;
+  made.call = call;
+  return made;
+}
+
+// A blocking collective does not match one with a request (MPI 3.1, section 5.12): so all have one, those outside of tasks too.
+template <class Call>
+int collective(const char* name, MPI_Comm communicator, const Call& start) {
+  if (in_task(abi)) {
+    return paused(describe(name, communicator), start);
+  }
+  MPI_Request request;
+  const int code = start(&request);
+  return code != MPI_SUCCESS ? code : mpi().Wait(&request, MPI_STATUS_IGNORE);
+}
+
+int send(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
+  return !in_task(abi) ? mpi().Send(data, count, type, rank, tag, communicator)
+                       : paused(to("MPI_Send", rank, tag, communicator), [&](MPI_Request* request) {
+                           return mpi().Isend(data, count, type, rank, tag, communicator, request);
+                         });
+}
+int ssend(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
+  return !in_task(abi) ? mpi().Ssend(data, count, type, rank, tag, communicator)
+                       : paused(to("MPI_Ssend", rank, tag, communicator), [&](MPI_Request* request) {
+                           return mpi().Issend(data, count, type, rank, tag, communicator, request);
+                         });
+}
+int rsend(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
+  return !in_task(abi) ? mpi().Rsend(data, count, type, rank, tag, communicator)
+                       : paused(to("MPI_Rsend", rank, tag, communicator), [&](MPI_Request* request) {
+                           return mpi().Irsend(data, count, type, rank, tag, communicator, request);
+                         });
+}
+int recv(void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator, MPI_Status* status) {
+  return !in_task(abi) ? mpi().Recv(data, count, type, rank, tag, communicator, status)
+                       : paused(
+                             from("MPI_Recv", rank, tag, communicator),
+                             [&](MPI_Request* request) {
+                               return mpi().Irecv(data, count, type, rank, tag, communicator, request);
+                             },
+                             status);
+}
+int mrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+  return !in_task(abi)
+             ? mpi().Mrecv(data, count, type, message, status)
+             : paused(
+                   of("MPI_Mrecv"),
+                   [&](MPI_Request* request) { return mpi().Imrecv(data, count, type, message, request); }, status);
+}
+
+int sendrecv(const void* sent, int sent_count, MPI_Datatype sent_type, int destination, int sent_tag, void* received,
+             int received_count, MPI_Datatype received_type, int source, int received_tag, MPI_Comm communicator,
+             MPI_Status* status) {
+  if (!in_task(abi)) {
+    return mpi().Sendrecv(sent, sent_count, sent_type, destination, sent_tag, received, received_count, received_type,
+                          source, received_tag, communicator, status);
+  }
+  std::array<MPI_Request, 2> requests;
+  std::array<MPI_Status, 2> statuses;
+  bool begun = false;
+  const int code = tried(from("MPI_Sendrecv", source, received_tag, communicator), [&](int* flag) {
+    if (!begun) {
+      begun = true;
+      int failed =
+          mpi().Irecv(received, received_count, received_type, source, received_tag, communicator, &requests[0]);
+      if (failed != MPI_SUCCESS) {
+        return failed;
+      }
+      failed = mpi().Isend(sent, sent_count, sent_type, destination, sent_tag, communicator, &requests[1]);
+      if (failed != MPI_SUCCESS) {
+        return failed;
+      }
+    }
+    return mpi().Testall(2, requests.data(), flag, statuses.data());
+  });
+  if (code == MPI_SUCCESS && status != MPI_STATUS_IGNORE) {
+    *status = statuses[0];
+  }
+  return code != MPI_ERR_IN_STATUS              ? code
+         : statuses[0].MPI_ERROR != MPI_SUCCESS ? statuses[0].MPI_ERROR
+                                                : statuses[1].MPI_ERROR;
+}
+
+// The program's requests are asked where they are: what MPI does to those that are persistent, or null, is then MPI's own.
+int wait(MPI_Request* request, MPI_Status* status) {
+  return !in_task(abi) ? mpi().Wait(request, status)
+                       : tried(of("MPI_Wait"), [&](int* flag) { return mpi().Test(request, flag, status); });
+}
+int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  return !in_task(abi)
+             ? mpi().Waitall(count, requests, statuses)
+             : tried(of("MPI_Waitall"), [&](int* flag) { return mpi().Testall(count, requests, flag, statuses); });
+}
+int waitany(int count, MPI_Request* requests, int* which, MPI_Status* status) {
+  return !in_task(abi)
+             ? mpi().Waitany(count, requests, which, status)
+             : tried(of("MPI_Waitany"), [&](int* flag) { return mpi().Testany(count, requests, which, flag, status); });
+}
+int waitsome(int count, MPI_Request* requests, int* ended, int* which, MPI_Status* statuses) {
+  return !in_task(abi) ? mpi().Waitsome(count, requests, ended, which, statuses)
+                       : tried(of("MPI_Waitsome"), [&](int* flag) {
+                           const int code = mpi().Testsome(count, requests, ended, which, statuses);
+                           *flag = *ended != 0 ? 1 : 0;  // MPI_UNDEFINED: none is active
+                           return code;
+                         });
+}
+int probe(int rank, int tag, MPI_Comm communicator, MPI_Status* status) {
+  return !in_task(abi) ? mpi().Probe(rank, tag, communicator, status)
+                       : tried(from("MPI_Probe", rank, tag, communicator),
+                               [&](int* flag) { return mpi().Iprobe(rank, tag, communicator, flag, status); });
+}
+int mprobe(int rank, int tag, MPI_Comm communicator, MPI_Message* message, MPI_Status* status) {
+  return !in_task(abi) ? mpi().Mprobe(rank, tag, communicator, message, status)
+                       : tried(from("MPI_Mprobe", rank, tag, communicator), [&](int* flag) {
+                           return mpi().Improbe(rank, tag, communicator, flag, message, status);
+                         });
+}
+
+// Any collective, made from the form with a request, whose parameters are those of the blocking one and the request. Of these the last one
+// is the communicator.
+template <class Name, class Indices, class... All>
+struct Blocking;
+template <class Name, std::size_t... i, class... All>
+struct Blocking<Name, std::index_sequence<i...>, All...> {
+  using Parameters = std::tuple<All...>;
+  static int call(std::tuple_element_t<i, Parameters>... given) {
+    MPI_Comm const communicator = std::get<sizeof...(i) - 1>(std::tie(given...));
+    return collective(Name::name, communicator,
+                      [&](MPI_Request* request) { return (mpi().*Name::with_request)(given..., request); });
+  }
+};
+template <class Name, class... All>
+void lead(bool (*lead_call)(const char* name, void (*target)()), int (*)(All...)) {
+  using Call = Blocking<Name, std::make_index_sequence<sizeof...(All) - 1>, All...>;
+  lead_call(Name::name, reinterpret_cast<void (*)()>(&Call::call));
+}
+
+#define DOVETAIL_MPI_COLLECTIVES(USE)                                                                                \
+  USE(Barrier, Ibarrier)                                                                                             \
+  USE(Bcast, Ibcast) USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv)     \
+      USE(Allgather, Iallgather) USE(Allgatherv, Iallgatherv) USE(Alltoall, Ialltoall) USE(Alltoallv, Ialltoallv)    \
+          USE(Alltoallw, Ialltoallw) USE(Reduce, Ireduce) USE(Allreduce, Iallreduce)                                 \
+              USE(Reduce_scatter, Ireduce_scatter) USE(Reduce_scatter_block, Ireduce_scatter_block) USE(Scan, Iscan) \
+                  USE(Exscan, Iexscan) USE(Neighbor_allgather, Ineighbor_allgather)                                  \
+                      USE(Neighbor_allgatherv, Ineighbor_allgatherv) USE(Neighbor_alltoall, Ineighbor_alltoall)      \
+                          USE(Neighbor_alltoallv, Ineighbor_alltoallv) USE(Neighbor_alltoallw, Ineighbor_alltoallw)
+
+#define DOVETAIL_MPI_NAME(blocking, form)                  \
+  struct blocking {                                        \
+    static constexpr const char* name = "MPI_" #blocking;  \
+    static constexpr auto with_request = &Functions::form; \
+  };
+DOVETAIL_MPI_COLLECTIVES(DOVETAIL_MPI_NAME)
+#undef DOVETAIL_MPI_NAME
+
+}  // namespace
+
+void lead_calls(bool (*lead_call)(const char* name, void (*target)())) {
+  const auto lead_to = [lead_call](const char* name, auto* wrapper) {
+    lead_call(name, reinterpret_cast<void (*)()>(wrapper));
+  };
+  lead_to("MPI_Send", send);
+  lead_to("MPI_Ssend", ssend);
+  lead_to("MPI_Rsend", rsend);
+  lead_to("MPI_Recv", recv);
+  lead_to("MPI_Mrecv", mrecv);
+  lead_to("MPI_Sendrecv", sendrecv);
+  lead_to("MPI_Wait", wait);
+  lead_to("MPI_Waitall", waitall);
+  lead_to("MPI_Waitany", waitany);
+  lead_to("MPI_Waitsome", waitsome);
+  lead_to("MPI_Probe", probe);
+  lead_to("MPI_Mprobe", mprobe);
+#define DOVETAIL_MPI_LEAD(blocking, form) lead<blocking>(lead_call, mpi().form);
+  DOVETAIL_MPI_COLLECTIVES(DOVETAIL_MPI_LEAD)
+#undef DOVETAIL_MPI_LEAD
+}
+
+}  // namespace dovetail::interpose::mpi

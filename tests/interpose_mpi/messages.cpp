@@ -1,0 +1,183 @@
+// Messages of tasks between real ranks.
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "interpose_mpi/ranks.hpp"
+
+namespace {
+
+using dovetail::in;
+using dovetail::Options;
+using dovetail::out;
+using dovetail::Runtime;
+using dovetail::test::check;
+using dovetail::test::Ranks;
+namespace mpi = dovetail::mpi;
+
+int next_of(const Ranks& ranks) { return (ranks.rank + 1) % ranks.size; }
+int previous_of(const Ranks& ranks) { return (ranks.rank + ranks.size - 1) % ranks.size; }
+
+// Each task waits for a message that another task of this rank makes the neighbour send: with calls that hold their worker it would hang.
+void more_wait_than_there_are_workers(const Ranks& ranks) {
+  Runtime runtime(Options{.workers = 1});
+  constexpr int tasks = 50;
+  std::array<int, tasks> values{};
+  for (int tag = 0; tag < tasks; ++tag) {
+    runtime.spawn([&, tag] {
+      mpi::recv(&values[static_cast<std::size_t>(tag)], 1, MPI_INT, previous_of(ranks), tag, MPI_COMM_WORLD);
+    });
+  }
+  for (int tag = tasks - 1; tag >= 0; --tag) {
+    runtime.spawn([&ranks, tag] {
+      const int value = 1'000 * ranks.rank + tag;
+      mpi::send(&value, 1, MPI_INT, next_of(ranks), tag, MPI_COMM_WORLD);
+    });
+  }
+  runtime.wait();
+  for (int tag = 0; tag < tasks; ++tag) {
+    check(values[static_cast<std::size_t>(tag)] == 1'000 * previous_of(ranks) + tag, "a message went to another task");
+  }
+}
+
+// What is received is there when a task that reads it begins, and what is sent may be overwritten when a task that writes it begins.
+void bound_messages_are_accesses(const Ranks& ranks) {
+  Runtime runtime(Options{.workers = 2});
+  constexpr int rounds = 200;
+  constexpr std::size_t numbers = 5'000;
+  std::vector<int> sent(numbers);
+  std::vector<int> received(numbers);
+  for (int round = 0; round < rounds; ++round) {
+    runtime.spawn({.label = "fill", .access = {out(sent)}},
+                  [&, round] { std::iota(sent.begin(), sent.end(), round + ranks.rank); });
+    runtime.spawn({.label = "send", .access = {in(sent)}}, [&, round] {
+      mpi::isend(sent.data(), static_cast<int>(numbers), MPI_INT, next_of(ranks), round, MPI_COMM_WORLD);
+    });
+    runtime.spawn({.label = "receive", .access = {out(received)}}, [&, round] {
+      mpi::irecv(received.data(), static_cast<int>(numbers), MPI_INT, previous_of(ranks), round, MPI_COMM_WORLD);
+    });
+    runtime.spawn({.label = "check", .access = {in(received)}}, [&, round] {
+      check(received.front() == round + previous_of(ranks) &&
+                received.back() == round + previous_of(ranks) + static_cast<int>(numbers) - 1,
+            "a task read what had not been received");
+    });
+  }
+  runtime.wait();
+}
+
+void requests_of_the_program(const Ranks& ranks) {
+  Runtime runtime(Options{.workers = 2});
+  constexpr std::size_t messages = 20;
+  std::array<int, messages> values{};
+  std::array<int, messages> own{};
+  std::array<MPI_Status, messages> statuses{};
+  std::array<MPI_Request, 2 * messages> requests;
+  auto task = runtime.spawn([&] {
+    for (std::size_t i = 0; i < messages; ++i) {
+      own[i] = ranks.rank + static_cast<int>(i);
+      MPI_Irecv(&values[i], 1, MPI_INT, MPI_ANY_SOURCE, static_cast<int>(i), MPI_COMM_WORLD, &requests[i]);
+      MPI_Isend(&own[i], 1, MPI_INT, next_of(ranks), static_cast<int>(i), MPI_COMM_WORLD, &requests[messages + i]);
+    }
+    mpi::iwaitall(std::span(requests).first<messages>(), statuses.data());
+    mpi::waitall(std::span(requests).last<messages>());
+    for (const MPI_Request& request : requests) {
+      check(request == MPI_REQUEST_NULL, "a request was not taken over");
+    }
+  });
+  task.get();
+  for (std::size_t i = 0; i < messages; ++i) {
+    int count = 0;
+    MPI_Get_count(&statuses[i], MPI_INT, &count);
+    check(values[i] == previous_of(ranks) + static_cast<int>(i) && statuses[i].MPI_SOURCE == previous_of(ranks) &&
+              statuses[i].MPI_TAG == static_cast<int>(i) && count == 1,
+          "a status is wrong");
+  }
+}
+
+void collectives(const Ranks& ranks) {
+  Runtime runtime(Options{.workers = 2});
+  MPI_Comm other;
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  int sum = 0;
+  int root = ranks.rank;
+  int largest = 0;
+  // Two at once, on communicators of their own.
+  runtime.spawn([&] {
+    mpi::allreduce(&ranks.rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    mpi::barrier(MPI_COMM_WORLD);
+  });
+  runtime.spawn([&] {
+    mpi::bcast(&root, 1, MPI_INT, ranks.size - 1, other);
+    mpi::ireduce(&ranks.rank, &largest, 1, MPI_INT, MPI_MAX, 0, other);
+  });
+  runtime.wait();
+  check(sum == ranks.size * (ranks.size - 1) / 2, "the sum is wrong");
+  check(root == ranks.size - 1, "the value of the root is wrong");
+  check(ranks.rank != 0 || largest == ranks.size - 1, "the largest is wrong");
+  MPI_Comm_free(&other);
+}
+
+void too_long_a_message(const Ranks& ranks) {
+  MPI_Comm returns;
+  MPI_Comm_dup(MPI_COMM_WORLD, &returns);
+  MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
+  Runtime runtime(Options{.workers = 1});
+  const std::array<int, 4> four{};
+  int one = 0;
+  runtime.spawn([&] { mpi::isend(four.data(), 4, MPI_INT, next_of(ranks), 9, returns); });
+  auto waits = runtime.spawn([&] {
+    try {
+      mpi::recv(&one, 1, MPI_INT, previous_of(ranks), 9, returns);
+      check(false, "a message that is too long was received");
+    } catch (const mpi::Error& error) {
+      const std::string what = error.what();
+      check(error.error_class() == MPI_ERR_TRUNCATE && error.peer() == previous_of(ranks) && error.tag() == 9 &&
+                what.find("MPI_Recv from rank " + std::to_string(previous_of(ranks)) + " with tag 9") == 0,
+            "the error does not say what it was: " + what);
+    }
+  });
+  waits.get();
+  auto wrong = runtime.spawn({.label = "to nobody"}, [&] { mpi::isend(&one, 1, MPI_INT, 12'345, 0, returns); });
+  try {
+    wrong.get();
+    check(false, "a message to no rank was sent");
+  } catch (const dovetail::TaskFailed& failed) {
+    check(std::string(failed.what()).find("to rank 12345") != std::string::npos, failed.what());
+  }
+  runtime.wait();
+  MPI_Comm_free(&returns);
+}
+
+void many_outstanding(const Ranks& ranks) {
+  Runtime runtime(Options{.workers = 2});
+  constexpr std::size_t messages = 10'000;
+  std::vector<int> values(messages);
+  std::vector<int> own(messages);
+  for (std::size_t i = 0; i < messages; ++i) {
+    runtime.spawn(
+        [&, i] { mpi::irecv(&values[i], 1, MPI_INT, previous_of(ranks), static_cast<int>(i), MPI_COMM_WORLD); });
+  }
+  for (std::size_t i = messages; i-- > 0;) {
+    runtime.spawn([&, i] {
+      own[i] = ranks.rank + static_cast<int>(i);
+      mpi::isend(&own[i], 1, MPI_INT, next_of(ranks), static_cast<int>(i), MPI_COMM_WORLD);
+    });
+  }
+  runtime.wait();
+  for (std::size_t i = 0; i < messages; ++i) {
+    check(values[i] == previous_of(ranks) + static_cast<int>(i), "one of many messages is wrong");
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const Ranks ranks(&count, &arguments);
+  more_wait_than_there_are_workers(ranks);
+  bound_messages_are_accesses(ranks);
+  requests_of_the_program(ranks);
+  collectives(ranks);
+  too_long_a_message(ranks);
+  many_outstanding(ranks);
+  return 0;
+}

@@ -1,0 +1,44 @@
+// What programs of several ranks share.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "dovetail/dovetail.hpp"
+#include "dovetail/mpi.hpp"
+
+namespace dovetail::test {
+
+/// MPI as long as it lives, with calls from every thread.
+class Ranks {
+ public:
+  Ranks(int* count, char*** arguments) {
+    int provided = 0;
+    MPI_Init_thread(count, arguments, MPI_THREAD_MULTIPLE, &provided);
+    if (provided != MPI_THREAD_MULTIPLE) {
+      std::fprintf(stderr, "this MPI library has no MPI_THREAD_MULTIPLE\n");
+      std::exit(77);
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+  }
+  ~Ranks() { MPI_Finalize(); }
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  int rank = 0;
+  int size = 0;
+};
+
+/// Ends all ranks if it does not hold.
+inline void check(bool holds, const std::string& what) {
+  if (!holds) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::fprintf(stderr, "rank %d: %s\n", rank, what.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
+}  // namespace dovetail::test
