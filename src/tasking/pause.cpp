@@ -67,6 +67,7 @@ void block_thread(Task* task) noexcept {
 Task* current_task() noexcept { return context().task; }
 Task* task_in_onready() noexcept { return context().onready; }
 RuntimeCore* current_runtime() noexcept { return context().core; }
+RuntimeCore& runtime_of(const Task* task) noexcept { return *task->core; }
 int current_worker() noexcept {
   const Worker* worker = context().worker;
   return worker == nullptr ? -1 : static_cast<int>(worker->index);

@@ -18,6 +18,8 @@ Task* current_task() noexcept;
 Task* task_in_onready() noexcept;
 /// The runtime of the calling worker or executor thread, or null on a foreign thread.
 RuntimeCore* current_runtime() noexcept;
+/// The runtime of a task that has not completed.
+RuntimeCore& runtime_of(const Task* task) noexcept;
 /// The number of the calling compute worker, or -1 on any other thread (executors included).
 int current_worker() noexcept;
 /// Whether `pause` gives the core to others. False on I/O executors, where a pause blocks the thread.

@@ -25,16 +25,19 @@ std::uint64_t ticks_after(std::chrono::nanoseconds interval) noexcept {
 struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
   Entry(RuntimeCore& of, Service& polled) : core(of), service(polled) {}
 
-  void look() noexcept {
-    if (service.in_flight() == 0) {
-      return;
-    }
-    if (!armed.load(std::memory_order_relaxed)) {
-      if (!armed.exchange(true, std::memory_order_seq_cst)) {
-        arm();
-      }
-    } else if (base::ticks() >= due.load(std::memory_order_relaxed)) {
+  void poll_if_due() noexcept {
+    if (armed.load(std::memory_order_relaxed) && service.in_flight() > 0 &&
+        base::ticks() >= due.load(std::memory_order_relaxed)) {
       poll();
+    } else {
+      arm_if_needed();
+    }
+  }
+
+  void arm_if_needed() noexcept {
+    if (service.in_flight() > 0 && !armed.load(std::memory_order_seq_cst) &&
+        !armed.exchange(true, std::memory_order_seq_cst)) {
+      arm();
     }
   }
 
@@ -84,7 +87,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
   void go_on(bool by_the_clock) noexcept {
     if (service.in_flight() == 0) {
       armed.store(false, std::memory_order_seq_cst);
-      look();  // something may have begun meanwhile
+      arm_if_needed();  // something may have begun meanwhile
     } else if (by_the_clock || service.poll_interval() == std::chrono::nanoseconds::max()) {
       arm();
     }
@@ -161,7 +164,9 @@ void PolledServices::add_parking(RuntimeCore& core, Service& service) {
 }
 
 void PolledServices::before_sleep() noexcept {
-  look();
+  if (begun_.load(std::memory_order_relaxed)) {
+    arm_each();
+  }
   operations_begin();
 }
 
@@ -184,12 +189,18 @@ void PolledServices::add(RuntimeCore& core, Service& service) {
 
 void PolledServices::begin() noexcept {
   begun_.store(true, std::memory_order_relaxed);
-  look_at_each();
+  arm_each();
 }
 
-void PolledServices::look_at_each() noexcept {
+void PolledServices::poll_those_due() noexcept {
   for (const auto& entry : entries_) {
-    entry->look();
+    entry->poll_if_due();
+  }
+}
+
+void PolledServices::arm_each() noexcept {
+  for (const auto& entry : entries_) {
+    entry->arm_if_needed();
   }
 }
 

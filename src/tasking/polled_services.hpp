@@ -20,15 +20,16 @@ class PolledServices {
   void add(RuntimeCore& core, Service& service);
   /// The one that puts workers to sleep. Before the workers start.
   void add_parking(RuntimeCore& core, Service& service);
-  /// Sees to it that services with something in flight are polled, and polls those that are due. Called by workers between tasks.
+  /// Sees to it that services with something in flight are polled, and polls those that are due. Called by a worker that is about to look
+  /// for a task: what it delivers may be queued here.
   void look() noexcept {
     if (begun_.load(std::memory_order_relaxed)) {
-      look_at_each();
+      poll_those_due();
     }
   }
-  /// From now on, services that are polled on demand are looked at, too.
+  /// From now on, services that are polled on demand are looked at, too. From anywhere, tasks included.
   void begin() noexcept;
-  /// The same for a worker that is about to sleep, of which the one that parks may have need.
+  /// Sees to it that services are polled while the worker sleeps, of which the one that parks may have need.
   void before_sleep() noexcept;
   /// The same for a worker that has begun operations while others sleep: they have not seen those.
   void operations_begin() noexcept;
@@ -38,7 +39,8 @@ class PolledServices {
  private:
   struct Entry;
   struct Parking;
-  void look_at_each() noexcept;
+  void poll_those_due() noexcept;
+  void arm_each() noexcept;
   std::vector<std::shared_ptr<Entry>> entries_;
   std::atomic<bool> begun_{false};  ///< There may be something to look at.
   std::shared_ptr<Parking> parking_;

@@ -18,7 +18,11 @@ inline constexpr int code_of_failure = 15;
 
 class FakeLibrary final : public Library {
  public:
-  explicit FakeLibrary(std::size_t capacity = 1 << 20) : ended_(new std::atomic<int>[capacity]), capacity_(capacity) {}
+  explicit FakeLibrary(std::size_t capacity = 1 << 20) : ended_(new std::atomic<int>[capacity]), capacity_(capacity) {
+    for (std::size_t i = 0; i < capacity; ++i) {
+      ended_[i].store(running, std::memory_order_relaxed);
+    }
+  }
 
   /// @name For tests
   /// @{
@@ -28,7 +32,6 @@ class FakeLibrary final : public Library {
     if (static_cast<std::size_t>(number) >= capacity_) {
       std::abort();
     }
-    ended_[static_cast<std::size_t>(number)].store(running);
     return number;
   }
   void end(int request, int code = 0) { ended_[static_cast<std::size_t>(request)].store(code); }
@@ -67,6 +70,10 @@ class FakeLibrary final : public Library {
   std::string text_of(int code) const override { return "fake error " + std::to_string(code); }
   int class_of(int code) const noexcept override { return code + 1; }
   std::string name_of(const Communicator&) const override { return "MPI_COMM_WORLD"; }
+
+  void enter() noexcept override {}
+  void leave() noexcept override {}
+  void expect_errors(const Communicator&) noexcept override {}
 
   // The status of a request is its number.
   std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override {

@@ -12,7 +12,8 @@ using dovetail::test::scaled;
 // Ends whatever has begun, in about the order of its beginning.
 class Ender {
  public:
-  explicit Ender(std::uint64_t stream) : thread_([this, stream] { run(Random(stream)); }) {}
+  explicit Ender(std::uint64_t stream)
+      : thread_([this, stream, first = fake().begun()] { run(Random(stream), first); }) {}
   ~Ender() {
     over_ = true;
     thread_.join();
@@ -21,8 +22,7 @@ class Ender {
   Ender& operator=(const Ender&) = delete;
 
  private:
-  void run(Random random) {
-    int ended = fake().begun();
+  void run(Random random, int ended) {
     std::vector<int> kept;
     while (!over_) {
       for (const int begun = fake().begun(); ended < begun; ++ended) {

@@ -23,7 +23,7 @@ class Polled final : public Service {
     Task* ended = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      if (waiting_ != nullptr && current_worker() >= 0 && --polls_left_ == 0) {
+      if (waiting_ != nullptr && (anybody || current_worker() >= 0) && --polls_left_ == 0) {
         ended = std::exchange(waiting_, nullptr);
       }
     }
@@ -60,6 +60,7 @@ class Polled final : public Service {
   std::atomic<unsigned> polls{0};
   nanoseconds interval = hours(1);
   nanoseconds lingering{};
+  bool anybody = false;  ///< Polls of the thread that keeps time count, too.
   unsigned found() const noexcept { return found_.load(); }
   unsigned in_vain() const noexcept { return in_vain_.load(); }
 
@@ -140,6 +141,19 @@ TEST(OnDemandTest, AWorkerPollsBetweenTwoBodiesWhenItIsTime) {
   waits.get();
   completed = true;
   runtime.wait();
+}
+
+// Wherever the poll is made: what it makes ready is run.
+TEST_P(LingerTest, WhatAPollDeliversIsNotSleptOn) {
+  Runtime runtime(Options{.workers = GetParam(), .report_after = std::chrono::seconds(0)});
+  polled->anybody = true;
+  polled->interval = nanoseconds(1);
+  const std::size_t rounds = test::scaled(5'000, 500);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    int value = 0;
+    runtime.spawn({.access = {out(value)}}, [i] { polled->start(1 + static_cast<int>(i % 5)); });
+    runtime.spawn({.access = {in(value)}}, [] {}).get();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, LingerTest, testing::Values(1U, 2U, 3U));

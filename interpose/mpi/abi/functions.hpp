@@ -8,16 +8,18 @@
 namespace dovetail::interpose::mpi {
 
 /// Every function of MPI that is called here, as PMPI names it.
-#define DOVETAIL_MPI_FUNCTIONS(USE)                                                                                 \
-  USE(Testsome)                                                                                                     \
-  USE(Testall) USE(Testany) USE(Test) USE(Waitall) USE(Waitany) USE(Waitsome) USE(Wait) USE(Initialized)            \
-      USE(Finalized) USE(Query_thread) USE(Error_string) USE(Error_class) USE(Send) USE(Ssend) USE(Rsend) USE(Recv) \
-          USE(Sendrecv) USE(Mrecv) USE(Isend) USE(Issend) USE(Irsend) USE(Irecv) USE(Imrecv) USE(Probe) USE(Mprobe) \
-              USE(Iprobe) USE(Improbe) USE(Ibarrier) USE(Ibcast) USE(Igather) USE(Igatherv) USE(Iscatter)           \
-                  USE(Iscatterv) USE(Iallgather) USE(Iallgatherv) USE(Ialltoall) USE(Ialltoallv) USE(Ialltoallw)    \
-                      USE(Ireduce) USE(Iallreduce) USE(Ireduce_scatter) USE(Ireduce_scatter_block) USE(Iscan)       \
-                          USE(Iexscan) USE(Ineighbor_allgather) USE(Ineighbor_allgatherv) USE(Ineighbor_alltoall)   \
-                              USE(Ineighbor_alltoallv) USE(Ineighbor_alltoallw)
+#define DOVETAIL_MPI_FUNCTIONS(USE)                                                                                    \
+  USE(Testsome)                                                                                                        \
+  USE(Testall)                                                                                                         \
+  USE(Testany) USE(Test) USE(Waitall) USE(Waitany) USE(Waitsome) USE(Wait) USE(Initialized) USE(Finalized)             \
+      USE(Query_thread) USE(Error_string) USE(Error_class) USE(Abort) USE(Comm_create_errhandler)                      \
+          USE(Comm_get_errhandler) USE(Comm_set_errhandler) USE(Errhandler_free) USE(Send) USE(Ssend) USE(Rsend)       \
+              USE(Recv) USE(Sendrecv) USE(Mrecv) USE(Isend) USE(Issend) USE(Irsend) USE(Irecv) USE(Imrecv) USE(Probe)  \
+                  USE(Mprobe) USE(Iprobe) USE(Improbe) USE(Ibarrier) USE(Ibcast) USE(Igather) USE(Igatherv)            \
+                      USE(Iscatter) USE(Iscatterv) USE(Iallgather) USE(Iallgatherv) USE(Ialltoall) USE(Ialltoallv)     \
+                          USE(Ialltoallw) USE(Ireduce) USE(Iallreduce) USE(Ireduce_scatter) USE(Ireduce_scatter_block) \
+                              USE(Iscan) USE(Iexscan) USE(Ineighbor_allgather) USE(Ineighbor_allgatherv)               \
+                                  USE(Ineighbor_alltoall) USE(Ineighbor_alltoallv) USE(Ineighbor_alltoallw)
 
 struct Functions {
 #define DOVETAIL_MPI_DECLARE(name) decltype(PMPI_##name)* name;

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <unordered_set>
 
 #include "abi/functions.hpp"
 #include "abi/symbols.hpp"
@@ -16,6 +19,8 @@
 
 namespace dovetail::interpose::mpi {
 namespace {
+
+constinit const Functions* the_functions = nullptr;
 
 using comm::mpi::Communicator;
 using comm::mpi::Level;
@@ -29,17 +34,36 @@ struct Handles {
   MPI_Request null_request;
   MPI_Comm world;
   MPI_Comm self;
+  MPI_Errhandler fatal;
 };
 
 #ifdef OPEN_MPI
 Handles find_handles(const Symbols& symbols) {
   return {static_cast<MPI_Request>(symbols.find_object("ompi_request_null")),
           static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_world")),
-          static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_self"))};
+          static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_self")),
+          static_cast<MPI_Errhandler>(symbols.find_object("ompi_mpi_errors_are_fatal"))};
 }
 #else
-Handles find_handles(const Symbols& /*symbols*/) { return {MPI_REQUEST_NULL, MPI_COMM_WORLD, MPI_COMM_SELF}; }
+Handles find_handles(const Symbols& /*symbols*/) {
+  return {MPI_REQUEST_NULL, MPI_COMM_WORLD, MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL};
+}
 #endif
+
+// Whether this thread makes calls for tasks.
+thread_local constinit bool errors_return = false;
+
+// In place of MPI's default, which ends the program: an error in a call for a task is the task's.
+extern "C" void handle_error(MPI_Comm* communicator, int* code, ...) {
+  if (errors_return) {
+    return;
+  }
+  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
+  int length = 0;
+  mpi().Error_string(*code, text.data(), &length);
+  std::fprintf(stderr, "dovetail: fatal error of MPI outside of tasks: %s\n", text.data());
+  mpi().Abort(*communicator, *code);
+}
 
 class MpiLibrary final : public comm::mpi::Library {
  public:
@@ -58,11 +82,19 @@ class MpiLibrary final : public comm::mpi::Library {
   std::string text_of(int code) const override;
   int class_of(int code) const noexcept override;
   std::string name_of(const Communicator& communicator) const override;
+  void enter() noexcept override;
+  void leave() noexcept override { errors_return = false; }
+  void expect_errors(const Communicator& communicator) noexcept override;
   std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override;
   int wait(void* requests, std::size_t count, void* statuses) noexcept override;
 
  private:
+  void replace_if_fatal(MPI_Comm communicator) noexcept;
+
   Handles handles_;
+  MPI_Errhandler returns_{};  ///< Once it is made.
+  bool has_handler_ = false;
+  std::unordered_set<std::uint64_t> known_;  ///< Communicators whose handler was looked at.
 };
 
 Level MpiLibrary::level() const {
@@ -117,6 +149,39 @@ std::string MpiLibrary::name_of(const Communicator& communicator) const {
   return handle == handles_.world ? "MPI_COMM_WORLD" : handle == handles_.self ? "MPI_COMM_SELF" : "";
 }
 
+void MpiLibrary::enter() noexcept {
+  errors_return = true;
+  if (!has_handler_) [[unlikely]] {
+    has_handler_ = true;
+    mpi().Comm_create_errhandler(handle_error, &returns_);
+    // MPI reports what it cannot attribute to the world. Communicators that are made from these two inherit the handler.
+    replace_if_fatal(handles_.world);
+    replace_if_fatal(handles_.self);
+  }
+}
+
+// Communicators that were made before, or that the program gave MPI's handler.
+void MpiLibrary::expect_errors(const Communicator& communicator) noexcept {
+  std::uint64_t key = 0;
+  std::memcpy(&key, communicator.handle.data(), sizeof key);
+  if (known_.insert(key).second) {
+    MPI_Comm handle;
+    std::memcpy(&handle, communicator.handle.data(), sizeof handle);
+    replace_if_fatal(handle);
+  }
+}
+
+void MpiLibrary::replace_if_fatal(MPI_Comm communicator) noexcept {
+  MPI_Errhandler present{};
+  if (mpi().Comm_get_errhandler(communicator, &present) != MPI_SUCCESS) {
+    return;
+  }
+  if (present == handles_.fatal) {
+    mpi().Comm_set_errhandler(communicator, returns_);
+  }
+  mpi().Errhandler_free(&present);
+}
+
 std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept {
   std::array<int, Outstanding::window> places;
   std::array<MPI_Status, Outstanding::window> statuses;
@@ -148,8 +213,6 @@ int MpiLibrary::wait(void* requests, std::size_t count, void* statuses) noexcept
   return mpi().Waitall(static_cast<int>(count), static_cast<MPI_Request*>(requests),
                        statuses != nullptr ? static_cast<MPI_Status*>(statuses) : MPI_STATUSES_IGNORE);
 }
-
-constinit const Functions* the_functions = nullptr;
 
 }  // namespace
 

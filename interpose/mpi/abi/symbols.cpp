@@ -58,8 +58,10 @@ Symbols::Symbols() : path_(find_loaded()), handle_(nullptr) {
   }
 }
 
+// A program that uses an object of the library may have its own copy of it, which the library then uses as well.
 void* Symbols::find_object(const char* name) const {
-  void* const found = dlsym(handle_, name);
+  void* found = dlsym(RTLD_DEFAULT, name);
+  found = found != nullptr ? found : dlsym(handle_, name);
   if (found == nullptr) {
     throw std::runtime_error(path_ + " has no " + name);
   }
@@ -68,7 +70,10 @@ void* Symbols::find_object(const char* name) const {
 
 void* Symbols::find_function(const char* name) const {
   void* const found = dlsym(handle_, ("P" + std::string(name)).c_str());
-  return found != nullptr ? found : find_object(name);
+  if (found == nullptr) {
+    throw std::runtime_error(path_ + " has no " + name);
+  }
+  return found;
 }
 
 }  // namespace dovetail::interpose::mpi

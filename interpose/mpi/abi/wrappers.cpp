@@ -181,7 +181,8 @@ void lead(bool (*lead_call)(const char* name, void (*target)()), int (*)(All...)
 
 #define DOVETAIL_MPI_COLLECTIVES(USE)                                                                                \
   USE(Barrier, Ibarrier)                                                                                             \
-  USE(Bcast, Ibcast) USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv)     \
+  USE(Bcast, Ibcast)                                                                                                 \
+  USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv)                        \
       USE(Allgather, Iallgather) USE(Allgatherv, Iallgatherv) USE(Alltoall, Ialltoall) USE(Alltoallv, Ialltoallv)    \
           USE(Alltoallw, Ialltoallw) USE(Reduce, Ireduce) USE(Allreduce, Iallreduce)                                 \
               USE(Reduce_scatter, Ireduce_scatter) USE(Reduce_scatter_block, Ireduce_scatter_block) USE(Scan, Iscan) \

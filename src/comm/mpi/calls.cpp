@@ -94,15 +94,16 @@ int pause_in_call(Abi abi, Operation& operation) {
   Wait wait(task, 1);
   operation.wait = &wait;
   tasking::prepare_pause(task);
-  Engine::of_this_thread().submit(&operation, 1, library);
+  Engine::of(task).submit(&operation, 1, library);
   tasking::pause(task, tasking::WaitReason::system_call);
   return operation.code;
 }
 
+// The one whose body or `onready` runs. @throws std::logic_error outside of both.
 Task* task_that_binds(const char* call) {
-  Task* const task = tasking::bind_event();
+  Task* const task = tasking::current_task() != nullptr ? tasking::current_task() : tasking::task_in_onready();
   if (task == nullptr) {
-    throw std::logic_error(std::string("dovetail::mpi::") + call + " was called outside of a task");
+    throw std::logic_error(std::string(call) + " would be bound to a task, but was called outside of one");
   }
   return task;
 }
@@ -164,13 +165,14 @@ int attempt(Abi abi, const Description& description, const Start& attempt) {
 
 void bind(Abi abi, void* requests, std::size_t count, void* statuses) {
   Library& library = comm::mpi::require_library(abi);
-  Engine& engine = Engine::of_this_thread();
+  Task* const task = task_that_binds("dovetail::mpi::iwait");
   Batch batch(library, static_cast<std::byte*>(requests), count, static_cast<std::byte*>(statuses));
-  batch.for_each([](Operation& operation) {
+  batch.for_each([task](Operation& operation) {
     operation.description = request_in_general();
-    operation.task = task_that_binds("iwait");
+    operation.task = task;
+    tasking::bind_event();
   });
-  batch.hand_over(engine);
+  batch.hand_over(Engine::of(task));
 }
 
 void wait(Abi abi, void* requests, std::size_t count, void* statuses) {
@@ -192,19 +194,20 @@ void wait(Abi abi, void* requests, std::size_t count, void* statuses) {
     operation.wait = &wait;
   });
   tasking::prepare_pause(task);
-  batch.hand_over(Engine::of_this_thread());
+  batch.hand_over(Engine::of(task));
   pause(wait);
 }
 
 void start_and_bind(Abi abi, const Description& description, const Start& start, void* status) {
   Library& library = comm::mpi::require_library(abi);
-  Engine& engine = Engine::of_this_thread();
+  Task* const task = task_that_binds(description.call);
   Operation* const operation = comm::mpi::make_operation();
   operation->description = description;
   operation->start = start;
   operation->status = status;
-  operation->task = tasking::bind_event();
-  engine.submit(operation, 1, library);
+  operation->task = task;
+  tasking::bind_event();
+  Engine::of(task).submit(operation, 1, library);
 }
 
 void start_and_wait(Abi abi, const Description& description, const Start& start, void* status) {
@@ -225,7 +228,7 @@ void start_and_wait(Abi abi, const Description& description, const Start& start,
   operation.start = start;
   operation.wait = &wait;
   tasking::prepare_pause(task);
-  Engine::of_this_thread().submit(&operation, 1, library);
+  Engine::of(task).submit(&operation, 1, library);
   pause(wait);
 }
 

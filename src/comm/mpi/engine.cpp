@@ -1,7 +1,6 @@
 #include "comm/mpi/engine.hpp"
 
 #include <memory>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -44,12 +43,8 @@ Engine::Engine(detail::RuntimeCore& core) : core_(core), interval_(nanoseconds(-
 
 Engine::~Engine() { core_.sources->remove(this); }
 
-Engine& Engine::of_this_thread() {
-  detail::RuntimeCore* const core = tasking::current_runtime();
-  if (core == nullptr) {
-    throw std::logic_error("a message can be bound to a task only in its body or its onready");
-  }
-  return static_cast<Engine&>(*tasking::find_service(*core, &key));
+Engine& Engine::of(const Task* task) noexcept {
+  return static_cast<Engine&>(*tasking::find_service(tasking::runtime_of(task), &key));
 }
 
 void Engine::submit(Operation* operations, std::size_t count, Library& library) noexcept {
@@ -70,6 +65,9 @@ Operation* Engine::take_in(Library& library) noexcept {
   Operation* ended = nullptr;
   for (Operation* operation = turn_.take(); operation != nullptr;) {
     Operation* const next = operation->next;
+    if (operation->description.has_communicator) {
+      library.expect_errors(operation->description.communicator);
+    }
     if (operation->is_attempt) {
       if (attempts_.add(operation)) {
         operation->next = std::exchange(ended, operation);
@@ -95,8 +93,10 @@ Operation* Engine::take_in(Library& library) noexcept {
 unsigned Engine::serve(Library& library) noexcept {
   unsigned told = 0;
   for (unsigned round = 0; round < most_rounds && turn_.holds_submissions() && turn_.try_enter(); ++round) {
+    library.enter();
     Operation* ended = take_in(library);
     ended = append(ended, outstanding_.ask_newest(library));
+    library.leave();
     turn_.leave();
     told += tell(ended, library);
   }
@@ -127,8 +127,10 @@ unsigned Engine::poll(unsigned /*worker*/, tasking::PollScope /*scope*/) {
   Library& library = *find_library();
   const bool measures = ++polls_ % polls_between_measurements == 0;
   const std::uint64_t begin = measures ? base::nanoseconds() : 0;
+  library.enter();
   Operation* ended = take_in(library);
   ended = append(append(ended, outstanding_.ask(library)), attempts_.ask());
+  library.leave();
   if (measures) {
     interval_.polled(nanoseconds(base::nanoseconds() - begin), ended != nullptr);
   }

@@ -23,8 +23,8 @@ class Engine final : public tasking::Service, public tasking::Source {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// That of the runtime of the calling task. @throws std::logic_error on a thread of no runtime.
-  static Engine& of_this_thread();
+  /// That of the task's runtime.
+  static Engine& of(const Task* task) noexcept;
 
   /// Takes over `count` operations, which are linked by `next` and are started in this order, after all that this thread has submitted
   /// before. Whoever waits for them may be told before this returns.

@@ -36,10 +36,18 @@ class Library {
   virtual std::string name_of(const Communicator& communicator) const = 0;
   /// @}
 
+  /// @name For tasks, by whoever has the turn
+  /// @{
+  /// From now on until `leave`, errors of calls by this thread are returned: they are a task's, and do not end the program.
+  virtual void enter() noexcept = 0;
+  virtual void leave() noexcept = 0;
+  /// The same holds for operations on this communicator.
+  virtual void expect_errors(const Communicator& communicator) noexcept = 0;
   /// Looks which requests have ended. Their numbers among `requests` are written to `ended`; each one's code to its operation, and its
   /// status where that operation wants it. The array of requests lies as MPI wants it; `operations` are theirs. Never blocks. One thread at
   /// a time. @returns How many have ended.
   virtual std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept = 0;
+  /// @}
   /// The same for one thread that is no task's and waits for them all. Blocks the thread. @returns The code.
   virtual int wait(void* requests, std::size_t count, void* statuses) noexcept = 0;
 };

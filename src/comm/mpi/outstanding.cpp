@@ -13,7 +13,7 @@ namespace dovetail::comm::mpi {
 namespace {
 
 // In one look, if each of them found something.
-constexpr unsigned most_windows = 8;
+constexpr std::size_t most_windows = 8;
 
 }  // namespace
 
@@ -27,14 +27,15 @@ void Outstanding::add(const Library& library, Operation* operation) {
 
 Operation* Outstanding::ask(Library& library) noexcept {
   Ended ended;
-  ask_window(library, size() > window ? size() - window : 0, ended);
-  for (unsigned asked = 1; size() > window && asked < most_windows; ++asked) {
+  const std::size_t all = size();
+  ask_window(library, all > window ? all - window : 0, ended);
+  for (std::size_t asked = 1; asked < most_windows && asked * window < all && !empty(); ++asked) {
     const std::size_t before = ended.count;
-    // The newest ones have been asked; what follows them begins anew.
-    next_ = next_ + window < size() ? next_ : 0;
+    next_ = next_ < size() ? next_ : 0;
     ask_window(library, next_, ended);
-    next_ += window;
-    if (ended.count == before) {
+    const std::size_t found = ended.count - before;
+    next_ += window - found;  // others, that were not asked, have taken the places of those
+    if (found == 0) {
       break;
     }
   }
