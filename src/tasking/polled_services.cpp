@@ -12,6 +12,9 @@ namespace {
 
 // Between two polls of a service whose descriptor could not be watched.
 constexpr std::chrono::microseconds unwatched_interval{500};
+// How late the thread that keeps time comes where workers poll, which it interrupts. When they stop, it takes so long to notice.
+constexpr std::chrono::microseconds shortest_postponement{50};
+constexpr std::chrono::microseconds longest_postponement{500};
 
 // In ticks. A service that is not polled by the clock is never due.
 std::uint64_t ticks_after(std::chrono::nanoseconds interval) noexcept {
@@ -47,6 +50,21 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     due.store(ticks_after(service.poll_interval()), std::memory_order_relaxed);
   }
 
+  std::chrono::nanoseconds postponed() const noexcept {
+    return std::chrono::nanoseconds(postponed_by.load(std::memory_order_relaxed));
+  }
+  void set_postponed(std::chrono::nanoseconds by) noexcept {
+    postponed_by.store(by.count(), std::memory_order_relaxed);
+  }
+
+  // The worker that polled sleeps now.
+  void before_sleep() noexcept {
+    arm_if_needed();
+    if (armed.load(std::memory_order_relaxed) && postponed_by.exchange(0, std::memory_order_relaxed) != 0) {
+      core.reactor.call_at(base::Clock::now() + service.poll_interval(), [self = shared_from_this()] { self->poll(); });
+    }
+  }
+
   void arm() {
     std::chrono::nanoseconds interval = service.poll_interval();
     if (service.descriptor() >= 0 && !watch()) {
@@ -55,9 +73,14 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     const std::uint64_t planned = ticks_after(interval);
     due.store(planned, std::memory_order_relaxed);
     if (interval != std::chrono::nanoseconds::max()) {
-      core.reactor.call_at(base::Clock::now() + interval, [self = shared_from_this(), planned] {
+      const base::TimePoint when = base::Clock::now() + std::max(interval, postponed());
+      core.reactor.call_at(when, [self = shared_from_this(), planned] {
         if (self->due.load(std::memory_order_relaxed) == planned) {
-          self->poll();  // else a worker has polled meanwhile
+          self->set_postponed({});
+          self->poll();
+        } else {  // workers poll it
+          self->set_postponed(
+              std::clamp<std::chrono::nanoseconds>(2 * self->postponed(), shortest_postponement, longest_postponement));
         }
         self->go_on(true);
       });
@@ -95,9 +118,10 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
 
   RuntimeCore& core;
   Service& service;
-  std::atomic<bool> armed{false};     ///< It is going to be polled.
-  std::atomic<std::uint64_t> due{0};  ///< In ticks: when a worker that comes by should poll.
-  std::atomic<bool> watched{false};   ///< Its descriptor is waited for.
+  std::atomic<bool> armed{false};                              ///< It is going to be polled.
+  std::atomic<std::uint64_t> due{0};                           ///< In ticks: when a worker that comes by should poll.
+  std::atomic<bool> watched{false};                            ///< Its descriptor is waited for.
+  std::atomic<std::chrono::nanoseconds::rep> postponed_by{0};  ///< The thread that keeps time comes so late.
 };
 
 struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
@@ -165,7 +189,9 @@ void PolledServices::add_parking(RuntimeCore& core, Service& service) {
 
 void PolledServices::before_sleep() noexcept {
   if (begun_.load(std::memory_order_relaxed)) {
-    arm_each();
+    for (const auto& entry : entries_) {
+      entry->before_sleep();
+    }
   }
   operations_begin();
 }
@@ -195,6 +221,12 @@ void PolledServices::begin() noexcept {
 void PolledServices::poll_those_due() noexcept {
   for (const auto& entry : entries_) {
     entry->poll_if_due();
+  }
+}
+
+void PolledServices::postpone() noexcept {
+  for (const auto& entry : entries_) {
+    entry->due.store(ticks_after(entry->service.poll_interval()), std::memory_order_relaxed);
   }
 }
 

@@ -29,6 +29,8 @@ class PolledServices {
   }
   /// From now on, services that are polled on demand are looked at, too. From anywhere, tasks included.
   void begin() noexcept;
+  /// A worker polls them all the time: the thread that keeps time need not. Said now and then.
+  void postpone() noexcept;
   /// Sees to it that services are polled while the worker sleeps, of which the one that parks may have need.
   void before_sleep() noexcept;
   /// The same for a worker that has begun operations while others sleep: they have not seen those.

@@ -63,6 +63,7 @@ bool linger(Worker& worker) {
   for (unsigned round = 1; !found; ++round) {
     found = service->poll(worker.index, PollScope::all) > 0 || may_be_work(worker);
     if (!found && round % rounds_between_other_looks == 0) {
+      core.polled.postpone();
       found = poll_services(worker, true) || core.reactor.run_due() > 0;
       if (!found && base::Clock::now() >= end) {
         break;
