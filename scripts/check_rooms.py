@@ -3,7 +3,8 @@
 1. A room includes only itself and the rooms that CMakeLists.txt lists below it (`dovetail_room(x DEPENDS ...)`). A door, tool, benchmark or
    example includes the rooms that its own CMakeLists.txt lists (`dovetail_includes_rooms(target rooms...)`), and no other folder's files.
 2. The units of a folder lie in layers: what they include or import never leads back to them (layers.py says what a unit is).
-3. A public header includes nothing but public headers, the standard library and a few POSIX headers, and compiles alone.
+3. A public header includes nothing but public headers, the standard library and a few POSIX headers, and compiles alone. Those for programs
+   with MPI include its header as well.
 4. A source file has at most 500 lines.
 5. No committed file names the host of a package registry or an absolute path of somebody's machine.
 
@@ -13,6 +14,7 @@ Every violation is printed.
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +28,8 @@ MAX_LINES = 500
 SOURCE_SUFFIXES = CXX_SUFFIXES | {".f90", ".py", ".sh", ".cmake"}
 POSIX_HEADERS = {"fcntl.h", "unistd.h", "sys/types.h", "sys/uio.h", "sys/stat.h"}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "time.h", "errno.h"}
+# Public headers for programs that have such a library anyway, and the compilers that find it, as far as they are here.
+OTHERS_HEADERS = {"mpi.hpp": ("mpi.h", ("mpicxx.mpich", "mpicxx.openmpi"))}
 # Written so that this file does not match itself.
 FORBIDDEN = {
     "host of a package registry": re.compile(
@@ -41,7 +45,8 @@ def check_public_includes() -> list[str]:
     for path in files_of(ROOT / "include", CXX_SUFFIXES):
         for line, header in includes(path):
             standard = "/" not in header and "." not in header
-            if not standard and header not in POSIX_HEADERS | C_HEADERS and not header.startswith("dovetail"):
+            allowed = POSIX_HEADERS | C_HEADERS | {OTHERS_HEADERS.get(path.name, ("",))[0]}
+            if not standard and header not in allowed and not header.startswith("dovetail"):
                 problems.append(f"{path.relative_to(ROOT)}:{line}: a public header must not include {header}")
     return problems
 
@@ -60,7 +65,14 @@ def compile_alone(job: tuple[Path, list[str]]) -> str:
 def check_headers_alone(jobs: int) -> list[str]:
     cxx = [os.environ.get("CXX", "g++"), "-std=c++20", "-x", "c++"]
     c = [os.environ.get("CC", "gcc"), "-std=c11", "-x", "c"]
-    work = [(path, cxx) for path in files_of(ROOT / "include", CXX_SUFFIXES)]
+    headers = files_of(ROOT / "include", CXX_SUFFIXES)
+    work = [(path, cxx) for path in headers if path.name not in OTHERS_HEADERS]
+    work += [
+        (path, [compiler, "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", *cxx[1:]])
+        for path in headers
+        for compiler in OTHERS_HEADERS.get(path.name, ("", ()))[1]
+        if shutil.which(compiler)
+    ]
     work += [(path, c) for path in files_of(ROOT / "include", CXX_SUFFIXES) if path.suffix == ".h"]
     with ThreadPoolExecutor(jobs) as pool:
         return [problem for problem in pool.map(compile_alone, work) if problem]

@@ -183,7 +183,7 @@ Task* take_for_stack(Worker& worker) {
 void run_others_until_woken(Worker& worker, Task* paused) {
   while (paused->pause_state.load(std::memory_order_acquire) != PauseState::woken) {
     worker.flush_services();
-    poll_services(worker, true);
+    worker.poll_services(PollScope::all);
     worker.core.reactor.run_due();
     Task* task = take_for_stack(worker);
     if (task == nullptr) {

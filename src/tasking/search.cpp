@@ -132,7 +132,7 @@ bool something_has_come(Worker& worker) {
     if (worker.search.sleep_was_none) {
       worker.flush_services();
     }
-    if (poll_services(worker, false)) {
+    if (worker.poll_services(PollScope::own)) {
       if (worker.refuge.has_time()) {
         retreat(worker);
       }
@@ -185,7 +185,7 @@ Task* look_everywhere(Worker& worker) {
     if (Task* task = core.queues.deferred.pop()) {
       return task;
     }
-    if (poll_services(worker, true)) {
+    if (worker.poll_services(PollScope::all)) {
       continue;
     }
     if (worker.operations.any && !has_in_flight(worker)) {
@@ -235,14 +235,6 @@ void end_search(Worker& worker) {
 
 }  // namespace
 
-bool poll_services(Worker& worker, bool all) {
-  unsigned delivered = 0;
-  for (auto& entry : worker.core.services) {
-    delivered += entry.service->poll(worker.index, all ? PollScope::all : PollScope::own);
-  }
-  return delivered > 0;
-}
-
 Task* take_from_outside(Worker& worker) {
   Batch batch;
   const std::size_t taken = worker.core.queues.outside.steal(batch.data(), batch.size());
@@ -284,7 +276,7 @@ Task* find_task(Worker& worker) {
   }
   if (worker.operations.any && (worker.operations.long_slice || worker.turns.is_one_in(looks_between_polls)))
       [[unlikely]] {
-    poll_services(worker, false);
+    worker.poll_services(PollScope::own);
   }
   if (Task* task = take_ahead(worker)) [[unlikely]] {
     if (worker.ready.put_off_next()) {

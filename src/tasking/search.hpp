@@ -13,7 +13,5 @@ Task* take_from_outside(Worker& worker);
 Task* take_given(Worker& worker);
 /// A body is about to run one of its children on top of it. Whether it must not this time, so that others get their turn.
 bool gives_turn(Worker& worker) noexcept;
-/// Polls services. Returns whether anything was delivered.
-bool poll_services(Worker& worker, bool all);
 
 }  // namespace dovetail::tasking

@@ -6,7 +6,6 @@
 #include "base/process_barrier.hpp"
 #include "tasking/core.hpp"
 #include "tasking/little_work.hpp"
-#include "tasking/search.hpp"
 #include "tasking/service.hpp"
 #include "trace/trace.hpp"
 
@@ -64,7 +63,7 @@ bool linger(Worker& worker) {
     found = service->poll(worker.index, PollScope::all) > 0 || may_be_work(worker);
     if (!found && round % rounds_between_other_looks == 0) {
       core.polled.postpone();
-      found = poll_services(worker, true) || core.reactor.run_due() > 0;
+      found = worker.poll_services(PollScope::all) || core.reactor.run_due() > 0;
       if (!found && base::Clock::now() >= end) {
         break;
       }

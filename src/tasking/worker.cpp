@@ -42,6 +42,14 @@ void Worker::push(Task* task) {
   tell_idle_workers();
 }
 
+bool Worker::poll_services(PollScope scope) {
+  unsigned delivered = 0;
+  for (auto& entry : core.services) {
+    delivered += entry.service->poll(index, scope);
+  }
+  return delivered > 0;
+}
+
 void Worker::tell_idle_workers() noexcept {
   kept.clear();  // whoever is told of one finds the others too
   // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier, or here.

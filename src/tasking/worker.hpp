@@ -8,6 +8,7 @@
 #include "fiber/fiber.hpp"
 #include "tasking/fiber_cache.hpp"
 #include "tasking/peer.hpp"
+#include "tasking/service.hpp"
 #include "tasking/slices.hpp"
 #include "tasking/turns.hpp"
 #include "tasking/victims.hpp"
@@ -76,6 +77,8 @@ class Worker : public Peer {
   void tell_idle_workers() noexcept;
   /// Says whether operations may be in flight.
   void begin_operations(bool begin) noexcept;
+  /// Polls services, for all operations or for those that it began. Returns whether anything was delivered.
+  bool poll_services(PollScope scope);
   /// Hands over what was prepared.
   void flush_services();
   /// Bytes of the stack that are left below the caller.

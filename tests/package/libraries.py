@@ -14,7 +14,7 @@ base::ProcessMutex base::allowed_processors base::memory_limit compression prefe
 tasking::current_worker tasking::fulfill_event tasking::pause_switches tasking::register_service tasking::request_flush
 tasking::set_interrupt_look tasking::Throttle::pending
 """.split()
-ROOMS = ("base", "fiber", "trace", "tasking", "storage", "admission", "staging", "prefetch", "compression", "c")
+ROOMS = ("base", "fiber", "trace", "tasking", "storage", "admission", "staging", "prefetch", "compression", "comm", "c")
 # What the C library keeps for all libraries that are loaded late is 1 664 bytes, 512 of them for another purpose.
 MOST_THREAD_LOCAL = 384
 
