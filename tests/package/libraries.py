@@ -112,6 +112,8 @@ fsync fdatasync __read_chk __pread_chk __pread64_chk dovetail_posix_attach
 HDF5 = "dovetail_hdf5_serve dovetail_hdf5_write_trace"
 # HDF5 asks for the first two; `getenv` tells HDF5 of the connector where the plugin is preloaded.
 PLUGIN = "H5PLget_plugin_info H5PLget_plugin_type getenv"
+# What libdovetail looks up in what speaks to an MPI library.
+MPI_PLUGIN = "dovetail_mpi_library dovetail_mpi_lead_calls"
 # Python asks for the first; the others are C called from C++ (bindings/python/module.cpp, gilstate.c).
 CORE = "PyInit__core PyInit_core_of_main_interpreter dovetail_python_bind_gilstate"
 # Whose templates and inline functions a compiler shows, and the types of our own that are thrown or compared.
@@ -172,12 +174,16 @@ def main() -> None:
     headers = "\n".join(path.read_text() for path in own)
     # Implied by the headers, and so not written there.
     check_exports(next(prefix.rglob("libdovetail.so")), headers + " Delete operator ")
+    calls = source / "interpose" / "mpi" / "front" / "calls.def"
     expected = {
         "libdovetail-posix.so": set(POSIX.split()),
         "libdovetail-omp.so": functions_of(source / "include" / "dovetail_omp.h", "dovetail_omp_"),
         "libdovetail-hdf5.so": functions_of(source / "include" / "dovetail" / "hdf5.h", "dovetail_H5")
         | set(HDF5.split()),
         "libdovetail-hdf5-plugin.so": set(PLUGIN.split()),
+        "libdovetail-mpi.so": {"dovetail_mpi_lead", *re.findall(r"CALL\((MPI_\w+)\)", calls.read_text())},
+        "libdovetail-mpi-mpich.so": set(MPI_PLUGIN.split()),
+        "libdovetail-mpi-openmpi.so": set(MPI_PLUGIN.split()),
     }
     found = {library.name: library for library in prefix.rglob("libdovetail*.so")}
     assert set(found) - {"libdovetail.so"} <= set(expected), f"nothing says what {sorted(found)} must show"
