@@ -74,6 +74,21 @@ bool signal_arrived() {
   return interrupted;
 }
 
+// A C extension that lets go of the interpreter around a blocking call takes it again after the call, with the state that it had.
+constexpr tasking::SystemCallPause extension_call{
+    .before = []() noexcept -> void* { return Py_IsInitialized() != 0 ? PyGILState_GetThisThreadState() : nullptr; },
+    .after =
+        [](void* state) noexcept {
+          ThreadStates& mine = states();
+          if (mine.kept != nullptr) {
+            rest_kept(mine);  // or the thread would wait for itself
+          }
+          if (state != nullptr) {
+            dovetail_python_bind_gilstate(static_cast<PyThreadState*>(state));
+          }
+        },
+};
+
 // Workers flush their services before they run something long and before they sleep: then others may have the interpreter.
 class InterpreterService final : public tasking::Service {
  public:
@@ -169,6 +184,7 @@ void add_outside_work(std::ptrdiff_t count) noexcept { outside_work.fetch_add(co
 
 void register_interpreter_service() {
   static const char key = 0;
+  tasking::set_system_call_pause(&extension_call);
   tasking::register_service(&key,
                             [](detail::RuntimeCore&, const Options&, unsigned) -> std::unique_ptr<tasking::Service> {
                               return std::make_unique<InterpreterService>();

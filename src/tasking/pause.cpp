@@ -62,7 +62,28 @@ void block_thread(Task* task) noexcept {
   executors.thread_unblocks(task);
 }
 
+constinit std::atomic<const SystemCallPause*> system_call_pause{nullptr};
+
+void switch_away(Task* task, WaitReason reason) {
+  if (Worker* worker = context().worker) {
+    task->home_worker = worker->index;
+    const SystemCallPause* const hooks =
+        reason == WaitReason::system_call ? system_call_pause.load(std::memory_order_acquire) : nullptr;
+    void* const kept = hooks != nullptr ? hooks->before() : nullptr;
+    leave_fiber(*worker, task);
+    if (hooks != nullptr) {
+      hooks->after(kept);
+    }
+  } else {
+    block_thread(task);
+  }
+}
+
 }  // namespace
+
+void set_system_call_pause(const SystemCallPause* hooks) noexcept {
+  system_call_pause.store(hooks, std::memory_order_release);
+}
 
 Task* current_task() noexcept { return context().task; }
 Task* task_in_onready() noexcept { return context().onready; }
@@ -85,12 +106,7 @@ void pause(Task* task, WaitReason reason, const void* subject) {
     task->wait_subject = subject;
     trace::paused(trace::number_of(task), name_of(reason));
     task->state.store(TaskState::paused, std::memory_order_release);
-    if (Worker* worker = context().worker) {
-      task->home_worker = worker->index;
-      leave_fiber(*worker, task);
-    } else {
-      block_thread(task);
-    }
+    switch_away(task, reason);
     context().task = task;
     task->state.store(TaskState::running, std::memory_order_relaxed);
     trace::resumed(trace::number_of(task));

@@ -31,6 +31,15 @@ void prepare_pause(Task* task) noexcept;
 /// May return on another thread.
 void pause(Task* task, WaitReason reason, const void* subject = nullptr);
 
+/// What has to be kept for a task that pauses in a call that does not know of tasks (`WaitReason::system_call`): a language's runtime may hold
+/// something for the thread, which another task uses meanwhile.
+struct SystemCallPause {
+  void* (*before)() noexcept;          ///< Its result is given to `after`.
+  void (*after)(void* kept) noexcept;  ///< On the same thread, before the call goes on.
+};
+/// There is one in the process; it lives for ever.
+void set_system_call_pause(const SystemCallPause* hooks) noexcept;
+
 /// @name In events.cpp
 /// @{
 /// Binds the completion of the current task (or, in `onready`, its start) to one more event. Returns that task.

@@ -5,42 +5,36 @@
 #include <mpi.h>
 
 #include <array>
+#include <cstring>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 namespace dovetail::interpose::mpi {
 namespace {
 
-// Names of the library's file. Debian, and only Debian, calls MPICH's libmpich; MVAPICH, Intel's and Cray's have its interface.
 #ifdef OPEN_MPI
 constexpr std::string_view interface = "Open MPI";
-constexpr std::array<std::string_view, 1> files{"libmpi.so.40"};
+constexpr bool is_openmpi = true;
 #else
 constexpr std::string_view interface = "MPICH";
-constexpr std::array<std::string_view, 3> files{"libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"};
+constexpr bool is_openmpi = false;
 #endif
 
-bool is_ours(std::string_view path) noexcept {
+// Debian, and only Debian, calls MPICH's libmpich; MVAPICH, Intel's and Cray's have its interface.
+bool is_mpi(std::string_view path) noexcept {
   const std::string_view file = path.substr(path.rfind('/') + 1);
-  for (const std::string_view name : files) {
-    if (file.substr(0, name.size()) == name) {
-      return true;
-    }
-  }
-  return false;
+  return file.starts_with("libmpi.so") || file.starts_with("libmpich.so") || file.starts_with("libmpi_cray.so");
 }
 
-// The first library of the process with such a name.
-std::string find_loaded() {
-  std::string found;
+std::vector<std::string> find_loaded() {
+  std::vector<std::string> found;
   dl_iterate_phdr(
       [](dl_phdr_info* information, std::size_t, void* into) {
-        const std::string_view path = information->dlpi_name;
-        if (!is_ours(path)) {
-          return 0;
+        if (is_mpi(information->dlpi_name)) {
+          static_cast<std::vector<std::string>*>(into)->emplace_back(information->dlpi_name);
         }
-        *static_cast<std::string*>(into) = path;
-        return 1;
+        return 0;
       },
       &found);
   return found;
@@ -48,9 +42,14 @@ std::string find_loaded() {
 
 }  // namespace
 
-Symbols::Symbols() : path_(find_loaded()), handle_(nullptr) {
-  if (!path_.empty()) {
-    handle_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_NOLOAD);
+Symbols::Symbols() : handle_(nullptr) {
+  for (const std::string& path : find_loaded()) {
+    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    if (handle != nullptr && (dlsym(handle, "ompi_mpi_comm_world") != nullptr) == is_openmpi) {
+      path_ = path;
+      handle_ = handle;
+      break;
+    }
   }
   if (handle_ == nullptr) {
     throw std::runtime_error("a part of the program was compiled for " + std::string(interface) +
@@ -58,22 +57,24 @@ Symbols::Symbols() : path_(find_loaded()), handle_(nullptr) {
   }
 }
 
+void Symbols::require(const void* found, const char* name) const {
+  if (found == nullptr) {
+    throw std::runtime_error(path_ + " has no " + name);
+  }
+}
+
 // A program that uses an object of the library may have its own copy of it, which the library then uses as well.
 void* Symbols::find_object(const char* name) const {
   void* found = dlsym(RTLD_DEFAULT, name);
   found = found != nullptr ? found : dlsym(handle_, name);
-  if (found == nullptr) {
-    throw std::runtime_error(path_ + " has no " + name);
-  }
+  require(found, name);
   return found;
 }
 
-void* Symbols::find_function(const char* name) const {
-  void* const found = dlsym(handle_, ("P" + std::string(name)).c_str());
-  if (found == nullptr) {
-    throw std::runtime_error(path_ + " has no " + name);
-  }
-  return found;
+void* Symbols::find_function(const char* name) const noexcept {
+  std::array<char, 64> own{'P'};
+  std::strncat(own.data(), name, own.size() - 2);
+  return dlsym(handle_, own.data());
 }
 
 }  // namespace dovetail::interpose::mpi

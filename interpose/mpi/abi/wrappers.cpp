@@ -57,60 +57,58 @@ int collective(const char* name, MPI_Comm communicator, const Call& start) {
   return code != MPI_SUCCESS ? code : mpi().Wait(&request, MPI_STATUS_IGNORE);
 }
 
-int send(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
-  return !in_task(abi) ? mpi().Send(data, count, type, rank, tag, communicator)
-                       : paused(to("MPI_Send", rank, tag, communicator), [&](MPI_Request* request) {
-                           return mpi().Isend(data, count, type, rank, tag, communicator, request);
+// Sends of each mode, with counts of each size.
+template <class Name, class Count>
+int send(const void* data, Count count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
+  return !in_task(abi) ? (mpi().*Name::blocking)(data, count, type, rank, tag, communicator)
+                       : paused(to(Name::name, rank, tag, communicator), [&](MPI_Request* request) {
+                           return (mpi().*Name::with_request)(data, count, type, rank, tag, communicator, request);
                          });
 }
-int ssend(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
-  return !in_task(abi) ? mpi().Ssend(data, count, type, rank, tag, communicator)
-                       : paused(to("MPI_Ssend", rank, tag, communicator), [&](MPI_Request* request) {
-                           return mpi().Issend(data, count, type, rank, tag, communicator, request);
-                         });
-}
-int rsend(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
-  return !in_task(abi) ? mpi().Rsend(data, count, type, rank, tag, communicator)
-                       : paused(to("MPI_Rsend", rank, tag, communicator), [&](MPI_Request* request) {
-                           return mpi().Irsend(data, count, type, rank, tag, communicator, request);
-                         });
-}
-int recv(void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator, MPI_Status* status) {
-  return !in_task(abi) ? mpi().Recv(data, count, type, rank, tag, communicator, status)
+
+template <class Name, class Count>
+int recv(void* data, Count count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator, MPI_Status* status) {
+  return !in_task(abi) ? (mpi().*Name::blocking)(data, count, type, rank, tag, communicator, status)
                        : paused(
-                             from("MPI_Recv", rank, tag, communicator),
+                             from(Name::name, rank, tag, communicator),
                              [&](MPI_Request* request) {
-                               return mpi().Irecv(data, count, type, rank, tag, communicator, request);
+                               return (mpi().*Name::with_request)(data, count, type, rank, tag, communicator, request);
                              },
                              status);
 }
-int mrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
-  return !in_task(abi)
-             ? mpi().Mrecv(data, count, type, message, status)
-             : paused(
-                   of("MPI_Mrecv"),
-                   [&](MPI_Request* request) { return mpi().Imrecv(data, count, type, message, request); }, status);
+
+template <class Name, class Count>
+int mrecv(void* data, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+  return !in_task(abi) ? (mpi().*Name::blocking)(data, count, type, message, status)
+                       : paused(
+                             of(Name::name),
+                             [&](MPI_Request* request) {
+                               return (mpi().*Name::with_request)(data, count, type, message, request);
+                             },
+                             status);
 }
 
-int sendrecv(const void* sent, int sent_count, MPI_Datatype sent_type, int destination, int sent_tag, void* received,
-             int received_count, MPI_Datatype received_type, int source, int received_tag, MPI_Comm communicator,
+template <class Name, class Count>
+int sendrecv(const void* sent, Count sent_count, MPI_Datatype sent_type, int destination, int sent_tag, void* received,
+             Count received_count, MPI_Datatype received_type, int source, int received_tag, MPI_Comm communicator,
              MPI_Status* status) {
   if (!in_task(abi)) {
-    return mpi().Sendrecv(sent, sent_count, sent_type, destination, sent_tag, received, received_count, received_type,
-                          source, received_tag, communicator, status);
+    return (mpi().*Name::blocking)(sent, sent_count, sent_type, destination, sent_tag, received, received_count,
+                                   received_type, source, received_tag, communicator, status);
   }
   std::array<MPI_Request, 2> requests;
   std::array<MPI_Status, 2> statuses;
   bool begun = false;
-  const int code = tried(from("MPI_Sendrecv", source, received_tag, communicator), [&](int* flag) {
+  const int code = tried(from(Name::name, source, received_tag, communicator), [&](int* flag) {
     if (!begun) {
       begun = true;
-      int failed =
-          mpi().Irecv(received, received_count, received_type, source, received_tag, communicator, &requests[0]);
+      int failed = (mpi().*Name::receive)(received, received_count, received_type, source, received_tag, communicator,
+                                          &requests[0]);
       if (failed != MPI_SUCCESS) {
         return failed;
       }
-      failed = mpi().Isend(sent, sent_count, sent_type, destination, sent_tag, communicator, &requests[1]);
+      failed =
+          (mpi().*Name::with_request)(sent, sent_count, sent_type, destination, sent_tag, communicator, &requests[1]);
       if (failed != MPI_SUCCESS) {
         return failed;
       }
@@ -181,21 +179,59 @@ void lead(bool (*lead_call)(const char* name, void (*target)()), int (*)(All...)
 
 #define DOVETAIL_MPI_COLLECTIVES(USE)                                                                                \
   USE(Barrier, Ibarrier)                                                                                             \
-  USE(Bcast, Ibcast)                                                                                                 \
-  USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv)                        \
+  USE(Bcast, Ibcast) USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv)     \
       USE(Allgather, Iallgather) USE(Allgatherv, Iallgatherv) USE(Alltoall, Ialltoall) USE(Alltoallv, Ialltoallv)    \
           USE(Alltoallw, Ialltoallw) USE(Reduce, Ireduce) USE(Allreduce, Iallreduce)                                 \
               USE(Reduce_scatter, Ireduce_scatter) USE(Reduce_scatter_block, Ireduce_scatter_block) USE(Scan, Iscan) \
                   USE(Exscan, Iexscan) USE(Neighbor_allgather, Ineighbor_allgather)                                  \
                       USE(Neighbor_allgatherv, Ineighbor_allgatherv) USE(Neighbor_alltoall, Ineighbor_alltoall)      \
                           USE(Neighbor_alltoallv, Ineighbor_alltoallv) USE(Neighbor_alltoallw, Ineighbor_alltoallw)
+#if MPI_VERSION >= 4
+#define DOVETAIL_MPI_LARGE_COLLECTIVES(USE)                                                                           \
+  USE(Bcast_c, Ibcast_c)                                                                                              \
+  USE(Gather_c, Igather_c) USE(Gatherv_c, Igatherv_c) USE(Scatter_c, Iscatter_c) USE(Scatterv_c, Iscatterv_c)         \
+      USE(Allgather_c, Iallgather_c) USE(Allgatherv_c, Iallgatherv_c) USE(Alltoall_c, Ialltoall_c)                    \
+          USE(Alltoallv_c, Ialltoallv_c) USE(Alltoallw_c, Ialltoallw_c) USE(Reduce_c, Ireduce_c)                      \
+              USE(Allreduce_c, Iallreduce_c) USE(Reduce_scatter_c, Ireduce_scatter_c) USE(                            \
+                  Reduce_scatter_block_c, Ireduce_scatter_block_c) USE(Scan_c, Iscan_c) USE(Exscan_c, Iexscan_c)      \
+                  USE(Neighbor_allgather_c, Ineighbor_allgather_c) USE(Neighbor_allgatherv_c, Ineighbor_allgatherv_c) \
+                      USE(Neighbor_alltoall_c, Ineighbor_alltoall_c) USE(Neighbor_alltoallv_c, Ineighbor_alltoallv_c) \
+                          USE(Neighbor_alltoallw_c, Ineighbor_alltoallw_c)
+#else
+#define DOVETAIL_MPI_LARGE_COLLECTIVES(USE)
+#endif
 
-#define DOVETAIL_MPI_NAME(blocking, form)                  \
-  struct blocking {                                        \
-    static constexpr const char* name = "MPI_" #blocking;  \
+// A call of MPI, by its name and its functions.
+#define DOVETAIL_MPI_NAME(call, form)                      \
+  struct call {                                            \
+    static constexpr const char* name = "MPI_" #call;      \
     static constexpr auto with_request = &Functions::form; \
   };
 DOVETAIL_MPI_COLLECTIVES(DOVETAIL_MPI_NAME)
+DOVETAIL_MPI_LARGE_COLLECTIVES(DOVETAIL_MPI_NAME)
+#undef DOVETAIL_MPI_NAME
+
+#define DOVETAIL_MPI_NAME(call, form, received)            \
+  struct call {                                            \
+    static constexpr const char* name = "MPI_" #call;      \
+    static constexpr auto blocking = &Functions::call;     \
+    static constexpr auto with_request = &Functions::form; \
+    static constexpr auto receive = &Functions::received;  \
+  };
+DOVETAIL_MPI_NAME(Send, Isend, Irecv)
+DOVETAIL_MPI_NAME(Ssend, Issend, Irecv)
+DOVETAIL_MPI_NAME(Rsend, Irsend, Irecv)
+DOVETAIL_MPI_NAME(Recv, Irecv, Irecv)
+DOVETAIL_MPI_NAME(Mrecv, Imrecv, Irecv)
+DOVETAIL_MPI_NAME(Sendrecv, Isend, Irecv)
+#if MPI_VERSION >= 4
+DOVETAIL_MPI_NAME(Send_c, Isend_c, Irecv_c)
+DOVETAIL_MPI_NAME(Ssend_c, Issend_c, Irecv_c)
+DOVETAIL_MPI_NAME(Rsend_c, Irsend_c, Irecv_c)
+DOVETAIL_MPI_NAME(Recv_c, Irecv_c, Irecv_c)
+DOVETAIL_MPI_NAME(Mrecv_c, Imrecv_c, Irecv_c)
+DOVETAIL_MPI_NAME(Sendrecv_c, Isend_c, Irecv_c)
+#endif
 #undef DOVETAIL_MPI_NAME
 
 }  // namespace
@@ -204,12 +240,12 @@ void lead_calls(bool (*lead_call)(const char* name, void (*target)())) {
   const auto lead_to = [lead_call](const char* name, auto* wrapper) {
     lead_call(name, reinterpret_cast<void (*)()>(wrapper));
   };
-  lead_to("MPI_Send", send);
-  lead_to("MPI_Ssend", ssend);
-  lead_to("MPI_Rsend", rsend);
-  lead_to("MPI_Recv", recv);
-  lead_to("MPI_Mrecv", mrecv);
-  lead_to("MPI_Sendrecv", sendrecv);
+  lead_to("MPI_Send", send<Send, int>);
+  lead_to("MPI_Ssend", send<Ssend, int>);
+  lead_to("MPI_Rsend", send<Rsend, int>);
+  lead_to("MPI_Recv", recv<Recv, int>);
+  lead_to("MPI_Mrecv", mrecv<Mrecv, int>);
+  lead_to("MPI_Sendrecv", sendrecv<Sendrecv, int>);
   lead_to("MPI_Wait", wait);
   lead_to("MPI_Waitall", waitall);
   lead_to("MPI_Waitany", waitany);
@@ -218,6 +254,18 @@ void lead_calls(bool (*lead_call)(const char* name, void (*target)())) {
   lead_to("MPI_Mprobe", mprobe);
 #define DOVETAIL_MPI_LEAD(blocking, form) lead<blocking>(lead_call, mpi().form);
   DOVETAIL_MPI_COLLECTIVES(DOVETAIL_MPI_LEAD)
+#if MPI_VERSION >= 4
+  if (mpi().Isend_c == nullptr) {
+    return;  // the library is older than the header
+  }
+  lead_to("MPI_Send_c", send<Send_c, MPI_Count>);
+  lead_to("MPI_Ssend_c", send<Ssend_c, MPI_Count>);
+  lead_to("MPI_Rsend_c", send<Rsend_c, MPI_Count>);
+  lead_to("MPI_Recv_c", recv<Recv_c, MPI_Count>);
+  lead_to("MPI_Mrecv_c", mrecv<Mrecv_c, MPI_Count>);
+  lead_to("MPI_Sendrecv_c", sendrecv<Sendrecv_c, MPI_Count>);
+  DOVETAIL_MPI_LARGE_COLLECTIVES(DOVETAIL_MPI_LEAD)
+#endif
 #undef DOVETAIL_MPI_LEAD
 }
 

@@ -76,10 +76,11 @@ constinit Slot slots[] = {
 #undef CALL
 };
 
+// The library's file, with or without a version: mpi4py loads `libmpi.so`. Not libmpi_cxx and the like.
 bool is_mpi(const char* path) noexcept {
   const char* const slash = std::strrchr(path, '/');
   const char* const file = slash != nullptr ? slash + 1 : path;
-  for (const char* name : {"libmpi.so.", "libmpich.so.", "libmpi_cray.so.", "libmpi_abi.so."}) {
+  for (const char* name : {"libmpi.so", "libmpich.so", "libmpi_cray.so", "libmpi_abi.so"}) {
     if (std::strncmp(file, name, std::strlen(name)) == 0) {
       return true;
     }
@@ -89,17 +90,17 @@ bool is_mpi(const char* path) noexcept {
 
 // The library of the process, wherever it was loaded: mpi4py loads its own so that no other library sees it.
 void* find_library() noexcept {
-  void* found = nullptr;
+  char path[4096] = "";
   dl_iterate_phdr(
       [](dl_phdr_info* information, std::size_t, void* into) {
-        if (!is_mpi(information->dlpi_name)) {
+        if (!is_mpi(information->dlpi_name) || std::strlen(information->dlpi_name) >= sizeof path) {
           return 0;
         }
-        *static_cast<void**>(into) = dlopen(information->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+        std::strcpy(static_cast<char*>(into), information->dlpi_name);
         return 1;
       },
-      &found);
-  return found;
+      path);
+  return path[0] != '\0' ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
 }
 
 void missing() noexcept {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/process_mutex.hpp"
 
@@ -72,24 +73,25 @@ Library* load(Abi abi) {
   return made;
 }
 
-// Of the MPI library that the process has loaded. Debian calls MPICH's libmpich; MVAPICH, Intel's and Cray's have its interface.
-std::optional<Abi> loaded_abi() noexcept {
-  std::optional<Abi> found;
+// Of the MPI library that the process has loaded.
+std::optional<Abi> loaded_abi() {
+  std::vector<std::string> paths;
   dl_iterate_phdr(
       [](dl_phdr_info* information, std::size_t, void* into) {
         const std::string_view path = information->dlpi_name;
         const std::string_view file = path.substr(path.rfind('/') + 1);
-        auto& abi_found = *static_cast<std::optional<Abi>*>(into);
-        if (file.starts_with("libmpi.so.40")) {
-          abi_found = Abi::openmpi;
-        } else if (file.starts_with("libmpi.so.12") || file.starts_with("libmpich.so.12") ||
-                   file.starts_with("libmpi_cray.so.12")) {
-          abi_found = Abi::mpich;
+        if (file.starts_with("libmpi.so") || file.starts_with("libmpich.so") || file.starts_with("libmpi_cray.so")) {
+          static_cast<std::vector<std::string>*>(into)->emplace_back(path);
         }
-        return abi_found ? 1 : 0;
+        return 0;
       },
-      &found);
-  return found;
+      &paths);
+  for (const std::string& path : paths) {
+    if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+      return dlsym(library, "ompi_mpi_comm_world") != nullptr ? Abi::openmpi : Abi::mpich;
+    }
+  }
+  return std::nullopt;
 }
 
 void require_threads(const Library& library) {
@@ -114,13 +116,10 @@ void lead_calls() noexcept {
   if (find_library() != nullptr || find_lead() == nullptr) {
     return;
   }
-  const std::optional<Abi> abi = loaded_abi();
-  if (!abi) {
-    return;
-  }
-  const base::LockGuard lock(loading());
   try {
-    if (find_library() == nullptr) {
+    const std::optional<Abi> abi = loaded_abi();
+    const base::LockGuard lock(loading());
+    if (abi && find_library() == nullptr) {
       set_library(load(*abi));
     }
   } catch (const std::exception& failed) {

@@ -1,0 +1,104 @@
+"""mpi4py as it is, in tasks of Python, under both MPI libraries: one worker, so that a call that holds it hangs.
+
+Called with the name of a library and the program that starts its ranks. Status 77: mpi4py is not there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(os.environ["DOVETAIL_SOURCE_DIR"])
+BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"])
+sys.path.insert(0, str(SOURCE / "scripts"))
+
+import hangs  # noqa: E402
+
+PROGRAM = """
+import numpy as np
+from mpi4py import MPI
+
+import dovetail as dt
+
+comm = MPI.COMM_WORLD
+rank, size = comm.Get_rank(), comm.Get_size()
+after, before = (rank + 1) % size, (rank - 1) % size
+assert MPI.Query_thread() == MPI.THREAD_MULTIPLE
+
+
+@dt.task
+def receive(tag):
+    return comm.recv(source=before, tag=tag)  # MPI_Mprobe, MPI_Mrecv
+
+
+@dt.task
+def send(tag):
+    comm.ssend({"from": rank, "tag": tag}, dest=after, tag=tag)
+
+
+@dt.task(into=dt.OUT)
+def receive_array(into, tag):
+    request = comm.Irecv(into, source=before, tag=tag)
+    request.Wait()
+
+
+@dt.task
+def total(array):
+    return float(array.sum())
+
+
+@dt.task
+def sums():
+    return comm.allreduce(rank)
+
+
+for turn in range(20):
+    received = [receive(tag) for tag in range(10)]
+    sent = [send(tag) for tag in reversed(range(10))]
+    assert dt.wait(received) == [{"from": before, "tag": tag} for tag in range(10)]
+    dt.wait(sent)
+    into = np.zeros(1000)
+    receive_array(into, 100)
+    result = total(into)
+    comm.Send(np.full(1000, rank + turn, dtype=float), dest=after, tag=100)  # outside of a task
+    assert dt.wait(result) == 1000.0 * (before + turn)
+    assert dt.wait(sums()) == size * (size - 1) // 2
+if rank == 0:
+    print("right", flush=True)
+"""
+
+
+def main() -> int:
+    library, starter = sys.argv[1:]
+    if importlib.util.find_spec("mpi4py") is None:
+        print("mpi4py is not installed")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "program.py")
+        program.write_text(PROGRAM)
+        # mpi4py asks for MPICH by the name that its own library has; Debian's has another one.
+        debians = Path("/usr/lib", os.uname().machine + "-linux-gnu", "libmpich.so.12")
+        if library == "mpich" and debians.exists():
+            Path(folder, "libmpi.so.12").symlink_to(debians)
+        environment = {
+            **os.environ,
+            "DOVETAIL_WORKERS": "1",
+            "LD_LIBRARY_PATH": folder,
+            "LD_PRELOAD": str(BUILD / "lib" / "libdovetail-mpi.so"),
+            "MPI4PY_MPIABI": library,
+            "PYTHONPATH": str(BUILD / "python"),
+        }
+        # The starter itself is not to be preloaded, nor to find the folder.
+        command = [starter, "-n", "2", "env"]
+        command += [f"{name}={environment.pop(name)}" for name in ("LD_PRELOAD", "LD_LIBRARY_PATH")]
+        done = hangs.run([*command, sys.executable, program], env=environment, timeout=120)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    assert "right" in done.stdout, f"{done.stdout}{done.stderr}"
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
