@@ -17,6 +17,8 @@ sys.path.insert(0, str(SOURCE / "scripts"))
 
 import hangs  # noqa: E402
 
+# Open MPI 4 has none of the calls that MPI 4 has added.
+PRELOADED = {"mpich": ("dovetail-mpi", "dovetail-mpi4"), "openmpi": ("dovetail-mpi",)}
 PROGRAM = """
 import numpy as np
 from mpi4py import MPI
@@ -87,7 +89,7 @@ def main() -> int:
             **os.environ,
             "DOVETAIL_WORKERS": "1",
             "LD_LIBRARY_PATH": folder,
-            "LD_PRELOAD": str(BUILD / "lib" / "libdovetail-mpi.so"),
+            "LD_PRELOAD": " ".join(str(BUILD / "lib" / f"lib{name}.so") for name in PRELOADED[library]),
             "MPI4PY_MPIABI": library,
             "PYTHONPATH": str(BUILD / "python"),
         }

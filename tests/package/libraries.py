@@ -174,14 +174,20 @@ def main() -> None:
     headers = "\n".join(path.read_text() for path in own)
     # Implied by the headers, and so not written there.
     check_exports(next(prefix.rglob("libdovetail.so")), headers + " Delete operator ")
-    calls = source / "interpose" / "mpi" / "front" / "calls.def"
+    calls = source / "interpose" / "mpi" / "front"
     expected = {
         "libdovetail-posix.so": set(POSIX.split()),
         "libdovetail-omp.so": functions_of(source / "include" / "dovetail_omp.h", "dovetail_omp_"),
         "libdovetail-hdf5.so": functions_of(source / "include" / "dovetail" / "hdf5.h", "dovetail_H5")
         | set(HDF5.split()),
         "libdovetail-hdf5-plugin.so": set(PLUGIN.split()),
-        "libdovetail-mpi.so": {"dovetail_mpi_lead", *re.findall(r"CALL\((MPI_\w+)\)", calls.read_text())},
+        **{
+            f"libdovetail-{name}.so": {
+                f"dovetail_{name}_lead",
+                *re.findall(r"CALL\((MPI_\w+)\)", (calls / f"{name}.def").read_text()),
+            }
+            for name in ("mpi", "mpi4")
+        },
         "libdovetail-mpi-mpich.so": set(MPI_PLUGIN.split()),
         "libdovetail-mpi-openmpi.so": set(MPI_PLUGIN.split()),
     }

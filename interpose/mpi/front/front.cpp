@@ -1,6 +1,7 @@
-// libdovetail-mpi.so: stands before an MPI library, of whatever binary interface, in programs that do not know of tasks. Each call is a jump
-// to where its slot leads: to MPI's own function, or, once a runtime has started, to the one that pauses tasks. So it knows no handle and no
-// signature, and a program without a runtime pays one jump. It needs the C library and nothing else.
+// libdovetail-mpi.so, and libdovetail-mpi4.so with the calls that MPI 4 has added: stand before an MPI library, of whatever binary interface,
+// in programs that do not know of tasks. Each call is a jump to where its slot leads: to MPI's own function, or, once a runtime has started, to
+// the one that pauses tasks. So there is no handle and no signature here, and a program without a runtime pays one jump. They need the C library
+// and nothing else. DOVETAIL_MPI_CALLS is the list of calls, DOVETAIL_MPI_LEAD what the library's own function is called.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -54,12 +55,12 @@ extern "C" {
   HIDDEN void dovetail_first_##name();                        \
   HIDDEN extern std::atomic<void (*)()> dovetail_slot_##name; \
   constinit std::atomic<void (*)()> dovetail_slot_##name{dovetail_first_##name};
-#include "front/calls.def"
+#include DOVETAIL_MPI_CALLS
 #undef CALL
 }
 
 #define CALL(name) DEFINE_CALL(name)
-#include "front/calls.def"
+#include DOVETAIL_MPI_CALLS
 #undef CALL
 
 namespace {
@@ -72,7 +73,7 @@ struct Slot {
 
 constinit Slot slots[] = {
 #define CALL(name) {#name, &dovetail_slot_##name, dovetail_first_##name},
-#include "front/calls.def"
+#include DOVETAIL_MPI_CALLS
 #undef CALL
 };
 
@@ -126,7 +127,7 @@ HIDDEN void dovetail_mpi_find_all() noexcept {
 }
 
 /// Leads a call elsewhere. For libdovetail, which looks this function up. Returns whether there is such a call. Any thread.
-SHOWN bool dovetail_mpi_lead(const char* name, void (*target)()) noexcept {
+SHOWN bool DOVETAIL_MPI_LEAD(const char* name, void (*target)()) noexcept {
   for (const Slot& slot : slots) {
     if (std::strcmp(slot.name, name) == 0) {
       slot.target->store(target, std::memory_order_release);

@@ -52,9 +52,17 @@ void* open_plugin(Abi abi) {
                            ", or its part for it is not where libdovetail is:" + errors);
 }
 
-// Makes a call of the program go elsewhere. Null unless libdovetail-mpi.so is in the process.
+// Make calls of the program go elsewhere. Those of libdovetail-mpi.so and libdovetail-mpi4.so, as far as they are in the process.
 using Lead = bool (*)(const char* name, void (*target)());
-Lead find_lead() noexcept { return reinterpret_cast<Lead>(dlsym(RTLD_DEFAULT, "dovetail_mpi_lead")); }
+std::vector<Lead> find_leads() {
+  std::vector<Lead> found;
+  for (const char* name : {"dovetail_mpi_lead", "dovetail_mpi4_lead"}) {
+    if (void* const lead = dlsym(RTLD_DEFAULT, name)) {
+      found.push_back(reinterpret_cast<Lead>(lead));
+    }
+  }
+  return found;
+}
 
 Library* load(Abi abi) {
   using Make = Library* (*)(const char** why_not);
@@ -67,7 +75,7 @@ Library* load(Abi abi) {
   if (made == nullptr) {
     throw std::runtime_error("messages between tasks: " + std::string(why_not));
   }
-  if (const Lead lead = find_lead()) {
+  for (const Lead lead : find_leads()) {
     lead_calls(lead);
   }
   return made;
@@ -113,10 +121,13 @@ void set_library(Library* library) noexcept { the_library.store(library, std::me
 Library* find_library() noexcept { return the_library.load(std::memory_order_acquire); }
 
 void lead_calls() noexcept {
-  if (find_library() != nullptr || find_lead() == nullptr) {
+  if (find_library() != nullptr) {
     return;
   }
   try {
+    if (find_leads().empty()) {
+      return;
+    }
     const std::optional<Abi> abi = loaded_abi();
     const base::LockGuard lock(loading());
     if (abi && find_library() == nullptr) {
