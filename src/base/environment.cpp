@@ -24,6 +24,9 @@ constexpr std::string_view known[] = {
     "DOVETAIL_TRACE",
     "DOVETAIL_TRACE_EVENTS",
     "DOVETAIL_WORKERS",
+    // Messages (docs/messages.md).
+    "DOVETAIL_MPI_LINGER",
+    "DOVETAIL_MPI_POLL",
     // The HDF5 connector (docs/hdf5.md).
     "DOVETAIL_HDF5_BUFFER",
     "DOVETAIL_HDF5_CLOSE",

@@ -12,6 +12,8 @@ namespace {
 
 // Between two polls of a service whose descriptor could not be watched.
 constexpr std::chrono::microseconds unwatched_interval{500};
+// A service that wants to be polled all the time gets that of workers between two bodies. The thread that keeps time sleeps in between.
+constexpr std::chrono::nanoseconds shortest_sleep{20'000};
 // How late the thread that keeps time comes where workers poll, which it interrupts. When they stop, it takes so long to notice.
 constexpr std::chrono::microseconds shortest_postponement{50};
 constexpr std::chrono::microseconds longest_postponement{500};
@@ -73,7 +75,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     const std::uint64_t planned = ticks_after(interval);
     due.store(planned, std::memory_order_relaxed);
     if (interval != std::chrono::nanoseconds::max()) {
-      const base::TimePoint when = base::Clock::now() + std::max(interval, postponed());
+      const base::TimePoint when = base::Clock::now() + std::max({interval, postponed(), shortest_sleep});
       core.reactor.call_at(when, [self = shared_from_this(), planned] {
         if (self->due.load(std::memory_order_relaxed) == planned) {
           self->set_postponed({});

@@ -27,22 +27,6 @@ void require_range(const std::string& name, std::size_t value, std::size_t least
   }
 }
 
-std::size_t number_from_environment(const char* variable, std::size_t fallback, std::size_t least, std::size_t most) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr || *text == '\0') {
-    return fallback;
-  }
-  char* end = nullptr;
-  errno = 0;
-  const unsigned long long value = std::strtoull(text, &end, 10);
-  if (errno != 0 || end == text || *end != '\0' || *text == '-') {
-    throw std::invalid_argument(std::string(variable) + " is '" + text + "', but must be a number from " +
-                                std::to_string(least) + " to " + std::to_string(most));
-  }
-  require_range(variable, value, least, most);
-  return value;
-}
-
 std::string text_from_environment(const char* variable, const char* fallback) {
   const char* text = std::getenv(variable);
   return text != nullptr ? text : fallback;
@@ -58,6 +42,22 @@ void require_trace(const std::string& name, const std::string& path) {
 }
 
 }  // namespace
+
+std::size_t number_from_environment(const char* variable, std::size_t fallback, std::size_t least, std::size_t most) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') {
+    return fallback;
+  }
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long value = std::strtoull(text, &end, 10);
+  if (errno != 0 || end == text || *end != '\0' || *text == '-') {
+    throw std::invalid_argument(std::string(variable) + " is '" + text + "', but must be a number from " +
+                                std::to_string(least) + " to " + std::to_string(most));
+  }
+  require_range(variable, value, least, most);
+  return value;
+}
 
 Options complete_options(const Options& given) {
   base::tell_of_unknown_variables();

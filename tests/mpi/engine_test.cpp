@@ -195,6 +195,31 @@ TEST_P(MessagesTest, AnIoTaskWaitsToo) {
 
 INSTANTIATE_TEST_SUITE_P(, MessagesTest, testing::Values(1U, 2U, 4U));
 
+// Whatever the rate, zero included, ready tasks go first.
+TEST(MessagesRate, NoRateStarvesReadyTasks) {
+  fake();
+  for (const char* interval : {"0", "1", "1000000"}) {
+    setenv("DOVETAIL_MPI_POLL", interval, 1);
+    setenv("DOVETAIL_MPI_LINGER", "1000000", 1);
+    Runtime runtime(Options{.workers = 1});
+    int request = fake().begin();
+    const int number = request;
+    auto waits = runtime.spawn([&] { wait(request); });
+    std::atomic<int> ran{0};
+    for (int i = 0; i < 10'000; ++i) {
+      runtime.spawn([&] { ++ran; });
+    }
+    await([&] { return ran == 10'000; });
+    EXPECT_FALSE(waits.ready());
+    fake().end(number);
+    waits.get();
+  }
+  setenv("DOVETAIL_MPI_POLL", "often", 1);
+  EXPECT_THROW(Runtime(Options{.workers = 1}), std::invalid_argument);
+  unsetenv("DOVETAIL_MPI_POLL");
+  unsetenv("DOVETAIL_MPI_LINGER");
+}
+
 // The thread that waits for the task is told; another one looks for what is said, and then ends the wait.
 TEST(MessagesReport, SaysWhatATaskWaitsFor) {
   fake();

@@ -9,6 +9,7 @@
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/loader.hpp"
 #include "tasking/core.hpp"
+#include "tasking/settings.hpp"
 
 namespace dovetail::comm::mpi {
 namespace {
@@ -24,6 +25,13 @@ constexpr unsigned most_rounds = 8;
 constexpr unsigned polls_between_measurements = 8;
 constexpr unsigned looks_for_the_turn = 1000;
 
+// Microseconds; negative: it is not set.
+nanoseconds setting(const char* variable) {
+  constexpr std::size_t most = 1'000'000;
+  const std::size_t value = tasking::number_from_environment(variable, most + 1, 0, most);
+  return value > most ? nanoseconds(-1) : microseconds(value);
+}
+
 Operation* append(Operation* list, Operation* more) noexcept {
   while (more != nullptr) {
     Operation* const next = more->next;
@@ -36,7 +44,8 @@ Operation* append(Operation* list, Operation* more) noexcept {
 
 }  // namespace
 
-Engine::Engine(detail::RuntimeCore& core) : core_(core), interval_(nanoseconds(-1)), linger_(nanoseconds(-1)) {
+Engine::Engine(detail::RuntimeCore& core)
+    : core_(core), interval_(setting("DOVETAIL_MPI_POLL")), linger_(setting("DOVETAIL_MPI_LINGER")) {
   core_.sources->add(this);
   lead_calls();
 }
