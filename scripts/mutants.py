@@ -137,6 +137,13 @@ class Room:
             path.write_text(before)
 
 
+def folder_of(room: str) -> Path:
+    """Where a room lies, if not in the folder of its name."""
+    declared = (SOURCE / "CMakeLists.txt").read_text()
+    elsewhere = re.search(rf"^dovetail_room\({room}\b[^)]*SOURCES (\S+)\)", declared, re.MULTILINE)
+    return SOURCE / (elsewhere[1] if elsewhere else f"src/{room}")
+
+
 def lower_rooms(room: str) -> str:
     """The room and all below it, as the top CMakeLists.txt declares them."""
     declared = re.findall(r"^dovetail_room\((\w+)[^)]*\)", (SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE)
@@ -160,7 +167,7 @@ def main() -> int:
     possible = [
         (name, file, number, line)
         for name in rooms
-        for file in sorted((SOURCE / "src" / name).glob("*.[ch]pp"))
+        for file in sorted(folder_of(name).glob("*.[ch]pp"))
         for number, line in changes(file.read_text())
     ]
     chance.shuffle(possible)

@@ -167,7 +167,9 @@ int main(int count, char** arguments) {
   }
   std::mt19937_64 random(seed);
   const char* many = std::getenv("DOVETAIL_TEST_PROGRAMS");
-  const int programs = many != nullptr ? std::atoi(many) : 100;
+  const char* scale = std::getenv("DOVETAIL_TEST_SCALE");
+  const bool small = scale != nullptr && std::string(scale) == "small";
+  const int programs = many != nullptr ? std::atoi(many) : small ? 20 : 100;
   for (int number = 0; number < programs; ++number) {
     const std::size_t cells = 1 + random() % 8;
     const std::size_t steps = 1 + random() % 120;
