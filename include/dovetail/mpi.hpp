@@ -9,8 +9,8 @@
 /// tasks, their accesses decide. Which thread makes the call of MPI is not said: the one that is in MPI already takes over what others have
 /// to start (section VI-C).
 ///
-/// Errors: where the communicator's error handler returns (`MPI_ERRORS_RETURN`), a function that waits throws `Error`, and a bound operation
-/// fails the task with it. MPI's default handler ends the program as ever.
+/// Errors: a function that waits throws `Error`, and a bound operation fails the task with it, also where the communicator has MPI's default
+/// handler, which ends the program (docs/messages.md). Outside of tasks the communicator's handler decides.
 #pragma once
 
 #include <mpi.h>

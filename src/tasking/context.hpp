@@ -24,4 +24,22 @@ struct ThreadContext {
 /// another one. Do not keep the reference across anything that may suspend.
 ThreadContext& context() noexcept;
 
+/// As long as it lives, what the thread does belongs to no task, also where the body of one made it do that: other tasks are completed, say. Nothing
+/// may suspend meanwhile.
+class OutsideOfTask {
+ public:
+  OutsideOfTask() noexcept : here_(context()), before_(here_) {
+    here_.in_callback = !before_.in_scheduler();
+    here_.task = nullptr;
+    here_.onready = nullptr;
+  }
+  ~OutsideOfTask() { here_ = before_; }
+  OutsideOfTask(const OutsideOfTask&) = delete;
+  OutsideOfTask& operator=(const OutsideOfTask&) = delete;
+
+ private:
+  ThreadContext& here_;
+  const ThreadContext before_;
+};
+
 }  // namespace dovetail::tasking

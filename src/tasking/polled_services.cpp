@@ -216,7 +216,9 @@ void PolledServices::add(RuntimeCore& core, Service& service) {
 }
 
 void PolledServices::begin() noexcept {
-  begun_.store(true, std::memory_order_relaxed);
+  if (!begun_.load(std::memory_order_relaxed)) {
+    begun_.store(true, std::memory_order_relaxed);
+  }
   arm_each();
 }
 

@@ -52,7 +52,7 @@ class Service {
   /// @{
   /// For how long. Asked by a worker that is about to sleep. 0: not at all.
   virtual std::chrono::nanoseconds linger() noexcept { return {}; }
-  /// A worker has lingered for this service; `found`: until something had come, of the service or other work.
+  /// A worker has lingered for this service; `found`: until it had delivered something. Not called where other work ended it.
   virtual void lingered(bool /*found*/) noexcept {}
   /// @}
 

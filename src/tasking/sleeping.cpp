@@ -57,10 +57,15 @@ bool linger(Worker& worker) {
   if (service == nullptr || !core.idle.begin_linger()) {
     return false;
   }
+  if (worker.operations.prepared) {
+    worker.flush_services();
+  }
   const base::TimePoint end = base::Clock::now() + longest;
   bool found = false;
+  bool delivered = false;
   for (unsigned round = 1; !found; ++round) {
-    found = service->poll(worker.index, PollScope::all) > 0 || may_be_work(worker);
+    delivered = service->poll(worker.index, PollScope::all) > 0;
+    found = delivered || may_be_work(worker);
     if (!found && round % rounds_between_other_looks == 0) {
       core.polled.postpone();
       found = worker.poll_services(PollScope::all) || core.reactor.run_due() > 0;
@@ -70,7 +75,9 @@ bool linger(Worker& worker) {
     }
   }
   core.idle.end_linger();
-  service->lingered(found);
+  if (delivered || !found) {
+    service->lingered(delivered);  // else other work came, which says nothing of the service
+  }
   return found;
 }
 

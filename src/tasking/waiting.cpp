@@ -28,13 +28,8 @@ constexpr unsigned deepest_ancestor = 16;
 
 // A callback belongs to no task, also where the body of one has completed another by fulfilling its last event.
 void call_outside_of_tasks(const std::function<void()>& callback) noexcept {
-  ThreadContext& here = context();  // nothing in a callback may suspend
-  const ThreadContext before = here;
-  here.in_callback = !before.in_scheduler();
-  here.task = nullptr;
-  here.onready = nullptr;
+  const OutsideOfTask outside;
   callback();
-  here = before;
 }
 
 bool descends_from(const Task* task, const Task* ancestor) noexcept {

@@ -117,10 +117,8 @@ void collectives(const Ranks& ranks) {
   MPI_Comm_free(&other);
 }
 
-void too_long_a_message(const Ranks& ranks) {
-  MPI_Comm returns;
-  MPI_Comm_dup(MPI_COMM_WORLD, &returns);
-  MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
+// `communicator`: with MPI's default handler, which ends the program, or another one.
+void too_long_a_message(const Ranks& ranks, MPI_Comm returns) {
   Runtime runtime(Options{.workers = 1});
   const std::array<int, 4> four{};
   int one = 0;
@@ -145,7 +143,73 @@ void too_long_a_message(const Ranks& ranks) {
     check(std::string(failed.what()).find("to rank 12345") != std::string::npos, failed.what());
   }
   runtime.wait();
+}
+
+void errors(const Ranks& ranks) {
+  too_long_a_message(ranks, MPI_COMM_WORLD);
+  MPI_Comm returns;
+  MPI_Comm_dup(MPI_COMM_WORLD, &returns);
+  MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
+  too_long_a_message(ranks, returns);
   MPI_Comm_free(&returns);
+  MPI_Comm fatal;
+  MPI_Comm_dup(MPI_COMM_WORLD, &fatal);
+  MPI_Comm_set_errhandler(fatal, MPI_ERRORS_ARE_FATAL);
+  too_long_a_message(ranks, fatal);
+  MPI_Comm_free(&fatal);
+}
+
+// What a task does by MPI itself comes after what it has bound, also where other threads are in MPI meanwhile.
+void bound_and_own_calls_keep_their_order(const Ranks& ranks) {
+  Runtime runtime(Options{.workers = 3});
+  constexpr int tasks = 200;
+  std::vector<std::array<int, 2>> received(tasks);
+  std::vector<std::array<int, 2>> sent(tasks);
+  for (int tag = 0; tag < tasks; ++tag) {
+    runtime.spawn([&, tag] {
+      auto& values = received[static_cast<std::size_t>(tag)];
+      MPI_Request request;
+      mpi::irecv(&values[0], 1, MPI_INT, previous_of(ranks), tag, MPI_COMM_WORLD);
+      MPI_Irecv(&values[1], 1, MPI_INT, previous_of(ranks), tag, MPI_COMM_WORLD, &request);
+      mpi::iwait(request);
+    });
+    runtime.spawn([&, tag] {
+      auto& values = sent[static_cast<std::size_t>(tag)];
+      values = {2 * tag, 2 * tag + 1};
+      MPI_Request request;
+      MPI_Datatype type;
+      MPI_Type_contiguous(1, MPI_INT, &type);
+      MPI_Type_commit(&type);
+      mpi::isend(&values[0], 1, type, next_of(ranks), tag, MPI_COMM_WORLD);
+      MPI_Type_free(&type);
+      MPI_Isend(&values[1], 1, MPI_INT, next_of(ranks), tag, MPI_COMM_WORLD, &request);
+      mpi::iwait(request);
+    });
+  }
+  runtime.wait();
+  for (int tag = 0; tag < tasks; ++tag) {
+    check(received[static_cast<std::size_t>(tag)] == std::array<int, 2>{2 * tag, 2 * tag + 1},
+          "a bound message was overtaken");
+  }
+}
+
+// Each has an engine; the library is one.
+void two_runtimes(const Ranks& ranks) {
+  Runtime one(Options{.workers = 2});
+  Runtime two(Options{.workers = 2});
+  constexpr int tasks = 100;
+  std::array<int, tasks> values{};
+  for (int tag = 0; tag < tasks; ++tag) {
+    one.spawn([&, tag] {
+      mpi::recv(&values[static_cast<std::size_t>(tag)], 1, MPI_INT, previous_of(ranks), tag, MPI_COMM_WORLD);
+    });
+    two.spawn([&, tag] { mpi::ssend(&tag, 1, MPI_INT, next_of(ranks), tag, MPI_COMM_WORLD); });
+  }
+  one.wait();
+  two.wait();
+  for (int tag = 0; tag < tasks; ++tag) {
+    check(values[static_cast<std::size_t>(tag)] == tag, "a message between two runtimes");
+  }
 }
 
 void many_outstanding(const Ranks& ranks) {
@@ -177,7 +241,9 @@ int main(int count, char** arguments) {
   bound_messages_are_accesses(ranks);
   requests_of_the_program(ranks);
   collectives(ranks);
-  too_long_a_message(ranks);
+  errors(ranks);
+  bound_and_own_calls_keep_their_order(ranks);
+  two_runtimes(ranks);
   many_outstanding(ranks);
   return 0;
 }

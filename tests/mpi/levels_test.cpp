@@ -22,6 +22,8 @@ TEST(Levels, CallsOfOneThreadAreNotEnoughUntilTheyAre) {
     fake().set_level(level);
     EXPECT_NE(refusal(Abi::mpich).find("MPI_THREAD_MULTIPLE"), std::string::npos);
   }
+  EXPECT_NE(refusal(Abi::openmpi).find("compile all of it for one MPI library"), std::string::npos)
+      << "the other one was asked for first";
   fake().set_level(Level::serialized);
   EXPECT_EQ(refusal(Abi::mpich), "not refused");
   EXPECT_NE(refusal(Abi::openmpi).find("compile all of it for one MPI library"), std::string::npos);

@@ -38,7 +38,7 @@ class Polled final : public Service {
   std::size_t in_flight() const noexcept override { return in_flight_.load(); }
   nanoseconds poll_interval() const noexcept override { return interval; }
   bool on_demand() const noexcept override { return true; }
-  nanoseconds linger() noexcept override { return in_flight_.load() > 0 ? lingering : nanoseconds{}; }
+  nanoseconds linger() noexcept override { return in_flight_.load() > 0 || always ? lingering : nanoseconds{}; }
   void lingered(bool found) noexcept override { (found ? found_ : in_vain_).fetch_add(1); }
 
   void start(int polls_of_workers) {
@@ -60,7 +60,8 @@ class Polled final : public Service {
   std::atomic<unsigned> polls{0};
   nanoseconds interval = hours(1);
   nanoseconds lingering{};
-  bool anybody = false;  ///< Polls of the thread that keeps time count, too.
+  std::atomic<bool> always{false};  ///< Workers linger with nothing in flight, too.
+  bool anybody = false;             ///< Polls of the thread that keeps time count, too.
   unsigned found() const noexcept { return found_.load(); }
   unsigned in_vain() const noexcept { return in_vain_.load(); }
 
@@ -111,6 +112,7 @@ TEST_P(LingerTest, TheWorkerThatLingersTakesWhatComes) {
 TEST_P(LingerTest, TheEndOfTheRuntimeEndsIt) {
   auto runtime = std::make_unique<Runtime>(Options{.workers = GetParam()});
   polled->lingering = hours(1);
+  polled->always = true;
   runtime->spawn([] { polled->start(100); }).get();
   runtime.reset();
 }

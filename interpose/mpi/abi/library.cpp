@@ -9,13 +9,13 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
-#include <unordered_set>
 
 #include "abi/functions.hpp"
 #include "abi/symbols.hpp"
 #include "abi/wrappers.hpp"
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/outstanding.hpp"
+#include "tasking/pause.hpp"
 
 namespace dovetail::interpose::mpi {
 namespace {
@@ -55,7 +55,7 @@ thread_local constinit bool errors_return = false;
 
 // In place of MPI's default, which ends the program: an error in a call for a task is the task's.
 extern "C" void handle_error(MPI_Comm* communicator, int* code, ...) {
-  if (errors_return) {
+  if (errors_return || tasking::current_task() != nullptr) {
     return;
   }
   std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
@@ -94,7 +94,6 @@ class MpiLibrary final : public comm::mpi::Library {
   Handles handles_;
   MPI_Errhandler returns_{};  ///< Once it is made.
   bool has_handler_ = false;
-  std::unordered_set<std::uint64_t> known_;  ///< Communicators whose handler was looked at.
 };
 
 Level MpiLibrary::level() const {
@@ -123,8 +122,12 @@ Level MpiLibrary::level() const {
 // MPI 3.1, section 3.7.3: any source, any tag, success, no elements, not cancelled.
 void MpiLibrary::set_empty(void* status) const noexcept {
   if (status != nullptr) {
-    MPI_Request none = handles_.null_request;
-    mpi().Waitall(1, &none, static_cast<MPI_Status*>(status));
+    MPI_Status empty;
+    std::memset(&empty, 0, sizeof empty);  // no elements, not cancelled
+    empty.MPI_SOURCE = MPI_ANY_SOURCE;
+    empty.MPI_TAG = MPI_ANY_TAG;
+    empty.MPI_ERROR = MPI_SUCCESS;
+    std::memcpy(status, &empty, sizeof empty);
   }
 }
 
@@ -160,13 +163,11 @@ void MpiLibrary::enter() noexcept {
   }
 }
 
-// Communicators that were made before, or that the program gave MPI's handler.
+// Communicators that were made before, or that the program gave MPI's handler. Looked at each time: a handle may be used again for another one.
 void MpiLibrary::expect_errors(const Communicator& communicator) noexcept {
-  std::uint64_t key = 0;
-  std::memcpy(&key, communicator.handle.data(), sizeof key);
-  if (known_.insert(key).second) {
-    MPI_Comm handle;
-    std::memcpy(&handle, communicator.handle.data(), sizeof handle);
+  MPI_Comm handle;
+  std::memcpy(&handle, communicator.handle.data(), sizeof handle);
+  if (handle != handles_.world && handle != handles_.self) {
     replace_if_fatal(handle);
   }
 }
@@ -209,9 +210,16 @@ std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operati
   return static_cast<std::size_t>(found);
 }
 
+// The code of one request is its own; of several, that of the first that failed.
 int MpiLibrary::wait(void* requests, std::size_t count, void* statuses) noexcept {
-  return mpi().Waitall(static_cast<int>(count), static_cast<MPI_Request*>(requests),
-                       statuses != nullptr ? static_cast<MPI_Status*>(statuses) : MPI_STATUSES_IGNORE);
+  auto* const all = static_cast<MPI_Request*>(requests);
+  auto* const into = static_cast<MPI_Status*>(statuses);
+  int first = MPI_SUCCESS;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int code = mpi().Wait(&all[i], into != nullptr ? &into[i] : MPI_STATUS_IGNORE);
+    first = first != MPI_SUCCESS ? first : code;
+  }
+  return first;
 }
 
 }  // namespace

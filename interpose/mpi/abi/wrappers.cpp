@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "abi/functions.hpp"
 #include "dovetail/mpi.hpp"
@@ -96,31 +97,41 @@ int sendrecv(const void* sent, Count sent_count, MPI_Datatype sent_type, int des
     return (mpi().*Name::blocking)(sent, sent_count, sent_type, destination, sent_tag, received, received_count,
                                    received_type, source, received_tag, communicator, status);
   }
+  // Neither buffer may be left to MPI when the call returns, whatever fails.
   std::array<MPI_Request, 2> requests;
   std::array<MPI_Status, 2> statuses;
+  std::array<int, 2> codes{MPI_SUCCESS, MPI_SUCCESS};
+  std::array<bool, 2> ended{};
   bool begun = false;
-  const int code = tried(from(Name::name, source, received_tag, communicator), [&](int* flag) {
+  tried(from(Name::name, source, received_tag, communicator), [&](int* flag) {
     if (!begun) {
       begun = true;
-      int failed = (mpi().*Name::receive)(received, received_count, received_type, source, received_tag, communicator,
-                                          &requests[0]);
-      if (failed != MPI_SUCCESS) {
-        return failed;
+      codes[0] = (mpi().*Name::receive)(received, received_count, received_type, source, received_tag, communicator,
+                                        &requests[0]);
+      ended[0] = codes[0] != MPI_SUCCESS;
+      if (!ended[0]) {
+        codes[1] =
+            (mpi().*Name::with_request)(sent, sent_count, sent_type, destination, sent_tag, communicator, &requests[1]);
       }
-      failed =
-          (mpi().*Name::with_request)(sent, sent_count, sent_type, destination, sent_tag, communicator, &requests[1]);
-      if (failed != MPI_SUCCESS) {
-        return failed;
+      ended[1] = ended[0] || codes[1] != MPI_SUCCESS;
+      if (!ended[0] && ended[1]) {
+        mpi().Cancel(&requests[0]);
       }
     }
-    return mpi().Testall(2, requests.data(), flag, statuses.data());
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!ended[i]) {
+        int its_end = 0;
+        codes[i] = mpi().Test(&requests[i], &its_end, &statuses[i]);
+        ended[i] = its_end != 0 || codes[i] != MPI_SUCCESS;
+      }
+    }
+    *flag = ended[0] && ended[1] ? 1 : 0;
+    return MPI_SUCCESS;
   });
-  if (code == MPI_SUCCESS && status != MPI_STATUS_IGNORE) {
+  if (codes[0] == MPI_SUCCESS && codes[1] == MPI_SUCCESS && status != MPI_STATUS_IGNORE) {
     *status = statuses[0];
   }
-  return code != MPI_ERR_IN_STATUS              ? code
-         : statuses[0].MPI_ERROR != MPI_SUCCESS ? statuses[0].MPI_ERROR
-                                                : statuses[1].MPI_ERROR;
+  return codes[0] != MPI_SUCCESS ? codes[0] : codes[1];
 }
 
 // The program's requests are asked where they are: what MPI does to those that are persistent, or null, is then MPI's own.
@@ -128,10 +139,41 @@ int wait(MPI_Request* request, MPI_Status* status) {
   return !in_task(abi) ? mpi().Wait(request, status)
                        : tried(of("MPI_Wait"), [&](int* flag) { return mpi().Test(request, flag, status); });
 }
+// MPI_Testall may return as soon as one has failed; the call returns when all have ended.
 int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  return !in_task(abi)
-             ? mpi().Waitall(count, requests, statuses)
-             : tried(of("MPI_Waitall"), [&](int* flag) { return mpi().Testall(count, requests, flag, statuses); });
+  if (!in_task(abi)) {
+    return mpi().Waitall(count, requests, statuses);
+  }
+  std::vector<MPI_Status> present(static_cast<std::size_t>(count));
+  std::vector<int> codes(present.size(), MPI_SUCCESS);
+  bool failed = false;
+  int code = tried(of("MPI_Waitall"), [&](int* flag) {
+    const int now = mpi().Testall(count, requests, flag, present.data());
+    if (now != MPI_ERR_IN_STATUS) {
+      return now;
+    }
+    failed = true;
+    bool pending = false;
+    for (std::size_t i = 0; i < present.size(); ++i) {
+      int its_class = MPI_SUCCESS;
+      mpi().Error_class(present[i].MPI_ERROR, &its_class);
+      if (its_class == MPI_ERR_PENDING) {
+        pending = true;
+      } else if (codes[i] == MPI_SUCCESS) {
+        codes[i] = present[i].MPI_ERROR;
+      }
+    }
+    *flag = pending ? 0 : 1;
+    return MPI_SUCCESS;
+  });
+  code = code == MPI_SUCCESS && failed ? MPI_ERR_IN_STATUS : code;
+  if (statuses != MPI_STATUSES_IGNORE) {
+    for (std::size_t i = 0; i < present.size(); ++i) {
+      statuses[i] = present[i];
+      statuses[i].MPI_ERROR = codes[i];
+    }
+  }
+  return code;
 }
 int waitany(int count, MPI_Request* requests, int* which, MPI_Status* status) {
   return !in_task(abi)
@@ -179,7 +221,8 @@ void lead(bool (*lead_call)(const char* name, void (*target)()), int (*)(All...)
 
 #define DOVETAIL_MPI_COLLECTIVES(USE)                                                                                \
   USE(Barrier, Ibarrier)                                                                                             \
-  USE(Bcast, Ibcast) USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv)     \
+  USE(Bcast, Ibcast)                                                                                                 \
+  USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv)                        \
       USE(Allgather, Iallgather) USE(Allgatherv, Iallgatherv) USE(Alltoall, Ialltoall) USE(Alltoallv, Ialltoallv)    \
           USE(Alltoallw, Ialltoallw) USE(Reduce, Ireduce) USE(Allreduce, Iallreduce)                                 \
               USE(Reduce_scatter, Ireduce_scatter) USE(Reduce_scatter_block, Ireduce_scatter_block) USE(Scan, Iscan) \
@@ -187,16 +230,18 @@ void lead(bool (*lead_call)(const char* name, void (*target)()), int (*)(All...)
                       USE(Neighbor_allgatherv, Ineighbor_allgatherv) USE(Neighbor_alltoall, Ineighbor_alltoall)      \
                           USE(Neighbor_alltoallv, Ineighbor_alltoallv) USE(Neighbor_alltoallw, Ineighbor_alltoallw)
 #if MPI_VERSION >= 4
-#define DOVETAIL_MPI_LARGE_COLLECTIVES(USE)                                                                           \
-  USE(Bcast_c, Ibcast_c)                                                                                              \
-  USE(Gather_c, Igather_c) USE(Gatherv_c, Igatherv_c) USE(Scatter_c, Iscatter_c) USE(Scatterv_c, Iscatterv_c)         \
-      USE(Allgather_c, Iallgather_c) USE(Allgatherv_c, Iallgatherv_c) USE(Alltoall_c, Ialltoall_c)                    \
-          USE(Alltoallv_c, Ialltoallv_c) USE(Alltoallw_c, Ialltoallw_c) USE(Reduce_c, Ireduce_c)                      \
-              USE(Allreduce_c, Iallreduce_c) USE(Reduce_scatter_c, Ireduce_scatter_c) USE(                            \
-                  Reduce_scatter_block_c, Ireduce_scatter_block_c) USE(Scan_c, Iscan_c) USE(Exscan_c, Iexscan_c)      \
-                  USE(Neighbor_allgather_c, Ineighbor_allgather_c) USE(Neighbor_allgatherv_c, Ineighbor_allgatherv_c) \
-                      USE(Neighbor_alltoall_c, Ineighbor_alltoall_c) USE(Neighbor_alltoallv_c, Ineighbor_alltoallv_c) \
-                          USE(Neighbor_alltoallw_c, Ineighbor_alltoallw_c)
+#define DOVETAIL_MPI_LARGE_COLLECTIVES(USE)                                                                         \
+  USE(Bcast_c, Ibcast_c)                                                                                            \
+  USE(Gather_c, Igather_c)                                                                                          \
+  USE(Gatherv_c, Igatherv_c) USE(Scatter_c, Iscatter_c) USE(Scatterv_c, Iscatterv_c) USE(Allgather_c, Iallgather_c) \
+      USE(Allgatherv_c, Iallgatherv_c) USE(Alltoall_c, Ialltoall_c) USE(Alltoallv_c, Ialltoallv_c)                  \
+          USE(Alltoallw_c, Ialltoallw_c) USE(Reduce_c, Ireduce_c) USE(Allreduce_c, Iallreduce_c)                    \
+              USE(Reduce_scatter_c, Ireduce_scatter_c) USE(Reduce_scatter_block_c, Ireduce_scatter_block_c)         \
+                  USE(Scan_c, Iscan_c) USE(Exscan_c, Iexscan_c) USE(Neighbor_allgather_c, Ineighbor_allgather_c)    \
+                      USE(Neighbor_allgatherv_c, Ineighbor_allgatherv_c)                                            \
+                          USE(Neighbor_alltoall_c, Ineighbor_alltoall_c)                                            \
+                              USE(Neighbor_alltoallv_c, Ineighbor_alltoallv_c)                                      \
+                                  USE(Neighbor_alltoallw_c, Ineighbor_alltoallw_c)
 #else
 #define DOVETAIL_MPI_LARGE_COLLECTIVES(USE)
 #endif

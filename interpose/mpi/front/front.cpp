@@ -15,28 +15,28 @@
 
 // The argument registers are kept: the first call of a function finds where it goes, and is then made.
 #if defined(__x86_64__)
-#define DEFINE_CALL(name)                                                                            \
-  asm(".text\n\t.p2align 4\n\t.globl " #name "\n\t.type " #name ", @function\n" #name                \
-      ":\n\t"                                                                                        \
-      "jmp *dovetail_slot_" #name                                                                    \
-      "(%rip)\n"                                                                                     \
-      "dovetail_first_" #name                                                                        \
-      ":\n\t"                                                                                        \
-      "push %rdi\n\tpush %rsi\n\tpush %rdx\n\tpush %rcx\n\tpush %r8\n\tpush %r9\n\tsub $8, %rsp\n\t" \
-      "call dovetail_mpi_find_all\n\t"                                                               \
-      "add $8, %rsp\n\tpop %r9\n\tpop %r8\n\tpop %rcx\n\tpop %rdx\n\tpop %rsi\n\tpop %rdi\n\t"       \
-      "jmp *dovetail_slot_" #name                                                                    \
-      "(%rip)\n\t"                                                                                   \
+#define DEFINE_CALL(name)                                                                                       \
+  asm(".text\n\t.p2align 4\n\t.globl " #name "\n\t.type " #name ", @function\n" #name                           \
+      ":\n\t"                                                                                                   \
+      "endbr64\n\tjmp *dovetail_slot_" #name                                                                    \
+      "(%rip)\n"                                                                                                \
+      "dovetail_first_" #name                                                                                   \
+      ":\n\t"                                                                                                   \
+      "endbr64\n\tpush %rdi\n\tpush %rsi\n\tpush %rdx\n\tpush %rcx\n\tpush %r8\n\tpush %r9\n\tsub $8, %rsp\n\t" \
+      "call dovetail_mpi_find_all\n\t"                                                                          \
+      "add $8, %rsp\n\tpop %r9\n\tpop %r8\n\tpop %rcx\n\tpop %rdx\n\tpop %rsi\n\tpop %rdi\n\t"                  \
+      "jmp *dovetail_slot_" #name                                                                               \
+      "(%rip)\n\t"                                                                                              \
       ".size " #name ", .-" #name "\n");
 #elif defined(__aarch64__)
 #define DEFINE_CALL(name)                                                                                            \
   asm(".text\n\t.p2align 4\n\t.globl " #name "\n\t.type " #name ", %function\n" #name                                \
       ":\n\t"                                                                                                        \
-      "adrp x16, dovetail_slot_" #name "\n\tldr x16, [x16, #:lo12:dovetail_slot_" #name                              \
+      "hint #34\n\tadrp x16, dovetail_slot_" #name "\n\tldr x16, [x16, #:lo12:dovetail_slot_" #name                  \
       "]\n\tbr x16\n"                                                                                                \
       "dovetail_first_" #name                                                                                        \
       ":\n\t"                                                                                                        \
-      "stp x29, x30, [sp, #-96]!\n\tmov x29, sp\n\t"                                                                 \
+      "hint #34\n\tstp x29, x30, [sp, #-96]!\n\tmov x29, sp\n\t"                                                     \
       "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\tstr x8, " \
       "[sp, #80]\n\t"                                                                                                \
       "bl dovetail_mpi_find_all\n\t"                                                                                 \

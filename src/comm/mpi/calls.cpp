@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "comm/mpi/delivery.hpp"
 #include "comm/mpi/engine.hpp"
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/loader.hpp"
@@ -32,8 +33,10 @@ using comm::mpi::Operation;
 using comm::mpi::Wait;
 
 [[noreturn]] void fail(const Library& library, const Description& description, int code) {
-  throw dovetail::mpi::Error(std::string(description.call) + ": " + library.text_of(code), code, library.class_of(code),
-                             description.call, description.peer, description.tag);
+  Operation failed;
+  failed.description = description;
+  failed.code = code;
+  std::rethrow_exception(comm::mpi::failure_of(failed, library));
 }
 
 // The operations of requests that are not null, linked in their order. Dropped again if they are not handed over.
@@ -132,15 +135,15 @@ Description request_in_general() noexcept {
 }  // namespace
 
 bool in_task(Abi abi) noexcept {
-  if (tasking::current_task() == nullptr) {
+  static constinit std::atomic<bool> is_refused{false};
+  if (tasking::current_task() == nullptr || is_refused.load(std::memory_order_relaxed)) {
     return false;
   }
   try {
     comm::mpi::require_library(abi);
     return true;
   } catch (const std::exception& refused) {
-    static constinit std::atomic<bool> said{false};
-    if (!said.exchange(true)) {
+    if (!is_refused.exchange(true)) {
       std::fprintf(stderr, "dovetail: calls of MPI in tasks hold their thread: %s\n", refused.what());
     }
     return false;
@@ -207,7 +210,7 @@ void start_and_bind(Abi abi, const Description& description, const Start& start,
   operation->status = status;
   operation->task = task;
   tasking::bind_event();
-  Engine::of(task).submit(operation, 1, library);
+  Engine::of(task).submit_and_start(operation, library);
 }
 
 void start_and_wait(Abi abi, const Description& description, const Start& start, void* status) {

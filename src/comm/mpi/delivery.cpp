@@ -5,21 +5,6 @@
 #include "dovetail/mpi_error.hpp"
 
 namespace dovetail::comm::mpi {
-namespace {
-
-std::exception_ptr failure_of(const Operation& operation, const Library& library) noexcept {
-  try {
-    const Description& of = operation.description;
-    return std::make_exception_ptr(
-        dovetail::mpi::Error(text_of(operation, library) + ": " + library.text_of(operation.code), operation.code,
-                             library.class_of(operation.code), of.call, of.peer, of.tag));
-  } catch (...) {
-    return std::current_exception();
-  }
-}
-
-}  // namespace
-
 std::string text_of(const Operation& operation, const Library& library) {
   const Description& description = operation.description;
   std::string text = description.call;
@@ -35,6 +20,17 @@ std::string text_of(const Operation& operation, const Library& library) {
     text += " in " + (name.empty() ? std::string("a communicator of the program") : name);
   }
   return text;
+}
+
+std::exception_ptr failure_of(const Operation& operation, const Library& library) noexcept {
+  try {
+    const Description& of = operation.description;
+    return std::make_exception_ptr(
+        dovetail::mpi::Error(text_of(operation, library) + ": " + library.text_of(operation.code), operation.code,
+                             library.class_of(operation.code), of.call, of.peer, of.tag));
+  } catch (...) {
+    return std::current_exception();
+  }
 }
 
 void deliver(Operation* operation, const Library& library) noexcept {

@@ -1,6 +1,7 @@
 // What becomes of an operation that has ended.
 #pragma once
 
+#include <exception>
 #include <string>
 
 #include "comm/mpi/library.hpp"
@@ -10,6 +11,9 @@ namespace dovetail::comm::mpi {
 
 /// "MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD"
 std::string text_of(const Operation& operation, const Library& library);
+
+/// What an operation that has failed makes its task fail with.
+std::exception_ptr failure_of(const Operation& operation, const Library& library) noexcept;
 
 /// Tells whoever waits for the operation, which is gone afterwards. Outside of the turn: the program may go on at once.
 void deliver(Operation* operation, const Library& library) noexcept;

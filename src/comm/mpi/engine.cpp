@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/spin_lock.hpp"
 #include "comm/mpi/delivery.hpp"
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/loader.hpp"
+#include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/settings.hpp"
 
@@ -21,9 +23,8 @@ const bool registered = tasking::register_service(
 
 // Of one that serves what others submit meanwhile. What is left is for the next poll.
 constexpr unsigned most_rounds = 8;
-// Reading the clock costs as much as asking a few requests.
-constexpr unsigned polls_between_measurements = 8;
 constexpr unsigned looks_for_the_turn = 1000;
+constexpr unsigned looks_before_yield = 64;
 
 // Microseconds; negative: it is not set.
 nanoseconds setting(const char* variable) {
@@ -45,12 +46,15 @@ Operation* append(Operation* list, Operation* more) noexcept {
 }  // namespace
 
 Engine::Engine(detail::RuntimeCore& core)
-    : core_(core), interval_(setting("DOVETAIL_MPI_POLL")), linger_(setting("DOVETAIL_MPI_LINGER")) {
-  core_.sources->add(this);
+    : core_(core),
+      sources_(core.sources),
+      interval_(setting("DOVETAIL_MPI_POLL")),
+      linger_(setting("DOVETAIL_MPI_LINGER")) {
+  sources_->add(this);
   lead_calls();
 }
 
-Engine::~Engine() { core_.sources->remove(this); }
+Engine::~Engine() { sources_->remove(this); }
 
 Engine& Engine::of(const Task* task) noexcept {
   return static_cast<Engine&>(*tasking::find_service(tasking::runtime_of(task), &key));
@@ -66,6 +70,20 @@ void Engine::submit(Operation* operations, std::size_t count, Library& library) 
   serve(library);
   if (in_flight() > 0) {
     tasking::begin_polling(core_);
+  }
+}
+
+void Engine::submit_and_start(Operation* operation, Library& library) noexcept {
+  std::atomic<bool> started{false};
+  operation->told_of_start = &started;
+  submit(operation, 1, library);
+  // Whoever has the turn starts it in a moment, or has given it back.
+  for (unsigned look = 1; !started.load(std::memory_order_acquire); ++look) {
+    if (look % looks_before_yield == 0) {
+      std::this_thread::yield();
+    }
+    base::cpu_relax();
+    serve(library);
   }
 }
 
@@ -87,6 +105,9 @@ Operation* Engine::take_in(Library& library) noexcept {
     if (!operation->is_started) {
       operation->code = operation->start.function(operation->start.closure.data(), operation->request.data());
       operation->is_started = true;
+      if (operation->told_of_start != nullptr) {
+        operation->told_of_start->store(true, std::memory_order_release);
+      }
     }
     // MPI asks nothing of a request that is null, so it would never end.
     if (operation->code != 0 || library.is_null(operation->request.data())) {
@@ -103,8 +124,9 @@ unsigned Engine::serve(Library& library) noexcept {
   unsigned told = 0;
   for (unsigned round = 0; round < most_rounds && turn_.holds_submissions() && turn_.try_enter(); ++round) {
     library.enter();
+    const std::size_t before = outstanding_.size();
     Operation* ended = take_in(library);
-    ended = append(ended, outstanding_.ask_newest(library));
+    ended = append(ended, outstanding_.ask_newest(library, outstanding_.size() - before));
     library.leave();
     turn_.leave();
     told += tell(ended, library);
@@ -121,27 +143,34 @@ unsigned Engine::tell(Operation* ended, const Library& library) noexcept {
   if (count > 0) {
     in_flight_.fetch_sub(count, std::memory_order_seq_cst);  // before anybody is told, who may start the next one
   }
-  while (ended != nullptr) {
-    Operation* const next = ended->next;
-    deliver(ended, library);
-    ended = next;
+  if (count > 0) {
+    // Not as a part of the task that runs here: what others' completion destroys may wait.
+    const tasking::OutsideOfTask outside;
+    while (ended != nullptr) {
+      Operation* const next = ended->next;
+      deliver(ended, library);
+      ended = next;
+    }
   }
   return count;
 }
 
-unsigned Engine::poll(unsigned /*worker*/, tasking::PollScope /*scope*/) {
-  if (in_flight_.load(std::memory_order_relaxed) == 0 || !turn_.try_enter()) {
+unsigned Engine::poll(unsigned worker, tasking::PollScope scope) {
+  // No worker has operations of its own. For the busy ones it is asked when it is time.
+  if (scope == tasking::PollScope::own || in_flight_.load(std::memory_order_relaxed) == 0 || !turn_.try_enter()) {
     return 0;
   }
   Library& library = *find_library();
-  const bool measures = ++polls_ % polls_between_measurements == 0;
-  const std::uint64_t begin = measures ? base::nanoseconds() : 0;
+  const bool is_timed = worker == no_worker;  // idle workers ask all the time
+  const std::uint64_t begin = is_timed ? base::nanoseconds() : 0;
   library.enter();
   Operation* ended = take_in(library);
   ended = append(append(ended, outstanding_.ask(library)), attempts_.ask());
   library.leave();
-  if (measures) {
+  if (is_timed) {
     interval_.polled(nanoseconds(base::nanoseconds() - begin), ended != nullptr);
+  } else if (ended != nullptr) {
+    interval_.found();
   }
   turn_.leave();
   return tell(ended, library) + serve(library);

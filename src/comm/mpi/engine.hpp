@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 
 #include "comm/mpi/attempts.hpp"
 #include "comm/mpi/outstanding.hpp"
@@ -29,6 +30,9 @@ class Engine final : public tasking::Service, public tasking::Source {
   /// Takes over `count` operations, which are linked by `next` and are started in this order, after all that this thread has submitted
   /// before. Whoever waits for them may be told before this returns.
   void submit(Operation* operations, std::size_t count, Library& library) noexcept;
+  /// The same for one that has not been started; returns when it is. What the calling thread does next, such as a call of MPI or freeing a data
+  /// type, comes after it.
+  void submit_and_start(Operation* operation, Library& library) noexcept;
 
   /// @name Service
   /// @{
@@ -55,11 +59,11 @@ class Engine final : public tasking::Service, public tasking::Source {
   unsigned tell(Operation* ended, const Library& library) noexcept;
 
   detail::RuntimeCore& core_;
+  const std::shared_ptr<tasking::SourceRegistry> sources_;  ///< Which a runtime that could not be made destroys first.
   std::atomic<std::size_t> in_flight_{0};
   mutable Turn turn_;
   Outstanding outstanding_;  ///< For whoever has the turn; and so is what follows.
   Attempts attempts_;
-  unsigned polls_ = 0;
   Interval interval_;
   Linger linger_;
 };

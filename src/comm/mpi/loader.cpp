@@ -17,6 +17,7 @@ namespace dovetail::comm::mpi {
 namespace {
 
 constinit std::atomic<Library*> the_library{nullptr};
+constinit std::atomic<Abi> loaded{};  // for this interface
 constinit std::atomic<Abi> usable{};  // calls for this interface may be made
 
 base::ProcessMutex& loading() {
@@ -132,6 +133,7 @@ void lead_calls() noexcept {
     const base::LockGuard lock(loading());
     if (abi && find_library() == nullptr) {
       set_library(load(*abi));
+      loaded.store(*abi, std::memory_order_relaxed);
     }
   } catch (const std::exception& failed) {
     std::fprintf(stderr, "dovetail: calls of MPI hold their thread, in tasks too: %s\n", failed.what());
@@ -144,7 +146,7 @@ Library& require_library(Abi abi) {
   }
   const base::LockGuard lock(loading());
   Library* library = find_library();
-  if (const Abi before = usable.load(std::memory_order_relaxed); before != Abi{} && before != abi) {
+  if (const Abi before = loaded.load(std::memory_order_relaxed); before != Abi{} && before != abi) {
     throw std::runtime_error("the program uses " + name_of(before) + ", and a part of it was compiled for " +
                              name_of(abi) + "; compile all of it for one MPI library");
   }
@@ -152,6 +154,7 @@ Library& require_library(Abi abi) {
     library = load(abi);
     set_library(library);
   }
+  loaded.store(abi, std::memory_order_relaxed);
   require_threads(*library);
   usable.store(abi, std::memory_order_release);
   return *library;

@@ -32,6 +32,8 @@ struct Operation {
   Task* task = nullptr;
   void* status = nullptr;  ///< Where MPI's status goes; null: nobody wants it.
   int code = 0;            ///< Of MPI, when it has ended.
+  std::atomic<bool>* told_of_start =
+      nullptr;  ///< Set when it has been started: its caller waits for that, and the operation may be gone.
   bool is_started = false;
   bool is_attempt = false;  ///< It has no request: `start` is called until it has ended.
   bool is_pooled = false;

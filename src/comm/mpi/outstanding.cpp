@@ -42,9 +42,9 @@ Operation* Outstanding::ask(Library& library) noexcept {
   return ended.first;
 }
 
-Operation* Outstanding::ask_newest(Library& library) noexcept {
+Operation* Outstanding::ask_newest(Library& library, std::size_t count) noexcept {
   Ended ended;
-  ask_window(library, size() > window ? size() - window : 0, ended);
+  ask_window(library, size() - std::min(count, window), ended);
   return ended.first;
 }
 

@@ -24,8 +24,8 @@ class Outstanding {
   /// Asks the newest window, and the next one in rotation; more of these for as long as they find something. What has ended is taken out.
   /// @returns It, linked by `next`.
   Operation* ask(Library& library) noexcept;
-  /// Asks the newest window only.
-  Operation* ask_newest(Library& library) noexcept;
+  /// Asks the `count` newest ones, a window at most.
+  Operation* ask_newest(Library& library, std::size_t count) noexcept;
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Operation* operation : operations_) {

@@ -23,17 +23,20 @@ class Interval {
   /// A poll took so long, and found something or not.
   void polled(nanoseconds took, bool found) noexcept {
     cost_ = (7 * cost_ + took) / 8;
-    const nanoseconds shortest = std::clamp<nanoseconds>(polls_in_a_share * cost_, shortest_of_all, longest);
     const nanoseconds before{current_.load(std::memory_order_relaxed)};
-    const nanoseconds next = found ? shortest : std::clamp<nanoseconds>(before + before / 4, shortest, longest);
-    current_.store(next.count(), std::memory_order_relaxed);
+    const nanoseconds next = std::clamp<nanoseconds>(before + before / 4, shortest(), std::max(shortest(), longest));
+    current_.store((found ? shortest() : next).count(), std::memory_order_relaxed);
   }
+  /// A poll of an idle worker, which asks all the time, found something.
+  void found() noexcept { current_.store(shortest().count(), std::memory_order_relaxed); }
 
   static constexpr int polls_in_a_share = 50;  ///< A poll takes 2 % of the time.
   static constexpr nanoseconds shortest_of_all = microseconds(20);
-  static constexpr nanoseconds longest = microseconds(500);
+  static constexpr nanoseconds longest = microseconds(500);  ///< In a long wait, unless the share asks for more.
 
  private:
+  nanoseconds shortest() const noexcept { return std::max<nanoseconds>(polls_in_a_share * cost_, shortest_of_all); }
+
   const nanoseconds fixed_;
   nanoseconds cost_{0};
   std::atomic<nanoseconds::rep> current_{shortest_of_all.count()};

@@ -8,7 +8,7 @@
 
 namespace dovetail::comm::mpi {
 
-/// One thread at a time has the turn. Nobody waits for it: who does not get it leaves the operation to who has it, and that one looks once
+/// One thread of the process has the turn at a time, whatever runtime it belongs to; each runtime has its own submissions. Nobody waits for it: who does not get it leaves the operation to who has it, and that one looks once
 /// more after it has given the turn back. So every operation that was submitted is seen.
 class Turn {
  public:
@@ -22,7 +22,7 @@ class Turn {
   bool holds_submissions() const noexcept { return submitted_.load(std::memory_order_seq_cst) != nullptr; }
 
   bool try_enter() noexcept {
-    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_seq_cst);
+    return !taken_.load(std::memory_order_seq_cst) && !taken_.exchange(true, std::memory_order_seq_cst);
   }
   void leave() noexcept { taken_.store(false, std::memory_order_seq_cst); }
 
@@ -43,7 +43,7 @@ class Turn {
   }
 
  private:
-  alignas(64) std::atomic<bool> taken_{false};
+  alignas(64) static inline constinit std::atomic<bool> taken_{false};
   alignas(64) std::atomic<Operation*> submitted_{nullptr};
 };
 
