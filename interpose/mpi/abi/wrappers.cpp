@@ -219,29 +219,33 @@ void lead(bool (*lead_call)(const char* name, void (*target)()), int (*)(All...)
   lead_call(Name::name, reinterpret_cast<void (*)()>(&Call::call));
 }
 
-#define DOVETAIL_MPI_COLLECTIVES(USE)                                                                                \
-  USE(Barrier, Ibarrier)                                                                                             \
-  USE(Bcast, Ibcast)                                                                                                 \
-  USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv)                        \
-      USE(Allgather, Iallgather) USE(Allgatherv, Iallgatherv) USE(Alltoall, Ialltoall) USE(Alltoallv, Ialltoallv)    \
-          USE(Alltoallw, Ialltoallw) USE(Reduce, Ireduce) USE(Allreduce, Iallreduce)                                 \
+// clang-format off
+#define DOVETAIL_MPI_COLLECTIVES(USE) \
+  USE(Barrier, Ibarrier) \
+  USE(Bcast, Ibcast) \
+  USE(Gather, Igather) USE(Gatherv, Igatherv) USE(Scatter, Iscatter) USE(Scatterv, Iscatterv) \
+      USE(Allgather, Iallgather) USE(Allgatherv, Iallgatherv) USE(Alltoall, Ialltoall) USE(Alltoallv, Ialltoallv) \
+          USE(Alltoallw, Ialltoallw) USE(Reduce, Ireduce) USE(Allreduce, Iallreduce) \
               USE(Reduce_scatter, Ireduce_scatter) USE(Reduce_scatter_block, Ireduce_scatter_block) USE(Scan, Iscan) \
-                  USE(Exscan, Iexscan) USE(Neighbor_allgather, Ineighbor_allgather)                                  \
-                      USE(Neighbor_allgatherv, Ineighbor_allgatherv) USE(Neighbor_alltoall, Ineighbor_alltoall)      \
+                  USE(Exscan, Iexscan) USE(Neighbor_allgather, Ineighbor_allgather) \
+                      USE(Neighbor_allgatherv, Ineighbor_allgatherv) USE(Neighbor_alltoall, Ineighbor_alltoall) \
                           USE(Neighbor_alltoallv, Ineighbor_alltoallv) USE(Neighbor_alltoallw, Ineighbor_alltoallw)
+// clang-format on
 #if MPI_VERSION >= 4
-#define DOVETAIL_MPI_LARGE_COLLECTIVES(USE)                                                                         \
-  USE(Bcast_c, Ibcast_c)                                                                                            \
-  USE(Gather_c, Igather_c)                                                                                          \
+// clang-format off
+#define DOVETAIL_MPI_LARGE_COLLECTIVES(USE) \
+  USE(Bcast_c, Ibcast_c) \
+  USE(Gather_c, Igather_c) \
   USE(Gatherv_c, Igatherv_c) USE(Scatter_c, Iscatter_c) USE(Scatterv_c, Iscatterv_c) USE(Allgather_c, Iallgather_c) \
-      USE(Allgatherv_c, Iallgatherv_c) USE(Alltoall_c, Ialltoall_c) USE(Alltoallv_c, Ialltoallv_c)                  \
-          USE(Alltoallw_c, Ialltoallw_c) USE(Reduce_c, Ireduce_c) USE(Allreduce_c, Iallreduce_c)                    \
-              USE(Reduce_scatter_c, Ireduce_scatter_c) USE(Reduce_scatter_block_c, Ireduce_scatter_block_c)         \
-                  USE(Scan_c, Iscan_c) USE(Exscan_c, Iexscan_c) USE(Neighbor_allgather_c, Ineighbor_allgather_c)    \
-                      USE(Neighbor_allgatherv_c, Ineighbor_allgatherv_c)                                            \
-                          USE(Neighbor_alltoall_c, Ineighbor_alltoall_c)                                            \
-                              USE(Neighbor_alltoallv_c, Ineighbor_alltoallv_c)                                      \
+      USE(Allgatherv_c, Iallgatherv_c) USE(Alltoall_c, Ialltoall_c) USE(Alltoallv_c, Ialltoallv_c) \
+          USE(Alltoallw_c, Ialltoallw_c) USE(Reduce_c, Ireduce_c) USE(Allreduce_c, Iallreduce_c) \
+              USE(Reduce_scatter_c, Ireduce_scatter_c) USE(Reduce_scatter_block_c, Ireduce_scatter_block_c) \
+                  USE(Scan_c, Iscan_c) USE(Exscan_c, Iexscan_c) USE(Neighbor_allgather_c, Ineighbor_allgather_c) \
+                      USE(Neighbor_allgatherv_c, Ineighbor_allgatherv_c) \
+                          USE(Neighbor_alltoall_c, Ineighbor_alltoall_c) \
+                              USE(Neighbor_alltoallv_c, Ineighbor_alltoallv_c) \
                                   USE(Neighbor_alltoallw_c, Ineighbor_alltoallw_c)
+// clang-format on
 #else
 #define DOVETAIL_MPI_LARGE_COLLECTIVES(USE)
 #endif
