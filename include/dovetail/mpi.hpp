@@ -28,16 +28,19 @@ namespace detail {
 using dovetail::detail::mpi::Description;
 using dovetail::detail::mpi::Start;
 
+/// The binary interface of this `mpi.h`.
 #ifdef OPEN_MPI
 inline constexpr auto abi = dovetail::detail::mpi::Abi::openmpi;
 #else
 inline constexpr auto abi = dovetail::detail::mpi::Abi::mpich;
 #endif
 
+/// Null where the program ignores statuses.
 inline void* or_null(MPI_Status* status) noexcept {
   return status == MPI_STATUS_IGNORE || status == MPI_STATUSES_IGNORE ? nullptr : status;
 }
 
+/// Of a collective.
 inline Description describe(const char* call, MPI_Comm communicator) noexcept {
   static_assert(sizeof communicator <= sizeof(dovetail::detail::mpi::Communicator));
   Description made;
@@ -47,6 +50,7 @@ inline Description describe(const char* call, MPI_Comm communicator) noexcept {
   return made;
 }
 
+/// Of a message to a rank.
 inline Description to(const char* call, int rank, int tag, MPI_Comm communicator) noexcept {
   Description made = describe(call, communicator);
   made.peer = rank == MPI_PROC_NULL ? dovetail::detail::mpi::no_peer : rank;
@@ -54,6 +58,7 @@ inline Description to(const char* call, int rank, int tag, MPI_Comm communicator
   return made;
 }
 
+/// Of a message from a rank, or from any.
 inline Description from(const char* call, int rank, int tag, MPI_Comm communicator) noexcept {
   Description made = to(call, rank, tag, communicator);
   made.receives = true;
@@ -62,12 +67,13 @@ inline Description from(const char* call, int rank, int tag, MPI_Comm communicat
   return made;
 }
 
-/// `call` starts the operation and writes its request.
+/// `call` starts the operation and writes its request; its end is bound to the current task.
 template <class Call>
 void bind(const Description& description, const Call& call, MPI_Status* status = MPI_STATUS_IGNORE) {
   const auto start = [call](void* request) { return call(static_cast<MPI_Request*>(request)); };
   dovetail::detail::mpi::start_and_bind(abi, description, Start::of(start), or_null(status));
 }
+/// The same; the current task is suspended until the end.
 template <class Call>
 void wait(const Description& description, const Call& call, MPI_Status* status = MPI_STATUS_IGNORE) {
   const auto start = [call](void* request) { return call(static_cast<MPI_Request*>(request)); };
