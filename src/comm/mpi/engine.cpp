@@ -26,8 +26,8 @@ constexpr unsigned most_rounds = 8;
 constexpr unsigned looks_for_the_turn = 1000;
 constexpr unsigned looks_before_yield = 64;
 
-// Microseconds; negative: it is not set.
-nanoseconds setting(const char* variable) {
+// Negative: it is not set.
+nanoseconds microseconds_from_environment(const char* variable) {
   constexpr std::size_t most = 1'000'000;
   const std::size_t value = tasking::number_from_environment(variable, most + 1, 0, most);
   return value > most ? nanoseconds(-1) : microseconds(value);
@@ -48,8 +48,8 @@ Operation* append(Operation* list, Operation* more) noexcept {
 Engine::Engine(detail::RuntimeCore& core)
     : core_(core),
       sources_(core.sources),
-      interval_(setting("DOVETAIL_MPI_POLL")),
-      linger_(setting("DOVETAIL_MPI_LINGER")) {
+      interval_(microseconds_from_environment("DOVETAIL_MPI_POLL")),
+      linger_(microseconds_from_environment("DOVETAIL_MPI_LINGER")) {
   sources_->add(this);
   lead_calls();
 }
