@@ -14,7 +14,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat test test-hdf5 test-foreign stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi test test-hdf5 test-foreign test-nodes test-refinement stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -49,6 +49,10 @@ demo-heat: setup ## Build what it needs, then run the heat example in its three 
 	$(call release,heat)
 	@$(PYTHON) examples/heat/demo.py --build-dir build/release $(DEMO_ARGS)
 
+demo-mpi: setup ## Build what they need, then run applications of 4 ranks with MPI alone, two-sided and one-sided tasks (DEMO_ARGS as well)
+	$(call release,mpi_demo)
+	@$(PYTHON) examples/mpi_demo/demo.py --build-dir build/release $(DEMO_ARGS)
+
 test: build-tests ## Build, then run all tests (TEST_ARGS="-R storage" for options of ctest)
 	@$(PYTHON) scripts/run_tests.py build/release $(TEST_ARGS)
 
@@ -63,7 +67,13 @@ test-foreign: setup-foreign build-tests ## Other projects' packages beside ours,
 stress: build-tests ## The tests in random order beside a random load, for STRESS_SECONDS=3600 (STRESS_ARGS="--rooms tasking")
 	@$(PYTHON) scripts/stress.py --build-dir build/release --seconds $(STRESS_SECONDS) $(STRESS_ARGS)
 
-test-long: test-hdf5 test-foreign stress ## What takes too long for every change
+test-refinement: build-tests ## The example refinement with random meshes and ranks, against NumPy (REFINEMENT_ARGS="--seed 1 --number 60")
+	@$(PYTHON) tests/refinement/random_meshes.py --build-dir build/release $(REFINEMENT_ARGS)
+
+test-nodes: build-tests ## One-sided communication between two nodes of this machine, with all its tests
+	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^rma_ranks_nodes$$'
+
+test-long: test-nodes test-hdf5 test-foreign test-refinement stress ## What takes too long for every change
 
 mutants: setup ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)

@@ -1,6 +1,9 @@
 # The MPI libraries of this machine, side by side: DOVETAIL_MPI_ABIS lists the binary interfaces (mpich, openmpi), and for each there are
 # DOVETAIL_MPI_<abi>_INCLUDES, DOVETAIL_MPI_<abi>_LIBRARIES and DOVETAIL_MPI_<abi>_RUN, the program that starts ranks. FindMPI knows one only.
 
+# With these in the environment the starters start ranks as root, too.
+set(DOVETAIL_MPI_AS_ROOT "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+
 # dovetail_use_mpi_header(target abi): that one's mpi.h, without the C++ bindings, which left the standard in 2008 and need a library.
 function(dovetail_use_mpi_header target abi)
   target_include_directories("${target}" SYSTEM PRIVATE ${DOVETAIL_MPI_${abi}_INCLUDES})

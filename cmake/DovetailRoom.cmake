@@ -29,7 +29,8 @@ function(dovetail_room name)
   # little is thread-local here, and nothing of other libraries (std::call_once). tests/package/libraries.py sees to it.
   target_compile_options(dovetail_${name} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
   set_target_properties(dovetail_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  if(room_AS_ONE)
+  # Where CMAKE_UNITY_BUILD is set to off, one source is changed at a time (scripts/mutants.py).
+  if(room_AS_ONE AND NOT (DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD))
     set_target_properties(dovetail_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
   target_link_libraries(dovetail_${name} PRIVATE dovetail_flags dovetail_dependencies)

@@ -112,6 +112,20 @@ void dovetail_omp_fulfill(dovetail_omp_task* io, uint32_t count);
 void dovetail_omp_fail(dovetail_omp_task* io, int error, const char* operation);
 /// @}
 
+/// @name Messages
+/// @{
+
+/// What the inline functions of dovetail_omp_mpi.h call; not for programs.
+/// @param io The task.
+/// @param abi For which `mpi.h` the caller was compiled: 1 for that of MPICH, 2 for that of Open MPI.
+/// @param requests The handles, which are copied.
+/// @param size Bytes of each.
+/// @param count How many there are.
+/// @param statuses Null, or where their statuses go.
+void dovetail_omp_mpi_requests(dovetail_omp_task* io, int abi, const void* requests, size_t size, size_t count,
+                               void* statuses);
+/// @}
+
 /// @name Errors without a location
 /// @{
 

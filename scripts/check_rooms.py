@@ -29,7 +29,14 @@ SOURCE_SUFFIXES = CXX_SUFFIXES | {".f90", ".py", ".sh", ".cmake"}
 POSIX_HEADERS = {"fcntl.h", "unistd.h", "sys/types.h", "sys/uio.h", "sys/stat.h"}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "time.h", "errno.h"}
 # Public headers for programs that have such a library anyway, and the compilers that find it, as far as they are here.
-OTHERS_HEADERS = {"mpi.hpp": ("mpi.h", ("mpicxx.mpich", "mpicxx.openmpi"))}
+OF_MPI = ("mpi.h", ("mpicxx.mpich", "mpicxx.openmpi"))
+OTHERS_HEADERS = {
+    "mpi.hpp": OF_MPI,
+    "mpi_collectives.hpp": OF_MPI,
+    "mpi_operations.hpp": OF_MPI,
+    "dovetail_mpi.h": OF_MPI,
+    "dovetail_omp_mpi.h": OF_MPI,
+}
 # Written so that this file does not match itself.
 FORBIDDEN = {
     "host of a package registry": re.compile(
@@ -73,7 +80,13 @@ def check_headers_alone(jobs: int) -> list[str]:
         for compiler in OTHERS_HEADERS.get(path.name, ("", ()))[1]
         if shutil.which(compiler)
     ]
-    work += [(path, c) for path in files_of(ROOT / "include", CXX_SUFFIXES) if path.suffix == ".h"]
+    work += [(path, c) for path in headers if path.suffix == ".h" and path.name not in OTHERS_HEADERS]
+    work += [
+        (path, [compiler.replace("mpicxx", "mpicc"), *c[1:]])
+        for path in headers
+        for compiler in OTHERS_HEADERS.get(path.name, ("", ()))[1]
+        if path.suffix == ".h" and shutil.which(compiler)
+    ]
     with ThreadPoolExecutor(jobs) as pool:
         return [problem for problem in pool.map(compile_alone, work) if problem]
 

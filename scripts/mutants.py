@@ -1,28 +1,29 @@
 """Changes one line of a room at random, builds, runs the room's tests, and counts how many changes they notice.
 
-The changes are made in a copy of the tree, `build/mutants`. A change that does not compile, or changes no instruction, is not counted. A
-change that no test notices is listed: a test is missing, or the line makes no difference that a test may assert (time and memory orders make none).
+The changes are made in a copy of the tree, `build/mutants/tree`. A change that does not compile, or changes no instruction, is not counted.
+The others are listed with the test that notices them: it fails again with the change when it runs alone, and passes without the change.
+Where there is none, a test is missing, or the line makes no difference that a test may assert (time and memory orders make none).
+
+All changes first meet the short form of the tests, and those that it does not notice meet the long form then. `build/mutants/<seed>.jsonl`
+keeps what is known of each: the same command with the same `--seed` goes on where it was interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
-import difflib
-import hashlib
-import os
+import json
 import random
 import re
-import subprocess
+import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-SOURCE = Path(__file__).resolve().parent.parent
-COPIED = ("CMakeLists.txt", "cmake", "include", "src", "tests", "bench", "bindings", "scripts")
-# A change may make a test wait for ever. Most are noticed by a short run of the tests; what is not goes through the long one.
-SHORT_SECONDS, LONG_SECONDS = 30, 150
+from arrows import read_rooms
+from mutated_copy import FORMS, SOURCE, Change, MutatedCopy
 
 # What a line may become: each place where the pattern occurs is one change.
 CHANGES: tuple[tuple[str, str], ...] = (
@@ -66,90 +67,90 @@ def changes(text: str) -> Iterator[tuple[int, str]]:
                 yield number, code[: found.start()] + found.expand(replacement) + code[found.end() :]
 
 
-class Room:
-    """A copy of the tree, in which one room and what it stands on are built and tested."""
+class Journal:
+    """What is known of a sample, one JSON object a line: the sample, then changes as they begin, and what was seen of them."""
 
-    def __init__(self, name: str, rooms: str) -> None:
-        self.name = name
-        self.tree = SOURCE / "build" / "mutants" / "tree"
-        self.build = SOURCE / "build" / "mutants" / name
-        self._options = [f"-DDOVETAIL_ONLY_ROOMS={rooms}", "-DDOVETAIL_TEST_SECONDS=0"]
-        self._options += ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1"]
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.lines: list[dict[str, Any]] = []
+        if path.exists():
+            self.lines = [json.loads(line) for line in path.read_text().splitlines()]
 
-    def _run(self, *command: str | Path, **variables: str) -> bool:
-        environment = {**os.environ, **variables}
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=self.tree, env=environment
-        )
-        self.said = done.stdout.decode(errors="replace")[-3000:]
-        return done.returncode == 0
+    def append(self, **line: Any) -> None:
+        self.lines.append(line)
+        with self._path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
 
-    def prepare(self) -> None:
-        """The copy as it is now in the tree, built, and its tests pass."""
-        wanted = [path for top in COPIED for path in [SOURCE / top, *(SOURCE / top).rglob("*")] if path.is_file()]
-        kept = {self.tree / path.relative_to(SOURCE) for path in wanted}
-        for path in [path for path in self.tree.rglob("*") if path.is_file() and path not in kept]:
-            path.unlink()
-        # What is the same is left alone, so that only what differs is built again.
-        for path in wanted:
-            copy = self.tree / path.relative_to(SOURCE)
-            if not copy.exists() or copy.read_bytes() != path.read_bytes():
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(path.read_bytes())
-        # Tests need not be linked again for each change of the library.
-        linked = "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON"
-        ready = self._run("cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja", linked, *self._options)
-        if not (ready and self.compiles("tests") and self.passes()):
-            sys.exit(f"mutants: {self.name} does not build or pass as it is:\n{self.said}")
-        self.as_it_is = self.instructions()
-
-    def compiles(self, target: str) -> bool:
-        return self._run("ninja", "-C", self.build, target)
-
-    def instructions(self) -> str:
-        """Equal for two libraries of the same instructions: a change of nothing else is none (`return false` to `return {}`)."""
-        library = self.build / "lib" / "rooms" / "libdovetail.so"
-        with tempfile.NamedTemporaryFile() as text:
-            subprocess.run(["objcopy", "-O", "binary", "--only-section=.text", library, text.name], check=True)
-            return hashlib.sha256(Path(text.name).read_bytes()).hexdigest()
-
-    def passes(self) -> bool:
-        command = ["ctest", "--test-dir", self.build, "--stop-on-failure", "--parallel", "2", "-L", f"^{self.name}$"]
-        return self._run(*command, "--timeout", str(SHORT_SECONDS), DOVETAIL_TEST_SCALE="small") and self._run(
-            *command, "--timeout", str(LONG_SECONDS)
-        )
-
-    def notices(self, file: Path, number: int, line: str) -> bool | None:
-        """Whether a test fails with this change; nothing if it does not compile, or changes no instruction."""
-        path = self.tree / file.relative_to(SOURCE)
-        lines = path.read_text().splitlines(keepends=True)
-        before = "".join(lines)
-        lines[number] = line + "\n"
-        path.write_text("".join(lines))
-        try:
-            if not self.compiles("dovetail_rooms") or (file.suffix == ".cpp" and self.instructions() == self.as_it_is):
-                return None
-            if not self.passes():
-                return True
-            # What is in a header is in the tests, too.
-            return file.suffix == ".hpp" and (not self.compiles("tests") or not self.passes())
-        finally:
-            path.write_text(before)
+    def seen(self, form: str) -> dict[Change, str | None]:
+        """The changes that have met this form of the tests, and the test that noticed them."""
+        return {
+            Change(**line["change"]): line["noticed_by"]
+            for line in self.lines
+            if "noticed_by" in line and line["form"] == form
+        }
 
 
-def folder_of(room: str) -> Path:
-    """Where a room lies, if not in the folder of its name."""
-    declared = (SOURCE / "CMakeLists.txt").read_text()
-    elsewhere = re.search(rf"^dovetail_room\({room}\b[^)]*SOURCES (\S+)\)", declared, re.MULTILINE)
-    return SOURCE / (elsewhere[1] if elsewhere else f"src/{room}")
+def changes_of(rooms: list[str], tree: Path) -> list[Change]:
+    """All that can be changed in the rooms."""
+    return [
+        Change(room, str(file.relative_to(tree)), number, file.read_text().splitlines()[number], line)
+        for room in rooms
+        for file in sorted((tree / read_rooms()[room][0]).glob("*.[ch]pp"))
+        for number, line in changes(file.read_text())
+    ]
 
 
-def lower_rooms(room: str) -> str:
-    """The room and all below it, as the top CMakeLists.txt declares them."""
-    declared = re.findall(r"^dovetail_room\((\w+)[^)]*\)", (SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE)
-    if room not in declared:
-        sys.exit(f"mutants: no room {room}; there are: {', '.join(declared)}")
-    return ";".join(declared[: declared.index(room) + 1])
+def begin(copy: MutatedCopy, journal: Journal, arguments: argparse.Namespace) -> None:
+    """The copy is ready. It is the one that the sample was begun with, if it was begun before."""
+    if not journal.lines:
+        copy.copy()
+        copy.build_as_it_is()
+        journal.append(rooms=arguments.rooms, digest=copy.digest())
+        return
+    begun = journal.lines[0]
+    if "change" in (last := journal.lines[-1]):
+        copy.undo(Change(**last["change"]))
+    if begun["rooms"] != arguments.rooms or begun["digest"] != copy.digest():
+        sys.exit(f"mutants: seed {arguments.seed} was begun with other rooms or sources. Take another seed.")
+    copy.build_as_it_is()
+    copy.usual = {line["form"]: line["usual"] for line in journal.lines if "usual" in line}
+
+
+def try_one(copy: MutatedCopy, journal: Journal, change: Change, form: str) -> str | None:
+    began = time.monotonic()
+    journal.append(change=asdict(change))
+    noticed_by = copy.notices(change, form)
+    seconds = round(time.monotonic() - began)
+    journal.append(change=asdict(change), form=form, noticed_by=noticed_by, seconds=seconds)
+    if noticed_by is not None:
+        said = f"noticed by {noticed_by}" if noticed_by else f"not noticed by the {form} form"
+        print(f"mutants: {seconds} s, {said}: {change}", flush=True)
+    return noticed_by
+
+
+def sample(copy: MutatedCopy, journal: Journal, arguments: argparse.Namespace) -> None:
+    """Tries changes until there are enough that count, or time is over."""
+    end = time.monotonic() + arguments.seconds
+    possible = list(dict.fromkeys(changes_of(arguments.rooms, copy.tree)))
+    random.Random(arguments.seed).shuffle(possible)
+    counted: list[Change] = []
+    for form in FORMS:
+        if form not in copy.usual:
+            copy.measure(form)
+            journal.append(form=form, usual=copy.usual[form])
+        left = possible if form == "short" else [change for change in counted if not journal.seen("short")[change]]
+        wanted = arguments.number if form == "short" else len(left)
+        while left and wanted > 0:
+            # Those of headers come last: each builds much again. What does not count is replaced.
+            batch, left = left[:wanted], left[wanted:]
+            for change in sorted(batch, key=lambda change: change.file.endswith(".hpp")):
+                seen = journal.seen(form)
+                if change not in seen and time.monotonic() >= end:
+                    return
+                noticed_by = seen[change] if change in seen else try_one(copy, journal, change, form)
+                wanted -= noticed_by is not None
+                if noticed_by is not None and form == "short":
+                    counted.append(change)
 
 
 def main() -> int:
@@ -159,33 +160,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no change after that")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     arguments = parser.parse_args()
-    chance = random.Random(arguments.seed)
+    # What is under way is undone then, and its tests end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"mutants: seed {arguments.seed}", flush=True)
-    rooms = {name: Room(name, lower_rooms(name)) for name in arguments.rooms}
-    for room in rooms.values():
-        room.prepare()
-    possible = [
-        (name, file, number, line)
-        for name in rooms
-        for file in sorted(folder_of(name).glob("*.[ch]pp"))
-        for number, line in changes(file.read_text())
-    ]
-    chance.shuffle(possible)
-    noticed, tried, end = 0, 0, time.monotonic() + arguments.seconds
-    while possible and tried < arguments.number and time.monotonic() < end:
-        name, file, number, line = possible.pop()
-        seen = rooms[name].notices(file, number, line)
-        if seen is None:
-            continue
-        tried += 1
-        noticed += seen
-        if not seen:
-            was = file.read_text().splitlines()[number]
-            shown = "\n".join(text for text in difflib.ndiff([was], [line]) if text[0] in "+-")
-            print(f"mutants: not noticed: {file.relative_to(SOURCE)}:{number + 1}\n{shown}", flush=True)
-        elif tried % 5 == 0:
-            print(f"mutants: {tried} tried, {noticed} noticed", flush=True)
-    print(f"mutants: {tried} tried, {noticed} noticed")
+    folder = SOURCE / "build" / "mutants"
+    folder.mkdir(parents=True, exist_ok=True)
+    copy = MutatedCopy(folder, arguments.rooms)
+    journal = Journal(folder / f"{arguments.seed}.jsonl")
+    begin(copy, journal, arguments)
+    sample(copy, journal, arguments)
+    short, long = (journal.seen(form) for form in FORMS)
+    counted = [change for change, noticed_by in short.items() if noticed_by is not None]
+    noticed = [change for change in counted if short[change] or long.get(change)]
+    print(f"mutants: {len(counted)} counted, {len(noticed)} noticed")
     return 0
 
 

@@ -174,6 +174,9 @@ def facts_text(facts: dict) -> str:
             parts.append(f"{name} {seconds_text(facts[key])}")
     if min(facts.get("compute_s", 0), facts.get("io_s", 0)) > 0:
         parts.append(f"I/O hidden {facts.get('hidden_share', 0):.0%}")
+    if facts.get("communication_s", 0) > 0:
+        parts.append(f"communication {seconds_text(facts['communication_s'])}")
+        parts.append(f"{facts['communication_hidden_share']:.0%} of it hidden")
     for key, name in (("bytes_read", "read"), ("bytes_written", "written")):
         if facts.get(key, 0) > 0:
             parts.append(f"{bytes_text(facts[key])} {name}")

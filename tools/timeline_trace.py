@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-THREADS, REQUESTS = 1, 2
+THREADS, REQUESTS = 1, 2  # what a process of the trace shows; each rank has three, of which the third is its messages
 
 # What the kind of a slice ends with in which the processor was used for less than half of the time.
 BLOCKED = " (blocked)"
@@ -81,19 +81,24 @@ def _arrange(document: dict) -> Trace:
     intervals: dict[tuple[int, int], list] = defaultdict(list)
     counts = []
     last = 0.0
+    ranks = len({(event["pid"] - 1) // 3 for event in document["traceEvents"]})
     for event in document["traceEvents"]:
         phase = event["ph"]
+        process = (event["pid"] - 1) % 3 + 1
+        if process not in (THREADS, REQUESTS):
+            continue
         if phase == "X":
             begin, end = event["ts"] * 1e-6, (event["ts"] + event["dur"]) * 1e-6
             last = max(last, end)
             kind = event["name"] if event["cat"] in ("io", "idle", "wait") else family(event["name"])
             if event.get("args", {}).get("processor_us", event["dur"]) < event["dur"] / 2:
                 kind += BLOCKED
-            intervals[event["pid"], event["tid"]].append((begin, end, kind))
+            intervals[process, event["tid"]].append((begin, end, kind))
         elif phase == "C":
-            counts.append((event["ts"] * 1e-6, event["args"]["requests"]))
+            counts.append((event["ts"] * 1e-6, event["pid"], event["args"]["requests"]))
         elif phase == "M" and event["name"] == "thread_name":
-            names[event["pid"], event["tid"]] = event["args"]["name"]
+            rank = f"rank {(event['pid'] - 1) // 3}: " if ranks > 1 else ""
+            names[process, event["tid"]] = rank + event["args"]["name"]
     if not intervals:
         raise TimelineError("has no task and no request in it: was recording on while they ran?")
 
@@ -102,8 +107,13 @@ def _arrange(document: dict) -> Trace:
         return [_lane(names.get(track, str(track[1])), intervals[track]) for track in tracks]
 
     facts = document.get("otherData") or {}
-    times = np.array([time for time, _ in counts])
-    numbers = np.array([number for _, number in counts])
+    present: dict[int, int] = defaultdict(int)  # by rank
+    totals = []
+    for _, rank, number in sorted(counts):
+        present[rank] = number
+        totals.append(sum(present.values()))
+    times = np.array([time for time, _, _ in sorted(counts)])
+    numbers = np.array(totals)
     threads = lanes_of(THREADS)
     return Trace(
         lanes=threads,
@@ -111,7 +121,7 @@ def _arrange(document: dict) -> Trace:
         in_flight=(times, numbers),
         facts=facts,
         length=max(last, float(facts.get("total_s", 0))),
-        computing=[lane for lane in threads if lane.name.startswith("worker")],
+        computing=[lane for lane in threads if re.match(r"(rank \d+: )?worker", lane.name)],
     )
 
 

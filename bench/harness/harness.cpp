@@ -152,6 +152,10 @@ int Report::finish() {
                   number(*std::max_element(values.begin(), values.end())).c_str(), values.size());
     }
   }
+  return status();
+}
+
+int Report::status() const {
   for (const std::string& what : wrong_) std::fprintf(stderr, "wrong answer: %s\n", what.c_str());
   return wrong_.empty() ? 0 : 1;
 }

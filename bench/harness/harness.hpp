@@ -90,6 +90,8 @@ class Report {
 
   /// Prints the report (JSON with `--json`, else a few lines) and gives the exit status.
   [[nodiscard]] int finish();
+  /// Prints only what is wrong and gives the exit status: for one of several processes that report as one.
+  [[nodiscard]] int status() const;
 
  private:
   const CommandLine& command_line_;

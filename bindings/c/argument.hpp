@@ -74,6 +74,8 @@ template <>
 inline constexpr std::size_t first_size<dovetail_task_description> = offsetof(dovetail_task_description, storage_bw);
 template <>
 inline constexpr std::size_t first_size<dovetail_options> = offsetof(dovetail_options, report_after_ms);
+template <>
+inline constexpr std::size_t first_size<dovetail_trace_summary> = offsetof(dovetail_trace_summary, communication);
 
 /// Refuses a structure whose `size` cannot be that of any version.
 template <class T>

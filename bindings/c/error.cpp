@@ -11,6 +11,8 @@
 
 #include "dovetail/dovetail.h"
 #include "dovetail/failure.hpp"
+#include "dovetail/mpi_error.hpp"
+#include "dovetail/rma_error.hpp"
 #include "dovetail/this_task.hpp"
 #include "error_table.hpp"
 #include "tasking/pause.hpp"
@@ -71,6 +73,21 @@ void describe_io(Error& error, const IoError& failure) {
   take(error, -failure.code().value(), DOVETAIL_ERROR_IO, failure.what());
 }
 
+void describe_mpi(Error& error, const mpi::Error& failure) {
+  if (error.mpi_code == 0) {
+    error.mpi_code = failure.code();
+    error.operation = failure.call();
+  }
+  take(error, -EIO, DOVETAIL_ERROR_MPI, failure.what());
+}
+
+void describe_peer(Error& error, const rma::Error& failure) {
+  if (error.rank < 0) {
+    error.rank = failure.rank();
+  }
+  take(error, -ECONNRESET, DOVETAIL_ERROR_PEER, failure.what());
+}
+
 std::int32_t code_of(const std::error_code& code) {
   const bool is_errno = code.category() == std::generic_category() || code.category() == std::system_category();
   return is_errno && code.value() > 0 ? -code.value() : -ENOTRECOVERABLE;
@@ -84,6 +101,10 @@ void describe_into(Error& error, const std::exception_ptr& cause) {
     describe_task(error, failure);
   } catch (const IoError& failure) {
     describe_io(error, failure);
+  } catch (const mpi::Error& failure) {
+    describe_mpi(error, failure);
+  } catch (const rma::Error& failure) {
+    describe_peer(error, failure);
   } catch (const Stuck& stuck) {
     take(error, -EDEADLK, DOVETAIL_ERROR_STUCK, stuck.what());
   } catch (const ProgramError& failure) {
@@ -93,6 +114,10 @@ void describe_into(Error& error, const std::exception_ptr& cause) {
   } catch (const std::bad_alloc&) {
     take(error, -ENOMEM, DOVETAIL_ERROR_MEMORY, "out of memory");
   } catch (const std::invalid_argument& failure) {
+    take(error, -EINVAL, DOVETAIL_ERROR_ARGUMENT, failure.what());
+  } catch (const std::out_of_range& failure) {
+    take(error, -EINVAL, DOVETAIL_ERROR_ARGUMENT, failure.what());
+  } catch (const std::length_error& failure) {
     take(error, -EINVAL, DOVETAIL_ERROR_ARGUMENT, failure.what());
   } catch (const std::logic_error& failure) {
     take(error, -EPERM, DOVETAIL_ERROR_CONTEXT, failure.what());
@@ -181,6 +206,16 @@ extern "C" {
 int32_t dovetail_error_code(void) {
   const Error* const error = last_error();
   return error != nullptr ? error->code : 0;
+}
+
+int32_t dovetail_error_mpi_code(void) {
+  const Error* const error = last_error();
+  return error != nullptr ? error->mpi_code : 0;
+}
+
+int32_t dovetail_error_rank(void) {
+  const Error* const error = last_error();
+  return error != nullptr ? error->rank : -1;
 }
 
 int32_t dovetail_error_kind(void) {

@@ -11,6 +11,8 @@ namespace dovetail::c {
 struct Error {
   std::int32_t code = 0;
   std::int32_t kind = 0;
+  std::int32_t mpi_code = 0;  ///< Of MPI; 0: it is no error of MPI.
+  std::int32_t rank = -1;     ///< Of the process that has ended; -1: it is no such error.
   std::int64_t offset = -1;
   std::int64_t length = -1;
   std::string message;

@@ -37,7 +37,9 @@ int32_t dovetail_trace_summarize(dovetail_trace_summary* summary) {
              .bytes_written = totals.bytes_written,
              .hidden_share = totals.hidden_share(),
              .workers = static_cast<int32_t>(totals.workers),
-             .reserved = 0},
+             .reserved = 0,
+             .communication = totals.communication,
+             .communication_hidden_share = totals.communication_hidden_share()},
             "summary");
     return 0;
   });

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t most_now = 128 * 1024;
 
 bool reads(Kind kind) noexcept { return kind == Kind::pread || kind == Kind::preadv; }
-bool transfers(Kind kind) noexcept { return kind != Kind::fsync && kind != Kind::fdatasync; }
+bool transfers(Kind kind) noexcept { return kind != Kind::fsync && kind != Kind::fdatasync && kind != Kind::messages; }
 
 std::span<const iovec> vectors_of(const Request& request, iovec& single) noexcept {
   if (request.vectors != nullptr) {
@@ -49,6 +49,10 @@ std::uint64_t transfer(Request& request) {
     case Kind::fdatasync:
       file.fdatasync();
       return 0;
+    case Kind::messages:
+      detail::mpi::require_every_thread(request.abi);
+      detail::mpi::wait(request.abi, request.handles.get(), request.size, request.statuses);
+      return 0;
   }
   return 0;
 }
@@ -70,6 +74,8 @@ const char* name_of(Kind kind) noexcept {
       return "fsync";
     case Kind::fdatasync:
       return "fdatasync";
+    case Kind::messages:
+      return "MPI_Wait";
   }
   return "?";
 }
@@ -118,6 +124,10 @@ Outcome perform(Request& request) noexcept {
     outcome.error = ENOMEM;
   } catch (const std::system_error& error) {
     outcome.error = error.code().value();
+  } catch (const std::exception& failure) {  // MPI says what is wrong, or Dovetail says why it cannot be asked
+    request.failure = std::current_exception();
+    outcome.operation = failure.what();
+    outcome.error = EIO;
   } catch (...) {
     outcome.error = EIO;
   }

@@ -7,13 +7,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 
+#include "dovetail/detail/mpi_calls.hpp"
 #include "dovetail/file.hpp"
 
 namespace dovetail::omp {
 
-enum class Kind : std::uint8_t { pread, pwrite, preadv, pwritev, fsync, fdatasync, pwrite_fdatasync };
+enum class Kind : std::uint8_t { pread, pwrite, preadv, pwritev, fsync, fdatasync, pwrite_fdatasync, messages };
 
 /// Name of the call, in errors.
 const char* name_of(Kind kind) noexcept;
@@ -40,6 +42,13 @@ struct Request {
   std::unique_ptr<iovec[]> vectors;
   int vector_count = 0;
   ssize_t* result = nullptr;
+  /// @name Of messages
+  /// @{
+  detail::mpi::Abi abi{};
+  std::unique_ptr<std::byte[]> handles;  ///< `size` of them.
+  void* statuses = nullptr;
+  std::exception_ptr failure;  ///< Whose text the outcome refers to.
+  /// @}
 };
 
 /// Transfers at once what is known to need no device: data in memory, or nothing at all. Returns false if the request has to be

@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 
 #include "dovetail/failure.hpp"
+#include "dovetail/mpi_error.hpp"
+#include "dovetail/rma_error.hpp"
 #include "tasking/waiting.hpp"
 
 namespace nb = nanobind;
@@ -13,6 +15,8 @@ namespace {
 // Never freed: a failure may be raised as long as there is an interpreter.
 PyObject* task_failed_class = nullptr;
 PyObject* stuck_class = nullptr;
+PyObject* mpi_error_class = nullptr;
+PyObject* rma_error_class = nullptr;
 
 Held fetch_error() {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -99,6 +103,21 @@ void raise_io_error(const IoError& error) {
   }
 }
 
+void raise_mpi_error(const mpi::Error& error) {
+  const Held arguments = Held::adopt(Py_BuildValue("(siisii)", error.what(), error.code(), error.error_class(),
+                                                   error.call().c_str(), error.peer(), error.tag()));
+  if (arguments) {
+    PyErr_SetObject(mpi_error_class, arguments.get());
+  }
+}
+
+void raise_rma_error(const rma::Error& error) {
+  const Held arguments = Held::adopt(Py_BuildValue("(si)", error.what(), error.rank()));
+  if (arguments) {
+    PyErr_SetObject(rma_error_class, arguments.get());
+  }
+}
+
 }  // namespace
 
 void throw_python_error(Origin origin) {
@@ -126,6 +145,10 @@ void set_python_error() noexcept {
     }
   } catch (const IoError& error) {
     raise_io_error(error);
+  } catch (const mpi::Error& error) {
+    raise_mpi_error(error);
+  } catch (const rma::Error& error) {
+    raise_rma_error(error);
   } catch (const Stuck& error) {
     set_error(stuck_class, error.what());
   } catch (const std::system_error& error) {
@@ -133,6 +156,8 @@ void set_python_error() noexcept {
     PyErr_SetObject(PyExc_OSError, arguments.get());
   } catch (const std::invalid_argument& error) {
     set_error(PyExc_ValueError, error.what());
+  } catch (const std::out_of_range& error) {
+    set_error(PyExc_IndexError, error.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
@@ -145,11 +170,15 @@ void set_python_error() noexcept {
 void bind_failure(nb::module_& module) {
   module.def(
       "set_failure_classes",
-      [](nb::object task_failed, nb::object stuck) {
+      [](nb::object task_failed, nb::object stuck, nb::object mpi_error, nb::object rma_error) {
         task_failed_class = task_failed.release().ptr();
         stuck_class = stuck.release().ptr();
+        mpi_error_class = mpi_error.release().ptr();
+        rma_error_class = rma_error.release().ptr();
       },
-      nb::arg("task_failed"), nb::arg("stuck"), "Which exceptions say that a task failed, or that none can ever run.");
+      nb::arg("task_failed"), nb::arg("stuck"), nb::arg("mpi_error"), nb::arg("rma_error"),
+      "Which exceptions say that a task failed, that none can ever run, that an operation of MPI failed, or that "
+      "another process has ended.");
 }
 
 }  // namespace dovetail::python

@@ -1,9 +1,12 @@
 // The extension module `dovetail._core`. What users see of it is in python/dovetail.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 
 #include <array>
 #include <cstddef>
+#include <utility>
 
+#include "base/starter.hpp"
 #include "containers.hpp"
 #include "ending.hpp"
 #include "event_source.hpp"
@@ -13,6 +16,8 @@
 #include "file_name.hpp"
 #include "future_binding.hpp"
 #include "mapping.hpp"
+#include "messages.hpp"
+#include "one_sided.hpp"
 #include "runtime.hpp"
 #include "signature.hpp"
 #include "space.hpp"
@@ -34,7 +39,13 @@ NB_MODULE(core_of_main_interpreter, module) {
   dovetail::python::bind_file(module);
   dovetail::python::bind_space(module);
   dovetail::python::bind_event_source(module);
+  dovetail::python::bind_messages(module);
+  dovetail::python::bind_one_sided(module);
   dovetail::python::bind_runtime(module);
+  module.def("rank_of_process", [] {
+    const dovetail::base::ProcessRank process = dovetail::base::rank_of_process();
+    return std::pair(process.rank, process.size);
+  });
 }
 
 namespace {

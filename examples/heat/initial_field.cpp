@@ -85,16 +85,18 @@ double interpolate(const Raster& raster, double row, double column) {
 
 }  // namespace
 
-Field load_initial_field(const std::string& path, const std::optional<Size>& size, std::size_t block) {
+Field load_initial_field(const std::string& path, const std::optional<Size>& size, std::size_t block,
+                         const PartOf& part_of) {
   const Raster raster = read_raster(path);
   const Size wanted = size.value_or(Size{raster.rows, raster.columns});
-  Field field(Shape{wanted.rows, wanted.columns, block});
-  for (const Block& part : field.blocks()) {
-    double* cell = field.cells(part);
-    for (std::size_t row = 0; row < part.rows; ++row) {
-      const double source_row = position(part.row * block + row, wanted.rows, raster.rows);
-      for (std::size_t column = 0; column < part.columns; ++column) {
-        const double source_column = position(part.column * block + column, wanted.columns, raster.columns);
+  const Part part = part_of(Shape{wanted.rows, wanted.columns, block});
+  Field field(part.shape());
+  for (const Block& place : field.blocks()) {
+    double* cell = field.cells(place);
+    for (std::size_t row = 0; row < place.rows; ++row) {
+      const double source_row = position(part.first_row() + place.row * block + row, wanted.rows, raster.rows);
+      for (std::size_t column = 0; column < place.columns; ++column) {
+        const double source_column = position(place.column * block + column, wanted.columns, raster.columns);
         *cell++ = interpolate(raster, source_row, source_column);
       }
     }

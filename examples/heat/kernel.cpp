@@ -2,10 +2,10 @@
 
 namespace heat {
 
-void update_block(Field& field, const Block& block) noexcept {
+void update_block(Field& field, const Block& block, const Beside& beside) noexcept {
   const Shape& shape = field.shape();
-  const bool first_row = block.row == 0;
-  const bool last_row = block.row + 1 == shape.block_rows();
+  const bool first_row = block.row == 0 && beside.above == nullptr;
+  const bool last_row = block.row + 1 == shape.block_rows() && beside.below == nullptr;
   const bool first_column = block.column == 0;
   const bool last_column = block.column + 1 == shape.block_columns();
 
@@ -16,11 +16,15 @@ void update_block(Field& field, const Block& block) noexcept {
   const double* right = nullptr;
   std::size_t left_width = 0;
   std::size_t right_width = 0;
-  if (!first_row) {
+  if (block.row == 0) {
+    above = first_row ? nullptr : beside.above + block.column * shape.block;
+  } else {
     const Block& neighbour = field.block(block.row - 1, block.column);
     above = field.cells(neighbour) + (neighbour.rows - 1) * neighbour.columns;
   }
-  if (!last_row) {
+  if (block.row + 1 == shape.block_rows()) {
+    below = last_row ? nullptr : beside.below + block.column * shape.block;
+  } else {
     below = field.cells(field.block(block.row + 1, block.column));
   }
   if (!first_column) {

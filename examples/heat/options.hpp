@@ -34,6 +34,9 @@ struct Size {
   std::size_t columns = 0;
 };
 
+/// Side of a block in cells where nothing else is said.
+inline constexpr std::size_t default_block = 256;
+
 /// The command line, checked.
 struct Options {
   std::optional<Size> size;          ///< Default: that of the field file or checkpoint.

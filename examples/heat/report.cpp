@@ -4,15 +4,12 @@
 #include <sstream>
 
 namespace heat {
-namespace {
 
 std::string hexadecimal(std::uint64_t value) {
   std::ostringstream text;
   text << std::hex << std::setw(16) << std::setfill('0') << value;
   return text.str();
 }
-
-}  // namespace
 
 double Report::hidden_share() const noexcept { return io_time > 0 ? hidden / io_time : 0.0; }
 

@@ -36,6 +36,8 @@ struct Report {
   double bandwidth() const noexcept;
 };
 
+/// As reports show a checksum: 16 digits.
+std::string hexadecimal(std::uint64_t value);
 /// A few lines for people.
 std::string to_text(const Report& report);
 /// One JSON object.

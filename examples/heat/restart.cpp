@@ -97,6 +97,15 @@ std::vector<Candidate> survey(const std::string& directory) {
   return candidates;
 }
 
+void require_nothing_complete(const std::vector<Candidate>& candidates) {
+  for (const Candidate& candidate : candidates) {
+    if (candidate.info) {
+      throw BadInput(candidate.path + ": is there already, complete, of step " + std::to_string(candidate.info->step) +
+                     ": continue with --restart, remove it, or choose another --directory");
+    }
+  }
+}
+
 std::vector<std::size_t> overwriting_order(const std::vector<Candidate>& candidates) {
   std::vector<std::pair<std::uint64_t, std::size_t>> ranked;
   for (const Candidate& candidate : candidates) {
@@ -113,15 +122,19 @@ std::vector<std::size_t> overwriting_order(const std::vector<Candidate>& candida
 }
 
 std::optional<Restored> load(dovetail::Runtime& runtime, const BlockIo& io, dovetail::Direct direct,
-                             const Candidate& candidate, std::string& reason) {
+                             const Candidate& candidate, std::string& reason, const PartOf& part_of) {
   const CheckpointInfo& info = *candidate.info;
   const FileLayout places(info.shape);
   try {
     const dovetail::File file = dovetail::File::open(candidate.path, O_RDONLY, {.direct = direct});
     AlignedBuffer table(places.table_bytes);
-    Restored restored{Field(info.shape), info.step, candidate.path};
+    const Part part = part_of(info.shape);
+    Restored restored{Field(part.shape()), part, info.step, candidate.path};
     const std::span<const Block> blocks = restored.field.blocks();
-    const std::span<const std::uint64_t> hashes(reinterpret_cast<const std::uint64_t*>(table.data()), blocks.size());
+    const std::span<const std::uint64_t> all_hashes(reinterpret_cast<const std::uint64_t*>(table.data()),
+                                                    info.shape.blocks());
+    const std::span<const std::uint64_t> hashes = all_hashes.subspan(part.first_block(), part.blocks());
+    const std::uint64_t data_offset = places.data_offset + part.offset();
     std::vector<char> sound(blocks.size(), 0);
 
     runtime.spawn({.label = "read of the table", .access = {out(table.bytes())}},
@@ -131,7 +144,7 @@ std::optional<Restored> load(dovetail::Runtime& runtime, const BlockIo& io, dove
       const Block& block = blocks[i];
       const std::span<std::byte> bytes = restored.field.bytes(block);
       runtime.spawn({.label = "read of a block", .access = {out(bytes)}},
-                    [&, bytes] { io.read(file, bytes, places.data_offset + block.offset); });
+                    [&, bytes] { io.read(file, bytes, data_offset + block.offset); });
       runtime.spawn({.label = "check of a block", .access = {in(bytes), in(table.bytes()), out(sound[i])}},
                     [&, bytes, i] {
                       io.ended(0);
@@ -140,15 +153,16 @@ std::optional<Restored> load(dovetail::Runtime& runtime, const BlockIo& io, dove
     }
     runtime.wait();
 
-    if (hash_bytes(std::as_bytes(hashes)) != info.table_hash) {
+    if (hash_bytes(std::as_bytes(all_hashes)) != info.table_hash) {
       reason = "damaged: the table of hashes at offset " + std::to_string(places.table_offset) +
                " does not match its own hash";
       return {};
     }
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       if (sound[i] == 0) {
-        reason = "damaged: block (" + std::to_string(blocks[i].row) + "," + std::to_string(blocks[i].column) +
-                 ") at offset " + std::to_string(places.data_offset + blocks[i].offset) + " does not match its hash";
+        reason = "damaged: block (" + std::to_string(part.first + blocks[i].row) + "," +
+                 std::to_string(blocks[i].column) + ") at offset " + std::to_string(data_offset + blocks[i].offset) +
+                 " does not match its hash";
         return {};
       }
     }
@@ -163,9 +177,9 @@ std::optional<Restored> load(dovetail::Runtime& runtime, const BlockIo& io, dove
 }
 
 Restored restart(dovetail::Runtime& runtime, const BlockIo& io, const Options& options,
-                 std::vector<Candidate>& candidates) {
+                 std::vector<Candidate>& candidates, const Together& together) {
   for (const Candidate& candidate : candidates) {
-    if (!candidate.info && !candidate.reason.empty()) {
+    if (together.tells && !candidate.info && !candidate.reason.empty()) {
       std::fprintf(stderr, "heat: %s: %s\n", candidate.path.c_str(), candidate.reason.c_str());
     }
   }
@@ -174,11 +188,15 @@ Restored restart(dovetail::Runtime& runtime, const BlockIo& io, const Options& o
       continue;
     }
     require_fit(options, *candidate.info, candidate.path);
-    if (auto restored = load(runtime, io, options.direct, candidate, candidate.reason)) {
+    auto restored = load(runtime, io, options.direct, candidate, candidate.reason, together.part);
+    if (together.all(restored.has_value())) {
       return std::move(*restored);
     }
-    std::fprintf(stderr, "heat: %s (%s): %s\n", candidate.path.c_str(), step_text(candidate.info->step).c_str(),
-                 candidate.reason.c_str());
+    // A part that is damaged is told by the process that has it.
+    if (!restored) {
+      std::fprintf(stderr, "heat: %s (%s): %s\n", candidate.path.c_str(), step_text(candidate.info->step).c_str(),
+                   candidate.reason.c_str());
+    }
     candidate.info.reset();
   }
   throw BadInput(options.directory + ": holds no complete checkpoint to restart from; begin again with --field");

@@ -1,20 +1,13 @@
 #include "run.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "checkpoint_writer.hpp"
+#include "directory_lock.hpp"
 #include "failure_report.hpp"
 #include "initial_field.hpp"
+#include "output_file.hpp"
 #include "report.hpp"
 #include "restart.hpp"
 #include "solver.hpp"
@@ -22,79 +15,29 @@
 namespace heat {
 namespace {
 
-constexpr std::size_t default_block = 256;
-
-// Holds the directory against a second run for as long as the process lives, however it ends.
-class DirectoryLock {
- public:
-  explicit DirectoryLock(const std::string& directory) {
-    std::error_code error;
-    std::filesystem::create_directories(directory, error);
-    if (error) {
-      throw BadInput(directory + ": cannot be made: " + error.message());
-    }
-    descriptor_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor_ < 0) {
-      throw BadInput(directory + ": cannot be opened: " + std::strerror(errno));
-    }
-    if (::access(directory.c_str(), W_OK) != 0) {
-      const int reason = errno;
-      ::close(descriptor_);
-      throw BadInput(directory + ": cannot be written: " + std::strerror(reason));
-    }
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      ::close(descriptor_);
-      throw BadInput(directory + ": is in use by another run");
-    }
-  }
-  ~DirectoryLock() { ::close(descriptor_); }
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
-
- private:
-  int descriptor_;
-};
-
-// Found out before the computation, not after it.
-void require_writable(const std::string& option, const std::string& path) {
-  if (!path.empty() && !std::ofstream(path, std::ios::app)) {
-    throw BadInput(option + ": " + path + " cannot be written: " + std::strerror(errno));
-  }
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) {
-    throw std::system_error(errno, std::generic_category(), path);
-  }
-}
-
 Restored begin(const Options& options, const std::vector<Candidate>& candidates) {
-  for (const Candidate& candidate : candidates) {
-    if (candidate.info) {
-      throw BadInput(candidate.path + ": is there already, complete, of step " + std::to_string(candidate.info->step) +
-                     ": continue with --restart, remove it, or choose another --directory");
-    }
-  }
-  return {load_initial_field(options.field, options.size, options.block.value_or(default_block)), 0, {}};
-}
-
-void tell_failure(const std::exception& failure, const Options& options) {
-  const RootCause cause = root_cause(failure);
-  std::fprintf(stderr, "heat: %s%s%s\n", cause.label.empty() ? "" : (cause.label + " failed: ").c_str(),
-               cause.text.c_str(), cause.advice.empty() ? "" : ("; " + cause.advice).c_str());
-  const std::vector<Candidate> left = survey(options.directory);
-  if (left.front().info) {
-    std::fprintf(stderr, "heat: step %llu is safe in %s; --restart goes on from there\n",
-                 static_cast<unsigned long long>(left.front().info->step), left.front().path.c_str());
-  } else {
-    std::fprintf(stderr, "heat: no checkpoint was complete yet; begin again\n");
-  }
+  require_nothing_complete(candidates);
+  Field field = load_initial_field(options.field, options.size, options.block.value_or(default_block));
+  const Part part = Part::all(field.shape());
+  return {std::move(field), part, 0, {}};
 }
 
 }  // namespace
+
+void tell_failure(const std::exception& failure, const Options& options) {
+  const RootCause cause = root_cause(failure);
+  std::string text = "heat: " + (cause.label.empty() ? "" : cause.label + " failed: ") + cause.text +
+                     (cause.advice.empty() ? "" : "; " + cause.advice) + "\n";
+  const std::vector<Candidate> left = survey(options.directory);
+  if (left.front().info) {
+    text += "heat: step " + std::to_string(left.front().info->step) + " is safe in " + left.front().path +
+            "; --restart goes on from there\n";
+  } else {
+    text += "heat: no checkpoint was complete yet; begin again\n";
+  }
+  // At once, since a starter of ranks may pass on only what it got before the first of them ended.
+  std::fputs(text.c_str(), stderr);
+}
 
 int run(const Options& options) {
   const DirectoryLock lock(options.directory);

@@ -8,9 +8,8 @@
 #include "kernel.hpp"
 
 namespace heat {
-namespace {
 
-dovetail::AccessList accesses(const Field& field, const Block& block) {
+std::vector<dovetail::Access> update_accesses(const Field& field, const Block& block) {
   const Shape& shape = field.shape();
   std::vector<dovetail::Access> list{dovetail::inout(field.bytes(block))};
   const auto reads = [&](std::size_t row, std::size_t column) {
@@ -28,41 +27,46 @@ dovetail::AccessList accesses(const Field& field, const Block& block) {
   if (block.row + 1 < shape.block_rows()) {
     reads(block.row + 1, block.column);
   }
-  return std::span<const dovetail::Access>(list);
+  return list;
 }
-
-}  // namespace
 
 void spawn_step(dovetail::Runtime& runtime, Field& field, Meter& meter, Progress& progress) {
   for (const Block& block : field.blocks()) {
-    runtime.spawn({.label = "update", .access = accesses(field, block)}, [&field, &block, &meter, &progress] {
-      const ComputeScope scope(meter);
-      update_block(field, block);
-      progress.add();
-    });
+    const std::vector<dovetail::Access> list = update_accesses(field, block);
+    runtime.spawn({.label = "update", .access = std::span<const dovetail::Access>(list)},
+                  [&field, &block, &meter, &progress] {
+                    const ComputeScope scope(meter);
+                    update_block(field, block);
+                    progress.add();
+                  });
   }
+}
+
+void run_steps(dovetail::Runtime& runtime, const std::function<void(std::uint64_t)>& spawn, CheckpointWriter& writer,
+               const Plan& plan) {
+  std::deque<dovetail::Future<void>> commits;
+  for (std::uint64_t step = plan.first_step + 1; step <= plan.last_step; ++step) {
+    spawn(step);
+    if (plan.checkpoint_every > 0 && step % plan.checkpoint_every == 0 && step < plan.last_step) {
+      commits.push_back(writer.write_checkpoint(step));
+    }
+    // A failed checkpoint ends the run now and not after the last step: what follows could not be kept either.
+    while (!commits.empty() && commits.front().ready()) {
+      commits.front().get();
+      commits.pop_front();
+    }
+  }
+  commits.push_back(writer.write_final(plan.last_step));
+  for (const dovetail::Future<void>& commit : commits) {
+    commit.get();
+  }
+  runtime.wait();
 }
 
 void solve(dovetail::Runtime& runtime, Field& field, CheckpointWriter& writer, const Plan& plan, Meter& meter,
            Progress& progress) {
-  std::deque<dovetail::Future<void>> commits;
   try {
-    for (std::uint64_t step = plan.first_step + 1; step <= plan.last_step; ++step) {
-      spawn_step(runtime, field, meter, progress);
-      if (plan.checkpoint_every > 0 && step % plan.checkpoint_every == 0 && step < plan.last_step) {
-        commits.push_back(writer.write_checkpoint(step));
-      }
-      // A failed checkpoint ends the run now and not after the last step: what follows could not be kept either.
-      while (!commits.empty() && commits.front().ready()) {
-        commits.front().get();
-        commits.pop_front();
-      }
-    }
-    commits.push_back(writer.write_final(plan.last_step));
-    for (const dovetail::Future<void>& commit : commits) {
-      commit.get();
-    }
-    runtime.wait();
+    run_steps(runtime, [&](std::uint64_t) { spawn_step(runtime, field, meter, progress); }, writer, plan);
   } catch (...) {
     runtime.cancel();
     drain(runtime);

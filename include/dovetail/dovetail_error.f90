@@ -16,6 +16,8 @@ module dovetail_error
   integer(c_int32_t), parameter :: DOVETAIL_ERROR_SYSTEM = 8
   integer(c_int32_t), parameter :: DOVETAIL_ERROR_PROGRAM = 9
   integer(c_int32_t), parameter :: DOVETAIL_ERROR_OTHER = 10
+  integer(c_int32_t), parameter :: DOVETAIL_ERROR_MPI = 11
+  integer(c_int32_t), parameter :: DOVETAIL_ERROR_PEER = 12
 
   interface
     function dovetail_error_code() bind(c) result(answer)
@@ -24,6 +26,16 @@ module dovetail_error
     end function
 
     function dovetail_error_kind() bind(c) result(answer)
+      import
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_error_mpi_code() bind(c) result(answer)
+      import
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_error_rank() bind(c) result(answer)
       import
       integer(c_int32_t) :: answer
     end function

@@ -25,13 +25,20 @@ enum {
   DOVETAIL_ERROR_MEMORY = 7,     ///< Out of memory. Code -ENOMEM.
   DOVETAIL_ERROR_SYSTEM = 8,     ///< The operating system refused something else.
   DOVETAIL_ERROR_PROGRAM = 9,    ///< Set by `dovetail_error_set`, or returned by the body of a task.
-  DOVETAIL_ERROR_OTHER = 10      ///< A C++ exception without an errno. Code -ENOTRECOVERABLE.
+  DOVETAIL_ERROR_OTHER = 10,     ///< A C++ exception without an errno. Code -ENOTRECOVERABLE.
+  DOVETAIL_ERROR_MPI = 11,       ///< An operation of MPI failed. Code -EIO; see `dovetail_error_mpi_code`.
+  DOVETAIL_ERROR_PEER = 12       ///< Another process has ended. Code -ECONNRESET; see `dovetail_error_rank`.
 };
 
 /// Code of the last error: a negative errno, or 0 when there was none. Context: any. Suspends: no. Errors: none.
 int32_t dovetail_error_code(void);
 /// Kind of the last error, one of DOVETAIL_ERROR_NONE and so on. Context: any. Suspends: no. Errors: none.
 int32_t dovetail_error_kind(void);
+/// What MPI returned, for `MPI_Error_class`; 0 when the last error was none of MPI's. Context: any. Suspends: no. Errors: none.
+int32_t dovetail_error_mpi_code(void);
+/// Rank of the process that has ended, which failed a one-sided operation; -1 when that was not the last error. Context: any. Suspends: no.
+/// Errors: none.
+int32_t dovetail_error_rank(void);
 /// The last error in words: what failed, label of the task, file, offset, text of the errno. Never null; empty when there was none. The
 /// string belongs to Dovetail. It is valid until the next failing call of the same task (or thread), the end of the task, or
 /// `dovetail_error_clear`. Context: any. Suspends: no. Errors: none.
@@ -39,7 +46,7 @@ const char* dovetail_error_message(void);
 /// Label of the task that failed, or of the task that made the failing call. Never null; validity as
 /// `dovetail_error_message`. Context: any. Suspends: no. Errors: none.
 const char* dovetail_error_label(void);
-/// Name of the failing operation such as "pwrite"; empty when it was not one on a file. Never null; validity as
+/// Name of the failing operation such as "pwrite" or "MPI_Recv"; empty when it was none on a file or of MPI. Never null; validity as
 /// `dovetail_error_message`. Context: any. Suspends: no. Errors: none.
 const char* dovetail_error_operation(void);
 /// Path of the file, or "descriptor N"; empty when no file was involved. Never null; validity as

@@ -15,6 +15,8 @@ module dovetail_trace
     real(c_double) :: hidden_share = 0
     integer(c_int32_t) :: workers = 0
     integer(c_int32_t) :: reserved = 0
+    real(c_double) :: communication = 0
+    real(c_double) :: communication_hidden_share = 0
   end type
 
   interface

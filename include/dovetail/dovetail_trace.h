@@ -22,6 +22,10 @@ typedef struct dovetail_trace_summary {
   double hidden_share;   ///< Of `io`, the share during which at least one worker computed: 0 to 1.
   int32_t workers;       ///< Compute workers that recorded something.
   int32_t reserved;      ///< 0.
+  double
+      communication;  ///< Time during which at least one message of a task to or from another process was outstanding.
+  double
+      communication_hidden_share;  ///< Of `communication`, the share during which at least one worker computed: 0 to 1.
 } dovetail_trace_summary;
 
 /// Begins to record in all threads; forgets what was recorded before. Context: any. Suspends: no. Errors: -ENOMEM.

@@ -16,74 +16,16 @@
 #include <mpi.h>
 
 #include <cstddef>
-#include <cstring>
 #include <span>
 
-#include "dovetail/detail/mpi_calls.hpp"
+#include "dovetail/detail/mpi_operations.hpp"
+#include "dovetail/mpi_collectives.hpp"
 #include "dovetail/mpi_error.hpp"
 
 namespace dovetail::mpi {
-namespace detail {
-
-using dovetail::detail::mpi::Description;
-using dovetail::detail::mpi::Start;
-
-/// The binary interface of this `mpi.h`.
-#ifdef OPEN_MPI
-inline constexpr auto abi = dovetail::detail::mpi::Abi::openmpi;
-#else
-inline constexpr auto abi = dovetail::detail::mpi::Abi::mpich;
-#endif
-
-/// Null where the program ignores statuses.
-inline void* or_null(MPI_Status* status) noexcept {
-  return status == MPI_STATUS_IGNORE || status == MPI_STATUSES_IGNORE ? nullptr : status;
-}
-
-/// Of a collective.
-inline Description describe(const char* call, MPI_Comm communicator) noexcept {
-  static_assert(sizeof communicator <= sizeof(dovetail::detail::mpi::Communicator));
-  Description made;
-  made.call = call;
-  made.has_communicator = true;
-  std::memcpy(made.communicator.handle.data(), &communicator, sizeof communicator);
-  return made;
-}
-
-/// Of a message to a rank.
-inline Description to(const char* call, int rank, int tag, MPI_Comm communicator) noexcept {
-  Description made = describe(call, communicator);
-  made.peer = rank == MPI_PROC_NULL ? dovetail::detail::mpi::no_peer : rank;
-  made.tag = tag;
-  return made;
-}
-
-/// Of a message from a rank, or from any.
-inline Description from(const char* call, int rank, int tag, MPI_Comm communicator) noexcept {
-  Description made = to(call, rank, tag, communicator);
-  made.receives = true;
-  made.peer = rank == MPI_ANY_SOURCE ? dovetail::detail::mpi::any_source : made.peer;
-  made.tag = tag == MPI_ANY_TAG ? dovetail::detail::mpi::any_tag : tag;
-  return made;
-}
-
-/// `call` starts the operation and writes its request; its end is bound to the current task.
-template <class Call>
-void bind(const Description& description, const Call& call, MPI_Status* status = MPI_STATUS_IGNORE) {
-  const auto start = [call](void* request) { return call(static_cast<MPI_Request*>(request)); };
-  dovetail::detail::mpi::start_and_bind(abi, description, Start::of(start), or_null(status));
-}
-/// The same; the current task is suspended until the end.
-template <class Call>
-void wait(const Description& description, const Call& call, MPI_Status* status = MPI_STATUS_IGNORE) {
-  const auto start = [call](void* request) { return call(static_cast<MPI_Request*>(request)); };
-  dovetail::detail::mpi::start_and_wait(abi, description, Start::of(start), or_null(status));
-}
-
-}  // namespace detail
 
 /// @name Requests that the program has started
-/// They are taken over and become `MPI_REQUEST_NULL` at once. Not for persistent requests.
+/// They are taken over and become `MPI_REQUEST_NULL` at once. Persistent requests have calls of their own below.
 /// @{
 
 /// Suspends the current task until the request has ended; outside of a task, as `MPI_Wait`. @throws Error
@@ -102,6 +44,47 @@ inline void iwait(MPI_Request& request, MPI_Status* status = MPI_STATUS_IGNORE) 
 inline void iwaitall(std::span<MPI_Request> requests, MPI_Status* statuses = MPI_STATUSES_IGNORE) {
   dovetail::detail::mpi::bind(detail::abi, requests.data(), requests.size(), detail::or_null(statuses));
 }
+/// Suspends the current task until one of the requests has ended, as `MPI_Waitany`: that one alone becomes `MPI_REQUEST_NULL`, or inactive if it
+/// is persistent. @returns Its place; `MPI_UNDEFINED` if none is active. @throws Error
+inline int waitany(std::span<MPI_Request> requests, MPI_Status* status = MPI_STATUS_IGNORE) {
+  int place = MPI_UNDEFINED;
+  const int count = static_cast<int>(requests.size());
+  detail::wait_attempt(
+      detail::Description::of("MPI_Waitany"),
+      [&](int* flag) { return MPI_Testany(count, requests.data(), &place, flag, status); },
+      [&] { return MPI_Waitany(count, requests.data(), &place, status); });
+  return place;
+}
+/// @}
+
+/// @name Persistent and partitioned requests
+/// They stay the program's, and can be started again when the task has completed. @throws std::logic_error outside of a task.
+/// @{
+
+/// Starts a persistent request and binds its end to the current task. Does not suspend.
+inline void start(MPI_Request request, MPI_Status* status = MPI_STATUS_IGNORE) {
+  detail::bind(
+      detail::Description::of("MPI_Start"),
+      [request](MPI_Request* started) {
+        *started = request;
+        return MPI_Start(started);
+      },
+      status);
+}
+/// The same for all of them, in their order. `statuses`: as many, or ignored.
+inline void startall(std::span<const MPI_Request> requests, MPI_Status* statuses = MPI_STATUSES_IGNORE) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    start(requests[i], detail::or_null(statuses) != nullptr ? statuses + i : MPI_STATUS_IGNORE);
+  }
+}
+#if MPI_VERSION >= 4
+/// Binds the arrival of one partition to the current task. The request is that of `MPI_Precv_init` and has been started, by `start` in
+/// another task or by `MPI_Start`. Does not suspend.
+inline void parrived(MPI_Request request, int partition) {
+  detail::bind_attempt(detail::Description::of("MPI_Parrived"),
+                       [=](int* flag) { return MPI_Parrived(request, partition, flag); });
+}
+#endif
 /// @}
 
 /// @name Operations that suspend the current task until they have ended; outside of a task they block. @throws Error
@@ -120,25 +103,74 @@ inline void recv(void* data, int count, MPI_Datatype type, int rank, int tag, MP
       detail::from("MPI_Recv", rank, tag, communicator),
       [=](MPI_Request* request) { return MPI_Irecv(data, count, type, rank, tag, communicator, request); }, status);
 }
-inline void barrier(MPI_Comm communicator) {
-  detail::wait(detail::describe("MPI_Barrier", communicator),
-               [=](MPI_Request* request) { return MPI_Ibarrier(communicator, request); });
+/// Both at once; the one does not wait for the other. The buffers do not overlap.
+inline void sendrecv(const void* sent, int sent_count, MPI_Datatype sent_type, int destination, int sent_tag,
+                     void* received, int received_count, MPI_Datatype received_type, int source, int received_tag,
+                     MPI_Comm communicator, MPI_Status* status = MPI_STATUS_IGNORE) {
+  const auto receive = [&](MPI_Request* request) {
+    return MPI_Irecv(received, received_count, received_type, source, received_tag, communicator, request);
+  };
+  const auto send = [&](MPI_Request* request) {
+    return MPI_Isend(sent, sent_count, sent_type, destination, sent_tag, communicator, request);
+  };
+  detail::Exchange exchange(receive, send);
+  detail::Description receiving =
+      detail::between("MPI_Sendrecv", source, received_tag, destination, sent_tag, communicator);
+  receiving.found = &exchange.found();
+  bool has_blocked = false;
+  detail::wait_attempt(
+      receiving, [&](int* flag) { return exchange(flag); },
+      [&] {
+        has_blocked = true;
+        return MPI_Sendrecv(sent, sent_count, sent_type, destination, sent_tag, received, received_count, received_type,
+                            source, received_tag, communicator, status);
+      });
+  if (exchange.code_of_receiving() != MPI_SUCCESS) {
+    dovetail::detail::mpi::fail(detail::abi, receiving, exchange.code_of_receiving());
+  }
+  if (exchange.code_of_sending() != MPI_SUCCESS) {
+    dovetail::detail::mpi::fail(detail::abi, detail::to("MPI_Sendrecv", destination, sent_tag, communicator),
+                                exchange.code_of_sending());
+  }
+  if (!has_blocked && detail::or_null(status) != nullptr) {
+    *status = exchange.status();
+  }
 }
-inline void bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm communicator) {
-  detail::wait(detail::describe("MPI_Bcast", communicator),
-               [=](MPI_Request* request) { return MPI_Ibcast(data, count, type, root, communicator, request); });
+/// Until a message is there, which is not received.
+inline void probe(int rank, int tag, MPI_Comm communicator, MPI_Status* status = MPI_STATUS_IGNORE) {
+  detail::wait_attempt(
+      detail::from("MPI_Probe", rank, tag, communicator),
+      [&](int* flag) { return MPI_Iprobe(rank, tag, communicator, flag, status); },
+      [&] { return MPI_Probe(rank, tag, communicator, status); });
 }
-inline void reduce(const void* data, void* result, int count, MPI_Datatype type, MPI_Op operation, int root,
-                   MPI_Comm communicator) {
-  detail::wait(detail::describe("MPI_Reduce", communicator), [=](MPI_Request* request) {
-    return MPI_Ireduce(data, result, count, type, operation, root, communicator, request);
-  });
+/// The same; no other receive or probe meets the message any more. @returns The message, which `mrecv` or `imrecv` receives.
+inline MPI_Message mprobe(int rank, int tag, MPI_Comm communicator, MPI_Status* status = MPI_STATUS_IGNORE) {
+  MPI_Message message = MPI_MESSAGE_NULL;
+  dovetail::detail::mpi::Found found;
+  detail::Description matching = detail::from("MPI_Mprobe", rank, tag, communicator);
+  matching.found = &found;
+  detail::wait_attempt(
+      matching,
+      [&](int* flag) {
+        MPI_Status present;
+        const int code = MPI_Improbe(rank, tag, communicator, flag, &message, &present);
+        if (code == MPI_SUCCESS && *flag != 0) {
+          found = {present.MPI_SOURCE, present.MPI_TAG};
+          if (detail::or_null(status) != nullptr) {
+            *status = present;
+          }
+        }
+        return code;
+      },
+      [&] { return MPI_Mprobe(rank, tag, communicator, &message, status); });
+  return message;
 }
-inline void allreduce(const void* data, void* result, int count, MPI_Datatype type, MPI_Op operation,
-                      MPI_Comm communicator) {
-  detail::wait(detail::describe("MPI_Allreduce", communicator), [=](MPI_Request* request) {
-    return MPI_Iallreduce(data, result, count, type, operation, communicator, request);
-  });
+/// `message` becomes `MPI_MESSAGE_NULL`.
+inline void mrecv(void* data, int count, MPI_Datatype type, MPI_Message& message,
+                  MPI_Status* status = MPI_STATUS_IGNORE) {
+  detail::wait(
+      detail::Description::of("MPI_Mrecv"),
+      [=, &message](MPI_Request* request) { return MPI_Imrecv(data, count, type, &message, request); }, status);
 }
 /// @}
 
@@ -159,25 +191,12 @@ inline void irecv(void* data, int count, MPI_Datatype type, int rank, int tag, M
       detail::from("MPI_Irecv", rank, tag, communicator),
       [=](MPI_Request* request) { return MPI_Irecv(data, count, type, rank, tag, communicator, request); }, status);
 }
-inline void ibarrier(MPI_Comm communicator) {
-  detail::bind(detail::describe("MPI_Ibarrier", communicator),
-               [=](MPI_Request* request) { return MPI_Ibarrier(communicator, request); });
-}
-inline void ibcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm communicator) {
-  detail::bind(detail::describe("MPI_Ibcast", communicator),
-               [=](MPI_Request* request) { return MPI_Ibcast(data, count, type, root, communicator, request); });
-}
-inline void ireduce(const void* data, void* result, int count, MPI_Datatype type, MPI_Op operation, int root,
-                    MPI_Comm communicator) {
-  detail::bind(detail::describe("MPI_Ireduce", communicator), [=](MPI_Request* request) {
-    return MPI_Ireduce(data, result, count, type, operation, root, communicator, request);
-  });
-}
-inline void iallreduce(const void* data, void* result, int count, MPI_Datatype type, MPI_Op operation,
-                       MPI_Comm communicator) {
-  detail::bind(detail::describe("MPI_Iallreduce", communicator), [=](MPI_Request* request) {
-    return MPI_Iallreduce(data, result, count, type, operation, communicator, request);
-  });
+/// `message` is that of `mprobe`, and becomes `MPI_MESSAGE_NULL` at once.
+inline void imrecv(void* data, int count, MPI_Datatype type, MPI_Message& message,
+                   MPI_Status* status = MPI_STATUS_IGNORE) {
+  detail::bind(
+      detail::Description::of("MPI_Imrecv"),
+      [=, &message](MPI_Request* request) { return MPI_Imrecv(data, count, type, &message, request); }, status);
 }
 /// @}
 

@@ -23,7 +23,8 @@ struct Options {
   /// File of settings that names storage devices (docs/admission.md). Empty: `DOVETAIL_CONFIG`, or else `dovetail.toml` in the current
   /// folder or in the user's folder of settings, if there is one. Read when the first task asks for a device.
   std::string config = {};
-  /// File that the trace is written to when the runtime ends (Chrome/Perfetto JSON). Empty: `DOVETAIL_TRACE`, or no trace. One that
+  /// File that the trace is written to when the runtime ends (Chrome/Perfetto JSON). Empty: `DOVETAIL_TRACE`, or no trace. Where MPI's starter or
+  /// `dovetail launch` has started several processes, each writes the file with its rank appended ("trace.json.3"; docs/report.md). One that
   /// cannot be written is refused at the start; what it holds stays until there is a trace.
   std::string trace = {};
   /// Bytes of the stack that the bodies of tasks run on; rounded up to pages. Memory is taken where it is touched, and given back when

@@ -13,6 +13,7 @@ The runtime in C++ does the scheduling, dependencies, failure policies and I/O. 
 
 from typing import Any as _Any
 
+from . import mpi, rma
 from ._core import EventSource, Operation, Space, cancelled, in_task, wait_for_any, wait_readable, wait_writable
 from .directions import (
     COMMUTATIVE,
@@ -69,7 +70,9 @@ __all__ = [
     "empty",
     "in_task",
     "io",
+    "mpi",
     "open",
+    "rma",
     "shared",
     "task",
     "wait",

@@ -126,6 +126,54 @@ class OpenFile:
     def direct(self) -> bool:
         """Whether transfers may bypass the page cache."""
 
+class Group:
+    """The processes of the program. A process has one group at a time. It ends with its last segment and array, or by `end`; as a context
+    manager it does so with the block."""
+
+    @staticmethod
+    def start(timeout: float = 60.0) -> Group:
+        """By all processes at the same time; blocks until all have come. `timeout` (seconds) holds for that, and for each segment."""
+    def __enter__(self) -> Group: ...
+    def __exit__(self, *_: object) -> None: ...
+    @property
+    def rank(self) -> int:
+        """Of this process, from 0."""
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+    def transport(self, rank: int) -> str:
+        """How data gets to a rank: "shared memory", or "this process"."""
+    def barrier(self) -> None:
+        """Returns when all processes have called it. In a task, the task pauses. By one thread of a process at a time."""
+    def end(self) -> None:
+        """Gives up the group and its segments. Raises BufferError while an array of one of them is in use."""
+
+class Segment:
+    """Memory of this process into which the others write, and its notifications. It is a buffer, so `memoryview` and NumPy take it, and a task that
+    gets it is ordered by its bytes; arrays of it keep it."""
+
+    @staticmethod
+    def allocate(group: Group, bytes: int, notifications: int = 65536) -> Segment:
+        """Memory of zeros. By all processes at the same time, in the same order; blocks. Each chooses its own size. `notifications`: their
+        numbers are below this; at most 2^24, 8 bytes each."""
+    @staticmethod
+    def use(group: Group, memory: Any, notifications: int = 65536) -> Segment:
+        """The same with an array of the program's own (contiguous, and such as can be written to), which is kept as long as the group. The kernel copies
+        for the others, which costs a system call and has no atomic operations. Some processes may use their own memory, and others allocate.
+        Raises RuntimeError in all processes where the kernel does not allow it (Yama, the filter of a container)."""
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def array(self, dtype: Any = "u1") -> Any:
+        """The memory as a NumPy array of one dimension."""
+    @property
+    def id(self) -> int:
+        """The same in all processes."""
+    @property
+    def size(self) -> int:
+        """In bytes."""
+    @property
+    def notifications(self) -> int:
+        """How many it has in this process."""
+
 class Signature:
     def __init__(
         self,
@@ -171,7 +219,56 @@ class Runtime:
     @property
     def pending(self) -> int: ...
 
-def set_failure_classes(task_failed: type[BaseException], stuck: type[BaseException]) -> None: ...
+def set_failure_classes(
+    task_failed: type[BaseException],
+    stuck: type[BaseException],
+    mpi_error: type[BaseException],
+    rma_error: type[BaseException],
+) -> None: ...
+def wait_for_requests(addresses: list[int], size: int) -> None: ...
+def start_request(address: int, size: int, kept: object) -> None: ...
+def bind_requests(addresses: list[int], size: int, taken_over: bool, kept: object) -> None: ...
+def rma_write(array: Any, rank: int, segment: Segment | int, offset: int = 0) -> None:
+    """Writes the array to `offset` (bytes) in the segment of a rank. The data has been moved when it returns. A segment may be given by its `id`."""
+
+def rma_read(array: Any, rank: int, segment: Segment | int, offset: int = 0) -> None:
+    """Fills the array from `offset` (bytes) on in the segment of a rank."""
+
+def rma_write_list(parts: Iterable[tuple[Any, int, Segment | int, int]]) -> None:
+    """Writes several parts, each a tuple of array, rank, segment and offset; none if one of them is wrong."""
+
+def rma_read_list(parts: Iterable[tuple[Any, int, Segment | int, int]]) -> None:
+    """Reads several parts, each a tuple of array, rank, segment and offset; none if one of them is wrong."""
+
+def rma_notify(rank: int, segment: Segment | int, id: int, value: int = 1) -> None:
+    """Notifies a rank. `value` is not 0. What this thread has written to the rank before is there when it takes the notification. Where the rank has
+    not taken the last 4096, the calling task completes when there is room; outside of tasks it blocks."""
+
+def rma_write_notify(
+    array: Any, rank: int, segment: Segment | int, offset: int = 0, *, id: int, value: int = 1
+) -> None:
+    """Writes as `write`, and notifies as `notify`."""
+
+def rma_write_list_notify(parts: Iterable[tuple[Any, int, Segment | int, int]], *, id: int, value: int = 1) -> None:
+    """Writes all parts, which are to one rank, and notifies it of the segment of the last one."""
+
+def rma_notify_await(segment: Segment, first: int, count: int, values: Any, source: int | None) -> None: ...
+def rma_notify_wait(segment: Segment, id: int, source: int | None = None) -> int:
+    """Pauses the task until the notification has come, and returns its value. Outside of a task it blocks. `source`: the rank that sends it, whose
+    end is an error, too."""
+
+def rma_notify_wait_any(segment: Segment, first: int, count: int, source: int | None = None) -> tuple[int, int]:
+    """The same for the first of `count` notifications from `first` on. Returns its id and its value."""
+
+def rma_notify_test(segment: Segment, id: int) -> int | None:
+    """Takes a notification that has come, and returns its value; else None. Never waits."""
+
+def rma_fetch_add(rank: int, segment: Segment | int, offset: int, added: int) -> int:
+    """Adds to the signed number of 8 bytes at `offset`, a multiple of 8, and returns what was there. Atomic; additions wrap."""
+
+def rma_compare_swap(rank: int, segment: Segment | int, offset: int, expected: int, wanted: int) -> int:
+    """Stores `wanted` there if `expected` is there, and returns what was there. Atomic."""
+
 def set_file_class(file_class: type) -> None: ...
 def set_current(runtime: Runtime | None) -> None: ...
 def set_default(start: Callable[[], None]) -> None: ...
@@ -202,6 +299,9 @@ def running() -> list[tuple[str, list[str]]]: ...
 def take_incomplete() -> list[tuple[str, str]]: ...
 def interrupt_bodies(exception: type[BaseException]) -> None: ...
 def admission_report() -> str: ...
+def rank_of_process() -> tuple[int, int]:
+    """Which of how many processes of a program this one is, as MPI's starter or `dovetail launch` says."""
+
 def cancelled() -> bool: ...
 def in_task() -> bool: ...
 def label() -> str: ...

@@ -34,4 +34,41 @@ class Stuck(RuntimeError):
     """Tasks are left that can never run. The text lists which task waits for what."""
 
 
-_core.set_failure_classes(TaskFailed, Stuck)
+class MpiError(RuntimeError):
+    """An operation of MPI failed that is bound to a task. The text names it and says what MPI says. Also called `dovetail.mpi.Error`."""
+
+    code: int
+    """As MPI returned it."""
+    error_class: int
+    """What MPI's `Error_class` says of it."""
+    call: str
+    """The call of MPI."""
+    peer: int
+    """The rank of the other side; negative: there is none, or any, or it is not known."""
+    tag: int
+    """Of the message; negative as above."""
+
+    def __init__(self, message: str, code: int, error_class: int, call: str, peer: int, tag: int) -> None:
+        super().__init__(message, code, error_class, call, peer, tag)
+        self.code, self.error_class, self.call, self.peer, self.tag = code, error_class, call, peer, tag
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class RmaError(RuntimeError):
+    """Another process of the group has ended. The text names it, and what does not come or cannot be sent for this reason. Also called
+    `dovetail.rma.Error`."""
+
+    rank: int
+    """Of the process that has ended."""
+
+    def __init__(self, message: str, rank: int) -> None:
+        super().__init__(message, rank)
+        self.rank = rank
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+_core.set_failure_classes(TaskFailed, Stuck, MpiError, RmaError)

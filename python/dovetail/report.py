@@ -33,6 +33,22 @@ def unusable(page: Path) -> str | None:
     return None
 
 
+def of_rank(page: Path) -> Path:
+    """The page of this process: `out.3.html` of rank 3, if several processes run the program."""
+    from . import _core
+
+    rank, size = _core.rank_of_process()
+    return page.with_name(f"{page.stem}.{rank}{page.suffix}") if size > 1 else page
+
+
+def trace_of_rank(trace: str) -> str:
+    """Where the runtime of this process writes the trace that is asked for."""
+    from . import _core
+
+    rank, size = _core.rank_of_process()
+    return f"{trace}.{rank}" if size > 1 else trace
+
+
 def trace_beside(page: Path) -> Path:
     """Where the trace is kept that belongs to a page."""
     return page.with_suffix(".trace.json")

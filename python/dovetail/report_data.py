@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-_THREADS, _REQUESTS = 1, 2
+_THREADS, _REQUESTS = 1, 2  # what a process of the trace shows; each rank has three
 
 
 @dataclass
@@ -34,6 +34,8 @@ class Run:
     blocked: float = 0  # the same of tasks that held workers without computing
     io: float = 0  # an I/O operation was in flight
     hidden: float = 0  # at least one worker computed and an I/O operation was in flight
+    communication: float = 0  # a message was outstanding
+    communication_hidden: float = 0  # at least one worker computed and a message was outstanding
     waits: dict[str, float] = field(
         default_factory=dict
     )  # by reason, summed over the workers and divided by their number
@@ -58,13 +60,13 @@ def read(document: dict[str, Any], admission: dict[str, Any]) -> Run:
     unused: dict[str, float] = defaultdict(float)  # seconds of slices that were off the processor, by kind of task
     waits: dict[tuple[int, int], list[tuple[str, float]]] = defaultdict(list)
     for event in document["traceEvents"]:
-        track = (event["pid"], event.get("tid", 0))
+        track = ((event["pid"] - 1) % 3 + 1, event.get("tid", 0))
         if event["ph"] == "X":
             begin, seconds = event["ts"] * 1e-6, event["dur"] * 1e-6
             if event["cat"] == "wait":
                 waits[track].append((event["name"].removeprefix("waits for "), seconds))
                 continue
-            name = event["name"] if event["cat"] in ("io", "idle") else kind_of(event["name"])
+            name = event["name"] if event["cat"] in ("io", "idle", "message") else kind_of(event["name"])
             slices[track].append((begin, begin + seconds, name))
             if "processor_us" in event.get("args", {}):
                 unused[name] += seconds - event["args"]["processor_us"] * 1e-6
@@ -105,3 +107,5 @@ def _add_up(run: Run, unused: dict[str, float]) -> None:
     run.computed, run.blocked = float(facts.get("compute_s", 0)), float(facts.get("blocked_s", 0))
     run.computing, run.io = float(facts.get("computing_s", 0)), float(facts.get("io_s", 0))
     run.hidden = float(facts.get("hidden_s", 0))
+    run.communication = float(facts.get("communication_s", 0))
+    run.communication_hidden = float(facts.get("communication_hidden_s", 0))

@@ -51,6 +51,18 @@ def _types(run: Run) -> list[list[Any]]:
     return rows
 
 
+def _overlap(run: Run) -> list[list[Any]]:
+    """What may be hidden behind computation, and how much of it is."""
+    rows = []
+    for name, whole, hidden in (
+        ("I/O", run.io, run.hidden),
+        ("communication", run.communication, run.communication_hidden),
+    ):
+        if whole > 0:
+            rows.append([name, f"{whole:.3f}", f"{hidden:.3f}", f"{whole - hidden:.3f}", _share_of(hidden, whole)])
+    return rows
+
+
 def compose(run: Run, drawn: Drawn, title: str, trace: str, picture: str) -> str:
     """The whole page."""
     environment = Environment(
@@ -59,5 +71,5 @@ def compose(run: Run, drawn: Drawn, title: str, trace: str, picture: str) -> str
     environment.filters["share_of"] = _share_of
     return environment.get_template("report_page.html").render(
         run=run, drawn=drawn, title=title, trace=trace, picture=picture,
-        kinds=_kinds(run), devices=_devices(run), types=_types(run),
+        overlap=_overlap(run), kinds=_kinds(run), devices=_devices(run), types=_types(run),
     )  # fmt: skip

@@ -194,6 +194,7 @@ def run(
     if report is not None:
         from . import report as reporting
 
+        report = reporting.of_rank(report)
         refusal = reporting.unusable(report)
         if refusal is not None:
             return _refuse(refusal)
@@ -226,6 +227,8 @@ def run(
 
         connector.write_trace(Path(trace))
         os.environ.pop("DOVETAIL_TRACE", None)
+    elif report is not None:
+        trace = reporting.trace_of_rank(trace)
     if report is not None and os.path.exists(trace) and os.path.getsize(trace) > 0:
         for written in reporting.write(Path(trace), report, str(script)):
             print(f"dovetail run: wrote {written}", file=sys.stderr)

@@ -72,7 +72,8 @@ void AdaptiveLearner::begin_near(std::span<const device::Level> curve) {
   if (fresh() && start.at_once != 0) {
     limit_ = held_before_ = changed_at_ = std::clamp(start.at_once, 1U, most_);
     first_ = 0;
-    curve_.assign(curve.begin(), curve.end());
+    curve_ = {device::Level{}};
+    curve_.insert(curve_.end(), curve.begin(), curve.end());
   }
 }
 

@@ -121,14 +121,15 @@ class AdaptiveLearner {
   Levels kept_levels_;        ///< Of these, what is of tasks that are not among ...
   std::deque<Ended> recent_;  ///< ... the last ones, whose work is put down to levels anew when more is known of these.
   Levels shape_;              ///< What was measured before the last change, as it would be if all had changed alike.
-  std::vector<device::Level> curve_;  ///< Of the device, as it was measured; empty: it was not, or has changed since.
-  double reference_ = 0;              ///< Rate at the level that is held.
-  Level block_;                       ///< The latest samples at that level.
-  double credit_ = 0;                 ///< Seconds of the device that may be spent on looking around.
-  unsigned held_ = 0;                 ///< Samples since the last look.
-  bool upwards_ = true;               ///< Where to look next.
-  Scatter scatter_;                   ///< Of samples about their level, ...
-  Scatter scatter_before_block_;      ///< ... and what it was when the block began: what a change adds is not scatter.
+  /// Of the device, as it was measured, and before it that none at once give nothing; empty: it was not, or has changed since.
+  std::vector<device::Level> curve_;
+  double reference_ = 0;          ///< Rate at the level that is held.
+  Level block_;                   ///< The latest samples at that level.
+  double credit_ = 0;             ///< Seconds of the device that may be spent on looking around.
+  unsigned held_ = 0;             ///< Samples since the last look.
+  bool upwards_ = true;           ///< Where to look next.
+  Scatter scatter_;               ///< Of samples about their level, ...
+  Scatter scatter_before_block_;  ///< ... and what it was when the block began: what a change adds is not scatter.
 };
 
 }  // namespace dovetail::admission

@@ -145,7 +145,7 @@ bool AdaptiveLearner::possible(unsigned at_once, double rate) const noexcept {
   const auto here = levels_.find(start.at_once);
   const auto above =
       std::find_if(curve_.begin(), curve_.end(), [&](const auto& point) { return point.at_once >= at_once; });
-  if (at_once == 0 || here == levels_.end() || above == curve_.begin()) {
+  if (at_once == 0 || here == levels_.end() || above - curve_.begin() < 2) {
     return true;
   }
   double expected = 0;
@@ -153,7 +153,7 @@ bool AdaptiveLearner::possible(unsigned at_once, double rate) const noexcept {
     expected = above->rate;
   } else {
     const device::Level& below = above[-1];
-    const device::Level before = above - curve_.begin() > 1 ? above[-2] : device::Level{};
+    const device::Level& before = above[-2];
     const double gain = std::max(0.0, below.rate - before.rate) / (below.at_once - before.at_once);
     expected = below.rate + gain * (at_once - below.at_once);
     if (above != curve_.end()) {

@@ -15,8 +15,11 @@ class Descriptor {
       ::close(number_);
     }
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
   /// -1: there is none.
   int get() const noexcept { return number_; }
   /// From now on it is the caller's.

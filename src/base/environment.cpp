@@ -24,7 +24,8 @@ constexpr std::string_view known[] = {
     "DOVETAIL_TRACE",
     "DOVETAIL_TRACE_EVENTS",
     "DOVETAIL_WORKERS",
-    // Messages (docs/messages.md).
+    // Messages (docs/messages.md), one-sided communication (docs/one_sided.md).
+    "DOVETAIL_FABRIC",
     "DOVETAIL_MPI_LINGER",
     "DOVETAIL_MPI_POLL",
     // The HDF5 connector (docs/hdf5.md).

@@ -366,7 +366,9 @@ Answer StagedFile::set_size(std::uint64_t size, std::uint64_t& waited, bool late
   if (size == size_) {
     return {};
   }
-  const std::string failed = later ? failure() : settle(waited);
+  // What a cut that is still to be made takes away must not come back when the file grows again.
+  const bool grows_after_a_cut = to_be_cut_ && size > size_;
+  const std::string failed = later && !grows_after_a_cut ? failure() : settle(waited);
   struct stat status{};
   // After a failure nothing is cut off: what should have replaced it may be what is missing.
   if (!failed.empty() && !foreign() &&

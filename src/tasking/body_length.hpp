@@ -32,6 +32,8 @@ class BodyLength {
   bool is_small() const noexcept { return is_below(400); }
   /// Whether what a worker does between two bodies does not show. Any thread.
   bool is_long() const noexcept { return !is_below(1000); }
+  /// Whether reading the clock between two bodies does not show. Any thread.
+  bool hide_the_clock() const noexcept { return !is_below(1900); }
 
  private:
   static constexpr std::uint32_t period = 16;

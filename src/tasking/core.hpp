@@ -97,6 +97,8 @@ struct RuntimeCore {
 
   /// Operations of services that are in flight.
   std::size_t in_flight() const noexcept;
+  /// Those of them that other processes end.
+  std::size_t in_flight_elsewhere() const noexcept;
   /// After a stuck report: whether the tasks that were told of it end within a moment.
   bool drains() noexcept;
   void stop_workers() noexcept;

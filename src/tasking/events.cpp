@@ -16,10 +16,7 @@ namespace tasking {
 bool cancel_requested(const Task* task) noexcept { return is_cancelled(task); }
 
 Task* bind_event() noexcept {
-  Task* task = context().task;
-  if (task == nullptr) {
-    task = context().onready;
-  }
+  Task* const task = task_that_binds();
   if (task != nullptr) {
     task->blockers.fetch_add(1, std::memory_order_relaxed);
   }

@@ -162,7 +162,7 @@ void Executors::thread_blocks(const Task* task) {
   base::UniqueLock lock(mutex_);
   ++blocked_;
   busy_.fetch_sub(1, std::memory_order_acq_rel);
-  if (is_open(task) && !keeps_its_place(task)) {
+  if (task != nullptr && is_open(task) && !keeps_its_place(task)) {
     may_run(places_.give_back());
   }
   const Taker taker = work_.empty() && tasks_.empty() ? Taker::none : need_thread();
@@ -174,7 +174,7 @@ void Executors::thread_blocks(const Task* task) {
 void Executors::thread_unblocks(const Task* task) {
   const base::LockGuard lock(mutex_);
   --blocked_;
-  if (is_open(task) && !keeps_its_place(task)) {
+  if (task != nullptr && is_open(task) && !keeps_its_place(task)) {
     places_.take_again();
   }
 }

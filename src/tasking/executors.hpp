@@ -34,7 +34,7 @@ class Executors {
   /// Queues blocking work; it goes before tasks, since tasks may wait for it.
   void run_work(BlockingWork* work);
   /// The calling executor thread is going to block in the pause of its task, and comes back from it. A blocked thread does not count
-  /// against the limit, since what it waits for may be queued here.
+  /// against the limit, since what it waits for may be queued here. Null: it blocks in work, which may wait for other work.
   void thread_blocks(const Task* task);
   void thread_unblocks(const Task* task);
   /// Somebody ends the pause of a task on an executor. From then on it counts as busy, not only when its thread has come to:

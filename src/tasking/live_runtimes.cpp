@@ -39,6 +39,14 @@ void if_live(const RuntimeCore* core, const std::function<void(RuntimeCore&)>& v
   }
 }
 
+void for_each_live_runtime(const std::function<void(RuntimeCore&)>& visit) {
+  LiveRuntimes& live = live_runtimes();
+  const base::LockGuard lock(live.mutex);
+  for (RuntimeCore* core : live.cores) {
+    visit(*core);
+  }
+}
+
 // The thread that forked held the lock, so that nobody was in the midst of changing them; in the child there is no other thread.
 void for_each_live_runtime_after_fork(const std::function<void(RuntimeCore&)>& visit) NO_THREAD_SAFETY_ANALYSIS {
   for (RuntimeCore* core : live_runtimes().cores) {

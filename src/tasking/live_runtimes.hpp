@@ -14,6 +14,8 @@ void add_live_runtime(RuntimeCore* core);
 void remove_live_runtime(RuntimeCore* core) noexcept;
 /// Calls `visit` with the runtime unless it is gone: `core` may be only a name. It does not go meanwhile.
 void if_live(const RuntimeCore* core, const std::function<void(RuntimeCore&)>& visit);
+/// Calls `visit` with each. None goes meanwhile, so `visit` waits for no task.
+void for_each_live_runtime(const std::function<void(RuntimeCore&)>& visit);
 /// In the child of a fork, where only the calling thread is left: calls `visit` with each.
 void for_each_live_runtime_after_fork(const std::function<void(RuntimeCore&)>& visit);
 

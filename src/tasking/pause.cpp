@@ -87,6 +87,7 @@ void set_system_call_pause(const SystemCallPause* hooks) noexcept {
 
 Task* current_task() noexcept { return context().task; }
 Task* task_in_onready() noexcept { return context().onready; }
+Task* task_that_binds() noexcept { return current_task() != nullptr ? current_task() : task_in_onready(); }
 RuntimeCore* current_runtime() noexcept { return context().core; }
 RuntimeCore& runtime_of(const Task* task) noexcept { return *task->core; }
 int current_worker() noexcept {

@@ -16,6 +16,8 @@ using detail::Task;
 Task* current_task() noexcept;
 /// The task whose `onready` runs on this thread, or null.
 Task* task_in_onready() noexcept;
+/// The task to which an event is bound: the one whose body runs on this thread, or else whose `onready` does. Or null.
+Task* task_that_binds() noexcept;
 /// The runtime of the calling worker or executor thread, or null on a foreign thread.
 RuntimeCore* current_runtime() noexcept;
 /// The runtime of a task that has not completed.

@@ -85,8 +85,7 @@ void PendingOperation::wait() {
 }
 
 void PendingOperation::bind() {
-  require(state_ != nullptr, tasking::current_task() != nullptr ? tasking::current_task() : tasking::task_in_onready(),
-          "bind");
+  require(state_ != nullptr, tasking::task_that_binds(), "bind");
   detail::Task* const task = tasking::bind_event();
   {
     const base::LockGuard lock(state_->mutex);

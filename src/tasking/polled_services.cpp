@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/mutex.hpp"
 #include "tasking/core.hpp"
 #include "tasking/service.hpp"
 
@@ -14,9 +15,10 @@ namespace {
 constexpr std::chrono::microseconds unwatched_interval{500};
 // A service that wants to be polled all the time gets that of workers between two bodies. The thread that keeps time sleeps in between.
 constexpr std::chrono::nanoseconds shortest_sleep{20'000};
-// How late the thread that keeps time comes where workers poll, which it interrupts. When they stop, it takes so long to notice.
-constexpr std::chrono::microseconds shortest_postponement{50};
-constexpr std::chrono::microseconds longest_postponement{500};
+// How late the thread that keeps time comes, so that workers that come by poll instead. Waking it may cost the worker's own core 25 us. As late
+// as the interval is long, up to this; while workers poll, later and later. When they stop, it takes so long to notice.
+constexpr std::chrono::microseconds usual_postponement{1000};
+constexpr std::chrono::microseconds longest_postponement{4000};
 
 // In ticks. A service that is not polled by the clock is never due.
 std::uint64_t ticks_after(std::chrono::nanoseconds interval) noexcept {
@@ -62,9 +64,15 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
   // The worker that polled sleeps now.
   void before_sleep() noexcept {
     arm_if_needed();
-    if (armed.load(std::memory_order_relaxed) && postponed_by.exchange(0, std::memory_order_relaxed) != 0) {
-      core.reactor.call_at(base::Clock::now() + service.poll_interval(), [self = shared_from_this()] { self->poll(); });
+    if (armed.load(std::memory_order_relaxed) && postponed_by.exchange(0, std::memory_order_relaxed) != 0 &&
+        take_timer_back()) {
+      arm();
     }
+  }
+
+  bool take_timer_back() noexcept {
+    const base::LockGuard lock(mutex);
+    return core.reactor.cancel(timer);
   }
 
   void arm() {
@@ -75,14 +83,17 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     const std::uint64_t planned = ticks_after(interval);
     due.store(planned, std::memory_order_relaxed);
     if (interval != std::chrono::nanoseconds::max()) {
-      const base::TimePoint when = base::Clock::now() + std::max({interval, postponed(), shortest_sleep});
-      core.reactor.call_at(when, [self = shared_from_this(), planned] {
+      const auto usual = std::min<std::chrono::nanoseconds>(interval, usual_postponement);
+      const base::TimePoint when =
+          base::Clock::now() + std::max(interval, shortest_sleep) + std::max(usual, postponed());
+      const base::LockGuard lock(mutex);
+      timer = core.reactor.call_at(when, [self = shared_from_this(), planned] {
         if (self->due.load(std::memory_order_relaxed) == planned) {
           self->set_postponed({});
           self->poll();
         } else {  // workers poll it
           self->set_postponed(
-              std::clamp<std::chrono::nanoseconds>(2 * self->postponed(), shortest_postponement, longest_postponement));
+              std::clamp<std::chrono::nanoseconds>(2 * self->postponed(), usual_postponement, longest_postponement));
         }
         self->go_on(true);
       });
@@ -115,6 +126,8 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
       arm_if_needed();  // something may have begun meanwhile
     } else if (by_the_clock || service.poll_interval() == std::chrono::nanoseconds::max()) {
       arm();
+    } else {
+      watch();
     }
   }
 
@@ -124,6 +137,8 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
   std::atomic<std::uint64_t> due{0};                           ///< In ticks: when a worker that comes by should poll.
   std::atomic<bool> watched{false};                            ///< Its descriptor is waited for.
   std::atomic<std::chrono::nanoseconds::rep> postponed_by{0};  ///< The thread that keeps time comes so late.
+  base::Mutex mutex;
+  Timers::Id timer GUARDED_BY(mutex);  ///< The one that there is while it is armed and polled by the clock.
 };
 
 struct PolledServices::Parking : std::enable_shared_from_this<Parking> {

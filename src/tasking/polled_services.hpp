@@ -20,13 +20,15 @@ class PolledServices {
   void add(RuntimeCore& core, Service& service);
   /// The one that puts workers to sleep. Before the workers start.
   void add_parking(RuntimeCore& core, Service& service);
-  /// Sees to it that services with something in flight are polled, and polls those that are due. Called by a worker that is about to look
-  /// for a task: what it delivers may be queued here.
-  void look() noexcept {
+  /// Sees to it that services with something in flight are polled, and, `at_the_clock` too, polls those that are due. Called by a worker
+  /// that is about to look for a task: what it delivers may be queued here.
+  void look(bool at_the_clock) noexcept {
     if (begun_.load(std::memory_order_relaxed)) {
-      poll_those_due();
+      at_the_clock ? poll_those_due() : arm_each();
     }
   }
+  /// Whether there may be any that has something in flight.
+  bool begun() const noexcept { return begun_.load(std::memory_order_relaxed); }
   /// From now on, services that are polled on demand are looked at, too. From anywhere, tasks included.
   void begin() noexcept;
   /// A worker polls them all the time: the thread that keeps time need not. Said now and then.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
 
 #include "tasking/exclusion.hpp"
 
@@ -222,7 +223,7 @@ bool RegionTable::bounds_are_free(std::uint64_t lowest, std::uint64_t highest, s
   return true;
 }
 
-bool RegionTable::fits_grid(const Region& region, std::uint8_t& grid) {
+std::optional<std::uint8_t> RegionTable::grid_of(const Region& region) {
   const std::uint64_t end = end_of(region);
   for (std::size_t n = 0; n < grids_.size(); ++n) {
     const std::size_t i = (last_grid_ + n) % grids_.size();
@@ -235,16 +236,14 @@ bool RegionTable::fits_grid(const Region& region, std::uint8_t& grid) {
     if ((lowest == candidate.lowest && highest == candidate.highest) || bounds_are_free(lowest, highest, i)) {
       candidate.lowest = lowest;
       candidate.highest = highest;
-      grid = last_grid_ = static_cast<std::uint8_t>(i);
-      return true;
+      return last_grid_ = static_cast<std::uint8_t>(i);
     }
   }
   if (grids_.size() < most_grids && bounds_are_free(region.begin, end, most_grids)) {
-    grid = last_grid_ = static_cast<std::uint8_t>(grids_.size());
     grids_.push_back({region.length, region.begin % region.length, region.begin, end});
-    return true;
+    return last_grid_ = static_cast<std::uint8_t>(grids_.size() - 1);
   }
-  return false;
+  return std::nullopt;
 }
 
 RegionTable::Slot& RegionTable::place_for(std::uint64_t key) const {
@@ -277,8 +276,8 @@ RegionTable::Slot* RegionTable::find_or_make_slot(const Region& region) {
   if (slot->key == key) {
     return grids_[slot->grid].length == region.length ? slot : nullptr;
   }
-  std::uint8_t grid = 0;
-  if (!fits_grid(region, grid)) {
+  const std::optional<std::uint8_t> grid = grid_of(region);
+  if (!grid) {
     return nullptr;
   }
   const auto unit = static_cast<unsigned>(std::bit_width(region.length) - 1);
@@ -288,7 +287,7 @@ RegionTable::Slot* RegionTable::find_or_make_slot(const Region& region) {
     slot = &place_for(key);
   }
   slot->key = key;
-  slot->grid = grid;
+  slot->grid = *grid;
   ++used_;
   return slot;
 }

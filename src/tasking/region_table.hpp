@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -100,7 +101,7 @@ class RegionTable {
   }
   Slot* find_slot(const Region& region, std::size_t place);
   Slot* find_or_make_slot(const Region& region);
-  bool fits_grid(const Region& region, std::uint8_t& grid);
+  std::optional<std::uint8_t> grid_of(const Region& region);
   bool bounds_are_free(std::uint64_t lowest, std::uint64_t highest, std::size_t except) const;
   Slot& place_for(std::uint64_t key) const;
   std::uint32_t enter_slot(Slot& slot, AccessRecord* record, Exclusion*& exclusion);

@@ -13,6 +13,7 @@
 #include "tasking/lifecycle.hpp"
 #include "tasking/search.hpp"
 #include "tasking/service.hpp"
+#include "tasking/sleeping.hpp"
 #include "tasking/stack_overflow.hpp"
 #include "tasking/thread_identity.hpp"
 #include "trace/trace.hpp"
@@ -138,7 +139,7 @@ fiber::Fiber* next_paused_fiber(Worker& worker) {
   const bool measured = worker.slices.is_measuring();
   const std::uint64_t now = worker.operations.any || measured ? base::ticks() : 0;
   if (measured) {
-    end_slice(worker, now);
+    worker.end_slice(now);
   }
   if (worker.operations.any) {
     begin_slice(worker, task, now);
@@ -222,6 +223,9 @@ void run(Worker& worker, Task* task) {
 void leave_fiber(Worker& worker, Task* paused) {
   worker.bodies.is_interrupted();
   flush_children(worker);
+  if (worker.fibers.yielding != paused && linger_for(worker, paused)) {
+    return;
+  }
   fiber::Fiber* next = nullptr;
   try {
     next = next_paused_fiber(worker);
@@ -242,13 +246,6 @@ void leave_fiber(Worker& worker, Task* paused) {
   paused->fiber = mine;
   context().task = nullptr;
   mine->switch_to(*next, &arrive_from, paused);
-}
-
-void end_slice(Worker& worker, std::uint64_t now) {
-  worker.slices.end(now);
-  if (worker.operations.long_slice && worker.core.parking != nullptr) {
-    worker.core.parking->busy(worker.index, false);
-  }
 }
 
 }  // namespace dovetail::tasking

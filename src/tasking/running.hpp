@@ -2,8 +2,6 @@
 // docs/design/suspension.md.
 #pragma once
 
-#include <cstdint>
-
 #include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
@@ -14,8 +12,6 @@ void start(Worker& worker, int processor);
 void run(Worker& worker, Task* task);
 /// Leaves the paused task's fiber for another one that runs the scheduler. Returns when the task goes on, perhaps on another worker.
 void leave_fiber(Worker& worker, Task* paused);
-/// A slice that was measured is over. Time in ticks.
-void end_slice(Worker& worker, std::uint64_t now);
 
 /// What fibers of workers run.
 fiber::Fiber::Entry worker_fiber_entry() noexcept;

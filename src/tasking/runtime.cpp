@@ -140,6 +140,14 @@ std::size_t RuntimeCore::in_flight() const noexcept {
   return count;
 }
 
+std::size_t RuntimeCore::in_flight_elsewhere() const noexcept {
+  std::size_t count = 0;
+  for (const tasking::ServiceEntry& entry : services) {
+    count += entry.service->ends_elsewhere() ? entry.service->in_flight() : 0;
+  }
+  return count;
+}
+
 bool RuntimeCore::drains() noexcept {
   const tasking::ForeignWaits::Stay stay(foreign);
   base::UniqueLock lock(foreign.mutex);

@@ -6,7 +6,6 @@
 #include "tasking/core.hpp"
 #include "tasking/lifecycle.hpp"
 #include "tasking/little_work.hpp"
-#include "tasking/running.hpp"
 #include "tasking/service.hpp"
 #include "tasking/sleeping.hpp"
 #include "tasking/stealing.hpp"
@@ -19,6 +18,8 @@ constexpr unsigned relaxes_after_declining = 64;
 constexpr std::size_t most_passed = 16;
 // While long slices run completions are taken before each look, else once in so many.
 constexpr std::uint32_t looks_between_polls = 8;
+// Reading the clock takes a good part of a short body.
+constexpr std::uint32_t looks_between_clocks = 8;
 
 using Batch = std::array<Task*, Deque::largest_batch>;
 
@@ -267,12 +268,12 @@ Task* find_task(Worker& worker) {
   RuntimeCore& core = worker.core;
   worker.turns.count();
   core.rest_if_abandoned();
-  core.polled.look();
+  core.polled.look(worker.bodies.hide_the_clock() || worker.turns.is_one_in(looks_between_clocks));
   if (worker.victims.theft_is_open()) [[unlikely]] {
     worker.victims.judge_theft();
   }
   if (worker.slices.is_measuring()) [[unlikely]] {
-    end_slice(worker, base::ticks());
+    worker.end_slice(base::ticks());
   }
   if (worker.operations.any && (worker.operations.long_slice || worker.turns.is_one_in(looks_between_polls)))
       [[unlikely]] {

@@ -14,6 +14,7 @@
 #include "tasking/selection.hpp"
 #include "tasking/waiting.hpp"
 #include "tasking/waiting_line.hpp"
+#include "tasking/waiting_thread.hpp"
 
 namespace dovetail {
 namespace {
@@ -335,7 +336,8 @@ class Selecting {
     const base::TimePoint deadline = limits_.at_most == std::chrono::nanoseconds::max()
                                          ? base::TimePoint::max()
                                          : base::deadline_after(base::Clock::now(), limits_.at_most);
-    if (!selection_->block_until(deadline, tasking::interrupt_look_of_thread())) {
+    tasking::WaitingThread thread(known.registry());
+    if (!selection_->block_until(deadline, &thread)) {
       if (!selection_->claim(Selection::given_up)) {
         give_back(selection_->winner());
       }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tasking/interrupt_look.hpp"
+#include "tasking/waiting_thread.hpp"
 
 namespace dovetail::tasking {
 
@@ -11,35 +11,34 @@ void Selection::wake() noexcept {
     wake_task_(task_);
     return;
   }
+  look_again();
+}
+
+void Selection::look_again() noexcept {
   const base::LockGuard lock(mutex_);
   changed_.notify_one();
 }
 
-bool Selection::block_until(base::TimePoint deadline, bool (*look)()) {
+bool Selection::block_until(base::TimePoint deadline, WaitingThread* thread) {
   base::UniqueLock lock(mutex_);
-  for (;;) {
-    const base::TimePoint next =
-        look == nullptr ? deadline : std::min(deadline, base::Clock::now() + between_interrupt_looks);
-    while (winner() == nothing && base::Clock::now() < next) {
-      if (next == base::TimePoint::max()) {
-        changed_.wait(lock);
-      } else {
-        changed_.wait_until(lock, next);
-      }
-    }
-    if (winner() != nothing) {
-      return true;
-    }
-    if (base::Clock::now() >= deadline) {
+  while (winner() == nothing) {
+    const base::TimePoint now = base::Clock::now();
+    const base::TimePoint next_look = thread != nullptr ? thread->next_look() : base::TimePoint::max();
+    if (now >= deadline) {
       claim(timed_out);
-      return true;
+    } else if (thread != nullptr && now >= next_look) {
+      lock.unlock();
+      if (thread->look()) {
+        return false;
+      }
+      lock.lock();
+    } else if (std::min(deadline, next_look) == base::TimePoint::max()) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_until(lock, std::min(deadline, next_look));
     }
-    lock.unlock();
-    if (look != nullptr && look()) {
-      return false;
-    }
-    lock.lock();
   }
+  return true;
 }
 
 void Selections::add(Selection& selection, bool only_tasks) noexcept {
@@ -85,6 +84,15 @@ void Selections::give_up_threads() noexcept {
   for (Selection* at = first_; at != nullptr; at = at->behind_) {
     if (at->task_ == nullptr) {
       at->end(Selection::stuck);
+    }
+  }
+}
+
+void Selections::wake_threads() noexcept {
+  const base::LockGuard lock(mutex_);
+  for (Selection* at = first_; at != nullptr; at = at->behind_) {
+    if (at->task_ == nullptr) {
+      at->look_again();
     }
   }
 }

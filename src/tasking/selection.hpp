@@ -19,6 +19,7 @@ struct Task;
 namespace dovetail::tasking {
 
 using detail::Task;
+class WaitingThread;
 
 class Selection {
  public:
@@ -47,11 +48,14 @@ class Selection {
   int winner() const noexcept { return winner_.load(std::memory_order_acquire); }
   Task* task() const noexcept { return task_; }
 
-  /// Blocks the thread until something has ended the wait, or `deadline`. `look`: see `set_interrupt_look`. False if that ended it.
-  bool block_until(base::TimePoint deadline, bool (*look)() = nullptr);
+  /// Blocks the thread until something has ended the wait, or `deadline`. `thread`: what it does meanwhile; null: nothing. @returns false if a look
+  /// of the thread ended the wait.
+  bool block_until(base::TimePoint deadline, WaitingThread* thread = nullptr);
 
  private:
   friend class Selections;
+  void look_again() noexcept;
+
   Task* const task_ = nullptr;
   void (*const wake_task_)(Task*) noexcept = nullptr;
   const std::function<std::string()> text_;
@@ -78,6 +82,8 @@ class Selections {
   bool give_up(const Task* task) noexcept;
   /// Ends the waits of threads, as stuck.
   void give_up_threads() noexcept;
+  /// Threads that wait look whether there is something to do for them.
+  void wake_threads() noexcept;
 
  private:
   mutable base::Mutex mutex_;

@@ -54,6 +54,11 @@ class Service {
   virtual std::chrono::nanoseconds linger() noexcept { return {}; }
   /// A worker has lingered for this service; `found`: until it had delivered something. Not called where other work ended it.
   virtual void lingered(bool /*found*/) noexcept {}
+  /// Whether a poll since the last call has brought something on, though nothing has ended: then it is worth going on.
+  virtual bool is_moving() noexcept { return false; }
+  /// Asked by each worker before it sleeps. From then on the service's descriptor tells what comes. @returns false if something has come that a
+  /// poll would find: the worker polls instead.
+  virtual bool may_sleep() noexcept { return true; }
   /// @}
 
   /// Hands over what the calling worker has prepared but not yet submitted. Called before the worker runs something that may
@@ -65,6 +70,21 @@ class Service {
   virtual std::size_t in_flight() const noexcept = 0;
   /// Whether any of those was begun by that worker, as far as it delivers them itself. Asked by the worker.
   virtual bool has_in_flight(unsigned /*worker*/) const noexcept { return in_flight() > 0; }
+  /// Whether what is in flight ends when other processes do something, whenever that is, as messages do: tasks that wait for it are no work
+  /// that spawning could run ahead of.
+  virtual bool ends_elsewhere() const noexcept { return false; }
+
+  /// @name One thread
+  /// What may be asked by one thread of the program only, none of the runtime's, lives on that thread. It polls while it waits for tasks, and
+  /// `tell_resident` wakes it.
+  /// @{
+  /// Whether the service lives on the calling thread.
+  virtual bool lives_here() const noexcept { return false; }
+  /// When that thread polls next; max(): not before it is told. Asked by it, before each sleep.
+  virtual std::chrono::steady_clock::time_point next_poll() noexcept {
+    return std::chrono::steady_clock::time_point::max();
+  }
+  /// @}
 
   /// @name Sleeping
   /// At most one service of a runtime parks workers (the one whose completions can wake a sleeping thread); the first that
@@ -102,6 +122,11 @@ bool register_cancel_hook(void (*hook)(const detail::RuntimeCore* core) noexcept
 
 /// Something is in flight of a service that is polled on demand. Called when its `in_flight` begins to differ from 0, from any thread.
 void begin_polling(detail::RuntimeCore& core) noexcept;
+
+/// The service that lives on the calling thread, or null.
+Service* find_resident(detail::RuntimeCore& core) noexcept;
+/// A service that lives on a thread of the program has something to do: if that thread waits for tasks, it polls. Any thread.
+void tell_resident(detail::RuntimeCore& core) noexcept;
 
 /// Tells the scheduler that the calling compute worker has prepared operations that wait for `Service::flush`.
 void request_flush() noexcept;

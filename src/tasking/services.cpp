@@ -87,6 +87,23 @@ Service* find_service(RuntimeCore& core, const void* key) noexcept {
   return nullptr;
 }
 
+Service* find_resident(RuntimeCore& core) noexcept {
+  for (const ServiceEntry& entry : core.services) {
+    if (entry.service->lives_here()) {
+      return entry.service.get();
+    }
+  }
+  return nullptr;
+}
+
+void tell_resident(RuntimeCore& core) noexcept {
+  {
+    const base::LockGuard lock(core.foreign.mutex);
+    core.foreign.changed.notify_all();
+  }
+  core.selections.wake_threads();
+}
+
 void begin_polling(RuntimeCore& core) noexcept { core.polled.begin(); }
 
 void request_flush() noexcept {

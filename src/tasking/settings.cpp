@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/environment.hpp"
+#include "base/starter.hpp"
 #include "base/topology.hpp"
 #include "base/zero_byte.hpp"
 #include "trace/trace.hpp"
@@ -81,6 +82,9 @@ Options complete_options(const Options& given) {
   }
   if (options.trace.empty()) {
     options.trace = text_from_environment("DOVETAIL_TRACE", "");
+  }
+  if (const base::ProcessRank process = base::rank_of_process(); !options.trace.empty() && process.size > 1) {
+    options.trace += "." + std::to_string(process.rank);  // the ranks would write over each other
   }
   if (!options.trace.empty()) {
     require_trace(given.trace.empty() ? "DOVETAIL_TRACE" : "Options::trace", options.trace);

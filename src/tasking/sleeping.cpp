@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/process_barrier.hpp"
+#include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/little_work.hpp"
 #include "tasking/service.hpp"
@@ -50,8 +51,12 @@ std::pair<Service*, std::chrono::nanoseconds> longest_linger(const RuntimeCore& 
   return longest;
 }
 
-// Returns whether something has come.
-bool linger(Worker& worker) {
+bool is_woken(const Task* task) noexcept {
+  return task != nullptr && task->pause_state.load(std::memory_order_acquire) == PauseState::woken;
+}
+
+// Returns whether something has come, be it the end of the task's pause.
+bool linger(Worker& worker, const Task* paused) {
   RuntimeCore& core = worker.core;
   const auto [service, longest] = longest_linger(core);
   if (service == nullptr || !core.idle.begin_linger()) {
@@ -60,16 +65,18 @@ bool linger(Worker& worker) {
   if (worker.operations.prepared) {
     worker.flush_services();
   }
-  const base::TimePoint end = base::Clock::now() + longest;
+  base::TimePoint end = base::Clock::now() + longest;
   bool found = false;
   bool delivered = false;
   for (unsigned round = 1; !found; ++round) {
     delivered = service->poll(worker.index, PollScope::all) > 0;
-    found = delivered || may_be_work(worker);
+    found = delivered || is_woken(paused) || may_be_work(worker);
     if (!found && round % rounds_between_other_looks == 0) {
       core.polled.postpone();
       found = worker.poll_services(PollScope::all) || core.reactor.run_due() > 0;
-      if (!found && base::Clock::now() >= end) {
+      if (const base::TimePoint now = base::Clock::now(); !found && service->is_moving()) {
+        end = now + longest;
+      } else if (!found && now >= end) {
         break;
       }
     }
@@ -79,6 +86,11 @@ bool linger(Worker& worker) {
     service->lingered(delivered);  // else other work came, which says nothing of the service
   }
   return found;
+}
+
+bool services_let_sleep(const RuntimeCore& core) noexcept {
+  return std::all_of(core.services.begin(), core.services.end(),
+                     [](const ServiceEntry& entry) { return entry.service->may_sleep(); });
 }
 
 // The one that parks hands over what it has in `park`: one system call for both.
@@ -116,9 +128,20 @@ void park(Worker& worker) {
 
 }  // namespace
 
+bool linger_for(Worker& worker, const Task* paused) {
+  // What it would hand over, or measure, waits for the scheduler.
+  if (!worker.core.polled.begun() || worker.operations.any || worker.ready.size() > 0 || may_be_work(worker)) {
+    return false;
+  }
+  context().task = nullptr;
+  worker.search.has_lingered = !linger(worker, paused);
+  return is_woken(paused);
+}
+
 bool may_be_work(const Worker& worker) noexcept {
   const RuntimeCore& core = worker.core;
-  if (!core.queues.empty() || worker.ready.holds_given() || core.stopping.load(std::memory_order_acquire)) {
+  if (!core.queues.empty() || worker.ready.holds_given() || worker.ready.holds_tied() ||
+      core.stopping.load(std::memory_order_acquire)) {
     return true;
   }
   return std::any_of(worker.victims.begin(), worker.victims.end(), [&](const Victims::Victim& victim) {
@@ -139,7 +162,8 @@ void sleep(Worker& worker) {
       return;
     }
   }
-  if (linger(worker)) {
+  const bool has_lingered = std::exchange(worker.search.has_lingered, false);
+  if ((!has_lingered && linger(worker, nullptr)) || !services_let_sleep(worker.core)) {
     return;
   }
   worker.search.is_counted = false;

@@ -12,9 +12,13 @@ namespace {
 constexpr std::chrono::milliseconds between_releases{100};
 // Between two releases. Where more have completed than that, the window is no bottleneck.
 constexpr std::uint64_t much_progress = 1000;
+// That wait for it: the one that it is bound to, and those after that one.
+constexpr std::size_t tasks_of_an_operation = 4;
 }  // namespace
 
-bool Throttle::is_crowded(const RuntimeCore& core) const noexcept { return core.totals.pending() >= limit(); }
+bool Throttle::is_crowded(const RuntimeCore& core) const noexcept {
+  return core.totals.pending() >= limit() + waiting_.load(std::memory_order_relaxed);
+}
 
 void Throttle::adapt(const RuntimeCore& core) noexcept {
   constexpr std::chrono::milliseconds shortest_look{1};
@@ -35,6 +39,8 @@ void Throttle::adapt(const RuntimeCore& core) noexcept {
   // Far above what the overhead of any task comes to, so that a window grown too large cannot justify itself.
   constexpr double long_task_microseconds = 20;
   const double wanted = static_cast<double>(least_limit) * microseconds_per_task / long_task_microseconds;
+  // Some of them may not wait any more. If all do, the workers find soon that nothing can run.
+  waiting_.store(waiting_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
   // It shrinks at once and grows by doubling: a moment in which other processes had the cores says nothing of the tasks.
   const std::size_t most = std::min(most_limit, 2 * limit());
   limit_.store(
@@ -94,14 +100,18 @@ void Throttle::widen() noexcept {
 }
 
 void Throttle::release(RuntimeCore& core) noexcept {
-  if (core.totals.pending() <= limit() / 2) {
+  if (core.totals.pending() <= limit() / 2 + waiting_.load(std::memory_order_relaxed)) {
     release_all(core);
   }
 }
 
 bool Throttle::release_if_idle(RuntimeCore& core) noexcept {
-  const bool others_run = core.idle.count() + core.idle.searching() < core.workers.size() || core.in_flight() > 0 ||
-                          core.reactor.has_timers() || core.executors->busy() > 0;
+  const bool any_runs = core.idle.count() + core.idle.searching() < core.workers.size() || core.executors->busy() > 0;
+  if (!any_runs && count_from_here(core)) {
+    release_all(core);
+    return true;
+  }
+  const bool others_run = any_runs || core.in_flight() > 0 || core.reactor.has_timers();
   const base::TimePoint now = base::Clock::now();
   const base::TimePoint last{base::Clock::duration(released_at_.load(std::memory_order_relaxed))};
   if (others_run && now < last + between_releases) {
@@ -114,6 +124,18 @@ bool Throttle::release_if_idle(RuntimeCore& core) noexcept {
   }
   release_all(core);
   return true;
+}
+
+// Returns whether that makes room.
+bool Throttle::count_from_here(const RuntimeCore& core) noexcept {
+  const std::size_t elsewhere = core.in_flight_elsewhere();
+  if (fixed_limit_ != 0 || elsewhere == 0 || elsewhere < core.in_flight()) {
+    return false;
+  }
+  const std::size_t pending = core.totals.pending();
+  const std::size_t waiting = std::min({pending, tasks_of_an_operation * elsewhere, most_limit});
+  waiting_.store(waiting, std::memory_order_relaxed);
+  return pending < waiting + limit();
 }
 
 void Throttle::before_sleep(RuntimeCore& core) const noexcept {

@@ -16,7 +16,9 @@ using detail::RuntimeCore;
 using detail::Task;
 
 /// The limit follows the tasks unless the program sets it: short tasks are kept few, because a window of pending tasks that does
-/// not fit the caches costs more than such a task itself; the longer tasks take, the further ahead spawning may run.
+/// not fit the caches costs more than such a task itself; the longer tasks take, the further ahead spawning may run. Tasks that wait for what
+/// other processes do are no work that spawning runs ahead of: if nothing can run while spawners are held back, the limit does not count a
+/// few tasks for each such operation.
 class Throttle {
  public:
   /// `limit` 0: follow the tasks.
@@ -29,7 +31,7 @@ class Throttle {
   void make_way(RuntimeCore& core);
   /// Lets spawners go on if there is room again.
   void release(RuntimeCore& core) noexcept;
-  /// Lets spawners go on for an idle worker: at once if nothing runs and nothing is in flight, since then they may be what all
+  /// Lets spawners go on for an idle worker: at once if nothing runs and what is in flight ends elsewhere, since then they may be what all
   /// else waits for; otherwise a few times a second, since even then that cannot be excluded. Returns whether it did.
   bool release_if_idle(RuntimeCore& core) noexcept;
   /// For a worker that is about to sleep: while spawners are held back, the reactor is to `look`.
@@ -46,11 +48,13 @@ class Throttle {
   static constexpr std::size_t most_limit = 128 * 1024;
 
   void adapt(const RuntimeCore& core) noexcept;
+  bool count_from_here(const RuntimeCore& core) noexcept;
   void release_all(RuntimeCore& core) noexcept;
   void widen() noexcept;
 
   const std::size_t fixed_limit_;
   std::atomic<std::size_t> limit_;
+  std::atomic<std::size_t> waiting_{0};  ///< Pending tasks that the limit does not count.
   std::atomic<base::Clock::rep> adapted_at_{0};
   std::atomic<std::uint64_t> completed_then_{0};
   std::atomic<base::Clock::rep> released_at_{0};

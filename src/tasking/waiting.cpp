@@ -18,6 +18,7 @@
 #include "tasking/running.hpp"
 #include "tasking/search.hpp"
 #include "tasking/service_registry.hpp"
+#include "tasking/waiting_thread.hpp"
 #include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
@@ -93,24 +94,22 @@ enum class Blocked : std::uint8_t { done, reported, interrupted };
 template <class Done>
 Blocked block_until(RuntimeCore& core, const Done& done) {
   ForeignWaits& foreign = core.foreign;
-  bool (*const look)() = interrupt_look_of_thread();
+  WaitingThread thread(&core);
   const ForeignWaits::Stay stay(foreign);
   base::UniqueLock lock(foreign.mutex);
   const std::uint64_t reports = core.stuck.reports();
-  core.idle.wake_one();  // somebody waits now: being stuck matters
-  base::TimePoint next_look = base::Clock::now() + between_interrupt_looks;
+  core.idle.wake_one();  // a thread waits now: being stuck matters
   bool interrupted = false;
   while (!interrupted && !done() && core.stuck.reports() == reports) {
-    if (look == nullptr) {
+    const base::TimePoint next_look = thread.next_look();
+    if (next_look == base::TimePoint::max()) {
       foreign.changed.wait(lock);
     } else if (base::Clock::now() < next_look) {
       foreign.changed.wait_until(lock, next_look);
     } else {
       lock.unlock();
-      interrupted =
-          look();  // that ends the wait even if something else has meanwhile: what the look has found would be lost
+      interrupted = thread.look();
       lock.lock();
-      next_look = base::Clock::now() + between_interrupt_looks;
     }
   }
   return interrupted ? Blocked::interrupted : core.stuck.reports() != reports ? Blocked::reported : Blocked::done;

@@ -42,6 +42,13 @@ void Worker::push(Task* task) {
   tell_idle_workers();
 }
 
+void Worker::end_slice(std::uint64_t now) {
+  slices.end(now);
+  if (operations.long_slice && core.parking != nullptr) {
+    core.parking->busy(index, false);
+  }
+}
+
 bool Worker::poll_services(PollScope scope) {
   unsigned delivered = 0;
   for (auto& entry : core.services) {

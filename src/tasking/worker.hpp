@@ -48,6 +48,7 @@ struct Search {
   bool is_counted = false;        ///< As one that looks for work.
   bool declined = false;          ///< The last look found tasks that are better left where they are.
   bool fed_from_outside = false;  ///< The last tasks came from a thread that is not a worker.
+  bool has_lingered = false;      ///< For what may come next, on the stack of the task that waits for it.
   bool sleep_was_none = false;    ///< The last sleep was over at once: it was the time of handing operations over.
 };
 
@@ -79,6 +80,8 @@ class Worker : public Peer {
   void begin_operations(bool begin) noexcept;
   /// Polls services, for all operations or for those that it began. Returns whether anything was delivered.
   bool poll_services(PollScope scope);
+  /// A slice that was measured is over. Time in ticks.
+  void end_slice(std::uint64_t now);
   /// Hands over what was prepared.
   void flush_services();
   /// Bytes of the stack that are left below the caller.

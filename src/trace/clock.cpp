@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <system_error>
 
 #include "trace/event.hpp"
 
@@ -47,6 +50,21 @@ bool kernel_uses_counter() noexcept {
 bool counter_is_trustworthy() noexcept {
   static const bool trustworthy = processor_promises_invariant_counter() && kernel_uses_counter();
   return trustworthy;
+}
+
+std::int64_t wall_clock_ahead() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const auto monotonic = static_cast<std::int64_t>(monotonic_nanoseconds());
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec - monotonic;
+}
+
+std::string name_of_monotonic_clock() {
+  std::string name;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> name;
+  std::error_code none;
+  const std::string space = std::filesystem::read_symlink("/proc/self/ns/time", none).string();
+  return name.empty() || space.empty() ? name : name + " " + space;
 }
 
 ClockPair read_clocks() noexcept {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <ctime>
+#include <string>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -17,6 +18,13 @@ inline std::uint64_t monotonic_nanoseconds() noexcept {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
+
+/// Nanoseconds that the clock of the day is ahead of CLOCK_MONOTONIC.
+std::int64_t wall_clock_ahead() noexcept;
+
+/// What is the same in all processes in which CLOCK_MONOTONIC is the same: those of a machine since it was started, in one time namespace. Empty
+/// where the kernel does not say.
+std::string name_of_monotonic_clock();
 
 /// Whether the counter runs at one rate on all cores and through idle states. The processor must say so, and the kernel must keep its own time
 /// with it: the kernel compares cores and watches for drift. Decided at the first call, from any thread.

@@ -26,7 +26,7 @@ struct Interval {
   Time end = 0;
 };
 
-/// What `Summary` says of computing and of I/O, in nanoseconds.
+/// What `Summary` says of computing and of I/O, in nanoseconds. What is said of I/O here holds for whatever else may be hidden.
 struct Shares {
   double computed = 0;   ///< Over all threads together.
   double blocked = 0;    ///< The same.

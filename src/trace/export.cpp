@@ -17,10 +17,13 @@ namespace dovetail::trace {
 
 namespace {
 
-constexpr std::string_view threads_process = "1";
-constexpr std::string_view requests_process = "2";
+// Of one rank in the trace. Other ranks have other numbers, so that the traces of all can be put into one file.
+constexpr std::uint64_t processes_of_rank = 3;
 // Some readers take equal track numbers of two processes for one track.
+constexpr std::uint64_t tracks_of_rank = 1'000'000;
 constexpr std::uint64_t first_lane = 100'001;
+constexpr std::uint64_t first_message_lane = 500'001;
+constexpr int bits_of_flow = 32;
 
 std::string thread_title(const ThreadEvents& thread) {
   if (thread.kind == ThreadKind::worker) return "worker " + std::to_string(thread.index);
@@ -29,7 +32,7 @@ std::string thread_title(const ThreadEvents& thread) {
 }
 
 /// The numbers of the threads' tracks: workers first, then executors, then the others.
-std::vector<std::uint64_t> track_numbers(const Recording& recording) {
+std::vector<std::uint64_t> track_numbers(const Recording& recording, std::uint64_t before) {
   std::set<std::tuple<int, unsigned, std::size_t>> order;
   for (std::size_t i = 0; i < recording.threads.size(); ++i) {
     const ThreadEvents& thread = recording.threads[i];
@@ -37,7 +40,7 @@ std::vector<std::uint64_t> track_numbers(const Recording& recording) {
     order.emplace(rank, thread.kind == ThreadKind::other ? 0 : thread.index, i);
   }
   std::vector<std::uint64_t> numbers(recording.threads.size());
-  std::uint64_t next = 1;
+  std::uint64_t next = before + 1;
   for (const auto& [rank, index, thread] : order) numbers[thread] = next++;
   return numbers;
 }
@@ -65,28 +68,37 @@ class Exporter final : public TimelineVisitor {
   Exporter(const Recording& recording, JsonFile& file)
       : recording_(recording),
         file_(file),
-        tracks_(track_numbers(recording)),
+        rank_(static_cast<std::uint64_t>(recording.process.rank)),
+        threads_process_(std::to_string(rank_ * processes_of_rank + 1)),
+        requests_process_(std::to_string(rank_ * processes_of_rank + 2)),
+        messages_process_(std::to_string(rank_ * processes_of_rank + 3)),
+        tracks_(track_numbers(recording, rank_ * tracks_of_rank)),
         names_(recording.names),
         operations_(recording.operations) {
     for (const ThreadEvents& thread : recording.threads) titles_.push_back(json_string(thread_title(thread)));
   }
 
   void run() {
-    file_.raw(R"({"displayTimeUnit":"ns","traceEvents":[)");
-    name_process(threads_process, R"("tasks")");
-    name_process(requests_process, R"("I/O in flight")");
-    for (std::size_t i = 0; i < recording_.threads.size(); ++i) name_track(threads_process, tracks_[i], titles_[i]);
+    // In front: a file that was cut off says, too, what it is of.
+    file_.raw(R"({"displayTimeUnit":"ns","otherData":)").raw(other_data().dump()).raw(",\n\"traceEvents\":[");
+    name_process(threads_process_, "tasks");
+    name_process(requests_process_, "I/O in flight");
+    for (std::size_t i = 0; i < recording_.threads.size(); ++i) name_track(threads_process_, tracks_[i], titles_[i]);
     replay(recording_, *this);
     for (std::uint64_t lane = 0; lane < lanes_; ++lane)
-      name_track(requests_process, first_lane + lane, json_string("request " + std::to_string(lane + 1)));
+      name_track(requests_process_, track(first_lane, lane), json_string("request " + std::to_string(lane + 1)));
+    if (message_lanes_ > 0) name_process(messages_process_, "messages outstanding");
+    for (std::uint64_t lane = 0; lane < message_lanes_; ++lane)
+      name_track(messages_process_, track(first_message_lane, lane),
+                 json_string("message " + std::to_string(lane + 1)));
     note_losses();
-    file_.raw("\n],\n\"otherData\":").raw(other_data().dump()).raw("}\n");
+    file_.raw("\n]}\n");
   }
 
   void slice(const Slice& slice) override {
-    begin_interval(threads_process, tracks_[slice.thread], slice.begin, slice.end, "task", quoted_label(slice.label));
+    begin_interval(threads_process_, tracks_[slice.thread], slice.begin, slice.end, "task", quoted_label(slice.label));
     if (slice.flow != 0) {
-      file_.raw(R"(,"bind_id":)").number(slice.flow);
+      file_.raw(R"(,"bind_id":)").number(rank_ << bits_of_flow | slice.flow);
       if (slice.continues) file_.raw(R"(,"flow_in":true)");
       if (slice.ended_by == Kind::paused) file_.raw(R"(,"flow_out":true)");
     }
@@ -111,19 +123,19 @@ class Exporter final : public TimelineVisitor {
   }
 
   void idle(std::size_t thread, Time begin, Time end) override {
-    begin_interval(threads_process, tracks_[thread], begin, end, "idle", R"("idle")");
+    begin_interval(threads_process_, tracks_[thread], begin, end, "idle", R"("idle")");
     file_.raw(R"(,"cname":"grey"})");
   }
 
   void wait(std::size_t thread, Time begin, Time end, std::uint32_t reason) override {
-    begin_interval(threads_process, tracks_[thread], begin, std::max(begin, end), "wait",
+    begin_interval(threads_process_, tracks_[thread], begin, std::max(begin, end), "wait",
                    json_string("waits for " + std::string(name_at(recording_.names, reason))));
     file_.raw("}");
   }
 
   void failure(std::size_t thread, Time time, std::uint64_t task, std::uint32_t label_number,
                std::uint32_t reason) override {
-    begin_event(R"("i","s":"t")", threads_process, time).raw(R"(,"tid":)").number(tracks_[thread]);
+    begin_event(R"("i","s":"t")", threads_process_, time).raw(R"(,"tid":)").number(tracks_[thread]);
     file_.raw(R"(,"cat":"failure","name":)").raw(json_string("failed: " + std::string(label(label_number))));
     file_.raw(R"(,"args":{"task":)").identity(task);
     file_.raw(R"(,"reason":)").raw(names_[reason]).raw("}}");
@@ -131,7 +143,7 @@ class Exporter final : public TimelineVisitor {
 
   void request(const Request& request) override {
     lanes_ = std::max(lanes_, request.lane + 1);
-    begin_interval(requests_process, first_lane + request.lane, request.begin, request.end, "io",
+    begin_interval(requests_process_, track(first_lane, request.lane), request.begin, request.end, "io",
                    operations_[request.operation]);
     file_.raw(R"(,"args":{"file":)").raw(names_[request.file]);
     file_.raw(R"(,"offset":)").number(request.offset).raw(R"(,"bytes":)").number(request.bytes);
@@ -148,11 +160,40 @@ class Exporter final : public TimelineVisitor {
   }
 
   void in_flight(Time time, std::size_t requests) override {
-    begin_event(R"("C")", requests_process, time).raw(R"(,"name":"requests in flight","args":{"requests":)");
+    begin_event(R"("C")", requests_process_, time).raw(R"(,"name":"requests in flight","args":{"requests":)");
     file_.number(static_cast<std::uint64_t>(requests)).raw("}}");
   }
 
+  // Both ends of an arrow are found by `direction`, `channel`, `peer`, `tag` and `order`; `touches` is where it begins or ends.
+  void message(const Message& message) override {
+    message_lanes_ = std::max(message_lanes_, message.lane + 1);
+    begin_interval(messages_process_, track(first_message_lane, message.lane), message.begin, message.end, "message",
+                   message.call == 0 ? R"("signal")" : operations_[message.call]);
+    file_.raw(R"(,"args":{"task":)").identity(message.task).raw(R"(,"task_name":)").raw(quoted_label(message.label));
+    if (message.direction != Direction::none) {
+      file_.raw(message.direction == Direction::send ? R"(,"direction":"send")" : R"(,"direction":"receive")");
+      file_.raw(R"(,"channel":)").raw(names_[message.channel]).raw(R"(,"order":)").number(message.order);
+    }
+    if (message.direction != Direction::none && message.peer != unknown_number) {
+      file_.raw(R"(,"peer":)").number(std::uint64_t{message.peer});
+      file_.raw(R"(,"tag":)").number(std::uint64_t{message.tag});
+    }
+    if (message.touches) {
+      file_.raw(R"(,"touches":{"tid":)").number(tracks_[message.touches->thread]);
+      file_.raw(R"(,"after_us":)").microseconds(message.touches->time - message.begin).raw("}");
+    }
+    if (!message.has_ended) file_.raw(message.is_signal ? R"(,"not_taken":true)" : R"(,"still_outstanding":true)");
+    file_.raw("}}");
+  }
+
+  void messages_outstanding(Time time, std::size_t messages) override {
+    begin_event(R"("C")", messages_process_, time).raw(R"(,"name":"messages outstanding","args":{"messages":)");
+    file_.number(static_cast<std::uint64_t>(messages)).raw("}}");
+  }
+
  private:
+  std::uint64_t track(std::uint64_t first, std::uint64_t lane) const { return rank_ * tracks_of_rank + first + lane; }
+
   std::string_view label(std::uint32_t number) const {
     return number == 0 ? std::string_view("task") : name_at(recording_.names, number);
   }
@@ -171,8 +212,12 @@ class Exporter final : public TimelineVisitor {
     file_.raw(R"(,"cat":")").raw(category).raw(R"(","name":)").raw(quoted_title);
   }
 
-  void name_process(std::string_view process, std::string_view quoted_title) {
-    begin_event(R"("M","name":"process_name")", process, 0).raw(R"(,"args":{"name":)").raw(quoted_title).raw("}}");
+  void name_process(std::string_view process, std::string title) {
+    if (recording_.process.size > 1) title = "rank " + std::to_string(rank_) + ": " + title;
+    begin_event(R"("M","name":"process_name")", process, 0)
+        .raw(R"(,"args":{"name":)")
+        .raw(json_string(title))
+        .raw("}}");
     begin_event(R"("M","name":"process_sort_index")", process, 0).raw(R"(,"args":{"sort_index":)");
     file_.raw(process).raw("}}");
   }
@@ -188,7 +233,7 @@ class Exporter final : public TimelineVisitor {
     for (std::size_t i = 0; i < recording_.threads.size(); ++i) {
       const ThreadEvents& thread = recording_.threads[i];
       if (thread.lost == 0) continue;
-      begin_event(R"("i","s":"t")", threads_process, known_since(recording_, thread)).raw(R"(,"tid":)");
+      begin_event(R"("i","s":"t")", threads_process_, known_since(recording_, thread)).raw(R"(,"tid":)");
       file_.number(tracks_[i]).raw(R"(,"cat":"lost","name":")").number(thread.lost).raw(" older events lost");
       file_.raw(R"(","args":{"lost":)").number(thread.lost).raw("}}");
     }
@@ -205,7 +250,12 @@ class Exporter final : public TimelineVisitor {
                          {"lost", thread.lost}});
     }
     return {{"producer", "dovetail"},
+            {"rank", recording_.process.rank},
+            {"ranks", recording_.process.size},
             {"clock", recording_.counter ? "tsc" : "CLOCK_MONOTONIC"},
+            {"monotonic_clock", name_of_monotonic_clock()},
+            {"begin_ns", recording_.begin},
+            {"begin_wall_ns", recording_.begin + wall_clock_ahead()},
             {"lost_events", recording_.lost},
             {"total_s", summary.total},
             {"compute_s", summary.compute},
@@ -213,20 +263,28 @@ class Exporter final : public TimelineVisitor {
             {"blocked_s", summary.blocked},
             {"io_s", summary.io},
             {"hidden_s", summary.hidden},
+            {"communication_s", summary.communication},
+            {"communication_hidden_s", summary.communication_hidden},
             {"bytes_read", static_cast<std::uint64_t>(summary.bytes_read)},
             {"bytes_written", static_cast<std::uint64_t>(summary.bytes_written)},
             {"workers", summary.workers},
             {"hidden_share", summary.hidden_share()},
+            {"communication_hidden_share", summary.communication_hidden_share()},
             {"threads", threads}};
   }
 
   const Recording& recording_;
   JsonFile& file_;
+  const std::uint64_t rank_;
+  const std::string threads_process_;
+  const std::string requests_process_;
+  const std::string messages_process_;
   std::vector<std::uint64_t> tracks_;
   std::vector<std::string> titles_;  ///< Of the threads, as JSON.
   QuotedNames names_;
   QuotedNames operations_;
   std::size_t lanes_ = 0;
+  std::size_t message_lanes_ = 0;
   bool first_ = true;
 };
 

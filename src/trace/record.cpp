@@ -137,6 +137,20 @@ void record_range(Kind kind, std::uint64_t id, std::string_view operation, std::
   }
 }
 
+void record_message(std::uint64_t message, std::uint64_t task, std::string_view call) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write()) {
+    const std::uint32_t operation = buffer->operations.number(Recorder::instance().operations, call);
+    buffer->ring.push({make_stamp(Kind::message_begun, ticks()), message, task, make_detail(0, operation)});
+  }
+}
+
+void record_pair(Kind kind, std::uint64_t id, Pair pair, std::string_view channel) noexcept {
+  if (ThreadBuffer* buffer = buffer_to_write()) {
+    const std::uint32_t name = buffer->names.number(Recorder::instance().names, channel);
+    buffer->ring.push({make_stamp(kind, ticks()), id, make_pair_value(pair), make_detail(name)});
+  }
+}
+
 void record_completed(std::uint64_t id, std::int64_t result) noexcept {
   if (ThreadBuffer* buffer = buffer_to_write())
     buffer->ring.push({make_stamp(Kind::io_completed, ticks()), id, static_cast<std::uint64_t>(result), 0});

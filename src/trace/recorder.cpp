@@ -89,6 +89,8 @@ Recording Recorder::copy() const {
   const base::LockGuard lock(mutex_);
   Recording recording;
   recording.clock = ClockScale(begin_, enabled() ? read_clocks() : end_);
+  recording.begin = static_cast<std::int64_t>(begin_.nanoseconds);
+  recording.process = base::rank_of_process();
   recording.counter = use_counter.load(std::memory_order_relaxed);
   recording.lost = lost_elsewhere_.load(std::memory_order_relaxed);
   for (const auto& buffer : buffers_) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "base/starter.hpp"
 #include "trace/clock.hpp"
 #include "trace/names.hpp"
 #include "trace/ring.hpp"
@@ -34,6 +35,8 @@ struct Recording {
   std::vector<std::string> operations;
   ClockScale clock;
   bool counter = false;    ///< The clock was the processor's counter.
+  std::int64_t begin = 0;  ///< When it began: nanoseconds of CLOCK_MONOTONIC.
+  base::ProcessRank process;
   std::uint64_t lost = 0;  ///< Events that were overwritten or could not be kept, over all threads.
 };
 

@@ -37,6 +37,12 @@ class Totals final : public TimelineVisitor {
     busy_since_ = time;
   }
 
+  void messages_outstanding(Time time, std::size_t messages) override {
+    if (waited_for_) messages_.push_back({outstanding_since_, time});
+    waited_for_ = messages > 0;
+    outstanding_since_ = time;
+  }
+
   Summary summary() {
     Summary summary;
     summary.total = static_cast<double>(recording_.clock.length() - since_) * nanosecond;
@@ -47,13 +53,19 @@ class Totals final : public TimelineVisitor {
     for (const ThreadEvents& thread : recording_.threads)
       if (thread.kind == ThreadKind::worker && !thread.events.empty()) workers.insert(thread.index);
     summary.workers = static_cast<unsigned>(workers.size());
-    const Shares shares = shares_of(stretches_of(std::move(slices_)), io_, since_);
+    const std::vector<Stretch> stretches = stretches_of(std::move(slices_));
+    const Shares shares = shares_of(stretches, io_, since_);
     const double each = nanosecond / static_cast<double>(std::max<std::size_t>(1, workers.size()));
     summary.compute = shares.computed * each;
     summary.blocked = shares.blocked * each;
     summary.computing = shares.computing * nanosecond;
     summary.io = shares.io * nanosecond;
     summary.hidden = shares.hidden * nanosecond;
+    if (!messages_.empty()) {
+      const Shares with_messages = shares_of(stretches, messages_, since_);
+      summary.communication = with_messages.io * nanosecond;
+      summary.communication_hidden = with_messages.hidden * nanosecond;
+    }
     return summary;
   }
 
@@ -65,6 +77,9 @@ class Totals final : public TimelineVisitor {
   std::vector<Interval> io_;
   bool busy_ = false;
   Time busy_since_ = 0;
+  std::vector<Interval> messages_;
+  bool waited_for_ = false;
+  Time outstanding_since_ = 0;
   double read_ = 0;
   double written_ = 0;
 };
@@ -72,6 +87,9 @@ class Totals final : public TimelineVisitor {
 }  // namespace
 
 double Summary::hidden_share() const noexcept { return io > 0 ? hidden / io : 0; }
+double Summary::communication_hidden_share() const noexcept {
+  return communication > 0 ? communication_hidden / communication : 0;
+}
 
 Summary summarize(const Recording& recording) {
   Totals totals(recording);

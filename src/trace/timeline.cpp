@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "trace/lanes.hpp"
+#include "trace/message_timeline.hpp"
+
 namespace dovetail::trace {
 
 namespace {
@@ -14,7 +17,7 @@ namespace {
 constexpr std::uint64_t longest_measured = std::uint64_t{1} << 62;
 
 struct TaskState {
-  std::uint32_t label = 0;
+  TaskPlace place;
   std::uint64_t flow = 0;
   std::optional<Time> created;
   std::optional<Time> dependencies_met;
@@ -32,7 +35,8 @@ struct ThreadState {
 
 class Replay {
  public:
-  Replay(const Recording& recording, TimelineVisitor& visitor) : recording_(recording), visitor_(visitor) {
+  Replay(const Recording& recording, TimelineVisitor& visitor)
+      : recording_(recording), visitor_(visitor), messages_(visitor) {
     for (const ThreadEvents& thread : recording.threads) threads_.emplace_back().since = known_since(recording, thread);
   }
 
@@ -87,6 +91,7 @@ class Replay {
         end_slice(thread, now, event);
         break;
       case Kind::completed:
+        messages_.task_completes(event.id);
         tasks_.erase(event.id);
         break;
       case Kind::failed:
@@ -109,17 +114,34 @@ class Replay {
       case Kind::waited:
         visitor_.wait(thread, recording_.clock.nanoseconds(event.value), now, name_of(event));
         break;
+      case Kind::message_begun:
+      case Kind::send_posted:
+      case Kind::receive_posted:
+      case Kind::message_ended:
+      case Kind::signal_sent:
+      case Kind::signal_arrived:
+      case Kind::signals_awaited:
+        messages_.apply(now, thread, event, place_of(messages_.task_of(event)));
+        break;
     }
+  }
+
+  TaskPlace place_of(std::uint64_t task) const {
+    const auto found = tasks_.find(task);
+    return found != tasks_.end() ? found->second.place : TaskPlace();
   }
 
   void begin_slice(std::size_t thread, Time now, const Event& event, bool continues) {
     TaskState& task = tasks_[event.id];
-    if (!continues) task.label = name_of(event);
+    if (!continues) task.place.label = name_of(event);
+    task.place.doing = TaskPlace::runs;
+    task.place.thread = thread;
+    messages_.task_runs(now, thread, event.id, task.place.label);
     Slice slice;
     slice.thread = thread;
     slice.begin = now;
     slice.task = event.id;
-    slice.label = task.label;
+    slice.label = task.place.label;
     slice.continues = continues;
     slice.flow = continues ? task.flow : 0;
     slice.ready = std::exchange(task.ready, std::nullopt);
@@ -143,13 +165,14 @@ class Replay {
       slice.thread = thread;
       slice.begin = state.since;
       slice.task = event.id;
-      slice.label = tasks_[event.id].label;
+      slice.label = tasks_[event.id].place.label;
       state.ran = true;
     } else {
       for (; state.open.back().task != event.id; state.open.pop_back()) close(state.open.back(), now);
     }
     Slice& slice = state.open.back();
     slice.ended_by = kind_of(event);
+    tasks_[event.id].place.doing = kind_of(event) == Kind::paused ? TaskPlace::waits : TaskPlace::has_returned;
     if (event.value != 0) slice.processor = static_cast<Time>(std::min(event.value - 1, longest_measured));
     if (kind_of(event) == Kind::paused) {
       slice.pause_reason = name_of(event);
@@ -177,7 +200,7 @@ class Replay {
   void begin_request(std::size_t thread, Time now, const Event& event) {
     if (const auto found = requests_.find(event.id); found != requests_.end()) remove(found, now);
     Request request;
-    request.lane = take_lane();
+    request.lane = lanes_.take();
     request.begin = now;
     request.transfer =
         static_cast<Transfer>(static_cast<unsigned>(kind_of(event)) - static_cast<unsigned>(Kind::io_submitted));
@@ -202,15 +225,8 @@ class Replay {
   void remove(std::unordered_map<std::uint64_t, Request>::iterator found, Time now) {
     found->second.end = now;
     visitor_.request(found->second);
-    free_lanes_.push(found->second.lane);
+    lanes_.give_back(found->second.lane);
     requests_.erase(found);
-  }
-
-  std::size_t take_lane() {
-    if (free_lanes_.empty()) return lanes_++;
-    const std::size_t lane = free_lanes_.top();
-    free_lanes_.pop();
-    return lane;
   }
 
   void finish() {
@@ -219,6 +235,7 @@ class Replay {
       for (; !threads_[thread].open.empty(); threads_[thread].open.pop_back()) close(threads_[thread].open.back(), end);
       if (threads_[thread].idle_since) visitor_.idle(thread, *threads_[thread].idle_since, end);
     }
+    messages_.finish(end);
     if (requests_.empty()) return;
     while (!requests_.empty()) remove(requests_.begin(), end);
     visitor_.in_flight(end, 0);
@@ -229,8 +246,8 @@ class Replay {
   std::vector<ThreadState> threads_;
   std::unordered_map<std::uint64_t, TaskState> tasks_;
   std::unordered_map<std::uint64_t, Request> requests_;
-  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free_lanes_;
-  std::size_t lanes_ = 0;
+  Lanes lanes_;
+  MessageTimeline messages_;
   std::uint64_t flows_ = 0;
 };
 

@@ -35,6 +35,8 @@ std::uint64_t wait_begins() noexcept;
 void record_range(Kind kind, std::uint64_t id, std::string_view operation, std::string_view file, std::uint64_t bytes,
                   std::uint64_t offset) noexcept;
 void record_completed(std::uint64_t id, std::int64_t result) noexcept;
+void record_message(std::uint64_t message, std::uint64_t task, std::string_view call) noexcept;
+void record_pair(Kind kind, std::uint64_t id, Pair pair, std::string_view channel) noexcept;
 }  // namespace detail
 
 /// Whether events are being recorded. For callers that would have to compute what they pass.
@@ -128,6 +130,50 @@ inline void io_submitted(std::uint64_t request, Transfer transfer, std::string_v
 /// @param result Bytes moved (0 for other operations), or a negative errno.
 inline void io_completed(std::uint64_t request, std::int64_t result) noexcept {
   if (enabled()) detail::record_completed(request, result);
+}
+/// @}
+
+/// @name A message between processes
+/// It is *outstanding* from `message_begun` to `message_ended`, which come on any threads. `message` is a number that no other outstanding one has.
+/// What is posted between two processes in one channel with one tag is received in the order in which it is posted; a trace of all processes
+/// connects both ends by that. So `channel` is called the same in all of them, and a peer is the number of a process.
+/// @{
+/// `call` is a short word such as "MPI_Recv". `task`: whose message it is; 0: of no task.
+inline void message_begun(std::uint64_t message, std::uint64_t task, std::string_view call) noexcept {
+  if (enabled()) detail::record_message(message, task, call);
+}
+/// It takes its place among the messages to `peer`.
+inline void send_posted(std::uint64_t message, std::string_view channel, std::uint32_t peer,
+                        std::uint32_t tag) noexcept {
+  if (enabled()) detail::record_pair(Kind::send_posted, message, {peer, tag}, channel);
+}
+/// It takes its place among those that take messages. Which it takes is said at its end.
+inline void receive_posted(std::uint64_t message, std::string_view channel) noexcept {
+  if (enabled()) detail::record_pair(Kind::receive_posted, message, {unknown_number, unknown_number}, channel);
+}
+/// Before its task is told. `peer` and `tag` are those of what has been received; of all else they say nothing.
+inline void message_ended(std::uint64_t message, std::uint32_t peer = unknown_number,
+                          std::uint32_t tag = unknown_number) noexcept {
+  if (enabled()) detail::record_pair(Kind::message_ended, message, {peer, tag}, {});
+}
+/// @}
+
+/// @name A signal between processes: a message without a wait of its own, which is kept where it arrives until a task takes it
+/// Those of one process to another with one identifier are taken in the order in which they are sent.
+/// @{
+/// `task`: which sends it; 0: none.
+inline void signal_sent(std::uint64_t task, std::string_view channel, std::uint32_t peer,
+                        std::uint32_t identifier) noexcept {
+  if (enabled()) detail::record_pair(Kind::signal_sent, task, {peer, identifier}, channel);
+}
+inline void signal_arrived(std::string_view channel, std::uint32_t peer, std::uint32_t identifier) noexcept {
+  if (enabled()) detail::record_pair(Kind::signal_arrived, 0, {peer, identifier}, channel);
+}
+/// Goes with `message_begun`, which it follows: the message is a wait for signals, `count` of them from `first` on. When it ends, it takes those that
+/// have arrived; or only the one that `message_ended` gives as the tag.
+inline void signals_awaited(std::uint64_t message, std::string_view channel, std::uint32_t first,
+                            std::uint32_t count) noexcept {
+  if (enabled()) detail::record_pair(Kind::signals_awaited, message, {first, count}, channel);
 }
 /// @}
 

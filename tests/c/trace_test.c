@@ -45,6 +45,13 @@ int main(void) {
   CHECK(summary.total > 0 && summary.io > 0 && summary.io <= summary.total);
   CHECK(summary.compute > 0 && summary.compute <= summary.total);
   CHECK(summary.hidden_share >= 0 && summary.hidden_share <= 1);
+  CHECK_EQUAL(summary.communication, 0);
+  CHECK_EQUAL(summary.communication_hidden_share, 0);
+  /* A program of a version that had no communication gets no more than it has room for. */
+  summary.size = offsetof(dovetail_trace_summary, communication);
+  summary.communication = 5;
+  CHECK_EQUAL(dovetail_trace_summarize(&summary), 0);
+  CHECK_EQUAL(summary.communication, 5);
   CHECK_EQUAL(dovetail_trace_summarize(NULL), -EINVAL);
   summary.size = 0;
   CHECK_EQUAL(dovetail_trace_summarize(&summary), -EINVAL);

@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import DEVICES, errno_of, open_file, run_tests_on
+from support import DEVICES, errno_of, hangs, open_file, run_tests_on
 
 # isort: split
 import loop_file_system
@@ -77,10 +77,15 @@ class CleanUpTest(unittest.TestCase):
         self.beginning = use_own_registry(self)
 
     def start(self) -> tuple[subprocess.Popen, Path]:
+        # Not `sys.stdin.read()`: Python runs no handler for a signal that comes just before a call that blocks.
         code = (
-            self.beginning + "with slow_disk.SlowDisk(10, 10, 32) as disk:\n"
+            self.beginning + "import select, signal, socket\n"
+            "with slow_disk.SlowDisk(10, 10, 32) as disk:\n"
+            "    woken, wake = socket.socketpair()\n"
+            "    wake.setblocking(False)\n"
+            "    signal.set_wakeup_fd(wake.fileno())\n"
             "    print(disk.path, flush=True)\n"
-            "    sys.stdin.read()\n"
+            "    select.select([sys.stdin, woken], [], [])\n"
         )
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -101,7 +106,7 @@ class CleanUpTest(unittest.TestCase):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             process, path = self.start()
             process.send_signal(number)
-            self.assertNotEqual(process.wait(), 0)
+            self.assertNotEqual(hangs.wait(process, 100), 0)
             self.assert_gone(path)
         with self.assertRaises(ZeroDivisionError), SlowDisk(10, 10, 32) as disk:
             raise ZeroDivisionError
@@ -119,7 +124,7 @@ class CleanUpTest(unittest.TestCase):
         self.assert_gone(killed_path)
         self.assertTrue(living_path.is_mount())
         living.stdin.close()
-        self.assertEqual(living.wait(), 0)
+        self.assertEqual(hangs.wait(living, 100), 0)
         self.assert_gone(living_path)
 
     def test_a_file_that_is_still_open_does_not_keep_the_mount(self):

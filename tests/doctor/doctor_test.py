@@ -42,6 +42,8 @@ def device_or_skip(test: unittest.TestCase, maker):
         maker.__exit__(None, None, None)
 
 
+MEMFD_CREATE = {"x86_64": 319, "aarch64": 279, "riscv64": 279, "ppc64le": 360, "s390x": 350}
+PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270, "riscv64": 270, "ppc64le": 351, "s390x": 340}
 IO_SETUP = {"x86_64": 206, "aarch64": 0, "riscv64": 0, "ppc64le": 227, "s390x": 243}
 
 
@@ -70,6 +72,14 @@ class DoctorTest(unittest.TestCase):
 
     def report(self, *options: str, **more) -> dict:
         return json.loads(self.run_doctor("--json", *options, **more).stdout)
+
+    def forbid_or_skip(self, call: int, error: int):
+        restrict = forbid(call, error)
+        try:
+            subprocess.run(["true"], check=True, preexec_fn=restrict)
+        except subprocess.SubprocessError as reason:
+            self.skipTest(f"this kernel takes no filter: {reason}")
+        return restrict
 
     def folder(self) -> Path:
         return Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -107,6 +117,30 @@ class DoctorTest(unittest.TestCase):
         status = os.stat(folder)
         self.assertEqual(numbers[0], f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}")
 
+    def test_it_says_which_transport_one_sided_communication_has(self):
+        found = self.report("--no-measure", "/dev/shm")["one_sided"]
+        self.assertEqual(found["transport"], "shared memory")
+        self.assertEqual([one["name"] for one in found["transports"][:2]], ["shared memory", "copies by the kernel"])
+        fabric = found["transports"][2]
+        self.assertRegex(fabric["name"], r"libfabric \(.+\)" if fabric["works"] else "libfabric")
+        self.assertTrue(found["transports"][0]["works"])
+        text = self.run_doctor("--no-measure", "/dev/shm").stdout
+        to_others = f"{fabric['name']} to other nodes" if fabric["works"] else "there is none to other nodes"
+        self.assertIn(f"chosen               shared memory, between the processes of this node; {to_others}", text)
+
+    def test_it_says_what_one_sided_communication_must_do_without(self):
+        for call, place, name, words in (
+            (MEMFD_CREATE, 0, None, "no shared memory"),
+            (PROCESS_VM_READV, 1, "shared memory", "rma::Segment::allocate needs no such permission"),
+        ):
+            if platform.machine() not in call:
+                self.skipTest(f"the number of the call is not known for {platform.machine()}")
+            restrict = self.forbid_or_skip(call[platform.machine()], errno.EPERM)
+            found = self.report("--no-measure", "/dev/shm", preexec_fn=restrict)["one_sided"]
+            self.assertEqual(found["transport"], name)
+            self.assertFalse(found["transports"][place]["works"])
+            self.assertIn(words, found["transports"][place]["why_not"])
+
     def test_it_says_that_a_filter_forbids_io_uring_and_measures_without(self):
         without = find_program("dovetail-without-io-uring")
         probe = hangs.run([without, "true"], timeout=LIMIT)
@@ -134,11 +168,7 @@ class DoctorTest(unittest.TestCase):
             (errno.ENOSYS, ("filter",)),
             (errno.EAGAIN, ("fs.aio-max-nr", "sysctl")),
         ):
-            restrict = forbid(call, error)
-            try:
-                subprocess.run(["true"], check=True, preexec_fn=restrict)
-            except subprocess.SubprocessError as reason:
-                self.skipTest(f"this kernel takes no filter: {reason}")
+            restrict = self.forbid_or_skip(call, error)
             report = self.report("--no-measure", "/dev/shm", preexec_fn=restrict)
             uring, aio, threads = report["engines"]
             self.assertFalse(aio["works"])

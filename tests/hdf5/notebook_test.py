@@ -36,7 +36,8 @@ def test_cells_see_what_earlier_ones_wrote(tmp_path: Path, monkeypatch: pytest.M
     for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     connector = {name: value for name, value in support.under_dovetail().items() if name.startswith("HDF5_")}
-    manager = AsyncKernelManager()
+    # Not by TCP: a port that is free when it is chosen may be another program's when the kernel begins.
+    manager = AsyncKernelManager(transport="ipc", ip=str(tmp_path / "k"))
     manager._kernel_spec = KernelSpec(
         argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], env=connector
     )

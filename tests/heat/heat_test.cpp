@@ -12,6 +12,7 @@
 #include "kernel.hpp"
 #include "meter.hpp"
 #include "options.hpp"
+#include "part.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "solver.hpp"
@@ -35,6 +36,72 @@ TEST(heat_kernel, blocks_one_after_another_give_the_bits_of_the_serial_sweep) {
       }
     }
     EXPECT_TRUE(same_bits(field, cells)) << shape.rows << " x " << shape.columns << " by " << shape.block;
+  }
+}
+
+TEST(heat_kernel, parts_with_the_rows_beside_them_give_the_bits_of_the_serial_sweep) {
+  for (const Shape& shape : shapes) {
+    for (std::size_t ranks = 1; ranks <= shape.block_rows(); ++ranks) {
+      std::vector<double> cells = random_cells(shape.rows * shape.columns, 3);
+      std::vector<Part> parts;
+      std::vector<Field> fields;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        parts.push_back(Part::of_rank(shape, rank, ranks));
+        fields.emplace_back(parts.back().shape());
+        const auto begin = cells.begin() + static_cast<std::ptrdiff_t>(parts.back().first_row() * shape.columns);
+        fill(fields.back(), {begin, begin + static_cast<std::ptrdiff_t>(fields.back().shape().rows * shape.columns)});
+      }
+      const auto row = [&](std::size_t rank, std::size_t which) {
+        std::vector<double> copy;
+        for (std::size_t column = 0; column < shape.columns; ++column) {
+          copy.push_back(fields[rank].at(which, column));
+        }
+        return copy;
+      };
+      for (int sweep = 0; sweep < 5; ++sweep) {
+        sweep_serially(cells, shape.rows, shape.columns);
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+          const std::vector<double> above =
+              rank > 0 ? row(rank - 1, fields[rank - 1].shape().rows - 1) : std::vector<double>{};
+          const std::vector<double> below = rank + 1 < ranks ? row(rank + 1, 0) : std::vector<double>{};
+          for (const Block& block : fields[rank].blocks()) {
+            update_block(fields[rank], block,
+                         {above.empty() ? nullptr : above.data(), below.empty() ? nullptr : below.data()});
+          }
+        }
+      }
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto begin = cells.begin() + static_cast<std::ptrdiff_t>(parts[rank].first_row() * shape.columns);
+        const std::vector<double> mine(begin,
+                                       begin + static_cast<std::ptrdiff_t>(fields[rank].shape().rows * shape.columns));
+        EXPECT_TRUE(same_bits(fields[rank], mine)) << "rank " << rank << " of " << ranks;
+      }
+    }
+  }
+}
+
+TEST(heat_part, has_the_blocks_of_the_whole_in_their_places) {
+  for (const Shape& shape : shapes) {
+    const std::vector<Block> whole = layout(shape);
+    for (std::size_t ranks = 1; ranks <= shape.block_rows(); ++ranks) {
+      std::size_t next = 0;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const Part part = Part::of_rank(shape, rank, ranks);
+        EXPECT_EQ(part.first_block(), next);
+        const std::vector<Block> blocks = layout(part.shape());
+        ASSERT_EQ(blocks.size(), part.blocks());
+        for (const Block& block : blocks) {
+          const Block& same = whole.at(next);
+          EXPECT_EQ(part.first + block.row, same.row);
+          EXPECT_EQ(block.rows, same.rows);
+          EXPECT_EQ(block.columns, same.columns);
+          EXPECT_EQ(part.offset() + block.offset, same.offset);
+          EXPECT_EQ(block.padded_bytes, same.padded_bytes);
+          ++next;
+        }
+      }
+      EXPECT_EQ(next, whole.size());
+    }
   }
 }
 

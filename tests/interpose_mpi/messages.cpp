@@ -12,11 +12,10 @@ using dovetail::Options;
 using dovetail::out;
 using dovetail::Runtime;
 using dovetail::test::check;
+using dovetail::test::next_of;
+using dovetail::test::previous_of;
 using dovetail::test::Ranks;
 namespace mpi = dovetail::mpi;
-
-int next_of(const Ranks& ranks) { return (ranks.rank + 1) % ranks.size; }
-int previous_of(const Ranks& ranks) { return (ranks.rank + ranks.size - 1) % ranks.size; }
 
 // Each task waits for a message that another task of this rank makes the neighbour send: with calls that hold their worker it would hang.
 void more_wait_than_there_are_workers(const Ranks& ranks) {

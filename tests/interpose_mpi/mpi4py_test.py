@@ -57,6 +57,15 @@ def sums():
     return comm.allreduce(rank)
 
 
+@dt.task
+def sums_over_a_copy():
+    copy = comm.Dup()  # has no form with a request
+    try:
+        return copy.allreduce(rank)
+    finally:
+        copy.Free()
+
+
 for turn in range(20):
     received = [receive(tag) for tag in range(10)]
     sent = [send(tag) for tag in reversed(range(10))]
@@ -68,19 +77,21 @@ for turn in range(20):
     comm.Send(np.full(1000, rank + turn, dtype=float), dest=after, tag=100)  # outside of a task
     assert dt.wait(result) == 1000.0 * (before + turn)
     assert dt.wait(sums()) == size * (size - 1) // 2
+    assert dt.wait(sums_over_a_copy()) == size * (size - 1) // 2
 if rank == 0:
     print("right", flush=True)
 """
 
 
-def main() -> int:
+def run(text: str, preloads: bool) -> int:
+    """Runs the program `text` in two ranks; it prints "right" at its end. Returns the status of a test."""
     library, starter = sys.argv[1:]
     if importlib.util.find_spec("mpi4py") is None:
         print("mpi4py is not installed")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "program.py")
-        program.write_text(PROGRAM)
+        program.write_text(text)
         # mpi4py asks for MPICH by the name that its own library has; Debian's has another one.
         debians = Path("/usr/lib", os.uname().machine + "-linux-gnu", "libmpich.so.12")
         if library == "mpich" and debians.exists():
@@ -89,7 +100,7 @@ def main() -> int:
             **os.environ,
             "DOVETAIL_WORKERS": "1",
             "LD_LIBRARY_PATH": folder,
-            "LD_PRELOAD": " ".join(str(BUILD / "lib" / f"lib{name}.so") for name in PRELOADED[library]),
+            "LD_PRELOAD": " ".join(str(BUILD / "lib" / f"lib{name}.so") for name in PRELOADED[library] if preloads),
             "MPI4PY_MPIABI": library,
             "PYTHONPATH": str(BUILD / "python"),
         }
@@ -103,4 +114,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(PROGRAM, preloads=True))

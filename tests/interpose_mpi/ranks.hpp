@@ -10,14 +10,14 @@
 
 namespace dovetail::test {
 
-/// MPI as long as it lives, with calls from every thread.
+/// MPI as long as it lives; if not said otherwise, with calls from every thread.
 class Ranks {
  public:
-  Ranks(int* count, char*** arguments) {
+  Ranks(int* count, char*** arguments, int level = MPI_THREAD_MULTIPLE) {
     int provided = 0;
-    MPI_Init_thread(count, arguments, MPI_THREAD_MULTIPLE, &provided);
-    if (provided != MPI_THREAD_MULTIPLE) {
-      std::fprintf(stderr, "this MPI library has no MPI_THREAD_MULTIPLE\n");
+    MPI_Init_thread(count, arguments, level, &provided);
+    if (provided < level) {
+      std::fprintf(stderr, "this MPI library does not allow calls of so many threads\n");
       std::exit(77);
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -30,6 +30,10 @@ class Ranks {
   int rank = 0;
   int size = 0;
 };
+
+/// The neighbours of a rank where all ranks form a ring.
+inline int next_of(const Ranks& ranks) { return (ranks.rank + 1) % ranks.size; }
+inline int previous_of(const Ranks& ranks) { return (ranks.rank + ranks.size - 1) % ranks.size; }
 
 /// Ends all ranks if it does not hold.
 inline void check(bool holds, const std::string& what) {

@@ -11,10 +11,9 @@ namespace {
 using dovetail::Options;
 using dovetail::Runtime;
 using dovetail::test::check;
+using dovetail::test::next_of;
+using dovetail::test::previous_of;
 using dovetail::test::Ranks;
-
-int next_of(const Ranks& ranks) { return (ranks.rank + 1) % ranks.size; }
-int previous_of(const Ranks& ranks) { return (ranks.rank + ranks.size - 1) % ranks.size; }
 
 // `receives` waits until the other task, which runs after it on the only worker, has made the neighbour go on.
 template <class Receive, class Send>

@@ -4,6 +4,7 @@
 #include "comm/mpi/engine.hpp"
 #include "dovetail/mpi_error.hpp"
 #include "fake_library.hpp"
+#include "tasking/core.hpp"
 #include "tasking/support.hpp"
 
 namespace dovetail::comm::mpi::test {
@@ -11,6 +12,7 @@ namespace {
 
 using dovetail::test::await;
 using dovetail::test::Gate;
+using dovetail::test::scaled;
 
 class MessagesTest : public testing::TestWithParam<unsigned> {
  protected:
@@ -142,6 +144,7 @@ TEST_P(MessagesTest, WhatFailsSaysWhatItWas) {
     EXPECT_EQ(failure.label(), "receiver");
     expect_failure([&] { std::rethrow_exception(failure.cause()); });
   }
+  EXPECT_FALSE(fake().was_asked_outside_of_turn());
 }
 
 TEST_P(MessagesTest, OneOfManyThatFailsIsToldWhenAllHaveEnded) {
@@ -194,6 +197,127 @@ TEST_P(MessagesTest, AnIoTaskWaitsToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, MessagesTest, testing::Values(1U, 2U, 4U));
+
+// Otherwise the limit of pending tasks leaves room for a few only.
+TEST(MessagesThrottle, TasksThatWaitForMessagesHoldNoSpawnerBack) {
+  fake();
+  Runtime runtime(Options{.workers = 1, .report_after = std::chrono::seconds(0)});
+  constexpr int waiting = 3'000;
+  std::vector<int> requests(waiting);
+  std::vector<int> numbers(waiting);
+  for (int i = 0; i < waiting; ++i) {
+    numbers[static_cast<std::size_t>(i)] = requests[static_cast<std::size_t>(i)] = fake().begin();
+  }
+  std::atomic<int> begun{0};
+  auto waits = runtime.spawn([&] {
+    for (int& request : requests) {
+      spawn([&] {
+        ++begun;
+        wait(request);
+      });
+    }
+  });
+  await([&] { return begun == waiting; });
+  // The spawner looks once in a while. When it goes on then, it has room, and need not stop at its next look.
+  constexpr std::size_t until_it_has_looked = 200;
+  const int in_vain = runtime
+                          .spawn([&] {
+                            int crowded = 0;
+                            for (std::size_t i = 0; i < scaled(200'000, 20'000); ++i) {
+                              spawn([] {});
+                              crowded +=
+                                  i > until_it_has_looked && runtime.core().throttle.is_crowded(runtime.core()) ? 1 : 0;
+                            }
+                            return crowded;
+                          })
+                          .get();
+  EXPECT_EQ(in_vain, 0);
+  for (const int number : numbers) {
+    fake().end(number);
+  }
+  waits.get();
+}
+
+// The thread that has the turn is in the parent only.
+TEST(MessagesFork, TheChildBeginsAnew) {
+  const char* const sanitizer = std::getenv("DOVETAIL_SANITIZE");
+  if (sanitizer != nullptr && std::string(sanitizer) == "thread") {
+    GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads";
+  }
+  constexpr unsigned last_resort_seconds = 60;
+  fake();
+  Runtime runtime(Options{.workers = 1, .report_after = std::chrono::seconds(0)});
+  Gate inside;
+  Gate leave;
+  std::atomic<int> left{null_request};
+  auto waits = runtime.spawn([&] {
+    const auto start = detail::mpi::Start::of([&left](void* request) {
+      const int number = fake().begin();
+      std::memcpy(request, &number, sizeof number);
+      left = number;
+      return 0;
+    });
+    detail::mpi::start_and_wait(Abi::mpich, receives(0, 1), start, nullptr);
+  });
+  await([&] { return left != null_request; });
+  auto holds = runtime.spawn([&] {
+    const auto start = detail::mpi::Start::of([&inside, &leave](void* request) {
+      inside.open();
+      leave.pass();
+      const int number = fake().begin();
+      fake().end(number);
+      std::memcpy(request, &number, sizeof number);
+      return 0;
+    });
+    detail::mpi::start_and_wait(Abi::mpich, receives(0, 0), start, nullptr);
+  });
+  inside.pass();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(last_resort_seconds);
+    int status = 1;
+    {
+      Runtime anew(Options{.workers = 1, .report_after = std::chrono::seconds(0)});
+      int request = fake().begin();
+      fake().end(request);
+      anew.spawn([&] { wait(request); }).get();
+      status = request == null_request ? 0 : 2;
+    }
+    _exit(status);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  leave.open();
+  holds.get();
+  fake().end(left);
+  waits.get();
+}
+
+// Each question costs MPI as much as a message.
+TEST(MessagesRate, OperationsThatTasksAreBoundToAreAskedTogether) {
+  fake();
+  setenv("DOVETAIL_MPI_POLL", "1000000", 1);  // the clock stays out of it
+  Runtime runtime(Options{.workers = 1});
+  constexpr std::size_t operations = 160;
+  std::size_t asked = 0;
+  std::size_t asked_for_one = 0;
+  runtime
+      .spawn([&] {
+        const std::size_t before = fake().times_asked();
+        for (std::size_t i = 0; i < operations; ++i) {
+          detail::mpi::start_and_bind(Abi::mpich, receives(0, 0), at_once(0), nullptr);
+        }
+        asked = fake().times_asked() - before;
+        detail::mpi::start_and_wait(Abi::mpich, receives(0, 0), at_once(0), nullptr);
+        asked_for_one = fake().times_asked() - before - asked;
+      })
+      .get();
+  EXPECT_LE(asked, operations / 8);
+  EXPECT_GE(asked_for_one, 1U) << "a task that would pause";
+  unsetenv("DOVETAIL_MPI_POLL");
+}
 
 // Whatever the rate, zero included, ready tasks go first.
 TEST(MessagesRate, NoRateStarvesReadyTasks) {

@@ -1,4 +1,5 @@
 // Which MPI libraries tasks can use. Each refusal is the first use in its process.
+#include <future>
 #include <stdexcept>
 
 #include "dovetail/dovetail.hpp"
@@ -17,15 +18,20 @@ std::string refusal(Abi abi) {
   }
 }
 
-TEST(Levels, CallsOfOneThreadAreNotEnoughUntilTheyAre) {
-  for (const Level level : {Level::single, Level::funneled}) {
+TEST(Levels, AProcessWithoutMpiIsToldSo) {
+  EXPECT_NE(refusal(Abi::mpich).find("which the process has not loaded"), std::string::npos);
+}
+
+TEST(Levels, WhereOneThreadMayCallTheOthersKnow) {
+  for (const Level level : {Level::single, Level::funneled, Level::serialized, Level::multiple}) {
     fake().set_level(level);
-    EXPECT_NE(refusal(Abi::mpich).find("MPI_THREAD_MULTIPLE"), std::string::npos);
+    forget_level();
+    EXPECT_EQ(refusal(Abi::mpich), "not refused");
+    const bool is_for_one = level < Level::serialized;
+    EXPECT_EQ(is_for_one_thread(), is_for_one);
+    EXPECT_TRUE(may_call_here());
+    EXPECT_EQ(std::async(std::launch::async, may_call_here).get(), !is_for_one);
   }
-  EXPECT_NE(refusal(Abi::openmpi).find("compile all of it for one MPI library"), std::string::npos)
-      << "the other one was asked for first";
-  fake().set_level(Level::serialized);
-  EXPECT_EQ(refusal(Abi::mpich), "not refused");
   EXPECT_NE(refusal(Abi::openmpi).find("compile all of it for one MPI library"), std::string::npos);
 }
 

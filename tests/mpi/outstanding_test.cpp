@@ -2,9 +2,26 @@
 #include "comm/mpi/outstanding.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <new>
 
 #include "fake_library.hpp"
 #include "gtest/gtest.h"
+
+namespace {
+thread_local bool memory_is_used_up = false;
+}  // namespace
+
+// NOLINTNEXTLINE(misc-definitions-in-headers): the program's own
+void* operator new(std::size_t size) {
+  void* const made = memory_is_used_up ? nullptr : std::malloc(size);
+  if (made == nullptr) {
+    throw std::bad_alloc();
+  }
+  return made;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
 namespace dovetail::comm::mpi::test {
 namespace {
@@ -77,7 +94,34 @@ TEST_F(OutstandingTest, WhileSomethingIsFoundMoreAreAsked) {
   }
   EXPECT_EQ(numbers(outstanding_.ask(library_)).size(), 8 * Outstanding::window);
   EXPECT_EQ(numbers(outstanding_.ask(library_)).size(), 600 - 8 * Outstanding::window);
-  EXPECT_TRUE(outstanding_.empty());
+  EXPECT_TRUE(outstanding_.size() == 0);
+}
+
+TEST_F(OutstandingTest, WhatHasNoMemoryForItsPlaceIsAskedAllTheSame) {
+  add(static_cast<int>(Outstanding::window));
+  std::array<Operation*, 3> more{make_operation(), make_operation(), make_operation()};
+  memory_is_used_up = true;
+  for (Operation* operation : more) {
+    const int number = library_.begin();
+    std::memcpy(operation->request.data(), &number, sizeof number);
+    outstanding_.add(library_, operation);
+  }
+  Operation* const none = outstanding_.ask(library_);
+  library_.end(65);
+  Operation* const ended = outstanding_.ask(library_);
+  memory_is_used_up = false;
+  EXPECT_EQ(outstanding_.size(), Outstanding::window);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(numbers(ended), std::vector<int>{65});
+  std::size_t visited = 0;
+  outstanding_.for_each([&](const Operation&) { ++visited; });
+  EXPECT_EQ(visited, Outstanding::window + 2);
+
+  EXPECT_EQ(outstanding_.ask(library_), nullptr);
+  EXPECT_EQ(outstanding_.size(), Outstanding::window + 2) << "there is memory again";
+  library_.end(64);
+  library_.end(66);
+  EXPECT_EQ(numbers(outstanding_.ask(library_)), (std::vector<int>{64, 66}));
 }
 
 // Against a model: any may end between two looks, and more are added.

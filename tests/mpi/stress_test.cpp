@@ -52,9 +52,20 @@ detail::mpi::Start begins() {
   });
 }
 
-TEST(MessagesStress, EveryWayOfWaiting) {
+// An operation without a request: it has ended when another thread has ended the one that it looks at.
+detail::mpi::Start looks_at(int number) {
+  return detail::mpi::Start::of([number](void* ended) {
+    const FakeLibrary::Inside inside(fake());
+    *static_cast<bool*>(ended) = fake().has_ended(number);
+    return 0;
+  });
+}
+
+// With one thread that may call, the calling thread is that one.
+void wait_in_every_way(Level level, std::size_t tasks) {
+  fake().set_level(level);
+  forget_level();
   const Ender ender(1);
-  const std::size_t tasks = scaled(40'000, 4'000);
   std::atomic<std::size_t> done{0};
   {
     Runtime runtime(Options{.workers = 4});
@@ -62,9 +73,9 @@ TEST(MessagesStress, EveryWayOfWaiting) {
         .spawn([&] {
           Random random(2);
           for (std::size_t i = 0; i < tasks; ++i) {
-            const std::uint64_t way = random.between(0, 5);
+            const std::uint64_t way = random.between(0, 6);
             const std::uint64_t count = random.between(1, 5);
-            spawn({.io = way == 5}, [way, count, &done] {
+            spawn({.io = way == 6}, [way, count, &done] {
               switch (way) {
                 case 0:
                   detail::mpi::start_and_bind(Abi::mpich, {}, begins(), nullptr);
@@ -89,6 +100,14 @@ TEST(MessagesStress, EveryWayOfWaiting) {
                   wait(requests);
                   break;
                 }
+                case 4:
+                  for (std::uint64_t k = 0; k < count; ++k) {
+                    const int number = fake().begin();
+                    if (detail::mpi::attempt(Abi::mpich, {}, looks_at(number)) != 0 || !fake().has_ended(number)) {
+                      std::abort();
+                    }
+                  }
+                  break;
                 default: {
                   int request = fake().begin();
                   int status = 0;
@@ -109,6 +128,13 @@ TEST(MessagesStress, EveryWayOfWaiting) {
   EXPECT_EQ(done.load(), tasks);
   EXPECT_FALSE(fake().was_entered_twice());
 }
+
+TEST(MessagesStress, OneThreadThatMayCall) {
+  wait_in_every_way(Level::funneled, scaled(10'000, 2'000));
+  EXPECT_FALSE(fake().was_entered_elsewhere());
+}
+
+TEST(MessagesStress, EveryWayOfWaiting) { wait_in_every_way(Level::multiple, scaled(40'000, 4'000)); }
 
 }  // namespace
 }  // namespace dovetail::comm::mpi::test

@@ -10,7 +10,7 @@ from pathlib import Path
 
 # Names of rooms that the library shows nevertheless, to the bindings that are installed with it.
 FOR_BINDINGS = """
-base::ProcessMutex base::allowed_processors base::memory_limit compression prefetch staging tasking::end_background tasking::set_background_options trace::detail::record_waited trace::detail::state trace::detail::wait_begins tasking::bind_event tasking::current_runtime tasking::current_task
+base::ProcessMutex base::allowed_processors base::memory_limit base::rank_of_process compression prefetch staging tasking::end_background tasking::set_background_options trace::detail::record_waited trace::detail::state trace::detail::wait_begins tasking::bind_event tasking::current_runtime tasking::current_task
 tasking::current_worker tasking::fulfill_event tasking::pause_switches tasking::register_service tasking::request_flush
 tasking::set_interrupt_look tasking::set_system_call_pause tasking::Throttle::pending
 """.split()
@@ -158,6 +158,22 @@ def check_core(library: Path) -> None:
     print(f"{library.name}: {len(others)} symbols, and {len(inline)} of inline functions")
 
 
+def names_of_mpi(table: str, library: str) -> set[str]:
+    """What libdovetail-mpi.so or libdovetail-mpi4.so stands before: each call in C and in the dialects of Fortran."""
+    rows = re.findall(r"^(?:STARTED|RECEIVED|COLLECTIVE|TRIED|HELD|OWN)\((\w+), (\w+)", table, flags=re.MULTILINE)
+    assert len(rows) > 100, rows
+    if library == "mpi4":
+        forms = ("MPI_{}", "mpi_{}_f08_large_", "mpi_{}_f08ts_large_")
+    else:
+        forms = ("MPI_{}", "mpi_{}", "mpi_{}_", "mpi_{}__", "mpi_{}_f08_", "mpi_{}_f08ts_")
+    return {
+        form.format(c if form.startswith("MPI") else fortran)
+        for c, fortran in rows
+        if c.endswith("_c") == (library == "mpi4")
+        for form in forms
+    }
+
+
 def functions_of(header: Path, prefix: str) -> set[str]:
     """What a header of C declares; a type of a function is none."""
     text = re.sub(r"//.*|^typedef .*", "", header.read_text(), flags=re.MULTILINE)
@@ -170,11 +186,15 @@ def main() -> None:
         check_that_all_is_found(binary, prefix)
         check_thread_locals(binary)
     # Those of the other libraries (hdf5.h, omp) are theirs.
-    own = [path for path in (source / "include").rglob("*.h*") if path.stem not in ("hdf5", "dovetail_omp")]
+    own = [
+        path
+        for path in (source / "include").rglob("*.h*")
+        if path.stem not in ("hdf5", "dovetail_omp", "dovetail_omp_mpi")
+    ]
     headers = "\n".join(path.read_text() for path in own)
     # Implied by the headers, and so not written there.
     check_exports(next(prefix.rglob("libdovetail.so")), headers + " Delete operator ")
-    calls = source / "interpose" / "mpi" / "front"
+    calls = (source / "interpose" / "mpi" / "calls.def").read_text()
     expected = {
         "libdovetail-posix.so": set(POSIX.split()),
         "libdovetail-omp.so": functions_of(source / "include" / "dovetail_omp.h", "dovetail_omp_"),
@@ -184,7 +204,7 @@ def main() -> None:
         **{
             f"libdovetail-{name}.so": {
                 f"dovetail_{name}_lead",
-                *re.findall(r"CALL\((MPI_\w+)\)", (calls / f"{name}.def").read_text()),
+                *names_of_mpi(calls, name),
             }
             for name in ("mpi", "mpi4")
         },

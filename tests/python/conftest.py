@@ -17,7 +17,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts")]
 import hangs  # noqa: E402 (behind the path to it)
 
 # Far above what any test takes, also on a machine that does other things.
-ALARM_SECONDS = int(os.environ.get("DOVETAIL_TEST_ALARM", "120"))
+ALARM_SECONDS = int(os.environ.get("DOVETAIL_TEST_ALARM", "240"))
 CHILD_SECONDS = ALARM_SECONDS * 5 / 6
 ALARM = pytest.StashKey[hangs.Alarm]()
 

@@ -49,7 +49,7 @@ def begin(folder: Path, *words: object, change: str | None = None, build: Path =
 
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    output, errors = hangs.finish(process, 100)
+    output, errors = hangs.finish(process, 200)
     return process.returncode, output, errors
 
 

@@ -140,8 +140,8 @@ def test_ctrl_c_ends_a_wait_for_any(run_program):
 
         gate = threading.Event()
         future = dt.io(gate.wait)()
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
             dt.wait_for_any([future])
         except KeyboardInterrupt:
             print("interrupted")

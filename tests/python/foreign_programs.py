@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyCOMPSs' own local programs and dislib's tests, as they are, under `dovetail run --pycompss`.
 
-    foreign_programs.py [--only programs|tutorial|dislib] [--names 0_basic1 test_kmeans ...] [--native]
+    foreign_programs.py [--only programs|elsewhere|tutorial|dislib] [--names 0_basic1 test_kmeans ...] [--native]
 
 A program passes if it ends as its authors' check of it asks for: with status 0 and without a test that fails, unless
 foreign_programs.toml says what else it must give, that it is refused (by a message that names what is not covered) or why it is left out.
@@ -156,6 +156,12 @@ def bench(known: dict[str, Any], wanted: list[str]) -> list[Program]:
     return found
 
 
+def elsewhere(known: dict[str, Any], wanted: list[str]) -> list[Program]:
+    """Programs of the other parts of the test bench, which their authors run on several machines or by other tools."""
+    folder = SOURCES / "compss" / "tests" / "sources" / "local"
+    return [Program(name, folder / name, **options) for name, options in known.items() if not wanted or name in wanted]
+
+
 def tutorial(known: dict[str, Any], wanted: list[str]) -> list[Program]:
     """The applications of PyCOMPSs' tutorial."""
     folder = SOURCES / "tutorial_apps" / "python"
@@ -195,7 +201,7 @@ def run_programs(runner: Runner, programs: list[Program]) -> tuple[list[str], in
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("programs", "tutorial", "dislib"))
+    parser.add_argument("--only", choices=("programs", "elsewhere", "tutorial", "dislib"))
     parser.add_argument("--names", nargs="+", default=[], help="of programs, or of dislib's test modules")
     parser.add_argument("--python", default=str(PYTHON))
     parser.add_argument(
@@ -211,6 +217,7 @@ def main() -> int:
     known = tomllib.loads((HERE / "foreign_programs.toml").read_text())
     parts = {
         "programs": ("compss", lambda: run_programs(runner, bench(known["programs"], arguments.names))),
+        "elsewhere": ("compss", lambda: run_programs(runner, elsewhere(known["elsewhere"], arguments.names))),
         "tutorial": ("tutorial_apps", lambda: run_programs(runner, tutorial(known["tutorial"], arguments.names))),
         "dislib": ("dislib", lambda: run_dislib(runner, arguments.names, known["dislib"]["left_out"])),
     }

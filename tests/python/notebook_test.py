@@ -70,7 +70,8 @@ def test_cells_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     # This interpreter, whatever kernels are installed.
     for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    manager = AsyncKernelManager()
+    # Not by TCP: a port that is free when it is chosen may be another program's when the kernel begins.
+    manager = AsyncKernelManager(transport="ipc", ip=str(tmp_path / "k"))
     manager._kernel_spec = KernelSpec(argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"])
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     client = nbclient.NotebookClient(notebook, km=manager, timeout=None)

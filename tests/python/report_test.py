@@ -215,13 +215,45 @@ def test_time_that_is_hidden() -> None:
         "computing_s": 4,
         "io_s": 4,
         "hidden_s": 2,
+        "communication_s": 3,
+        "communication_hidden_s": 1,
     }
     run_ = read({"traceEvents": events, "otherData": facts}, {"devices": []})
     assert (run_.computing, run_.io, run_.hidden, run_.computed, run_.blocked) == (4, 4, 2, 1.75, 1.25)
+    assert (run_.communication, run_.communication_hidden) == (3, 1)
     assert run_.neither == pytest.approx(12 - 6)
     assert run_.waits == {"the interpreter": 0.5}
     assert run_.kinds["sum"]["blocked"] == pytest.approx(2.5)
     assert run_.kinds["sum"]["slices"] == 2 and run_.kinds["write"]["io"]
+
+
+def test_each_rank_has_lanes_of_its_own_numbers() -> None:
+    """Those of rank 2 are 7 to 9; messages are no lanes of the page."""
+    from dovetail.report_data import read
+
+    events = [
+        {"ph": "X", "pid": 7, "tid": 2_000_001, "ts": 0, "dur": 5, "cat": "task", "name": "sum", "args": {}},
+        {"ph": "X", "pid": 8, "tid": 2_100_001, "ts": 0, "dur": 5, "cat": "io", "name": "pread", "args": {}},
+        {"ph": "X", "pid": 9, "tid": 2_500_001, "ts": 0, "dur": 5, "cat": "message", "name": "MPI_Recv", "args": {}},
+        {"ph": "M", "pid": 7, "tid": 2_000_001, "ts": 0, "name": "thread_name", "args": {"name": "worker 0"}},
+    ]
+    run_ = read({"traceEvents": events, "otherData": {}}, {"devices": []})
+    assert [lane.name for lane in run_.lanes] == ["worker 0"] and len(run_.requests) == 1
+    assert list(run_.kinds) == ["sum"]
+
+
+def test_communication_has_a_row_of_the_overlap_where_there_is_some() -> None:
+    from dovetail.report_data import Run
+    from dovetail.report_figures import Drawn
+    from dovetail.report_page import compose
+
+    run_ = Run(4.0, [], [], {}, [], io=1.0, hidden=0.25)
+    row = "<td>communication</td>"
+    assert row not in compose(run_, Drawn(), "a", "b", "c")
+    run_.communication, run_.communication_hidden = 2.0, 1.5
+    page = compose(run_, Drawn(), "a", "b", "c")
+    assert row + "<td>2.000</td><td>1.500</td><td>0.500</td><td>75%</td>" in page
+    assert "<td>I/O</td><td>1.000</td><td>0.250</td><td>0.750</td><td>25%</td>" in page
 
 
 def test_names_of_the_program_are_text_on_the_page() -> None:

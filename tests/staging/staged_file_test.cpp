@@ -98,6 +98,24 @@ TEST_F(StagedFileTest, RandomCallsAreSeenAndLeaveTheSameFile) {
   }
 }
 
+TEST_F(StagedFileTest, WhatWasCutOffDoesNotComeBackWhenTheFileGrowsAgain) {
+  std::vector<std::byte> expected = filled(3000, 4);
+  const auto file = open(device / "file");
+  ASSERT_EQ(write(*file, 0, expected), 0);
+  std::uint64_t waited = 0;
+  for (const std::size_t size : {std::size_t{1000}, std::size_t{2000}}) {
+    ASSERT_EQ(file->set_size(size, waited, true).error, 0);
+    expected.resize(size);
+  }
+  EXPECT_EQ(read(*file, {0, 2500}), [&] {
+    std::vector<std::byte> seen = expected;
+    seen.resize(2500);
+    return seen;
+  }());
+  ASSERT_EQ(close(*file), "");
+  EXPECT_EQ(contents(device.behind("file")), expected);
+}
+
 TEST_F(StagedFileTest, AWriteReturnsAndIsSeenWhileTheDeviceHoldsIt) {
   device.rules("write hold");
   const auto file = open(device / "file");

@@ -5,7 +5,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <random>
 #include <thread>
@@ -283,6 +285,44 @@ TYPED_TEST(BusyWorker, WhatIsHandedOverForItAndRefusedIsAnnounced) {
   EXPECT_TRUE(is_ready(this->parking_, 10'000));
   EXPECT_EQ(this->take_by_another(), 1U);
   EXPECT_EQ(this->own_->in_flight(), 0U);
+}
+
+TYPED_TEST(BusyWorker, WhatIsGatheredBehindARefusedRequestIsRead) {
+  constexpr std::size_t count = 5;
+  constexpr std::size_t refused = 1;
+  constexpr std::size_t bytes = 512;
+  const auto content = test::random_bytes(count * bytes, test::seed());
+  ASSERT_EQ(::pwrite(this->descriptor_, content.data(), content.size(), 0), static_cast<ssize_t>(content.size()));
+  std::vector<std::byte> received(content.size());
+  std::array<Request, count> requests;
+  for (std::size_t i = 0; i < count; ++i) {
+    requests[i].kind = Kind::read;
+    requests[i].descriptor = i == refused ? -1 : this->descriptor_;
+    requests[i].data = received.data() + i * bytes;
+    requests[i].remaining = bytes;
+    requests[i].offset = i * bytes;
+    plan_attempt(requests[i]);
+    this->own_->submit(requests[i]);
+  }
+  this->own_->flush();
+  std::map<const Request*, int> results;
+  while (results.size() < count) {
+    std::array<Completion, count> completions;
+    const unsigned taken = this->own_->take(completions.data(), count);
+    for (unsigned i = 0; i < taken; ++i) {
+      ASSERT_TRUE(results.emplace(completions[i].request, completions[i].result).second) << "it has ended twice";
+    }
+  }
+  EXPECT_EQ(this->own_->in_flight(), 0U);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i == refused) {
+      EXPECT_LT(results[&requests[i]], 0);
+    } else {
+      EXPECT_EQ(results[&requests[i]], static_cast<int>(bytes));
+      EXPECT_TRUE(
+          std::equal(content.begin() + i * bytes, content.begin() + (i + 1) * bytes, received.begin() + i * bytes));
+    }
+  }
 }
 
 TYPED_TEST(BusyWorker, OneThatSleepsHandsOverByItself) {

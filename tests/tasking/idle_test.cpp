@@ -76,6 +76,21 @@ TEST(IdleTest, WaitingForAResumeAndForAnEvent) {
   waiter.join();
 }
 
+// After a stuck report the runtime waits a second for tasks that could be told to end, and this one cannot.
+TEST(IdleTest, ATaskThatAStuckReportDoesNotEnd) {
+  Runtime runtime(Options{.workers = 2, .stuck_after = milliseconds(10)});
+  Events* events = nullptr;
+  runtime.spawn([&] {
+    events = &this_task::events();
+    events->add();
+  });
+  const auto before = processor_time();
+  EXPECT_THROW(runtime.wait(), Stuck);
+  EXPECT_LT(processor_time() - before, bound);
+  events->fulfill();
+  runtime.wait();
+}
+
 TEST(IdleTest, ALongTimer) {
   Runtime runtime(Options{.workers = 3});
   std::atomic<bool> over{false};

@@ -30,8 +30,9 @@ class Polled final : public Service {
     if (ended == nullptr) {
       return 0;
     }
+    ended_at = __builtin_frame_address(0);
     in_flight_.store(0);
-    fulfill_event(ended);
+    is_paused_ ? wake(ended) : fulfill_event(ended);
     return 1;
   }
   void flush(unsigned /*worker*/) override {}
@@ -41,14 +42,14 @@ class Polled final : public Service {
   nanoseconds linger() noexcept override { return in_flight_.load() > 0 || always ? lingering : nanoseconds{}; }
   void lingered(bool found) noexcept override { (found ? found_ : in_vain_).fetch_add(1); }
 
-  void start(int polls_of_workers) {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_ = bind_event();
-      polls_left_ = polls_of_workers;
-    }
-    in_flight_.store(1);
-    begin_polling(core_);
+  /// The task completes when it has ended.
+  void start(int polls_of_workers) { start(bind_event(), false, polls_of_workers); }
+  /// The task pauses until it has ended.
+  void pause(int polls_of_workers) {
+    Task* const task = current_task();
+    prepare_pause(task);
+    start(task, true, polls_of_workers);
+    tasking::pause(task, WaitReason::operation);
   }
 
   void end_at_next_poll() {
@@ -58,6 +59,7 @@ class Polled final : public Service {
 
   static constexpr int most = 2'000'000'000;
   std::atomic<unsigned> polls{0};
+  void* ended_at = nullptr;  ///< On the stack of the last poll that has ended one.
   nanoseconds interval = hours(1);
   nanoseconds lingering{};
   std::atomic<bool> always{false};  ///< Workers linger with nothing in flight, too.
@@ -66,8 +68,20 @@ class Polled final : public Service {
   unsigned in_vain() const noexcept { return in_vain_.load(); }
 
  private:
+  void start(Task* task, bool is_paused, int polls_of_workers) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_ = task;
+      is_paused_ = is_paused;
+      polls_left_ = polls_of_workers;
+    }
+    in_flight_.store(1);
+    begin_polling(core_);
+  }
+
   detail::RuntimeCore& core_;
   std::mutex mutex_;
+  bool is_paused_ = false;
   Task* waiting_ = nullptr;
   int polls_left_ = 0;
   std::atomic<std::size_t> in_flight_{0};
@@ -107,6 +121,52 @@ TEST_P(LingerTest, TheWorkerThatLingersTakesWhatComes) {
   EXPECT_FALSE(waits.ready());
   polled->end_at_next_poll();
   waits.get();
+}
+
+TEST_P(LingerTest, TheWorkerThatLingersForAPausedTaskTakesWhatComes) {
+  Runtime runtime(Options{.workers = GetParam()});
+  polled->lingering = hours(1);
+  auto waits = runtime.spawn([] { polled->pause(Polled::most); });
+  for (int i = 0; i < 100; ++i) {
+    runtime.spawn([] { spawn([] {}); }).get();
+    runtime.spawn({.tied = true}, [] { this_task::yield(); }).get();
+  }
+  EXPECT_FALSE(waits.ready());
+  polled->end_at_next_poll();
+  waits.get();
+}
+
+// Else each message would cost two switches and the way through the scheduler.
+TEST(PausedTaskTest, WithNothingElseToDoItsWorkerPollsOnItsStack) {
+  Runtime runtime(Options{.workers = 1});
+  polled->lingering = hours(1);
+  for (int i = 0; i < 20; ++i) {
+    const std::ptrdiff_t below =
+        runtime
+            .spawn([] {
+              polled->pause(100);
+              return static_cast<char*>(__builtin_frame_address(0)) - static_cast<char*>(polled->ended_at);
+            })
+            .get();
+    EXPECT_GT(below, 0);
+    EXPECT_LT(below, 16 << 10);
+  }
+}
+
+TEST(PausedTaskTest, AReadyTaskGoesFirst) {
+  Runtime runtime(Options{.workers = 1});
+  polled->lingering = hours(1);
+  bool ran = false;
+  runtime
+      .spawn([&ran] {
+        spawn([&ran] {
+          ran = true;
+          polled->end_at_next_poll();
+        });
+        polled->pause(Polled::most);
+      })
+      .get();
+  EXPECT_TRUE(ran);
 }
 
 TEST_P(LingerTest, TheEndOfTheRuntimeEndsIt) {
@@ -155,6 +215,7 @@ TEST_P(LingerTest, WhatAPollDeliversIsNotSleptOn) {
     int value = 0;
     runtime.spawn({.access = {out(value)}}, [i] { polled->start(1 + static_cast<int>(i % 5)); });
     runtime.spawn({.access = {in(value)}}, [] {}).get();
+    runtime.spawn([i] { polled->pause(1 + static_cast<int>(i % 5)); }).get();
   }
 }
 

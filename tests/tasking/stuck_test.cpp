@@ -1,5 +1,6 @@
 // A graph that can never end is an error that says why, and a slow one is not.
 #include "support.hpp"
+#include "tasking/core.hpp"
 
 namespace dovetail::test {
 namespace {
@@ -113,6 +114,27 @@ TEST(StuckTest, ATaskThatWaitsForASuspendedOne) {
   waiter.wait();
 }
 
+TEST(StuckTest, SaysWhichTasksEachOneWaitsFor) {
+  Runtime runtime(Options{.workers = 2, .stuck_after = milliseconds(10)});
+  int data[3] = {};
+  const char* labels[3] = {"first", "second", "third"};
+  for (int i = 0; i < 3; ++i) {
+    runtime.spawn({.label = labels[i], .access = {out(data[i])}}, [] { this_task::suspend(); });
+  }
+  runtime.spawn({.label = "behind two", .access = {in(data[0]), in(data[1])}}, [] {});
+  runtime.spawn({.label = "behind one", .access = {in(data[2])}}, [] {});
+  try {
+    runtime.wait();
+    FAIL() << "it cannot end";
+  } catch (const Stuck& stuck) {
+    const std::string text = std::string(stuck.what()) + "\n";
+    EXPECT_TRUE(text.find("'behind two' waits for task 'first', 'second'\n") != std::string::npos ||
+                text.find("'behind two' waits for task 'second', 'first'\n") != std::string::npos)
+        << text;
+    EXPECT_NE(text.find("'behind one' waits for task 'third'\n"), std::string::npos) << text;
+  }
+}
+
 TEST(StuckTest, AForgottenEvent) {
   const auto outcome = run_in_child([] {
     bool reported = false;
@@ -139,6 +161,37 @@ TEST(StuckTest, AnIoTaskThatSuspends) {
   Runtime runtime(Options{.workers = 1, .stuck_after = milliseconds(100)});
   runtime.spawn({.label = "on an executor", .io = true}, [] { this_task::suspend(); });
   EXPECT_THROW(runtime.wait(), Stuck);
+}
+
+TEST(StuckTest, AnIoTaskThatSuspendsWhileEveryWorkerSleeps) {
+  for (int turn = 0; turn < 5; ++turn) {
+    Runtime runtime(Options{.workers = 1, .report_after = milliseconds(0), .stuck_after = milliseconds(10)});
+    runtime.spawn({.label = "on an executor", .io = true}, [&] {
+      const auto& core = runtime.core();
+      await([&] { return core.foreign.waiting.load() > 0 && core.idle.count() == core.workers.size(); });
+      this_task::suspend();
+    });
+    EXPECT_THROW(runtime.wait(), Stuck) << turn;
+  }
+}
+
+TEST(StuckTest, ACycleBelowATaskThatHasReturned) {
+  // That one waits for its children: no event from outside can end the cycle, however patient the watch is with events.
+  Runtime runtime(Options{.workers = 2, .stuck_after = milliseconds(0)});
+  Future<void> futures[2];
+  Gate gate;
+  runtime.spawn({.label = "parent"}, [&] {
+    for (int i = 0; i < 2; ++i) {
+      futures[i] = spawn({}, [&, i] {
+        gate.pass();
+        futures[1 - i].wait();
+      });
+    }
+    gate.open();
+  });
+  EXPECT_THROW(runtime.wait(), Stuck);
+  futures[0].wait();
+  futures[1].wait();
 }
 
 TEST(StuckTest, ALateResumeIsLegitimate) {

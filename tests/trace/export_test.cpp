@@ -74,6 +74,50 @@ TEST_F(Export, APipeOrALinkIsNoTraceFile) {
   EXPECT_EQ(std::filesystem::file_size(precious), 4U);
 }
 
+// Another program puts these into one file: the numbers of two ranks differ, and each event is a line.
+TEST_F(Export, OfARankHasNumbersOfItsOwnAndBothEndsOfMessages) {
+  RecordingBuilder builder(1000);
+  builder.process(3, 4);
+  const auto worker = builder.worker(0);
+  builder.add(worker, 100, Kind::started, 1, "sender").begin_message(worker, 150, 7, 1, "MPI_Send");
+  builder.pair(worker, 160, Kind::send_posted, 7, {2, 9}, "world").add(worker, 200, Kind::returned, 1);
+  builder.pair(worker, 400, Kind::message_ended, 7, {unknown_number, unknown_number});
+  builder.begin_message(worker, 500, 8, 1, "MPI_Recv");
+  builder.pair(worker, 510, Kind::receive_posted, 8, {unknown_number, unknown_number}, "world");
+  const Json trace = exported(builder);
+  EXPECT_EQ(trace["otherData"]["rank"].get<int>(), 3);
+  EXPECT_EQ(trace["otherData"]["ranks"].get<int>(), 4);
+  EXPECT_GT(trace["otherData"]["communication_s"].get<double>(), 0);
+  const auto messages = select(trace, "cat", "message");
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0]["pid"].get<int>(), 12);
+  EXPECT_EQ(messages[0]["name"].get<std::string>(), "MPI_Send");
+  const Json& sent = messages[0]["args"];
+  EXPECT_EQ(sent["direction"].get<std::string>(), "send");
+  EXPECT_EQ(sent["channel"].get<std::string>(), "world");
+  EXPECT_EQ(sent["peer"].get<int>(), 2);
+  EXPECT_EQ(sent["tag"].get<int>(), 9);
+  EXPECT_EQ(sent["task_name"].get<std::string>(), "sender");
+  EXPECT_EQ(sent["touches"]["tid"].get<int>(), 3'000'001);
+  EXPECT_EQ(sent["touches"]["after_us"].get<double>(), 0);
+  EXPECT_TRUE(messages[1]["args"]["still_outstanding"].get<bool>());
+  EXPECT_FALSE(messages[1]["args"].contains("peer")) << "nothing has been received";
+  const auto tasks = select(trace, "cat", "task");
+  ASSERT_EQ(tasks.size(), 1U);
+  EXPECT_EQ(tasks[0]["pid"].get<int>(), 10);
+  const auto counts = select(trace, "name", "messages outstanding");
+  EXPECT_EQ(counts.size(), 4U);
+  std::ifstream file(folder_ / "trace.json");
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(read_json(line.substr(0, line.size() - 1) + "}")["otherData"]["rank"].get<int>(), 3);
+  std::getline(file, line);
+  while (std::getline(file, line) && line != "]}") {
+    EXPECT_NO_THROW(read_json(line.ends_with(",") ? line.substr(0, line.size() - 1) : line)) << line;
+  }
+  EXPECT_EQ(line, "]}");
+}
+
 TEST_F(Export, OfAnEmptyRecordingIsValid) {
   const Json trace = exported(RecordingBuilder(0));
   EXPECT_TRUE(select(trace, "ph", "X").empty());

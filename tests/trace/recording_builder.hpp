@@ -60,6 +60,22 @@ class RecordingBuilder {
     return push(thread, {make_stamp(Kind::io_completed, time), id, static_cast<std::uint64_t>(result), 0});
   }
 
+  RecordingBuilder& begin_message(std::size_t thread, std::uint64_t time, std::uint64_t id, std::uint64_t task,
+                                  const std::string& call = "call") {
+    return push(thread,
+                {make_stamp(Kind::message_begun, time), id, task, make_detail(0, number(recording_.operations, call))});
+  }
+  /// Of the other events about messages and signals.
+  RecordingBuilder& pair(std::size_t thread, std::uint64_t time, Kind kind, std::uint64_t id, Pair pair,
+                         const std::string& channel = "channel") {
+    return push(thread,
+                {make_stamp(kind, time), id, make_pair_value(pair), make_detail(number(recording_.names, channel))});
+  }
+  RecordingBuilder& process(int rank, int size) {
+    recording_.process = {rank, size};
+    return *this;
+  }
+
   const Recording& recording() const { return recording_; }
 
  private:
@@ -96,11 +112,16 @@ struct Collector final : TimelineVisitor {
   void request(const Request& each) override { requests.push_back(each); }
   void in_flight(Time time, std::size_t count) override { changes.push_back({time, count}); }
 
+  void message(const Message& each) override { messages.push_back(each); }
+  void messages_outstanding(Time time, std::size_t count) override { outstanding.push_back({time, count}); }
+
   std::vector<Slice> slices;
   std::vector<Idle> idles;
   std::vector<Time> failures;
   std::vector<Request> requests;
   std::vector<Change> changes;
+  std::vector<Message> messages;
+  std::vector<Change> outstanding;
 };
 
 }  // namespace dovetail::trace::test

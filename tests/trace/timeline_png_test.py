@@ -136,6 +136,25 @@ class TimelineTest(unittest.TestCase):
         np.testing.assert_allclose(lane.begin, [0, 20e-6, 50e-6])
         np.testing.assert_allclose(lane.end, [20e-6, 50e-6, 100e-6])
 
+    def test_a_trace_of_several_ranks(self):
+        events = [
+            {"ph": "M", "pid": 3 * r + 1, "tid": 10 * r + 1, "name": "thread_name", "args": {"name": "worker 0"}}
+            for r in (0, 1)
+        ]
+        events += [interval(3 * rank + 1, 10 * rank + 1, 10, 5, "task", "sum") for rank in (0, 1)]
+        events.append(interval(6, 99, 0, 50, "message", "MPI_Recv"))
+        for rank, time, count in ((0, 1, 1), (0, 4, 0), (1, 2, 3), (1, 3, 0)):
+            events.append(
+                {"ph": "C", "pid": 3 * rank + 2, "ts": time, "name": "requests in flight", "args": {"requests": count}}
+            )
+        events.append({"ph": "C", "pid": 6, "ts": 1, "name": "messages outstanding", "args": {"messages": 1}})
+        path = self.write_events(events, ranks=[{}, {}])
+        trace = read_trace(path)
+        self.assertEqual([lane.name for lane in trace.computing], ["rank 0: worker 0", "rank 1: worker 0"])
+        self.assertEqual(trace.requests, [])
+        self.assertEqual(list(trace.in_flight[1]), [1, 4, 1, 0])
+        self.assertEqual(self.run_tool(path), (0, ""))
+
     def test_coverage_of_columns(self):
         shares = coverage(np.array([0.5, 2.0]), np.array([1.5, 2.25]), np.arange(5.0))
         np.testing.assert_allclose(shares, [0.5, 0.5, 0.25, 0])

@@ -67,6 +67,20 @@ void print_engines(const Report& report) {
   std::printf("  chosen   %s: %s\n", report.engine.c_str(), report.engine_reason.c_str());
 }
 
+void print_transports(const std::vector<comm::rma::TransportProbe>& transports) {
+  std::printf("\nOne-sided communication\n");
+  for (const comm::rma::TransportProbe& transport : transports) {
+    std::printf("  %-20s %s\n", transport.name.c_str(),
+                transport.works ? "works" : ("does not work: " + transport.why_not).c_str());
+  }
+  const comm::rma::TransportProbe& first = transports.front();
+  const comm::rma::TransportProbe& last = transports.back();
+  const std::string chosen = first.name + ", between the processes of this node; " +
+                             (last.works ? last.name + " to other nodes" : "there is none to other nodes");
+  std::printf("  chosen               %s\n",
+              first.works ? chosen.c_str() : "none: a group of several processes cannot start here");
+}
+
 void print_device(const Facts& device) {
   std::printf("\nDevice of %s\n  %s on %s (%s, %s)%s\n", device.path.c_str(), device.file_system.c_str(),
               device.mount_point.c_str(), device.source.c_str(), device.number.c_str(),
@@ -137,6 +151,7 @@ void print_choice(const char* direction, const Choice& choice) {
 void print(const Report& report) {
   print_machine(report.machine);
   print_engines(report);
+  print_transports(report.transports);
   for (const CheckedDevice& checked : report.devices) {
     print_device(checked.device);
     if (checked.curve) {

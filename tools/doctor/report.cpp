@@ -179,6 +179,7 @@ Report examine(const DoctorOptions& options) {
       throw std::invalid_argument("--engine " + options.engine + ": " + asked->why_not);
     }
   }
+  report.transports = comm::rma::probe_transports();
   report.devices = find_devices(options);
   for (CheckedDevice& checked : report.devices) {
     checked.why_not_measured = reason_not_to_measure(checked, options);

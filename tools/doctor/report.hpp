@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "choice.hpp"
+#include "comm/rma/probe.hpp"
 #include "device/engine_probe.hpp"
 #include "machine.hpp"
 #include "options.hpp"
@@ -28,6 +29,8 @@ struct Report {
   std::vector<device::EngineProbe> engines;
   std::string engine;  // The one that Dovetail prefers here.
   std::string engine_reason;
+  std::vector<comm::rma::TransportProbe>
+      transports;  // Of one-sided communication. The first is that of what is allocated.
   std::vector<CheckedDevice> devices;
 };
 

@@ -43,6 +43,15 @@ json json_of(const Choice& choice) {
           {"reason", choice.reason}};
 }
 
+json json_of(const std::vector<comm::rma::TransportProbe>& transports) {
+  json all = json::array();
+  for (const comm::rma::TransportProbe& transport : transports) {
+    all.push_back({{"name", transport.name}, {"works", transport.works}, {"why_not", transport.why_not}});
+  }
+  const comm::rma::TransportProbe& first = transports.front();
+  return {{"transport", first.works ? json(first.name) : json(nullptr)}, {"transports", std::move(all)}};
+}
+
 json json_of(const std::optional<Curve>& curve) { return curve ? json(*curve) : json(nullptr); }
 
 }  // namespace
@@ -63,6 +72,7 @@ json to_json(const Report& report) {
   return {{"machine", json_of(report.machine)},
           {"engines", std::move(engines)},
           {"engine", {{"name", report.engine}, {"reason", report.engine_reason}}},
+          {"one_sided", json_of(report.transports)},
           {"devices", std::move(devices)}};
 }
 

@@ -1,12 +1,10 @@
 // A message of 8 bytes goes to and fro between two ranks.
 #pragma once
 
-#include <mpi.h>
-
 #include <cstdint>
-#include <cstdlib>
+#include <string>
 
-#include "harness/harness.hpp"
+#include "ranks.hpp"
 
 namespace bench {
 
@@ -15,39 +13,36 @@ class PingPong {
   explicit PingPong(CommandLine& line)
       : line_(line), rounds_(line.size("rounds", 50'000, "messages each way in a measurement")) {}
 
-  /// After `parse`. `play` sends and receives `rounds` messages; `rank` is 0 or 1, and 0 sends first. Returns the exit status.
-  template <class Play>
-  int measure(int rank, Play&& play) {
+  /// After `parse`. `send` and `receive` are calls that return when their message of one number has gone or come; `run` makes the
+  /// loop that it gets run. An operation is a message. Returns the exit status.
+  template <class Run, class Send, class Receive>
+  int measure(const Ranks& ranks, const Run& run, const Send& send, const Receive& receive) {
+    std::int64_t value = 0;
+    const auto play = [&] {
+      for (std::int64_t i = 0; i < rounds_; ++i) {
+        if (ranks.is_first()) {
+          ++value;
+          send(value);
+          receive(value);
+        } else {
+          receive(value);
+          ++value;
+          send(value);
+        }
+      }
+    };
     Report report(line_);
-    for (int i = 0; i < line_.warmup() + line_.repeat(); ++i) {
-      MPI_Barrier(MPI_COMM_WORLD);
-      std::int64_t value = 0;
-      const std::int64_t begin = wall_nanoseconds();
-      const std::int64_t cpu = cpu_nanoseconds();
-      play(rounds_, value);
-      if (i >= line_.warmup()) {
-        const auto messages = static_cast<double>(2 * rounds_);
-        report.add("ns", static_cast<double>(wall_nanoseconds() - begin) / messages);
-        report.add("cpu_ns", static_cast<double>(cpu_nanoseconds() - cpu) / messages);
-      }
-      if (value != 2 * rounds_) {
-        report.wrong("the last value");
-      }
-    }
-    return rank == 0 ? report.finish() : 0;
+    measure_ranks(line_, report,
+                  {.operations = 2 * rounds_,
+                   .prepare = [&] { value = 0; },
+                   .run = [&] { run(play); },
+                   .check = [&] { return value == 2 * rounds_ ? std::string{} : std::string{"the last value"}; }});
+    return finish(ranks, report);
   }
 
  private:
   const CommandLine& line_;
   const std::int64_t& rounds_;
 };
-
-inline int begin_ranks(int* count, char*** arguments, int threads) {
-  int provided = 0;
-  MPI_Init_thread(count, arguments, threads, &provided);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
 
 }  // namespace bench

@@ -6,21 +6,11 @@ int main(int argc, char** argv) {
   bench::PingPong problem(line);
   const std::string& level = line.choice("level", {"multiple", "single"}, "how many threads may call MPI");
   line.parse(argc, argv);
-  const int rank = bench::begin_ranks(&argc, &argv, level == "single" ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
-  const int status = problem.measure(rank, [rank](std::int64_t rounds, std::int64_t& value) {
-    const int other = 1 - rank;
-    for (std::int64_t i = 0; i < rounds; ++i) {
-      if (rank == 0) {
-        ++value;
-        MPI_Send(&value, 1, MPI_INT64_T, other, 0, MPI_COMM_WORLD);
-        MPI_Recv(&value, 1, MPI_INT64_T, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      } else {
-        MPI_Recv(&value, 1, MPI_INT64_T, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        ++value;
-        MPI_Send(&value, 1, MPI_INT64_T, other, 0, MPI_COMM_WORLD);
-      }
-    }
-  });
-  MPI_Finalize();
-  return status;
+  const bench::Ranks ranks(&argc, &argv, level == "single" ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+  return problem.measure(
+      ranks, [](const auto& play) { play(); },
+      [&](const std::int64_t& sent) { MPI_Send(&sent, 1, MPI_INT64_T, ranks.other(), 0, MPI_COMM_WORLD); },
+      [&](std::int64_t& received) {
+        MPI_Recv(&received, 1, MPI_INT64_T, ranks.other(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      });
 }

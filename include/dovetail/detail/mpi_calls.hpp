@@ -8,11 +8,12 @@
 #include <cstdint>
 #include <new>
 #include <type_traits>
+#include <vector>
 
 namespace dovetail::detail::mpi {
 
-/// For which binary interface the caller was compiled.
-enum class Abi : std::uint8_t { mpich = 1, openmpi = 2 };
+/// For which binary interface the caller was compiled. `of_process`: for none; its handles are those of the library that the process has.
+enum class Abi : std::uint8_t { of_process = 0, mpich = 1, openmpi = 2 };
 
 /// A handle as it lies in memory.
 struct Communicator {
@@ -27,7 +28,13 @@ inline constexpr int no_tag = -1;
 inline constexpr int any_tag = -2;
 /// @}
 
-/// What an operation is, for errors and reports.
+/// Which message a call has received.
+struct Found {
+  int source = no_peer;
+  int tag = no_tag;
+};
+
+/// What an operation is, for errors, reports and traces.
 struct Description {
   const char* call = "";  ///< Lives as long as the process.
   int peer = no_peer;
@@ -35,6 +42,18 @@ struct Description {
   bool receives = false;
   bool has_communicator = false;
   Communicator communicator;
+  /// Of a call that receives and sends at once: what it sends.
+  bool exchanges = false;
+  int sent_to = no_peer;
+  int sent_tag = no_tag;
+  /// Of a call without a request: what it writes this to, as long as it is under way. Null: it does not.
+  const Found* found = nullptr;
+
+  static Description of(const char* call) noexcept {
+    Description made;
+    made.call = call;
+    return made;
+  }
 };
 
 /// A call that starts an operation: it is made by whichever thread is in MPI.
@@ -65,13 +84,23 @@ void wait(Abi abi, void* requests, std::size_t count, void* statuses);
 
 /// @name For calls that do not know of tasks. They return MPI's code, and the task goes on in the same thread.
 /// @{
-/// Whether the caller is in a task that can pause. If MPI allows calls of one thread only, that is said once, and none can.
+/// Whether the caller is in a task that can pause. If the library cannot be used, that is said once, and none can.
 bool in_task(Abi abi) noexcept;
 /// Starts the operation and pauses the task until it has ended.
 int call(Abi abi, const Description& description, const Start& start, void* status);
 /// Pauses the task until the operation, which has no request, has ended: `attempt` is called again and again, by whichever thread is in MPI,
 /// with the address of a `bool` that it sets when that is so.
 int attempt(Abi abi, const Description& description, const Start& attempt);
+/// Makes a call that may block and has no other form, and returns what it returned. A thread for blocking work makes it while the task is paused.
+/// Where MPI allows calls of one thread at a time, the thread that may call is held instead, and others in MPI wait; that is said once. `call` gets
+/// no request.
+int held(Abi abi, const Description& description, const Start& call);
+/// For callers whose program waits elsewhere than in a runtime, so that no thread of its own can call MPI for tasks. @throws std::logic_error where
+/// MPI allows calls of one thread only; else as `call`.
+void require_every_thread(Abi abi);
+/// For the end of MPI, outside of tasks: returns when no operation of a task is in flight and each task that had one has completed. Tasks
+/// that use MPI later hold their thread, which is said. False: the wait ended for another reason.
+bool end_operations() noexcept;
 /// @}
 
 /// @name Operations that are started by this call, or a moment later by another thread
@@ -79,5 +108,30 @@ int attempt(Abi abi, const Description& description, const Start& attempt);
 void start_and_bind(Abi abi, const Description& description, const Start& start, void* status);
 void start_and_wait(Abi abi, const Description& description, const Start& start, void* status);
 /// @}
+
+/// @name Operations that have no request, or whose request stays the program's
+/// `attempt` is called as above.
+/// @{
+void attempt_and_bind(Abi abi, const Description& description, const Start& attempt);
+/// `blocking` is called instead outside of a task, with a null pointer.
+void attempt_and_wait(Abi abi, const Description& description, const Start& attempt, const Start& blocking);
+/// @}
+
+/// @name For languages whose bindings keep requests of their own
+/// They are those of the library that the process has.
+/// @{
+/// Bytes of one.
+std::size_t request_size();
+/// Suspends the current task until all have ended, failed or not. They stay as they are, for a call of MPI that then returns at once.
+/// @throws std::logic_error outside of a task.
+void wait_until_ended(const void* const* requests, std::size_t count);
+/// Those that Fortran knows by these numbers, one behind the other.
+std::vector<std::byte> requests_from_fortran(const std::int32_t* numbers, std::size_t count);
+/// Starts a persistent request and binds its end to the current task. @throws std::logic_error outside of a task.
+void start_and_bind(const void* request);
+/// @}
+
+/// @throws dovetail::mpi::Error of `code`, always.
+[[noreturn]] void fail(Abi abi, const Description& description, int code);
 
 }  // namespace dovetail::detail::mpi

@@ -10,7 +10,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "abi/channels.hpp"
 #include "abi/functions.hpp"
+#include "abi/paused.hpp"
 #include "abi/symbols.hpp"
 #include "abi/wrappers.hpp"
 #include "comm/mpi/library.hpp"
@@ -21,6 +23,8 @@ namespace dovetail::interpose::mpi {
 namespace {
 
 constinit const Functions* the_functions = nullptr;
+constinit const Symbols* the_symbols = nullptr;
+constinit MPI_Datatype packed{};
 
 using comm::mpi::Communicator;
 using comm::mpi::Level;
@@ -35,18 +39,29 @@ struct Handles {
   MPI_Comm world;
   MPI_Comm self;
   MPI_Errhandler fatal;
+  MPI_Request (*request_from_fortran)(MPI_Fint number);
+  MPI_Datatype packed;
 };
 
 #ifdef OPEN_MPI
 Handles find_handles(const Symbols& symbols) {
+  MPI_Request (*request_from_fortran)(MPI_Fint number) = nullptr;
+  symbols.find(request_from_fortran, "MPI_Request_f2c");
   return {static_cast<MPI_Request>(symbols.find_object("ompi_request_null")),
           static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_world")),
           static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_self")),
-          static_cast<MPI_Errhandler>(symbols.find_object("ompi_mpi_errors_are_fatal"))};
+          static_cast<MPI_Errhandler>(symbols.find_object("ompi_mpi_errors_are_fatal")),
+          request_from_fortran,
+          static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_packed"))};
 }
 #else
 Handles find_handles(const Symbols& /*symbols*/) {
-  return {MPI_REQUEST_NULL, MPI_COMM_WORLD, MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL};
+  return {MPI_REQUEST_NULL,
+          MPI_COMM_WORLD,
+          MPI_COMM_SELF,
+          MPI_ERRORS_ARE_FATAL,
+          [](MPI_Fint number) { return MPI_Request_f2c(number); },
+          MPI_PACKED};
 }
 #endif
 
@@ -67,16 +82,26 @@ extern "C" void handle_error(MPI_Comm* communicator, int* code, ...) {
 
 class MpiLibrary final : public comm::mpi::Library {
  public:
-  explicit MpiLibrary(const Symbols& symbols) : handles_(find_handles(symbols)) {}
+  explicit MpiLibrary(const Symbols& symbols) : handles_(find_handles(symbols)), channels_(handles_.world) {
+    packed = handles_.packed;
+  }
 
   std::size_t request_size() const noexcept override { return sizeof(MPI_Request); }
   std::size_t status_size() const noexcept override { return sizeof(MPI_Status); }
   Level level() const override;
+  bool is_main_thread() const noexcept override {
+    int is_main = 0;
+    return mpi().Is_thread_main(&is_main) == MPI_SUCCESS && is_main != 0;
+  }
   bool is_null(const void* request) const noexcept override {
     return *static_cast<const MPI_Request*>(request) == handles_.null_request;
   }
   void set_null(void* request) const noexcept override {
     std::memcpy(request, &handles_.null_request, sizeof handles_.null_request);
+  }
+  void from_fortran(std::int32_t number, void* request) const noexcept override {
+    const MPI_Request its = handles_.request_from_fortran(number);
+    std::memcpy(request, &its, sizeof its);
   }
   void set_empty(void* status) const noexcept override;
   std::string text_of(int code) const override;
@@ -85,7 +110,10 @@ class MpiLibrary final : public comm::mpi::Library {
   void enter() noexcept override;
   void leave() noexcept override { errors_return = false; }
   void expect_errors(const Communicator& communicator) noexcept override;
+  const comm::mpi::Channel* channel_of(const Communicator& communicator) noexcept override;
   std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override;
+  int start(const void* request) noexcept override;
+  bool has_ended(const void* request) noexcept override;
   int wait(void* requests, std::size_t count, void* statuses) noexcept override;
 
  private:
@@ -94,6 +122,7 @@ class MpiLibrary final : public comm::mpi::Library {
   Handles handles_;
   MPI_Errhandler returns_{};  ///< Once it is made.
   bool has_handler_ = false;
+  Channels channels_;
 };
 
 Level MpiLibrary::level() const {
@@ -172,6 +201,12 @@ void MpiLibrary::expect_errors(const Communicator& communicator) noexcept {
   }
 }
 
+const comm::mpi::Channel* MpiLibrary::channel_of(const Communicator& communicator) noexcept {
+  MPI_Comm handle;
+  std::memcpy(&handle, communicator.handle.data(), sizeof handle);
+  return channels_.of(handle);
+}
+
 void MpiLibrary::replace_if_fatal(MPI_Comm communicator) noexcept {
   MPI_Errhandler present{};
   if (mpi().Comm_get_errhandler(communicator, &present) != MPI_SUCCESS) {
@@ -202,12 +237,27 @@ std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operati
     const MPI_Status& status = statuses[static_cast<std::size_t>(i)];
     Operation& operation = *operations[place];
     operation.code = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+    operation.source = status.MPI_SOURCE;
+    operation.received_tag = status.MPI_TAG;
     if (operation.status != nullptr) {
       std::memcpy(operation.status, &status, sizeof status);
     }
     ended[i] = place;
   }
   return static_cast<std::size_t>(found);
+}
+
+int MpiLibrary::start(const void* request) noexcept {
+  MPI_Request handle = *static_cast<const MPI_Request*>(request);
+  return mpi().Start(&handle);
+}
+
+// What the request has failed with is told by the call that frees it.
+bool MpiLibrary::has_ended(const void* request) noexcept {
+  int ended = 0;
+  MPI_Status status;
+  const int code = mpi().Request_get_status(*static_cast<const MPI_Request*>(request), &ended, &status);
+  return ended != 0 || code != MPI_SUCCESS;
 }
 
 // The code of one request is its own; of several, that of the first that failed.
@@ -225,18 +275,21 @@ int MpiLibrary::wait(void* requests, std::size_t count, void* statuses) noexcept
 }  // namespace
 
 const Functions& mpi() { return *the_functions; }
+MPI_Datatype packed_type() { return packed; }
+bool is_in_call() noexcept { return errors_return; }
 
 }  // namespace dovetail::interpose::mpi
 
-/// The library of the process, which lives for ever; null if there is none of this binary interface, and the reason in `why_not`.
-extern "C" [[gnu::visibility("default")]] dovetail::comm::mpi::Library* dovetail_mpi_library(const char** why_not) {
+/// The library that the process has loaded from `path`, which lives for ever; null if it is of no use, and the reason in `why_not`.
+extern "C" [[gnu::visibility("default")]] dovetail::comm::mpi::Library* dovetail_mpi_library(const char* path,
+                                                                                             const char** why_not) {
   using namespace dovetail::interpose::mpi;
   static std::string reason;
   try {
-    static auto* const made = [] {
-      const Symbols symbols;
-      the_functions = new Functions(symbols);
-      return new MpiLibrary(symbols);
+    static auto* const made = [path] {
+      the_symbols = new Symbols(path);
+      the_functions = new Functions(*the_symbols);
+      return new MpiLibrary(*the_symbols);
     }();
     return made;
   } catch (const std::exception& failure) {
@@ -247,7 +300,8 @@ extern "C" [[gnu::visibility("default")]] dovetail::comm::mpi::Library* dovetail
 }
 
 /// Leads the calls of `libdovetail-mpi.so` to those that pause tasks. After the above.
-extern "C" [[gnu::visibility("default")]] void dovetail_mpi_lead_calls(bool (*lead)(const char* name,
-                                                                                    void (*target)())) {
-  dovetail::interpose::mpi::lead_calls(lead);
+extern "C" [[gnu::visibility("default")]] void dovetail_mpi_lead_calls(dovetail::interpose::mpi::LeadCall lead) {
+  using namespace dovetail::interpose::mpi;
+  lead_calls(lead);
+  lead_fortran_calls(lead, *the_symbols);
 }

@@ -1,5 +1,4 @@
-// The functions and objects of the MPI library that the process has loaded, wherever it lies: mpi4py loads its own so that no other library
-// sees it.
+// The functions and objects of an MPI library that the process has loaded, perhaps so that no other library sees them: mpi4py does that.
 #pragma once
 
 #include <string>
@@ -8,9 +7,10 @@ namespace dovetail::interpose::mpi {
 
 class Symbols {
  public:
-  /// Finds the library. @throws std::runtime_error if the process has none of this binary interface.
-  Symbols();
-  /// MPI's own function (`PMPI_` and the rest of its name), whoever stands before it. @throws std::runtime_error if there is none.
+  /// Those of the library that was loaded from `path`. @throws std::runtime_error if the process has not loaded it.
+  explicit Symbols(const char* path);
+  /// The function of MPI whose name begins with `PMPI_`: no library that intercepts calls of MPI replaces that. @throws std::runtime_error if
+  /// there is none.
   template <class Function>
   void find(Function*& function, const char* name) const {
     find_if_there(function, name);
@@ -23,15 +23,15 @@ class Symbols {
   }
   /// An object of the library, such as Open MPI's null request. @throws As above.
   void* find_object(const char* name) const;
-  /// Where the library lies.
-  const std::string& path() const noexcept { return path_; }
+  /// Null if there is none.
+  void* find_object_if_there(const char* name) const noexcept;
 
  private:
   void* find_function(const char* name) const noexcept;
   void require(const void* found, const char* name) const;
 
-  std::string path_;
-  void* handle_;
+  const std::string path_;
+  void* const handle_;
 };
 
 }  // namespace dovetail::interpose::mpi

@@ -3,7 +3,14 @@
 
 namespace dovetail::interpose::mpi {
 
-/// Calls `lead` for each of them.
-void lead_calls(bool (*lead)(const char* name, void (*target)()));
+class Symbols;
+
+/// Leads the call of that name to another function.
+using LeadCall = bool (*)(const char* name, void (*target)());
+
+/// Calls `lead` for each of them in C.
+void lead_calls(LeadCall lead);
+/// The same for Fortran, as far as the process has the libraries of that. `library`: the one of C.
+void lead_fortran_calls(LeadCall lead, const Symbols& library);
 
 }  // namespace dovetail::interpose::mpi

@@ -19,6 +19,7 @@ from .tracking import COMPSsException, Group, tracker, warn
 
 _MANAGEMENT = ("RETRY", "FAIL", "IGNORE", "CANCEL_SUCCESSORS")
 _TRIES = 3  # under RETRY
+_RING_SECONDS = 0.1  # from one signal that the time of a task is over to the next
 _NOTHING = object()
 
 
@@ -46,10 +47,12 @@ def _with_alarm(function: Callable[..., Any], name: str, seconds: float) -> Call
         tracking.in_body = True  # of a process that does nothing else
 
         def ring(*_: object) -> None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             raise TimeoutError(f"task '{name}' took longer than its time_out of {seconds:g} s")
 
         before = signal.signal(signal.SIGALRM, ring)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        # Again and again until it is heard: Python runs no handler for a signal that comes just before a call that blocks.
+        signal.setitimer(signal.ITIMER_REAL, seconds, _RING_SECONDS)
         try:
             return function(*args, **kwargs)
         finally:

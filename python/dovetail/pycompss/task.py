@@ -30,8 +30,8 @@ _ALIASES = {
     "isDistributed": "is_distributed",
     "onFailure": "on_failure",
 }
-# About where a task runs, or how results are stored, on many machines: of no effect on one.
-_OF_NO_EFFECT = ("is_replicated", "is_distributed", "cache_returns", "weight")
+# About where a task runs, or how results are stored, on many machines: of no effect on one. A trace of Dovetail's needs no hook.
+_OF_NO_EFFECT = ("is_replicated", "is_distributed", "cache_returns", "tracing_hook", "weight")
 _NOT_COVERED = (
     "numba",
     "numba_flags",
@@ -39,7 +39,6 @@ _NOT_COVERED = (
     "numba_declaration",
     "is_reduce",
     "chunk_size",
-    "tracing_hook",
 )
 
 
@@ -65,7 +64,13 @@ class PyCompssTask:
         self._take(options)
 
     def _take(self, options: dict[str, Any]) -> None:
-        named = {_ALIASES.get(name, name): value for name, value in options.items()}
+        # A parameter of the function may be called as an option of @task is; a direction is about the parameter.
+        directed = {
+            name: value
+            for name, value in options.items()
+            if name in self._signature.parameters and name != "returns" and isinstance(value, Parameter | dict)
+        }
+        named = {_ALIASES.get(name, name): value for name, value in options.items() if name not in directed}
         for name in _NOT_COVERED:
             if name in named and name not in self._signature.parameters:
                 raise TypeError(f"@task of '{self.name}': '{name}' is not covered by Dovetail (see docs/pycompss.md)")
@@ -82,6 +87,7 @@ class PyCompssTask:
             if self._returned_in not in self._signature.parameters:
                 raise TypeError(f"@task of '{self.name}': returns={returns!r} names no parameter")
             named[self._returned_in] = _INOUT
+        named |= directed
         for place, (name, parameter) in enumerate(self._signature.parameters.items()):
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 self._parameters[name] = variable
@@ -122,15 +128,17 @@ class PyCompssTask:
                 return int(str(value))
             except (TypeError, ValueError):
                 raise TypeError(f"@task of '{self.name}': returns={returns!r} is no number of values") from None
-        if isinstance(returns, Parameter) and returns.is_path:
-            return 1  # the path itself
+        if isinstance(returns, Parameter | dict):
+            parameter = understood(returns, f"@task of '{self.name}': returns")
+            if parameter.is_path or parameter.written:
+                return 1  # the path itself, or the collection as one value
         if isinstance(returns, bool | Parameter | dict):
             raise TypeError(
                 f"@task of '{self.name}': returns={returns!r} is not covered by Dovetail: give a type, several, or how many"
             )
         if isinstance(returns, int):
             return returns
-        return len(returns) if isinstance(returns, tuple | list) else 1
+        return len(returns) if isinstance(returns, tuple | list | set | frozenset) else 1
 
     def _count_of(self, bound: inspect.BoundArguments) -> int:
         """How many values a call returns, where an argument says so."""

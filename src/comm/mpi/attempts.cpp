@@ -20,28 +20,39 @@ bool try_once(Operation& operation) noexcept {
 
 }  // namespace
 
-bool Attempts::add(Operation* operation) {
+bool Attempts::add(Operation* operation) noexcept {
   if (try_once(*operation)) {
     return true;
   }
-  operations_.push_back(operation);
+  append(operation);
   return false;
 }
 
 Operation* Attempts::ask() noexcept {
   Operation* ended = nullptr;
   for (std::size_t tried = std::min(most_tried, size()); tried > 0; --tried) {
-    next_ = next_ < size() ? next_ : 0;
-    Operation* const operation = operations_[next_];
+    Operation* const operation = take_first();
     if (try_once(*operation)) {
-      operations_[next_] = operations_.back();
-      operations_.pop_back();
       operation->next = std::exchange(ended, operation);
     } else {
-      ++next_;
+      append(operation);
     }
   }
   return ended;
+}
+
+void Attempts::append(Operation* operation) noexcept {
+  operation->next = nullptr;
+  (last_ != nullptr ? last_->next : first_) = operation;
+  last_ = operation;
+  ++size_;
+}
+
+Operation* Attempts::take_first() noexcept {
+  Operation* const operation = std::exchange(first_, first_->next);
+  last_ = first_ != nullptr ? last_ : nullptr;
+  --size_;
+  return operation;
 }
 
 }  // namespace dovetail::comm::mpi

@@ -2,31 +2,33 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "comm/mpi/operation.hpp"
 
 namespace dovetail::comm::mpi {
 
-/// Each is tried again and again until it has ended. Not thread-safe.
+/// Each is tried again and again until it has ended. Needs no memory of its own, so nothing here can fail. Not thread-safe.
 class Attempts {
  public:
-  bool empty() const noexcept { return operations_.empty(); }
-  std::size_t size() const noexcept { return operations_.size(); }
-  /// Tries a new one once. @returns Whether it has ended; if not, it is kept. @throws std::bad_alloc
-  bool add(Operation* operation);
+  std::size_t size() const noexcept { return size_; }
+  /// Tries a new one once. Returns whether it has ended; if not, it is kept.
+  bool add(Operation* operation) noexcept;
   /// Tries the next ones in rotation. What has ended is taken out. @returns It, linked by `next`.
   Operation* ask() noexcept;
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (const Operation* operation : operations_) {
+    for (const Operation* operation = first_; operation != nullptr; operation = operation->next) {
       visit(*operation);
     }
   }
 
  private:
-  std::vector<Operation*> operations_;
-  std::size_t next_ = 0;
+  void append(Operation* operation) noexcept;
+  Operation* take_first() noexcept;
+
+  Operation* first_ = nullptr;  ///< Is tried next.
+  Operation* last_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 }  // namespace dovetail::comm::mpi

@@ -1,15 +1,18 @@
 // What the inline functions of <dovetail/mpi.hpp> call.
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "comm/mpi/delivery.hpp"
 #include "comm/mpi/engine.hpp"
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/loader.hpp"
+#include "comm/mpi/recorded.hpp"
 #include "dovetail/mpi_error.hpp"
 
 namespace dovetail::mpi {
@@ -30,6 +33,7 @@ namespace {
 using comm::mpi::Engine;
 using comm::mpi::Library;
 using comm::mpi::Operation;
+using comm::mpi::record_begin;
 using comm::mpi::Wait;
 
 [[noreturn]] void fail(const Library& library, const Description& description, int code) {
@@ -90,21 +94,43 @@ class Batch {
   std::size_t size_ = 0;
 };
 
-// Pauses the task until the operation has ended. Returns MPI's code.
-int pause_in_call(Abi abi, Operation& operation) {
-  Library& library = comm::mpi::require_library(abi);
-  Task* const task = tasking::current_task();
+// Pauses the task until the operation, which may refer to its stack, has ended. Returns what MPI says if it has failed.
+std::exception_ptr pause_for(Task* task, Operation& operation, Library& library, tasking::WaitReason reason) {
   Wait wait(task, 1);
   operation.wait = &wait;
+  record_begin(operation);
   tasking::prepare_pause(task);
   Engine::of(task).submit(&operation, 1, library);
-  tasking::pause(task, tasking::WaitReason::system_call);
+  tasking::pause(task, reason);
+  return std::move(wait.cause);
+}
+
+void wait_for(Task* task, Operation& operation, Library& library) {
+  if (auto cause = pause_for(task, operation, library, tasking::WaitReason::operation)) {
+    std::rethrow_exception(std::move(cause));
+  }
+}
+
+// Returns MPI's code.
+int wait_in_call(Abi abi, Operation& operation) {
+  pause_for(tasking::current_task(), operation, comm::mpi::require_library(abi), tasking::WaitReason::system_call);
   return operation.code;
+}
+
+// Binds the task to an operation that is not handed over yet.
+Operation* bind_operation(Task* task, const Description& description, const Start& start) {
+  Operation* const operation = comm::mpi::make_operation();
+  operation->description = description;
+  operation->start = start;
+  operation->task = task;
+  tasking::bind_event();
+  record_begin(*operation);
+  return operation;
 }
 
 // The one whose body or `onready` runs. @throws std::logic_error outside of both.
 Task* task_that_binds(const char* call) {
-  Task* const task = tasking::current_task() != nullptr ? tasking::current_task() : tasking::task_in_onready();
+  Task* const task = tasking::task_that_binds();
   if (task == nullptr) {
     throw std::logic_error(std::string(call) + " would be bound to a task, but was called outside of one");
   }
@@ -119,18 +145,16 @@ Task* task_that_waits(const char* call) {
   return tasking::current_task();
 }
 
-void pause(Wait& wait) {
-  tasking::pause(wait.task, tasking::WaitReason::operation);
-  if (wait.cause) {
-    std::rethrow_exception(std::move(wait.cause));
-  }
+void wait_for_attempt(Task* task, Library& library, const Description& description, const Start& attempt) {
+  Operation operation;
+  operation.description = description;
+  operation.start = attempt;
+  operation.is_attempt = true;
+  wait_for(task, operation, library);
 }
 
-Description request_in_general() noexcept {
-  Description made;
-  made.call = "MPI_Wait";
-  return made;
-}
+// Of a request that the program has started.
+constexpr const char* request_in_general = "MPI_Wait";
 
 }  // namespace
 
@@ -150,12 +174,21 @@ bool in_task(Abi abi) noexcept {
   }
 }
 
+void require_every_thread(Abi abi) {
+  comm::mpi::require_library(abi);
+  if (comm::mpi::is_for_one_thread()) {
+    throw std::logic_error(
+        "MPI was initialised for calls of one thread only: initialise it by MPI_Init_thread with MPI_THREAD_MULTIPLE, "
+        "or MPI_THREAD_SERIALIZED if the program itself calls MPI only while no task does");
+  }
+}
+
 int call(Abi abi, const Description& description, const Start& start, void* status) {
   Operation operation;
   operation.description = description;
   operation.start = start;
   operation.status = status;
-  return pause_in_call(abi, operation);
+  return wait_in_call(abi, operation);
 }
 
 int attempt(Abi abi, const Description& description, const Start& attempt) {
@@ -163,7 +196,7 @@ int attempt(Abi abi, const Description& description, const Start& attempt) {
   operation.description = description;
   operation.start = attempt;
   operation.is_attempt = true;
-  return pause_in_call(abi, operation);
+  return wait_in_call(abi, operation);
 }
 
 void bind(Abi abi, void* requests, std::size_t count, void* statuses) {
@@ -171,9 +204,10 @@ void bind(Abi abi, void* requests, std::size_t count, void* statuses) {
   Task* const task = task_that_binds("dovetail::mpi::iwait");
   Batch batch(library, static_cast<std::byte*>(requests), count, static_cast<std::byte*>(statuses));
   batch.for_each([task](Operation& operation) {
-    operation.description = request_in_general();
+    operation.description = Description::of(request_in_general);
     operation.task = task;
     tasking::bind_event();
+    record_begin(operation);
   });
   batch.hand_over(Engine::of(task));
 }
@@ -183,7 +217,7 @@ void wait(Abi abi, void* requests, std::size_t count, void* statuses) {
   Task* const task = task_that_waits("dovetail::mpi::wait");
   if (task == nullptr) {
     if (const int code = library.wait(requests, count, statuses); code != 0) {
-      fail(library, request_in_general(), code);
+      fail(library, Description::of(request_in_general), code);
     }
     return;
   }
@@ -193,23 +227,23 @@ void wait(Abi abi, void* requests, std::size_t count, void* statuses) {
   }
   Wait wait(task, batch.size());
   batch.for_each([&wait](Operation& operation) {
-    operation.description = request_in_general();
+    operation.description = Description::of(request_in_general);
     operation.wait = &wait;
+    record_begin(operation);
   });
   tasking::prepare_pause(task);
   batch.hand_over(Engine::of(task));
-  pause(wait);
+  tasking::pause(task, tasking::WaitReason::operation);
+  if (wait.cause) {
+    std::rethrow_exception(std::move(wait.cause));
+  }
 }
 
 void start_and_bind(Abi abi, const Description& description, const Start& start, void* status) {
   Library& library = comm::mpi::require_library(abi);
   Task* const task = task_that_binds(description.call);
-  Operation* const operation = comm::mpi::make_operation();
-  operation->description = description;
-  operation->start = start;
+  Operation* const operation = bind_operation(task, description, start);
   operation->status = status;
-  operation->task = task;
-  tasking::bind_event();
   Engine::of(task).submit_and_start(operation, library);
 }
 
@@ -227,12 +261,71 @@ void start_and_wait(Abi abi, const Description& description, const Start& start,
     }
     return;
   }
-  Wait wait(task, 1);
   operation.start = start;
-  operation.wait = &wait;
-  tasking::prepare_pause(task);
-  Engine::of(task).submit(&operation, 1, library);
-  pause(wait);
+  wait_for(task, operation, library);
+}
+
+void attempt_and_bind(Abi abi, const Description& description, const Start& attempt) {
+  Library& library = comm::mpi::require_library(abi);
+  Task* const task = task_that_binds(description.call);
+  Operation* const operation = bind_operation(task, description, attempt);
+  operation->is_attempt = true;
+  Engine::of(task).submit(operation, 1, library);
+}
+
+void attempt_and_wait(Abi abi, const Description& description, const Start& attempt, const Start& blocking) {
+  Library& library = comm::mpi::require_library(abi);
+  Task* const task = task_that_waits(description.call);
+  if (task == nullptr) {
+    if (const int code = blocking.function(blocking.closure.data(), nullptr); code != 0) {
+      fail(library, description, code);
+    }
+    return;
+  }
+  wait_for_attempt(task, library, description, attempt);
+}
+
+std::size_t request_size() { return comm::mpi::require_library(Abi::of_process).request_size(); }
+
+void wait_until_ended(const void* const* requests, std::size_t count) {
+  Library& library = comm::mpi::require_library(Abi::of_process);
+  Task* const task = task_that_waits(request_in_general);
+  if (task == nullptr) {
+    throw std::logic_error("a task would wait for MPI here, but there is none");
+  }
+  std::size_t ended = 0;
+  const auto look = [&library, &ended, requests, count](void* all_ended) {
+    while (ended < count && library.has_ended(requests[ended])) {
+      ++ended;
+    }
+    *static_cast<bool*>(all_ended) = ended == count;
+    return 0;
+  };
+  wait_for_attempt(task, library, Description::of(request_in_general), Start::of(look));
+}
+
+std::vector<std::byte> requests_from_fortran(const std::int32_t* numbers, std::size_t count) {
+  const Library& library = comm::mpi::require_library(Abi::of_process);
+  std::vector<std::byte> requests(count * library.request_size());
+  for (std::size_t i = 0; i < count; ++i) {
+    library.from_fortran(numbers[i], requests.data() + i * library.request_size());
+  }
+  return requests;
+}
+
+void start_and_bind(const void* request) {
+  Library* const library = &comm::mpi::require_library(Abi::of_process);
+  std::array<std::byte, sizeof(Operation::request)> handle{};
+  std::memcpy(handle.data(), request, library->request_size());
+  const auto start = [library, handle](void* started) {
+    std::memcpy(started, handle.data(), handle.size());
+    return library->start(started);
+  };
+  start_and_bind(Abi::of_process, Description::of("MPI_Start"), Start::of(start), nullptr);
+}
+
+void fail(Abi abi, const Description& description, int code) {
+  fail(comm::mpi::require_library(abi), description, code);
 }
 
 }  // namespace dovetail::detail::mpi

@@ -33,11 +33,8 @@ std::exception_ptr failure_of(const Operation& operation, const Library& library
   }
 }
 
-void deliver(Operation* operation, const Library& library) noexcept {
-  std::exception_ptr cause;
-  if (operation->code != 0) [[unlikely]] {
-    cause = failure_of(*operation, library);
-  }
+void deliver(Operation* operation) noexcept {
+  std::exception_ptr cause = std::move(operation->cause);
   Wait* const wait = operation->wait;
   Task* const task = operation->task;
   drop(operation);

@@ -12,10 +12,10 @@ namespace dovetail::comm::mpi {
 /// "MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD"
 std::string text_of(const Operation& operation, const Library& library);
 
-/// What an operation that has failed makes its task fail with.
+/// What an operation that has failed makes its task fail with. Asks MPI: for the thread that has the turn.
 std::exception_ptr failure_of(const Operation& operation, const Library& library) noexcept;
 
-/// Tells whoever waits for the operation, which is gone afterwards. Outside of the turn: the program may go on at once.
-void deliver(Operation* operation, const Library& library) noexcept;
+/// Tells the task that waits for the operation, which is gone afterwards. Outside of the turn: the program may go on at once.
+void deliver(Operation* operation) noexcept;
 
 }  // namespace dovetail::comm::mpi

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <memory>
 
+#include "base/clock.hpp"
 #include "comm/mpi/attempts.hpp"
 #include "comm/mpi/outstanding.hpp"
 #include "comm/mpi/pace.hpp"
 #include "comm/mpi/turn.hpp"
+#include "tasking/linger.hpp"
 #include "tasking/service.hpp"
 #include "tasking/source_registry.hpp"
 
@@ -28,7 +30,7 @@ class Engine final : public tasking::Service, public tasking::Source {
   static Engine& of(const Task* task) noexcept;
 
   /// Takes over `count` operations, which are linked by `next` and are started in this order, after all that this thread has submitted
-  /// before. Whoever waits for them may be told before this returns.
+  /// before. The tasks that wait for them may be told before this returns.
   void submit(Operation* operations, std::size_t count, Library& library) noexcept;
   /// The same for one that has not been started; returns when it is. What the calling thread does next, such as a call of MPI or freeing a data
   /// type, comes after it.
@@ -37,13 +39,19 @@ class Engine final : public tasking::Service, public tasking::Source {
   /// @name Service
   /// @{
   unsigned poll(unsigned worker, tasking::PollScope scope) override;
-  std::chrono::nanoseconds poll_interval() const noexcept override { return interval_.now(); }
+  std::chrono::nanoseconds poll_interval() const noexcept override;
   bool on_demand() const noexcept override { return true; }
   std::chrono::nanoseconds linger() noexcept override;
   void lingered(bool found) noexcept override { linger_.ended(found); }
+  bool is_moving() noexcept override {
+    return is_moving_.load(std::memory_order_relaxed) && is_moving_.exchange(false, std::memory_order_relaxed);
+  }
   void flush(unsigned /*worker*/) override {}
   std::size_t in_flight() const noexcept override { return in_flight_.load(std::memory_order_seq_cst); }
   bool has_in_flight(unsigned /*worker*/) const noexcept override { return false; }  // any worker delivers
+  bool ends_elsewhere() const noexcept override { return true; }
+  bool lives_here() const noexcept override;
+  base::TimePoint next_poll() noexcept override;
   /// @}
 
   /// @name Source
@@ -54,18 +62,34 @@ class Engine final : public tasking::Service, public tasking::Source {
   /// @}
 
  private:
+  bool try_enter() noexcept;
+  void polled_here(bool found) noexcept;
+  void start_elsewhere(Operation* operation, Library& library) noexcept;
   Operation* take_in(Library& library) noexcept;
+  Operation* ask_newest(Library& library) noexcept;
   unsigned serve(Library& library) noexcept;
-  unsigned tell(Operation* ended, const Library& library) noexcept;
+  unsigned tell(Operation* ended) noexcept;
+  static void forget_after_fork() noexcept;
 
   detail::RuntimeCore& core_;
   const std::shared_ptr<tasking::SourceRegistry> sources_;  ///< Which a runtime that could not be made destroys first.
   std::atomic<std::size_t> in_flight_{0};
   mutable Turn turn_;
-  Outstanding outstanding_;  ///< For whoever has the turn; and so is what follows.
+  Outstanding outstanding_;  ///< For the thread that has the turn; and so is what follows.
   Attempts attempts_;
+  std::size_t unasked_ = 0;      ///< Newest ones, of which MPI has not been asked since they were started.
+  bool is_task_paused_ = false;  ///< For one of these.
   Interval interval_;
-  Linger linger_;
+  Movement movement_;
+  std::chrono::nanoseconds woken_at_{0};  ///< In processor time of the thread that keeps time.
+  std::atomic<bool> is_moving_{false};
+  tasking::Linger linger_;
+  /// @name Of the one thread that may call MPI, where it is one
+  /// @{
+  base::TimePoint polled_at_{};
+  base::TimePoint lingers_until_{};
+  bool lingers_ = false;
+  /// @}
 };
 
 }  // namespace dovetail::comm::mpi

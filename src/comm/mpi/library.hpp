@@ -25,8 +25,12 @@ class Library {
   virtual std::size_t status_size() const noexcept = 0;   ///< Bytes of an `MPI_Status`.
   /// @throws std::logic_error before `MPI_Init` and after `MPI_Finalize`.
   virtual Level level() const = 0;
+  /// Whether the calling thread is the one that has initialised it.
+  virtual bool is_main_thread() const noexcept = 0;
   virtual bool is_null(const void* request) const noexcept = 0;
   virtual void set_null(void* request) const noexcept = 0;
+  /// Writes the request that Fortran knows by this number.
+  virtual void from_fortran(std::int32_t number, void* request) const noexcept = 0;
   /// As MPI does for a request that is null; `status` may be null.
   virtual void set_empty(void* status) const noexcept = 0;
   /// What the library itself says of an error.
@@ -36,17 +40,24 @@ class Library {
   virtual std::string name_of(const Communicator& communicator) const = 0;
   /// @}
 
-  /// @name For tasks, by whoever has the turn
+  /// @name For tasks, by the thread that has the turn
   /// @{
-  /// From now on until `leave`, errors of calls by this thread are returned: they are a task's, and do not end the program.
+  /// From now on until `leave`, errors of calls by this thread are returned: they are a task's, and do not end the program. From the second time
+  /// on, any thread.
   virtual void enter() noexcept = 0;
   virtual void leave() noexcept = 0;
   /// The same holds for operations on this communicator.
   virtual void expect_errors(const Communicator& communicator) noexcept = 0;
-  /// Looks which requests have ended. Their numbers among `requests` are written to `ended`; each one's code to its operation, and its
-  /// status where that operation wants it. The array of requests lies as MPI wants it; `operations` are theirs. Never blocks. One thread at
+  /// What a trace calls the communicator, which is still there. Null: messages in it cannot be told from others', as between two groups.
+  virtual const Channel* channel_of(const Communicator& /*communicator*/) noexcept { return nullptr; }
+  /// Looks which requests have ended. Their numbers among `requests` are written to `ended`; each one's code, source and tag to its operation,
+  /// and its status where that operation wants it. The array of requests lies as MPI wants it; `operations` are theirs. Never blocks. One thread at
   /// a time. @returns How many have ended.
   virtual std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept = 0;
+  /// Starts a persistent request. @returns The code.
+  virtual int start(const void* request) noexcept = 0;
+  /// Looks whether one request has ended, failed or not, and leaves it as it is. Never blocks.
+  virtual bool has_ended(const void* request) noexcept = 0;
   /// @}
   /// The same for one thread that is no task's and waits for them all. Blocks the thread. @returns The code.
   virtual int wait(void* requests, std::size_t count, void* statuses) noexcept = 0;

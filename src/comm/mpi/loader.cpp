@@ -5,13 +5,13 @@
 
 #include <atomic>
 #include <cstdio>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/process_mutex.hpp"
+#include "comm/mpi/library_file.hpp"
 
 namespace dovetail::comm::mpi {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 constinit std::atomic<Library*> the_library{nullptr};
 constinit std::atomic<Abi> loaded{};  // for this interface
 constinit std::atomic<Abi> usable{};  // calls for this interface may be made
+constinit std::atomic<bool> for_one_thread{false};
 
 base::ProcessMutex& loading() {
   static auto* const made = new base::ProcessMutex;
@@ -65,14 +66,49 @@ std::vector<Lead> find_leads() {
   return found;
 }
 
-Library* load(Abi abi) {
-  using Make = Library* (*)(const char** why_not);
+// An MPI library that the process has loaded, wherever it lies.
+struct LoadedLibrary {
+  std::string path;
+  Abi abi;
+};
+std::vector<LoadedLibrary> loaded_libraries() {
+  std::vector<std::string> paths;
+  dl_iterate_phdr(
+      [](dl_phdr_info* information, std::size_t, void* into) {
+        if (is_library_file(information->dlpi_name)) {
+          static_cast<std::vector<std::string>*>(into)->emplace_back(information->dlpi_name);
+        }
+        return 0;
+      },
+      &paths);
+  std::vector<LoadedLibrary> found;
+  for (std::string& path : paths) {
+    if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+      const Abi abi = dlsym(library, "ompi_mpi_comm_world") != nullptr ? Abi::openmpi : Abi::mpich;
+      found.push_back({std::move(path), abi});
+    }
+  }
+  return found;
+}
+
+LoadedLibrary loaded_library(Abi abi) {
+  for (LoadedLibrary& library : loaded_libraries()) {
+    if (library.abi == abi) {
+      return std::move(library);
+    }
+  }
+  throw std::runtime_error("messages between tasks: a part of the program was compiled for " + name_of(abi) +
+                           ", which the process has not loaded: is it linked with another MPI library?");
+}
+
+Library* load(const LoadedLibrary& library) {
+  using Make = Library* (*)(const char* path, const char** why_not);
   using LeadCalls = void (*)(Lead lead);
-  void* const plugin = open_plugin(abi);
+  void* const plugin = open_plugin(library.abi);
   const auto make = reinterpret_cast<Make>(dlsym(plugin, "dovetail_mpi_library"));
   const auto lead_calls = reinterpret_cast<LeadCalls>(dlsym(plugin, "dovetail_mpi_lead_calls"));
   const char* why_not = "it is not Dovetail's";
-  Library* const made = make != nullptr && lead_calls != nullptr ? make(&why_not) : nullptr;
+  Library* const made = make != nullptr && lead_calls != nullptr ? make(library.path.c_str(), &why_not) : nullptr;
   if (made == nullptr) {
     throw std::runtime_error("messages between tasks: " + std::string(why_not));
   }
@@ -82,44 +118,32 @@ Library* load(Abi abi) {
   return made;
 }
 
-// Of the MPI library that the process has loaded.
-std::optional<Abi> loaded_abi() {
-  std::vector<std::string> paths;
-  dl_iterate_phdr(
-      [](dl_phdr_info* information, std::size_t, void* into) {
-        const std::string_view path = information->dlpi_name;
-        const std::string_view file = path.substr(path.rfind('/') + 1);
-        if (file.starts_with("libmpi.so") || file.starts_with("libmpich.so") || file.starts_with("libmpi_cray.so")) {
-          static_cast<std::vector<std::string>*>(into)->emplace_back(path);
-        }
-        return 0;
-      },
-      &paths);
-  for (const std::string& path : paths) {
-    if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
-      return dlsym(library, "ompi_mpi_comm_world") != nullptr ? Abi::openmpi : Abi::mpich;
-    }
+// Of the library that tasks use already, else of the first that the process has loaded.
+Abi abi_of_process() {
+  const Abi known = loaded.load(std::memory_order_acquire);
+  if (known != Abi::of_process) {
+    return known;
   }
-  return std::nullopt;
-}
-
-void require_threads(const Library& library) {
-  switch (library.level()) {
-    case Level::single:
-    case Level::funneled:
-      throw std::logic_error(
-          "MPI was initialised for calls of one thread only; tasks need MPI_Init_thread with MPI_THREAD_MULTIPLE, or "
-          "MPI_THREAD_SERIALIZED if the program itself calls MPI only while no task does");
-    case Level::serialized:
-    case Level::multiple:
-      return;
+  const std::vector<LoadedLibrary> libraries = loaded_libraries();
+  if (libraries.empty()) {
+    throw std::runtime_error("messages between tasks: the process has not loaded an MPI library");
   }
+  return libraries.front().abi;
 }
 
 }  // namespace
 
 void set_library(Library* library) noexcept { the_library.store(library, std::memory_order_release); }
 Library* find_library() noexcept { return the_library.load(std::memory_order_acquire); }
+
+void forget_level() noexcept {
+  usable.store(Abi{}, std::memory_order_release);
+  for_one_thread.store(false, std::memory_order_relaxed);
+}
+
+bool is_for_one_thread() noexcept { return for_one_thread.load(std::memory_order_relaxed); }
+
+bool may_call_here() noexcept { return !is_for_one_thread() || find_library()->is_main_thread(); }
 
 void lead_calls() noexcept {
   if (find_library() != nullptr) {
@@ -129,11 +153,11 @@ void lead_calls() noexcept {
     if (find_leads().empty()) {
       return;
     }
-    const std::optional<Abi> abi = loaded_abi();
+    const std::vector<LoadedLibrary> libraries = loaded_libraries();
     const base::LockGuard lock(loading());
-    if (abi && find_library() == nullptr) {
-      set_library(load(*abi));
-      loaded.store(*abi, std::memory_order_relaxed);
+    if (!libraries.empty() && find_library() == nullptr) {
+      set_library(load(libraries.front()));
+      loaded.store(libraries.front().abi, std::memory_order_relaxed);
     }
   } catch (const std::exception& failed) {
     std::fprintf(stderr, "dovetail: calls of MPI hold their thread, in tasks too: %s\n", failed.what());
@@ -141,6 +165,9 @@ void lead_calls() noexcept {
 }
 
 Library& require_library(Abi abi) {
+  if (abi == Abi::of_process) {
+    abi = abi_of_process();
+  }
   if (usable.load(std::memory_order_acquire) == abi) [[likely]] {
     return *find_library();
   }
@@ -151,11 +178,13 @@ Library& require_library(Abi abi) {
                              name_of(abi) + "; compile all of it for one MPI library");
   }
   if (library == nullptr) {
-    library = load(abi);
+    library = load(loaded_library(abi));
     set_library(library);
   }
   loaded.store(abi, std::memory_order_relaxed);
-  require_threads(*library);
+  // Neither library makes a difference between the lower two.
+  const Level level = library->level();
+  for_one_thread.store(level == Level::single || level == Level::funneled, std::memory_order_relaxed);
   usable.store(abi, std::memory_order_release);
   return *library;
 }

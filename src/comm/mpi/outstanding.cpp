@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -12,30 +13,50 @@
 namespace dovetail::comm::mpi {
 namespace {
 
-// In one look, if each of them found something.
+// In one call, if each of them found something.
 constexpr std::size_t most_windows = 8;
 
 }  // namespace
 
-void Outstanding::add(const Library& library, Operation* operation) {
-  size_of_request_ = library.request_size();
-  operations_.reserve(operations_.size() + 1 > operations_.capacity() ? 2 * operations_.size() + window : 0);
-  requests_.resize((operations_.size() + 1) * size_of_request_);
-  std::memcpy(requests_.data() + operations_.size() * size_of_request_, operation->request.data(), size_of_request_);
+void Outstanding::add(const Library& library, Operation* operation) noexcept {
+  if (!has_place_for_one(library.request_size())) [[unlikely]] {
+    operation->next = std::exchange(without_place_, operation);
+    return;
+  }
+  const std::byte* const request = operation->request.data();
+  requests_.insert(requests_.end(), request, request + library.request_size());
   operations_.push_back(operation);
 }
 
-Operation* Outstanding::ask(Library& library) noexcept {
+// MPI has the request already, and perhaps the buffer: the operation can neither be refused nor forgotten.
+bool Outstanding::has_place_for_one(std::size_t size_of_request) noexcept {
+  if (operations_.size() < operations_.capacity() && requests_.size() + size_of_request <= requests_.capacity()) {
+    return true;
+  }
+  try {
+    const std::size_t more = std::max(window, 2 * operations_.size());
+    operations_.reserve(more);
+    requests_.reserve(more * size_of_request);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+Operation* Outstanding::ask(Library& library, std::size_t more_windows) noexcept {
   Ended ended;
+  if (without_place_ != nullptr) [[unlikely]] {
+    ask_those_without_place(library, ended);
+  }
   const std::size_t all = size();
   ask_window(library, all > window ? all - window : 0, ended);
-  for (std::size_t asked = 1; asked < most_windows && asked * window < all && !empty(); ++asked) {
+  for (std::size_t asked = 1; asked < most_windows && asked * window < all && size() > 0; ++asked) {
     const std::size_t before = ended.count;
     next_ = next_ < size() ? next_ : 0;
     ask_window(library, next_, ended);
     const std::size_t found = ended.count - before;
     next_ += window - found;  // others, that were not asked, have taken the places of those
-    if (found == 0) {
+    if (found == 0 && asked >= more_windows) {
       break;
     }
   }
@@ -44,7 +65,7 @@ Operation* Outstanding::ask(Library& library) noexcept {
 
 Operation* Outstanding::ask_newest(Library& library, std::size_t count) noexcept {
   Ended ended;
-  ask_window(library, size() - std::min(count, window), ended);
+  ask_window(library, size() - std::min({count, window, size()}), ended);
   return ended.first;
 }
 
@@ -55,7 +76,21 @@ Operation* Outstanding::take_all() noexcept {
   }
   operations_.clear();
   requests_.clear();
-  return first;
+  return move_to_front(first, std::exchange(without_place_, nullptr));
+}
+
+void Outstanding::ask_those_without_place(Library& library, Ended& ended) noexcept {
+  for (Operation* operation = std::exchange(without_place_, nullptr); operation != nullptr;) {
+    Operation* const next = operation->next;
+    unsigned place = 0;
+    if (library.test(operation->request.data(), std::span(&operation, 1), &place) > 0) {
+      operation->next = std::exchange(ended.first, operation);
+      ++ended.count;
+    } else {
+      add(library, operation);
+    }
+    operation = next;
+  }
 }
 
 void Outstanding::ask_window(Library& library, std::size_t begin, Ended& ended) noexcept {
@@ -63,8 +98,9 @@ void Outstanding::ask_window(Library& library, std::size_t begin, Ended& ended) 
   if (count == 0) {
     return;
   }
+  const std::size_t size_of_request = library.request_size();
   std::array<unsigned, window> places;
-  const std::size_t found = library.test(requests_.data() + begin * size_of_request_,
+  const std::size_t found = library.test(requests_.data() + begin * size_of_request,
                                          std::span(operations_).subspan(begin, count), places.data());
   // From the end: the last one takes the place of the one that goes.
   std::sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(found), std::greater<>());
@@ -72,19 +108,18 @@ void Outstanding::ask_window(Library& library, std::size_t begin, Ended& ended) 
     Operation* const operation = operations_[begin + places[i]];
     operation->next = std::exchange(ended.first, operation);
     ++ended.count;
-    take_out(begin + places[i]);
+    take_out(begin + places[i], size_of_request);
   }
 }
 
-void Outstanding::take_out(std::size_t place) noexcept {
+void Outstanding::take_out(std::size_t place, std::size_t size_of_request) noexcept {
   const std::size_t last = size() - 1;
   if (place != last) {
     operations_[place] = operations_[last];
-    std::memcpy(requests_.data() + place * size_of_request_, requests_.data() + last * size_of_request_,
-                size_of_request_);
+    std::memcpy(requests_.data() + place * size_of_request, requests_.data() + last * size_of_request, size_of_request);
   }
   operations_.pop_back();
-  requests_.resize(last * size_of_request_);
+  requests_.resize(last * size_of_request);
 }
 
 }  // namespace dovetail::comm::mpi

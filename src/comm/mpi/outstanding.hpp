@@ -17,18 +17,21 @@ class Outstanding {
   /// Requests that are asked in one call of the library.
   static constexpr std::size_t window = 64;
 
-  bool empty() const noexcept { return operations_.empty(); }
+  /// Of those in windows.
   std::size_t size() const noexcept { return operations_.size(); }
-  /// Adds an operation whose request has been started. @throws std::bad_alloc, and nothing has changed.
-  void add(const Library& library, Operation* operation);
-  /// Asks the newest window, and the next one in rotation; more of these for as long as they find something. What has ended is taken out.
+  /// Adds an operation whose request has been started. If there is no memory for its place in a window, it is asked by itself.
+  void add(const Library& library, Operation* operation) noexcept;
+  /// Asks the newest window, and so many more in rotation; more of these for as long as they find something. What has ended is taken out.
   /// @returns It, linked by `next`.
-  Operation* ask(Library& library) noexcept;
+  Operation* ask(Library& library, std::size_t more_windows = 1) noexcept;
   /// Asks the `count` newest ones, a window at most.
   Operation* ask_newest(Library& library, std::size_t count) noexcept;
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Operation* operation : operations_) {
+      visit(*operation);
+    }
+    for (const Operation* operation = without_place_; operation != nullptr; operation = operation->next) {
       visit(*operation);
     }
   }
@@ -40,13 +43,15 @@ class Outstanding {
     Operation* first = nullptr;
     std::size_t count = 0;
   };
+  bool has_place_for_one(std::size_t size_of_request) noexcept;
+  void ask_those_without_place(Library& library, Ended& ended) noexcept;
   void ask_window(Library& library, std::size_t begin, Ended& ended) noexcept;
-  void take_out(std::size_t place) noexcept;
+  void take_out(std::size_t place, std::size_t size_of_request) noexcept;
 
-  std::size_t size_of_request_ = 0;
   std::vector<Operation*> operations_;
   std::vector<std::byte> requests_;  ///< Theirs, as an array of MPI's.
   std::size_t next_ = 0;             ///< Where the rotation goes on.
+  Operation* without_place_ = nullptr;
 };
 
 }  // namespace dovetail::comm::mpi

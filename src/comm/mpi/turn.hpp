@@ -1,4 +1,4 @@
-// Who is in the MPI library, and what others hand over to whoever that is: threads that fight for the library's lock lose more than they
+// Which thread is in the MPI library, and what others hand over to it: threads that fight for the library's lock lose more than they
 // gain (TAGASPI, docs/papers.md, section VI-C).
 #pragma once
 
@@ -8,8 +8,9 @@
 
 namespace dovetail::comm::mpi {
 
-/// One thread of the process has the turn at a time, whatever runtime it belongs to; each runtime has its own submissions. Nobody waits for it: who does not get it leaves the operation to who has it, and that one looks once
-/// more after it has given the turn back. So every operation that was submitted is seen.
+/// One thread of the process has the turn at a time, whatever runtime it belongs to; each runtime has its own submissions. No thread blocks to
+/// get it. A thread that does not get it leaves its operation to the one that has it. That one looks for submissions once more after it has given
+/// the turn back. So every operation that was submitted is seen.
 class Turn {
  public:
   /// Any thread.
@@ -26,20 +27,18 @@ class Turn {
   }
   void leave() noexcept { taken_.store(false, std::memory_order_seq_cst); }
 
-  /// All that was submitted, oldest first, linked by `next`. By whoever has the turn.
+  /// @name In the child of a fork, by its only thread: the one that had the turn is the parent's, and so are the submissions
+  /// @{
+  static void forget_holder() noexcept { taken_.store(false, std::memory_order_relaxed); }
+  void forget() noexcept { submitted_.store(nullptr, std::memory_order_relaxed); }
+  /// @}
+
+  /// All that was submitted, oldest first, linked by `next`. By the thread that has the turn.
   Operation* take() noexcept {
     if (submitted_.load(std::memory_order_relaxed) == nullptr) {
       return nullptr;
     }
-    Operation* newest = submitted_.exchange(nullptr, std::memory_order_acquire);
-    Operation* oldest = nullptr;
-    while (newest != nullptr) {
-      Operation* const before = newest->next;
-      newest->next = oldest;
-      oldest = newest;
-      newest = before;
-    }
-    return oldest;
+    return move_to_front(nullptr, submitted_.exchange(nullptr, std::memory_order_acquire));
   }
 
  private:

@@ -1,0 +1,75 @@
+// A group and its segments as objects of Python. A segment is a buffer: arrays of its memory keep it.
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "dovetail/rma.hpp"
+#include "held.hpp"
+
+namespace nanobind {
+class module_;
+class handle;
+}  // namespace nanobind
+
+namespace dovetail::python {
+
+/// Arrays of the program's own that are segments. Others may write into them as long as there is the group.
+using UsedMemory = std::vector<Held>;
+
+/// Of one segment, for as long as its group has not been ended.
+struct SegmentPlace {
+  std::shared_ptr<UsedMemory> used;  // goes after the segment
+  std::optional<rma::Segment> segment;
+  std::size_t buffers = 0;  ///< How many are in use.
+};
+
+/// All under the interpreter's lock.
+class GroupObject {
+ public:
+  explicit GroupObject(rma::Group group) : group_(std::move(group)) {}
+  /// @throws std::logic_error after `end`
+  const rma::Group& get() const;
+  /// Kept with each copy of the group and of its segments.
+  const std::shared_ptr<UsedMemory>& used() const noexcept { return used_; }
+  /// `memory`: a view of what the segment uses; nothing if it was allocated.
+  std::shared_ptr<SegmentPlace> keep(rma::Segment segment, Held memory = {});
+  /// Gives up the group and its segments. @throws nanobind::buffer_error if an array of one is in use
+  void end();
+
+ private:
+  std::shared_ptr<UsedMemory> used_ = std::make_shared<UsedMemory>();  // goes after the group
+  std::optional<rma::Group> group_;
+  std::vector<std::weak_ptr<SegmentPlace>> places_;
+};
+
+class SegmentObject {
+ public:
+  explicit SegmentObject(std::shared_ptr<SegmentPlace> place) noexcept : place_(std::move(place)) {}
+  /// @throws std::logic_error after its group's `end`
+  const rma::Segment& get() const;
+  /// Kept with each copy of the segment.
+  const std::shared_ptr<UsedMemory>& used() const noexcept { return place_->used; }
+
+  static int get_buffer(PyObject* self, Py_buffer* view, int flags);
+  static void release_buffer(PyObject* self, Py_buffer* view);
+
+ private:
+  std::shared_ptr<SegmentPlace> place_;
+};
+
+/// The number of a segment, which is given by itself or as a number.
+std::uint8_t segment_number(nanobind::handle segment);
+
+/// Whether the group has ranks on other nodes. Calls for these suspend the task, or block; the interpreter is for others meanwhile.
+bool reaches_other_nodes() noexcept;
+
+/// The classes.
+void bind_segment(nanobind::module_& module);
+
+}  // namespace dovetail::python

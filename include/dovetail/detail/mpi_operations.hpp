@@ -1,0 +1,182 @@
+/// @file
+/// How the inline functions of <dovetail/mpi.hpp> hand operations to the library: those that need the types of `mpi.h`. Not part of the
+/// public contract.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "dovetail/detail/mpi_calls.hpp"
+
+namespace dovetail::mpi::detail {
+
+using dovetail::detail::mpi::Description;
+using dovetail::detail::mpi::Start;
+
+/// The binary interface of this `mpi.h`.
+#ifdef OPEN_MPI
+inline constexpr auto abi = dovetail::detail::mpi::Abi::openmpi;
+#else
+inline constexpr auto abi = dovetail::detail::mpi::Abi::mpich;
+#endif
+
+/// Null where the program ignores statuses.
+inline void* or_null(MPI_Status* status) noexcept {
+  return status == MPI_STATUS_IGNORE || status == MPI_STATUSES_IGNORE ? nullptr : status;
+}
+
+/// Of a collective.
+inline Description describe(const char* call, MPI_Comm communicator) noexcept {
+  static_assert(sizeof communicator <= sizeof(dovetail::detail::mpi::Communicator));
+  Description made = Description::of(call);
+  made.has_communicator = true;
+  std::memcpy(made.communicator.handle.data(), &communicator, sizeof communicator);
+  return made;
+}
+
+/// Of a message to a rank.
+inline Description to(const char* call, int rank, int tag, MPI_Comm communicator) noexcept {
+  Description made = describe(call, communicator);
+  made.peer = rank == MPI_PROC_NULL ? dovetail::detail::mpi::no_peer : rank;
+  made.tag = tag;
+  return made;
+}
+
+/// Of a message from a rank, or from any.
+inline Description from(const char* call, int rank, int tag, MPI_Comm communicator) noexcept {
+  Description made = to(call, rank, tag, communicator);
+  made.receives = true;
+  made.peer = rank == MPI_ANY_SOURCE ? dovetail::detail::mpi::any_source : made.peer;
+  made.tag = tag == MPI_ANY_TAG ? dovetail::detail::mpi::any_tag : tag;
+  return made;
+}
+
+/// Of a message from a rank, and one to a rank.
+inline Description between(const char* call, int source, int received_tag, int destination, int sent_tag,
+                           MPI_Comm communicator) noexcept {
+  Description made = from(call, source, received_tag, communicator);
+  made.exchanges = true;
+  made.sent_to = destination == MPI_PROC_NULL ? dovetail::detail::mpi::no_peer : destination;
+  made.sent_tag = sent_tag;
+  return made;
+}
+
+/// `call` starts the operation and writes its request; its end is bound to the current task.
+template <class Call>
+void bind(const Description& description, const Call& call, MPI_Status* status = MPI_STATUS_IGNORE) {
+  const auto start = [call](void* request) { return call(static_cast<MPI_Request*>(request)); };
+  dovetail::detail::mpi::start_and_bind(abi, description, Start::of(start), or_null(status));
+}
+/// The same; the current task is suspended until the end.
+template <class Call>
+void wait(const Description& description, const Call& call, MPI_Status* status = MPI_STATUS_IGNORE) {
+  const auto start = [call](void* request) { return call(static_cast<MPI_Request*>(request)); };
+  dovetail::detail::mpi::start_and_wait(abi, description, Start::of(start), or_null(status));
+}
+
+/// `attempt` sets a flag of MPI when the operation has ended; it is copied, and called by any thread.
+template <class Attempt>
+Start attempt_of(const Attempt& attempt) {
+  return Start::of([attempt](void* ended) {
+    int flag = 0;
+    const int code = attempt(&flag);
+    *static_cast<bool*>(ended) = flag != 0;
+    return code;
+  });
+}
+template <class Attempt>
+void bind_attempt(const Description& description, const Attempt& attempt) {
+  dovetail::detail::mpi::attempt_and_bind(abi, description, attempt_of(attempt));
+}
+/// The same; the current task is suspended, so both may refer to its variables. Outside of a task `blocking` is called.
+template <class Attempt, class Blocking>
+void wait_attempt(const Description& description, const Attempt& attempt, const Blocking& blocking) {
+  dovetail::detail::mpi::attempt_and_wait(abi, description, attempt_of([&attempt](int* flag) { return attempt(flag); }),
+                                          Start::of([&blocking](void*) { return blocking(); }));
+}
+
+/// A message received and one sent, as attempts. When it has ended, neither buffer is left to MPI, whatever has failed.
+template <class Receive, class Send>
+class Exchange {
+ public:
+  /// Each starts its message and writes the request.
+  Exchange(const Receive& receive, const Send& send) : receive_(receive), send_(send) {}
+  int operator()(int* flag) {
+    if (!begun_) {
+      begun_ = true;
+      begin();
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!ended_[i]) {
+        int its_end = 0;
+        codes_[i] = MPI_Test(&requests_[i], &its_end, &statuses_[i]);
+        ended_[i] = its_end != 0 || codes_[i] != MPI_SUCCESS;
+      }
+    }
+    *flag = ended_[0] && ended_[1] ? 1 : 0;
+    if (*flag != 0 && codes_[0] == MPI_SUCCESS) {
+      found_ = {statuses_[0].MPI_SOURCE, statuses_[0].MPI_TAG};
+    }
+    return MPI_SUCCESS;
+  }
+  const dovetail::detail::mpi::Found& found() const noexcept { return found_; }
+  int code_of_receiving() const noexcept { return codes_[0]; }
+  int code_of_sending() const noexcept { return codes_[1]; }
+  const MPI_Status& status() const noexcept { return statuses_[0]; }
+
+ private:
+  void begin() {
+    codes_[0] = receive_(&requests_[0]);
+    ended_[0] = codes_[0] != MPI_SUCCESS;
+    if (!ended_[0]) {
+      codes_[1] = send_(&requests_[1]);
+    }
+    ended_[1] = ended_[0] || codes_[1] != MPI_SUCCESS;
+    if (!ended_[0] && ended_[1]) {
+      MPI_Cancel(&requests_[0]);  // what would answer it may never come
+    }
+  }
+
+  const Receive& receive_;
+  const Send& send_;
+  std::array<MPI_Request, 2> requests_;
+  std::array<MPI_Status, 2> statuses_;
+  std::array<int, 2> codes_{MPI_SUCCESS, MPI_SUCCESS};
+  std::array<bool, 2> ended_{};
+  dovetail::detail::mpi::Found found_;
+  bool begun_ = false;
+};
+
+/// A collective as a function, made from MPI's form with a request: the parameters are that one's without the request, so the last one is
+/// the communicator.
+template <auto start, bool suspends, class Indices, class... All>
+class CollectiveOf;
+template <auto start, bool suspends, std::size_t... i, class... All>
+class CollectiveOf<start, suspends, std::index_sequence<i...>, All...> {
+ public:
+  explicit constexpr CollectiveOf(const char* name) noexcept : name_(name) {}
+  void operator()(std::tuple_element_t<i, std::tuple<All...>>... given) const {
+    MPI_Comm const communicator = std::get<sizeof...(i) - 1>(std::tie(given...));
+    const auto call = [given...](MPI_Request* request) { return start(given..., request); };
+    if constexpr (suspends) {
+      wait(describe(name_, communicator), call);
+    } else {
+      bind(describe(name_, communicator), call);
+    }
+  }
+
+ private:
+  const char* name_;
+};
+template <auto start, bool suspends, class... All>
+auto collective_of(int (*)(All...))
+    -> CollectiveOf<start, suspends, std::make_index_sequence<sizeof...(All) - 1>, All...>;
+template <auto start, bool suspends>
+using Collective = decltype(collective_of<start, suspends>(start));
+
+}  // namespace dovetail::mpi::detail

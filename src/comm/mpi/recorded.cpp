@@ -1,0 +1,92 @@
+#include "comm/mpi/recorded.hpp"
+
+#include <cstddef>
+#include <string_view>
+
+#include "comm/mpi/library.hpp"
+
+namespace dovetail::comm::mpi::recorded {
+namespace {
+
+std::uint64_t number_of(const Operation& operation) noexcept { return trace::number_of(&operation); }
+// Of a call that does both: no other operation has this address.
+std::uint64_t number_of_sent(const Operation& operation) noexcept { return number_of(operation) + 1; }
+
+std::uint32_t rank_in_world(const Channel& channel, int rank) noexcept {
+  if (rank < 0) {
+    return trace::unknown_number;
+  }
+  const auto place = static_cast<std::size_t>(rank);
+  if (channel.ranks.empty()) {
+    return static_cast<std::uint32_t>(rank);
+  }
+  return place < channel.ranks.size() && channel.ranks[place] >= 0 ? static_cast<std::uint32_t>(channel.ranks[place])
+                                                                   : trace::unknown_number;
+}
+
+std::uint32_t tag_of(int tag) noexcept { return tag < 0 ? trace::unknown_number : static_cast<std::uint32_t>(tag); }
+
+// It takes a message that another call receives: from then on no other one can get that.
+bool is_matched_probe(const Description& description) noexcept {
+  return std::string_view(description.call) == "MPI_Mprobe";
+}
+
+bool is_message(const Operation& operation) noexcept {
+  const Description& description = operation.description;
+  return description.has_communicator &&
+         (!operation.is_attempt || description.exchanges || is_matched_probe(description));
+}
+
+void send(std::uint64_t message, const Channel& channel, int rank, int tag) noexcept {
+  if (const std::uint32_t peer = rank_in_world(channel, rank); peer != trace::unknown_number) {
+    trace::send_posted(message, channel.name, peer, tag_of(tag));
+  }
+}
+
+}  // namespace
+
+void begin(const Operation& operation) noexcept {
+  const Task* const task = operation.wait != nullptr ? operation.wait->task : operation.task;
+  trace::message_begun(number_of(operation), trace::number_of(task), operation.description.call);
+  if (operation.description.exchanges) {
+    trace::message_begun(number_of_sent(operation), trace::number_of(task), operation.description.call);
+  }
+}
+
+void post(Operation& operation, Library& library) noexcept {
+  const Description& description = operation.description;
+  operation.channel = is_message(operation) ? library.channel_of(description.communicator) : nullptr;
+  if (operation.channel == nullptr) {
+    return;
+  }
+  if (description.receives && description.peer != detail::mpi::no_peer && !is_matched_probe(description)) {
+    trace::receive_posted(number_of(operation), operation.channel->name);
+  } else if (!description.receives && description.peer >= 0) {
+    send(number_of(operation), *operation.channel, description.peer, description.tag);
+  }
+  if (description.exchanges) {
+    send(number_of_sent(operation), *operation.channel, description.sent_to, description.sent_tag);
+  }
+}
+
+// Of a call without a request, MPI's status is the caller's.
+void end(const Operation& operation) noexcept {
+  const Description& description = operation.description;
+  detail::mpi::Found found{operation.source, operation.received_tag};
+  if (operation.is_attempt) {
+    found = description.found != nullptr ? *description.found : detail::mpi::Found{description.peer, description.tag};
+  }
+  if (operation.channel != nullptr && is_matched_probe(description)) {
+    trace::receive_posted(number_of(operation), operation.channel->name);
+  }
+  if (operation.channel != nullptr && description.receives && found.tag >= 0) {
+    trace::message_ended(number_of(operation), rank_in_world(*operation.channel, found.source), tag_of(found.tag));
+  } else {
+    trace::message_ended(number_of(operation));
+  }
+  if (description.exchanges) {
+    trace::message_ended(number_of_sent(operation));
+  }
+}
+
+}  // namespace dovetail::comm::mpi::recorded

@@ -1,0 +1,38 @@
+// What traces have of messages: as long as a task waits for one, and where it stands among the others, so that both ends of it are found.
+#pragma once
+
+#include "comm/mpi/operation.hpp"
+#include "trace/trace.hpp"
+
+namespace dovetail::comm::mpi {
+
+class Library;
+
+namespace recorded {
+
+void begin(const Operation& operation) noexcept;
+void post(Operation& operation, Library& library) noexcept;
+void end(const Operation& operation) noexcept;
+
+}  // namespace recorded
+
+/// By the thread that makes the call, before the operation is submitted: `task` or `wait` is set.
+inline void record_begin(const Operation& operation) noexcept {
+  if (trace::enabled()) [[unlikely]] {
+    recorded::begin(operation);
+  }
+}
+/// In the turn, right before MPI gets it: in this order MPI matches messages.
+inline void record_post(Operation& operation, Library& library) noexcept {
+  if (trace::enabled()) [[unlikely]] {
+    recorded::post(operation, library);
+  }
+}
+/// Before its task is told.
+inline void record_end(const Operation& operation) noexcept {
+  if (trace::enabled()) [[unlikely]] {
+    recorded::end(operation);
+  }
+}
+
+}  // namespace dovetail::comm::mpi

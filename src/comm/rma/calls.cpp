@@ -1,0 +1,404 @@
+// The functions of <dovetail/rma.hpp>.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/rma/bootstrap.hpp"
+#include "comm/rma/engine.hpp"
+#include "comm/rma/fabric_thread.hpp"
+#include "comm/rma/group.hpp"
+#include "comm/rma/program_memory.hpp"
+#include "comm/rma/recorded.hpp"
+#include "comm/rma/remote_calls.hpp"
+#include "comm/rma/waiting.hpp"
+#include "dovetail/rma.hpp"
+#include "tasking/pause.hpp"
+
+namespace dovetail::rma {
+namespace {
+
+using comm::rma::Await;
+using comm::rma::Engine;
+using comm::rma::HeldBack;
+using comm::rma::Message;
+using comm::rma::Notification;
+using comm::rma::Peer;
+using comm::rma::Reach;
+using comm::rma::RemoteSegment;
+using comm::rma::Waiter;
+using detail::Task;
+using State = comm::rma::Group;
+
+State& group() { return comm::rma::group_of_process(); }
+
+const RemoteSegment& segment_of_program(const State& in, int rank, std::uint8_t segment) {
+  if (segment == State::segment_of_barrier) {
+    throw std::out_of_range("segment " + std::to_string(segment) + " of rank " + std::to_string(rank) +
+                            " is for barriers; a group has at most " + std::to_string(segment) + " others");
+  }
+  return in.segment(rank, segment);
+}
+
+const RemoteSegment& check_place(State& in, const Remote& at, std::uint64_t bytes) {
+  comm::rma::peer_that_is_there(in, at.rank);
+  const RemoteSegment& found = segment_of_program(in, at.rank, at.segment);
+  if (at.offset > found.bytes || bytes > found.bytes - at.offset) {
+    throw std::out_of_range("bytes " + std::to_string(at.offset) + " to " + std::to_string(at.offset + bytes) +
+                            " are beyond segment " + std::to_string(at.segment) + " of rank " +
+                            std::to_string(at.rank) + ", which has " + std::to_string(found.bytes));
+  }
+  return found;
+}
+
+comm::rma::ProgramMemory program_memory(State& in, const Remote& at, const RemoteSegment& segment) {
+  return {.peer = in.peer(at.rank),
+          .rank = at.rank,
+          .segment = at.segment,
+          .offset = at.offset,
+          .there = segment.data + at.offset};
+}
+
+void check(State& in, int rank, std::uint8_t segment, std::uint32_t id) {
+  const std::uint32_t most = segment_of_program(in, rank, segment).notifications;
+  if (id >= most) {
+    throw std::out_of_range("notification " + std::to_string(id) + " is beyond segment " + std::to_string(segment) +
+                            " of rank " + std::to_string(rank) + ", which has " + std::to_string(most));
+  }
+}
+
+void check(State& in, int rank, std::uint8_t segment, const Notify& notification) {
+  check(in, rank, segment, notification.id);
+  if (notification.value == 0) {
+    throw std::invalid_argument("notification " + std::to_string(notification.id) +
+                                " has the value 0, which is no value of a notification");
+  }
+}
+
+void send(State& in, int rank, std::uint8_t segment, const Notify& sent) {
+  Peer& to = comm::rma::peer_that_is_there(in, rank);
+  const Notification notification{.segment = segment, .id = sent.id, .value = sent.value};
+  comm::rma::record_sent(rank, notification);
+  if (in.notify(to, notification)) {
+    return;
+  }
+  Task* const task = tasking::task_that_binds();
+  if (task == nullptr) {
+    comm::rma::block_until(in, [&] {
+      comm::rma::peer_that_is_there(in, rank);
+      return in.notify(to, notification);
+    });
+    return;
+  }
+  auto held = std::make_unique<HeldBack>();
+  held->notification = notification;
+  comm::rma::bind(task, std::move(held), [&](HeldBack& entered) { return in.notify(to, notification, &entered); });
+}
+
+// What the wait is for. `from`: that rank's end is asked for with the wait itself, since what it has sent before is taken.
+void aim(Await& await, State& in, std::uint8_t segment, std::uint32_t first, std::uint32_t count, int from) {
+  const std::uint32_t most = in.segment(in.rank(), segment).notifications;
+  if (count == 0 || first >= most || count > most - first) {
+    throw std::out_of_range("notifications " + std::to_string(first) + " to " +
+                            std::to_string(std::uint64_t{first} + count) + " are beyond segment " +
+                            std::to_string(segment) + " of this rank, which has " + std::to_string(most));
+  }
+  if (from != anyone) {
+    in.peer(from);
+  }
+  await.segment = segment;
+  await.from = from;
+  await.first = first;
+  await.count = count;
+}
+
+// Returns when it has ended.
+void wait_for(State& in, Await& await) {
+  comm::rma::take_what_has_come(in);  // it needs no pause then
+  comm::rma::wait(in, await, "bind it by notify_await instead", [&] { return in.await(await); });
+}
+
+}  // namespace
+
+Error::Error(const std::string& what, int rank) : std::runtime_error(what), rank_(rank) {}
+
+Group Group::start(const GroupOptions& options) {
+  if (State::current() != nullptr) {
+    throw std::logic_error("This process has a group already");
+  }
+  // What is longer is for ever, too, and fits what is added to a time.
+  constexpr std::chrono::hours longest{24 * 365};
+  const State::Limits limits{.start = std::min<std::chrono::milliseconds>(options.start_timeout, longest),
+                             .silent = std::min<std::chrono::milliseconds>(options.silence_timeout, longest)};
+  const auto starter = comm::rma::find_bootstrap(limits.start);
+  auto begun = std::make_unique<State>(*starter, limits);
+  auto thread = begun->fabric() != nullptr ? std::make_shared<comm::rma::FabricThread>(*begun) : nullptr;
+  std::shared_ptr<State> made(begun.release(), [thread](State* state) mutable {
+    thread.reset();
+    base::Fifo<Waiter> failed;
+    state->end(failed);
+    Engine::tell(failed);
+    delete state;
+  });
+  thread.reset();
+  made->make_current();
+  return Group(std::move(made));
+}
+
+int Group::rank() const noexcept { return state_->rank(); }
+int Group::size() const noexcept { return state_->size(); }
+
+std::string Group::transport(int rank) const {
+  const Peer& peer = state_->peer(rank);
+  if (peer.is_on_other_node) {
+    return state_->fabric()->name();
+  }
+  return peer.connection != nullptr ? "shared memory" : "this process";
+}
+
+namespace {
+
+// Of the group that a call belongs to: the child of a fork has a copy of it, which is not its own.
+void require_own(const State* state) {
+  if (&group() != state) {
+    throw std::logic_error("This process has another group by now");
+  }
+}
+
+}  // namespace
+
+// Dissemination: in each round, a rank hears of twice as many. Two barriers in a row use different notifications, since a rank may be ahead of
+// another one by one barrier, and never by two.
+void Group::barrier() const {
+  require_own(state_.get());
+  if (tasking::task_in_onready() != nullptr) {
+    throw std::logic_error("A barrier would be waited for in an onready; it belongs into a body");
+  }
+  constexpr std::uint32_t most_rounds = State::notifications_of_barrier / 2;
+  const int ranks = size();
+  std::uint32_t id = state_->begin_barrier() % 2 * most_rounds;
+  for (int distance = 1; distance < ranks; distance *= 2, ++id) {
+    const int from = (rank() + ranks - distance) % ranks;
+    send(*state_, (rank() + distance) % ranks, State::segment_of_barrier, {.id = id});
+    Await await;
+    aim(await, *state_, State::segment_of_barrier, id, 1, from);
+    wait_for(*state_, await);
+  }
+}
+
+Segment Segment::allocate(const Group& group, std::size_t bytes, const SegmentOptions& options) {
+  return make(group, nullptr, bytes, options);
+}
+
+Segment Segment::use(const Group& group, std::span<std::byte> memory, const SegmentOptions& options) {
+  return make(group, memory.empty() ? nullptr : memory.data(), memory.size(), options);
+}
+
+Segment Segment::make(const Group& group, std::byte* program_memory, std::size_t bytes, const SegmentOptions& options) {
+  if (options.notifications > Notification::most_ids) {
+    throw std::invalid_argument("A segment has at most 2^24 notifications, not " +
+                                std::to_string(options.notifications));
+  }
+  require_own(group.state_.get());
+  const std::uint8_t id = group.state_->add_segment(bytes, options.notifications, program_memory);
+  return {group.state_, id, group.state_->segment(group.rank(), id).data, bytes, options.notifications};
+}
+
+namespace {
+
+// Within the node.
+void write_here(State& in, const Remote& to, const RemoteSegment& target, std::span<const std::byte> data) {
+  if (target.reach == Reach::kernel) {
+    comm::rma::write_program_memory(program_memory(in, to, target), data);
+  } else if (!data.empty()) {
+    std::memcpy(target.data + to.offset, data.data(), data.size());
+  }
+}
+
+void read_here(State& in, const Remote& from, const RemoteSegment& source, std::span<std::byte> data) {
+  if (source.reach == Reach::kernel) {
+    comm::rma::read_program_memory(program_memory(in, from, source), data);
+  } else if (!data.empty()) {
+    std::memcpy(data.data(), source.data + from.offset, data.size());
+  }
+}
+
+}  // namespace
+
+void write(std::span<const std::byte> data, const Remote& to) {
+  State& in = group();
+  const RemoteSegment& target = check_place(in, to, data.size());
+  if (target.reach == Reach::fabric) {
+    comm::rma::write_to_node(in, to, data, nullptr);
+  } else {
+    write_here(in, to, target, data);
+  }
+}
+
+void read(std::span<std::byte> data, const Remote& from) {
+  State& in = group();
+  const RemoteSegment& source = check_place(in, from, data.size());
+  if (source.reach == Reach::fabric) {
+    const Transfer part{.local = data, .remote = from};
+    comm::rma::read_from_nodes(in, std::span(&part, 1));
+  } else {
+    read_here(in, from, source, data);
+  }
+}
+
+namespace {
+
+void check_places(std::span<const Transfer> parts) {
+  for (const Transfer& part : parts) {
+    check_place(group(), part.remote, part.local.size());
+  }
+}
+
+}  // namespace
+
+void write_list(std::span<const Transfer> parts) {
+  check_places(parts);
+  for (const Transfer& part : parts) {
+    write(part.local, part.remote);
+  }
+}
+
+// All parts of other nodes are under way at the same time.
+void read_list(std::span<const Transfer> parts) {
+  State& in = group();
+  check_places(parts);
+  std::vector<Transfer> of_nodes;
+  for (const Transfer& part : parts) {
+    const RemoteSegment& source = in.segment(part.remote.rank, part.remote.segment);
+    if (source.reach == Reach::fabric) {
+      of_nodes.push_back(part);
+    } else {
+      read_here(in, part.remote, source, part.local);
+    }
+  }
+  comm::rma::read_from_nodes(in, of_nodes);
+}
+
+void notify(int rank, std::uint8_t segment, const Notify& notification) {
+  State& in = group();
+  check(in, rank, segment, notification);
+  send(in, rank, segment, notification);
+}
+
+void write_notify(std::span<const std::byte> data, const Remote& to, const Notify& notification) {
+  State& in = group();
+  check(in, to.rank, to.segment, notification);
+  const RemoteSegment& target = check_place(in, to, data.size());
+  if (target.reach == Reach::fabric) {
+    const Notification both{.segment = to.segment, .id = notification.id, .value = notification.value};
+    if (comm::rma::write_to_node(in, to, data, &both)) {
+      return;
+    }
+  } else {
+    write_here(in, to, target, data);
+  }
+  send(in, to.rank, to.segment, notification);
+}
+
+void write_list_notify(std::span<const Transfer> parts, const Notify& notification) {
+  if (parts.empty()) {
+    throw std::invalid_argument("a list with a notification has at least one part, which says whom to notify");
+  }
+  const Remote& last = parts.back().remote;
+  for (const Transfer& part : parts) {
+    if (part.remote.rank != last.rank) {
+      throw std::invalid_argument("a list with a notification has parts for the ranks " + std::to_string(last.rank) +
+                                  " and " + std::to_string(part.remote.rank) + "; it is for one");
+    }
+  }
+  check(group(), last.rank, last.segment, notification);
+  write_list(parts);
+  send(group(), last.rank, last.segment, notification);
+}
+
+void notify_await(const Segment& segment, std::uint32_t id, std::uint32_t* value, int from) {
+  notify_awaitall(segment, id, 1, value, from);
+}
+
+void notify_awaitall(const Segment& segment, std::uint32_t first, std::uint32_t count, std::uint32_t* values,
+                     int from) {
+  State& in = group();
+  auto await = std::make_unique<Await>();
+  aim(*await, in, segment.id(), first, count, from);
+  Task* const task = tasking::task_that_binds();
+  if (task == nullptr) {
+    throw std::logic_error("dovetail::rma::notify_await would be bound to a task, but was called outside of one");
+  }
+  comm::rma::take_what_has_come(in);
+  await->values = values;
+  comm::rma::bind(task, std::move(await), [&](Await& entered) { return in.await(entered); });
+}
+
+std::uint32_t notify_wait(const Segment& segment, std::uint32_t id, int from) {
+  State& in = group();
+  std::uint32_t value = 0;
+  Await await;
+  aim(await, in, segment.id(), id, 1, from);
+  await.values = &value;
+  wait_for(in, await);
+  return value;
+}
+
+Notified notify_wait_any(const Segment& segment, std::uint32_t first, std::uint32_t count, int from) {
+  State& in = group();
+  Await await;
+  aim(await, in, segment.id(), first, count, from);
+  await.for_any = true;
+  wait_for(in, await);
+  return {await.found, await.found_value};
+}
+
+std::optional<std::uint32_t> notify_test(const Segment& segment, std::uint32_t id) {
+  State& in = group();
+  check(in, in.rank(), segment.id(), id);
+  comm::rma::look_for_ends(in);
+  comm::rma::take_what_has_come(in);
+  return in.take(segment.id(), id);
+}
+
+namespace {
+
+// The owner of memory on another node changes it there, by its own atomic operation: so all operations on a number are of the same kind.
+template <class Change>
+std::uint64_t change(const Remote& at, const Message& request, const Change& change_here) {
+  if (at.offset % sizeof(std::uint64_t) != 0) {
+    throw std::invalid_argument("an atomic operation at byte " + std::to_string(at.offset) + " of segment " +
+                                std::to_string(at.segment) + ": the offset is a multiple of 8");
+  }
+  const RemoteSegment& found = check_place(group(), at, sizeof(std::uint64_t));
+  if (found.is_of_program) {
+    throw std::invalid_argument("an atomic operation in segment " + std::to_string(at.segment) + " of rank " +
+                                std::to_string(at.rank) +
+                                ", which is memory of the program's own: the kernel has none between processes. "
+                                "rma::Segment::allocate makes memory that has them");
+  }
+  if (found.reach == Reach::fabric) {
+    return comm::rma::change_at_node(group(), at, request);
+  }
+  return change_here(std::atomic_ref(*reinterpret_cast<std::uint64_t*>(found.data + at.offset)));
+}
+
+}  // namespace
+
+std::uint64_t fetch_add(const Remote& at, std::uint64_t added) {
+  return change(at, {.kind = Message::Kind::fetch_add, .second = added},
+                [&](const auto number) { return number.fetch_add(added); });
+}
+
+std::uint64_t compare_swap(const Remote& at, std::uint64_t expected, std::uint64_t wanted) {
+  return change(at, {.kind = Message::Kind::compare_swap, .second = expected, .third = wanted}, [&](const auto number) {
+    std::uint64_t before = expected;
+    number.compare_exchange_strong(before, wanted);
+    return before;
+  });
+}
+
+}  // namespace dovetail::rma

@@ -1,0 +1,376 @@
+#include "comm/rma/group.hpp"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "comm/rma/connection.hpp"
+#include "comm/rma/recorded.hpp"
+#include "dovetail/rma_error.hpp"
+
+namespace dovetail::comm::rma {
+namespace {
+
+constinit std::atomic<Group*> the_group{nullptr};
+constinit std::atomic<unsigned> users{0};
+
+// Of one look and of each rank, so that one that sends much does not hold up what others send.
+constexpr unsigned most_arrivals = 64;
+// How late the end of a process is noticed at most, while polls find something all the time.
+constexpr std::uint64_t microseconds_between_looks = 1000;
+
+constexpr const char* has_ended_its_group = "this process has ended its group";
+
+std::exception_ptr failure_to_send(const Waiter& held_back, int rank, const std::string& why) {
+  return std::make_exception_ptr(dovetail::rma::Error(held_back.text() + " cannot be sent: " + why, rank));
+}
+
+void no_group_in_child() noexcept {
+  if (const Group* const of_parent = the_group.load(std::memory_order_relaxed)) {
+    of_parent->close_copies();
+  }
+  the_group.store(nullptr, std::memory_order_relaxed);
+  users.store(0, std::memory_order_relaxed);  // other threads' are not here
+}
+
+}  // namespace
+
+std::string text_of_end(int rank, const Peer& peer) {
+  const std::string process =
+      "rank " + std::to_string(rank) + " (process " + std::to_string(peer.connection->process()) + ") ";
+  const Standing standing = peer.standing.load(std::memory_order_acquire);
+  if (standing != Standing::died && peer.says_goodbye()) {
+    return process + "has ended its group";
+  }
+  return standing == Standing::present || peer.why_lost.empty()
+             ? process + "has died"
+             : process + "cannot be reached any more (" + peer.why_lost + ")";
+}
+
+Group::~Group() {
+  if (process_ != getpid()) {
+    // What ends a fabric would end that of the parent.
+    const base::LockGuard lock(arriving_);
+    for (const auto& local : locals_) {
+      if (local != nullptr) {
+        [[maybe_unused]] const auto* const kept = local->registration.release();
+      }
+    }
+    [[maybe_unused]] const auto* const kept = fabric_.release();
+  }
+}
+
+void Group::close_copies() const noexcept {
+  for (const auto& other : peers_) {
+    if (other->is_on_other_node) {
+      dup2(bell_.get(), other->connection->descriptor());  // the number stays taken until the copy of the group goes
+    }
+  }
+}
+
+Group* Group::current() noexcept { return the_group.load(std::memory_order_acquire); }
+
+Group::Use::Use() noexcept {
+  users.fetch_add(1, std::memory_order_seq_cst);
+  group_ = the_group.load(std::memory_order_seq_cst);
+}
+
+Group::Use::~Use() { users.fetch_sub(1, std::memory_order_release); }
+
+void Group::make_current() {
+  static const int refused = pthread_atfork(nullptr, nullptr, no_group_in_child);
+  if (refused != 0) {
+    throw std::system_error(refused, std::generic_category(), "pthread_atfork");
+  }
+  the_group.store(this, std::memory_order_release);
+}
+
+Peer& Group::peer(int rank) const {
+  if (rank < 0 || rank >= size()) {
+    throw std::invalid_argument("rank " + std::to_string(rank) + " is none of the group's, which has " +
+                                std::to_string(size()));
+  }
+  return *peers_[static_cast<std::size_t>(rank)];
+}
+
+const RemoteSegment& Group::segment(int rank, std::uint8_t id) const {
+  const RemoteSegment* const found = peer(rank).segments[id].load(std::memory_order_acquire);
+  if (found == nullptr) {
+    throw std::out_of_range("rank " + std::to_string(rank) + " has no segment " + std::to_string(id));
+  }
+  return *found;
+}
+
+void Group::wake_if_asleep(const Peer& peer) const noexcept {
+  if (!peer.is_on_other_node && peer.mailbox.must_ring()) {
+    const std::uint64_t one = 1;
+    // Full means that it has been rung already.
+    [[maybe_unused]] const ssize_t written = write(peer.bell.get(), &one, sizeof one);
+  }
+}
+
+bool Group::takes_room(Peer& to) noexcept {
+  const bool has_room = to.sent - to.taken_there.load(std::memory_order_acquire) < Ring::capacity;
+  to.sent += has_room ? 1 : 0;
+  return has_room;
+}
+
+bool Group::put(Peer& to, Notification notification) noexcept {
+  if (!to.is_on_other_node) {
+    return to.mailbox.from(static_cast<std::size_t>(rank_)).put(notification, to.sent);
+  }
+  if (!takes_room(to)) {
+    return false;
+  }
+  fabric_->notify(to.rank, notification);
+  return true;
+}
+
+bool Group::notify(Peer& to, Notification notification, HeldBack* otherwise) noexcept {
+  bool is_put = false;
+  {
+    const base::LockGuard lock(to.sending);
+    is_put = to.held_back.empty() && put(to, notification);
+    if (!is_put && otherwise != nullptr) {
+      to.held_back.push(*otherwise);
+      held_back_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  wake_if_asleep(to);
+  return is_put;
+}
+
+void Group::put_held_back(base::Fifo<Waiter>& put_now) noexcept {
+  for (int rank = 0; rank < size(); ++rank) {
+    const auto& to = peers_[static_cast<std::size_t>(rank)];
+    const std::size_t before = put_now.size();
+    {
+      const base::LockGuard lock(to->sending);
+      // A process that is gone makes no room any more, and takes nothing.
+      const bool is_gone = to->standing.load(std::memory_order_relaxed) != Standing::present;
+      while (!to->held_back.empty() &&
+             (is_gone || put(*to, static_cast<const HeldBack*>(to->held_back.front())->notification))) {
+        Waiter& next = *to->held_back.pop();
+        if (is_gone) {
+          next.cause = failure_to_send(next, rank, text_of_end(rank, *to));
+        }
+        put_now.push(next);
+      }
+    }
+    if (put_now.size() > before) {
+      held_back_.fetch_sub(put_now.size() - before, std::memory_order_relaxed);
+      wake_if_asleep(*to);
+    }
+  }
+}
+
+bool Group::is_for_all(const Await& await) noexcept {
+  return await.from == any_rank || await.segment == segment_of_barrier;
+}
+
+// When a process has died, a wait for any rank fails even if it begins later: the sender may be the one that is gone.
+bool Group::await(Await& await) {
+  const base::LockGuard lock(arriving_);
+  Notifications& notifications = locals_[await.segment]->notifications;
+  const bool has_come = notifications.await(await);
+  record_begin(await);
+  if (has_come) {
+    record_end(await);
+    return true;
+  }
+  const int gone = is_for_all(await) ? died_ : await.from;
+  if (gone == any_rank || peer(gone).standing.load(std::memory_order_relaxed) == Standing::present) {
+    return false;
+  }
+  notifications.forget(await);
+  fail(await, gone);
+  return true;
+}
+
+std::optional<std::uint32_t> Group::take(std::uint8_t segment, std::uint32_t id) {
+  const base::LockGuard lock(arriving_);
+  const std::optional<std::uint32_t> taken = locals_[segment]->notifications.take(id);
+  if (taken) {
+    record_take(segment, id);
+  }
+  return taken;
+}
+
+bool Group::has_arrivals() const noexcept {
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (own_.from(rank).holds_next(taken_[rank].load(std::memory_order_relaxed))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Group::take_up_to(unsigned most, base::Fifo<Waiter>& ended) noexcept {
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    std::uint64_t next = taken_[rank].load(std::memory_order_relaxed);
+    for (unsigned arrivals = 0; arrivals < most; ++arrivals) {
+      const std::optional<Notification> taken = own_.from(rank).take(next);
+      if (!taken) {
+        break;
+      }
+      const auto& local = locals_[taken->segment];
+      if (local == nullptr || taken->id >= local->notifications.size()) {
+        continue;  // the sender looks that up; so this is no notification
+      }
+      record_arrived(static_cast<int>(rank), *taken);
+      if (Await* const done = local->notifications.arrive(taken->id, taken->value)) {
+        record_end(*done);
+        ended.push(*done);
+      }
+    }
+    taken_[rank].store(next, std::memory_order_relaxed);
+    // Told a few times for each ring: a sender that has filled it waits for that.
+    if (peers_[rank]->is_on_other_node && next - told_[rank] >= Ring::capacity / 4) {
+      told_[rank] = next;
+      fabric_->say_taken(static_cast<int>(rank), next);
+    }
+  }
+}
+
+void Group::take_arrived(base::Fifo<Waiter>& ended) noexcept {
+  if (has_arrivals() && arriving_.try_lock()) {
+    const base::LockGuard lock(arriving_, std::adopt_lock);
+    take_up_to(most_arrivals, ended);
+  }
+}
+
+void Group::fail(Await& await, int rank) noexcept {
+  const std::string why = rank == rank_ ? has_ended_its_group : text_of_end(rank, peer(rank));
+  await.cause = std::make_exception_ptr(dovetail::rma::Error(await.text() + " will not come: " + why, rank));
+  record_end(await);
+}
+
+template <class Concerns>
+void Group::fail_waits(const Concerns& concerns, int rank, base::Fifo<Waiter>& failed) noexcept {
+  for (const auto& local : locals_) {
+    if (local == nullptr) {
+      continue;
+    }
+    base::Fifo<Waiter> concerned;
+    local->notifications.for_each([&](Await& await) {
+      if (concerns(await) && !await.cause) {
+        fail(await, rank);
+        concerned.push(await);
+      }
+    });
+    while (Waiter* const await = concerned.pop()) {
+      local->notifications.forget(*static_cast<Await*>(await));
+      failed.push(*await);
+    }
+  }
+}
+
+void Group::end(base::Fifo<Waiter>& failed) noexcept {
+  if (process_ != getpid()) {
+    return;
+  }
+  the_group.store(nullptr, std::memory_order_seq_cst);
+  while (users.load(std::memory_order_seq_cst) != 0) {
+    std::this_thread::yield();  // polls, which are short
+  }
+  own_.say_goodbye();
+  for (const auto& to : peers_) {
+    const base::LockGuard lock(to->sending);
+    while (Waiter* const sent = to->held_back.pop()) {
+      sent->cause = failure_to_send(*sent, rank_, has_ended_its_group);
+      failed.push(*sent);
+    }
+  }
+  if (fabric_ != nullptr) {
+    part_from_nodes(failed);
+  }
+  const base::LockGuard lock(arriving_);
+  fail_waits([](const Await&) { return true; }, rank_, failed);
+  for (const auto& to : peers_) {
+    if (to->connection != nullptr) {
+      to->connection->end();
+    }
+  }
+}
+
+void Group::for_each_wait(const std::function<void(const Waiter&)>& visit) const {
+  if (fabric_ != nullptr) {
+    fabric_->for_each_wait(visit);
+  }
+  const base::LockGuard lock(arriving_);
+  for (const auto& local : locals_) {
+    if (local != nullptr) {
+      local->notifications.for_each([&](const Await& await) { visit(await); });
+    }
+  }
+}
+
+bool Group::may_sleep() noexcept {
+  is_looked_at_.store(false, std::memory_order_relaxed);
+  own_.say_asleep();
+  if (has_arrivals()) {
+    own_.say_awake();
+    return false;
+  }
+  if (fabric_ != nullptr) {
+    fabric_->hand_over();
+  }
+  return true;
+}
+
+bool Group::must_take_events() noexcept { return has_long_not_looked() || !own_.says_asleep(); }
+
+bool Group::has_long_not_looked() noexcept {
+  const std::uint64_t now = base::ticks();
+  const std::uint64_t due =
+      last_look_.load(std::memory_order_relaxed) + microseconds_between_looks * base::ticks_per_microsecond();
+  if (now < due) {
+    return false;
+  }
+  last_look_.store(now, std::memory_order_relaxed);
+  return true;
+}
+
+void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
+  std::array<epoll_event, 16> events;
+  for (const epoll_event& event : watched_.look(events)) {
+    const auto rank = static_cast<int>(event.data.u32);
+    if (rank == rank_) {
+      std::uint64_t rung = 0;
+      [[maybe_unused]] const ssize_t taken = read(bell_.get(), &rung, sizeof rung);
+      continue;
+    }
+    Peer& gone = peer(rank);
+    watched_.remove(gone.connection->descriptor());
+    watched_.remove(gone.connection->life());
+    if (gone.is_on_other_node) {
+      fabric_->drain(ended);  // what it had sent before comes first
+    }
+    const base::LockGuard lock(arriving_);
+    if (gone.standing.load(std::memory_order_relaxed) != Standing::present) {
+      continue;  // another thread was faster
+    }
+    const Standing standing = gone.says_goodbye() ? Standing::left : Standing::died;
+    take_up_to(~0U, ended);
+    if (gone.is_on_other_node) {
+      end_way_to(gone, standing, ended);
+    } else {
+      gone.standing.store(standing, std::memory_order_release);
+    }
+    if (standing == Standing::died && died_ == any_rank) {
+      died_ = rank;
+    }
+    fail_waits(
+        [&](const Await& await) { return await.from == rank || (is_for_all(await) && standing == Standing::died); },
+        rank, ended);
+  }
+}
+
+}  // namespace dovetail::comm::rma

@@ -1,0 +1,18 @@
+// What one-sided communication could use on this machine, found by trying it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dovetail::comm::rma {
+
+struct TransportProbe {
+  std::string name;
+  bool works = false;
+  std::string why_not;
+};
+
+/// That of segments which are allocated, that of memory of the program's own, and that between nodes. Forks for a moment.
+std::vector<TransportProbe> probe_transports();
+
+}  // namespace dovetail::comm::rma

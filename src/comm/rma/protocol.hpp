@@ -1,0 +1,50 @@
+// What processes tell each other over their connections, when a group or a segment begins.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "comm/rma/connection.hpp"
+#include "comm/rma/operation.hpp"
+
+namespace dovetail::comm::rma {
+
+struct Introduction {
+  std::uint64_t magic = 0x646f766574616932;
+  std::uint64_t token = 0;  ///< Between nodes: what the starter has told the ranks of the receiver, and nothing else.
+  std::int32_t rank = 0;
+  std::int32_t size = 0;
+  std::int32_t process = 0;
+  std::int32_t unused = 0;
+};
+
+struct Offer {
+  std::uint64_t bytes = 0;
+  std::uint32_t notifications = 0;
+  std::uint32_t id = 0;
+  std::uint64_t program_memory = 0;  ///< Its address; 0: it is shared memory.
+  RemoteMemory of_fabric{};          ///< For other nodes.
+};
+
+/// Whether a process reaches the memory of the others.
+struct Verdict {
+  std::int32_t error = 0;  ///< Of the kernel.
+  std::int32_t rank = 0;   ///< Whose memory it is.
+};
+
+/// @throws std::runtime_error if the message is something else
+template <class T>
+T read_as(const Connection::Message& message, std::size_t descriptors, int rank) {
+  T value;
+  if (message.bytes.size() != sizeof value || message.descriptors.size() != descriptors) {
+    throw std::runtime_error("Rank " + std::to_string(rank) +
+                             " sent what is no part of the protocol: " + std::to_string(message.bytes.size()) +
+                             " bytes, " + std::to_string(message.descriptors.size()) + " descriptors");
+  }
+  std::memcpy(&value, message.bytes.data(), sizeof value);
+  return value;
+}
+
+}  // namespace dovetail::comm::rma

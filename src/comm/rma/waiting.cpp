@@ -1,0 +1,76 @@
+#include "comm/rma/waiting.hpp"
+
+#include <poll.h>
+
+#include "base/clock.hpp"
+#include "base/spin_lock.hpp"
+#include "dovetail/rma_error.hpp"
+
+namespace dovetail::comm::rma {
+namespace {
+
+// Outside of tasks: as long as a sleep and a wake-up take, and then until the bell. The limit is for what another thread takes away between a
+// look and the sleep.
+constexpr std::chrono::microseconds looks_before_sleep{100};
+constexpr int milliseconds_asleep = 1;
+
+}  // namespace
+
+Group& group_of_process() {
+  Group* const current = Group::current();
+  if (current == nullptr) {
+    throw std::logic_error(
+        "There is no group: start one by dovetail::rma::Group::start, in each process, after a fork too");
+  }
+  return *current;
+}
+
+void look_for_ends(Group& in) {
+  if (in.has_long_not_looked()) {
+    base::Fifo<Waiter> ended;
+    in.take_events(ended);
+    Engine::tell(ended);
+  }
+}
+
+Peer& peer_that_is_there(Group& in, int rank) {
+  look_for_ends(in);
+  Peer& found = in.peer(rank);
+  if (found.standing.load(std::memory_order_relaxed) != Standing::present) {
+    throw dovetail::rma::Error("nothing can be sent: " + text_of_end(rank, found), rank);
+  }
+  return found;
+}
+
+void take_what_has_come(Group& in) {
+  base::Fifo<Waiter> ended;
+  in.progress(ended);
+  in.take_arrived(ended);
+  Engine::tell(ended);
+}
+
+Blocking::Blocking(Group& in) noexcept : in_(in), end_of_looks_(base::Clock::now() + looks_before_sleep) {}
+
+void Blocking::look() {
+  base::Fifo<Waiter> ended;
+  in_.progress(ended);
+  in_.take_arrived(ended);
+  if (in_.must_take_events()) {
+    in_.take_events(ended);
+  }
+  if (in_.holds_back()) {
+    in_.put_held_back(ended);
+  }
+  Engine::tell(ended);
+}
+
+void Blocking::rest() const {
+  if (base::Clock::now() < end_of_looks_) {
+    base::cpu_relax();
+  } else if (in_.may_sleep()) {
+    pollfd events{in_.descriptor(), POLLIN, 0};
+    poll(&events, 1, milliseconds_asleep);
+  }
+}
+
+}  // namespace dovetail::comm::rma

@@ -1,0 +1,260 @@
+// What a group does when it is used wrongly, and when one of its processes ends or does too much. The first argument names the case; each rank says
+// what became of it.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "dovetail/dovetail.hpp"
+#include "dovetail/rma.hpp"
+
+namespace {
+
+namespace rma = dovetail::rma;
+using dovetail::Options;
+using dovetail::Runtime;
+using rma::Group;
+using rma::Segment;
+
+constexpr unsigned last_resort_seconds = 100;
+constexpr int victim = 1;
+
+void say(const Group& group, const char* what, const std::function<void()>& call) {
+  std::string became = "nothing failed";
+  try {
+    call();
+  } catch (const rma::Error& error) {
+    became = std::string("rma::Error: ") + error.what();
+  } catch (const std::exception& error) {
+    became = error.what();
+  }
+  std::printf("rank %d: %s: %s\n", group.rank(), what, became.c_str());
+  std::fflush(stdout);
+}
+
+std::uint64_t number_in(const Segment& segment) { return std::atomic_ref(segment.as<std::uint64_t>().front()).load(); }
+void await_number(const Segment& segment, std::uint64_t least) {
+  while (number_in(segment) < least) {
+    std::this_thread::yield();
+  }
+}
+
+// Keeps copies of all descriptors of its parent, but for those that the test itself waits for.
+pid_t fork_child() {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(last_resort_seconds);
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    close(STDERR_FILENO);
+    for (;;) {
+      pause();
+    }
+  }
+  return child;
+}
+
+void second_group() {
+  pid_t child = -1;
+  {
+    const Group first = Group::start();
+    first.barrier();
+    if (first.rank() == 0) {
+      child = fork_child();
+    }
+  }
+  const Group second = Group::start();
+  say(second, "second group", [&] {
+    for (int i = 0; i < 100; ++i) {
+      second.barrier();
+    }
+  });
+  if (child > 0) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+// Rank 0 ends its group and lives on, and so does its child, which has copies of the connections.
+void child_keeps_connections() {
+  pid_t child = -1;
+  {
+    const Group group = Group::start();
+    const Segment segment = Segment::allocate(group, 8);
+    if (group.rank() == 0) {
+      child = fork_child();
+    } else {
+      say(group, "from rank 0", [&] { rma::notify_wait(segment, 0, 0); });
+    }
+  }
+  Group::start();  // rank 0 has not ended before the others have failed
+  if (child > 0) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+// The survivors stay until each has failed.
+void barrier() {
+  const Group group = Group::start();
+  const Segment failed = Segment::allocate(group, sizeof(std::uint64_t));
+  say(group, "barrier", [&] {
+    for (;;) {
+      group.barrier();
+      if (group.rank() == victim) {
+        raise(SIGKILL);
+      }
+    }
+  });
+  rma::fetch_add({.rank = 0, .segment = failed.id()}, 1);
+  std::uint64_t now = 0;
+  while (now + 1 < static_cast<std::uint64_t>(group.size())) {
+    rma::read(std::as_writable_bytes(std::span(&now, 1)), {.rank = 0, .segment = failed.id()});
+    std::this_thread::yield();
+  }
+}
+
+void only_writes() {
+  const Group group = Group::start();
+  const Segment segment = Segment::allocate(group, sizeof(std::uint64_t));
+  if (group.rank() == victim) {
+    raise(SIGKILL);
+  }
+  const std::uint64_t value = 1;
+  say(group, "writes", [&] {
+    for (;;) {
+      rma::write(std::span(&value, 1), {.rank = victim, .segment = segment.id()});
+    }
+  });
+}
+
+void allocate() {
+  const Group group = Group::start();
+  if (group.rank() == victim) {
+    fork_child();
+    raise(SIGKILL);
+  }
+  say(group, "allocate", [&] { Segment::allocate(group, 8); });
+}
+
+void reserved_segment() {
+  const Group group = Group::start();
+  say(group, "notify", [&] { rma::notify(0, 255, {.id = 0}); });
+  say(group, "write", [&] { rma::write(std::span<const int>(), {.rank = 0, .segment = 255}); });
+  group.barrier();
+}
+
+// Rank 1 may leave its barrier when rank 0 has entered its own, and not before.
+void refused_barriers() {
+  const Group group = Group::start();
+  const Segment entered = Segment::allocate(group, sizeof(std::uint64_t));
+  if (group.rank() == 0) {
+    Runtime runtime(Options{.workers = 1});
+    say(group, "in onready", [&] { runtime.spawn({.onready = [&] { group.barrier(); }}, [] {}).get(); });
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(last_resort_seconds);
+      bool is_refused = false;
+      try {
+        group.barrier();
+      } catch (const std::logic_error&) {
+        try {
+          Segment::allocate(group, 8);
+        } catch (const std::logic_error&) {
+          is_refused = true;
+        }
+      }
+      _exit(is_refused ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    std::printf("rank 0: child of a fork: %d\n", status);
+    rma::fetch_add({.rank = 1, .segment = entered.id()}, 1);
+  }
+  group.barrier();
+  if (group.rank() == 1) {
+    std::printf("rank 1: left: %d\n", static_cast<int>(number_in(entered)));
+  }
+}
+
+// Rank 0 sends without end until rank 1 has what rank 2 has sent meanwhile.
+void flood() {
+  const Group group = Group::start();
+  const Segment segment = Segment::allocate(group, sizeof(std::uint64_t), {.notifications = 10});
+  group.barrier();
+  if (group.rank() == 0) {
+    for (std::uint64_t sent = 1; number_in(segment) == 0; ++sent) {
+      rma::notify(1, segment.id(), {.id = 7});
+      if (sent == 10'000) {
+        rma::fetch_add({.rank = 2, .segment = segment.id()}, 1);
+      }
+    }
+  } else if (group.rank() == 1) {
+    say(group, "from rank 2", [&] { rma::notify_wait(segment, 8); });
+    rma::fetch_add({.rank = 0, .segment = segment.id()}, 1);
+  } else {
+    await_number(segment, 1);
+    rma::notify(1, segment.id(), {.id = 8});
+  }
+  group.barrier();
+}
+
+void late_start() {
+  if (std::getenv("PMI_RANK") == std::string("1")) {
+    pause();  // until the launcher ends it
+  }
+  try {
+    Group::start({.start_timeout = std::chrono::milliseconds(50)});
+  } catch (const std::exception& error) {
+    std::printf("rank 0: start: %s\n", error.what());
+    std::fflush(stdout);
+    std::_Exit(3);
+  }
+}
+
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+void descriptors() {
+  const Group group = Group::start({.start_timeout = std::chrono::milliseconds::max()});
+  const std::ptrdiff_t before = open_descriptors();
+  for (int i = 0; i < 255; ++i) {
+    Segment::allocate(group, 8, {.notifications = 1});
+  }
+  std::printf("rank %d: descriptors: %d\n", group.rank(), static_cast<int>(open_descriptors() - before));
+  say(group, "one more", [&] { Segment::allocate(group, 8); });
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::map<std::string, void (*)()> cases{
+      {"second group", second_group},
+      {"child keeps connections", child_keeps_connections},
+      {"barrier", barrier},
+      {"only writes", only_writes},
+      {"allocate", allocate},
+      {"flood", flood},
+      {"reserved segment", reserved_segment},
+      {"refused barriers", refused_barriers},
+      {"start", late_start},
+      {"descriptors", descriptors},
+  };
+  const auto found = cases.find(count > 1 ? arguments[1] : "");
+  if (found == cases.end()) {
+    return 2;
+  }
+  alarm(last_resort_seconds);
+  found->second();
+  return 0;
+}

@@ -1,0 +1,75 @@
+"""A group that is used wrongly, or one of whose processes ends or does too much: what the ranks say of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
+
+import hangs  # noqa: E402
+
+PACKAGE = Path(os.environ["DOVETAIL_SOURCE_DIR"], "python", "dovetail")
+PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import launch; sys.exit(launch.launch(sys.argv[4:], int(sys.argv[2]), sys.argv[3] == 'keep'))"
+NODE = os.environ.get("DOVETAIL_TEST_NODE", "").split()  # runs a rank on its node; none: all run on this one
+DIED = "rank 1 (process P) has died"
+
+
+def check(ranks: int, case: str, wanted: dict[str, list[int]], status: int = 0, keep: bool = True) -> None:
+    """`wanted`: what ranks say, in any order. A backquote in it stands for anything."""
+    done = hangs.run(
+        [sys.executable, "-c", PROGRAM, str(PACKAGE), str(ranks), "keep" if keep else "end", *NODE, sys.argv[1], case],
+        timeout=120,
+    )
+    said = sorted(re.sub(r"process \d+", "process P", line) for line in done.stdout.splitlines())
+    expected = sorted(f"rank {rank}: {line}" for line, of in wanted.items() for rank in of)
+    same = len(said) == len(expected) and all(
+        re.fullmatch(re.escape(pattern).replace("`", ".*"), line) for pattern, line in zip(expected, said, strict=True)
+    )
+    if done.returncode != status or not same:
+        sys.exit(f"{case}\nstatus {done.returncode}\n{done.stdout}\n{done.stderr}\nwanted\n" + "\n".join(expected))
+
+
+check(2, "second group", {"second group: nothing failed": [0, 1]})
+check(
+    2,
+    "child keeps connections",
+    {
+        "from rank 0: rma::Error: notification 0 of segment 0 from rank 0 will not come: rank 0 (process P) has ended its group": [
+            1
+        ]
+    },
+)
+check(4, "barrier", {f"barrier: rma::Error: ` {DIED}": [0, 2, 3]}, 137)
+# What is under way to another node fails with its place.
+check(
+    3,
+    "only writes",
+    {f"writes: rma::Error: {'write of 8 bytes ` failed' if NODE else 'nothing can be sent'}: {DIED}": [0, 2]},
+    137,
+)
+check(3, "allocate", {"allocate: rma::Error: Segment 0 cannot begin: rank ` (process P) has ended": [0, 2]}, 137)
+check(
+    2,
+    "reserved segment",
+    {
+        f"{call}: segment 255 of rank 0 is for barriers; a group has at most 255 others": [0, 1]
+        for call in ("notify", "write")
+    },
+)
+check(
+    2,
+    "refused barriers",
+    {
+        "in onready: ` A barrier would be waited for in an onready; it belongs into a body": [0],
+        "child of a fork: 0": [0],
+        "left: 1": [1],
+    },
+)
+check(3, "flood", {"from rank 2: nothing failed": [1]})
+LATE = "start: The starter of this process has not answered in time (GroupOptions::start_timeout): not all 2 ranks have begun the group (PMI 1)"
+check(2, "start", {LATE: [0]}, 3, keep=False)
+if not NODE:  # a fabric connects when it is used
+    check(2, "descriptors", {"descriptors: 0": [0, 1], "one more: A group has at most 255 segments": [0, 1]})

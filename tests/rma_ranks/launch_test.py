@@ -1,0 +1,96 @@
+"""`dovetail launch`: programs of several processes, what happens when one ends, and what the others are told of its death."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
+
+import hangs  # noqa: E402
+
+RANKS, DEATH, C_RANKS, PROGRAM_MEMORY = sys.argv[1:5]
+PACKAGE = Path(os.environ["DOVETAIL_SOURCE_DIR"], "python", "dovetail")
+SECONDS = 120
+NODE = os.environ.get("DOVETAIL_TEST_NODE", "").split()  # runs a rank on its node; none: all run on this one
+SENT = "nothing can be sent"  # also said of what was under way
+PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import launch; sys.exit(launch.launch(sys.argv[4:], int(sys.argv[2]), sys.argv[3] == 'keep'))"
+
+
+def launch(count: int, *command: str, keep: bool = False) -> subprocess.CompletedProcess[str]:
+    return hangs.run(
+        [sys.executable, "-c", PROGRAM, str(PACKAGE), str(count), "keep" if keep else "end", *NODE, *command],
+        timeout=SECONDS,
+    )
+
+
+def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    lines = (re.sub(r"process \d+", "process P", line) for line in done.stdout.splitlines())
+    # The provider between nodes may fail a call before the kernel says that the process has ended.
+    lines = (re.sub(r"cannot be reached any more \(libfabric .*\)$", "has died", line) for line in lines)
+    return sorted(re.sub(r"write of \d+ bytes at \d+ in segment \d+ of rank \d+ failed", SENT, line) for line in lines)
+
+
+def check(holds: bool, done: subprocess.CompletedProcess[str]) -> None:
+    if not holds:
+        sys.exit(f"{done.args}\nstatus {done.returncode}\n{done.stdout}\n{done.stderr}")
+
+
+for count in (2,) if NODE else (1, 2, 4):
+    for program in (RANKS, C_RANKS, PROGRAM_MEMORY):
+        done = launch(count, program)
+        check(done.returncode == 0, done)
+
+DIED = "rank 1 (process P) has died"
+done = launch(3, DEATH, keep=True)
+wanted = sorted(
+    line
+    for rank in (0, 2)
+    for line in (
+        f"rank {rank}: sent before: nothing failed",
+        f"rank {rank}: from it: task 'from it' failed: notification 11 of segment 0 from rank 1 will not come: {DIED}",
+        f"rank {rank}: from anyone: task 'from anyone' failed: notification 12 of segment 0 will not come: {DIED}",
+        f"rank {rank}: waited for later: nothing failed",
+        f"rank {rank}: begun later: notification 14 of segment 0 from rank 1 will not come: {DIED}",
+        f"rank {rank}: write: nothing can be sent: {DIED}",
+    )
+)
+check(done.returncode == 137 and lines_of(done) == wanted, done)
+check("rank 1 ended with status 137" in done.stderr, done)
+
+done = launch(3, C_RANKS, "death", keep=True)
+check(done.returncode == 137 and lines_of(done) == ["rank 0: told", "rank 2: told"], done)
+
+done = launch(3, PROGRAM_MEMORY, "death", keep=True)
+check(done.returncode == 137, done)
+check(lines_of(done) == [f"rank {rank}: write: nothing can be sent: {DIED}" for rank in (0, 2)], done)
+
+# A barrier of three: rank 2 waits for rank 1 and fails; rank 0 waits for rank 2, then for rank 1.
+done = launch(3, DEATH, "barrier", keep=True)
+check(done.returncode == 137 and len(lines_of(done)) == 2, done)
+check(all("will not come" in line or "nothing" in line for line in lines_of(done)), done)
+
+if NODE:
+    sys.exit(0)
+
+# Between nodes a thread of the receiver takes all that comes, so that nothing is left unsent.
+done = launch(2, DEATH, "unsent")
+check(done.returncode == 0 and "cannot be sent: this process has ended its group" in done.stdout, done)
+
+done = launch(3, PROGRAM_MEMORY, "forbidden")
+why = "Rank 1 cannot reach the memory that rank 0 uses for segment 0: the kernel forbids it (process_vm_readv: "
+check(done.returncode == 0 and len(lines_of(done)) == 3, done)
+check(all(f"rank {rank}: {why}" in done.stdout for rank in range(3)), done)
+check(done.stdout.count("rma::Segment::allocate needs no such permission") == 3, done)
+
+done = launch(3, "sh", "-c", 'test "$PMI_RANK" = 1 && exit 7; exec sleep 1000')
+check(done.returncode == 7 and "rank 1 ended with status 7" in done.stderr, done)
+
+done = launch(2, "sh", "-c", 'test "$PMI_RANK" = 1 && exit 0; exec "$0"', RANKS)
+check(done.returncode not in (0, 143) and "rank_1_has_ended" in done.stderr, done)
+
+done = launch(2, "no-such-program")
+check(done.returncode == 2 and "no-such-program: No such file or directory" in done.stderr, done)
