@@ -151,17 +151,7 @@ inline MPI_Message mprobe(int rank, int tag, MPI_Comm communicator, MPI_Status* 
   matching.found = &found;
   detail::wait_attempt(
       matching,
-      [&](int* flag) {
-        MPI_Status present;
-        const int code = MPI_Improbe(rank, tag, communicator, flag, &message, &present);
-        if (code == MPI_SUCCESS && *flag != 0) {
-          found = {present.MPI_SOURCE, present.MPI_TAG};
-          if (detail::or_null(status) != nullptr) {
-            *status = present;
-          }
-        }
-        return code;
-      },
+      [&](int* flag) { return detail::match(MPI_Improbe, rank, tag, communicator, flag, message, status, found); },
       [&] { return MPI_Mprobe(rank, tag, communicator, &message, status); });
   return message;
 }

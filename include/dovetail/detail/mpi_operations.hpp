@@ -66,6 +66,21 @@ inline Description between(const char* call, int source, int received_tag, int d
   return made;
 }
 
+/// An attempt to match a message by MPI_Improbe. `found` tells of it whether or not the program wants the status.
+template <class Improbe>
+int match(const Improbe& improbe, int rank, int tag, MPI_Comm communicator, int* flag, MPI_Message& message,
+          MPI_Status* status, dovetail::detail::mpi::Found& found) {
+  MPI_Status present;
+  const int code = improbe(rank, tag, communicator, flag, &message, &present);
+  if (code == MPI_SUCCESS && *flag != 0) {
+    found = {present.MPI_SOURCE, present.MPI_TAG};
+    if (or_null(status) != nullptr) {
+      *status = present;
+    }
+  }
+  return code;
+}
+
 /// `call` starts the operation and writes its request; its end is bound to the current task.
 template <class Call>
 void bind(const Description& description, const Call& call, MPI_Status* status = MPI_STATUS_IGNORE) {

@@ -96,15 +96,7 @@ int mprobe(int source, int tag, MPI_Comm communicator, MPI_Message* message, MPI
   Description description = dovetail::mpi::detail::from("MPI_Mprobe", source, tag, communicator);
   description.found = &found;
   return tried(description, [&](int* flag) {
-    MPI_Status present;
-    const int code = mpi().Improbe(source, tag, communicator, flag, message, &present);
-    if (code == MPI_SUCCESS && *flag != 0) {
-      found = {present.MPI_SOURCE, present.MPI_TAG};
-      if (or_null(status) != nullptr) {
-        std::memcpy(status, &present, sizeof present);
-      }
-    }
-    return code;
+    return dovetail::mpi::detail::match(mpi().Improbe, source, tag, communicator, flag, *message, status, found);
   });
 }
 int waitsome(int count, MPI_Request* requests, int* ended, int* which, MPI_Status* statuses) {

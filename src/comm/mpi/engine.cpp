@@ -59,7 +59,9 @@ void tell_of_start(Operation& operation) noexcept {
   } else if (operation.told_of_start != nullptr) {
     std::atomic<bool>& started = *std::exchange(operation.told_of_start, nullptr);
     started.store(true, std::memory_order_release);
-    started.notify_one();
+    if (is_for_one_thread()) {  // else the thread that submitted it looks again and again
+      started.notify_one();
+    }
   }
 }
 
