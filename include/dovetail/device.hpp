@@ -1,5 +1,5 @@
 /// @file
-/// The storage devices that tasks are admitted to (docs/admission.md), by the names of `dovetail.toml` or by paths. How fast they are, and
+/// The devices that tasks are admitted to (docs/admission.md), by the names of `dovetail.toml` or by paths: storage, and links to other nodes. How fast they are, and
 /// what the system says about them, `dovetail-doctor` tells.
 ///
 /// All functions may be called from any thread, block it while they read files or measure, and never suspend a task.
@@ -13,12 +13,13 @@ namespace dovetail {
 
 /// A storage device with a bandwidth, as `dovetail.toml` describes it or as it was found and measured.
 struct StorageDevice {
-  std::string name = {};                ///< What `TaskDescription::device` may call it.
-  std::vector<std::string> paths = {};  ///< Folders on it. The longest that leads to a file decides whose the file is.
-  double read_mb_per_second = 0;        ///< Most that is read in a second, in 10^6 bytes; 0: not known (yet).
-  double write_mb_per_second = 0;       ///< Most that is written in a second, likewise.
-  bool shared = false;                  ///< Used by several machines; else it belongs to this one.
-  bool configured = false;              ///< From `dovetail.toml`; else found by path.
+  std::string name = {};  ///< What `TaskDescription::device` may call it.
+  /// Folders on it. The longest that leads to a file decides whose the file is. None: it is a link, for instance.
+  std::vector<std::string> paths = {};
+  double read_mb_per_second = 0;   ///< Most that is read in a second, in 10^6 bytes; 0: not known (yet).
+  double write_mb_per_second = 0;  ///< Most that is written in a second, likewise.
+  bool shared = false;             ///< Used by several machines; else it belongs to this one.
+  bool configured = false;         ///< From `dovetail.toml`; else found by path.
   unsigned most_at_once =
       0;  ///< More tasks than this never use it at a time, whatever their constraint; 0: any number.
 };

@@ -108,6 +108,11 @@ double NamedDevice::bandwidth(Direction direction) const {
   if (const double known = known_bandwidth(direction); known > 0) {
     return known;
   }
+  if (folder_.empty()) {
+    throw std::invalid_argument("the " + std::string(name_of(direction)) + " bandwidth of device '" + name() +
+                                "' is not known, and it has no paths where it could be measured; give it in "
+                                "dovetail.toml, or use storage_bw = \"adaptive\", which needs none");
+  }
   std::vector<Level> curve;
   std::string why = "nothing was measured in the time there is";
   try {

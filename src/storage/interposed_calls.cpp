@@ -15,12 +15,12 @@
 #include "base/clock.hpp"
 #include "device/device.hpp"
 #include "device/file_system.hpp"
-#include "storage/moved_bytes.hpp"
 #include "storage/operation.hpp"
 #include "storage/paused_call.hpp"
 #include "storage/storage_service.hpp"
 #include "storage/uninterposed.hpp"
 #include "tasking/context.hpp"
+#include "tasking/moved_bytes.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/service.hpp"
 #include "tasking/thread_identity.hpp"
@@ -181,7 +181,7 @@ std::int64_t perform(const Call& call) {
   const int before = saved_errno();
   const std::int64_t result = perform_in_task(call);
   if (result > 0) {
-    count_moved(static_cast<std::uint64_t>(result));
+    tasking::count_moved(static_cast<std::uint64_t>(result));
   }
   restore_errno(before);
   return result;

@@ -8,10 +8,10 @@
 #include "storage/bound.hpp"
 #include "storage/direct_transfer.hpp"
 #include "storage/inline_transfer.hpp"
-#include "storage/moved_bytes.hpp"
 #include "storage/open_at_once.hpp"
 #include "storage/storage_service.hpp"
 #include "storage/system_calls.hpp"
+#include "tasking/moved_bytes.hpp"
 #include "tasking/pause.hpp"
 
 namespace dovetail::storage {
@@ -85,7 +85,7 @@ Outcome perform(OpenFile& file, const Operation& operation) {
   Outcome outcome;
   if (!is_empty(operation)) {
     outcome = (goes_direct(file, operation) ? perform_direct : perform_cached)(file, operation, here_in_task());
-    count_moved(outcome.bytes);
+    tasking::count_moved(outcome.bytes);
   }
   file.end();
   return outcome;
@@ -99,7 +99,7 @@ void bind(OpenFile& file, const Operation& operation, std::size_t* transferred) 
     } else if (start_or_perform(file, operation, transferred, outcome)) {
       return;
     }
-    count_moved(outcome.bytes);
+    tasking::count_moved(outcome.bytes);
     file.end();
   }
   if (transferred != nullptr) {

@@ -30,7 +30,7 @@ class Ticket {
   /// After `enter` was false and before `pass`: what the task waits for, for reports; "device 'scratch', where ..." or so.
   virtual std::string waits_for() const = 0;
 
-  /// Bytes that rooms have moved to or from files for the task. Any thread, while the task has not completed.
+  /// Bytes that rooms have moved for the task, to or from files or other nodes. Any thread, while the task has not completed.
   void count_moved(std::uint64_t bytes) noexcept { moved_.fetch_add(bytes, std::memory_order_relaxed); }
   std::uint64_t moved() const noexcept { return moved_.load(std::memory_order_relaxed); }
 

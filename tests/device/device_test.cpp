@@ -105,6 +105,15 @@ TEST(DeviceNames, SeveralOfOneFileSystemAreOneDeviceWithSettingsOfTheirOwn) {
   EXPECT_NE(refusal([&] { names.find("c"); }).find("dovetail.toml names a, b"), std::string::npos);
 }
 
+// A link, for instance: nothing is measured there.
+TEST(DeviceNames, OneWithoutPathsHasTheBandwidthThatIsGiven) {
+  const Folder folder;
+  Names& names = Names::of(folder.write("dovetail.toml", "[[device]]\nname = \"link\"\nwrite = 100\n"));
+  NamedDevice& link = names.find("link");
+  EXPECT_EQ(link.bandwidth(Direction::write), 100);
+  EXPECT_NE(refusal([&] { link.bandwidth(Direction::read); }).find("no paths"), std::string::npos);
+}
+
 // Whoever has measured, by whatever name: it is known of the device.
 TEST_F(DeviceMemory, WhatIsMeasuredIsKnownByEveryName) {
   const Folder folder;

@@ -1,10 +1,13 @@
-// Two ranks on two nodes, while the link between these is taken away for moments, or for good: nodes_test.py does that.
+// Two ranks on two nodes: nodes_test.py takes the link between these away for moments, or for good; and the link as a device.
 #include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "dovetail/admission.hpp"
 #include "dovetail/dovetail.hpp"
 #include "dovetail/rma.hpp"
 
@@ -71,12 +74,67 @@ int silent(const rma::Group& group) {
   return 0;
 }
 
+// The link is a device of dovetail.toml, with 100 MB/s: tasks that take 40 of them are on it two at a time, and what they move is counted.
+int limited(const rma::Group& group) {
+  constexpr std::size_t tasks = 12;
+  constexpr std::size_t block = 1 << 20;
+  constexpr std::size_t small = 4096;
+  constexpr std::size_t times = 100;
+  const rma::Segment segment = rma::Segment::allocate(group, tasks * block);
+  const int other = 1 - group.rank();
+  dovetail::Runtime runtime(dovetail::Options{.workers = 2, .config = std::getenv("DOVETAIL_TEST_CONFIG")});
+  group.barrier();
+  say(group, "begins");
+  if (group.rank() == 0) {
+    std::vector<std::vector<std::byte>> blocks;
+    for (std::size_t i = 0; i < tasks; ++i) {
+      blocks.emplace_back(block, std::byte(i + 1));
+    }
+    std::vector<std::byte> read(block);
+    const auto to = [&](std::size_t i) {
+      return rma::Remote{.rank = other, .segment = segment.id(), .offset = i * block};
+    };
+    for (std::size_t i = 0; i < tasks; ++i) {
+      runtime.spawn({.label = "send", .storage_bw = 40, .device = "link"},
+                    [&, i] { rma::write_notify(blocks[i], to(i), {.id = static_cast<std::uint32_t>(i)}); });
+    }
+    runtime.wait();
+    runtime.spawn({.label = "small", .storage_bw = 40, .device = "link"}, [&] {
+      for (std::size_t i = 0; i < times; ++i) {
+        rma::write(std::span(blocks[0]).first(small), to(0));
+      }
+    });
+    runtime.spawn({.label = "read", .storage_bw = "adaptive", .device = "link"}, [&] { rma::read(read, to(1)); });
+    runtime.wait();
+    const auto report = nlohmann::json::parse(dovetail::admission_report()).at("devices").at(0);
+    if (report.at("name") != "link" || report.at("tasks") != tasks + 2 || report.at("most_running") != 2 ||
+        report.at("bytes") != (tasks + 1) * block + times * small || read != blocks[1]) {
+      std::printf("rank 0: %s\n", report.dump().c_str());
+      return 1;
+    }
+  } else {
+    runtime.spawn([&] { rma::notify_awaitall(segment, 0, tasks); }).get();
+    for (std::size_t i = 0; i < tasks * block; ++i) {
+      if (segment.data()[i] != std::byte(i / block + 1)) {
+        std::printf("rank 1: byte %zu is wrong\n", i);
+        return 1;
+      }
+    }
+  }
+  group.barrier();
+  say(group, "right");
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   const std::string_view what = count > 1 ? arguments[1] : "";
   if (what == "flapping") {
     return flapping(rma::Group::start());
+  }
+  if (what == "limited") {
+    return limited(rma::Group::start());
   }
   return what == "silent" ? silent(rma::Group::start({.silence_timeout = std::chrono::seconds(2)})) : 2;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "comm/rma/waiting.hpp"
+#include "tasking/moved_bytes.hpp"
 
 namespace dovetail::comm::rma {
 namespace {
@@ -32,6 +33,7 @@ bool write_to_node(Group& in, const Remote& to, std::span<const std::byte> data,
   Fabric& fabric = *in.fabric();
   const RemoteMemory place = memory_at(in, to);
   bool is_sent = true;
+  tasking::count_moved(data.size());
   const auto post = [&](RemoteCall* call) {
     if (notification != nullptr) {
       is_sent = in.write_notify(in.peer(to.rank), place, data, *notification, call);
@@ -67,6 +69,7 @@ void read_from_nodes(Group& in, std::span<const Transfer> parts) {
   for (const Transfer& part : parts) {
     bytes += part.local.size();
   }
+  tasking::count_moved(bytes);
   RemoteCall call;
   describe(call, "read", parts.front().remote, bytes);
   wait(in, call, only_in_bodies, [&] {
