@@ -24,24 +24,28 @@ namespace {
 
 constexpr const char* has_been_ended = "this group has been ended, and its segments with it";
 constexpr std::int64_t usual_notifications = 65536;
-constexpr std::chrono::milliseconds longest_start = std::chrono::hours(24);
+constexpr std::chrono::milliseconds longest_limit = std::chrono::hours(24);
 
 std::atomic<bool> has_other_nodes{false};
 
 bool is_on_several_nodes(const rma::Group& group) {
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (group.transport(rank).starts_with("libfabric")) {
+    if (!group.is_on_this_node(rank)) {
       return true;
     }
   }
   return false;
 }
 
-GroupObject* start_group(double timeout) {
+std::chrono::milliseconds limit_of(double seconds) {
+  return std::min(std::chrono::ceil<std::chrono::milliseconds>(nanoseconds_of(seconds)), longest_limit);
+}
+
+GroupObject* start_group(double timeout, double silence_timeout) {
   return translated([&] {
-    const auto limit = std::min(std::chrono::ceil<std::chrono::milliseconds>(nanoseconds_of(timeout)), longest_start);
+    const rma::GroupOptions options{.start_timeout = limit_of(timeout), .silence_timeout = limit_of(silence_timeout)};
     const Unlocked unlocked;
-    rma::Group begun = rma::Group::start({.start_timeout = limit});
+    rma::Group begun = rma::Group::start(options);
     has_other_nodes.store(is_on_several_nodes(begun), std::memory_order_relaxed);
     return new GroupObject(std::move(begun));
   });
@@ -159,8 +163,10 @@ std::uint8_t segment_number(nb::handle segment) {
 
 void bind_segment(nb::module_& module) {
   nb::class_<GroupObject>(module, "Group", nb::is_final(), "The processes of the program.")
-      .def_static("start", &start_group, nb::arg("timeout") = 60.0, nb::rv_policy::take_ownership,
-                  "By all processes at the same time; blocks until all have come, for at most `timeout` seconds.")
+      .def_static("start", &start_group, nb::arg("timeout") = 60.0, nb::arg("silence_timeout") = 60.0,
+                  nb::rv_policy::take_ownership,
+                  "By all processes at the same time; blocks until all have come, for at most `timeout` seconds. A "
+                  "process on another node has died when its node has not answered for `silence_timeout` seconds.")
       .def_prop_ro(
           "rank", [](const GroupObject& self) { return translated([&] { return self.get().rank(); }); },
           "Of this process, from 0.")

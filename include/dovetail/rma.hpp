@@ -64,6 +64,8 @@ class Group {
   int size() const noexcept;  ///< How many processes there are.
   /// Returns when all processes have called it. Suspends a task; outside of tasks it blocks. By one thread of a process at a time. @throws Error
   void barrier() const;
+  /// Whether memory can be shared with a rank. @throws std::invalid_argument
+  bool is_on_this_node(int rank) const;
   /// How data gets to a rank: "shared memory", "this process", or the provider of libfabric: "libfabric (tcp;ofi_rxm)". @throws std::invalid_argument
   std::string transport(int rank) const;
 

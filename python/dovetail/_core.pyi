@@ -131,8 +131,9 @@ class Group:
     manager it does so with the block."""
 
     @staticmethod
-    def start(timeout: float = 60.0) -> Group:
-        """By all processes at the same time; blocks until all have come. `timeout` (seconds) holds for that, and for each segment."""
+    def start(timeout: float = 60.0, silence_timeout: float = 60.0) -> Group:
+        """By all processes at the same time; blocks until all have come. `timeout` (seconds) holds for that, and for each segment. A process on another
+        node has died when its node has not answered for `silence_timeout` seconds."""
     def __enter__(self) -> Group: ...
     def __exit__(self, *_: object) -> None: ...
     @property

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ import nodes  # noqa: E402
 LINKS, ENDS, *LAUNCHED = sys.argv[1:]
 FOLDER = Path(__file__).resolve().parent
 SECONDS = 200
+HAS_PYTHON = Path(os.environ["DOVETAIL_BUILD_DIR"], "python", "dovetail", "_core.pyi").exists()
 MILLISECONDS_DOWN = 100
 LAUNCH = "import sys; sys.path.insert(0, sys.argv[1]); import launch; sys.exit(launch.launch(sys.argv[2:], 2, True))"
 
@@ -37,7 +39,7 @@ def launch(environment: dict[str, str], program: str) -> None:
 
 
 @contextlib.contextmanager
-def links(environment: dict[str, str], case: str) -> Iterator[subprocess.Popen[str]]:
+def begun(environment: dict[str, str], *program: str) -> Iterator[subprocess.Popen[str]]:
     """Two ranks, which have begun."""
     command = [
         sys.executable,
@@ -45,13 +47,12 @@ def links(environment: dict[str, str], case: str) -> Iterator[subprocess.Popen[s
         LAUNCH,
         str(SOURCE / "python" / "dovetail"),
         environment["DOVETAIL_TEST_NODE"],
-        LINKS,
-        case,
+        *program,
     ]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as started:
-        begun = sorted(started.stdout.readline() for _ in range(2))
-        if begun != ["rank 0: begins\n", "rank 1: begins\n"]:
-            sys.exit(f"{case}: {begun}")
+        said = sorted(started.stdout.readline() for _ in range(2))
+        if said != ["rank 0: begins\n", "rank 1: begins\n"]:
+            sys.exit(f"{program}: {said}")
         yield started
 
 
@@ -61,8 +62,16 @@ def check(case: str, started: subprocess.Popen[str], wanted: list[str]) -> None:
         sys.exit(f"{case}: status {started.returncode}\n" + "\n".join(said) + "\nwanted\n" + "\n".join(sorted(wanted)))
 
 
+def link_is_a_device(environment: dict[str, str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "dovetail.toml"
+        config.write_text('[[device]]\nname = "link"\nwrite = 100\n')
+        with begun(environment | {"DOVETAIL_TEST_CONFIG": str(config)}, LINKS, "limited") as started:
+            check("limited", started, ["rank 0: right", "rank 1: right"])
+
+
 def link_goes_and_comes(place: nodes.Nodes, environment: dict[str, str]) -> None:
-    with links(environment, "flapping") as started:
+    with begun(environment, LINKS, "flapping") as started:
         while True:
             place.link("down")
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -75,21 +84,19 @@ def link_goes_and_comes(place: nodes.Nodes, environment: dict[str, str]) -> None
         check("flapping", started, ["rank 0: right", "rank 1: right"])
 
 
-def link_goes(place: nodes.Nodes, environment: dict[str, str]) -> None:
-    with links(environment, "silent") as started:
+def link_goes(place: nodes.Nodes, environment: dict[str, str], failures: list[str], *program: str) -> None:
+    """Both ranks tell each failure, and of whom."""
+    with begun(environment, *program) as started:
         place.link("down")
         lost = [f"rank {rank} (process P) cannot be reached any more" for rank in range(2)]
         said = started.stdout.read().splitlines()
         started.wait()
         said = [re.sub(r"process \d+", "process P", line) for line in said]
         for rank in range(2):
-            for label, what in (
-                ("waits", "notification 0 of segment 0"),
-                ("reads", "read of 8 bytes at 0 in segment 0"),
-            ):
-                begin = f"rank {rank}: task '{label}' failed: {what}"
+            for failure in failures:
+                begin = f"rank {rank}: task {failure}"
                 if not any(line.startswith(begin) and lost[1 - rank] in line for line in said):
-                    sys.exit(f"silent: '{begin}' and '{lost[1 - rank]}' are missing in\n" + "\n".join(said))
+                    sys.exit(f"{program}: '{begin}' and '{lost[1 - rank]}' are missing in\n" + "\n".join(said))
     place.link("up")
 
 
@@ -99,12 +106,19 @@ def main() -> None:
         if os.environ.get("DOVETAIL_TEST_LONG"):
             run(environment, str(FOLDER / "launch_test.py"), *LAUNCHED)
             run(environment, str(FOLDER / "ends_test.py"), ENDS)
-            if Path(os.environ["DOVETAIL_BUILD_DIR"], "python", "dovetail", "_core.pyi").exists():
+            if HAS_PYTHON:
                 run(environment, str(FOLDER / "python_test.py"))
         else:
             launch(environment, LAUNCHED[0])
+        link_is_a_device(environment)
         link_goes_and_comes(place, environment)
-        link_goes(place, environment)
+        waits = "failed: notification 0 of segment 0"
+        reads = "failed: read of 8 bytes at 0 in segment 0"
+        link_goes(place, environment, [f"'waits' {waits}", f"'reads' {reads}"], LINKS, "silent")
+        if HAS_PYTHON:
+            path = {"PYTHONPATH": os.environ["DOVETAIL_BUILD_DIR"] + "/python", "PYTHONDONTWRITEBYTECODE": "1"}
+            silent = str(FOLDER / "silent.py")
+            link_goes(place, environment | path, [f"'wait' {waits}"], sys.executable, silent)
 
 
 try:

@@ -151,6 +151,8 @@ Group Group::start(const GroupOptions& options) {
 int Group::rank() const noexcept { return state_->rank(); }
 int Group::size() const noexcept { return state_->size(); }
 
+bool Group::is_on_this_node(int rank) const { return !state_->peer(rank).is_on_other_node; }
+
 std::string Group::transport(int rank) const {
   const Peer& peer = state_->peer(rank);
   if (peer.is_on_other_node) {

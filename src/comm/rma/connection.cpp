@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "comm/rma/checked.hpp"
+
 namespace dovetail::comm::rma {
 namespace {
 
@@ -21,13 +23,7 @@ constexpr std::size_t most_descriptors = 4;
 
 [[noreturn]] void fail(int error, const char* what) { throw std::system_error(error, std::generic_category(), what); }
 
-int make_socket() {
-  const int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (made < 0) {
-    fail(errno, "socket");
-  }
-  return made;
-}
+int make_socket() { return checked(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket"); }
 
 // A name that is no file begins with a zero. With no more than the family, the kernel chooses one. Returns how much of the address counts.
 socklen_t fill_in(sockaddr_un& address, const std::string& name) {
@@ -221,26 +217,17 @@ std::vector<std::byte> receive_framed(int socket, std::chrono::milliseconds limi
 Listener::Listener(const std::string& name) : socket_(make_socket()), name_(name) {
   sockaddr_un address{};
   socklen_t size = fill_in(address, name);
-  if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-    fail(errno, "bind");
-  }
+  checked(bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size), "bind");
   size = sizeof address;
-  if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    fail(errno, "getsockname");
-  }
+  checked(getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size), "getsockname");
   name_.assign(address.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1);
-  if (listen(socket_.get(), SOMAXCONN) != 0) {
-    fail(errno, "listen");
-  }
+  checked(listen(socket_.get(), SOMAXCONN), "listen");
 }
 
 int Listener::accept(std::chrono::milliseconds limit) const {
   for (const auto end = Clock::now() + limit;;) {
     require(wait_until_readable(socket_.get(), -1, end), "accept");
-    base::Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (accepted.get() < 0) {
-      fail(errno, "accept");
-    }
+    base::Descriptor accepted(checked(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept"));
     if (ucred other{}; is_of_same_user(accepted.get(), other)) {
       return accepted.release();
     }
@@ -255,9 +242,7 @@ int connect_to(const std::string& name) {
   sockaddr_un address{};
   const socklen_t size = fill_in(address, name);
   base::Descriptor made(make_socket());
-  if (connect(made.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-    fail(errno, "connect");
-  }
+  checked(connect(made.get(), reinterpret_cast<const sockaddr*>(&address), size), "connect");
   return made.release();
 }
 

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <optional>
-#include <system_error>
 #include <utility>
 
+#include "comm/rma/checked.hpp"
 #include "dovetail/rma_error.hpp"
 
 namespace dovetail::comm::rma {
@@ -35,20 +34,14 @@ std::optional<std::uint64_t> pack_with_rank(int rank, const Notification& notifi
   return static_cast<std::uint64_t>(rank) << 48 | notification.packed();
 }
 
-int make_bell() {
-  const int made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (made < 0) {
-    throw std::system_error(errno, std::generic_category(), "eventfd");
-  }
-  return made;
-}
+int make_bell() { return checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"); }
 
 }  // namespace
 
 Fabric::Fabric(std::unique_ptr<FabricEndpoint> endpoint, FabricArrivals& arrivals, int rank, int size)
     : arrivals_(arrivals),
       rank_(rank),
-      name_("libfabric (" + endpoint->provider() + ")"),
+      name_(endpoint->name()),
       bell_(make_bell()),
       endpoint_(std::move(endpoint)),
       lanes_(static_cast<std::size_t>(size)) {}

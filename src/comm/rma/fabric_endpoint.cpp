@@ -1,5 +1,6 @@
 #include "comm/rma/fabric_endpoint.hpp"
 
+#include <cstdlib>
 #include <stdexcept>
 
 // Without its headers, at build time, and without the library, at run time, groups are within a node.
@@ -10,7 +11,6 @@
 #include <sys/uio.h>
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -377,3 +377,15 @@ std::unique_ptr<FabricEndpoint> FabricEndpoint::open(const FabricOptions& /*opti
 
 }  // namespace dovetail::comm::rma
 #endif
+
+namespace dovetail::comm::rma {
+
+FabricOptions FabricOptions::from_environment() {
+  FabricOptions options;
+  if (const char* const wanted = std::getenv("DOVETAIL_FABRIC")) {
+    options.provider = wanted;
+  }
+  return options;
+}
+
+}  // namespace dovetail::comm::rma

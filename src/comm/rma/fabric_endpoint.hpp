@@ -13,6 +13,9 @@
 namespace dovetail::comm::rma {
 
 struct FabricOptions {
+  /// The provider is the one that DOVETAIL_FABRIC names.
+  static FabricOptions from_environment();
+
   std::string
       provider;  ///< As libfabric names it: "tcp;ofi_rxm", "verbs;ofi_rxm", "efa", "cxi". Empty: the first that will do.
   std::string
@@ -47,6 +50,8 @@ class FabricEndpoint {
   virtual ~FabricEndpoint() = default;
 
   virtual const std::string& provider() const noexcept = 0;
+  /// For users: "libfabric (tcp;ofi_rxm)".
+  std::string name() const { return "libfabric (" + provider() + ")"; }
   /// What other endpoints of the same provider are given.
   virtual std::vector<std::byte> address() const = 0;
   /// @throws std::runtime_error

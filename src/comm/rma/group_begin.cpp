@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <fstream>
 #include <memory>
 #include <span>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "comm/rma/bootstrap.hpp"
+#include "comm/rma/checked.hpp"
 #include "comm/rma/connection.hpp"
 #include "comm/rma/group.hpp"
 #include "comm/rma/program_memory.hpp"
@@ -30,13 +30,6 @@ std::string name_of_node() {
   struct stat names{};
   const bool known = stat("/proc/self/ns/net", &names) == 0;
   return boot + "." + std::to_string(known ? names.st_ino : 0);
-}
-
-int checked(int result, const char* what) {
-  if (result < 0) {
-    throw std::system_error(errno, std::generic_category(), what);
-  }
-  return result;
 }
 
 }  // namespace

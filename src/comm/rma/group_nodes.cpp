@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -191,11 +190,8 @@ void Group::join(int rank, base::Descriptor socket, const Introduction& introduc
 // All have the same provider: `address`, behind its name and a zero.
 void Group::open_fabric() {
   const auto first = std::ranges::find_if(peers_, [](const auto& each) { return each->is_on_other_node; });
-  FabricOptions options;
+  FabricOptions options = FabricOptions::from_environment();
   options.local_address = local_address((*first)->connection->descriptor());
-  if (const char* const wanted = std::getenv("DOVETAIL_FABRIC")) {
-    options.provider = wanted;
-  }
   fabric_ = std::make_unique<Fabric>(FabricEndpoint::open(options), static_cast<FabricArrivals&>(*this), rank_, size());
   const std::string& name = fabric_->name();
   std::vector<std::byte> card(name.size() + 1);

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -54,12 +53,8 @@ std::string why_no_copies_by_kernel() {
 
 // Its name has the provider: which one it is depends on the machine.
 TransportProbe probe_fabric() {
-  FabricOptions options;
-  if (const char* const wanted = std::getenv("DOVETAIL_FABRIC")) {
-    options.provider = wanted;
-  }
   try {
-    return {.name = "libfabric (" + FabricEndpoint::open(options)->provider() + ")", .works = true, .why_not = ""};
+    return {.name = FabricEndpoint::open(FabricOptions::from_environment())->name(), .works = true, .why_not = ""};
   } catch (const std::exception& error) {
     return {.name = "libfabric", .works = false, .why_not = error.what()};
   }

@@ -16,20 +16,14 @@
 #include <memory>
 #include <system_error>
 
+#include "comm/rma/checked.hpp"
 #include "comm/rma/connection.hpp"
 
 namespace dovetail::comm::rma {
 namespace {
 
-int require_tcp(int result, const char* what) {
-  if (result < 0) {
-    throw std::system_error(errno, std::generic_category(), what);
-  }
-  return result;
-}
-
 void set_option(int socket, int level, int option, int value, const char* what) {
-  require_tcp(setsockopt(socket, level, option, &value, sizeof value), what);
+  checked(setsockopt(socket, level, option, &value, sizeof value), what);
 }
 
 // "192.0.2.1", and "" for what is no address of the Internet.
@@ -73,13 +67,13 @@ TcpListener::TcpListener() {
     is_bound = bind(socket_.get(), reinterpret_cast<const sockaddr*>(&six), sizeof six) == 0;
   }
   if (!is_bound) {
-    socket_ = base::Descriptor(require_tcp(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"));
-    require_tcp(bind(socket_.get(), reinterpret_cast<const sockaddr*>(&four), sizeof four), "bind");
+    socket_ = base::Descriptor(checked(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"));
+    checked(bind(socket_.get(), reinterpret_cast<const sockaddr*>(&four), sizeof four), "bind");
   }
-  require_tcp(listen(socket_.get(), SOMAXCONN), "listen");
+  checked(listen(socket_.get(), SOMAXCONN), "listen");
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
-  require_tcp(getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&bound), &size), "getsockname");
+  checked(getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&bound), &size), "getsockname");
   // The port is at the same place in both.
   port_ = ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
 }
@@ -88,12 +82,12 @@ base::Descriptor TcpListener::accept(std::chrono::milliseconds limit) const {
   if (const int error = wait_until_readable(socket_.get(), limit); error != 0) {
     throw std::system_error(error, std::generic_category(), "accept");
   }
-  return base::Descriptor(require_tcp(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept"));
+  return base::Descriptor(checked(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept"));
 }
 
 std::vector<std::string> addresses_of_node() {
   ifaddrs* all = nullptr;
-  require_tcp(getifaddrs(&all), "getifaddrs");
+  checked(getifaddrs(&all), "getifaddrs");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned(all, freeifaddrs);
   std::vector<std::string> found;
   for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
@@ -135,14 +129,14 @@ base::Descriptor connect_to(const std::string& address, std::uint16_t port, std:
       return base::Descriptor(-1);
     }
   }
-  require_tcp(fcntl(made.get(), F_SETFL, 0), "fcntl");
+  checked(fcntl(made.get(), F_SETFL, 0), "fcntl");
   return made;
 }
 
 std::string local_address(int socket) {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
-  require_tcp(getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size), "getsockname");
+  checked(getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size), "getsockname");
   return text_of(reinterpret_cast<const sockaddr*>(&own));
 }
 

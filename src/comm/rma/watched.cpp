@@ -2,8 +2,7 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <system_error>
+#include "comm/rma/checked.hpp"
 
 namespace dovetail::comm::rma {
 namespace {
@@ -13,10 +12,7 @@ int events_of_process() {
   static int descriptor = -1;
   static pid_t process = -1;
   if (process != getpid()) {
-    descriptor = epoll_create1(EPOLL_CLOEXEC);
-    if (descriptor < 0) {
-      throw std::system_error(errno, std::generic_category(), "epoll_create1");
-    }
+    descriptor = checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     process = getpid();
   }
   return descriptor;
@@ -41,9 +37,7 @@ void Watched::add(int descriptor, std::uint32_t events, int rank) {
   epoll_event event{};
   event.events = events;
   event.data.u32 = static_cast<std::uint32_t>(rank);
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
-    throw std::system_error(errno, std::generic_category(), "epoll_ctl");
-  }
+  checked(epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event), "epoll_ctl");
 }
 
 void Watched::remove(int descriptor) const noexcept { epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr); }
