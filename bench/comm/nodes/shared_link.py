@@ -28,7 +28,7 @@ def limit(place: nodes.Nodes, megabytes_per_second: int) -> None:
 
 
 def run(place: nodes.Nodes, program: Path, config: Path, constraint: str, blocks: int) -> list[float]:
-    """Half a round trip in the median and in the slowest hundredth, in microseconds, and seconds for the blocks."""
+    """Milliseconds of half a round trip, in the mean and of the slowest, and seconds for the blocks."""
     launcher = [sys.executable, "-c", LAUNCH, str(SOURCE / "python" / "dovetail"), place.command]
     done = subprocess.run(
         [*launcher, str(program), constraint, str(blocks)],
@@ -61,7 +61,7 @@ def main() -> int:
     except nodes.NoNodes as reason:
         print(f"skipped: {reason}", file=sys.stderr)
         return 77
-    keys = ("median us", "slowest hundredth us", "seconds")
+    keys = ("mean ms", "slowest ms", "seconds")
     report = {
         name: {key: statistics.median(column) for key, column in zip(keys, zip(*samples, strict=True), strict=True)}
         for name, samples in found.items()
