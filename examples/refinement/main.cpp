@@ -1,14 +1,14 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <exception>
-#include <optional>
-#include <thread>
+#include <memory>
+#include <string>
 
 #include "options.hpp"
+#include "rank_program/output_file.hpp"
+#include "rank_program/program.hpp"
 #include "report.hpp"
 #include "simulation.hpp"
 #include "variant.hpp"
@@ -19,15 +19,6 @@ using namespace refinement;
 
 int level_of(const Options& options) {
   return options.variant == "messages-only" ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
-}
-
-/// Those of this rank.
-int workers_of(const Options& options, int ranks) {
-  if (options.variant == "messages-only") {
-    return 1;
-  }
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  return options.workers > 0 ? options.workers : std::max(1, cores / ranks);
 }
 
 std::unique_ptr<Variant> make_variant(const Options& options, int workers) {
@@ -69,11 +60,11 @@ void by_first(int rank, const Step& step) {
   }
 }
 
-/// @throws BadInput on all ranks alike, or what a task has thrown.
-void run(const Options& options, int rank, int ranks) {
+/// The exit status. @throws BadInput on all ranks alike, or what a task has thrown.
+int run(const Options& options, int rank, int ranks) {
   require_blocks(options, ranks);
-  by_first(rank, [&] { prepare_output(options); });
-  Result result{.ranks = ranks, .workers = workers_of(options, ranks)};
+  by_first(rank, [&] { rank_program::prepare_output(options, 0); });
+  Result result{.ranks = ranks, .workers = rank_program::workers_of(options, ranks)};
   {
     const std::unique_ptr<Variant> variant = make_variant(options, result.workers);
     for (int turn = -options.warmup; turn < options.repeat; ++turn) {
@@ -98,52 +89,23 @@ void run(const Options& options, int rank, int ranks) {
   if (rank == 0) {
     print(options, result);
   }
+  return 0;
+}
+
+// The starter ends the other ranks when one ends without MPI_Finalize, after it has passed on what that one said; with MPI_Abort, MPICH's starter
+// does not pass it on.
+void end_all() {
+  std::fflush(nullptr);
+  ::_exit(1);
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
   Options options;
-  std::optional<BadInput> bad;
-  try {
-    options = parse_options(count, arguments);
-  } catch (const BadInput& error) {
-    bad = error;
-  }
-  // Bad input is told by one rank: so MPI begins first.
-  int provided = 0;
-  MPI_Init_thread(&count, &arguments, level_of(options), &provided);
-  int rank = 0;
-  int ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  int status = 0;
-  try {
-    if (bad) {
-      throw *bad;
-    }
-    if (!options.help.empty()) {
-      if (rank == 0) {
-        std::fputs(options.help.c_str(), stdout);
-      }
-    } else if (provided < level_of(options)) {
-      throw BadInput("--variant " + options.variant +
-                     " needs MPI_THREAD_MULTIPLE, which this MPI library does not give");
-    } else {
-      run(options, rank, ranks);
-    }
-  } catch (const BadInput& error) {
-    if (rank == 0) {
-      std::fprintf(stderr, "refinement: %s\n", error.what());
-    }
-    status = 2;
-  } catch (const std::exception& error) {
-    // The other ranks wait for what this one will not send. The starter ends them when one ends without MPI_Finalize, after it has passed on
-    // what that one said; with MPI_Abort, MPICH's starter does not pass it on.
-    std::fprintf(stderr, "refinement: rank %d: %s\n", rank, error.what());
-    std::fflush(nullptr);
-    ::_exit(1);
-  }
-  MPI_Finalize();
-  return status;
+  const rank_program::Steps steps{.parse = [&] { options = parse_options(count, arguments); },
+                                  .level = [&] { return level_of(options); },
+                                  .run = [&](int rank, int ranks) { return run(options, rank, ranks); },
+                                  .end_all = end_all};
+  return rank_program::main_of("refinement", options, steps, count, arguments);
 }

@@ -1,18 +1,16 @@
 #include "report.hpp"
 
-#include <fcntl.h>
 #include <mpi.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <system_error>
-#include <utility>
+
+#include "counts.hpp"
+#include "rank_program/output_file.hpp"
 
 namespace refinement {
 namespace {
@@ -30,62 +28,20 @@ std::uint64_t add(std::uint64_t hash, std::span<const double> values) noexcept {
   return hash;
 }
 
-class File {
- public:
-  File(const std::string& path, int flags) : path_(path), descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (descriptor_ < 0) {
-      throw std::system_error(errno, std::generic_category(), path);
-    }
-  }
-  ~File() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  void write(std::span<const std::byte> bytes, std::size_t offset) const {
-    while (!bytes.empty()) {
-      const ssize_t written = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (written <= 0) {
-        throw std::system_error(written < 0 ? errno : EIO, std::generic_category(),
-                                path_ + " at offset " + std::to_string(offset));
-      }
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-      offset += static_cast<std::size_t>(written);
-    }
-  }
-  void close() {
-    if (::close(std::exchange(descriptor_, -1)) != 0) {
-      throw std::system_error(errno, std::generic_category(), path_);
-    }
-  }
-
- private:
-  std::string path_;
-  int descriptor_;
-};
-
 }  // namespace
 
 std::uint64_t checksum_of(const Options& options, Outcome& outcome, int rank, int ranks) {
   const Shares shares(outcome.tree.size(), ranks);
   std::vector<std::uint64_t> all(outcome.tree.size());
-  std::vector<int> counts;
-  std::vector<int> begins;
-  for (int other = 0; other < ranks; ++other) {
-    counts.push_back(static_cast<int>(shares.count(other)));
-    begins.push_back(static_cast<int>(shares.first(other)));
-  }
+  const Counts counts(outcome.tree.size(), ranks, 1);
   for (std::size_t block = 0; block < outcome.field->blocks(); ++block) {
     const std::size_t place = shares.first(rank) + block;
     all[place] = add(add(0, outcome.tree.cube(place).code()), outcome.field->before(options.stages, block));
   }
   const std::vector<std::uint64_t> own(all.begin() + static_cast<std::ptrdiff_t>(shares.first(rank)),
                                        all.begin() + static_cast<std::ptrdiff_t>(shares.first(rank + 1)));
-  MPI_Gatherv(own.data(), static_cast<int>(own.size()), MPI_UINT64_T, all.data(), counts.data(), begins.data(),
-              MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  MPI_Gatherv(own.data(), static_cast<int>(own.size()), MPI_UINT64_T, all.data(), counts.counts.data(),
+              counts.begins.data(), MPI_UINT64_T, 0, MPI_COMM_WORLD);
   if (rank != 0) {
     return 0;
   }
@@ -96,23 +52,12 @@ std::uint64_t checksum_of(const Options& options, Outcome& outcome, int rank, in
   return hash;
 }
 
-void prepare_output(const Options& options) {
-  if (options.output.empty()) {
-    return;
-  }
-  try {
-    File(options.output, O_WRONLY | O_CREAT | O_TRUNC).close();
-  } catch (const std::system_error& error) {
-    throw BadInput(std::string("--output ") + error.what());
-  }
-}
-
 void write_output(const Options& options, Outcome& outcome, int rank, int ranks) {
   const std::size_t variables = options.shape.variables;
   const std::size_t sums = static_cast<std::size_t>(options.refinements + 1) * variables;
   const std::size_t each = (1 + options.shape.values()) * sizeof(double);
   const std::size_t first = Shares(outcome.tree.size(), ranks).first(rank);
-  File file(options.output, O_WRONLY);
+  rank_program::OutputFile file(options.output);
   if (rank == 0) {
     file.write(std::as_bytes(std::span(outcome.sums)), 0);
   }

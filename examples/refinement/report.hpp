@@ -25,8 +25,6 @@ struct Result {
 /// The checksum of an outcome. By all ranks. @returns On rank 0; elsewhere 0.
 std::uint64_t checksum_of(const Options& options, Outcome& outcome, int rank, int ranks);
 
-/// Makes the file for the blocks, if one is wanted. @throws BadInput if that cannot be done.
-void prepare_output(const Options& options);
 /// Writes this rank's blocks to their place in the file, and rank 0 the sums, which come first. For each block: its code, then its values before
 /// stage `stages`. All numbers are as they are in memory. @throws std::system_error naming the file and the offset
 void write_output(const Options& options, Outcome& outcome, int rank, int ranks);

@@ -6,21 +6,10 @@
 #include <span>
 #include <string>
 
+#include "counts.hpp"
+
 namespace refinement {
 namespace {
-
-// Of each of the ranks, as MPI wants it.
-struct Counts {
-  Counts(std::size_t blocks, int ranks, int each) {
-    const Shares shares(blocks, ranks);
-    for (int rank = 0; rank < ranks; ++rank) {
-      counts.push_back(static_cast<int>(shares.count(rank)) * each);
-      begins.push_back(static_cast<int>(shares.first(rank)) * each);
-    }
-  }
-  std::vector<int> counts;
-  std::vector<int> begins;
-};
 
 // A rank looks at its own blocks; then all know of all of them.
 std::vector<Mark> agree_on_marks(const Tree& tree, const Object& object, const Options& options, int rank, int ranks) {

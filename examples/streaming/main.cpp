@@ -1,14 +1,13 @@
 #include <mpi.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <exception>
-#include <optional>
-#include <thread>
+#include <memory>
+#include <string>
 
 #include "options.hpp"
 #include "part.hpp"
 #include "place.hpp"
+#include "rank_program/program.hpp"
 #include "report.hpp"
 #include "variant.hpp"
 
@@ -19,15 +18,6 @@ using namespace streaming;
 int level_of(const Options& options) {
   return options.variant == "messages-only" || options.variant == "one-sided" ? MPI_THREAD_FUNNELED
                                                                               : MPI_THREAD_MULTIPLE;
-}
-
-/// Those of this rank.
-int workers_of(const Options& options, int ranks) {
-  if (options.variant == "messages-only") {
-    return 1;
-  }
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  return options.workers > 0 ? options.workers : std::max(1, cores / ranks);
 }
 
 std::unique_ptr<Variant> make_variant(const Options& options, Part& part, int workers) {
@@ -62,7 +52,7 @@ int run(const Options& options, int rank, int ranks) {
   const Place place = place_of(options, rank, ranks);
   prepare_output(options);
   Part part(options, place);
-  Result result{.ranks = ranks, .stages = place.stages, .workers = workers_of(options, ranks)};
+  Result result{.ranks = ranks, .stages = place.stages, .workers = rank_program::workers_of(options, ranks)};
   {
     const std::unique_ptr<Variant> variant = make_variant(options, part, result.workers);
     for (int turn = -options.warmup; turn < options.repeat; ++turn) {
@@ -101,44 +91,9 @@ int run(const Options& options, int rank, int ranks) {
 
 int main(int count, char** arguments) {
   Options options;
-  std::optional<BadInput> bad;
-  try {
-    options = parse_options(count, arguments);
-  } catch (const BadInput& error) {
-    bad = error;
-  }
-  // Bad input is told by one rank: so MPI begins first.
-  int provided = 0;
-  MPI_Init_thread(&count, &arguments, level_of(options), &provided);
-  int rank = 0;
-  int ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  int status = 0;
-  try {
-    if (bad) {
-      throw *bad;
-    }
-    if (!options.help.empty()) {
-      if (rank == 0) {
-        std::fputs(options.help.c_str(), stdout);
-      }
-    } else if (provided < level_of(options)) {
-      throw BadInput("--variant " + options.variant +
-                     " needs MPI_THREAD_MULTIPLE, which this MPI library does not give");
-    } else {
-      status = run(options, rank, ranks);
-    }
-  } catch (const BadInput& error) {
-    if (rank == 0) {
-      std::fprintf(stderr, "streaming: %s\n", error.what());
-    }
-    status = 2;
-  } catch (const std::exception& error) {
-    // The other ranks wait for what this one will not send.
-    std::fprintf(stderr, "streaming: rank %d: %s\n", rank, error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  MPI_Finalize();
-  return status;
+  const rank_program::Steps steps{.parse = [&] { options = parse_options(count, arguments); },
+                                  .level = [&] { return level_of(options); },
+                                  .run = [&](int rank, int ranks) { return run(options, rank, ranks); },
+                                  .end_all = [] { MPI_Abort(MPI_COMM_WORLD, 1); }};
+  return rank_program::main_of("streaming", options, steps, count, arguments);
 }

@@ -1,11 +1,8 @@
 #include "part.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
+
+#include "rank_program/output_file.hpp"
 
 namespace streaming {
 
@@ -66,45 +63,18 @@ std::string Part::verify() const {
 }
 
 void Part::write_output() const {
-  const int file = open(options_.output.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) {
-    throw std::system_error(errno, std::generic_category(), options_.output);
-  }
-  const std::size_t run = static_cast<std::size_t>(blocks()) * options_.block_bytes;
+  rank_program::OutputFile file(options_.output);
+  const std::size_t elements = static_cast<std::size_t>(blocks()) * block_elements_;
   for (int chunk = 0; chunk < chunks(); ++chunk) {
-    const char* const data = reinterpret_cast<const char*>(&output_[place_of(chunk, 0) * block_elements_]);
-    const std::size_t offset = number_of(chunk, 0) * options_.block_bytes;
-    for (std::size_t done = 0; done < run;) {
-      const ssize_t written = pwrite(file, data + done, run - done, static_cast<off_t>(offset + done));
-      if (written <= 0) {
-        const int why = written < 0 ? errno : EIO;
-        close(file);
-        throw std::system_error(why, std::generic_category(),
-                                options_.output + " at offset " + std::to_string(offset + done));
-      }
-      done += static_cast<std::size_t>(written);
-    }
+    const std::span<const Element> run = std::span(output_).subspan(place_of(chunk, 0) * block_elements_, elements);
+    file.write(std::as_bytes(run), number_of(chunk, 0) * options_.block_bytes);
   }
-  if (close(file) != 0) {
-    throw std::system_error(errno, std::generic_category(), options_.output);
-  }
+  file.close();
 }
 
 void prepare_output(const Options& options) {
-  if (options.output.empty()) {
-    return;
-  }
-  const auto size = static_cast<off_t>(options.block_bytes * static_cast<std::size_t>(options.blocks) *
-                                       static_cast<std::size_t>(options.chunks));
-  const int file = open(options.output.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0 || ftruncate(file, size) != 0) {
-    const int why = errno;
-    if (file >= 0) {
-      close(file);
-    }
-    throw BadInput("--output " + options.output + ": " + std::generic_category().message(why));
-  }
-  close(file);
+  rank_program::prepare_output(options, options.block_bytes * static_cast<std::size_t>(options.blocks) *
+                                            static_cast<std::size_t>(options.chunks));
 }
 
 }  // namespace streaming
