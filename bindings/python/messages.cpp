@@ -62,6 +62,7 @@ void start_request(std::uintptr_t request, std::size_t size, nb::handle kept) {
   translated([&] {
     check_size(size);
     keep(kept);
+    const Unlocked unlocked;  // the thread that is in MPI may be about to call a function of Python
     detail::mpi::start_and_bind(place(request));
   });
 }

@@ -116,15 +116,26 @@ void GroupObject::end() {
       throw nb::buffer_error("the group cannot be ended: arrays of its segments are in use");
     }
   }
-  for (const auto& weak : places_) {
-    if (const auto place = weak.lock()) {
-      place->segment.reset();
+  give_up();
+}
+
+// The end of a group waits for other nodes, and for a thread that may be about to call what a future has been given. So other threads of the
+// program have the interpreter meanwhile. `used` goes under the lock again; a wait that is under way may keep it, and the group.
+void GroupObject::give_up() noexcept {
+  const std::shared_ptr<UsedMemory> used = std::move(used_);
+  std::optional<rma::Group> group = std::exchange(group_, std::nullopt);
+  std::vector<rma::Segment> segments;
+  for (const auto& weak : std::exchange(places_, {})) {
+    if (const auto place = weak.lock(); place != nullptr && place->segment) {
+      segments.push_back(*std::exchange(place->segment, std::nullopt));
       place->used.reset();
     }
   }
-  places_.clear();
-  group_.reset();
-  used_.reset();  // a wait that is under way may keep it, and the group
+  if (group) {
+    const Unlocked unlocked;
+    segments.clear();
+    group.reset();
+  }
 }
 
 const rma::Segment& SegmentObject::get() const {

@@ -33,6 +33,9 @@ struct SegmentPlace {
 class GroupObject {
  public:
   explicit GroupObject(rma::Group group) : group_(std::move(group)) {}
+  GroupObject(const GroupObject&) = delete;
+  GroupObject& operator=(const GroupObject&) = delete;
+  ~GroupObject() { give_up(); }
   /// @throws std::logic_error after `end`
   const rma::Group& get() const;
   /// Kept with each copy of the group and of its segments.
@@ -43,6 +46,8 @@ class GroupObject {
   void end();
 
  private:
+  void give_up() noexcept;
+
   std::shared_ptr<UsedMemory> used_ = std::make_shared<UsedMemory>();  // goes after the group
   std::optional<rma::Group> group_;
   std::vector<std::weak_ptr<SegmentPlace>> places_;

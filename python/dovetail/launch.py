@@ -223,6 +223,7 @@ def _join_traces(count: int) -> None:
 def launch(command: list[str], count: int, keep: bool = False) -> int:
     """Starts `count` processes of a program and waits for them. `keep`: the others go on when one fails. Returns the exit status."""
     ranks = _Ranks(keep)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, the kernel keeps no exit status
     signals, wake = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     # The loop passes signals on, so that none falls between the start of a process and its place in the list.
     signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)

@@ -17,8 +17,10 @@ TEST(FabricEndpoint, AProviderThatThereIsNotIsNamed) {
     FAIL() << "opened";
   } catch (const std::runtime_error& error) {
     const std::string what = error.what();
-    EXPECT_TRUE(what.find("no-such-provider") != std::string::npos || what.find("libfabric") != std::string::npos)
-        << what;
+    if (what.find("libfabric1") != std::string::npos || what.find("without libfabric") != std::string::npos) {
+      GTEST_SKIP() << what;
+    }
+    EXPECT_NE(what.find("of the name \"no-such-provider\""), std::string::npos) << what;
   }
 }
 

@@ -255,7 +255,7 @@ TEST_P(FabricTest, WhatWaitsFailsWithTheRank) {
   from.change(1, {.kind = Message::Kind::fetch_add, .second = 1}, before, adds);
   EXPECT_FALSE(from.is_ended_by_caller(adds));
   base::Fifo<Waiter> ended;
-  from.rank_ended(1, "rank 1 has died", ended);
+  from.rank_ended(1, [] { return std::string("rank 1 has died"); }, ended);
   EXPECT_EQ(ended.size(), 2U);
   RemoteCall later;
   later.what = "read";
@@ -458,7 +458,7 @@ TEST_P(UnorderedFabricTest, CallsOfALostRankFailOnce) {
   }
   EXPECT_NE(sides_[0]->why_lost.find("it fails"), std::string::npos);
   base::Fifo<Waiter> ended;
-  from.rank_ended(1, "rank 1 has died", ended);
+  from.rank_ended(1, [] { return std::string("rank 1 has died"); }, ended);
   EXPECT_EQ(ended.size(), calls.size());
   EXPECT_EQ(drain(), 0U);
   for (const RemoteCall& call : calls) {
@@ -480,7 +480,7 @@ TEST_P(UnorderedFabricTest, WhatComesBackLateTouchesNoMemoryOfItsCall) {
     EXPECT_FALSE(from.is_ended_by_caller(calls[i]));
   }
   base::Fifo<Waiter> ended;
-  from.rank_ended(1, "rank 1 has died", ended);
+  from.rank_ended(1, [] { return std::string("rank 1 has died"); }, ended);
   EXPECT_EQ(ended.size(), calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     EXPECT_EQ(drain(), 0U);

@@ -138,6 +138,14 @@ TEST_P(OneSidedTest, WhatHasNoRoomIsSentLater) {
   }
 }
 
+TEST_P(OneSidedTest, ATestFindsTheLastOfMany) {
+  constexpr std::uint32_t count = 1000;
+  for (std::uint32_t id = 0; id < count; ++id) {
+    notify(0, segment_.id(), {.id = id});
+  }
+  EXPECT_EQ(notify_test(segment_, count - 1), 1U);
+}
+
 TEST_P(OneSidedTest, ABarrierOfOneReturns) {
   for (int i = 0; i < 5; ++i) {
     group_.barrier();

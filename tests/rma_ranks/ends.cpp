@@ -122,6 +122,22 @@ void barrier() {
   }
 }
 
+// Rank 2 leaves in order, and the others know that before they begin a barrier.
+void barrier_after_an_end() {
+  const Group group = Group::start();
+  const Segment segment = Segment::allocate(group, 8);
+  if (group.rank() == 2) {
+    return;
+  }
+  say(group, "from rank 2", [&] { rma::notify_wait(segment, 0, 2); });
+  say(group, "barrier", [&] { group.barrier(); });
+  if (group.rank() == 0) {
+    rma::notify(1, segment.id(), {.id = 1});
+  } else {
+    rma::notify_wait(segment, 1, 0);  // else rank 0 would hear of the end of rank 1 first
+  }
+}
+
 void only_writes() {
   const Group group = Group::start();
   const Segment segment = Segment::allocate(group, sizeof(std::uint64_t));
@@ -242,6 +258,7 @@ int main(int count, char** arguments) {
       {"second group", second_group},
       {"child keeps connections", child_keeps_connections},
       {"barrier", barrier},
+      {"barrier after an end", barrier_after_an_end},
       {"only writes", only_writes},
       {"allocate", allocate},
       {"flood", flood},

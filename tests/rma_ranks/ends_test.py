@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
@@ -43,6 +44,16 @@ check(
     },
 )
 check(4, "barrier", {f"barrier: rma::Error: ` {DIED}": [0, 2, 3]}, 137)
+LEFT = "rank 2 (process P) has ended its group"
+check(
+    3,
+    "barrier after an end",
+    {
+        f"from rank 2: rma::Error: notification 0 of segment 0 from rank 2 will not come: {LEFT}": [0, 1],
+        f"barrier: rma::Error: notification ` of segment 255 from rank 2 will not come: {LEFT}": [0],
+        f"barrier: rma::Error: nothing can be sent: {LEFT}": [1],
+    },
+)
 # What is under way to another node fails with its place.
 check(
     3,
@@ -71,5 +82,13 @@ check(
 check(3, "flood", {"from rank 2: nothing failed": [1]})
 LATE = "start: The starter of this process has not answered in time (GroupOptions::start_timeout): not all 2 ranks have begun the group (PMI 1)"
 check(2, "start", {LATE: [0]}, 3, keep=False)
+# A program that a rank has started has the variables of the rank, and a file of its own where the connection was.
+with tempfile.TemporaryFile() as file:
+    number = file.fileno()
+    environment = os.environ | {"PMI_FD": str(number), "PMI_RANK": "0", "PMI_SIZE": "2"}
+    done = hangs.run([sys.argv[1], "start"], timeout=120, env=environment, pass_fds=(number,))
+    told = f"PMI_FD is {number}, which is no connection to a starter"
+    if done.returncode != 3 or told not in done.stdout or os.fstat(number).st_size != 0:
+        sys.exit(f"PMI_FD\nstatus {done.returncode}\n{done.stdout}\n{done.stderr}\n{os.fstat(number).st_size} bytes")
 if not NODE:  # a fabric connects when it is used
     check(2, "descriptors", {"descriptors: 0": [0, 1], "one more: A group has at most 255 segments": [0, 1]})

@@ -49,6 +49,11 @@ def a_rank_that_dies_before_it_reads_an_answer() -> None:
     expect(137, [], ["rank 1 ended with status 137"], words(2, "unread"))
 
 
+def children_that_are_ignored() -> None:
+    first = "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    expect(137, [], ["rank 1 ended with status 137"], words(2, "unread", first=first))
+
+
 def a_fault_of_the_launcher_ends_the_ranks() -> None:
     first = "def fail(*_): raise RuntimeError('a fault')\nlaunch._Server.receive = fail"
     expect(1, [], ["all ranks were ended because of RuntimeError: a fault"], words(2, "unread", first=first))
@@ -133,6 +138,7 @@ def a_signal_of_another_process_is_passed_on() -> None:
 alarm = hangs.Alarm(2)
 for test in (
     a_rank_that_dies_before_it_reads_an_answer,
+    children_that_are_ignored,
     a_fault_of_the_launcher_ends_the_ranks,
     too_few_descriptors,
     malformed_questions,

@@ -1,10 +1,18 @@
 // Two ranks on two nodes: nodes_test.py takes the link between these away for moments, or for good; and the link as a device.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "dovetail/admission.hpp"
@@ -126,6 +134,53 @@ int limited(const rma::Group& group) {
   return 0;
 }
 
+void await_stop(pid_t process) {
+  for (std::string state; state != "T";) {
+    std::string number;
+    std::string name;
+    std::ifstream("/proc/" + std::to_string(process) + "/stat") >> number >> name >> state;
+    std::this_thread::yield();
+  }
+}
+
+// Rank 1 stops, while its kernel answers. Rank 0 ends its group, and what is under way to rank 1 fails then.
+int stopped() {
+  constexpr std::size_t bytes = 64 << 20;
+  dovetail::Runtime runtime(dovetail::Options{.workers = 1});
+  std::optional<rma::Group> group = rma::Group::start({.silence_timeout = std::chrono::seconds(1)});
+  std::optional<rma::Segment> segment = rma::Segment::allocate(*group, bytes);
+  const pid_t own = getpid();
+  if (group->rank() == 1) {
+    say(*group, "begins");
+    rma::write_notify(std::span(&own, 1), {.rank = 0, .segment = segment->id()}, {.id = 0});
+    rma::notify_wait(*segment, 0, 0);
+    raise(SIGSTOP);
+    return 0;
+  }
+  say(*group, "begins");
+  rma::notify_wait(*segment, 0, 1);
+  const pid_t other = segment->as<pid_t>().front();
+  rma::notify(1, segment->id(), {.id = 0});
+  await_stop(other);
+  const std::vector<std::byte> block(bytes);
+  std::atomic<bool> is_under_way{false};
+  auto written = runtime.spawn({.label = "large"}, [&, id = segment->id()] {
+    rma::write(block, {.rank = 1, .segment = id});
+    is_under_way.store(true);
+    is_under_way.notify_one();
+  });
+  is_under_way.wait(false);
+  segment.reset();
+  group.reset();
+  try {
+    written.get();
+  } catch (const std::exception& error) {
+    std::printf("rank 0: %s\n", error.what());
+  }
+  kill(other, SIGCONT);
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -135,6 +190,9 @@ int main(int count, char** arguments) {
   }
   if (what == "limited") {
     return limited(rma::Group::start());
+  }
+  if (what == "stopped") {
+    return stopped();
   }
   return what == "silent" ? silent(rma::Group::start({.silence_timeout = std::chrono::seconds(2)})) : 2;
 }

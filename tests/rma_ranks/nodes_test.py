@@ -70,6 +70,12 @@ def link_is_a_device(environment: dict[str, str]) -> None:
             check("limited", started, ["rank 0: right", "rank 1: right"])
 
 
+def rank_stops(environment: dict[str, str]) -> None:
+    with begun(environment, LINKS, "stopped") as started:
+        what = "write of 67108864 bytes at 0 in segment 0 of rank 1"
+        check("stopped", started, [f"rank 0: task 'large' failed: {what} failed: this process has ended its group"])
+
+
 def link_goes_and_comes(place: nodes.Nodes, environment: dict[str, str]) -> None:
     with begun(environment, LINKS, "flapping") as started:
         while True:
@@ -111,6 +117,7 @@ def main() -> None:
         else:
             launch(environment, LAUNCHED[0])
         link_is_a_device(environment)
+        rank_stops(environment)
         link_goes_and_comes(place, environment)
         waits = "failed: notification 0 of segment 0"
         reads = "failed: read of 8 bytes at 0 in segment 0"

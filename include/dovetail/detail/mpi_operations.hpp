@@ -70,7 +70,7 @@ inline Description between(const char* call, int source, int received_tag, int d
 template <class Improbe>
 int match(const Improbe& improbe, int rank, int tag, MPI_Comm communicator, int* flag, MPI_Message& message,
           MPI_Status* status, dovetail::detail::mpi::Found& found) {
-  MPI_Status present;
+  MPI_Status present{};
   const int code = improbe(rank, tag, communicator, flag, &message, &present);
   if (code == MPI_SUCCESS && *flag != 0) {
     found = {present.MPI_SOURCE, present.MPI_TAG};
@@ -160,7 +160,7 @@ class Exchange {
   const Receive& receive_;
   const Send& send_;
   std::array<MPI_Request, 2> requests_;
-  std::array<MPI_Status, 2> statuses_;
+  std::array<MPI_Status, 2> statuses_{};
   std::array<int, 2> codes_{MPI_SUCCESS, MPI_SUCCESS};
   std::array<bool, 2> ended_{};
   dovetail::detail::mpi::Found found_;

@@ -68,9 +68,9 @@ Handles find_handles(const Symbols& /*symbols*/) {
 // Whether this thread makes calls for tasks.
 thread_local constinit bool errors_return = false;
 
-// In place of MPI's default, which ends the program: an error in a call for a task is the task's.
+// In place of MPI's default, which ends the program: an error in a call for a task, or of its onready, is the task's.
 extern "C" void handle_error(MPI_Comm* communicator, int* code, ...) {
-  if (errors_return || tasking::current_task() != nullptr) {
+  if (errors_return || tasking::task_that_binds() != nullptr) {
     return;
   }
   std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
@@ -90,8 +90,11 @@ class MpiLibrary final : public comm::mpi::Library {
   std::size_t status_size() const noexcept override { return sizeof(MPI_Status); }
   Level level() const override;
   bool is_main_thread() const noexcept override {
+    // A program may wait for tasks behind its MPI_Finalize.
+    int finalized = 0;
     int is_main = 0;
-    return mpi().Is_thread_main(&is_main) == MPI_SUCCESS && is_main != 0;
+    return mpi().Finalized(&finalized) == MPI_SUCCESS && finalized == 0 &&
+           mpi().Is_thread_main(&is_main) == MPI_SUCCESS && is_main != 0;
   }
   bool is_null(const void* request) const noexcept override {
     return *static_cast<const MPI_Request*>(request) == handles_.null_request;
@@ -234,9 +237,10 @@ std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operati
   }
   for (int i = 0; i < found; ++i) {
     const auto place = static_cast<unsigned>(places[static_cast<std::size_t>(i)]);
-    const MPI_Status& status = statuses[static_cast<std::size_t>(i)];
+    MPI_Status& status = statuses[static_cast<std::size_t>(i)];
     Operation& operation = *operations[place];
     operation.code = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+    status.MPI_ERROR = operation.code;  // MPI leaves it as it was where none has failed in this look
     operation.source = status.MPI_SOURCE;
     operation.received_tag = status.MPI_TAG;
     if (operation.status != nullptr) {

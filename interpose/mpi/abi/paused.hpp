@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -105,12 +106,13 @@ auto with_flag(const Form& form, Flag* flag, const std::tuple<Given...>& given) 
       }(std::make_index_sequence<place>{}, std::make_index_sequence<sizeof...(Given) - place>{});
 }
 
-/// All of some requests. `test_all(flag, statuses)` is MPI_Testall, which may return as soon as one has failed; this returns when all have ended.
+/// All of some requests. `test_all(flag, statuses)` is MPI_Testall, which may return as soon as one has failed; this returns when all have ended. MPI
+/// tells the status of a request once: what has ended by then is null in the next call.
 /// `into`: an array of MPI's statuses, of any alignment, or null.
 template <class TestAll>
 int wait_for_all(int count, const TestAll& test_all, void* into) {
   std::vector<MPI_Status> present(count > 0 ? static_cast<std::size_t>(count) : 0);
-  std::vector<int> codes(present.size(), MPI_SUCCESS);
+  std::vector<std::optional<MPI_Status>> ended(present.size());
   bool failed = false;
   int code = tried(Description::of("MPI_Waitall"), [&](int* flag) {
     const int now = test_all(flag, present.data());
@@ -124,8 +126,8 @@ int wait_for_all(int count, const TestAll& test_all, void* into) {
       mpi().Error_class(present[i].MPI_ERROR, &its_class);
       if (its_class == MPI_ERR_PENDING) {
         pending = true;
-      } else if (codes[i] == MPI_SUCCESS) {
-        codes[i] = present[i].MPI_ERROR;
+      } else if (!ended[i]) {
+        ended[i] = present[i];
       }
     }
     *flag = pending ? 0 : 1;
@@ -133,7 +135,11 @@ int wait_for_all(int count, const TestAll& test_all, void* into) {
   });
   code = code == MPI_SUCCESS && failed ? MPI_ERR_IN_STATUS : code;
   for (std::size_t i = 0; i < present.size(); ++i) {
-    present[i].MPI_ERROR = codes[i];
+    if (ended[i]) {
+      present[i] = *ended[i];
+    } else {
+      present[i].MPI_ERROR = MPI_SUCCESS;
+    }
   }
   if (into != nullptr && !present.empty()) {
     std::memcpy(into, present.data(), present.size() * sizeof(MPI_Status));
@@ -147,7 +153,7 @@ int exchange(Description description, const Receive& receive, const Send& send, 
   dovetail::detail::mpi::Found found;
   description.found = &found;
   std::array<MPI_Request, 2> requests;
-  std::array<MPI_Status, 2> statuses;
+  std::array<MPI_Status, 2> statuses{};
   std::array<int, 2> codes{MPI_SUCCESS, MPI_SUCCESS};
   std::array<bool, 2> ended{};
   bool begun = false;

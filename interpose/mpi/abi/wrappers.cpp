@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstring>
+#include <exception>
+#include <limits>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -129,7 +131,8 @@ struct SendAndReceive {
         or_null(status));
   }
 };
-// What is sent is copied first, since the message that comes takes its place.
+// What is sent is copied first, since the message that comes takes its place. Where there is no room for a copy, or its size is none of MPI's packed
+// messages, the call has no other form.
 template <class Call, class Send, class Receive, class Pack, class PackSize>
 struct Replaced {
   template <class Count>
@@ -139,15 +142,21 @@ struct Replaced {
       return (mpi().*Call::blocking)(data, count, type, destination, sent_tag, source, received_tag, communicator,
                                      status);
     }
+    const dovetail::mpi::detail::Description description =
+        dovetail::mpi::detail::between(Call::name, source, received_tag, destination, sent_tag, communicator);
     std::vector<std::byte> copy;
     Count size = 0;
-    return exchange(
-        dovetail::mpi::detail::between(Call::name, source, received_tag, destination, sent_tag, communicator),
+    bool is_too_large = false;
+    const int ended = exchange(
+        description,
         [&](MPI_Request* request) {
           Count packed = 0;
           int code = (mpi().*PackSize::form)(count, type, communicator, &packed);
+          is_too_large = code == MPI_SUCCESS && (!fits<Count>(count, type) || !make_room(copy, packed));
+          if (is_too_large) {
+            return MPI_ERR_NO_MEM;
+          }
           if (code == MPI_SUCCESS) {
-            copy.resize(static_cast<std::size_t>(packed));
             code = (mpi().*Pack::form)(data, count, type, copy.data(), packed, &size, communicator);
           }
           return code != MPI_SUCCESS
@@ -158,6 +167,26 @@ struct Replaced {
           return (mpi().*Send::form)(copy.data(), size, packed_type(), destination, sent_tag, communicator, request);
         },
         or_null(status));
+    return !is_too_large ? ended : held(description, [&] {
+      return (mpi().*Call::blocking)(data, count, type, destination, sent_tag, source, received_tag, communicator,
+                                     status);
+    });
+  }
+
+ private:
+  template <class Count>
+  static bool fits(Count count, MPI_Datatype type) {
+    MPI_Count bytes = 0;
+    return mpi().Type_size_x(type, &bytes) != MPI_SUCCESS || bytes <= 0 ||
+           count <= std::numeric_limits<Count>::max() / bytes;
+  }
+  static bool make_room(std::vector<std::byte>& copy, MPI_Count bytes) {
+    try {
+      copy.resize(static_cast<std::size_t>(bytes));  // MPI_UNDEFINED is negative
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
   }
 };
 int finalize() { return finalized(mpi().Finalize); }

@@ -1,6 +1,7 @@
-// PMI 1, as MPICH's starter, Slurm's and `dovetail launch` speak it: lines of key=value on a descriptor that the process has inherited. The
+// PMI 1, as MPICH's starter and `dovetail launch` speak it: lines of key=value on a descriptor that the process has inherited. The
 // MPI library of the process uses the same descriptor, at other times.
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,10 +57,22 @@ void say_finalize_at_exit(int descriptor) {
   static const AtExit at_exit{descriptor, getpid()};
 }
 
+// A program that a process of the starter has started may have the variables, and a file of its own at this number.
+void require_connection(int descriptor) {
+  struct stat at{};
+  if (fstat(descriptor, &at) != 0 || !(S_ISSOCK(at.st_mode) || S_ISFIFO(at.st_mode))) {
+    throw std::runtime_error(
+        "PMI_FD is " + std::to_string(descriptor) +
+        ", which is no connection to a starter. If this process was started by a rank, and is none "
+        "itself, remove the variables that begin with PMI_");
+  }
+}
+
 class Pmi1 final : public Bootstrap {
  public:
   Pmi1(int descriptor, int rank, int size, std::chrono::milliseconds limit)
       : descriptor_(descriptor), rank_(rank), size_(size), limit_(limit) {
+    require_connection(descriptor);
     say_finalize_at_exit(descriptor);
     // Without `init`: an MPI library that comes later says that.
     store_ = ask("cmd=get_my_kvsname", "my_kvsname")["kvsname"];

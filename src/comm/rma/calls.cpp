@@ -95,7 +95,8 @@ void send(State& in, int rank, std::uint8_t segment, const Notify& sent) {
   }
   auto held = std::make_unique<HeldBack>();
   held->notification = notification;
-  comm::rma::bind(task, std::move(held), [&](HeldBack& entered) { return in.notify(to, notification, &entered); });
+  comm::rma::bind_to_task(task, std::move(held),
+                          [&](HeldBack& entered) { return in.notify(to, notification, &entered); });
 }
 
 // What the wait is for. `from`: that rank's end is asked for with the wait itself, since what it has sent before is taken.
@@ -336,7 +337,7 @@ void notify_awaitall(const Segment& segment, std::uint32_t first, std::uint32_t 
   }
   comm::rma::take_what_has_come(in);
   await->values = values;
-  comm::rma::bind(task, std::move(await), [&](Await& entered) { return in.await(entered); });
+  comm::rma::bind_to_task(task, std::move(await), [&](Await& entered) { return in.await(entered); });
 }
 
 std::uint32_t notify_wait(const Segment& segment, std::uint32_t id, int from) {

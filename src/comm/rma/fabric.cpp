@@ -17,7 +17,7 @@
 namespace dovetail::comm::rma {
 namespace {
 
-constexpr unsigned most_polls = 16;
+constexpr unsigned most_polls = 64;  // with 64 completions each: as many as a ring has places
 constexpr int milliseconds_aside = 1;
 constexpr int milliseconds_while_later = 1;
 // A provider need not wake one thread for what another one has posted.
@@ -123,8 +123,11 @@ void Fabric::fail(RemoteCall& call, const std::string& why) noexcept {
   drop(call);
 }
 
-bool Fabric::is_ended_by_caller(RemoteCall& call) noexcept {
+bool Fabric::is_ended_by_caller(RemoteCall& call, const std::exception_ptr& cause) noexcept {
   const base::LockGuard lock(lock_);
+  if (cause != nullptr && !call.cause) {
+    call.cause = cause;
+  }
   return --call.left == 0;
 }
 
@@ -219,9 +222,16 @@ void Fabric::write(int rank, RemoteMemory to, std::span<const std::byte> data, c
 
 void Fabric::read(int rank, RemoteMemory from, std::span<std::byte> data, RemoteCall& call) {
   const base::LockGuard lock(lock_);
-  Operation& operation = make(Operation::Kind::read, rank, &call);
+  Operation& operation = make(Operation::Kind::read, rank, nullptr);
   // Into memory of the operation's own: a call that has failed leaves its buffer, and the provider may not.
-  operation.copy.resize(data.size());
+  try {
+    operation.copy.resize(data.size());
+  } catch (...) {
+    recycle(operation);
+    throw;
+  }
+  operation.call = &call;
+  ++call.left;
   operation.local = operation.copy.data();
   operation.bytes = data.size();
   operation.wanted = data.data();
@@ -250,14 +260,20 @@ void Fabric::say_taken(int rank, std::uint64_t count) {
 
 void Fabric::change(int rank, Message request, std::uint64_t& before, RemoteCall& call) {
   const base::LockGuard lock(lock_);
-  ++call.left;
   if (const std::string& why = lanes_[static_cast<std::size_t>(rank)].why_ended; !why.empty()) {
+    ++call.left;
     fail(call, why);
     return;
   }
   request.id = next_answer_++;
-  answers_.emplace(request.id, Answer{rank, &before, &call});
-  send(rank, request);
+  const auto expected = answers_.emplace(request.id, Answer{rank, &before, &call}).first;
+  try {
+    send(rank, request);
+  } catch (...) {
+    answers_.erase(expected);
+    throw;
+  }
+  ++call.left;
 }
 
 bool Fabric::is_crowded(int rank) noexcept {
@@ -277,9 +293,10 @@ bool Fabric::has_parted(int rank) noexcept {
   return lane.has_parted || !lane.why_ended.empty();
 }
 
-void Fabric::rank_ended(int rank, const std::string& why, base::Fifo<Waiter>& ended) {
+void Fabric::rank_ended(int rank, const std::function<std::string()>& settle, base::Fifo<Waiter>& ended) {
   const base::LockGuard lock(lock_);
   Lane& lane = lanes_[static_cast<std::size_t>(rank)];
+  const std::string why = settle();
   lane.why_ended = why;
   // Those under way stay the provider's until it gives them back.
   for (Operation* next = lane.first; next != nullptr;) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -61,7 +62,8 @@ class Fabric final : private FabricEvents {
   /// told if `is_ended_by_caller`; if not, it is given back by `progress` or `rank_ended`.
   /// @{
   static void begin(RemoteCall& call) noexcept { call.left = 1; }
-  bool is_ended_by_caller(RemoteCall& call) noexcept;
+  /// `cause`: what has kept the caller from posting all of it, so the call has failed; null: nothing.
+  bool is_ended_by_caller(RemoteCall& call, const std::exception_ptr& cause = nullptr) noexcept;
   /// `call`: null, and the data is copied. `notification`: null, or what follows the data.
   void write(int rank, RemoteMemory to, std::span<const std::byte> data, const Notification* notification,
              RemoteCall* call);
@@ -76,8 +78,9 @@ class Fabric final : private FabricEvents {
 
   /// @name The end
   /// @{
-  /// What waits for this rank fails, now and later. Adds the calls that have ended by it.
-  void rank_ended(int rank, const std::string& why, base::Fifo<Waiter>& ended);
+  /// What waits for this rank fails, now and later, with what `settle` returns: that is called under the lock, so `FabricArrivals::lost` is not
+  /// called meanwhile. Adds the calls that have ended by it.
+  void rank_ended(int rank, const std::function<std::string()>& settle, base::Fifo<Waiter>& ended);
   void say_goodbye(int rank);
   /// Whether the rank has taken all that was sent before the goodbye.
   bool has_parted(int rank) noexcept;

@@ -1,5 +1,6 @@
 #include "comm/rma/group.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -25,8 +26,6 @@ constinit std::atomic<unsigned> users{0};
 constexpr unsigned most_arrivals = 64;
 // How late the end of a process is noticed at most, while polls find something all the time.
 constexpr std::uint64_t microseconds_between_looks = 1000;
-
-constexpr const char* has_ended_its_group = "this process has ended its group";
 
 std::exception_ptr failure_to_send(const Waiter& held_back, int rank, const std::string& why) {
   return std::make_exception_ptr(dovetail::rma::Error(held_back.text() + " cannot be sent: " + why, rank));
@@ -54,10 +53,10 @@ std::string text_of_end(int rank, const Peer& peer) {
              : process + "cannot be reached any more (" + peer.why_lost + ")";
 }
 
-Group::~Group() {
+// The child of a fork has one thread; another one of the parent may have had the lock.
+Group::~Group() NO_THREAD_SAFETY_ANALYSIS {
   if (process_ != getpid()) {
     // What ends a fabric would end that of the parent.
-    const base::LockGuard lock(arriving_);
     for (const auto& local : locals_) {
       if (local != nullptr) {
         [[maybe_unused]] const auto* const kept = local->registration.release();
@@ -70,7 +69,8 @@ Group::~Group() {
 void Group::close_copies() const noexcept {
   for (const auto& other : peers_) {
     if (other->is_on_other_node) {
-      dup2(bell_.get(), other->connection->descriptor());  // the number stays taken until the copy of the group goes
+      dup3(bell_.get(), other->connection->descriptor(),
+           O_CLOEXEC);  // the number stays taken until the copy of the group goes
     }
   }
 }
@@ -175,7 +175,8 @@ bool Group::is_for_all(const Await& await) noexcept {
   return await.from == any_rank || await.segment == segment_of_barrier;
 }
 
-// When a process has died, a wait for any rank fails even if it begins later: the sender may be the one that is gone.
+// A wait that begins after the end of the rank that it names fails. When a process has died, so does a wait for any rank: the sender may be the one
+// that is gone.
 bool Group::await(Await& await) {
   const base::LockGuard lock(arriving_);
   Notifications& notifications = locals_[await.segment]->notifications;
@@ -185,8 +186,11 @@ bool Group::await(Await& await) {
     record_end(await);
     return true;
   }
-  const int gone = is_for_all(await) ? died_ : await.from;
-  if (gone == any_rank || peer(gone).standing.load(std::memory_order_relaxed) == Standing::present) {
+  int gone = is_for_all(await) ? died_ : any_rank;
+  if (await.from != any_rank && peer(await.from).standing.load(std::memory_order_relaxed) != Standing::present) {
+    gone = await.from;
+  }
+  if (gone == any_rank) {
     return false;
   }
   notifications.forget(await);
@@ -243,6 +247,13 @@ void Group::take_arrived(base::Fifo<Waiter>& ended) noexcept {
   if (has_arrivals() && arriving_.try_lock()) {
     const base::LockGuard lock(arriving_, std::adopt_lock);
     take_up_to(most_arrivals, ended);
+  }
+}
+
+void Group::take_all_arrived(base::Fifo<Waiter>& ended) noexcept {
+  if (has_arrivals()) {
+    const base::LockGuard lock(arriving_);
+    take_up_to(Ring::capacity, ended);
   }
 }
 
@@ -358,7 +369,7 @@ void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
       continue;  // another thread was faster
     }
     const Standing standing = gone.says_goodbye() ? Standing::left : Standing::died;
-    take_up_to(~0U, ended);
+    take_up_to(Ring::capacity, ended);
     if (gone.is_on_other_node) {
       end_way_to(gone, standing, ended);
     } else {

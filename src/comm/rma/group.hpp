@@ -110,6 +110,8 @@ class Group final : private FabricArrivals {
   std::optional<std::uint32_t> take(std::uint8_t segment, std::uint32_t id);
   /// Looks at what has come, and adds the waits that have ended by it.
   void take_arrived(base::Fifo<Waiter>& ended) noexcept;
+  /// The same with all that has come by now, and waits for another thread that looks.
+  void take_all_arrived(base::Fifo<Waiter>& ended) noexcept;
   /// Moves data between nodes, and adds the calls that have ended by it.
   void progress(base::Fifo<Waiter>& ended) noexcept {
     if (fabric_ != nullptr) {
@@ -217,6 +219,7 @@ class Group final : private FabricArrivals {
   std::array<std::unique_ptr<Local>, Peer::most_segments> locals_ GUARDED_BY(arriving_);
 };
 
+inline constexpr const char* has_ended_its_group = "this process has ended its group";
 /// "rank 2 (process 4711) has died"
 std::string text_of_end(int rank, const Peer& peer);
 

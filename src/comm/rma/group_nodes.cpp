@@ -228,14 +228,17 @@ bool Group::write_notify(Peer& to, RemoteMemory place, std::span<const std::byte
 }
 
 void Group::end_way_to(Peer& gone, Standing standing, base::Fifo<Waiter>& ended) {
-  const int error = error_of(gone.connection->descriptor());
-  if (is_of_the_way(error)) {
-    gone.why_lost = std::generic_category().message(error);
-  } else if (other_end_has_closed(gone.connection->descriptor())) {
-    gone.why_lost.clear();  // the kernel of a process that has died closes all that it had
-  }
-  gone.standing.store(standing, std::memory_order_release);
-  fabric_->rank_ended(gone.rank, text_of_end(gone.rank, gone), ended);
+  const auto settle = [&] {
+    const int error = error_of(gone.connection->descriptor());
+    if (is_of_the_way(error)) {
+      gone.why_lost = std::generic_category().message(error);
+    } else if (other_end_has_closed(gone.connection->descriptor())) {
+      gone.why_lost.clear();  // the kernel of a process that has died closes all that it had
+    }
+    gone.standing.store(standing, std::memory_order_release);
+    return text_of_end(gone.rank, gone);
+  };
+  fabric_->rank_ended(gone.rank, settle, ended);
 }
 
 // Other nodes have what was sent to them when they say so, and not when it has left this one.
@@ -255,6 +258,12 @@ void Group::part_from_nodes(base::Fifo<Waiter>& failed) noexcept {
     take_events(failed);
     pollfd events{descriptor(), POLLIN, 0};
     poll(&events, 1, milliseconds_between_looks);
+  }
+  // What a rank has not answered by now is not waited for any more.
+  for (const auto& other : peers_) {
+    if (other->is_on_other_node) {
+      fabric_->rank_ended(other->rank, [] { return std::string(has_ended_its_group); }, failed);
+    }
   }
 }
 

@@ -81,7 +81,7 @@ struct Peer {
   std::atomic<std::uint64_t> taken_there{0};  ///< How many of those sent. The others have at most the room of a ring.
   std::uint64_t put_here = 0;                 ///< Into its ring in this process. Under the lock of the fabric.
   bool is_lost = false;                       ///< Nothing reaches it any more. Under the lock of the fabric.
-  std::string why_lost;                       ///< If it may be alive. Written before `standing`.
+  std::string why_lost;  ///< If it may be alive. Written under the lock of the fabric, before `standing` is.
   /// @}
 
   ~Peer() {

@@ -1,5 +1,6 @@
 #include "comm/rma/remote_calls.hpp"
 
+#include <exception>
 #include <memory>
 
 #include "comm/rma/waiting.hpp"
@@ -27,6 +28,19 @@ void describe(RemoteCall& call, const char* what, const Remote& at, std::uint64_
   call.bytes = bytes;
 }
 
+// @returns Whether it has ended. Parts that are under way refer to the call until then, also where a later part could not be posted.
+template <class Post>
+bool begin(Fabric& fabric, RemoteCall& call, const Post& post) {
+  Fabric::begin(call);
+  std::exception_ptr cause;
+  try {
+    post();
+  } catch (...) {
+    cause = std::current_exception();
+  }
+  return fabric.is_ended_by_caller(call, cause);
+}
+
 }  // namespace
 
 bool write_to_node(Group& in, const Remote& to, std::span<const std::byte> data, const Notification* notification) {
@@ -41,22 +55,18 @@ bool write_to_node(Group& in, const Remote& to, std::span<const std::byte> data,
       fabric.write(to.rank, place, data, nullptr, call);
     }
   };
-  const auto begin = [&](RemoteCall& call) {
-    Fabric::begin(call);
-    post(&call);
-    return fabric.is_ended_by_caller(call);
-  };
   const bool is_small = data.size() <= dovetail::rma::most_copied_bytes;
   if (is_small && (tasking::task_in_onready() != nullptr || !fabric.is_crowded(to.rank))) {
     post(nullptr);
   } else if (Task* const task = tasking::task_that_binds(); task != nullptr && !is_small) {
     auto call = std::make_unique<RemoteCall>();
     describe(*call, "write", to, data.size());
-    bind(task, std::move(call), begin);
+    bind_to_task(task, std::move(call),
+                 [&](RemoteCall& entered) { return begin(fabric, entered, [&] { post(&entered); }); });
   } else {
     RemoteCall call;
     describe(call, "write", to, data.size());
-    wait(in, call, only_in_bodies, [&] { return begin(call); });
+    wait(in, call, only_in_bodies, [&] { return begin(fabric, call, [&] { post(&call); }); });
   }
   return is_sent;
 }
@@ -72,15 +82,14 @@ void read_from_nodes(Group& in, std::span<const Transfer> parts) {
   tasking::count_moved(bytes);
   RemoteCall call;
   describe(call, "read", parts.front().remote, bytes);
-  wait(in, call, only_in_bodies, [&] {
-    Fabric::begin(call);
+  const auto post = [&] {
     for (const Transfer& part : parts) {
       if (!part.local.empty()) {
         in.fabric()->read(part.remote.rank, memory_at(in, part.remote), part.local, call);
       }
     }
-    return in.fabric()->is_ended_by_caller(call);
-  });
+  };
+  wait(in, call, only_in_bodies, [&] { return begin(*in.fabric(), call, post); });
 }
 
 std::uint64_t change_at_node(Group& in, const Remote& at, Message request) {
@@ -89,11 +98,8 @@ std::uint64_t change_at_node(Group& in, const Remote& at, Message request) {
   std::uint64_t before = 0;
   RemoteCall call;
   describe(call, "atomic operation", at, sizeof before);
-  wait(in, call, only_in_bodies, [&] {
-    Fabric::begin(call);
-    in.fabric()->change(at.rank, request, before, call);
-    return in.fabric()->is_ended_by_caller(call);
-  });
+  const auto post = [&] { in.fabric()->change(at.rank, request, before, call); };
+  wait(in, call, only_in_bodies, [&] { return begin(*in.fabric(), call, post); });
   return before;
 }
 

@@ -45,7 +45,7 @@ Peer& peer_that_is_there(Group& in, int rank) {
 void take_what_has_come(Group& in) {
   base::Fifo<Waiter> ended;
   in.progress(ended);
-  in.take_arrived(ended);
+  in.take_all_arrived(ended);
   Engine::tell(ended);
 }
 

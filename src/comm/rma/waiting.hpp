@@ -83,7 +83,7 @@ void wait(Group& in, Waiter& waiter, const char* instead, const Begin& begin) {
 
 /// Binds what `begin` begins to the task. `begin` is given the waiter, which may be gone when it returns false; true: it has ended already.
 template <class Kind, class Begin>
-void bind(Task* task, std::unique_ptr<Kind> waiter, const Begin& begin) {
+void bind_to_task(Task* task, std::unique_ptr<Kind> waiter, const Begin& begin) {
   waiter->then = Waiter::Then::fulfil;
   waiter->task = task;
   waiter->engine = &Engine::of(task);
