@@ -11,7 +11,7 @@
 ///     rt.spawn({.access = {out(row)}, .onready = [&] { rma::notify_await(halo, 3); }}, [&] { copy(halo.data(), row); });
 ///
 /// Processes of one node share the memory of their segments. Those of different nodes reach each other by libfabric: InfiniBand, Slingshot, Omni-Path,
-/// EFA, TCP. They are started by `mpiexec` of MPICH, by Slurm, or by `dovetail launch`, and within a node by that of Open MPI; MPI itself is not
+/// EFA, TCP. They are started by `mpiexec` of MPICH or by `dovetail launch`, and within a node by that of Open MPI; MPI itself is not
 /// needed. A process that was started alone is a group of its own.
 ///
 /// Order: what a thread has written to a rank is there when a notification that it sends to this rank afterwards is taken. Notifications
