@@ -89,7 +89,19 @@ nb::object array_of(nb::handle self, nb::handle type) {
   return count == 0 ? numpy.attr("empty")(0, item) : numpy.attr("frombuffer")(self, item, count);
 }
 
+// What was last of the group waits for other nodes, and for a thread that may be about to call what a future has been given. So other threads of the
+// program have the interpreter meanwhile.
+template <class Owners>
+void give_up(Owners& owners) {
+  Owners given_up = std::exchange(owners, Owners());
+  const Unlocked unlocked;
+  Owners(std::move(given_up));
+}
+
 }  // namespace
+
+SegmentPlace::~SegmentPlace() { give_up(segment); }
+GroupObject::~GroupObject() { give_up(group_); }
 
 bool reaches_other_nodes() noexcept { return has_other_nodes.load(std::memory_order_relaxed); }
 
@@ -104,7 +116,9 @@ std::shared_ptr<SegmentPlace> GroupObject::keep(rma::Segment segment, Held memor
   if (memory) {
     used_->push_back(std::move(memory));
   }
-  auto place = std::make_shared<SegmentPlace>(SegmentPlace{.used = used_, .segment = std::move(segment)});
+  auto place = std::make_shared<SegmentPlace>();
+  place->used = used_;
+  place->segment = std::move(segment);
   places_.push_back(place);
   return place;
 }
@@ -116,14 +130,6 @@ void GroupObject::end() {
       throw nb::buffer_error("the group cannot be ended: arrays of its segments are in use");
     }
   }
-  give_up();
-}
-
-// The end of a group waits for other nodes, and for a thread that may be about to call what a future has been given. So other threads of the
-// program have the interpreter meanwhile. `used` goes under the lock again; a wait that is under way may keep it, and the group.
-void GroupObject::give_up() noexcept {
-  const std::shared_ptr<UsedMemory> used = std::move(used_);
-  std::optional<rma::Group> group = std::exchange(group_, std::nullopt);
   std::vector<rma::Segment> segments;
   for (const auto& weak : std::exchange(places_, {})) {
     if (const auto place = weak.lock(); place != nullptr && place->segment) {
@@ -131,11 +137,9 @@ void GroupObject::give_up() noexcept {
       place->used.reset();
     }
   }
-  if (group) {
-    const Unlocked unlocked;
-    segments.clear();
-    group.reset();
-  }
+  give_up(segments);
+  give_up(group_);
+  used_.reset();  // a wait that is under way may keep it, and the group
 }
 
 const rma::Segment& SegmentObject::get() const {

@@ -24,6 +24,10 @@ using UsedMemory = std::vector<Held>;
 
 /// Of one segment, for as long as its group has not been ended.
 struct SegmentPlace {
+  SegmentPlace() = default;
+  SegmentPlace(const SegmentPlace&) = delete;
+  SegmentPlace& operator=(const SegmentPlace&) = delete;
+  ~SegmentPlace();
   std::shared_ptr<UsedMemory> used;  // goes after the segment
   std::optional<rma::Segment> segment;
   std::size_t buffers = 0;  ///< How many are in use.
@@ -35,7 +39,7 @@ class GroupObject {
   explicit GroupObject(rma::Group group) : group_(std::move(group)) {}
   GroupObject(const GroupObject&) = delete;
   GroupObject& operator=(const GroupObject&) = delete;
-  ~GroupObject() { give_up(); }
+  ~GroupObject();
   /// @throws std::logic_error after `end`
   const rma::Group& get() const;
   /// Kept with each copy of the group and of its segments.
@@ -46,8 +50,6 @@ class GroupObject {
   void end();
 
  private:
-  void give_up() noexcept;
-
   std::shared_ptr<UsedMemory> used_ = std::make_shared<UsedMemory>();  // goes after the group
   std::optional<rma::Group> group_;
   std::vector<std::weak_ptr<SegmentPlace>> places_;

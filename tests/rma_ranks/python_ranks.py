@@ -355,4 +355,15 @@ if segment is not None:
     refused(RuntimeError, "has been ended", rma.write, b"1", rank, segment)
     refused(BufferError, "has been ended", memoryview, segment)
     refused(RuntimeError, "There is no group", rma.write, b"1", rank, 0)
+    # A segment keeps its group, and an array both.
+    array = rma.Segment.allocate(rma.Group.start(timeout=60), 8).array("u8")
+    gc.collect()
+    rma.notify(right, 0, 0)
+    rma.write(np.array([rank + 1], "u8"), rank, 0)
+    assert array[0] == rank + 1
+    segment = array.base.obj if isinstance(array.base, memoryview) else array.base
+    rma.notify_wait(segment, 0, source=left)
+    del array, segment
+    gc.collect()
+    refused(RuntimeError, "There is no group", rma.write, b"1", rank, 0)
     os.write(1, b"right\n")
