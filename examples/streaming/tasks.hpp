@@ -10,8 +10,8 @@
 
 namespace streaming {
 
-/// How the runtime is set up. A chunk is begun when the one before the last has been computed. Else a stage that waits for nobody would send one block
-/// of all chunks first, and MPI would keep for the next stage what that cannot use yet.
+/// How the runtime is set up. A chunk is begun when the one before the last has been computed. Else the first stage, which
+/// receives nothing, would send one block of all chunks first. MPI would store these for the next stage, which cannot use them yet.
 inline dovetail::Options options_for(const Part& part, int workers) {
   return {.workers = static_cast<unsigned>(workers), .pending_limit = 2 * static_cast<std::size_t>(part.blocks())};
 }

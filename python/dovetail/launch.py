@@ -25,7 +25,7 @@ _LONGEST_LINE = 4096  # bytes; several times what a question of the longest key 
 
 
 def _tell(sentence: str) -> None:
-    with contextlib.suppress(OSError):  # if nobody reads it, the ranks go on all the same
+    with contextlib.suppress(OSError):  # the reader of standard error may have ended; the ranks go on
         print(f"dovetail launch: {sentence}", file=sys.stderr, flush=True)
 
 

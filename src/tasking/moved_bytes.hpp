@@ -1,4 +1,4 @@
-// Bytes that a task moves, to files or other nodes, are counted for whoever shares out the device.
+// Counts the bytes that a task moves to or from files and other nodes. The gate that admits tasks to a device reads the count.
 #pragma once
 
 #include <cstdint>

@@ -11,20 +11,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
 
 import hangs  # noqa: E402
+import launcher  # noqa: E402
 
 RANKS, DEATH, C_RANKS, PROGRAM_MEMORY = sys.argv[1:5]
-PACKAGE = Path(os.environ["DOVETAIL_SOURCE_DIR"], "python", "dovetail")
 SECONDS = 120
 NODE = os.environ.get("DOVETAIL_TEST_NODE", "").split()  # runs a rank on its node; none: all run on this one
 SENT = "nothing can be sent"  # also said of what was under way
-PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import launch; sys.exit(launch.launch(sys.argv[4:], int(sys.argv[2]), sys.argv[3] == 'keep'))"
 
 
 def launch(count: int, *command: str, keep: bool = False) -> subprocess.CompletedProcess[str]:
-    return hangs.run(
-        [sys.executable, "-c", PROGRAM, str(PACKAGE), str(count), "keep" if keep else "end", *NODE, *command],
-        timeout=SECONDS,
-    )
+    return hangs.run(launcher.command(count, *NODE, *command, keep=keep), timeout=SECONDS)
 
 
 def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:

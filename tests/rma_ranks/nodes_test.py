@@ -18,6 +18,7 @@ SOURCE = Path(os.environ["DOVETAIL_SOURCE_DIR"])
 sys.path.insert(0, str(SOURCE / "scripts"))
 
 import hangs  # noqa: E402
+import launcher  # noqa: E402
 import nodes  # noqa: E402
 
 LINKS, ENDS, *LAUNCHED = sys.argv[1:]
@@ -25,30 +26,22 @@ FOLDER = Path(__file__).resolve().parent
 SECONDS = 200
 HAS_PYTHON = Path(os.environ["DOVETAIL_BUILD_DIR"], "python", "dovetail", "_core.pyi").exists()
 MILLISECONDS_DOWN = 100
-LAUNCH = "import sys; sys.path.insert(0, sys.argv[1]); import launch; sys.exit(launch.launch(sys.argv[2:], 2, True))"
 
 
 def run(environment: dict[str, str], *command: str) -> None:
-    done = hangs.run([sys.executable, *command], timeout=SECONDS, env=environment)
+    done = hangs.run(command, timeout=SECONDS, env=environment)
     if done.returncode != 0:
         sys.exit(f"{command}\nstatus {done.returncode}\n{done.stdout}\n{done.stderr}")
 
 
 def launch(environment: dict[str, str], program: str) -> None:
-    run(environment, "-c", LAUNCH, str(SOURCE / "python" / "dovetail"), environment["DOVETAIL_TEST_NODE"], program)
+    run(environment, *launcher.command(2, environment["DOVETAIL_TEST_NODE"], program, keep=True))
 
 
 @contextlib.contextmanager
 def begun(environment: dict[str, str], *program: str) -> Iterator[subprocess.Popen[str]]:
     """Two ranks, which have begun."""
-    command = [
-        sys.executable,
-        "-c",
-        LAUNCH,
-        str(SOURCE / "python" / "dovetail"),
-        environment["DOVETAIL_TEST_NODE"],
-        *program,
-    ]
+    command = launcher.command(2, environment["DOVETAIL_TEST_NODE"], *program, keep=True)
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as started:
         said = sorted(started.stdout.readline() for _ in range(2))
         if said != ["rank 0: begins\n", "rank 1: begins\n"]:
@@ -110,10 +103,10 @@ def main() -> None:
     with nodes.two_nodes() as place:
         environment = os.environ | {"DOVETAIL_TEST_NODE": place.command, "DOVETAIL_TEST_TRANSPORT": "libfabric"}
         if os.environ.get("DOVETAIL_TEST_LONG"):
-            run(environment, str(FOLDER / "launch_test.py"), *LAUNCHED)
-            run(environment, str(FOLDER / "ends_test.py"), ENDS)
+            run(environment, sys.executable, str(FOLDER / "launch_test.py"), *LAUNCHED)
+            run(environment, sys.executable, str(FOLDER / "ends_test.py"), ENDS)
             if HAS_PYTHON:
-                run(environment, str(FOLDER / "python_test.py"))
+                run(environment, sys.executable, str(FOLDER / "python_test.py"))
         else:
             launch(environment, LAUNCHED[0])
         link_is_a_device(environment)

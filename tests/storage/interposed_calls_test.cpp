@@ -110,7 +110,7 @@ Outcome perform(Made& made) {
 
 Outcome perform(Made&& made) { return perform(made); }
 
-// Holds a call, unless the only worker makes it: then nobody would be left to let it go.
+// Blocks a call until `open` is counted down. It does not block the only worker: the task that counts down needs that.
 std::function<void()> hold(std::latch& entered, std::latch& open) {
   return [&, worker = std::this_thread::get_id()] {
     entered.count_down();

@@ -12,24 +12,15 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(SOURCE / "scripts"), str(SOURCE / "python" / "dovetail")]
+sys.path.insert(0, str(SOURCE / "scripts"))
 
+import launcher  # noqa: E402
 import nodes  # noqa: E402
-
-LAUNCH = "import sys; sys.path.insert(0, sys.argv[1]); import launch; sys.exit(launch.launch(sys.argv[2:], 2, False))"
 
 
 def one_sided(place: nodes.Nodes, program: Path, provider: str, rounds: int) -> float:
     """Nanoseconds of half a round trip."""
-    command = [
-        sys.executable,
-        "-c",
-        LAUNCH,
-        str(SOURCE / "python" / "dovetail"),
-        place.command,
-        str(program),
-        str(rounds),
-    ]
+    command = launcher.command(2, place.command, str(program), str(rounds))
     environment = os.environ | {"DOVETAIL_FABRIC": provider}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[0])

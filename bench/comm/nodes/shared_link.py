@@ -13,11 +13,11 @@ import tempfile
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(SOURCE / "scripts"), str(SOURCE / "python" / "dovetail")]
+sys.path.insert(0, str(SOURCE / "scripts"))
 
+import launcher  # noqa: E402
 import nodes  # noqa: E402
 
-LAUNCH = "import sys; sys.path.insert(0, sys.argv[1]); import launch; sys.exit(launch.launch(sys.argv[2:], 2, False))"
 CONTENDERS = ("none", "number", "adaptive")
 
 
@@ -29,9 +29,8 @@ def limit(place: nodes.Nodes, megabytes_per_second: int) -> None:
 
 def run(place: nodes.Nodes, program: Path, config: Path, constraint: str, blocks: int) -> list[float]:
     """Milliseconds of half a round trip, in the mean and of the slowest, and seconds for the blocks."""
-    launcher = [sys.executable, "-c", LAUNCH, str(SOURCE / "python" / "dovetail"), place.command]
     done = subprocess.run(
-        [*launcher, str(program), constraint, str(blocks)],
+        launcher.command(2, place.command, str(program), constraint, str(blocks)),
         env=os.environ | {"DOVETAIL_CONFIG": str(config)},
         stdout=subprocess.PIPE,
         text=True,
