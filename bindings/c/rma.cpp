@@ -1,5 +1,5 @@
 // One-sided communication. An object of C is one of C++.
-#include "dovetail/rma.hpp"
+#include "dovetail/rma_inbox.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -23,6 +23,9 @@ namespace rma = dovetail::rma;
 struct dovetail_rma_segment {
   rma::Segment segment;
 };
+struct dovetail_rma_inbox {
+  rma::Inbox inbox;
+};
 struct dovetail_rma_group {
   explicit dovetail_rma_group(rma::Group made) : group(std::move(made)) {
     for (int rank = 0; rank < group.size(); ++rank) {
@@ -33,6 +36,7 @@ struct dovetail_rma_group {
   std::vector<std::string> transports;  // by rank
   dovetail::base::Mutex adding;
   std::deque<dovetail_rma_segment> segments GUARDED_BY(adding);  // which do not move
+  std::deque<dovetail_rma_inbox> inboxes GUARDED_BY(adding);
 };
 
 namespace dovetail::c {
@@ -87,6 +91,13 @@ std::int32_t add_segment(dovetail_rma_group* group, dovetail_rma_segment** segme
   const base::LockGuard lock(in.adding);
   *segment = &in.segments.emplace_back(made);
   return 0;
+}
+
+const rma::Inbox& own(const dovetail_rma_inbox* inbox) { return given(inbox, "inbox").inbox; }
+
+void put(const rma::Inbox::Received& received, std::int32_t* rank, std::size_t* bytes) noexcept {
+  *rank = received.rank;
+  *bytes = received.bytes;
 }
 
 void put(std::uint32_t* place, std::uint32_t value) noexcept {
@@ -285,6 +296,48 @@ int32_t dovetail_rma_compare_swap(int32_t rank, uint32_t segment, int64_t offset
     *before = static_cast<int64_t>(rma::compare_swap(remote(rank, segment, offset), static_cast<uint64_t>(expected),
                                                      static_cast<uint64_t>(wanted)));
     return 0;
+  });
+}
+
+int32_t dovetail_rma_inbox_open(dovetail_rma_group* group, uint32_t bytes, uint32_t messages,
+                                dovetail_rma_inbox** inbox) {
+  return guarded(__func__, [&]() -> int32_t {
+    given(inbox, "inbox");
+    dovetail_rma_group& in = given(group, "group");
+    const rma::Inbox made = rma::Inbox::open(in.group, {.bytes = bytes, .messages = messages});
+    const dovetail::base::LockGuard lock(in.adding);
+    *inbox = &in.inboxes.emplace_back(made);
+    return 0;
+  });
+}
+
+int32_t dovetail_rma_inbox_send(const dovetail_rma_inbox* inbox, const void* data, size_t bytes, int32_t rank) {
+  return guarded(__func__, [&]() -> int32_t {
+    own(inbox).send(rank, bytes_at(data, bytes));
+    return 0;
+  });
+}
+
+int32_t dovetail_rma_inbox_receive(const dovetail_rma_inbox* inbox, void* data, size_t bytes, int32_t* rank,
+                                   size_t* received) {
+  return guarded(__func__, [&]() -> int32_t {
+    given(rank, "rank");
+    given(received, "received");
+    put(own(inbox).receive(bytes_at(data, bytes)), rank, received);
+    return 0;
+  });
+}
+
+int32_t dovetail_rma_inbox_try_receive(const dovetail_rma_inbox* inbox, void* data, size_t bytes, int32_t* rank,
+                                       size_t* received) {
+  return guarded(__func__, [&]() -> int32_t {
+    given(rank, "rank");
+    given(received, "received");
+    const auto taken = own(inbox).try_receive(bytes_at(data, bytes));
+    if (taken) {
+      put(*taken, rank, received);
+    }
+    return taken ? 1 : 0;
   });
 }
 

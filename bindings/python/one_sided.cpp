@@ -16,6 +16,7 @@
 #include "dovetail/detail/body.hpp"
 #include "failure.hpp"
 #include "held.hpp"
+#include "inbox.hpp"
 #include "memory.hpp"
 #include "number.hpp"
 #include "segment.hpp"
@@ -241,6 +242,7 @@ std::int64_t swap_at_rank(nb::handle rank, nb::handle segment, nb::handle offset
 
 void bind_one_sided(nb::module_& module) {
   bind_segment(module);
+  bind_inbox(module);
   const nb::int_ zero(0);
   const nb::int_ one(1);
   module.def("rma_write", &write_to_rank, nb::arg("array"), nb::arg("rank"), nb::arg("segment"),

@@ -22,7 +22,6 @@ namespace nb = nanobind;
 namespace dovetail::python {
 namespace {
 
-constexpr const char* has_been_ended = "this group has been ended, and its segments with it";
 constexpr std::int64_t usual_notifications = 65536;
 constexpr std::chrono::milliseconds longest_limit = std::chrono::hours(24);
 
@@ -101,6 +100,7 @@ void give_up(Owners& owners) {
 }  // namespace
 
 SegmentPlace::~SegmentPlace() { give_up(segment); }
+InboxPlace::~InboxPlace() { give_up(inbox); }
 GroupObject::~GroupObject() { give_up(group_); }
 
 bool reaches_other_nodes() noexcept { return has_other_nodes.load(std::memory_order_relaxed); }
@@ -123,6 +123,14 @@ std::shared_ptr<SegmentPlace> GroupObject::keep(rma::Segment segment, Held memor
   return place;
 }
 
+std::shared_ptr<InboxPlace> GroupObject::keep(rma::Inbox inbox) {
+  auto place = std::make_shared<InboxPlace>();
+  place->used = used_;
+  place->inbox = std::move(inbox);
+  inboxes_.push_back(place);
+  return place;
+}
+
 void GroupObject::end() {
   for (const auto& weak : places_) {
     const auto place = weak.lock();
@@ -137,6 +145,14 @@ void GroupObject::end() {
       place->used.reset();
     }
   }
+  std::vector<rma::Inbox> inboxes;
+  for (const auto& weak : std::exchange(inboxes_, {})) {
+    if (const auto place = weak.lock(); place != nullptr && place->inbox) {
+      inboxes.push_back(*std::exchange(place->inbox, std::nullopt));
+      place->used.reset();
+    }
+  }
+  give_up(inboxes);
   give_up(segments);
   give_up(group_);
   used_.reset();  // a wait that is under way may keep it, and the group

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "dovetail/rma.hpp"
+#include "dovetail/rma_inbox.hpp"
 #include "held.hpp"
 
 namespace nanobind {
@@ -33,6 +33,16 @@ struct SegmentPlace {
   std::size_t buffers = 0;  ///< How many are in use.
 };
 
+/// Of one inbox, likewise.
+struct InboxPlace {
+  InboxPlace() = default;
+  InboxPlace(const InboxPlace&) = delete;
+  InboxPlace& operator=(const InboxPlace&) = delete;
+  ~InboxPlace();
+  std::shared_ptr<UsedMemory> used;  // goes after the inbox
+  std::optional<rma::Inbox> inbox;
+};
+
 /// All under the interpreter's lock.
 class GroupObject {
  public:
@@ -46,13 +56,15 @@ class GroupObject {
   const std::shared_ptr<UsedMemory>& used() const noexcept { return used_; }
   /// `memory`: a view of what the segment uses; nothing if it was allocated.
   std::shared_ptr<SegmentPlace> keep(rma::Segment segment, Held memory = {});
-  /// Gives up the group and its segments. @throws nanobind::buffer_error if an array of one is in use
+  std::shared_ptr<InboxPlace> keep(rma::Inbox inbox);
+  /// Gives up the group, its segments and inboxes. @throws nanobind::buffer_error if an array of one is in use
   void end();
 
  private:
   std::shared_ptr<UsedMemory> used_ = std::make_shared<UsedMemory>();  // goes after the group
   std::optional<rma::Group> group_;
   std::vector<std::weak_ptr<SegmentPlace>> places_;
+  std::vector<std::weak_ptr<InboxPlace>> inboxes_;
 };
 
 class SegmentObject {
@@ -69,6 +81,8 @@ class SegmentObject {
  private:
   std::shared_ptr<SegmentPlace> place_;
 };
+
+inline constexpr const char* has_been_ended = "this group has been ended, and its segments with it";
 
 /// The number of a segment, which is given by itself or as a number.
 std::uint8_t segment_number(nanobind::handle segment);

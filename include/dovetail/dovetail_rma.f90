@@ -215,5 +215,39 @@ module dovetail_rma
       integer(c_int64_t), intent(out) :: before
       integer(c_int32_t) :: answer
     end function
+
+    function dovetail_rma_inbox_open(group, bytes, messages, inbox) bind(c) result(answer)
+      import
+      type(c_ptr), value, intent(in) :: group
+      integer(c_int32_t), value, intent(in) :: bytes, messages
+      type(c_ptr), intent(out) :: inbox
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_rma_inbox_send(inbox, data, bytes, rank) bind(c) result(answer)
+      import
+      type(c_ptr), value, intent(in) :: inbox, data
+      integer(c_size_t), value, intent(in) :: bytes
+      integer(c_int32_t), value, intent(in) :: rank
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_rma_inbox_receive(inbox, data, bytes, rank, received) bind(c) result(answer)
+      import
+      type(c_ptr), value, intent(in) :: inbox, data
+      integer(c_size_t), value, intent(in) :: bytes
+      integer(c_int32_t), intent(out) :: rank
+      integer(c_size_t), intent(out) :: received
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_rma_inbox_try_receive(inbox, data, bytes, rank, received) bind(c) result(answer)
+      import
+      type(c_ptr), value, intent(in) :: inbox, data
+      integer(c_size_t), value, intent(in) :: bytes
+      integer(c_int32_t), intent(out) :: rank
+      integer(c_size_t), intent(out) :: received
+      integer(c_int32_t) :: answer
+    end function
   end interface
 end module dovetail_rma

@@ -23,6 +23,7 @@ extern "C" {
 /// @{
 typedef struct dovetail_rma_group dovetail_rma_group;      ///< The processes of the program.
 typedef struct dovetail_rma_segment dovetail_rma_segment;  ///< Memory into which the others write.
+typedef struct dovetail_rma_inbox dovetail_rma_inbox;      ///< Messages from whoever sends them.
 /// @}
 
 /// How a group is made. Zero fields have the default.
@@ -136,6 +137,25 @@ int32_t dovetail_rma_fetch_add(int32_t rank, uint32_t segment, int64_t offset, i
 /// Stores `wanted` if `expected` is there. `*before` is what was there. Context: any. Suspends: no. Errors: see the top.
 int32_t dovetail_rma_compare_swap(int32_t rank, uint32_t segment, int64_t offset, int64_t expected, int64_t wanted,
                                   int64_t* before);
+
+// Inbox --------------------------------------------------------------------------------------------------------------
+// Messages that a rank takes from whoever sends them: passive communication. For what is rare and comes from anybody.
+
+/// Called by all processes at the same time, in the same order as segments, of which it is one, and with the same options; blocks. `bytes`: of the longest
+/// message, at most 4096 (1024 is usual). So many `messages` of each sender lie there until they are taken, at most 1024 (4 is usual). `*inbox` belongs
+/// to the group, and ends with it. Context: wait. Suspends: no. Errors: as for a segment.
+int32_t dovetail_rma_inbox_open(dovetail_rma_group* group, uint32_t bytes, uint32_t messages,
+                                dovetail_rma_inbox** inbox);
+/// Sends `bytes`, which have been copied when it returns. Suspends while the rank has not taken the last `messages` of this process. `data` may be null if
+/// there are none. Context: wait. Suspends: yes. Errors: see the top; -EINVAL for a message that is too long.
+int32_t dovetail_rma_inbox_send(const dovetail_rma_inbox* inbox, const void* data, size_t bytes, int32_t rank);
+/// Takes a message of whatever rank; suspends until there is one. `data` has room for `bytes`; it may be null if that is 0. `*rank` is the sender, and
+/// `*received` the size of the message. Context: wait. Suspends: yes. Errors: see the top; -EINVAL for a message that does not fit, which stays.
+int32_t dovetail_rma_inbox_receive(const dovetail_rma_inbox* inbox, void* data, size_t bytes, int32_t* rank,
+                                   size_t* received);
+/// Takes one that has come, if no other task waits for it: 1; else 0, and never waits. Context: any. Suspends: no. Errors: as above.
+int32_t dovetail_rma_inbox_try_receive(const dovetail_rma_inbox* inbox, void* data, size_t bytes, int32_t* rank,
+                                       size_t* received);
 
 #ifdef __cplusplus
 }

@@ -84,11 +84,12 @@ struct SegmentOptions {
 class Segment {
  public:
   /// By all processes at the same time, in the same order; blocks. Each chooses its own size. The memory is zero.
-  /// @throws std::length_error if the group has 255 segments, std::invalid_argument, std::runtime_error, std::system_error
+  /// @throws std::length_error if the group has 255 segments, std::invalid_argument, and std::runtime_error in all processes if one of them cannot
+  /// begin it, which it names
   static Segment allocate(const Group& group, std::size_t bytes, const SegmentOptions& options = {});
   /// The same with memory of the program's own, which stays the program's and stays mapped until no rank writes into it any more. Within a node the
   /// kernel copies for the others, which costs a system call; between nodes it is as fast as any. It has no atomic operations. Some processes may use their own memory, and others allocate.
-  /// @throws As `allocate`, in all processes, and std::runtime_error where the kernel does not allow it (Yama, the filter of a container).
+  /// @throws As `allocate`, and where the kernel does not allow it (Yama, the filter of a container).
   static Segment use(const Group& group, std::span<std::byte> memory, const SegmentOptions& options = {});
   std::byte* data() const noexcept { return data_; }   ///< Of `allocate`: aligned to a page. Null if it has no bytes.
   std::size_t size() const noexcept { return size_; }  ///< In bytes.

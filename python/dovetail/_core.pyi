@@ -175,6 +175,26 @@ class Segment:
     def notifications(self) -> int:
         """How many it has in this process."""
 
+class Inbox:
+    """Messages that a rank takes from whoever sends them: the passive communication of GASPI. For what is rare and comes from anybody; what comes
+    often has a place of its own by `write_notify`."""
+
+    @staticmethod
+    def open(group: Group, bytes: int = 1024, messages: int = 4) -> Inbox:
+        """By all processes at the same time, in the same order as segments, of which it is one, with the same options. `bytes`: of the longest message,
+        at most 4096. So many `messages` of each sender lie there until they are taken."""
+    @property
+    def most_bytes(self) -> int:
+        """Of the longest message."""
+    def send(self, rank: int, message: Any) -> None:
+        """Sends bytes, or a contiguous array. Where the rank has not taken the last `messages` of this process, the task pauses until it has; outside of
+        tasks it blocks. Messages from one thread to one rank are received in order."""
+    def receive(self) -> tuple[int, bytes]:
+        """Pauses the task until there is a message; outside of tasks it blocks. Returns the rank of the sender and the message. Senders are served in
+        turn. Raises `Error` if there is none, and a process has died that might have sent one."""
+    def try_receive(self) -> tuple[int, bytes] | None:
+        """Takes a message that has come, if no other task waits for it. Never waits."""
+
 class Signature:
     def __init__(
         self,

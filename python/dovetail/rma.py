@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._core import Group, Segment
+from ._core import Group, Inbox, Segment
 from ._core import rma_compare_swap as compare_swap
 from ._core import rma_fetch_add as fetch_add
 from ._core import rma_notify as notify
@@ -46,6 +46,7 @@ from .task import task
 __all__ = [
     "Error",
     "Group",
+    "Inbox",
     "Segment",
     "compare_swap",
     "fetch_add",

@@ -8,7 +8,7 @@ struct ProcessRank {
   int size = 1;  ///< How many processes there are.
 };
 
-/// As MPICH's starter says, others that speak PMI 1 (Slurm's, `dovetail launch`), or Open MPI's; 0 of 1 if none has started this process. The
+/// As MPICH's starter says, others that speak PMI 1 (`dovetail launch`), or Open MPI's; 0 of 1 if none has started this process. The
 /// environment is asked: not while another thread changes it.
 ProcessRank rank_of_process() noexcept;
 

@@ -97,6 +97,22 @@ TEST_P(MessagesTest, InOnreadyTheBodyWaits) {
   EXPECT_TRUE(ran);
 }
 
+TEST_P(MessagesTest, WhatFailsInOnreadyFailsTheTaskAndItsBodyNeverRuns) {
+  int request = fake().begin();
+  const int number = request;
+  std::atomic<bool> ran{false};
+  auto task = runtime_.spawn({.label = "receiver", .onready = [&] { iwait(request); }}, [&] { ran = true; });
+  fake().end(number, code_of_failure);
+  try {
+    task.get();
+    ADD_FAILURE() << "the task has not failed";
+  } catch (const TaskFailed& failure) {
+    EXPECT_EQ(failure.label(), "receiver");
+    EXPECT_THROW(std::rethrow_exception(failure.cause()), dovetail::mpi::Error);
+  }
+  EXPECT_FALSE(ran);
+}
+
 detail::mpi::Description receives(int rank, int tag) {
   detail::mpi::Description made;
   made.call = "MPI_Recv";

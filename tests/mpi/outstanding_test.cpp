@@ -36,6 +36,12 @@ class OutstandingTest : public testing::Test {
       outstanding_.add(library_, made);
     }
   }
+  Operation* ask(unsigned looks = 1) {
+    Looks allowed{.allowed = looks};
+    Operation* const ended = outstanding_.ask(library_, allowed);
+    taken_ = allowed.taken;
+    return ended;
+  }
   // The requests that have ended.
   static std::vector<int> numbers(Operation* ended) {
     std::vector<int> all;
@@ -54,22 +60,41 @@ class OutstandingTest : public testing::Test {
 
   FakeLibrary library_{20'000};
   Outstanding outstanding_;
+  unsigned taken_ = 0;
 };
 
 TEST_F(OutstandingTest, TheNewestAreAskedAtOnce) {
   add(10'000);
   library_.end(9'999);
   library_.end(9'950);
-  EXPECT_EQ(numbers(outstanding_.ask(library_)), (std::vector<int>{9'950, 9'999}));
+  EXPECT_EQ(numbers(ask()), (std::vector<int>{9'950, 9'999}));
   EXPECT_EQ(outstanding_.size(), 9'998U);
 }
 
 TEST_F(OutstandingTest, ALookCostsNoMoreForManyThatWait) {
   add(10'000);
   for (int look = 0; look < 100; ++look) {
-    EXPECT_EQ(numbers(outstanding_.ask(library_)), std::vector<int>());
+    EXPECT_EQ(numbers(ask()), std::vector<int>());
   }
   EXPECT_LE(library_.asked(), 100 * 2 * Outstanding::window);
+}
+
+TEST_F(OutstandingTest, SaysHowManyLooksItHasTaken) {
+  add(10);
+  ask(16);
+  EXPECT_EQ(taken_, 1U) << "there is no more";
+  add(static_cast<int>(3 * Outstanding::window));
+  ask(2);
+  EXPECT_EQ(taken_, 2U);
+  ask(16);
+  EXPECT_EQ(taken_, 3U);
+  add(10'000);
+  ask(16);
+  EXPECT_EQ(taken_, 16U);
+  const std::size_t before = library_.asked();
+  ask(1);
+  EXPECT_EQ(taken_, 1U);
+  EXPECT_EQ(library_.asked() - before, 2 * Outstanding::window);
 }
 
 TEST_F(OutstandingTest, EachIsAskedInARound) {
@@ -79,7 +104,7 @@ TEST_F(OutstandingTest, EachIsAskedInARound) {
     int looks = 0;
     std::vector<int> ended;
     while (ended.empty()) {
-      ended = numbers(outstanding_.ask(library_));
+      ended = numbers(ask());
       ++looks;
     }
     EXPECT_EQ(ended, std::vector<int>{number});
@@ -92,8 +117,8 @@ TEST_F(OutstandingTest, WhileSomethingIsFoundMoreAreAsked) {
   for (int number = 0; number < 600; ++number) {
     library_.end(number);
   }
-  EXPECT_EQ(numbers(outstanding_.ask(library_)).size(), 8 * Outstanding::window);
-  EXPECT_EQ(numbers(outstanding_.ask(library_)).size(), 600 - 8 * Outstanding::window);
+  EXPECT_EQ(numbers(ask()).size(), 8 * Outstanding::window);
+  EXPECT_EQ(numbers(ask()).size(), 600 - 8 * Outstanding::window);
   EXPECT_TRUE(outstanding_.size() == 0);
 }
 
@@ -106,9 +131,9 @@ TEST_F(OutstandingTest, WhatHasNoMemoryForItsPlaceIsAskedAllTheSame) {
     std::memcpy(operation->request.data(), &number, sizeof number);
     outstanding_.add(library_, operation);
   }
-  Operation* const none = outstanding_.ask(library_);
+  Operation* const none = ask();
   library_.end(65);
-  Operation* const ended = outstanding_.ask(library_);
+  Operation* const ended = ask();
   memory_is_used_up = false;
   EXPECT_EQ(outstanding_.size(), Outstanding::window);
   EXPECT_EQ(none, nullptr);
@@ -117,11 +142,11 @@ TEST_F(OutstandingTest, WhatHasNoMemoryForItsPlaceIsAskedAllTheSame) {
   outstanding_.for_each([&](const Operation&) { ++visited; });
   EXPECT_EQ(visited, Outstanding::window + 2);
 
-  EXPECT_EQ(outstanding_.ask(library_), nullptr);
+  EXPECT_EQ(ask(), nullptr);
   EXPECT_EQ(outstanding_.size(), Outstanding::window + 2) << "there is memory again";
   library_.end(64);
   library_.end(66);
-  EXPECT_EQ(numbers(outstanding_.ask(library_)), (std::vector<int>{64, 66}));
+  EXPECT_EQ(numbers(ask()), (std::vector<int>{64, 66}));
 }
 
 // Against a model: any may end between two looks, and more are added.
@@ -146,7 +171,7 @@ TEST_F(OutstandingTest, NoneIsLostOrToldTwice) {
       *place = running.back();
       running.pop_back();
     }
-    const std::vector<int> ended = numbers(outstanding_.ask(library_));
+    const std::vector<int> ended = numbers(ask());
     told.insert(told.end(), ended.begin(), ended.end());
     ASSERT_EQ(outstanding_.size(), static_cast<std::size_t>(added) - told.size());
   }

@@ -7,6 +7,8 @@
 #include "comm/rma/mailbox.hpp"
 #include "dovetail/rma.hpp"
 #include "tasking/support.hpp"
+#include "trace/recorder.hpp"
+#include "trace/timeline.hpp"
 
 namespace dovetail::rma::test {
 namespace {
@@ -288,6 +290,29 @@ TEST(GroupTest, WhatWaitsAtItsEndFails) {
   }
   EXPECT_THROW(notify(0, 0, {.id = 1}), std::logic_error);
   EXPECT_EQ(Group::start().size(), 1) << "the next one";
+}
+
+TEST(GroupTest, WhatHasComeNeedsNoPause) {
+  const Group group = Group::start();
+  const Segment segment = Segment::allocate(group, 8, {.notifications = 10});
+  trace::start();
+  {
+    Runtime runtime(Options{.workers = 1});
+    runtime.spawn({.label = "takes"}, [&] {
+      for (std::uint32_t id = 0; id < 10; ++id) {
+        notify(0, segment.id(), {.id = id, .value = id + 1});
+      }
+      EXPECT_EQ(notify_wait(segment, 3), 4U);
+      EXPECT_EQ(notify_wait_any(segment, 3, 2).id, 4U);
+    });
+  }
+  trace::stop();
+  struct Slices final : trace::TimelineVisitor {
+    void slice(const trace::Slice& slice) override { pauses += slice.ended_by == trace::Kind::paused ? 1 : 0; }
+    int pauses = 0;
+  } slices;
+  trace::replay(trace::Recorder::instance().copy(), slices);
+  EXPECT_EQ(slices.pauses, 0);
 }
 
 TEST(GroupTest, AReportNamesTheNotification) {

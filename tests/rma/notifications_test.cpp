@@ -79,6 +79,25 @@ TEST(NotificationsTest, AWaitForAnyEndsWithTheFirstOneAndLeavesTheOthers) {
   EXPECT_EQ(next.found_value, 10U);
 }
 
+TEST(NotificationsTest, SaysWhetherAWaitWouldEndAtOnceAndTakesNothing) {
+  Notifications notifications(8);
+  const Range all(2, 2);
+  const Range any(2, 2, nullptr, true);
+  EXPECT_FALSE(notifications.has_come(all) || notifications.has_come(any));
+  notifications.arrive(1, 1);
+  notifications.arrive(4, 1);
+  EXPECT_FALSE(notifications.has_come(all) || notifications.has_come(any)) << "beyond the range";
+  notifications.arrive(3, 1);
+  EXPECT_FALSE(notifications.has_come(all));
+  EXPECT_TRUE(notifications.has_come(any));
+  notifications.arrive(2, 1);
+  EXPECT_TRUE(notifications.has_come(all));
+  EXPECT_EQ(notifications.take(3), 1U);
+  Range waits(3, 1);
+  EXPECT_FALSE(notifications.await(waits));
+  EXPECT_FALSE(notifications.has_come(all)) << "another wait is no value";
+}
+
 TEST(NotificationsTest, OneWaitForEach) {
   Notifications notifications(8);
   Range first(2, 2, nullptr);

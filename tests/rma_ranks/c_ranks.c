@@ -166,6 +166,53 @@ static void counters(void) {
 
 static void refused(int32_t result, int32_t code, int32_t kind, const char* words);
 
+static dovetail_rma_inbox* inbox;
+
+static int32_t receive_message(void* argument) {
+  int32_t from = -1;
+  size_t bytes = 0;
+  CHECK_EQUAL(dovetail_rma_inbox_receive(inbox, argument, sizeof(int64_t), &from, &bytes), 0);
+  CHECK_EQUAL(from, left);
+  CHECK_EQUAL(bytes, sizeof(int64_t));
+  return 0;
+}
+static void messages(void) {
+  enum { MESSAGES = 10 };
+  int64_t received[MESSAGES] = {0};
+  int64_t sum = 0;
+  CHECK_EQUAL(dovetail_rma_inbox_open(group, 8, 2, &inbox), 0);
+  for (int64_t i = 0; i < MESSAGES; ++i) {
+    spawn(receive_message, NULL, &received[i], 0, NULL, 0, NULL);
+  }
+  for (int64_t i = 0; i < MESSAGES; ++i) {
+    const int64_t number = 1000 * rank + i;
+    CHECK_EQUAL(dovetail_rma_inbox_send(inbox, &number, sizeof number, right), 0);
+  }
+  CHECK_EQUAL(dovetail_runtime_wait(runtime), 0);
+  for (int64_t i = 0; i < MESSAGES; ++i) {
+    sum += received[i];
+  }
+  CHECK_EQUAL(sum, MESSAGES * 1000 * left + MESSAGES * (MESSAGES - 1) / 2);
+
+  int64_t number = 7;
+  int32_t from = -1;
+  size_t bytes = 0;
+  CHECK_EQUAL(dovetail_rma_inbox_try_receive(inbox, &number, 8, &from, &bytes), 0);
+  CHECK_EQUAL(dovetail_rma_inbox_send(inbox, &number, 5, rank), 0);
+  refused(dovetail_rma_inbox_receive(inbox, &number, 4, &from, &bytes), -EINVAL, DOVETAIL_ERROR_ARGUMENT,
+          "does not fit into 4");
+  refused(dovetail_rma_inbox_receive(inbox, &number, 8, NULL, &bytes), -EINVAL, DOVETAIL_ERROR_ARGUMENT,
+          "'rank' is null");
+  CHECK_EQUAL(dovetail_rma_inbox_try_receive(inbox, &number, 8, &from, &bytes), 1);
+  CHECK_EQUAL(from, rank);
+  CHECK_EQUAL(bytes, 5);
+  refused(dovetail_rma_inbox_send(inbox, &number, 9, right), -EINVAL, DOVETAIL_ERROR_ARGUMENT, "longer than the 8");
+  refused(dovetail_rma_inbox_send(NULL, &number, 8, right), -EINVAL, DOVETAIL_ERROR_ARGUMENT, "'inbox' is null");
+  dovetail_rma_inbox* other = NULL;
+  refused(dovetail_rma_inbox_open(group, 8, 0, &other), -EINVAL, DOVETAIL_ERROR_ARGUMENT, "1 to 1024");
+  CHECK_EQUAL(dovetail_rma_group_barrier(group), 0);
+}
+
 static void program_memory(void) {
   static int64_t memory[16];
   dovetail_rma_segment* used = NULL;
@@ -294,6 +341,7 @@ int main(int count, char** arguments) {
     waits();
     lists();
     counters();
+    messages();
     program_memory();
     errors();
     CHECK_EQUAL(dovetail_rma_group_barrier(group), 0);

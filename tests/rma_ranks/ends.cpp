@@ -47,6 +47,27 @@ void await_number(const Segment& segment, std::uint64_t least) {
   }
 }
 
+// A rank is one process.
+void child_is_no_rank() {
+  const Group group = Group::start();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(last_resort_seconds);
+    try {
+      Group::start();
+    } catch (const std::exception& error) {
+      std::printf("rank %d: in the child: %s\n", group.rank(), error.what());
+      std::fflush(stdout);
+      _exit(0);
+    }
+    _exit(1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  std::printf("rank %d: child: %d\n", group.rank(), status);
+  group.barrier();
+}
+
 // Keeps copies of all descriptors of its parent, but for those that the test itself waits for.
 pid_t fork_child() {
   const pid_t child = fork();
@@ -161,6 +182,18 @@ void allocate() {
   say(group, "allocate", [&] { Segment::allocate(group, 8); });
 }
 
+// Rank 1 asks for more than there is. All hear of it, and the next segment is whole.
+void too_large() {
+  const Group group = Group::start({.start_timeout = std::chrono::hours(1)});
+  say(group, "allocate", [&] { Segment::allocate(group, group.rank() == victim ? std::size_t{1} << 62 : 8); });
+  const Segment next = Segment::allocate(group, sizeof(std::uint64_t));
+  const int right = (group.rank() + 1) % group.size();
+  rma::notify(right, next.id(), {.id = 0});
+  rma::notify_wait(next, 0);
+  say(group, "notify", [&] { rma::notify(right, 0, {.id = 0}); });
+  group.barrier();
+}
+
 void reserved_segment() {
   const Group group = Group::start();
   say(group, "notify", [&] { rma::notify(0, 255, {.id = 0}); });
@@ -257,10 +290,12 @@ int main(int count, char** arguments) {
   const std::map<std::string, void (*)()> cases{
       {"second group", second_group},
       {"child keeps connections", child_keeps_connections},
+      {"child is no rank", child_is_no_rank},
       {"barrier", barrier},
       {"barrier after an end", barrier_after_an_end},
       {"only writes", only_writes},
       {"allocate", allocate},
+      {"too large", too_large},
       {"flood", flood},
       {"reserved segment", reserved_segment},
       {"refused barriers", refused_barriers},

@@ -39,6 +39,17 @@ check(
         ]
     },
 )
+check(
+    2,
+    "child is no rank",
+    {
+        "in the child: This process is the child of a rank (process P), which has started a group. A rank is one process": [
+            0,
+            1,
+        ],
+        "child: 0": [0, 1],
+    },
+)
 check(4, "barrier", {f"barrier: rma::Error: ` {DIED}": [0, 2, 3]}, 137)
 LEFT = "rank 2 (process P) has ended its group"
 check(
@@ -58,6 +69,14 @@ check(
     137,
 )
 check(3, "allocate", {"allocate: rma::Error: Segment 0 cannot begin: rank ` (process P) has ended": [0, 2]}, 137)
+check(
+    3,
+    "too large",
+    {
+        "allocate: Rank 1 cannot begin segment 0: dovetail segment`": [0, 1, 2],
+        **{f"notify: rank {(rank + 1) % 3} has no segment 0": [rank] for rank in range(3)},
+    },
+)
 check(
     2,
     "reserved segment",

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
 import hangs  # noqa: E402
 import launcher  # noqa: E402
 
-RANKS, DEATH, C_RANKS, PROGRAM_MEMORY = sys.argv[1:5]
+RANKS, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX = sys.argv[1:6]
 SECONDS = 120
 NODE = os.environ.get("DOVETAIL_TEST_NODE", "").split()  # runs a rank on its node; none: all run on this one
 SENT = "nothing can be sent"  # also said of what was under way
@@ -36,7 +36,7 @@ def check(holds: bool, done: subprocess.CompletedProcess[str]) -> None:
 
 
 for count in (2,) if NODE else (1, 2, 4):
-    for program in (RANKS, C_RANKS, PROGRAM_MEMORY):
+    for program in (RANKS, C_RANKS, PROGRAM_MEMORY, INBOX):
         done = launch(count, program)
         check(done.returncode == 0, done)
 
@@ -56,6 +56,19 @@ wanted = sorted(
 )
 check(done.returncode == 137 and lines_of(done) == wanted, done)
 check("rank 1 ended with status 137" in done.stderr, done)
+
+done = launch(3, INBOX, "death", keep=True)
+wanted = sorted(
+    line
+    for rank in (0, 2)
+    for line in (
+        f"rank {rank}: sent before: nothing failed",
+        f"rank {rank}: receive: task 'receive' failed: one of the notifications 0 to 5 of segment 0 will not come: {DIED}",
+        f"rank {rank}: send: task 'send' failed: nothing can be sent: {DIED}",
+        f"rank {rank}: from itself: nothing failed",
+    )
+)
+check(done.returncode == 137 and lines_of(done) == wanted, done)
 
 done = launch(3, C_RANKS, "death", keep=True)
 check(done.returncode == 137 and lines_of(done) == ["rank 0: told", "rank 2: told"], done)

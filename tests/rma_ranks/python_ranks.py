@@ -18,6 +18,7 @@ NUMBERS, ROUNDS, VICTIM = 200, 30, 1
 group = rma.Group.start(timeout=60)
 rank, size = group.rank, group.size
 of_program: list[weakref.ref] = []
+inboxes: list[rma.Inbox] = []
 right, left = (rank + 1) % size, (rank - 1) % size
 
 
@@ -207,6 +208,33 @@ def counters() -> None:
     group.barrier()
 
 
+def messages() -> None:
+    inbox = rma.Inbox.open(group, 16, 2)
+    assert inbox.most_bytes == 16 and inbox.try_receive() is None
+    group.barrier()
+
+    @dt.task
+    def receive():
+        return inbox.receive()
+
+    @dt.task
+    def send(number):
+        inbox.send(right, number.to_bytes(2, "little"))
+
+    received = [receive() for _ in range(20)]
+    dt.wait([send(number) for number in range(20)])
+    assert sorted(dt.wait(received)) == [(left, number.to_bytes(2, "little")) for number in range(20)]
+    inbox.send(right, np.arange(2.0))
+    sender, message = inbox.receive()
+    assert sender == left and np.frombuffer(message).tolist() == [0, 1]
+    refused(ValueError, "longer than the 16 of this inbox", inbox.send, right, b"12345678901234567")
+    refused(ValueError, "none of the group's", inbox.send, size, b"1")
+    refused(TypeError, "send needs an array", inbox.send, right, "text")
+    refused(ValueError, "at most 4096 bytes", rma.Inbox.open, group, 4097)
+    group.barrier()
+    inboxes.append(inbox)  # which end with the group
+
+
 # Arrays of the program's own, which live as long as the group.
 def program_memory() -> None:
     array = np.zeros((4, 5))
@@ -329,7 +357,7 @@ def main() -> None:
     tests = (
         [death]
         if sys.argv[1:] == ["death"]
-        else [halos, bound, waits, lists, counters, program_memory, lifetimes, errors]
+        else [halos, bound, waits, lists, counters, messages, program_memory, lifetimes, errors]
     )
     with dt.Runtime(workers=1, report_after=20):
         try:
@@ -351,6 +379,8 @@ with group:
     pass
 assert not of_program or of_program[0]() is None
 refused(RuntimeError, "has been ended", group.barrier)
+for inbox in inboxes:
+    refused(RuntimeError, "has been ended", inbox.try_receive)
 if segment is not None:
     refused(RuntimeError, "has been ended", rma.write, b"1", rank, segment)
     refused(BufferError, "has been ended", memoryview, segment)

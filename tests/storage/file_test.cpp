@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <climits>
+#include <thread>
 
 #include "storage/perform.hpp"
+#include "storage/storage_service.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {
@@ -49,6 +51,21 @@ TEST_P(FileTest, ReadsEndAtTheEndOfTheFile) {
     EXPECT_EQ(file.pread(std::span<std::byte>(), 0), 0U);
     EXPECT_EQ(file.pwrite(std::span<const std::byte>(), 0), 0U);
   });
+}
+
+// Else workers would look for the ends of requests for ever.
+TEST_P(FileTest, NothingIsUnderWayWhenAllHasEnded) {
+  Runtime runtime(options());
+  File file = File::open(folder_ / "a", O_RDWR | O_CREAT);
+  const auto data = random_bytes(8192, seed());
+  for (int i = 0; i < 50; ++i) {
+    runtime.spawn([&] { file.pwrite(data, 0); });
+    runtime.spawn([&] { file.ipwrite(data, 8192); });
+  }
+  runtime.wait();
+  while (storage::StorageService::of(runtime.core())->in_flight() > 0) {  // each is counted after its task has been told
+    std::this_thread::yield();
+  }
 }
 
 TEST_P(FileTest, BoundOperationsEndBeforeTheTaskCompletes) {

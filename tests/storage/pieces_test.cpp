@@ -1,6 +1,14 @@
 // How an operation is cut for a direct file.
 #include "storage/pieces.hpp"
 
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
 #include "support.hpp"
 
 namespace dovetail::storage {
@@ -37,6 +45,36 @@ TEST(Pieces, AlignedRangesStayWhole) {
   const Pieces pieces = cut(8192, 65536, 4096);
   ASSERT_EQ(pieces.count, 1U);
   EXPECT_TRUE(pieces.piece[0].direct);
+}
+
+// A copy through a buffer of the library's is for memory that the system would refuse, and for no other.
+TEST(Pieces, OnlyMemoryThatDoesNotSuitIsCopied) {
+  std::string name = "/var/tmp/dovetail-pieces-XXXXXX";
+  const int made = mkostemp(name.data(), O_DIRECT | O_CLOEXEC);
+  if (made < 0 && errno == EINVAL) {
+    GTEST_SKIP() << "no direct files here";
+  }
+  ASSERT_GE(made, 0);
+  unlink(name.c_str());
+  const auto file = OpenFile::adopt(made, true);
+  alignas(4096) static std::array<std::byte, 5 * 4096> memory{};
+  const auto vectors_from = [](std::size_t first, std::size_t second) {
+    return std::array{iovec{memory.data() + first, 8192}, iovec{memory.data() + second, 8192}};
+  };
+  const auto is_copied = [&](Operation operation) {
+    operation.length = 16384;
+    return needs_bounce(*file, operation, {.begin = 0, .length = operation.length, .direct = true});
+  };
+  const auto suits = vectors_from(0, 8192);
+  const auto does_not = vectors_from(0, 8193);
+  std::array<iovec, 2> odd_length = suits;
+  odd_length[0].iov_len = 8191;
+  odd_length[1].iov_len = 8193;
+  EXPECT_FALSE(is_copied({.kind = Kind::readv, .vectors = suits}));
+  EXPECT_TRUE(is_copied({.kind = Kind::readv, .vectors = does_not}));
+  EXPECT_TRUE(is_copied({.kind = Kind::writev, .vectors = odd_length}));
+  EXPECT_FALSE(is_copied({.kind = Kind::read, .data = memory.data()}));
+  EXPECT_TRUE(is_copied({.kind = Kind::write, .data = memory.data() + 1}));
 }
 
 TEST(Pieces, ReadsEndWhereTheFirstPieceEnds) {

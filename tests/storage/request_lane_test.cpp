@@ -141,6 +141,17 @@ TEST(RequestLane, TheProgramsRequestsGoFirstAndNobodyStarves) {
   EXPECT_LE(when_program_had_ended[2], each / 16 + 2);
 }
 
+TEST(RequestLane, AsksTheLevelOfItsKind) {
+  Device device(0, 0, 0);
+  for (unsigned kind = 0; kind < device::request_kinds; ++kind) {
+    device.requests(static_cast<device::RequestKind>(kind)).begin_with(10 + kind);
+  }
+  for (unsigned kind = 0; kind < device::request_kinds; ++kind) {
+    const RequestLane lane(device, static_cast<std::uint8_t>(kind), std::nullopt);
+    EXPECT_EQ(lane.route().depth, 10 + kind);
+  }
+}
+
 TEST(RequestLane, TellsItsDeviceWhatIsInUse) {
   Device device(0, 0, 0);
   RequestLane lane(device, device::direct_write_large, of_depth(2));

@@ -19,6 +19,21 @@ Request reading(std::byte* data, std::uint64_t length, std::uint64_t offset) {
   return request;
 }
 
+TEST(Request, WaitsInTheLaneOfItsKind) {
+  constexpr std::uint64_t large = device::small_request + 1;
+  EXPECT_EQ(lane_of(Kind::read, false, device::small_request), device::buffered_read_small);
+  EXPECT_EQ(lane_of(Kind::readv, false, large), device::buffered_read_large);
+  EXPECT_EQ(lane_of(Kind::write, false, 1), device::buffered_write_small);
+  EXPECT_EQ(lane_of(Kind::writev, false, large), device::buffered_write_large);
+  EXPECT_EQ(lane_of(Kind::read, true, 1), device::direct_read_small);
+  EXPECT_EQ(lane_of(Kind::read, true, large), device::direct_read_large);
+  EXPECT_EQ(lane_of(Kind::write, true, 1), device::direct_write_small);
+  EXPECT_EQ(lane_of(Kind::write, true, large), device::direct_write_large);
+  for (const Kind kind : {Kind::fsync, Kind::fdatasync, Kind::open, Kind::fallocate}) {
+    EXPECT_EQ(lane_of(kind, false, large), metadata);
+  }
+}
+
 TEST(Request, ShortTransfersAreContinued) {
   std::byte memory[100];
   Request request = reading(memory, 100, 1000);

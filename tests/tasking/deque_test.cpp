@@ -1,6 +1,8 @@
 // The queue of a worker: one owner, any number of thieves, no task lost or taken twice.
 #include "tasking/deque.hpp"
 
+#include <malloc.h>
+
 #include "support.hpp"
 
 namespace dovetail::test {
@@ -44,6 +46,24 @@ TEST(DequeTest, GrowsWhereverItsWindowLies) {
     }
   }
   EXPECT_EQ(deque.size(), static_cast<std::int64_t>(next - popped));
+}
+
+// Room of tasks that were stolen is used again.
+TEST(DequeTest, NeedsNoMoreMemoryForHoweverManyThatCameAndWent) {
+  constexpr std::size_t tasks = 200'000;
+  const auto bytes_in_use = [] {
+    const struct mallinfo2 heap = mallinfo2();
+    return heap.uordblks + heap.hblkhd;
+  };
+  Deque deque;
+  const std::size_t before = bytes_in_use();
+  for (std::size_t i = 0; i < tasks; ++i) {
+    detail::Task* stolen = nullptr;
+    deque.push(number(i));
+    ASSERT_EQ(deque.steal(&stolen, 1), 1U);
+    ASSERT_EQ(stolen, number(i));
+  }
+  EXPECT_LT(bytes_in_use(), before + tasks);
 }
 
 TEST(DequeTest, ThievesTakeTheOldestAndAtMostHalf) {

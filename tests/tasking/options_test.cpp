@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "support.hpp"
+#include "tasking/settings.hpp"
 
 namespace dovetail::test {
 namespace {
@@ -83,6 +84,15 @@ TEST_F(OptionsTest, SenselessVariablesAreRefusedByName) {
       EXPECT_NE(message.find(value), std::string::npos) << name << "=" << value << ": " << message;
     }
   }
+}
+
+TEST_F(OptionsTest, TheEndsOfARangeBelongToIt) {
+  const Variable least("DOVETAIL_TEST_LEAST", "3");
+  const Variable most("DOVETAIL_TEST_MOST", "8");
+  EXPECT_EQ(tasking::number_from_environment("DOVETAIL_TEST_LEAST", 5, 3, 8), 3U);
+  EXPECT_EQ(tasking::number_from_environment("DOVETAIL_TEST_MOST", 5, 3, 8), 8U);
+  EXPECT_THROW(tasking::number_from_environment("DOVETAIL_TEST_LEAST", 5, 4, 8), std::invalid_argument);
+  EXPECT_THROW(tasking::number_from_environment("DOVETAIL_TEST_MOST", 5, 3, 7), std::invalid_argument);
 }
 
 TEST_F(OptionsTest, SenselessFieldsAreRefusedByName) {

@@ -82,6 +82,22 @@ TEST(Recorded, ABodyThatBlocksInTheSystemDoesNotCompute) {
   EXPECT_LE(summary.computing, summary.compute * summary.workers + 1e-9);
 }
 
+TEST(Recorded, ATaskIsReadyAfterItsPredecessorAndBeforeItBegins) {
+  int data = 0;
+  const trace::Recording recording = recorded([&](Runtime& runtime) {
+    runtime.spawn({.label = "before", .access = {out(data)}}, [] {});
+    runtime.spawn({.label = "after", .access = {in(data)}}, [] {});
+  });
+  const Told told(recording);
+  const trace::Slice& before = told.slices.at("before");
+  const trace::Slice& after = told.slices.at("after");
+  ASSERT_TRUE(before.ready && after.ready && before.created && after.created);
+  EXPECT_LE(*before.created, *before.ready);
+  EXPECT_LE(*before.ready, before.begin);
+  EXPECT_LE(before.begin, *after.ready);
+  EXPECT_LE(*after.ready, after.begin);
+}
+
 TEST(Recorded, FailuresHaveTheirReasonAndCancelledTasksTheirName) {
   int data = 0;
   const trace::Recording recording = recorded([&](Runtime& runtime) {

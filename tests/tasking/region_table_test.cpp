@@ -1,6 +1,8 @@
 // The table of regions by itself: when it matches exactly, when it must not, and that it stays small.
 #include "tasking/region_table.hpp"
 
+#include <malloc.h>
+
 #include "support.hpp"
 #include "tasking/dependency_node.hpp"
 #include "tasking/task.hpp"
@@ -160,6 +162,42 @@ TEST_F(RegionTableTest, EverNewAddressesKeepASmallGeneralTable) {
   }
   EXPECT_TRUE(table_.general());
   EXPECT_LE(table_.size(), 5'000U);
+}
+
+// The table lets go of each access that it forgets, and the memory of its task with it.
+TEST_F(RegionTableTest, WhatIsForgottenNeedsNoMemory) {
+  const auto bytes_in_use = [] {
+    const struct mallinfo2 heap = mallinfo2();
+    return heap.uordblks + heap.hblkhd;
+  };
+  constexpr std::size_t accesses = 100'000;
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < 2 * accesses; ++i) {
+    i % 3 == 0 ? read(0, 64) : write(0, 64);
+    close_all();
+    tasks_.clear();
+    before = i == accesses ? bytes_in_use() : before;
+  }
+  EXPECT_LT(bytes_in_use(), before + accesses);
+}
+
+// A general table is swept now and then. What is in use stays in it.
+TEST_F(RegionTableTest, ASweepKeepsWhatIsInUse) {
+  constexpr std::uint64_t regions = 5'000;
+  write(0, 64);
+  write(32, 64);
+  ASSERT_TRUE(table_.general());
+  for (std::uint64_t i = 0; i < regions; ++i) {
+    const DependencyNode* const last = enter(1'000 + 16 * i, 16, AccessMode::inout).node;
+    if (i % 2 == 0) {
+      close(open_.back());
+      ASSERT_EQ(open_.back(), last);
+      open_.pop_back();
+    }
+  }
+  for (std::uint64_t i = 0; i < regions; ++i) {
+    ASSERT_EQ(write(1'000 + 16 * i, 16), i % 2) << i;
+  }
 }
 
 TEST_F(RegionTableTest, ClearForgetsEverything) {

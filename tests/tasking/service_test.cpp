@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "support.hpp"
+#include "tasking/core.hpp"
 #include "tasking/pause.hpp"
 
 namespace dovetail::tasking {
@@ -51,6 +52,10 @@ class Countdown final : public Service {
     return descriptor_ >= 0 ? nanoseconds::max() : Service::poll_interval();
   }
   int descriptor() const noexcept override { return descriptor_; }
+  bool ends_elsewhere() const noexcept override { return elsewhere.load(); }
+
+  /// As messages do.
+  std::atomic<bool> elsewhere{false};
 
   /// Binds the current task to an operation that ends after so many polls.
   void start(int polls) {
@@ -105,6 +110,18 @@ TEST(ServiceTest, IsPolledWhileAllWorkersCompute) {
   task.get();
   completed = true;
   runtime.wait();
+}
+
+TEST(ServiceTest, WhatEndsElsewhereIsCountedApart) {
+  Runtime runtime(Options{.workers = 1});
+  by_descriptor->elsewhere = true;
+  auto task = runtime.spawn([] { by_descriptor->start(0); });
+  test::await([&] { return runtime.core().in_flight() == 1; });
+  EXPECT_EQ(runtime.core().in_flight_elsewhere(), 1U);
+  by_descriptor->elsewhere = false;
+  EXPECT_EQ(runtime.core().in_flight_elsewhere(), 0U);
+  by_descriptor->ring();
+  task.get();
 }
 
 TEST(ServiceTest, ADescriptorEndsTheSleep) {

@@ -1,5 +1,6 @@
 // Spawning faster than executing: bounded, and never a deadlock.
 #include "support.hpp"
+#include "tasking/core.hpp"
 
 namespace dovetail::test {
 namespace {
@@ -47,6 +48,34 @@ TEST(ThrottleTest, ATaskIsHeldBack) {
     runtime.wait();
     EXPECT_LE(pending.most.load(), limit + slack) << workers;
   }
+}
+
+// While nothing gets done, the limit that follows the tasks holds a spawner back, too.
+TEST(ThrottleTest, WithoutALimitOfTheProgramASpawnerIsHeldBackAsWell) {
+  constexpr std::size_t all = 200'000;  // more than it lets through at most
+  Runtime runtime(Options{.workers = 1});
+  std::atomic<bool> over{false};
+  runtime.spawn([&] {
+    while (!over.load()) {
+    }
+  });
+  std::atomic<std::size_t> spawned{0};
+  std::thread spawner([&] {
+    for (std::size_t i = 0; i < all; ++i) {
+      runtime.spawn([] {});
+      spawned.fetch_add(1);
+    }
+  });
+  tasking::ForeignWaits& foreign = runtime.core().foreign;
+  const auto is_held_back = [&foreign] {
+    const base::LockGuard lock(foreign.mutex);
+    return foreign.held_back > 0;
+  };
+  await([&] { return is_held_back() || spawned.load() == all; });
+  EXPECT_LT(spawned.load(), all);
+  over.store(true);
+  spawner.join();
+  runtime.wait();
 }
 
 TEST(ThrottleTest, TasksThatWaitForTheSpawner) {

@@ -7,8 +7,8 @@
 namespace dovetail::comm::mpi {
 namespace {
 
-// In one look, however many there are.
-constexpr std::size_t most_tried = 16;
+// Each is a call of MPI of its own, where 64 requests are asked in one.
+constexpr std::size_t tried_in_a_look = 16;
 
 bool try_once(Operation& operation) noexcept {
   operation.request = {};
@@ -28,9 +28,11 @@ bool Attempts::add(Operation* operation) noexcept {
   return false;
 }
 
-Operation* Attempts::ask() noexcept {
+Operation* Attempts::ask(Looks& looks) noexcept {
   Operation* ended = nullptr;
-  for (std::size_t tried = std::min(most_tried, size()); tried > 0; --tried) {
+  const std::size_t tried = std::min(looks.allowed * tried_in_a_look, size());
+  looks.took(static_cast<unsigned>((tried + tried_in_a_look - 1) / tried_in_a_look));
+  for (std::size_t left = tried; left > 0; --left) {
     Operation* const operation = take_first();
     if (try_once(*operation)) {
       operation->next = std::exchange(ended, operation);

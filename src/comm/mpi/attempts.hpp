@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "comm/mpi/looks.hpp"
 #include "comm/mpi/operation.hpp"
 
 namespace dovetail::comm::mpi {
@@ -13,8 +14,8 @@ class Attempts {
   std::size_t size() const noexcept { return size_; }
   /// Tries a new one once. Returns whether it has ended; if not, it is kept.
   bool add(Operation* operation) noexcept;
-  /// Tries the next ones in rotation. What has ended is taken out. @returns It, linked by `next`.
-  Operation* ask() noexcept;
+  /// Tries the next ones in rotation, 16 in a look. What has ended is taken out. @returns It, linked by `next`.
+  Operation* ask(Looks& looks) noexcept;
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Operation* operation = first_; operation != nullptr; operation = operation->next) {

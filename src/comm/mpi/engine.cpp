@@ -243,7 +243,7 @@ unsigned Engine::poll(unsigned worker, tasking::PollScope scope) {
   Library& library = *find_library();
   const bool is_timed = worker == no_worker && !(is_for_one_thread() && lingers_);  // else it asks all the time
   const bool takes_in = turn_.holds_submissions();
-  const unsigned looks = is_timed ? interval_.looks() : 1;
+  Looks looks{.allowed = is_timed ? interval_.looks() : 1};
   // Of the thread that keeps time: all that it has done since its last poll was for this one, or is too little to matter.
   nanoseconds waking{};
   if (is_timed && tasking::current_worker() < 0) {
@@ -253,18 +253,18 @@ unsigned Engine::poll(unsigned worker, tasking::PollScope scope) {
   const std::uint64_t begin = base::nanoseconds();
   library.enter();
   Operation* ended = take_in(library);
-  ended = move_to_front(move_to_front(ended, outstanding_.ask(library, looks)), attempts_.ask());
+  ended = move_to_front(move_to_front(ended, outstanding_.ask(library, looks)), attempts_.ask(looks));
   unasked_ = 0;
   is_task_paused_ = false;
   const nanoseconds took(base::nanoseconds() - begin);
-  const bool moved = ended == nullptr && movement_.seen(took / looks);
+  const bool moved = ended == nullptr && movement_.seen(took / looks.taken);
   if (moved) {
     is_moving_.store(true, std::memory_order_relaxed);
   }
   note_ends(ended, library);
   library.leave();
   if (is_timed) {
-    interval_.polled(took, looks, waking, ended != nullptr, moved, core_.idle.count() == core_.workers.size());
+    interval_.polled(took, looks.taken, waking, ended != nullptr, moved, core_.idle.count() == core_.workers.size());
   } else if (ended != nullptr) {
     interval_.found();
   }

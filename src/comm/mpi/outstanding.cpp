@@ -13,8 +13,8 @@
 namespace dovetail::comm::mpi {
 namespace {
 
-// In one call, if each of them found something.
-constexpr std::size_t most_windows = 8;
+// In rotation, if each of them finds something, whatever is allowed.
+constexpr std::size_t windows_that_find = 7;
 
 }  // namespace
 
@@ -43,23 +43,26 @@ bool Outstanding::has_place_for_one(std::size_t size_of_request) noexcept {
   }
 }
 
-Operation* Outstanding::ask(Library& library, std::size_t more_windows) noexcept {
+Operation* Outstanding::ask(Library& library, Looks& looks) noexcept {
   Ended ended;
   if (without_place_ != nullptr) [[unlikely]] {
     ask_those_without_place(library, ended);
   }
   const std::size_t all = size();
   ask_window(library, all > window ? all - window : 0, ended);
-  for (std::size_t asked = 1; asked < most_windows && asked * window < all && size() > 0; ++asked) {
+  const std::size_t most = std::max<std::size_t>(windows_that_find, looks.allowed);
+  std::size_t asked = 0;
+  for (std::size_t found = 1; asked < most && (asked + 1) * window < all && size() > 0; ++asked) {
+    if (found == 0 && asked >= looks.allowed) {
+      break;
+    }
     const std::size_t before = ended.count;
     next_ = next_ < size() ? next_ : 0;
     ask_window(library, next_, ended);
-    const std::size_t found = ended.count - before;
+    found = ended.count - before;
     next_ += window - found;  // others, that were not asked, have taken the places of those
-    if (found == 0 && asked >= more_windows) {
-      break;
-    }
   }
+  looks.took(static_cast<unsigned>(asked));
   return ended.first;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "comm/mpi/looks.hpp"
 #include "comm/mpi/operation.hpp"
 
 namespace dovetail::comm::mpi {
@@ -21,9 +22,9 @@ class Outstanding {
   std::size_t size() const noexcept { return operations_.size(); }
   /// Adds an operation whose request has been started. If there is no memory for its place in a window, it is asked by itself.
   void add(const Library& library, Operation* operation) noexcept;
-  /// Asks the newest window, and so many more in rotation; more of these for as long as they find something. What has ended is taken out.
-  /// @returns It, linked by `next`.
-  Operation* ask(Library& library, std::size_t more_windows = 1) noexcept;
+  /// Asks the newest window, and one more in rotation for each look; more of these for as long as they find something. What has ended is taken
+  /// out. @returns It, linked by `next`.
+  Operation* ask(Library& library, Looks& looks) noexcept;
   /// Asks the `count` newest ones, a window at most.
   Operation* ask_newest(Library& library, std::size_t count) noexcept;
   template <class Visit>

@@ -1,5 +1,8 @@
 #include "comm/rma/bootstrap.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <stdexcept>
@@ -14,6 +17,18 @@ class Alone final : public Bootstrap {
   int size() const noexcept override { return 1; }
   std::vector<std::string> exchange(const std::string& card) override { return {card}; }
 };
+
+bool has_starter() { return std::getenv("PMI_FD") != nullptr || std::getenv("OMPI_COMM_WORLD_RANK") != nullptr; }
+
+// The child of a fork has a copy of the connection to the starter. It would speak as its parent.
+void require_rank_of_own() {
+  static constinit std::atomic<pid_t> owner{0};
+  pid_t first = 0;
+  if (!owner.compare_exchange_strong(first, getpid()) && first != getpid() && has_starter()) {
+    throw std::runtime_error("This process is the child of a rank (process " + std::to_string(first) +
+                             "), which has started a group. A rank is one process");
+  }
+}
 
 }  // namespace
 
@@ -33,6 +48,7 @@ int number_from_starter(const char* variable, int least) {
 }
 
 std::unique_ptr<Bootstrap> find_bootstrap(std::chrono::milliseconds limit) {
+  require_rank_of_own();
   if (auto found = find_pmi1_bootstrap(limit)) {
     return found;
   }

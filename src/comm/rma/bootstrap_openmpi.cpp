@@ -18,7 +18,7 @@ namespace dovetail::comm::rma {
 namespace {
 
 constexpr const char* within_a_node =
-    ". With the starter of Open MPI, ranks find each other within a node; that of MPICH, Slurm and dovetail launch "
+    ". With the starter of Open MPI, ranks find each other within a node; that of MPICH and dovetail launch "
     "start them on several";
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }

@@ -118,8 +118,10 @@ void aim(Await& await, State& in, std::uint8_t segment, std::uint32_t first, std
 
 // Returns when it has ended.
 void wait_for(State& in, Await& await) {
-  comm::rma::take_what_has_come(in);  // it needs no pause then
-  comm::rma::wait(in, await, "bind it by notify_await instead", [&] { return in.await(await); });
+  await.task = tasking::current_task();
+  if (!comm::rma::comes_in_a_moment(in, await)) {
+    comm::rma::wait(in, await, "bind it by notify_await instead", [&] { return in.await(await); });
+  }
 }
 
 }  // namespace

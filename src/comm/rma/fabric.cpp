@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned most_polls = 64;  // with 64 completions each: as many as a ring has places
 constexpr int milliseconds_aside = 1;
 constexpr int milliseconds_while_later = 1;
-// A provider need not wake one thread for what another one has posted.
+// A provider need not wake one thread for what another one has posted: so no sleep is longer while something is under way.
 constexpr int milliseconds_while_under_way = 10;
 constexpr std::size_t most_kept_of_copy = std::size_t{64} << 10;
 
@@ -148,6 +148,9 @@ FabricEndpoint::Posted Fabric::try_post(Lane& lane, Operation& operation) noexce
     link(lane, operation);
     ++lane.under_way;
     ++under_way_;
+    if (std::exchange(sleeps_until_woken_, false)) {
+      wake();
+    }
   }
   if (posted == FabricEndpoint::Posted::never) {
     operation_ended(operation, failure);
@@ -356,6 +359,7 @@ void Fabric::move_all(base::Fifo<Waiter>& ended) noexcept {
 
 void Fabric::drain(base::Fifo<Waiter>& ended) noexcept {
   const base::LockGuard lock(lock_);
+  sleeps_until_woken_ = false;
   for (unsigned polls = 0; polls < most_polls && endpoint_->poll(*this) > 0; ++polls) {
   }
   post_later_ones();
@@ -412,6 +416,7 @@ bool Fabric::sleep() noexcept {
       } else if (under_way_ > 0) {
         limit = milliseconds_while_under_way;
       }
+      sleeps_until_woken_ = limit < 0;
     }
     poll(waiting.data(), waiting.size(), limit);
     own = waiting[0];

@@ -154,6 +154,8 @@ class Fabric final : private FabricEvents {
   std::vector<Lane> lanes_ GUARDED_BY(lock_);
   std::size_t later_ GUARDED_BY(lock_) = 0;      ///< Of all lanes.
   std::size_t under_way_ GUARDED_BY(lock_) = 0;  ///< Of all lanes.
+  /// The thread of the fabric sleeps, or is about to, and nothing but its descriptors ends that.
+  bool sleeps_until_woken_ GUARDED_BY(lock_) = false;
   std::unordered_map<std::uint64_t, Answer> answers_ GUARDED_BY(lock_);
   std::uint64_t next_answer_ GUARDED_BY(lock_) = 0;
   base::Fifo<Waiter> ended_ GUARDED_BY(lock_);

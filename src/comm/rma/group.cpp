@@ -198,6 +198,18 @@ bool Group::await(Await& await) {
   return true;
 }
 
+bool Group::try_await(Await& await) {
+  const base::LockGuard lock(arriving_);
+  Notifications& notifications = locals_[await.segment]->notifications;
+  if (!notifications.has_come(await)) {
+    return false;
+  }
+  notifications.await(await);
+  record_begin(await);
+  record_end(await);
+  return true;
+}
+
 std::optional<std::uint32_t> Group::take(std::uint8_t segment, std::uint32_t id) {
   const base::LockGuard lock(arriving_);
   const std::optional<std::uint32_t> taken = locals_[segment]->notifications.take(id);

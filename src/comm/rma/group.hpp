@@ -80,7 +80,7 @@ class Group final : private FabricArrivals {
   /// How many barriers there were before this one.
   unsigned begin_barrier() noexcept { return barriers_++; }
   /// By all processes at the same time, in the same order; blocks. `program_memory`: memory of the program's own that is used; null: new memory of
-  /// zeros. @throws std::runtime_error, std::system_error; in all processes if one cannot reach memory of another
+  /// zeros. @throws std::runtime_error in all processes if one of them has no memory for it, or cannot reach that of another
   std::uint8_t add_segment(std::uint64_t bytes, std::uint32_t notifications, std::byte* program_memory = nullptr);
   /// Of any rank. @throws std::out_of_range if that has none of this number.
   const RemoteSegment& segment(int rank, std::uint8_t id) const;
@@ -107,7 +107,10 @@ class Group final : private FabricArrivals {
   /// @returns Whether it has ended, perhaps by failing; else `take_arrived` or `take_events` gives it back some time.
   /// @throws std::logic_error as `Notifications::await`
   bool await(Await& await);
+  /// Whether what has come ends it. If not, it waits for nothing.
+  bool try_await(Await& await);
   std::optional<std::uint32_t> take(std::uint8_t segment, std::uint32_t id);
+  bool has_arrivals() const noexcept;
   /// Looks at what has come, and adds the waits that have ended by it.
   void take_arrived(base::Fifo<Waiter>& ended) noexcept;
   /// The same with all that has come by now, and waits for another thread that looks.
@@ -180,8 +183,11 @@ class Group final : private FabricArrivals {
   std::pair<Offer, int> offer_own(std::uint8_t id, std::uint64_t bytes, std::uint32_t notifications,
                                   std::byte* program_memory);
   std::unique_ptr<RemoteSegment> segment_of(const Peer& of, std::uint8_t id, const Connection::Message& message) const;
-  void agree_on_reach(std::uint8_t id, const std::vector<std::unique_ptr<RemoteSegment>>& segments) const;
-  bool has_arrivals() const noexcept;
+  std::vector<std::unique_ptr<RemoteSegment>> exchange_segments(std::uint8_t id, const std::pair<Offer, int>& own,
+                                                                std::string problem) const;
+  std::string try_reach(std::uint8_t id, const std::vector<std::unique_ptr<RemoteSegment>>& segments) const;
+  void agree(std::uint8_t id, const std::string& own_problem) const;
+  void remove_own_segment(std::uint8_t id);
   /// Whether the end of each rank is its failure: in a barrier, a rank that hears of it tells the others nothing more.
   static bool is_for_all(const Await& await) noexcept;
   void fail(Await& await, int rank) noexcept;

@@ -152,6 +152,10 @@ namespace {
   }
 }
 
+std::string cannot_begin(int rank, std::uint8_t id, const std::exception& error) {
+  return "Rank " + std::to_string(rank) + " cannot begin segment " + std::to_string(id) + ": " + error.what();
+}
+
 }  // namespace
 
 void Group::tell(int rank, std::uint8_t segment, std::span<const std::byte> bytes,
@@ -174,29 +178,36 @@ Connection::Message Group::hear(int rank, std::uint8_t segment) const {
   }
 }
 
-// All of them succeed, or none: each tells the others what it has found.
-void Group::agree_on_reach(std::uint8_t id, const std::vector<std::unique_ptr<RemoteSegment>>& segments) const {
-  Verdict own;
-  for (int rank = 0; rank < size() && own.error == 0; ++rank) {
-    const auto& theirs = segments[static_cast<std::size_t>(rank)];
-    if (theirs != nullptr && theirs->is_of_program && theirs->reach == Reach::kernel) {
-      own = {.error = try_program_memory(peer(rank), theirs->data, theirs->bytes), .rank = rank};
-    }
-  }
+// All of them succeed, or none: each tells the others what has kept it from beginning the segment.
+void Group::agree(std::uint8_t id, const std::string& own_problem) const {
+  const Verdict own = Verdict::of(own_problem);
   for (int rank = 0; rank < size(); ++rank) {
     tell(rank, id, std::as_bytes(std::span(&own, 1)), {});
   }
-  std::string problems;
+  std::string first;
   for (int rank = 0; rank < size(); ++rank) {
     const Verdict verdict = rank == rank_ ? own : read_as<Verdict>(hear(rank, id), 0, rank);
-    if (verdict.error != 0 && problems.empty()) {
-      problems = "Rank " + std::to_string(rank) + " cannot reach the memory that rank " + std::to_string(verdict.rank) +
-                 " uses for segment " + std::to_string(id) + ": " + text_of_refusal(verdict.error);
+    if (first.empty()) {
+      first = verdict.text();
     }
   }
-  if (!problems.empty()) {
-    throw std::runtime_error(problems);
+  if (!first.empty()) {
+    throw std::runtime_error(first);
   }
+}
+
+// What keeps this process from memory of another one; empty: nothing.
+std::string Group::try_reach(std::uint8_t id, const std::vector<std::unique_ptr<RemoteSegment>>& segments) const {
+  for (int rank = 0; rank < size(); ++rank) {
+    const auto& theirs = segments[static_cast<std::size_t>(rank)];
+    if (theirs != nullptr && theirs->is_of_program && theirs->reach == Reach::kernel) {
+      if (const int error = try_program_memory(peer(rank), theirs->data, theirs->bytes); error != 0) {
+        return "Rank " + std::to_string(rank_) + " cannot reach the memory that rank " + std::to_string(rank) +
+               " uses for segment " + std::to_string(id) + ": " + text_of_refusal(error);
+      }
+    }
+  }
+  return {};
 }
 
 // What other nodes write into, or change by an atomic operation, may come as soon as they have the offer: so all is there before it is made.
@@ -222,6 +233,7 @@ std::pair<Offer, int> Group::offer_own(std::uint8_t id, std::uint64_t bytes, std
   return {offer, local.memory.descriptor()};
 }
 
+// Null: the rank has none.
 std::unique_ptr<RemoteSegment> Group::segment_of(const Peer& of, std::uint8_t id,
                                                  const Connection::Message& message) const {
   const auto theirs = read_as<Offer>(message, message.descriptors.size(), of.rank);
@@ -230,6 +242,9 @@ std::unique_ptr<RemoteSegment> Group::segment_of(const Peer& of, std::uint8_t id
     throw std::runtime_error("Rank " + std::to_string(of.rank) + " begins segment " + std::to_string(theirs.id) +
                              " where this one begins segment " + std::to_string(id) +
                              ": all ranks begin their segments in the same order");
+  }
+  if (theirs.is_none != 0) {
+    return nullptr;
   }
   auto made = std::make_unique<RemoteSegment>();
   made->bytes = theirs.bytes;
@@ -249,34 +264,63 @@ std::unique_ptr<RemoteSegment> Group::segment_of(const Peer& of, std::uint8_t id
   return made;
 }
 
+// Whatever fails here, the others hear of it in the same two rounds.
+std::vector<std::unique_ptr<RemoteSegment>> Group::exchange_segments(std::uint8_t id, const std::pair<Offer, int>& own,
+                                                                     std::string problem) const {
+  const auto& [offer, descriptor] = own;
+  for (int rank = 0; rank < size(); ++rank) {
+    const bool is_passed = descriptor >= 0 && !peer(rank).is_on_other_node;
+    tell(rank, id, std::as_bytes(std::span(&offer, 1)), std::span(&descriptor, is_passed ? 1 : 0));
+  }
+  std::vector<std::unique_ptr<RemoteSegment>> segments(peers_.size());
+  for (int rank = 0; rank < size(); ++rank) {
+    if (peer(rank).connection != nullptr) {
+      const Connection::Message theirs = hear(rank, id);
+      try {
+        segments[static_cast<std::size_t>(rank)] = segment_of(peer(rank), id, theirs);
+      } catch (const std::exception& error) {
+        problem = problem.empty() ? cannot_begin(rank_, id, error) : problem;
+      }
+    }
+  }
+  problem = problem.empty() ? try_reach(id, segments) : problem;
+  agree(id, problem);
+  return segments;
+}
+
+// What has no segment must not be written into any more: the program may free its memory.
+void Group::remove_own_segment(std::uint8_t id) {
+  const std::unique_ptr<const RemoteSegment> own(
+      peer(rank_).segments[id].exchange(nullptr, std::memory_order_acq_rel));
+  const base::LockGuard looking(arriving_);
+  locals_[id].reset();
+}
+
 std::uint8_t Group::add_segment(std::uint64_t bytes, std::uint32_t notifications, std::byte* program_memory) {
   const base::LockGuard lock(adding_);
   const std::uint8_t id = segments_;
   if (id == segment_of_barrier) {
     throw std::length_error("A group has at most " + std::to_string(segment_of_barrier) + " segments");
   }
-  add_local(id, program_memory == nullptr ? bytes : 0, notifications);
   ++segments_;
-  const auto [offer, descriptor] = offer_own(id, bytes, notifications, program_memory);
-  for (int rank = 0; rank < size(); ++rank) {
-    const bool is_passed = descriptor >= 0 && !peer(rank).is_on_other_node;
-    tell(rank, id, std::as_bytes(std::span(&offer, 1)), std::span(&descriptor, is_passed ? 1 : 0));
+  std::string problem;
+  std::pair<Offer, int> own{{.id = id, .is_none = 1}, -1};
+  try {
+    add_local(id, program_memory == nullptr ? bytes : 0, notifications);
+    own = offer_own(id, bytes, notifications, program_memory);
+  } catch (const std::exception& error) {
+    problem = cannot_begin(rank_, id, error);
   }
-  bool any_of_program = program_memory != nullptr;
-  std::vector<std::unique_ptr<RemoteSegment>> segments(peers_.size());
-  for (int rank = 0; rank < size(); ++rank) {
-    if (peer(rank).connection != nullptr) {
-      segments[static_cast<std::size_t>(rank)] = segment_of(peer(rank), id, hear(rank, id));
-      any_of_program = any_of_program || segments[static_cast<std::size_t>(rank)]->is_of_program;
+  try {
+    auto segments = exchange_segments(id, own, std::move(problem));
+    for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+      if (segments[rank] != nullptr) {
+        peers_[rank]->segments[id].store(segments[rank].release(), std::memory_order_release);
+      }
     }
-  }
-  if (any_of_program) {
-    agree_on_reach(id, segments);
-  }
-  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-    if (segments[rank] != nullptr) {
-      peers_[rank]->segments[id].store(segments[rank].release(), std::memory_order_release);
-    }
+  } catch (...) {
+    remove_own_segment(id);
+    throw;
   }
   const base::LockGuard looking(arriving_);
   locals_[id]->memory.close_descriptor();  // all have mapped it

@@ -1,5 +1,7 @@
 #include "comm/rma/notifications.hpp"
 
+#include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -41,6 +43,11 @@ bool Notifications::await(Await& await) {
     }
   }
   return await.left == 0;
+}
+
+bool Notifications::has_come(const Await& await) const noexcept {
+  const auto range = std::span(words_).subspan(await.first, await.count);
+  return await.for_any ? std::ranges::any_of(range, holds_value) : std::ranges::all_of(range, holds_value);
 }
 
 Await* Notifications::arrive(std::uint32_t id, std::uint32_t value) noexcept {

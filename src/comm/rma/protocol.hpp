@@ -1,6 +1,7 @@
 // What processes tell each other over their connections, when a group or a segment begins.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -26,12 +27,20 @@ struct Offer {
   std::uint32_t id = 0;
   std::uint64_t program_memory = 0;  ///< Its address; 0: it is shared memory.
   RemoteMemory of_fabric{};          ///< For other nodes.
+  std::uint64_t is_none = 0;         ///< 1: the sender has no memory for it. Its verdict says why.
 };
 
-/// Whether a process reaches the memory of the others.
+/// Whether a process has begun a segment, and reaches the memory of the others.
 struct Verdict {
-  std::int32_t error = 0;  ///< Of the kernel.
-  std::int32_t rank = 0;   ///< Whose memory it is.
+  std::array<char, 1000> problem{};  ///< A text that ends with a zero; empty: there is none.
+  /// Cuts what is too long.
+  static Verdict of(const std::string& problem) noexcept {
+    Verdict made;
+    problem.copy(made.problem.data(), made.problem.size() - 1);
+    return made;
+  }
+  /// Whatever another process has sent.
+  std::string text() const { return {problem.data(), strnlen(problem.data(), problem.size())}; }
 };
 
 /// @throws std::runtime_error if the message is something else

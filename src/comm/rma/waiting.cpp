@@ -14,6 +14,10 @@ namespace {
 constexpr std::chrono::microseconds looks_before_sleep{100};
 constexpr int milliseconds_asleep = 1;
 
+// A pause of a task, and going on, takes as long as a notification to a process of the node and its answer.
+constexpr std::uint64_t microseconds_of_a_moment = 2;
+constexpr unsigned looks_between_other_looks = 8;
+
 }  // namespace
 
 Group& group_of_process() {
@@ -47,6 +51,32 @@ void take_what_has_come(Group& in) {
   in.progress(ended);
   in.take_all_arrived(ended);
   Engine::tell(ended);
+}
+
+bool comes_in_a_moment(Group& in, Await& await) {
+  take_what_has_come(in);
+  if (tasking::task_in_onready() != nullptr) {
+    return false;
+  }
+  if (in.try_await(await)) {
+    return true;
+  }
+  if (in.fabric() != nullptr || tasking::has_other_work()) {
+    return false;
+  }
+  in.stay_awake();
+  const std::uint64_t end = base::ticks() + microseconds_of_a_moment * base::ticks_per_microsecond();
+  for (unsigned look = 1; look % looks_between_other_looks != 0 || (base::ticks() < end && !tasking::has_other_work());
+       ++look) {
+    if (in.has_arrivals()) {
+      take_what_has_come(in);
+      if (in.try_await(await)) {
+        return true;
+      }
+    }
+    base::cpu_relax();
+  }
+  return false;
 }
 
 Blocking::Blocking(Group& in) noexcept : in_(in), end_of_looks_(base::Clock::now() + looks_before_sleep) {}

@@ -21,6 +21,9 @@ void look_for_ends(Group& in);
 Peer& peer_that_is_there(Group& in, int rank);
 /// Looks at what has come, and tells what has waited for it.
 void take_what_has_come(Group& in);
+/// Whether the wait of the calling task or thread has ended, without a pause: by what has come, or what comes while its worker has nothing else to run.
+/// Never in an onready.
+bool comes_in_a_moment(Group& in, Await& await);
 /// One look of a thread that blocks, which begins with `rounds` 0: after some of them it sleeps for a moment, or until something comes.
 class Blocking {
  public:

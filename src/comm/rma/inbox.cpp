@@ -1,0 +1,180 @@
+// Messages without a place agreed on before. Each process has a segment with some places for each sender, which uses them in turn. A notification
+// says that a place is full, and one in the opposite direction that it is free again.
+#include "dovetail/rma_inbox.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "comm/rma/group.hpp"
+#include "comm/rma/waiting.hpp"
+#include "dovetail/synchronization.hpp"
+#include "tasking/pause.hpp"
+
+namespace dovetail::rma {
+namespace {
+
+constexpr std::uint32_t alignment = 64;
+constexpr std::uint32_t most_messages = 1024;
+
+std::uint32_t aligned(std::uint32_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+void check(const InboxOptions& options) {
+  if (options.bytes > most_copied_bytes || options.messages == 0 || options.messages > most_messages) {
+    throw std::invalid_argument(
+        "An inbox has messages of at most " + std::to_string(most_copied_bytes) + " bytes, of which 1 to " +
+        std::to_string(most_messages) + " of each sender lie there, not " + std::to_string(options.messages) + " of " +
+        std::to_string(options.bytes) + " bytes");
+  }
+}
+
+void refuse_in_onready(const char* what) {
+  if (tasking::task_in_onready() != nullptr) {
+    throw std::logic_error(std::string(what) + " would be waited for in an onready; it belongs into a body");
+  }
+}
+
+}  // namespace
+
+struct Inbox::State {
+  struct To {  // Another process, as its messages are sent.
+    Mutex sending;
+    std::uint64_t sent = 0;
+    bool is_free = true;  // the next place
+  };
+
+  State(const Group& made_for, const InboxOptions& made_with)
+      : group(made_for),
+        options(made_with),
+        ranks(static_cast<std::uint32_t>(made_for.size())),
+        segment(Segment::allocate(
+            made_for, std::size_t{ranks} * made_with.messages * aligned(std::max(made_with.bytes, 1U)),
+            {.notifications = 2 * ranks * made_with.messages})),
+        to(ranks),
+        received(ranks),
+        come(std::size_t{ranks} * made_with.messages) {
+    const comm::rma::Group& all = comm::rma::group_of_process();
+    for (int rank = 0; rank < group.size(); ++rank) {
+      const comm::rma::RemoteSegment& theirs = all.segment(rank, segment.id());
+      if (theirs.bytes != segment.size() || theirs.notifications != segment.notifications()) {
+        throw std::invalid_argument("The inbox of rank " + std::to_string(rank) +
+                                    " has other options than that of this one");
+      }
+    }
+  }
+
+  // Of the sender `rank`, in the receiver's segment; for a place that is free again, of the receiver `rank` in the sender's.
+  std::uint32_t place(int rank, std::uint64_t message) const noexcept {
+    return static_cast<std::uint32_t>(rank) * options.messages + static_cast<std::uint32_t>(message % options.messages);
+  }
+  std::uint32_t is_full(std::uint32_t place) const noexcept { return place; }
+  std::uint32_t is_free(std::uint32_t place) const noexcept { return ranks * options.messages + place; }
+  std::uint64_t offset(std::uint32_t place) const noexcept {
+    return std::uint64_t{place} * aligned(std::max(options.bytes, 1U));
+  }
+
+  // The sender whose message is received next, if one has come.
+  std::optional<int> look() {
+    comm::rma::Group& in = comm::rma::group_of_process();
+    comm::rma::take_what_has_come(in);
+    for (std::uint32_t i = 0; i < ranks; ++i) {
+      const auto sender = static_cast<int>((next + i) % ranks);
+      const std::uint32_t its_place = place(sender, received[static_cast<std::size_t>(sender)]);
+      if (come[its_place] == 0) {
+        come[its_place] = in.take(segment.id(), is_full(its_place)).value_or(0);
+      }
+      if (come[its_place] != 0) {
+        return sender;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // What comes may be a later one of its sender, if that one and the next have come at the same time.
+  int wait() {
+    for (;;) {
+      if (const std::optional<int> sender = look()) {
+        return *sender;
+      }
+      const Notified found = notify_wait_any(segment, 0, ranks * options.messages);
+      come[found.id] = found.value;
+    }
+  }
+
+  Received take(int sender, std::span<std::byte> into) {
+    std::uint64_t& number = received[static_cast<std::size_t>(sender)];
+    const std::uint32_t its_place = place(sender, number);
+    const std::size_t bytes = come[its_place] - 1;
+    if (bytes > into.size()) {
+      throw std::length_error("A message of " + std::to_string(bytes) + " bytes from rank " + std::to_string(sender) +
+                              " does not fit into " + std::to_string(into.size()));
+    }
+    if (bytes > 0) {
+      std::memcpy(into.data(), segment.data() + offset(its_place), bytes);
+    }
+    come[its_place] = 0;
+    next = static_cast<std::uint32_t>(sender) + 1;
+    try {
+      notify(sender, segment.id(), {.id = is_free(place(group.rank(), number))});
+    } catch (const Error&) {  // one that has ended sends no more
+    }
+    ++number;
+    return {.rank = sender, .bytes = bytes};
+  }
+
+  const Group group;
+  const InboxOptions options;
+  const std::uint32_t ranks;
+  const Segment segment;
+  std::vector<To> to;
+  Mutex receiving;  // for what follows
+  std::vector<std::uint64_t> received;  // of each sender, so far
+  std::vector<std::uint32_t> come;      // of each place, the value of its notification; 0: it has not been taken
+  std::uint32_t next = 0;               // whose turn it is
+};
+
+Inbox Inbox::open(const Group& group, const InboxOptions& options) {
+  check(options);
+  return Inbox(std::make_shared<State>(group, options));
+}
+
+std::size_t Inbox::most_bytes() const noexcept { return state_->options.bytes; }
+
+void Inbox::send(int rank, std::span<const std::byte> message) const {
+  State& state = *state_;
+  refuse_in_onready("Room for a message");
+  if (message.size() > state.options.bytes) {
+    throw std::invalid_argument("A message of " + std::to_string(message.size()) + " bytes is longer than the " +
+                            std::to_string(state.options.bytes) + " of this inbox (InboxOptions::bytes)");
+  }
+  comm::rma::peer_that_is_there(comm::rma::group_of_process(), rank);
+  State::To& to = state.to[static_cast<std::size_t>(rank)];
+  const std::lock_guard lock(to.sending);
+  if (!to.is_free) {
+    notify_wait(state.segment, state.is_free(state.place(rank, to.sent)), rank);
+    to.is_free = true;
+  }
+  const std::uint32_t place = state.place(state.group.rank(), to.sent);
+  write_notify(message, {.rank = rank, .segment = state.segment.id(), .offset = state.offset(place)},
+               {.id = state.is_full(place), .value = static_cast<std::uint32_t>(message.size()) + 1});
+  ++to.sent;
+  to.is_free = to.sent < state.options.messages;
+}
+
+Inbox::Received Inbox::receive(std::span<std::byte> into) const {
+  refuse_in_onready("A message");
+  const std::lock_guard lock(state_->receiving);
+  return state_->take(state_->wait(), into);
+}
+
+std::optional<Inbox::Received> Inbox::try_receive(std::span<std::byte> into) const {
+  const std::unique_lock lock(state_->receiving, std::try_to_lock);
+  const std::optional<int> sender = lock.owns_lock() ? state_->look() : std::nullopt;
+  return sender ? std::optional(state_->take(*sender, into)) : std::nullopt;
+}
+
+}  // namespace dovetail::rma
