@@ -35,60 +35,73 @@ using State = comm::rma::Group;
 
 State& group() { return comm::rma::group_of_process(); }
 
-const RemoteSegment& segment_of_program(const State& in, int rank, std::uint8_t segment) {
-  if (segment == State::segment_of_barrier) {
+// Where something goes, or comes from.
+struct Target {
+  Peer& peer;
+  const RemoteSegment& segment;
+};
+
+Target target_of(const State& in, int rank, std::uint8_t segment) {
+  if (segment == State::segment_of_barrier) [[unlikely]] {
     throw std::out_of_range("segment " + std::to_string(segment) + " of rank " + std::to_string(rank) +
                             " is for barriers; a group has at most " + std::to_string(segment) + " others");
   }
-  return in.segment(rank, segment);
+  Peer& peer = in.peer(rank);
+  return {peer, State::segment(peer, segment)};
 }
 
-const RemoteSegment& check_place(State& in, const Remote& at, std::uint64_t bytes) {
-  comm::rma::peer_that_is_there(in, at.rank);
-  const RemoteSegment& found = segment_of_program(in, at.rank, at.segment);
-  if (at.offset > found.bytes || bytes > found.bytes - at.offset) {
+void require_bytes(const Target& target, const Remote& at, std::uint64_t bytes) {
+  const RemoteSegment& segment = target.segment;
+  if (at.offset > segment.bytes || bytes > segment.bytes - at.offset) [[unlikely]] {
     throw std::out_of_range("bytes " + std::to_string(at.offset) + " to " + std::to_string(at.offset + bytes) +
                             " are beyond segment " + std::to_string(at.segment) + " of rank " +
-                            std::to_string(at.rank) + ", which has " + std::to_string(found.bytes));
+                            std::to_string(at.rank) + ", which has " + std::to_string(segment.bytes));
   }
-  return found;
 }
 
-comm::rma::ProgramMemory program_memory(State& in, const Remote& at, const RemoteSegment& segment) {
-  return {.peer = in.peer(at.rank),
+// Of a rank that has not ended.
+Target place_of(State& in, const Remote& at, std::uint64_t bytes) {
+  comm::rma::require_there(in, in.peer(at.rank));
+  const Target target = target_of(in, at.rank, at.segment);
+  require_bytes(target, at, bytes);
+  return target;
+}
+
+comm::rma::ProgramMemory program_memory(const Target& target, const Remote& at) {
+  return {.peer = target.peer,
           .rank = at.rank,
           .segment = at.segment,
           .offset = at.offset,
-          .there = segment.data + at.offset};
+          .there = target.segment.data + at.offset};
 }
 
-void check(State& in, int rank, std::uint8_t segment, std::uint32_t id) {
-  const std::uint32_t most = segment_of_program(in, rank, segment).notifications;
-  if (id >= most) {
+void require_notification(const Target& target, std::uint8_t segment, std::uint32_t id) {
+  if (id >= target.segment.notifications) [[unlikely]] {
     throw std::out_of_range("notification " + std::to_string(id) + " is beyond segment " + std::to_string(segment) +
-                            " of rank " + std::to_string(rank) + ", which has " + std::to_string(most));
+                            " of rank " + std::to_string(target.peer.rank) + ", which has " +
+                            std::to_string(target.segment.notifications));
   }
 }
 
-void check(State& in, int rank, std::uint8_t segment, const Notify& notification) {
-  check(in, rank, segment, notification.id);
-  if (notification.value == 0) {
+void require_notification(const Target& target, std::uint8_t segment, const Notify& notification) {
+  require_notification(target, segment, notification.id);
+  if (notification.value == 0) [[unlikely]] {
     throw std::invalid_argument("notification " + std::to_string(notification.id) +
                                 " has the value 0, which is no value of a notification");
   }
 }
 
-void send(State& in, int rank, std::uint8_t segment, const Notify& sent) {
-  Peer& to = comm::rma::peer_that_is_there(in, rank);
+// To a rank that has not ended.
+void send(State& in, Peer& to, std::uint8_t segment, const Notify& sent) {
   const Notification notification{.segment = segment, .id = sent.id, .value = sent.value};
-  comm::rma::record_sent(rank, notification);
-  if (in.notify(to, notification)) {
+  comm::rma::record_sent(to.rank, notification);
+  if (in.notify(to, notification)) [[likely]] {
     return;
   }
   Task* const task = tasking::task_that_binds();
   if (task == nullptr) {
     comm::rma::block_until(in, [&] {
-      comm::rma::peer_that_is_there(in, rank);
+      comm::rma::require_there(in, to);
       return in.notify(to, notification);
     });
     return;
@@ -187,7 +200,9 @@ void Group::barrier() const {
   std::uint32_t id = state_->begin_barrier() % 2 * most_rounds;
   for (int distance = 1; distance < ranks; distance *= 2, ++id) {
     const int from = (rank() + ranks - distance) % ranks;
-    send(*state_, (rank() + distance) % ranks, State::segment_of_barrier, {.id = id});
+    Peer& to = state_->peer((rank() + distance) % ranks);
+    comm::rma::require_there(*state_, to);
+    send(*state_, to, State::segment_of_barrier, {.id = id});
     Await await;
     aim(await, *state_, State::segment_of_barrier, id, 1, from);
     wait_for(*state_, await);
@@ -215,19 +230,19 @@ Segment Segment::make(const Group& group, std::byte* program_memory, std::size_t
 namespace {
 
 // Within the node.
-void write_here(State& in, const Remote& to, const RemoteSegment& target, std::span<const std::byte> data) {
-  if (target.reach == Reach::kernel) {
-    comm::rma::write_program_memory(program_memory(in, to, target), data);
+void write_here(const Remote& to, const Target& target, std::span<const std::byte> data) {
+  if (target.segment.reach == Reach::kernel) {
+    comm::rma::write_program_memory(program_memory(target, to), data);
   } else if (!data.empty()) {
-    std::memcpy(target.data + to.offset, data.data(), data.size());
+    std::memcpy(target.segment.data + to.offset, data.data(), data.size());
   }
 }
 
-void read_here(State& in, const Remote& from, const RemoteSegment& source, std::span<std::byte> data) {
-  if (source.reach == Reach::kernel) {
-    comm::rma::read_program_memory(program_memory(in, from, source), data);
+void read_here(const Remote& from, const Target& source, std::span<std::byte> data) {
+  if (source.segment.reach == Reach::kernel) {
+    comm::rma::read_program_memory(program_memory(source, from), data);
   } else if (!data.empty()) {
-    std::memcpy(data.data(), source.data + from.offset, data.size());
+    std::memcpy(data.data(), source.segment.data + from.offset, data.size());
   }
 }
 
@@ -235,22 +250,22 @@ void read_here(State& in, const Remote& from, const RemoteSegment& source, std::
 
 void write(std::span<const std::byte> data, const Remote& to) {
   State& in = group();
-  const RemoteSegment& target = check_place(in, to, data.size());
-  if (target.reach == Reach::fabric) {
+  const Target target = place_of(in, to, data.size());
+  if (target.segment.reach == Reach::fabric) {
     comm::rma::write_to_node(in, to, data, nullptr);
   } else {
-    write_here(in, to, target, data);
+    write_here(to, target, data);
   }
 }
 
 void read(std::span<std::byte> data, const Remote& from) {
   State& in = group();
-  const RemoteSegment& source = check_place(in, from, data.size());
-  if (source.reach == Reach::fabric) {
+  const Target source = place_of(in, from, data.size());
+  if (source.segment.reach == Reach::fabric) {
     const Transfer part{.local = data, .remote = from};
     comm::rma::read_from_nodes(in, std::span(&part, 1));
   } else {
-    read_here(in, from, source, data);
+    read_here(from, source, data);
   }
 }
 
@@ -258,7 +273,7 @@ namespace {
 
 void check_places(std::span<const Transfer> parts) {
   for (const Transfer& part : parts) {
-    check_place(group(), part.remote, part.local.size());
+    place_of(group(), part.remote, part.local.size());
   }
 }
 
@@ -277,11 +292,11 @@ void read_list(std::span<const Transfer> parts) {
   check_places(parts);
   std::vector<Transfer> of_nodes;
   for (const Transfer& part : parts) {
-    const RemoteSegment& source = in.segment(part.remote.rank, part.remote.segment);
-    if (source.reach == Reach::fabric) {
+    const Target source = target_of(in, part.remote.rank, part.remote.segment);
+    if (source.segment.reach == Reach::fabric) {
       of_nodes.push_back(part);
     } else {
-      read_here(in, part.remote, source, part.local);
+      read_here(part.remote, source, part.local);
     }
   }
   comm::rma::read_from_nodes(in, of_nodes);
@@ -289,23 +304,28 @@ void read_list(std::span<const Transfer> parts) {
 
 void notify(int rank, std::uint8_t segment, const Notify& notification) {
   State& in = group();
-  check(in, rank, segment, notification);
-  send(in, rank, segment, notification);
+  const Target target = target_of(in, rank, segment);
+  require_notification(target, segment, notification);
+  comm::rma::require_there(in, target.peer);
+  send(in, target.peer, segment, notification);
 }
 
 void write_notify(std::span<const std::byte> data, const Remote& to, const Notify& notification) {
   State& in = group();
-  check(in, to.rank, to.segment, notification);
-  const RemoteSegment& target = check_place(in, to, data.size());
-  if (target.reach == Reach::fabric) {
+  const Target target = target_of(in, to.rank, to.segment);
+  require_notification(target, to.segment, notification);
+  comm::rma::require_there(in, target.peer);
+  require_bytes(target, to, data.size());
+  if (target.segment.reach == Reach::fabric) {
     const Notification both{.segment = to.segment, .id = notification.id, .value = notification.value};
     if (comm::rma::write_to_node(in, to, data, &both)) {
       return;
     }
+    comm::rma::require_there(in, target.peer);  // it may have taken long
   } else {
-    write_here(in, to, target, data);
+    write_here(to, target, data);
   }
-  send(in, to.rank, to.segment, notification);
+  send(in, target.peer, to.segment, notification);
 }
 
 void write_list_notify(std::span<const Transfer> parts, const Notify& notification) {
@@ -319,9 +339,12 @@ void write_list_notify(std::span<const Transfer> parts, const Notify& notificati
                                   " and " + std::to_string(part.remote.rank) + "; it is for one");
     }
   }
-  check(group(), last.rank, last.segment, notification);
+  State& in = group();
+  const Target target = target_of(in, last.rank, last.segment);
+  require_notification(target, last.segment, notification);
   write_list(parts);
-  send(group(), last.rank, last.segment, notification);
+  comm::rma::require_there(in, target.peer);
+  send(in, target.peer, last.segment, notification);
 }
 
 void notify_await(const Segment& segment, std::uint32_t id, std::uint32_t* value, int from) {
@@ -363,7 +386,7 @@ Notified notify_wait_any(const Segment& segment, std::uint32_t first, std::uint3
 
 std::optional<std::uint32_t> notify_test(const Segment& segment, std::uint32_t id) {
   State& in = group();
-  check(in, in.rank(), segment.id(), id);
+  require_notification(target_of(in, in.rank(), segment.id()), segment.id(), id);
   comm::rma::look_for_ends(in);
   comm::rma::take_what_has_come(in);
   return in.take(segment.id(), id);
@@ -378,7 +401,7 @@ std::uint64_t change(const Remote& at, const Message& request, const Change& cha
     throw std::invalid_argument("an atomic operation at byte " + std::to_string(at.offset) + " of segment " +
                                 std::to_string(at.segment) + ": the offset is a multiple of 8");
   }
-  const RemoteSegment& found = check_place(group(), at, sizeof(std::uint64_t));
+  const RemoteSegment& found = place_of(group(), at, sizeof(std::uint64_t)).segment;
   if (found.is_of_program) {
     throw std::invalid_argument("an atomic operation in segment " + std::to_string(at.segment) + " of rank " +
                                 std::to_string(at.rank) +

@@ -38,7 +38,7 @@ void Engine::begin() noexcept {
   }
 }
 
-unsigned Engine::tell(base::Fifo<Waiter>& ended) noexcept {
+unsigned Engine::tell_each(base::Fifo<Waiter>& ended) noexcept {
   unsigned told = 0;
   const tasking::OutsideOfTask outside;
   while (Waiter* const waiter = ended.pop()) {

@@ -35,7 +35,7 @@ class Engine final : public tasking::Service, public tasking::Source {
   /// What was begun has ended without being told.
   void withdraw() noexcept { in_flight_.fetch_sub(1, std::memory_order_seq_cst); }
   /// Tells what waited. Not under a lock: the program may go on at once. @returns How many tasks were told.
-  static unsigned tell(base::Fifo<Waiter>& ended) noexcept;
+  static unsigned tell(base::Fifo<Waiter>& ended) noexcept { return ended.empty() ? 0 : tell_each(ended); }
 
   /// @name Service
   /// @{
@@ -60,6 +60,7 @@ class Engine final : public tasking::Service, public tasking::Source {
   /// @}
 
  private:
+  static unsigned tell_each(base::Fifo<Waiter>& ended) noexcept;
   static void look(Group& group, base::Fifo<Waiter>& ended) noexcept;
 
   detail::RuntimeCore& core_;

@@ -24,8 +24,6 @@ constinit std::atomic<unsigned> users{0};
 
 // Of one look and of each rank, so that one that sends much does not hold up what others send.
 constexpr unsigned most_arrivals = 64;
-// How late the end of a process is noticed at most, while polls find something all the time.
-constexpr std::uint64_t microseconds_between_looks = 1000;
 
 std::exception_ptr failure_to_send(const Waiter& held_back, int rank, const std::string& why) {
   return std::make_exception_ptr(dovetail::rma::Error(held_back.text() + " cannot be sent: " + why, rank));
@@ -92,20 +90,13 @@ void Group::make_current() {
   the_group.store(this, std::memory_order_release);
 }
 
-Peer& Group::peer(int rank) const {
-  if (rank < 0 || rank >= size()) {
-    throw std::invalid_argument("rank " + std::to_string(rank) + " is none of the group's, which has " +
-                                std::to_string(size()));
-  }
-  return *peers_[static_cast<std::size_t>(rank)];
+void Group::refuse_rank(int rank) const {
+  throw std::invalid_argument("rank " + std::to_string(rank) + " is none of the group's, which has " +
+                              std::to_string(size()));
 }
 
-const RemoteSegment& Group::segment(int rank, std::uint8_t id) const {
-  const RemoteSegment* const found = peer(rank).segments[id].load(std::memory_order_acquire);
-  if (found == nullptr) {
-    throw std::out_of_range("rank " + std::to_string(rank) + " has no segment " + std::to_string(id));
-  }
-  return *found;
+void Group::refuse_segment(int rank, std::uint8_t id) {
+  throw std::out_of_range("rank " + std::to_string(rank) + " has no segment " + std::to_string(id));
 }
 
 void Group::wake_if_asleep(const Peer& peer) const noexcept {
@@ -198,8 +189,11 @@ bool Group::await(Await& await) {
   return true;
 }
 
-bool Group::try_await(Await& await) {
+bool Group::take_and_try(Await& await, base::Fifo<Waiter>& ended) {
   const base::LockGuard lock(arriving_);
+  if (has_arrivals()) {
+    take_up_to(Ring::capacity, ended);
+  }
   Notifications& notifications = locals_[await.segment]->notifications;
   if (!notifications.has_come(await)) {
     return false;
@@ -349,17 +343,6 @@ bool Group::may_sleep() noexcept {
 }
 
 bool Group::must_take_events() noexcept { return has_long_not_looked() || !own_.says_asleep(); }
-
-bool Group::has_long_not_looked() noexcept {
-  const std::uint64_t now = base::ticks();
-  const std::uint64_t due =
-      last_look_.load(std::memory_order_relaxed) + microseconds_between_looks * base::ticks_per_microsecond();
-  if (now < due) {
-    return false;
-  }
-  last_look_.store(now, std::memory_order_relaxed);
-  return true;
-}
 
 void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
   std::array<epoll_event, 16> events;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/fifo.hpp"
 #include "base/mutex.hpp"
@@ -70,7 +71,12 @@ class Group final : private FabricArrivals {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(peers_.size()); }
   /// @throws std::invalid_argument for a rank that there is not.
-  Peer& peer(int rank) const;
+  Peer& peer(int rank) const {
+    if (rank < 0 || rank >= size()) [[unlikely]] {
+      refuse_rank(rank);
+    }
+    return *peers_[static_cast<std::size_t>(rank)];
+  }
 
   /// @name Segments
   /// @{
@@ -83,7 +89,14 @@ class Group final : private FabricArrivals {
   /// zeros. @throws std::runtime_error in all processes if one of them has no memory for it, or cannot reach that of another
   std::uint8_t add_segment(std::uint64_t bytes, std::uint32_t notifications, std::byte* program_memory = nullptr);
   /// Of any rank. @throws std::out_of_range if that has none of this number.
-  const RemoteSegment& segment(int rank, std::uint8_t id) const;
+  static const RemoteSegment& segment(const Peer& of, std::uint8_t id) {
+    const RemoteSegment* const found = of.segments[id].load(std::memory_order_acquire);
+    if (found == nullptr) [[unlikely]] {
+      refuse_segment(of.rank, id);
+    }
+    return *found;
+  }
+  const RemoteSegment& segment(int rank, std::uint8_t id) const { return segment(peer(rank), id); }
   /// @}
 
   /// @name Sending
@@ -107,8 +120,9 @@ class Group final : private FabricArrivals {
   /// @returns Whether it has ended, perhaps by failing; else `take_arrived` or `take_events` gives it back some time.
   /// @throws std::logic_error as `Notifications::await`
   bool await(Await& await);
-  /// Whether what has come ends it. If not, it waits for nothing.
-  bool try_await(Await& await);
+  /// Takes all that has come by now, and adds the waits that have ended by it. Whether `await` ends by what has come, too; if not, it waits for
+  /// nothing.
+  bool take_and_try(Await& await, base::Fifo<Waiter>& ended);
   std::optional<std::uint32_t> take(std::uint8_t segment, std::uint32_t id);
   bool has_arrivals() const noexcept;
   /// Looks at what has come, and adds the waits that have ended by it.
@@ -147,7 +161,14 @@ class Group final : private FabricArrivals {
   /// Whether another process has rung, or that was not looked at for a while.
   bool must_take_events() noexcept;
   /// Whether that was not looked at for a while, by whatever thread.
-  bool has_long_not_looked() noexcept;
+  bool has_long_not_looked() noexcept {
+    const std::uint64_t now = base::ticks();
+    if (now < last_look_.load(std::memory_order_relaxed) + ticks_between_looks_) [[likely]] {
+      return false;
+    }
+    last_look_.store(now, std::memory_order_relaxed);
+    return true;
+  }
   /// @}
 
  private:
@@ -156,6 +177,8 @@ class Group final : private FabricArrivals {
     Notifications notifications;
     std::unique_ptr<Registration> registration;  ///< Where other nodes write into it.
   };
+  [[noreturn]] void refuse_rank(int rank) const;
+  [[noreturn]] static void refuse_segment(int rank, std::uint8_t id);
   void make_mailbox(std::size_t ranks);
   void connect(const std::vector<std::string>& cards, const class Listener& listener);
   void introduce(const Connection& connection) const;
@@ -208,6 +231,7 @@ class Group final : private FabricArrivals {
   base::Descriptor bell_{-1};
   Watched watched_;  ///< Before what it watches is closed, it lets go of that.
   std::atomic<bool> is_looked_at_{false};
+  const std::uint64_t ticks_between_looks_;
   std::atomic<std::uint64_t> last_look_{0};
   std::atomic<std::size_t> held_back_{0};
 

@@ -32,11 +32,15 @@ std::string name_of_node() {
   return boot + "." + std::to_string(known ? names.st_ino : 0);
 }
 
+// How late the end of a process is noticed at most, while polls find something all the time.
+constexpr std::uint64_t microseconds_between_looks = 1000;
+
 }  // namespace
 
 Group::Group(Bootstrap& starter, const Limits& limits)
     : process_(getpid()),
       rank_(starter.rank()),
+      ticks_between_looks_(microseconds_between_looks * base::ticks_per_microsecond()),
       limits_(limits),
       taken_(static_cast<std::size_t>(starter.size())),
       told_(taken_.size()) {

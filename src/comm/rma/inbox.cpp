@@ -151,7 +151,8 @@ void Inbox::send(int rank, std::span<const std::byte> message) const {
     throw std::invalid_argument("A message of " + std::to_string(message.size()) + " bytes is longer than the " +
                             std::to_string(state.options.bytes) + " of this inbox (InboxOptions::bytes)");
   }
-  comm::rma::peer_that_is_there(comm::rma::group_of_process(), rank);
+  comm::rma::Group& in = comm::rma::group_of_process();
+  comm::rma::require_there(in, in.peer(rank));
   State::To& to = state.to[static_cast<std::size_t>(rank)];
   const std::lock_guard lock(to.sending);
   if (!to.is_free) {

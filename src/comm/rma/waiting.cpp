@@ -37,13 +37,11 @@ void look_for_ends(Group& in) {
   }
 }
 
-Peer& peer_that_is_there(Group& in, int rank) {
+void require_there(Group& in, const Peer& peer) {
   look_for_ends(in);
-  Peer& found = in.peer(rank);
-  if (found.standing.load(std::memory_order_relaxed) != Standing::present) {
-    throw dovetail::rma::Error("nothing can be sent: " + text_of_end(rank, found), rank);
+  if (peer.standing.load(std::memory_order_relaxed) != Standing::present) [[unlikely]] {
+    throw dovetail::rma::Error("nothing can be sent: " + text_of_end(peer.rank, peer), peer.rank);
   }
-  return found;
 }
 
 void take_what_has_come(Group& in) {
@@ -54,11 +52,17 @@ void take_what_has_come(Group& in) {
 }
 
 bool comes_in_a_moment(Group& in, Await& await) {
-  take_what_has_come(in);
+  const auto take = [&] {
+    base::Fifo<Waiter> ended;
+    in.progress(ended);
+    const bool is_over = in.take_and_try(await, ended);
+    Engine::tell(ended);
+    return is_over;
+  };
   if (tasking::task_in_onready() != nullptr) {
     return false;
   }
-  if (in.try_await(await)) {
+  if (take()) {
     return true;
   }
   if (in.fabric() != nullptr || tasking::has_other_work()) {
@@ -68,11 +72,8 @@ bool comes_in_a_moment(Group& in, Await& await) {
   const std::uint64_t end = base::ticks() + microseconds_of_a_moment * base::ticks_per_microsecond();
   for (unsigned look = 1; look % looks_between_other_looks != 0 || (base::ticks() < end && !tasking::has_other_work());
        ++look) {
-    if (in.has_arrivals()) {
-      take_what_has_come(in);
-      if (in.try_await(await)) {
-        return true;
-      }
+    if (in.has_arrivals() && take()) {
+      return true;
     }
     base::cpu_relax();
   }

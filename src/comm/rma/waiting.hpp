@@ -17,8 +17,8 @@ namespace dovetail::comm::rma {
 Group& group_of_process();
 /// A task that waits for nothing hears of the end of a process, too.
 void look_for_ends(Group& in);
-/// @throws dovetail::rma::Error if it has ended, std::invalid_argument
-Peer& peer_that_is_there(Group& in, int rank);
+/// @throws dovetail::rma::Error if it has ended
+void require_there(Group& in, const Peer& peer);
 /// Looks at what has come, and tells what has waited for it.
 void take_what_has_come(Group& in);
 /// Whether the wait of the calling task or thread has ended, without a pause: by what has come, or what comes while its worker has nothing else to run.
