@@ -189,8 +189,11 @@ BENCHMARKS = [
         Benchmark(
             f"patterns_{pattern}_2",
             f"METG(50 %), Task Bench's pattern {pattern}, width 8, 2 workers",
-            contenders("patterns", ("dovetail", "onetbb", *LIBGOMP), 2, "--pattern", pattern),
-            (Target("1.2 times oneTBB", metric="metg_ns", at_most=1.2, peers=("onetbb",)),),
+            contenders("patterns", ("dovetail", "onetbb", "taskflow", *LIBGOMP), 2, "--pattern", pattern),
+            (
+                Target("1.2 times oneTBB", metric="metg_ns", at_most=1.2, peers=("onetbb",)),
+                Target("1.2 times Taskflow", metric="metg_ns", at_most=1.2, peers=("taskflow",)),
+            ),
             metric="metg_ns",
             quick=("--steps", "200", "--tries", "1"),
         )

@@ -360,6 +360,26 @@ TEST(MessagesRate, NoRateStarvesReadyTasks) {
   unsetenv("DOVETAIL_MPI_LINGER");
 }
 
+// A report needs memory, of which there may be none.
+TEST(MessagesReport, OneThatFailsKeepsNobodyFromTheLibrary) {
+  fake();
+  Runtime runtime(Options{.workers = 1, .report_after = std::chrono::seconds(0)});
+  int request = fake().begin();
+  const int number = request;
+  auto waits = runtime.spawn([&] { wait(request); });
+  const auto& engine = Engine::of(runtime.core().root);
+  bool has_failed = false;
+  while (!has_failed) {  // until the request has been submitted, nothing is visited
+    try {
+      engine.for_each_wait([](const Task*, const std::string&) { throw std::bad_alloc(); });
+    } catch (const std::bad_alloc&) {
+      has_failed = true;
+    }
+  }
+  fake().end(number);
+  waits.get();
+}
+
 // The thread that waits for the task is told; another one looks for what is said, and then ends the wait.
 TEST(MessagesReport, SaysWhatATaskWaitsFor) {
   fake();

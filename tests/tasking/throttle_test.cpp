@@ -73,6 +73,7 @@ TEST(ThrottleTest, WithoutALimitOfTheProgramASpawnerIsHeldBackAsWell) {
   };
   await([&] { return is_held_back() || spawned.load() == all; });
   EXPECT_LT(spawned.load(), all);
+  EXPECT_TRUE(runtime.core().throttle.is_crowded(runtime.core())) << "there is room";
   over.store(true);
   spawner.join();
   runtime.wait();

@@ -106,7 +106,7 @@ Engine& Engine::of(const Task* task) noexcept {
   return static_cast<Engine&>(*tasking::find_service(tasking::runtime_of(task), &key));
 }
 
-bool Engine::try_enter() noexcept { return may_call_here() && turn_.try_enter(); }
+bool Engine::try_enter() noexcept { return may_call_here() && Turn::try_enter(); }
 
 void Engine::submit(Operation* operations, std::size_t count, Library& library) noexcept {
   in_flight_.fetch_add(count, std::memory_order_seq_cst);
@@ -210,7 +210,7 @@ unsigned Engine::serve(Library& library) noexcept {
     ended = move_to_front(ended, ask_newest(library));
     note_ends(ended, library);
     library.leave();
-    turn_.leave();
+    Turn::leave();
     told += tell(ended);
   }
   return told;
@@ -271,7 +271,7 @@ unsigned Engine::poll(unsigned worker, tasking::PollScope scope) {
   if (is_for_one_thread()) {
     polled_here(ended != nullptr || takes_in);
   }
-  turn_.leave();
+  Turn::leave();
   return tell(ended) + serve(library);
 }
 
@@ -312,13 +312,13 @@ base::TimePoint Engine::next_poll() noexcept {
 void Engine::for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const {
   Library* const library = find_library();
   for (unsigned look = 0; library != nullptr && look < looks_for_the_turn; ++look) {
-    if (turn_.try_enter()) {
+    if (Turn::try_enter()) {
+      const Turn::Leaving leaving;
       const auto say = [&](const Operation& operation) {
         visit(operation.wait != nullptr ? operation.wait->task : operation.task, text_of(operation, *library));
       };
       outstanding_.for_each(say);
       attempts_.for_each(say);
-      turn_.leave();
       break;
     }
     std::this_thread::yield();

@@ -62,7 +62,7 @@ class Engine final : public tasking::Service, public tasking::Source {
   /// @}
 
  private:
-  bool try_enter() noexcept;
+  static bool try_enter() noexcept;
   void polled_here(bool found) noexcept;
   void start_elsewhere(Operation* operation, Library& library) noexcept;
   Operation* take_in(Library& library) noexcept;
@@ -74,7 +74,7 @@ class Engine final : public tasking::Service, public tasking::Source {
   detail::RuntimeCore& core_;
   const std::shared_ptr<tasking::SourceRegistry> sources_;  ///< Which a runtime that could not be made destroys first.
   std::atomic<std::size_t> in_flight_{0};
-  mutable Turn turn_;
+  Turn turn_;
   Outstanding outstanding_;  ///< For the thread that has the turn; and so is what follows.
   Attempts attempts_;
   std::size_t unasked_ = 0;      ///< Newest ones, of which MPI has not been asked since they were started.

@@ -22,10 +22,18 @@ class Turn {
   }
   bool holds_submissions() const noexcept { return submitted_.load(std::memory_order_seq_cst) != nullptr; }
 
-  bool try_enter() noexcept {
+  static bool try_enter() noexcept {
     return !taken_.load(std::memory_order_seq_cst) && !taken_.exchange(true, std::memory_order_seq_cst);
   }
-  void leave() noexcept { taken_.store(false, std::memory_order_seq_cst); }
+  static void leave() noexcept { taken_.store(false, std::memory_order_seq_cst); }
+  /// Leaves when it ends, for what may throw.
+  class Leaving {
+   public:
+    Leaving() = default;
+    ~Leaving() { leave(); }
+    Leaving(const Leaving&) = delete;
+    Leaving& operator=(const Leaving&) = delete;
+  };
 
   /// @name In the child of a fork, by its only thread: the one that had the turn is the parent's, and so are the submissions
   /// @{
