@@ -335,6 +335,20 @@ TEST(MessagesRate, OperationsThatTasksAreBoundToAreAskedTogether) {
   unsetenv("DOVETAIL_MPI_POLL");
 }
 
+// What it was sent from may be written to again: the next task waits for that.
+TEST(MessagesRate, AMessageThatHasGoneWhenItIsStartedIsToldAtOnce) {
+  fake();
+  Runtime runtime(Options{.workers = 1});
+  runtime
+      .spawn([] {
+        detail::mpi::Description sends = receives(1, 3);
+        sends.receives = false;
+        detail::mpi::start_and_bind(Abi::mpich, sends, at_once(0), nullptr);
+        EXPECT_EQ(Engine::of(tasking::current_task()).in_flight(), 0U);
+      })
+      .get();
+}
+
 // Whatever the rate, zero included, ready tasks go first.
 TEST(MessagesRate, NoRateStarvesReadyTasks) {
   fake();

@@ -95,9 +95,8 @@ void random_programs(const Group& group, std::uint64_t seed) {
       }
       if (from == group.rank()) {
         const std::uint32_t number = numbers[static_cast<std::size_t>(to)]++;
-        runtime.spawn({.access = {inout(order)}}, [&inbox, from, to, number, bytes] {
-          inbox.send(to, message(from, number, bytes));
-        });
+        runtime.spawn({.access = {inout(order)}},
+                      [&inbox, from, to, number, bytes] { inbox.send(to, message(from, number, bytes)); });
       }
     }
     std::vector<std::byte> into(options.bytes);
@@ -215,7 +214,8 @@ void death() {
     std::fflush(stdout);
   };
   std::uint64_t number = 0;
-  say("sent before", [&] { expect(inbox.receive(std::as_writable_bytes(std::span(&number, 1))).rank == victim, "sender", 0); });
+  say("sent before",
+      [&] { expect(inbox.receive(std::as_writable_bytes(std::span(&number, 1))).rank == victim, "sender", 0); });
   say("receive", [&] { inbox.receive(std::as_writable_bytes(std::span(&number, 1))); });
   say("send", [&] { inbox.send(victim, std::span(&sent, 1)); });
   inbox.send(group.rank(), std::span(&sent, 1));

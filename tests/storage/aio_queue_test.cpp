@@ -13,63 +13,65 @@
 namespace dovetail::storage {
 namespace {
 
-// A system call for each request would cost more than the request.
-TEST(AioQueue, HandsOverInBatches) {
-  std::string why_not;
-  const auto queue = AioQueue::make(why_not);
-  if (queue == nullptr) {
-    GTEST_SKIP() << why_not;
+class AioQueueTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why_not;
+    queue_ = AioQueue::make(why_not);
+    if (queue_ == nullptr) {
+      GTEST_SKIP() << why_not;
+    }
+    ASSERT_NE(file_, nullptr);
   }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
-  ASSERT_NE(file, nullptr);
+  void submit(Request& request) {
+    request.kind = Kind::fdatasync;
+    request.descriptor = fileno(file_.get());
+    queue_->submit(request);
+  }
+
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{std::tmpfile(), &std::fclose};
+  std::unique_ptr<AioQueue> queue_;
+};
+
+// A system call for each request would cost more than the request.
+TEST_F(AioQueueTest, HandsOverInBatches) {
   std::vector<Request> requests(2 * AioQueue::batch);
   for (unsigned i = 0; i < requests.size(); ++i) {
-    requests[i].kind = Kind::fdatasync;
-    requests[i].descriptor = fileno(file.get());
-    queue->submit(requests[i]);
-    EXPECT_EQ(queue->gathered(), (i + 1) % AioQueue::batch);
+    submit(requests[i]);
+    EXPECT_EQ(queue_->gathered(), (i + 1) % AioQueue::batch);
   }
   std::array<Completion, AioQueue::batch> completions{};
   for (std::size_t taken = 0; taken < requests.size();) {
-    const unsigned now = queue->take(completions.data(), completions.size());
+    const unsigned now = queue_->take(completions.data(), completions.size());
     for (unsigned i = 0; i < now; ++i) {
       EXPECT_EQ(completions[i].result, 0);
     }
     taken += now;
     std::this_thread::yield();
   }
-  EXPECT_EQ(queue->in_flight(), 0U);
+  EXPECT_EQ(queue_->in_flight(), 0U);
 }
 
 // The system takes so many at once. The others follow when some have ended, in batches too.
-TEST(AioQueue, KeepsWhatFindsItFull) {
-  std::string why_not;
-  const auto queue = AioQueue::make(why_not);
-  if (queue == nullptr) {
-    GTEST_SKIP() << why_not;
-  }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
-  ASSERT_NE(file, nullptr);
+TEST_F(AioQueueTest, KeepsWhatFindsItFull) {
   std::vector<Request> requests(AioQueue::entries + 3 * AioQueue::batch + 5);
   for (Request& request : requests) {
-    request.kind = Kind::fdatasync;
-    request.descriptor = fileno(file.get());
-    queue->submit(request);
-    EXPECT_LE(queue->in_flight(), AioQueue::entries);
+    submit(request);
+    EXPECT_LE(queue_->in_flight(), AioQueue::entries);
   }
-  EXPECT_EQ(queue->in_flight(), AioQueue::entries);
+  EXPECT_EQ(queue_->in_flight(), AioQueue::entries);
   std::vector<int> ends(requests.size());
   std::array<Completion, AioQueue::entries> completions{};
   for (std::size_t taken = 0; taken < requests.size();) {
-    const unsigned now = queue->take(completions.data(), completions.size());
+    const unsigned now = queue_->take(completions.data(), completions.size());
     for (unsigned i = 0; i < now; ++i) {
       ++ends[static_cast<std::size_t>(completions[i].request - requests.data())];
     }
     taken += now;
-    queue->refill();
-    EXPECT_LE(queue->gathered(), AioQueue::batch);
+    queue_->refill();
+    EXPECT_LE(queue_->gathered(), AioQueue::batch);
     if (now == 0) {
-      queue->flush();  // fewer than a batch wait for more
+      queue_->flush();  // fewer than a batch wait for more
     }
     std::this_thread::yield();
   }

@@ -63,7 +63,8 @@ TEST_P(FileTest, NothingIsUnderWayWhenAllHasEnded) {
     runtime.spawn([&] { file.ipwrite(data, 8192); });
   }
   runtime.wait();
-  while (storage::StorageService::of(runtime.core())->in_flight() > 0) {  // each is counted after its task has been told
+  while (storage::StorageService::of(runtime.core())->in_flight() >
+         0) {  // each is counted after its task has been told
     std::this_thread::yield();
   }
 }

@@ -294,8 +294,7 @@ std::vector<std::unique_ptr<RemoteSegment>> Group::exchange_segments(std::uint8_
 
 // What has no segment must not be written into any more: the program may free its memory.
 void Group::remove_own_segment(std::uint8_t id) {
-  const std::unique_ptr<const RemoteSegment> own(
-      peer(rank_).segments[id].exchange(nullptr, std::memory_order_acq_rel));
+  const std::unique_ptr<const RemoteSegment> own(peer(rank_).segments[id].exchange(nullptr, std::memory_order_acq_rel));
   const base::LockGuard looking(arriving_);
   locals_[id].reset();
 }

@@ -25,10 +25,10 @@ std::uint32_t aligned(std::uint32_t bytes) { return (bytes + alignment - 1) / al
 
 void check(const InboxOptions& options) {
   if (options.bytes > most_copied_bytes || options.messages == 0 || options.messages > most_messages) {
-    throw std::invalid_argument(
-        "An inbox has messages of at most " + std::to_string(most_copied_bytes) + " bytes, of which 1 to " +
-        std::to_string(most_messages) + " of each sender lie there, not " + std::to_string(options.messages) + " of " +
-        std::to_string(options.bytes) + " bytes");
+    throw std::invalid_argument("An inbox has messages of at most " + std::to_string(most_copied_bytes) +
+                                " bytes, of which 1 to " + std::to_string(most_messages) +
+                                " of each sender lie there, not " + std::to_string(options.messages) + " of " +
+                                std::to_string(options.bytes) + " bytes");
   }
 }
 
@@ -51,9 +51,9 @@ struct Inbox::State {
       : group(made_for),
         options(made_with),
         ranks(static_cast<std::uint32_t>(made_for.size())),
-        segment(Segment::allocate(
-            made_for, std::size_t{ranks} * made_with.messages * aligned(std::max(made_with.bytes, 1U)),
-            {.notifications = 2 * ranks * made_with.messages})),
+        segment(Segment::allocate(made_for,
+                                  std::size_t{ranks} * made_with.messages * aligned(std::max(made_with.bytes, 1U)),
+                                  {.notifications = 2 * ranks * made_with.messages})),
         to(ranks),
         received(ranks),
         come(std::size_t{ranks} * made_with.messages) {
@@ -131,7 +131,7 @@ struct Inbox::State {
   const std::uint32_t ranks;
   const Segment segment;
   std::vector<To> to;
-  Mutex receiving;  // for what follows
+  Mutex receiving;                      // for what follows
   std::vector<std::uint64_t> received;  // of each sender, so far
   std::vector<std::uint32_t> come;      // of each place, the value of its notification; 0: it has not been taken
   std::uint32_t next = 0;               // whose turn it is
@@ -149,7 +149,7 @@ void Inbox::send(int rank, std::span<const std::byte> message) const {
   refuse_in_onready("Room for a message");
   if (message.size() > state.options.bytes) {
     throw std::invalid_argument("A message of " + std::to_string(message.size()) + " bytes is longer than the " +
-                            std::to_string(state.options.bytes) + " of this inbox (InboxOptions::bytes)");
+                                std::to_string(state.options.bytes) + " of this inbox (InboxOptions::bytes)");
   }
   comm::rma::Group& in = comm::rma::group_of_process();
   comm::rma::require_there(in, in.peer(rank));
