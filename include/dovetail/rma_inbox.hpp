@@ -46,9 +46,10 @@ class Inbox {
     send(rank, std::span<const std::byte>(std::as_bytes(std::span(message))));
   }
 
+  /// What has been received.
   struct Received {
-    int rank = 0;  ///< Of the sender.
-    std::size_t bytes = 0;
+    int rank = 0;           ///< Of the sender.
+    std::size_t bytes = 0;  ///< Of the message.
   };
   /// Takes a message, of whatever rank. Suspends the task until there is one, and blocks outside of tasks.
   /// @throws std::length_error if the next message does not fit, which stays; std::logic_error in an `onready`; Error if there is none, and a process has

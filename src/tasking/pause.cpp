@@ -7,7 +7,6 @@
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/running.hpp"
-#include "tasking/sleeping.hpp"
 #include "tasking/task.hpp"
 #include "tasking/worker.hpp"
 #include "trace/trace.hpp"
@@ -94,10 +93,6 @@ RuntimeCore& runtime_of(const Task* task) noexcept { return *task->core; }
 int current_worker() noexcept {
   const Worker* worker = context().worker;
   return worker == nullptr ? -1 : static_cast<int>(worker->index);
-}
-bool has_other_work() noexcept {
-  const Worker* const worker = context().worker;
-  return worker == nullptr || worker->operations.any || worker->ready.size() > 0 || may_be_work(*worker);
 }
 bool pause_switches() noexcept { return context().worker != nullptr; }
 

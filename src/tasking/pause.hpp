@@ -26,8 +26,6 @@ RuntimeCore& runtime_of(const Task* task) noexcept;
 int current_worker() noexcept;
 /// Whether `pause` gives the core to others. False on I/O executors, where a pause blocks the thread.
 bool pause_switches() noexcept;
-/// Whether the calling compute worker has something to run, or to see to, while its task pauses, as far as it can see at once. True on other threads.
-bool has_other_work() noexcept;
 
 /// Announces a pause of the current task. After it, `wake` may be called, from any thread, exactly once.
 void prepare_pause(Task* task) noexcept;

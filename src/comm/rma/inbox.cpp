@@ -118,12 +118,16 @@ struct Inbox::State {
     }
     come[its_place] = 0;
     next = static_cast<std::uint32_t>(sender) + 1;
-    try {
-      notify(sender, segment.id(), {.id = is_free(place(group.rank(), number))});
-    } catch (const Error&) {  // one that has ended sends no more
-    }
-    ++number;
+    give_back(sender, place(group.rank(), number++));
     return {.rank = sender, .bytes = bytes};
+  }
+
+  void give_back(int sender, std::uint32_t its_place) const {
+    try {
+      notify(sender, segment.id(), {.id = is_free(its_place)});
+    } catch (const Error&) {
+      return;  // a rank that has ended sends no more
+    }
   }
 
   const Group group;

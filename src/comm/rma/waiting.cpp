@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/spin_lock.hpp"
 #include "dovetail/rma_error.hpp"
+#include "tasking/other_work.hpp"
 
 namespace dovetail::comm::rma {
 namespace {
