@@ -89,7 +89,8 @@ class Segment {
   static Segment allocate(const Group& group, std::size_t bytes, const SegmentOptions& options = {});
   /// The same with memory of the program's own, which stays the program's and stays mapped until no rank writes into it any more. Within a node the
   /// kernel copies for the others, which costs a system call; between nodes it is as fast as any. It has no atomic operations. Some processes may use their own memory, and others allocate.
-  /// @throws As `allocate`, and where the kernel does not allow it (Yama, the filter of a container).
+  /// @throws As `allocate`, and where the kernel does not allow it (Yama, the filter of a container). After an `Error`, the memory stays mapped until the
+  /// group ends: a rank may have heard of the segment, and not of the death.
   static Segment use(const Group& group, std::span<std::byte> memory, const SegmentOptions& options = {});
   std::byte* data() const noexcept { return data_; }   ///< Of `allocate`: aligned to a page. Null if it has no bytes.
   std::size_t size() const noexcept { return size_; }  ///< In bytes.

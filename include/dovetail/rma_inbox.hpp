@@ -30,7 +30,8 @@ struct InboxOptions {
 /// one rank are received in order. Senders are served in turn. Thread-safe.
 class Inbox {
  public:
-  /// By all processes at the same time, in the same order as segments, of which it is one; blocks. Its memory has `messages * bytes` for each process.
+  /// By all processes at the same time, in the same order as segments, of which it is one; blocks. In each process it takes `messages * bytes` for each
+  /// sender.
   /// @throws As `Segment::allocate`; std::invalid_argument in all processes if their options differ
   static Inbox open(const Group& group, const InboxOptions& options = {});
   /// Of the longest message.
@@ -55,7 +56,7 @@ class Inbox {
   /// @throws std::length_error if the next message does not fit, which stays; std::logic_error in an `onready`; Error if there is none, and a process has
   /// died that might have sent one
   Received receive(std::span<std::byte> into) const;
-  /// Takes one that has come, if no other task waits for it. Never waits. @throws std::length_error as above
+  /// Takes one that has come, if no other task or thread is about to. Never waits. @throws std::length_error as above
   std::optional<Received> try_receive(std::span<std::byte> into) const;
 
  private:

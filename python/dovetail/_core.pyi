@@ -191,7 +191,8 @@ class Inbox:
         tasks it blocks. Messages from one thread to one rank are received in order."""
     def receive(self) -> tuple[int, bytes]:
         """Pauses the task until there is a message; outside of tasks it blocks. Returns the rank of the sender and the message. Senders are served in
-        turn. Raises `Error` if there is none, and a process has died that might have sent one."""
+        turn. Raises `Error` if there is none, and a process has died that might have sent one. One that Ctrl-C has ended takes a message all the same,
+        which is lost."""
     def try_receive(self) -> tuple[int, bytes] | None:
         """Takes a message that has come, if no other task waits for it. Never waits."""
 

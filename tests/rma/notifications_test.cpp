@@ -96,6 +96,7 @@ TEST(NotificationsTest, SaysWhetherAWaitWouldEndAtOnceAndTakesNothing) {
   Range waits(3, 1);
   EXPECT_FALSE(notifications.await(waits));
   EXPECT_FALSE(notifications.has_come(all)) << "another wait is no value";
+  EXPECT_FALSE(notifications.has_come(any)) << "and one that would be refused does not end";
 }
 
 TEST(NotificationsTest, OneWaitForEach) {

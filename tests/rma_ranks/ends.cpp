@@ -1,6 +1,7 @@
 // What a group does when it is used wrongly, and when one of its processes ends or does too much. The first argument names the case; each rank says
 // what became of it.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,6 +195,25 @@ void too_large() {
   group.barrier();
 }
 
+// Rank 1 can open nothing: neither its own memory, nor that of the others.
+void no_descriptors() {
+  const Group group = Group::start({.start_timeout = std::chrono::hours(1)});
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  if (group.rank() == victim) {
+    const int next = dup(STDERR_FILENO);
+    close(next);
+    const rlimit no_more{static_cast<rlim_t>(next), before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &no_more);
+  }
+  say(group, "allocate", [&] { Segment::allocate(group, 8); });
+  setrlimit(RLIMIT_NOFILE, &before);
+  const Segment next = Segment::allocate(group, 8);
+  rma::notify((group.rank() + 1) % group.size(), next.id(), {.id = 0});
+  rma::notify_wait(next, 0);
+  group.barrier();
+}
+
 void reserved_segment() {
   const Group group = Group::start();
   say(group, "notify", [&] { rma::notify(0, 255, {.id = 0}); });
@@ -296,6 +316,7 @@ int main(int count, char** arguments) {
       {"only writes", only_writes},
       {"allocate", allocate},
       {"too large", too_large},
+      {"no descriptors", no_descriptors},
       {"flood", flood},
       {"reserved segment", reserved_segment},
       {"refused barriers", refused_barriers},

@@ -77,6 +77,7 @@ check(
         **{f"notify: rank {(rank + 1) % 3} has no segment 0": [rank] for rank in range(3)},
     },
 )
+check(3, "no descriptors", {"allocate: Rank 1 cannot begin segment 0: `Too many open files": [0, 1, 2]})
 check(
     2,
     "reserved segment",

@@ -134,29 +134,22 @@ void several_receivers(const Group& group) {
   }
 }
 
-// Rank 0 sends without end. What the last rank sends meanwhile is not behind all of that.
+// Each rank has filled its places when the first message is taken.
 void senders_take_turns(const Group& group) {
-  const Inbox inbox = Inbox::open(group, {.bytes = 8, .messages = 64});
-  const Inbox ends = Inbox::open(group, {.bytes = 8, .messages = 1});
-  const int last = group.size() - 1;
+  constexpr std::uint32_t each = 3;
+  const Inbox inbox = Inbox::open(group, {.bytes = 8, .messages = each});
   std::uint64_t number = 0;
-  const auto place = std::as_writable_bytes(std::span(&number, 1));
-  if (group.rank() == 0 && last > 1) {
-    while (!ends.try_receive(place)) {
-      inbox.send(1, std::span(&number, 1));
-    }
-    number = 2;
-    inbox.send(1, std::span(&number, 1));
-  } else if (group.rank() == 1 && last > 1) {
-    for (bool has_last = false; number != 2;) {
-      const bool is_of_last = inbox.receive(place).rank == last;
-      if (is_of_last && !has_last) {
-        has_last = true;
-        ends.send(0, std::span(&number, 1));
+  for (std::uint32_t i = 0; i < each; ++i) {
+    inbox.send(0, std::span(&number, 1));
+  }
+  group.barrier();
+  if (group.rank() == 0) {
+    for (std::uint32_t i = 0; i < each; ++i) {
+      for (int sender = 0; sender < group.size(); ++sender) {
+        const auto received = inbox.receive(std::as_writable_bytes(std::span(&number, 1)));
+        expect(received.rank == sender, "a sender was served out of turn", 0);
       }
     }
-  } else if (group.rank() == last && last > 1) {
-    inbox.send(1, std::span(&number, 1));
   }
   group.barrier();
 }
@@ -197,9 +190,13 @@ void death() {
   const Group group = Group::start();
   const Inbox inbox = Inbox::open(group, {.bytes = 8, .messages = 2});
   const std::uint64_t sent = 7;
-  if (group.rank() == victim) {
+  std::uint64_t number = 0;
+  const auto place = std::as_writable_bytes(std::span(&number, 1));
+  if (group.rank() == victim) {  // what it has sent has arrived when it is answered
     inbox.send(0, std::span(&sent, 1));
     inbox.send(2, std::span(&sent, 1));
+    inbox.receive(place);
+    inbox.receive(place);
     raise(SIGKILL);
   }
   Runtime runtime = make_runtime();
@@ -213,13 +210,12 @@ void death() {
     std::printf("rank %d: %s: %s\n", group.rank(), what, became.c_str());
     std::fflush(stdout);
   };
-  std::uint64_t number = 0;
-  say("sent before",
-      [&] { expect(inbox.receive(std::as_writable_bytes(std::span(&number, 1))).rank == victim, "sender", 0); });
-  say("receive", [&] { inbox.receive(std::as_writable_bytes(std::span(&number, 1))); });
+  say("sent before", [&] { expect(inbox.receive(place).rank == victim, "sender", 0); });
+  inbox.send(victim, std::span(&sent, 1));
+  say("receive", [&] { inbox.receive(place); });
   say("send", [&] { inbox.send(victim, std::span(&sent, 1)); });
   inbox.send(group.rank(), std::span(&sent, 1));
-  say("from itself", [&] { inbox.receive(std::as_writable_bytes(std::span(&number, 1))); });
+  say("from itself", [&] { inbox.receive(place); });
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace dovetail::comm::mpi {
 
 struct Looks {
   unsigned allowed = 1;  ///< At each of several queues.
-  unsigned taken = 1;    ///< At the one that took most: what several looks take says what one takes.
+  unsigned taken = 1;    ///< At the one that took most. The time of the poll is divided by this.
 
   void took(unsigned looks) noexcept { taken = std::max(taken, looks); }
 };

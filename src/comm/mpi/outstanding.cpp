@@ -13,7 +13,7 @@
 namespace dovetail::comm::mpi {
 namespace {
 
-// In rotation, if each of them finds something, whatever is allowed.
+// A poll asks so many in rotation while each finds something, even if fewer looks are allowed.
 constexpr std::size_t windows_that_find = 7;
 
 }  // namespace

@@ -20,7 +20,7 @@ class Bootstrap {
 };
 
 /// That of the starter which started this process: one that speaks PMI 1 (MPICH's, `dovetail launch`), or Open MPI's; else the process is alone.
-/// `limit`: of each answer. @throws std::runtime_error if it does not answer as it should, and in the child of a process that has called this.
+/// `limit`: of each answer. @throws std::runtime_error if it does not answer as it should, and in the child of a rank that has called this.
 std::unique_ptr<Bootstrap> find_bootstrap(std::chrono::milliseconds limit);
 
 /// @name Those that there are. Null: the process was not started so.

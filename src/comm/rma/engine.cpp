@@ -42,6 +42,10 @@ unsigned Engine::tell_each(base::Fifo<Waiter>& ended) noexcept {
   unsigned told = 0;
   const tasking::OutsideOfTask outside;
   while (Waiter* const waiter = ended.pop()) {
+    if (waiter->then == Waiter::Then::forget) {
+      delete waiter;
+      continue;
+    }
     ++told;
     if (waiter->then == Waiter::Then::tell) {
       waiter->has_ended.store(true, std::memory_order_release);  // from here on it is gone

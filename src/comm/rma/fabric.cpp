@@ -64,6 +64,11 @@ void Fabric::add_peer(int rank, std::span<const std::byte> address) {
   endpoint_->add_peer(rank, address);
 }
 
+void Fabric::while_nothing_arrives(const std::function<void()>& action) {
+  const base::LockGuard lock(lock_);
+  action();
+}
+
 std::unique_ptr<Registration> Fabric::register_memory(std::span<std::byte> memory) {
   const base::LockGuard lock(lock_);
   return endpoint_->register_memory(memory);
@@ -359,7 +364,6 @@ void Fabric::move_all(base::Fifo<Waiter>& ended) noexcept {
 
 void Fabric::drain(base::Fifo<Waiter>& ended) noexcept {
   const base::LockGuard lock(lock_);
-  sleeps_until_woken_ = false;
   for (unsigned polls = 0; polls < most_polls && endpoint_->poll(*this) > 0; ++polls) {
   }
   post_later_ones();
@@ -420,6 +424,10 @@ bool Fabric::sleep() noexcept {
     }
     poll(waiting.data(), waiting.size(), limit);
     own = waiting[0];
+    if (limit < 0) {
+      const base::LockGuard lock(lock_);
+      sleeps_until_woken_ = false;
+    }
   }
   if (own.revents != 0) {
     std::uint64_t rung = 0;

@@ -56,6 +56,8 @@ class Fabric final : private FabricEvents {
   void add_peer(int rank, std::span<const std::byte> address);
   /// Ends before the fabric does. @throws std::runtime_error
   std::unique_ptr<Registration> register_memory(std::span<std::byte> memory);
+  /// Calls `action` under the lock. Before the fabric ends, a registration ends in this way.
+  void while_nothing_arrives(const std::function<void()>& action);
 
   /// @name Calls
   /// What one thread posts to one rank takes effect there in this order. A call begins with `begin`, is given to each of its operations, and must be

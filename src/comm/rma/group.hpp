@@ -120,8 +120,8 @@ class Group final : private FabricArrivals {
   /// @returns Whether it has ended, perhaps by failing; else `take_arrived` or `take_events` gives it back some time.
   /// @throws std::logic_error as `Notifications::await`
   bool await(Await& await);
-  /// Takes all that has come by now, and adds the waits that have ended by it. Whether `await` ends by what has come, too; if not, it waits for
-  /// nothing.
+  /// Takes all that has come by now, and adds the waits that have ended by it. @returns Whether `await` has ended by it, too; if not, it is entered
+  /// nowhere.
   bool take_and_try(Await& await, base::Fifo<Waiter>& ended);
   std::optional<std::uint32_t> take(std::uint8_t segment, std::uint32_t id);
   bool has_arrivals() const noexcept;
@@ -206,10 +206,10 @@ class Group final : private FabricArrivals {
   std::pair<Offer, int> offer_own(std::uint8_t id, std::uint64_t bytes, std::uint32_t notifications,
                                   std::byte* program_memory);
   std::unique_ptr<RemoteSegment> segment_of(const Peer& of, std::uint8_t id, const Connection::Message& message) const;
-  std::vector<std::unique_ptr<RemoteSegment>> exchange_segments(std::uint8_t id, const std::pair<Offer, int>& own,
-                                                                std::string problem) const;
+  class Beginning;
+  std::vector<std::unique_ptr<RemoteSegment>> exchange_segments(Beginning& beginning, const Offer& offer,
+                                                                int descriptor) const;
   std::string try_reach(std::uint8_t id, const std::vector<std::unique_ptr<RemoteSegment>>& segments) const;
-  void agree(std::uint8_t id, const std::string& own_problem) const;
   void remove_own_segment(std::uint8_t id);
   /// Whether the end of each rank is its failure: in a barrier, a rank that hears of it tells the others nothing more.
   static bool is_for_all(const Await& await) noexcept;
@@ -240,6 +240,8 @@ class Group final : private FabricArrivals {
   base::Mutex adding_;  ///< Segments begin one after the other.
   const Limits limits_;
   std::uint8_t segments_ GUARDED_BY(adding_) = 0;
+  std::string
+      out_of_step_;  ///< Why what other ranks say of segments is not known any more; empty: it is. As `segments_`.
 
   mutable base::Mutex arriving_;
   /// How many have been taken of each rank's ring. Written under the lock, read by any thread that asks whether there is more.

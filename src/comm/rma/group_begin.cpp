@@ -150,9 +150,11 @@ namespace {
     case ECONNRESET:
       throw dovetail::rma::Error(what + who + " has ended", rank);
     case ETIMEDOUT:
-      throw std::runtime_error(what + who + " does not begin it in time (GroupOptions::start_timeout)");
+      throw OutOfStep(what + who + " does not begin it in time (GroupOptions::start_timeout)");
+    case EMFILE:  // the message has been received, and its descriptor has not
+      throw std::system_error(error.code(), who);
     default:
-      throw std::system_error(error.code(), what + who);
+      throw OutOfStep(what + who + ": " + error.what());
   }
 }
 
@@ -182,23 +184,64 @@ Connection::Message Group::hear(int rank, std::uint8_t segment) const {
   }
 }
 
-// All of them succeed, or none: each tells the others what has kept it from beginning the segment.
-void Group::agree(std::uint8_t id, const std::string& own_problem) const {
-  const Verdict own = Verdict::of(own_problem);
-  for (int rank = 0; rank < size(); ++rank) {
-    tell(rank, id, std::as_bytes(std::span(&own, 1)), {});
-  }
-  std::string first;
-  for (int rank = 0; rank < size(); ++rank) {
-    const Verdict verdict = rank == rank_ ? own : read_as<Verdict>(hear(rank, id), 0, rank);
-    if (first.empty()) {
-      first = verdict.text();
+// What keeps a segment from beginning, as one rank sees it: that is told to the others. It goes on with all that still answer.
+class Group::Beginning {
+ public:
+  Beginning(Group& group, std::uint8_t id) : group_(group), id_(id) {}
+
+  template <class Action>
+  void attempt(const Action& action) {
+    try {
+      action();
+    } catch (const dovetail::rma::Error& error) {
+      ended_ = ended_ != nullptr ? ended_ : std::current_exception();
+      note(error.what());
+    } catch (const OutOfStep& error) {
+      group_.out_of_step_ = error.what();
+      note(error.what());
+    } catch (const std::exception& error) {
+      note(cannot_begin(group_.rank_, id_, error));
     }
   }
-  if (!first.empty()) {
-    throw std::runtime_error(first);
+  void note(const std::string& problem) { problem_ = problem_.empty() ? problem : problem_; }
+
+  template <class Message>
+  void tell_all(const Message& message, int descriptor) {
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      const bool is_passed = descriptor >= 0 && !group_.peer(rank).is_on_other_node;
+      attempt([&] {
+        group_.tell(rank, id_, std::as_bytes(std::span(&message, 1)), std::span(&descriptor, is_passed ? 1 : 0));
+      });
+    }
   }
-}
+  // `take` is given the rank and its message. After one that does not come in time, none is waited for.
+  template <class Take>
+  void hear_all(const Take& take) {
+    for (int rank = 0; rank < group_.size() && group_.out_of_step_.empty(); ++rank) {
+      if (group_.peer(rank).connection != nullptr) {
+        attempt([&] { take(rank, group_.hear(rank, id_)); });
+      }
+    }
+  }
+
+  // All of them succeed, or none.
+  void agree() {
+    tell_all(Verdict::of(problem_), -1);
+    hear_all([&](int rank, const Connection::Message& message) { note(read_as<Verdict>(message, 0, rank).text()); });
+    if (ended_ != nullptr) {
+      std::rethrow_exception(ended_);
+    }
+    if (!problem_.empty()) {
+      throw std::runtime_error(problem_);
+    }
+  }
+
+ private:
+  Group& group_;
+  const std::uint8_t id_;
+  std::string problem_;       // the first
+  std::exception_ptr ended_;  // of the first rank that has ended
+};
 
 // What keeps this process from memory of another one; empty: nothing.
 std::string Group::try_reach(std::uint8_t id, const std::vector<std::unique_ptr<RemoteSegment>>& segments) const {
@@ -269,34 +312,34 @@ std::unique_ptr<RemoteSegment> Group::segment_of(const Peer& of, std::uint8_t id
 }
 
 // Whatever fails here, the others hear of it in the same two rounds.
-std::vector<std::unique_ptr<RemoteSegment>> Group::exchange_segments(std::uint8_t id, const std::pair<Offer, int>& own,
-                                                                     std::string problem) const {
-  const auto& [offer, descriptor] = own;
-  for (int rank = 0; rank < size(); ++rank) {
-    const bool is_passed = descriptor >= 0 && !peer(rank).is_on_other_node;
-    tell(rank, id, std::as_bytes(std::span(&offer, 1)), std::span(&descriptor, is_passed ? 1 : 0));
-  }
+std::vector<std::unique_ptr<RemoteSegment>> Group::exchange_segments(Beginning& beginning, const Offer& offer,
+                                                                     int descriptor) const {
+  const auto id = static_cast<std::uint8_t>(offer.id);
+  beginning.tell_all(offer, descriptor);
   std::vector<std::unique_ptr<RemoteSegment>> segments(peers_.size());
-  for (int rank = 0; rank < size(); ++rank) {
-    if (peer(rank).connection != nullptr) {
-      const Connection::Message theirs = hear(rank, id);
-      try {
-        segments[static_cast<std::size_t>(rank)] = segment_of(peer(rank), id, theirs);
-      } catch (const std::exception& error) {
-        problem = problem.empty() ? cannot_begin(rank_, id, error) : problem;
-      }
-    }
-  }
-  problem = problem.empty() ? try_reach(id, segments) : problem;
-  agree(id, problem);
+  beginning.hear_all([&](int rank, const Connection::Message& message) {
+    segments[static_cast<std::size_t>(rank)] = segment_of(peer(rank), id, message);
+  });
+  beginning.note(try_reach(id, segments));
+  beginning.agree();
   return segments;
 }
 
 // What has no segment must not be written into any more: the program may free its memory.
 void Group::remove_own_segment(std::uint8_t id) {
-  const std::unique_ptr<const RemoteSegment> own(peer(rank_).segments[id].exchange(nullptr, std::memory_order_acq_rel));
-  const base::LockGuard looking(arriving_);
-  locals_[id].reset();
+  std::unique_ptr<const RemoteSegment> own;
+  std::unique_ptr<Local> local;
+  {
+    const base::LockGuard looking(arriving_);
+    local = std::move(locals_[id]);
+  }
+  const auto remove = [&] {
+    own.reset(peer(rank_).segments[id].exchange(nullptr, std::memory_order_acq_rel));
+    if (local != nullptr) {
+      local->registration.reset();
+    }
+  };
+  fabric_ != nullptr ? fabric_->while_nothing_arrives(remove) : remove();
 }
 
 std::uint8_t Group::add_segment(std::uint64_t bytes, std::uint32_t notifications, std::byte* program_memory) {
@@ -305,17 +348,18 @@ std::uint8_t Group::add_segment(std::uint64_t bytes, std::uint32_t notifications
   if (id == segment_of_barrier) {
     throw std::length_error("A group has at most " + std::to_string(segment_of_barrier) + " segments");
   }
+  if (!out_of_step_.empty()) {
+    throw std::runtime_error("No segment can begin in this group any more: " + out_of_step_);
+  }
   ++segments_;
-  std::string problem;
   std::pair<Offer, int> own{{.id = id, .is_none = 1}, -1};
-  try {
+  Beginning beginning(*this, id);
+  beginning.attempt([&] {
     add_local(id, program_memory == nullptr ? bytes : 0, notifications);
     own = offer_own(id, bytes, notifications, program_memory);
-  } catch (const std::exception& error) {
-    problem = cannot_begin(rank_, id, error);
-  }
+  });
   try {
-    auto segments = exchange_segments(id, own, std::move(problem));
+    auto segments = exchange_segments(beginning, own.first, own.second);
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
       if (segments[rank] != nullptr) {
         peers_[rank]->segments[id].store(segments[rank].release(), std::memory_order_release);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/rma/group.hpp"
+#include "comm/rma/recorded.hpp"
 #include "comm/rma/waiting.hpp"
 #include "dovetail/synchronization.hpp"
 #include "tasking/pause.hpp"
@@ -48,18 +49,19 @@ struct Inbox::State {
   };
 
   State(const Group& made_for, const InboxOptions& made_with)
-      : group(made_for),
+      : own(&comm::rma::group_of_process()),
+        group(made_for),
         options(made_with),
         ranks(static_cast<std::uint32_t>(made_for.size())),
-        segment(Segment::allocate(made_for,
-                                  std::size_t{ranks} * made_with.messages * aligned(std::max(made_with.bytes, 1U)),
-                                  {.notifications = 2 * ranks * made_with.messages})),
+        segment(Segment::allocate(
+            made_for,
+            std::size_t{ranks} * made_with.messages * aligned(std::max(made_with.bytes, 1U)) + made_with.bytes,
+            {.notifications = 2 * ranks * made_with.messages})),
         to(ranks),
         received(ranks),
         come(std::size_t{ranks} * made_with.messages) {
-    const comm::rma::Group& all = comm::rma::group_of_process();
     for (int rank = 0; rank < group.size(); ++rank) {
-      const comm::rma::RemoteSegment& theirs = all.segment(rank, segment.id());
+      const comm::rma::RemoteSegment& theirs = own->segment(rank, segment.id());
       if (theirs.bytes != segment.size() || theirs.notifications != segment.notifications()) {
         throw std::invalid_argument("The inbox of rank " + std::to_string(rank) +
                                     " has other options than that of this one");
@@ -77,9 +79,18 @@ struct Inbox::State {
     return std::uint64_t{place} * aligned(std::max(options.bytes, 1U));
   }
 
+  // The child of a fork has a copy of the inbox, and perhaps a group of its own.
+  comm::rma::Group& require_own() const {
+    comm::rma::Group& in = comm::rma::group_of_process();
+    if (&in != own) {
+      throw std::logic_error("This process has another group by now");
+    }
+    return in;
+  }
+
   // The sender whose message is received next, if one has come.
   std::optional<int> look() {
-    comm::rma::Group& in = comm::rma::group_of_process();
+    comm::rma::Group& in = require_own();
     comm::rma::take_what_has_come(in);
     for (std::uint32_t i = 0; i < ranks; ++i) {
       const auto sender = static_cast<int>((next + i) % ranks);
@@ -116,20 +127,27 @@ struct Inbox::State {
     if (bytes > 0) {
       std::memcpy(into.data(), segment.data() + offset(its_place), bytes);
     }
+    give_back(sender, place(group.rank(), number));
     come[its_place] = 0;
     next = static_cast<std::uint32_t>(sender) + 1;
-    give_back(sender, place(group.rank(), number++));
+    ++number;
     return {.rank = sender, .bytes = bytes};
   }
 
+  // Neither waits for room, nor for a rank that has ended, which sends no more.
   void give_back(int sender, std::uint32_t its_place) const {
-    try {
-      notify(sender, segment.id(), {.id = is_free(its_place)});
-    } catch (const Error&) {
-      return;  // a rank that has ended sends no more
+    comm::rma::Group& in = comm::rma::group_of_process();
+    const comm::rma::Notification notification{.segment = segment.id(), .id = is_free(its_place), .value = 1};
+    auto held = std::make_unique<comm::rma::HeldBack>();
+    held->then = comm::rma::Waiter::Then::forget;
+    held->notification = notification;
+    comm::rma::record_sent(sender, notification);
+    if (!in.notify(in.peer(sender), notification, held.get())) {
+      [[maybe_unused]] const auto* const kept = held.release();
     }
   }
 
+  const comm::rma::Group* const own;
   const Group group;
   const InboxOptions options;
   const std::uint32_t ranks;
@@ -155,7 +173,7 @@ void Inbox::send(int rank, std::span<const std::byte> message) const {
     throw std::invalid_argument("A message of " + std::to_string(message.size()) + " bytes is longer than the " +
                                 std::to_string(state.options.bytes) + " of this inbox (InboxOptions::bytes)");
   }
-  comm::rma::Group& in = comm::rma::group_of_process();
+  comm::rma::Group& in = state.require_own();
   comm::rma::require_there(in, in.peer(rank));
   State::To& to = state.to[static_cast<std::size_t>(rank)];
   const std::lock_guard lock(to.sending);

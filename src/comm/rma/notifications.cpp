@@ -47,7 +47,11 @@ bool Notifications::await(Await& await) {
 
 bool Notifications::has_come(const Await& await) const noexcept {
   const auto range = std::span(words_).subspan(await.first, await.count);
-  return await.for_any ? std::ranges::any_of(range, holds_value) : std::ranges::all_of(range, holds_value);
+  if (!await.for_any) {
+    return std::ranges::all_of(range, holds_value);
+  }
+  return std::ranges::any_of(range, holds_value) &&
+         std::ranges::none_of(range, [](std::uintptr_t word) { return await_in(word) != nullptr; });
 }
 
 Await* Notifications::arrive(std::uint32_t id, std::uint32_t value) noexcept {

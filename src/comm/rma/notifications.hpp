@@ -22,7 +22,7 @@ class Notifications {
   /// Takes what has come of the wait's range, and enters the wait for the rest. @returns Whether it has ended.
   /// @throws std::logic_error if something else waits for one of these; nothing has changed then.
   bool await(Await& await);
-  /// Whether what has come ends the wait.
+  /// Whether what has come ends the wait. False if something else waits for one of these: `await` refuses that.
   bool has_come(const Await& await) const noexcept;
   /// One has come. A value that was not taken is replaced, as in GASPI. @returns The wait that has ended by it, or null.
   Await* arrive(std::uint32_t id, std::uint32_t value) noexcept;

@@ -43,14 +43,19 @@ struct Verdict {
   std::string text() const { return {problem.data(), strnlen(problem.data(), problem.size())}; }
 };
 
-/// @throws std::runtime_error if the message is something else
+/// A message was not there in time, or was another one than expected: what comes next over that connection is not known.
+struct OutOfStep : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// @throws OutOfStep if the message is something else
 template <class T>
 T read_as(const Connection::Message& message, std::size_t descriptors, int rank) {
   T value;
   if (message.bytes.size() != sizeof value || message.descriptors.size() != descriptors) {
-    throw std::runtime_error("Rank " + std::to_string(rank) +
-                             " sent what is no part of the protocol: " + std::to_string(message.bytes.size()) +
-                             " bytes, " + std::to_string(message.descriptors.size()) + " descriptors");
+    throw OutOfStep("Rank " + std::to_string(rank) +
+                    " sent what is no part of the protocol: " + std::to_string(message.bytes.size()) + " bytes, " +
+                    std::to_string(message.descriptors.size()) + " descriptors");
   }
   std::memcpy(&value, message.bytes.data(), sizeof value);
   return value;

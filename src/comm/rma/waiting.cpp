@@ -24,8 +24,7 @@ constexpr unsigned looks_between_other_looks = 8;
 Group& group_of_process() {
   Group* const current = Group::current();
   if (current == nullptr) {
-    throw std::logic_error(
-        "There is no group: start one by dovetail::rma::Group::start, in each process, after a fork too");
+    throw std::logic_error("There is no group: start one by dovetail::rma::Group::start, in each process");
   }
   return *current;
 }
