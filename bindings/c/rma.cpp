@@ -83,14 +83,20 @@ int sender(std::int32_t from) noexcept { return from < 0 ? rma::anyone : from; }
 
 const rma::Segment& own(const dovetail_rma_segment* segment) { return given(segment, "segment").segment; }
 
+// What the group owns: `objects` are its segments or its inboxes, `name` is the argument's.
+template <class Object, class Make>
+std::int32_t add(dovetail_rma_group* group, std::deque<Object> dovetail_rma_group::* objects, Object** place,
+                 const char* name, const Make& make) {
+  given(place, name);
+  dovetail_rma_group& in = given(group, "group");
+  Object made{make(in.group)};
+  const base::LockGuard lock(in.adding);
+  *place = &(in.*objects).emplace_back(std::move(made));
+  return 0;
+}
 template <class Make>
 std::int32_t add_segment(dovetail_rma_group* group, dovetail_rma_segment** segment, const Make& make) {
-  given(segment, "segment");
-  dovetail_rma_group& in = given(group, "group");
-  const rma::Segment made = make(in.group);
-  const base::LockGuard lock(in.adding);
-  *segment = &in.segments.emplace_back(made);
-  return 0;
+  return add(group, &dovetail_rma_group::segments, segment, "segment", make);
 }
 
 const rma::Inbox& own(const dovetail_rma_inbox* inbox) { return given(inbox, "inbox").inbox; }
@@ -302,12 +308,8 @@ int32_t dovetail_rma_compare_swap(int32_t rank, uint32_t segment, int64_t offset
 int32_t dovetail_rma_inbox_open(dovetail_rma_group* group, uint32_t bytes, uint32_t messages,
                                 dovetail_rma_inbox** inbox) {
   return guarded(__func__, [&]() -> int32_t {
-    given(inbox, "inbox");
-    dovetail_rma_group& in = given(group, "group");
-    const rma::Inbox made = rma::Inbox::open(in.group, {.bytes = bytes, .messages = messages});
-    const dovetail::base::LockGuard lock(in.adding);
-    *inbox = &in.inboxes.emplace_back(made);
-    return 0;
+    return add(group, &dovetail_rma_group::inboxes, inbox, "inbox",
+               [&](const rma::Group& in) { return rma::Inbox::open(in, {.bytes = bytes, .messages = messages}); });
   });
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -27,13 +26,8 @@ class InboxObject {
  public:
   explicit InboxObject(std::shared_ptr<InboxPlace> place) noexcept : place_(std::move(place)) {}
   /// @throws std::logic_error after its group's `end`
-  const rma::Inbox& get() const {
-    if (!place_->inbox) {
-      throw std::logic_error(has_been_ended);
-    }
-    return *place_->inbox;
-  }
-  const std::shared_ptr<UsedMemory>& used() const noexcept { return place_->used; }
+  const rma::Inbox& get() const { return place_->get(); }
+  const std::shared_ptr<UsedMemory>& used() const noexcept { return place_->used(); }
 
  private:
   std::shared_ptr<InboxPlace> place_;
@@ -94,7 +88,7 @@ nb::object try_receive(const InboxObject& self) {
 }  // namespace
 
 void bind_inbox(nb::module_& module) {
-  nb::class_<InboxObject>(module, "Inbox", nb::is_final(), "Messages that a rank takes from whoever sends them.")
+  nb::class_<InboxObject>(module, "Inbox", nb::is_final(), "Receives messages of any rank.")
       .def_static("open", &open_inbox, nb::arg("group"), nb::arg("bytes") = nb::int_(1024),
                   nb::arg("messages") = nb::int_(4), nb::rv_policy::take_ownership,
                   "By all processes at the same time, with the same options.")

@@ -192,8 +192,9 @@ void await_notifications(const SegmentObject& segment, nb::handle first, nb::han
 std::uint32_t wait_for_notification(const SegmentObject& segment, nb::handle id, nb::handle source) {
   return translated([&] {
     const auto number = number_of<std::uint32_t>(id.ptr(), "id");
-    return in_waiting_task(
-        [its = segment.get(), number, from = source_of(source)] { return rma::notify_wait(its, number, from); });
+    return in_waiting_task([used = segment.used(), its = segment.get(), number, from = source_of(source)] {
+      return rma::notify_wait(its, number, from);
+    });
   });
 }
 

@@ -22,6 +22,7 @@ namespace nb = nanobind;
 namespace dovetail::python {
 namespace {
 
+constexpr const char* has_been_ended = "this group has been ended, and its segments with it";
 constexpr std::int64_t usual_notifications = 65536;
 constexpr std::chrono::milliseconds longest_limit = std::chrono::hours(24);
 
@@ -99,8 +100,30 @@ void give_up(Owners& owners) {
 
 }  // namespace
 
-SegmentPlace::~SegmentPlace() { give_up(segment); }
-InboxPlace::~InboxPlace() { give_up(inbox); }
+template <class Part>
+Place<Part>::~Place() {
+  give_up(part_);
+}
+
+template <class Part>
+const Part& Place<Part>::get() const {
+  if (!part_) {
+    throw std::logic_error(has_been_ended);
+  }
+  return *part_;
+}
+
+template <class Part>
+void Place<Part>::move_to(std::vector<Part>& parts) {
+  if (part_) {
+    parts.push_back(*std::exchange(part_, std::nullopt));
+    used_.reset();
+  }
+}
+
+template class Place<rma::Segment>;
+template class Place<rma::Inbox>;
+
 GroupObject::~GroupObject() { give_up(group_); }
 
 bool reaches_other_nodes() noexcept { return has_other_nodes.load(std::memory_order_relaxed); }
@@ -116,20 +139,32 @@ std::shared_ptr<SegmentPlace> GroupObject::keep(rma::Segment segment, Held memor
   if (memory) {
     used_->push_back(std::move(memory));
   }
-  auto place = std::make_shared<SegmentPlace>();
-  place->used = used_;
-  place->segment = std::move(segment);
+  auto place = std::make_shared<SegmentPlace>(used_, std::move(segment));
   places_.push_back(place);
   return place;
 }
 
 std::shared_ptr<InboxPlace> GroupObject::keep(rma::Inbox inbox) {
-  auto place = std::make_shared<InboxPlace>();
-  place->used = used_;
-  place->inbox = std::move(inbox);
+  auto place = std::make_shared<InboxPlace>(used_, std::move(inbox));
   inboxes_.push_back(place);
   return place;
 }
+
+namespace {
+
+// Those that Python still has are nothing's any more.
+template <class Part>
+std::vector<Part> take_all(std::vector<std::weak_ptr<Place<Part>>>& places) {
+  std::vector<Part> parts;
+  for (const auto& weak : std::exchange(places, {})) {
+    if (const auto place = weak.lock()) {
+      place->move_to(parts);
+    }
+  }
+  return parts;
+}
+
+}  // namespace
 
 void GroupObject::end() {
   for (const auto& weak : places_) {
@@ -138,43 +173,25 @@ void GroupObject::end() {
       throw nb::buffer_error("the group cannot be ended: arrays of its segments are in use");
     }
   }
-  std::vector<rma::Segment> segments;
-  for (const auto& weak : std::exchange(places_, {})) {
-    if (const auto place = weak.lock(); place != nullptr && place->segment) {
-      segments.push_back(*std::exchange(place->segment, std::nullopt));
-      place->used.reset();
-    }
-  }
-  std::vector<rma::Inbox> inboxes;
-  for (const auto& weak : std::exchange(inboxes_, {})) {
-    if (const auto place = weak.lock(); place != nullptr && place->inbox) {
-      inboxes.push_back(*std::exchange(place->inbox, std::nullopt));
-      place->used.reset();
-    }
-  }
+  auto segments = take_all(places_);
+  auto inboxes = take_all(inboxes_);
   give_up(inboxes);
   give_up(segments);
   give_up(group_);
   used_.reset();  // a wait that is under way may keep it, and the group
 }
 
-const rma::Segment& SegmentObject::get() const {
-  if (!place_->segment) {
-    throw std::logic_error(has_been_ended);
-  }
-  return *place_->segment;
-}
-
 int SegmentObject::get_buffer(PyObject* self, Py_buffer* view, int flags) {
   static std::byte nothing{};
   view->obj = nullptr;
-  if (!nb::inst_ready(self) || !nb::inst_ptr<SegmentObject>(self)->place_->segment) {
+  if (!nb::inst_ready(self) || !nb::inst_ptr<SegmentObject>(self)->place_->part()) {
     PyErr_SetString(PyExc_BufferError, has_been_ended);
     return -1;
   }
   SegmentPlace& place = *nb::inst_ptr<SegmentObject>(self)->place_;
-  void* const data = place.segment->data() != nullptr ? place.segment->data() : &nothing;
-  if (PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(place.segment->size()), 0, flags) != 0) {
+  const rma::Segment& segment = *place.part();
+  void* const data = segment.data() != nullptr ? segment.data() : &nothing;
+  if (PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(segment.size()), 0, flags) != 0) {
     return -1;
   }
   ++place.buffers;

@@ -22,26 +22,30 @@ namespace dovetail::python {
 /// Arrays of the program's own that are segments. Others may write into them as long as there is the group.
 using UsedMemory = std::vector<Held>;
 
-/// Of one segment, for as long as its group has not been ended.
-struct SegmentPlace {
-  SegmentPlace() = default;
-  SegmentPlace(const SegmentPlace&) = delete;
-  SegmentPlace& operator=(const SegmentPlace&) = delete;
-  ~SegmentPlace();
-  std::shared_ptr<UsedMemory> used;  // goes after the segment
-  std::optional<rma::Segment> segment;
-  std::size_t buffers = 0;  ///< How many are in use.
-};
+/// What Python has of a group: a segment or an inbox, for as long as the group has not been ended.
+template <class Part>
+class Place {
+ public:
+  Place(std::shared_ptr<UsedMemory> used, Part part) : used_(std::move(used)), part_(std::move(part)) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place();
+  /// @throws std::logic_error after the group's `end`
+  const Part& get() const;
+  const std::optional<Part>& part() const noexcept { return part_; }
+  /// Kept with each copy of the part.
+  const std::shared_ptr<UsedMemory>& used() const noexcept { return used_; }
+  /// Gives up the part, which is added to `parts`, if there is one.
+  void move_to(std::vector<Part>& parts);
 
-/// Of one inbox, likewise.
-struct InboxPlace {
-  InboxPlace() = default;
-  InboxPlace(const InboxPlace&) = delete;
-  InboxPlace& operator=(const InboxPlace&) = delete;
-  ~InboxPlace();
-  std::shared_ptr<UsedMemory> used;  // goes after the inbox
-  std::optional<rma::Inbox> inbox;
+  std::size_t buffers = 0;  ///< Of a segment: how many are in use.
+
+ private:
+  std::shared_ptr<UsedMemory> used_;  // goes after the part
+  std::optional<Part> part_;
 };
+using SegmentPlace = Place<rma::Segment>;
+using InboxPlace = Place<rma::Inbox>;
 
 /// All under the interpreter's lock.
 class GroupObject {
@@ -71,9 +75,9 @@ class SegmentObject {
  public:
   explicit SegmentObject(std::shared_ptr<SegmentPlace> place) noexcept : place_(std::move(place)) {}
   /// @throws std::logic_error after its group's `end`
-  const rma::Segment& get() const;
+  const rma::Segment& get() const { return place_->get(); }
   /// Kept with each copy of the segment.
-  const std::shared_ptr<UsedMemory>& used() const noexcept { return place_->used; }
+  const std::shared_ptr<UsedMemory>& used() const noexcept { return place_->used(); }
 
   static int get_buffer(PyObject* self, Py_buffer* view, int flags);
   static void release_buffer(PyObject* self, Py_buffer* view);
@@ -81,8 +85,6 @@ class SegmentObject {
  private:
   std::shared_ptr<SegmentPlace> place_;
 };
-
-inline constexpr const char* has_been_ended = "this group has been ended, and its segments with it";
 
 /// The number of a segment, which is given by itself or as a number.
 std::uint8_t segment_number(nanobind::handle segment);

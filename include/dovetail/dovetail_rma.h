@@ -23,7 +23,7 @@ extern "C" {
 /// @{
 typedef struct dovetail_rma_group dovetail_rma_group;      ///< The processes of the program.
 typedef struct dovetail_rma_segment dovetail_rma_segment;  ///< Memory into which the others write.
-typedef struct dovetail_rma_inbox dovetail_rma_inbox;      ///< Messages from whoever sends them.
+typedef struct dovetail_rma_inbox dovetail_rma_inbox;      ///< Receives messages of any rank.
 /// @}
 
 /// How a group is made. Zero fields have the default.
@@ -139,7 +139,7 @@ int32_t dovetail_rma_compare_swap(int32_t rank, uint32_t segment, int64_t offset
                                   int64_t* before);
 
 // Inbox --------------------------------------------------------------------------------------------------------------
-// Messages that a rank takes from whoever sends them: passive communication. For what is rare and comes from anybody.
+// A rank takes the next message of any rank: passive communication. It is for rare messages whose sender the receiver does not know before.
 
 /// Called by all processes at the same time, in the same order as segments, of which it is one, and with the same options; blocks. `bytes`: of the longest
 /// message, at most 4096 (1024 is usual). So many `messages` of each sender lie there until they are taken, at most 1024 (4 is usual). `*inbox` belongs

@@ -1,6 +1,6 @@
 /// @file
-/// Messages that a rank takes from whoever sends them, without a place or a notification agreed on before: the passive communication of GASPI. For what
-/// is rare and comes from anybody, such as requests to a server. What comes often has a place of its own by `rma::write_notify`.
+/// A rank takes the next message of any rank; sender and receiver agree on no place and no notification before. GASPI calls this passive communication.
+/// It is for rare messages whose sender the receiver does not know, such as requests to a server. For frequent ones `rma::write_notify` is faster.
 ///
 ///     const rma::Inbox inbox = rma::Inbox::open(group);
 ///     rt.spawn([&] { inbox.send(0, std::span(&request, 1)); });

@@ -176,8 +176,8 @@ class Segment:
         """How many it has in this process."""
 
 class Inbox:
-    """Messages that a rank takes from whoever sends them: the passive communication of GASPI. For what is rare and comes from anybody; what comes
-    often has a place of its own by `write_notify`."""
+    """A rank takes the next message of any rank: the passive communication of GASPI. It is for rare messages whose sender the receiver does not know;
+    for frequent ones `write_notify` is faster."""
 
     @staticmethod
     def open(group: Group, bytes: int = 1024, messages: int = 4) -> Inbox:

@@ -1,4 +1,4 @@
-// Fabrics on providers that this machine does not have: one that promises nothing, and one that wakes nobody.
+// Fabrics on two test doubles of providers, since this machine has neither: one delivers in any order, and one never wakes a thread that sleeps.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 

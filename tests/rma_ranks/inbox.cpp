@@ -1,5 +1,5 @@
-// Messages to whoever receives them, in tasks and outside of them. Started with any number of ranks by any starter. With the argument "death", rank 1
-// kills itself while the others wait for a message.
+// Tests of inboxes between real ranks: tasks and threads send, and tasks receive. Any starter runs it with any number of ranks. With the argument
+// "death", rank 1 kills itself while the others wait for a message.
 #include "dovetail/rma_inbox.hpp"
 
 #include <signal.h>
@@ -16,20 +16,12 @@
 #include <vector>
 
 #include "dovetail/dovetail.hpp"
+#include "rank_checks.hpp"
 
 namespace dovetail::rma::test {
 namespace {
 
 constexpr unsigned last_resort_seconds = 100;
-
-int failures = 0;
-
-void expect(bool holds, const char* what, int rank) {
-  if (!holds) {
-    ++failures;
-    std::fprintf(stderr, "rank %d: %s\n", rank, what);
-  }
-}
 
 template <class Exception, class Call>
 bool throws(const Call& call) {
@@ -40,8 +32,6 @@ bool throws(const Call& call) {
   }
   return false;
 }
-
-Runtime make_runtime() { return Runtime(Options{.workers = 1, .report_after = std::chrono::seconds(20)}); }
 
 // A message says who has sent it as the how many-th to this rank, and is as long as it likes.
 struct Head {

@@ -30,6 +30,11 @@ def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:
     return sorted(re.sub(r"write of \d+ bytes at \d+ in segment \d+ of rank \d+ failed", SENT, line) for line in lines)
 
 
+def of_survivors(*lines: str) -> list[str]:
+    """What ranks 0 and 2 say when rank 1 has died."""
+    return sorted(f"rank {rank}: {line}" for rank in (0, 2) for line in lines)
+
+
 def check(holds: bool, done: subprocess.CompletedProcess[str]) -> None:
     if not holds:
         sys.exit(f"{done.args}\nstatus {done.returncode}\n{done.stdout}\n{done.stderr}")
@@ -42,31 +47,23 @@ for count in (2,) if NODE else (1, 2, 4):
 
 DIED = "rank 1 (process P) has died"
 done = launch(3, DEATH, keep=True)
-wanted = sorted(
-    line
-    for rank in (0, 2)
-    for line in (
-        f"rank {rank}: sent before: nothing failed",
-        f"rank {rank}: from it: task 'from it' failed: notification 11 of segment 0 from rank 1 will not come: {DIED}",
-        f"rank {rank}: from anyone: task 'from anyone' failed: notification 12 of segment 0 will not come: {DIED}",
-        f"rank {rank}: waited for later: nothing failed",
-        f"rank {rank}: begun later: notification 14 of segment 0 from rank 1 will not come: {DIED}",
-        f"rank {rank}: write: nothing can be sent: {DIED}",
-    )
+wanted = of_survivors(
+    "sent before: nothing failed",
+    f"from it: task 'from it' failed: notification 11 of segment 0 from rank 1 will not come: {DIED}",
+    f"from anyone: task 'from anyone' failed: notification 12 of segment 0 will not come: {DIED}",
+    "waited for later: nothing failed",
+    f"begun later: notification 14 of segment 0 from rank 1 will not come: {DIED}",
+    f"write: nothing can be sent: {DIED}",
 )
 check(done.returncode == 137 and lines_of(done) == wanted, done)
 check("rank 1 ended with status 137" in done.stderr, done)
 
 done = launch(3, INBOX, "death", keep=True)
-wanted = sorted(
-    line
-    for rank in (0, 2)
-    for line in (
-        f"rank {rank}: sent before: nothing failed",
-        f"rank {rank}: receive: task 'receive' failed: one of the notifications 0 to 5 of segment 0 will not come: {DIED}",
-        f"rank {rank}: send: task 'send' failed: nothing can be sent: {DIED}",
-        f"rank {rank}: from itself: nothing failed",
-    )
+wanted = of_survivors(
+    "sent before: nothing failed",
+    f"receive: task 'receive' failed: one of the notifications 0 to 5 of segment 0 will not come: {DIED}",
+    f"send: task 'send' failed: nothing can be sent: {DIED}",
+    "from itself: nothing failed",
 )
 check(done.returncode == 137 and lines_of(done) == wanted, done)
 

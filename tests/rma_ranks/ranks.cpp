@@ -15,20 +15,10 @@
 #include "comm/rma/group.hpp"
 #include "dovetail/dovetail.hpp"
 #include "dovetail/rma.hpp"
+#include "rank_checks.hpp"
 
 namespace dovetail::rma::test {
 namespace {
-
-int failures = 0;
-
-void expect(bool holds, const char* what, int rank, std::uint64_t detail) {
-  if (!holds) {
-    ++failures;
-    std::fprintf(stderr, "rank %d: %s (%llu)\n", rank, what, static_cast<unsigned long long>(detail));
-  }
-}
-
-Runtime make_runtime() { return Runtime(Options{.workers = 1, .report_after = std::chrono::seconds(20)}); }
 
 // Each rank writes blocks to the right neighbour, which says when it has read them: figure 8 of the paper. One worker per rank, so that a
 // task that held it would hang.

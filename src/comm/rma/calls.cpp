@@ -177,24 +177,11 @@ std::string Group::transport(int rank) const {
   return peer.connection != nullptr ? "shared memory" : "this process";
 }
 
-namespace {
-
-// Of the group that a call belongs to: the child of a fork has a copy of it, which is not its own.
-void require_own(const State* state) {
-  if (&group() != state) {
-    throw std::logic_error("This process has another group by now");
-  }
-}
-
-}  // namespace
-
 // Dissemination: in each round, a rank hears of twice as many. Two barriers in a row use different notifications, since a rank may be ahead of
 // another one by one barrier, and never by two.
 void Group::barrier() const {
-  require_own(state_.get());
-  if (tasking::task_in_onready() != nullptr) {
-    throw std::logic_error("A barrier would be waited for in an onready; it belongs into a body");
-  }
+  comm::rma::require_own(state_.get());
+  comm::rma::refuse_in_onready("A barrier");
   constexpr std::uint32_t most_rounds = State::notifications_of_barrier / 2;
   const int ranks = size();
   std::uint32_t id = state_->begin_barrier() % 2 * most_rounds;
@@ -222,7 +209,7 @@ Segment Segment::make(const Group& group, std::byte* program_memory, std::size_t
     throw std::invalid_argument("A segment has at most 2^24 notifications, not " +
                                 std::to_string(options.notifications));
   }
-  require_own(group.state_.get());
+  comm::rma::require_own(group.state_.get());
   const std::uint8_t id = group.state_->add_segment(bytes, options.notifications, program_memory);
   return {group.state_, id, group.state_->segment(group.rank(), id).data, bytes, options.notifications};
 }

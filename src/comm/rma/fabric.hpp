@@ -56,7 +56,7 @@ class Fabric final : private FabricEvents {
   void add_peer(int rank, std::span<const std::byte> address);
   /// Ends before the fabric does. @throws std::runtime_error
   std::unique_ptr<Registration> register_memory(std::span<std::byte> memory);
-  /// Calls `action` under the lock. Before the fabric ends, a registration ends in this way.
+  /// Calls `action` under the lock. A registration ends in it while other threads use the fabric.
   void while_nothing_arrives(const std::function<void()>& action);
 
   /// @name Calls

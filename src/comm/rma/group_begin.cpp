@@ -203,7 +203,11 @@ class Group::Beginning {
       note(cannot_begin(group_.rank_, id_, error));
     }
   }
-  void note(const std::string& problem) { problem_ = problem_.empty() ? problem : problem_; }
+  void note(const std::string& problem) {
+    if (problem_.empty()) {
+      problem_ = problem;
+    }
+  }
 
   template <class Message>
   void tell_all(const Message& message, int descriptor) {

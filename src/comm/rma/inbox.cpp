@@ -2,7 +2,6 @@
 // says that a place is full, and one in the opposite direction that it is free again.
 #include "dovetail/rma_inbox.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -14,7 +13,6 @@
 #include "comm/rma/recorded.hpp"
 #include "comm/rma/waiting.hpp"
 #include "dovetail/synchronization.hpp"
-#include "tasking/pause.hpp"
 
 namespace dovetail::rma {
 namespace {
@@ -22,20 +20,12 @@ namespace {
 constexpr std::uint32_t alignment = 64;
 constexpr std::uint32_t most_messages = 1024;
 
-std::uint32_t aligned(std::uint32_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
 void check(const InboxOptions& options) {
   if (options.bytes > most_copied_bytes || options.messages == 0 || options.messages > most_messages) {
     throw std::invalid_argument("An inbox has messages of at most " + std::to_string(most_copied_bytes) +
                                 " bytes, of which 1 to " + std::to_string(most_messages) +
                                 " of each sender lie there, not " + std::to_string(options.messages) + " of " +
                                 std::to_string(options.bytes) + " bytes");
-  }
-}
-
-void refuse_in_onready(const char* what) {
-  if (tasking::task_in_onready() != nullptr) {
-    throw std::logic_error(std::string(what) + " would be waited for in an onready; it belongs into a body");
   }
 }
 
@@ -53,13 +43,14 @@ struct Inbox::State {
         group(made_for),
         options(made_with),
         ranks(static_cast<std::uint32_t>(made_for.size())),
-        segment(Segment::allocate(
-            made_for,
-            std::size_t{ranks} * made_with.messages * aligned(std::max(made_with.bytes, 1U)) + made_with.bytes,
-            {.notifications = 2 * ranks * made_with.messages})),
+        places(ranks * made_with.messages),
+        stride((made_with.bytes + alignment - 1) / alignment * alignment),
+        // The size of the segment differs where any option does.
+        segment(
+            Segment::allocate(made_for, std::size_t{places} * stride + made_with.bytes, {.notifications = 2 * places})),
         to(ranks),
         received(ranks),
-        come(std::size_t{ranks} * made_with.messages) {
+        come(places) {
     for (int rank = 0; rank < group.size(); ++rank) {
       const comm::rma::RemoteSegment& theirs = own->segment(rank, segment.id());
       if (theirs.bytes != segment.size() || theirs.notifications != segment.notifications()) {
@@ -74,23 +65,12 @@ struct Inbox::State {
     return static_cast<std::uint32_t>(rank) * options.messages + static_cast<std::uint32_t>(message % options.messages);
   }
   std::uint32_t is_full(std::uint32_t place) const noexcept { return place; }
-  std::uint32_t is_free(std::uint32_t place) const noexcept { return ranks * options.messages + place; }
-  std::uint64_t offset(std::uint32_t place) const noexcept {
-    return std::uint64_t{place} * aligned(std::max(options.bytes, 1U));
-  }
-
-  // The child of a fork has a copy of the inbox, and perhaps a group of its own.
-  comm::rma::Group& require_own() const {
-    comm::rma::Group& in = comm::rma::group_of_process();
-    if (&in != own) {
-      throw std::logic_error("This process has another group by now");
-    }
-    return in;
-  }
+  std::uint32_t is_free(std::uint32_t place) const noexcept { return places + place; }
+  std::uint64_t offset(std::uint32_t place) const noexcept { return std::uint64_t{place} * stride; }
 
   // The sender whose message is received next, if one has come.
   std::optional<int> look() {
-    comm::rma::Group& in = require_own();
+    comm::rma::Group& in = comm::rma::require_own(own);
     comm::rma::take_what_has_come(in);
     for (std::uint32_t i = 0; i < ranks; ++i) {
       const auto sender = static_cast<int>((next + i) % ranks);
@@ -111,7 +91,7 @@ struct Inbox::State {
       if (const std::optional<int> sender = look()) {
         return *sender;
       }
-      const Notified found = notify_wait_any(segment, 0, ranks * options.messages);
+      const Notified found = notify_wait_any(segment, 0, places);
       come[found.id] = found.value;
     }
   }
@@ -138,10 +118,13 @@ struct Inbox::State {
   void give_back(int sender, std::uint32_t its_place) const {
     comm::rma::Group& in = comm::rma::group_of_process();
     const comm::rma::Notification notification{.segment = segment.id(), .id = is_free(its_place), .value = 1};
+    comm::rma::record_sent(sender, notification);
+    if (in.notify(in.peer(sender), notification)) {
+      return;
+    }
     auto held = std::make_unique<comm::rma::HeldBack>();
     held->then = comm::rma::Waiter::Then::forget;
     held->notification = notification;
-    comm::rma::record_sent(sender, notification);
     if (!in.notify(in.peer(sender), notification, held.get())) {
       [[maybe_unused]] const auto* const kept = held.release();
     }
@@ -151,6 +134,8 @@ struct Inbox::State {
   const Group group;
   const InboxOptions options;
   const std::uint32_t ranks;
+  const std::uint32_t places;  // of all senders
+  const std::uint32_t stride;  // bytes from one to the next
   const Segment segment;
   std::vector<To> to;
   Mutex receiving;                      // for what follows
@@ -168,12 +153,12 @@ std::size_t Inbox::most_bytes() const noexcept { return state_->options.bytes; }
 
 void Inbox::send(int rank, std::span<const std::byte> message) const {
   State& state = *state_;
-  refuse_in_onready("Room for a message");
+  comm::rma::refuse_in_onready("Room for a message");
   if (message.size() > state.options.bytes) {
     throw std::invalid_argument("A message of " + std::to_string(message.size()) + " bytes is longer than the " +
                                 std::to_string(state.options.bytes) + " of this inbox (InboxOptions::bytes)");
   }
-  comm::rma::Group& in = state.require_own();
+  comm::rma::Group& in = comm::rma::require_own(state.own);
   comm::rma::require_there(in, in.peer(rank));
   State::To& to = state.to[static_cast<std::size_t>(rank)];
   const std::lock_guard lock(to.sending);
@@ -189,7 +174,7 @@ void Inbox::send(int rank, std::span<const std::byte> message) const {
 }
 
 Inbox::Received Inbox::receive(std::span<std::byte> into) const {
-  refuse_in_onready("A message");
+  comm::rma::refuse_in_onready("A message");
   const std::lock_guard lock(state_->receiving);
   return state_->take(state_->wait(), into);
 }

@@ -12,8 +12,6 @@ namespace {
 using dovetail::rma::Remote;
 using dovetail::rma::Transfer;
 
-constexpr const char* only_in_bodies = "it belongs into a body";
-
 RemoteMemory memory_at(Group& in, const Remote& at) {
   RemoteMemory memory = in.segment(at.rank, at.segment).of_fabric;
   memory.address += at.offset;

@@ -29,6 +29,18 @@ Group& group_of_process() {
   return *current;
 }
 
+Group& require_own(const Group* own) {
+  Group& current = group_of_process();
+  if (&current != own) {
+    throw std::logic_error("This process has another group by now");
+  }
+  return current;
+}
+
+void refuse_wait(const std::string& what, const char* instead) {
+  throw std::logic_error(what + " would be waited for in an onready; " + instead);
+}
+
 void look_for_ends(Group& in) {
   if (in.has_long_not_looked()) {
     base::Fifo<Waiter> ended;

@@ -15,6 +15,18 @@ namespace dovetail::comm::rma {
 
 /// @throws std::logic_error if there is none
 Group& group_of_process();
+/// The same, which is `own`: the child of a fork has copies of what belongs to its parent's. @throws std::logic_error if it is another one
+Group& require_own(const Group* own);
+/// What an onready may do that would wait, as the end of a sentence.
+inline constexpr const char* only_in_bodies = "it belongs into a body";
+/// Of a wait in an onready. `what`: the beginning of the sentence. @throws std::logic_error
+[[noreturn]] void refuse_wait(const std::string& what, const char* instead);
+/// A body waits for `what`. @throws std::logic_error in an onready
+inline void refuse_in_onready(const char* what) {
+  if (tasking::task_in_onready() != nullptr) [[unlikely]] {
+    refuse_wait(what, only_in_bodies);
+  }
+}
 /// A task that waits for nothing hears of the end of a process, too.
 void look_for_ends(Group& in);
 /// @throws dovetail::rma::Error if it has ended
@@ -24,7 +36,7 @@ void take_what_has_come(Group& in);
 /// Whether the wait of the calling task or thread has ended, without a pause: by what has come, or what comes while its worker has nothing else to run.
 /// Never in an onready.
 bool comes_in_a_moment(Group& in, Await& await);
-/// One look of a thread that blocks, which begins with `rounds` 0: after some of them it sleeps for a moment, or until something comes.
+/// The looks of a thread that blocks. After some time, it sleeps between two looks for a moment, or until something comes.
 class Blocking {
  public:
   explicit Blocking(Group& in) noexcept;
@@ -56,7 +68,7 @@ void wait(Group& in, Waiter& waiter, const char* instead, const Begin& begin) {
   waiter.task = tasking::current_task();
   if (waiter.task == nullptr) {
     if (tasking::task_in_onready() != nullptr) {
-      throw std::logic_error(waiter.text() + " would be waited for in an onready; " + instead);
+      refuse_wait(waiter.text(), instead);
     }
     waiter.then = Waiter::Then::tell;
     if (!begin()) {
