@@ -149,8 +149,10 @@ void refused(const Group& group) {
   expect(throws<std::invalid_argument>([&] { Inbox::open(group, {.bytes = 4097}); }), "too many bytes", rank);
   expect(throws<std::invalid_argument>([&] { Inbox::open(group, {.messages = 0}); }), "no messages", rank);
   if (group.size() > 1) {
-    const InboxOptions other{.messages = rank == 0 ? 3U : 4U};
-    expect(throws<std::invalid_argument>([&] { Inbox::open(group, other); }), "other options", rank);
+    for (const InboxOptions& other :
+         {InboxOptions{.messages = rank == 0 ? 3U : 4U}, {.bytes = rank == 0 ? 1000U : 1024U}}) {
+      expect(throws<std::invalid_argument>([&] { Inbox::open(group, other); }), "other options", rank);
+    }
   }
   const Inbox inbox = Inbox::open(group, {.bytes = 16, .messages = 1});
   const std::array<std::byte, 17> data{};
