@@ -335,8 +335,6 @@ bool AdaptiveLearner::end_block() {
       entry.second.work *= ratio;
     }
     shape_ = std::exchange(levels_, {});
-    kept_levels_.clear();
-    recent_.clear();
     curve_.clear();
     credit_ = 0;
     slower_ = ratio < 1;

@@ -353,6 +353,21 @@ TEST(Adaptive, ALevelThatNobodyFillsIsGivenUpBeforeTheNextBurst) {
   }
 }
 
+// Who keeps what was found has to be told of it.
+TEST(Adaptive, SaysOnceThatASearchHasEndedForWantOfTasks) {
+  AdaptiveLearner learner(64);
+  const std::vector<double> alone{0, 1, 0, 0, 0, 0};
+  unsigned ends = 0;
+  for (unsigned i = 0; i < 30; ++i) {
+    const bool before = learner.searching();
+    const bool told = learner.ended({.seconds_among = alone, .work = 1, .present = 1});
+    ends += told ? 1 : 0;
+    EXPECT_EQ(told, before && !learner.searching()) << i;
+  }
+  EXPECT_EQ(ends, 1U);
+  EXPECT_EQ(learner.at_once(), 1U);
+}
+
 TEST(Adaptive, DoesNotTryALevelForWhichThereAreNoTasks) {
   Simulator simulator(ssd);
   simulator.budget.begin_with(2);

@@ -56,13 +56,18 @@ std::string plain(const CongestionLaw& law, double said, bool bytes_known, unsig
   return trail.text();
 }
 
-std::string changing(const CongestionLaw& before, const CongestionLaw& after) {
+std::string changing(const CongestionLaw& before, const CongestionLaw& after, bool of_many_sizes = false) {
   Simulator simulator(before);
   Trail trail(simulator);
   trail.also = [&](SimulatedTask&) { simulator.law = simulator.ended >= 200 ? after : before; };
   TaskType& type = simulator.type("checkpoint", "adaptive");
+  std::mt19937 random(11);
   for (unsigned i = 0; i < 2 * tasks; ++i) {
-    simulator.arrive(type, checkpoint);
+    if (of_many_sizes) {
+      simulator.arrive(type, checkpoint * static_cast<double>(1 + random() % 8) / 4, i / 10);
+    } else {
+      simulator.arrive(type, checkpoint);
+    }
   }
   simulator.run();
   return trail.text();
@@ -152,6 +157,8 @@ TEST(SearchLevels, OfDevicesThatChange) {
             "4*1 2*4 3*2 1*197 2*2 4*2 3*4 2*101 3*2 2*351 1*2 2*100 3*2 2*30");
   EXPECT_EQ(changing({400, 4, 4, 0.15}, {200, 2, 2, 0.15}), "4*203 3*2 2*3 1*2 2*175 3*3 2*351 1*2 2*59");
   EXPECT_EQ(changing({400, 6, 8, 0.3}, {380, 6, 8, 0.3}), "4*1 2*4 8*581 9*8 8*206") << "five percent are no change";
+  EXPECT_EQ(changing({200, 4, 5.2, 0.15}, {800, 4, 5.2, 0.15}, true), "4*210 8*14 5*6 6*4 5*180 4*150 5*8 4*228")
+      << "more than were held before only because they give more";
 }
 
 TEST(SearchLevels, OfTasksOfManySizes) {

@@ -23,9 +23,10 @@ class AioQueueTest : public testing::Test {
     }
     ASSERT_NE(file_, nullptr);
   }
-  void submit(Request& request) {
+  void submit(Request& request) { submit(request, fileno(file_.get())); }
+  void submit(Request& request, int descriptor) {
     request.kind = Kind::fdatasync;
-    request.descriptor = fileno(file_.get());
+    request.descriptor = descriptor;
     queue_->submit(request);
   }
 
@@ -76,6 +77,20 @@ TEST_F(AioQueueTest, KeepsWhatFindsItFull) {
     std::this_thread::yield();
   }
   EXPECT_EQ(ends, std::vector<int>(requests.size(), 1));
+}
+
+// The system refuses to synchronise a device that has nothing to write: a thread tells the true error.
+TEST_F(AioQueueTest, GivesBackWhatTheSystemRefuses) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> null(std::fopen("/dev/null", "r"), &std::fclose);
+  ASSERT_NE(null, nullptr);
+  Request request;
+  submit(request, fileno(null.get()));
+  queue_->flush();
+  std::array<Completion, 2> completions{};
+  ASSERT_EQ(queue_->take(completions.data(), completions.size()), 1U);
+  EXPECT_EQ(completions[0].request, &request);
+  EXPECT_TRUE(request.on_threads);
+  EXPECT_EQ(queue_->in_flight(), 0U);
 }
 
 }  // namespace

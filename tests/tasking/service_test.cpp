@@ -46,7 +46,7 @@ class Countdown final : public Service {
     fulfill_event(ended);
     return 1;
   }
-  void flush(unsigned /*worker*/) override {}
+  void flush(unsigned /*worker*/) override { ++flushes; }
   std::size_t in_flight() const noexcept override { return in_flight_.load(); }
   nanoseconds poll_interval() const noexcept override {
     return descriptor_ >= 0 ? nanoseconds::max() : Service::poll_interval();
@@ -56,6 +56,7 @@ class Countdown final : public Service {
 
   /// As messages do.
   std::atomic<bool> elsewhere{false};
+  std::atomic<unsigned> flushes{0};
 
   /// Binds the current task to an operation that ends after so many polls.
   void start(int polls) {
@@ -164,7 +165,28 @@ TEST(ServiceTest, IsPolledByTheClockWhereItsDescriptorCannotBeWatched) {
 
 TEST(ServiceTest, ADescriptorIsWatchedWhileAllWorkersCompute) {
   Runtime runtime(Options{.workers = 1});
-  ring_and_compute(runtime);
+  for (int i = 0; i < 3; ++i) {
+    ring_and_compute(runtime);
+  }
+}
+
+// Operations gather for as long as the tasks are short; a flush for each task would be a system call for each.
+TEST(ServiceTest, IsFlushedOnceForManyShortTasks) {
+  constexpr unsigned tasks = 6400;
+  Runtime runtime(Options{.workers = 1});
+  unsigned flushes = 0;
+  runtime
+      .spawn([&] {
+        flushes = by_the_clock->flushes;
+        for (unsigned i = 0; i < tasks; ++i) {
+          spawn([] { request_flush(); });
+        }
+        wait();
+        flushes = by_the_clock->flushes - flushes;
+      })
+      .get();
+  EXPECT_GE(flushes, 1U);
+  EXPECT_LE(flushes, tasks / 8) << "64 tasks without a flush, save where one took long";
 }
 
 }  // namespace
