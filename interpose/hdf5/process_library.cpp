@@ -8,9 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "connector.hpp"
-#include "settings.hpp"
-
 // Made while the connector is built, out of the names that its objects leave undefined (cmake/DovetailHdf5Table.cmake).
 extern "C" {
 extern const std::size_t dovetail_hdf5_function_count;
@@ -75,6 +72,21 @@ const char* bind(void* library) noexcept {
 
 }  // namespace
 
+bool use_library(void* library, char* why, std::size_t room) noexcept {
+  void* const asking = dlsym(library, known_symbol);
+  void* served = nullptr;
+  if (!identity.compare_exchange_strong(served, asking) && served != asking) {
+    std::snprintf(why, room, "another HDF5 library of this process has the connector already");
+    return false;
+  }
+  const char* const missing = served == nullptr ? bind(library) : nullptr;
+  if (missing != nullptr) {
+    identity = nullptr;
+    std::snprintf(why, room, "the connector needs the function %s of HDF5", missing);
+  }
+  return missing == nullptr;
+}
+
 void* symbol_in_library(const char* name) noexcept { return bound != nullptr ? dlsym(bound, name) : nullptr; }
 
 }  // namespace dovetail::hdf5
@@ -91,27 +103,4 @@ extern "C" herr_t H5open() {
     }
   }
   return result;
-}
-
-/// For the loader: the connector's class if it serves this library from now on, or serves it already; otherwise null and a reason.
-extern "C" const void* dovetail_hdf5_serve(void* library, char* why, std::size_t room) {
-  using namespace dovetail::hdf5;
-  if (const char* const refusal = refused_settings()) {
-    std::snprintf(why, room, "%s", refusal);
-    return nullptr;
-  }
-  void* const asking = dlsym(library, known_symbol);
-  void* served = nullptr;
-  if (!identity.compare_exchange_strong(served, asking) && served != asking) {
-    std::snprintf(why, room, "another HDF5 library of this process has the connector already");
-    return nullptr;
-  }
-  if (served == nullptr) {
-    if (const char* const missing = bind(library)) {
-      identity = nullptr;
-      std::snprintf(why, room, "the connector needs the function %s of HDF5", missing);
-      return nullptr;
-    }
-  }
-  return &connector_class();
 }

@@ -12,6 +12,7 @@
 #include "dovetail/task.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/open_tasks.hpp"
+#include "tasking/passing.hpp"
 
 namespace dovetail::admission {
 namespace {

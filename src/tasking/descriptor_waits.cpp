@@ -8,7 +8,8 @@
 #include <ctime>
 #include <utility>
 
-#include "tasking/pause.hpp"
+#include "tasking/cancellation.hpp"
+#include "tasking/schedule.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -122,7 +123,7 @@ void DescriptorWaits::end_cancelled() noexcept {
     const base::LockGuard lock(mutex_);
     for (auto& [descriptor, entry] : entries_) {
       for (const auto& wait : entry.waits) {
-        if (!wait->ready && cancel_requested(wait->task)) {
+        if (!wait->ready && is_cancelled(wait->task)) {
           ended.push_back(wait);
         }
       }

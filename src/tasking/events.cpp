@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "tasking/cancellation.hpp"
 #include "tasking/context.hpp"
 #include "tasking/failure.hpp"
 #include "tasking/lifecycle.hpp"
@@ -25,7 +26,7 @@ Task* bind_event() noexcept {
 
 void fulfill_event(Task* task, std::exception_ptr cause) noexcept {
   if (cause) {
-    set_failure(task, Failure::of_task(*task, std::move(cause)));
+    fail(task, std::move(cause));
   }
   remove_blockers(task, 1);
 }
@@ -38,7 +39,7 @@ void Events::fulfill(std::uint32_t count) noexcept { tasking::remove_blockers(de
 
 void Events::fail(std::exception_ptr cause) noexcept {
   detail::Task* const task = detail::Task::of(this);
-  tasking::set_failure(task, tasking::Failure::of_task(*task, std::move(cause)));
+  tasking::fail(task, std::move(cause));
   tasking::remove_blockers(task, 1);
 }
 

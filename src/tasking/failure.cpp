@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "tasking/label.hpp"
-#include "tasking/lifecycle.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail {
@@ -77,10 +76,7 @@ Failure::~Failure() {
 
 namespace {
 // An operation that was given up because the task was cancelled: then that is what happened to the task.
-bool ended_by_cancelling(const Task& task, const std::exception_ptr& cause) {
-  if (!is_cancelled(&task)) {
-    return false;
-  }
+bool is_given_up(const std::exception_ptr& cause) {
   try {
     std::rethrow_exception(cause);
   } catch (const IoError& error) {
@@ -91,8 +87,8 @@ bool ended_by_cancelling(const Task& task, const std::exception_ptr& cause) {
 }
 }  // namespace
 
-Failure* Failure::of_task(const Task& task, std::exception_ptr cause) {
-  const bool cancelled = ended_by_cancelling(task, cause);
+Failure* Failure::of_task(const Task& task, std::exception_ptr cause, bool is_cancelled) {
+  const bool cancelled = is_cancelled && is_given_up(cause);
   return new Failure(std::string(task.label->text), std::move(cause), nullptr, cancelled);
 }
 

@@ -14,8 +14,8 @@ using detail::Task;
 
 class Failure {
  public:
-  /// The body threw, or an event failed.
-  static Failure* of_task(const Task& task, std::exception_ptr cause);
+  /// The body threw, or an event failed. `is_cancelled`: of the task, so that operations are given up.
+  static Failure* of_task(const Task& task, std::exception_ptr cause, bool is_cancelled);
   /// A predecessor failed; `origin` is its failure, or null when the program cancelled the task.
   static Failure* of_cancelled(const Task& task, Failure* origin);
 

@@ -18,7 +18,7 @@ class Ticket {
  public:
   virtual ~Ticket() = default;
 
-  /// The task is ready. True: it may start at once. False: the gate keeps it, and calls `pass` later. Called once, on any thread.
+  /// The task is ready. True: it may start at once. False: the gate keeps it, and calls `pass` later (passing.hpp). Called once, on any thread.
   virtual bool enter() noexcept = 0;
   /// An executor's thread is about to run the body of a task with `io`; the calling thread is that one. Called again for each retry, and not at
   /// all for a task that no executor could take.
@@ -61,19 +61,5 @@ class Gate {
 bool register_gate(Gate* gate) noexcept;
 /// The gate; null if no room implements one.
 Gate* find_gate() noexcept;
-
-/// @name For a gate
-/// A task begins to pass where it leaves the gate's books, and then passes outside of the gate's locks: between the two,
-/// its runtime is not taken for stuck.
-/// @{
-void begin_passing(Task* task) noexcept;
-void pass(Task* task) noexcept;
-/// Whether the body of the task must not run (any more), so that nothing is to be kept for it.
-bool must_not_run(const Task* task) noexcept;
-const Options& options_of(const Task* task) noexcept;
-const RuntimeCore* core_of(const Task* task) noexcept;
-/// Parent of the tasks that no task spawned.
-const Task* root_of(const Task* task) noexcept;
-/// @}
 
 }  // namespace dovetail::tasking

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "tasking/cancellation.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/dependency_node.hpp"
@@ -12,7 +13,7 @@
 #include "tasking/failure.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/label.hpp"
-#include "tasking/waiting.hpp"
+#include "tasking/waiters.hpp"
 #include "tasking/worker.hpp"
 #include "trace/trace.hpp"
 
@@ -30,7 +31,7 @@ void run_onready(Task* task) noexcept {
   try {
     task->extra->onready();
   } catch (...) {
-    set_failure(task, Failure::of_task(*task, std::current_exception()));
+    fail(task, std::current_exception());
   }
   context().onready = outer;
   context().task = outer_task;
@@ -269,17 +270,11 @@ void returned(Task* task) noexcept {
 
 }  // namespace
 
+void fail(Task* task, std::exception_ptr cause) noexcept {
+  set_failure(task, Failure::of_task(*task, std::move(cause), is_cancelled(task)));
+}
+
 // A body that must not run is still queued, so that a long chain of cancelled tasks does not become a deep recursion.
-bool must_not_run(const Task* task) noexcept {
-  return task->poisoned.load(std::memory_order_relaxed) || task->failure.load(std::memory_order_relaxed) != nullptr ||
-         is_cancelled(task);
-}
-
-bool is_cancelled(const Task* task) noexcept {
-  return task->cancel_requested.load(std::memory_order_relaxed) ||
-         task->cancel_epoch != task->core->cancel_epoch.load(std::memory_order_relaxed);
-}
-
 void dependencies_met(Task* task) noexcept {
   trace::dependencies_met(trace::number_of(task));
   if (task->extra != nullptr && task->extra->onready && !must_not_run(task)) [[unlikely]] {
@@ -318,7 +313,7 @@ void run_body(Task* task) {
     try {
       task->operations->run(detail::frame_of(task));
     } catch (...) {
-      set_failure(task, Failure::of_task(*task, std::current_exception()));
+      fail(task, std::current_exception());
     }
     trace::returned(trace::number_of(task));
     ThreadContext& here = context();  // perhaps of another thread now

@@ -4,6 +4,8 @@
 //   running ⇄ paused → returned → completed
 #pragma once
 
+#include <exception>
+
 #include "tasking/schedule.hpp"
 #include "tasking/task.hpp"
 
@@ -11,6 +13,8 @@ namespace dovetail::tasking {
 
 class Worker;
 
+/// The body threw, or an event failed. Only the first failure of a task is kept.
+void fail(Task* task, std::exception_ptr cause) noexcept;
 /// All accesses are free.
 void dependencies_met(Task* task) noexcept;
 /// Everything before the body is done: takes the exclusions of commutative accesses, then queues the task.
@@ -23,9 +27,6 @@ void remove_blockers(Task* task, std::uint32_t count) noexcept;
 void children_completed(Task* parent, std::int64_t count) noexcept;
 /// Tells the parent of the children that the worker, which is the calling one, has completed. Perhaps its parents, too.
 void flush_children(Worker& worker) noexcept;
-
-/// Whether somebody asked that the task stop, or not begin.
-bool is_cancelled(const Task* task) noexcept;
 
 /// Counts a child that `spawner` (null: none) is about to let go.
 inline void count_spawned(Task* parent, const Task* spawner) noexcept {

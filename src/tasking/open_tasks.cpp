@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "tasking/core.hpp"
+#include "dovetail/options.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/settings.hpp"
 

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/mutex.hpp"
+#include "tasking/cancellation.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"

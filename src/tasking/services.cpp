@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/process_mutex.hpp"
+#include "tasking/cancellation.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
@@ -53,7 +54,7 @@ void tell_cancelled(const RuntimeCore* core) noexcept {
   std::vector<std::stop_source> stopped;
   if_live(core, [&stopped](RuntimeCore& live) {
     live.reactor.descriptors().end_cancelled();
-    stopped = live.stops.of_cancelled();
+    stopped = live.stops.of_cancelled(&is_cancelled);
   });
   for (std::stop_source& source : stopped) {
     source.request_stop();

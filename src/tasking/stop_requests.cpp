@@ -2,28 +2,20 @@
 
 #include <algorithm>
 
-#include "tasking/lifecycle.hpp"
 #include "tasking/task.hpp"
 
 namespace dovetail::tasking {
 
-std::stop_token StopRequests::token_of(Task* task) {
-  std::stop_source source;
-  {
-    const base::LockGuard lock(mutex_);
-    const auto found = std::ranges::find(all_, task, [](const auto& entry) { return entry.first; });
-    if (found != all_.end()) {
-      return found->second.get_token();
-    }
-    TaskExtra& extra = extra_of(task);
-    all_.emplace_back(task, source);
-    extra.asked_for_stop_token = true;
+std::stop_source StopRequests::source_of(Task* task) {
+  const base::LockGuard lock(mutex_);
+  const auto found = std::ranges::find(all_, task, [](const auto& entry) { return entry.first; });
+  if (found != all_.end()) {
+    return found->second;
   }
-  // After it can be found: whoever cancels from now on finds it.
-  if (is_cancelled(task)) {
-    source.request_stop();
-  }
-  return source.get_token();
+  TaskExtra& extra = extra_of(task);
+  all_.emplace_back(task, std::stop_source());
+  extra.asked_for_stop_token = true;
+  return all_.back().second;
 }
 
 void StopRequests::forget(const Task* task) noexcept {
@@ -31,7 +23,7 @@ void StopRequests::forget(const Task* task) noexcept {
   std::erase_if(all_, [task](const auto& entry) { return entry.first == task; });
 }
 
-std::vector<std::stop_source> StopRequests::of_cancelled() {
+std::vector<std::stop_source> StopRequests::of_cancelled(bool (*is_cancelled)(const Task*)) {
   std::vector<std::stop_source> cancelled;
   const base::LockGuard lock(mutex_);
   for (const auto& [task, source] : all_) {

@@ -15,12 +15,12 @@ using detail::Task;
 /// Of one runtime. Thread-safe.
 class StopRequests {
  public:
-  /// The token of a task, the same at each call. Stop is requested at once if the task has been cancelled.
-  std::stop_token token_of(Task* task);
+  /// What the tokens of a task come from, the same at each call. From then on `of_cancelled` finds it.
+  std::stop_source source_of(Task* task);
   /// The task completes. Only for one that has asked.
   void forget(const Task* task) noexcept;
-  /// Of all tasks that are cancelled by now. The caller requests the stop: what hangs on a token may do anything.
-  std::vector<std::stop_source> of_cancelled();
+  /// Of all tasks that are cancelled by now, as `is_cancelled` says. The caller requests the stop: what hangs on a token may do anything.
+  std::vector<std::stop_source> of_cancelled(bool (*is_cancelled)(const Task*));
 
  private:
   base::Mutex mutex_;

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "dovetail/failure.hpp"
+#include "tasking/cancellation.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/label.hpp"
@@ -165,7 +166,12 @@ bool cancelled() noexcept {
 
 std::stop_token stop_token() {
   detail::Task* const task = require_task("stop_token");
-  return task->core->stops.token_of(task);
+  std::stop_source source = task->core->stops.source_of(task);
+  // After it can be found: whoever cancels from now on finds it.
+  if (tasking::is_cancelled(task)) {
+    source.request_stop();
+  }
+  return source.get_token();
 }
 
 std::string_view label() noexcept {

@@ -27,12 +27,6 @@ namespace {
 
 constexpr unsigned deepest_ancestor = 16;
 
-// A callback belongs to no task, also where the body of one has completed another by fulfilling its last event.
-void call_outside_of_tasks(const std::function<void()>& callback) noexcept {
-  const OutsideOfTask outside;
-  callback();
-}
-
 bool descends_from(const Task* task, const Task* ancestor) noexcept {
   const Task* parent = task->parent;
   for (unsigned depth = 0; parent != nullptr && depth < deepest_ancestor; ++depth) {
@@ -146,28 +140,6 @@ void block_for_task(Task* task) {
 }
 
 }  // namespace
-
-void tell_waiters(Task* task) noexcept {
-  WaitNode* node = close_waits(task->waiters);
-  while (node != nullptr) {
-    WaitNode* next = node->next;
-    if (node->callback) {
-      call_outside_of_tasks(node->callback);
-    } else if (node->waiting_task != nullptr) {
-      if (node->end(WaitNode::State::done)) {
-        wake(node->waiting_task);
-      }
-    } else {
-      ForeignWaits& foreign = task->core->foreign;
-      const base::LockGuard lock(foreign.mutex);
-      if (node->end(WaitNode::State::done)) {
-        foreign.changed.notify_all();
-      }
-    }
-    node->release();
-    node = next;
-  }
-}
 
 void wait_for_task(Task* task) {
   Task* const current = context().task;

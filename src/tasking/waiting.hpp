@@ -3,13 +3,10 @@
 
 #include "tasking/interrupt_look.hpp"
 #include "tasking/task.hpp"
-#include "tasking/wait_list.hpp"
+#include "tasking/waiters.hpp"
 
 namespace dovetail::tasking {
 
-inline bool has_completed(const Task* task) noexcept { return is_closed(task->waiters); }
-/// Ends the waits for a task that has completed, and lets no more begin.
-void tell_waiters(Task* task) noexcept;
 /// Returns when the task has completed. @throws Stuck.
 void wait_for_task(Task* task);
 /// Returns when all children of the current task have completed, running them on top of it where that is possible.
