@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from pathlib import Path
 
 from layers import CXX_SUFFIXES, Arrow, circles, cxx_arrows, files_of, included_file, includes, python_arrows
 
 ROOT = Path(__file__).resolve().parent.parent
-ALLOWED = ROOT / "scripts" / "allowed_circles.toml"
 # Beside the rooms: the folders whose files make one program, one library, or one family of programs.
 OUTSIDE_FOLDERS = ("bindings/*", "interpose/*", "tools/*", "bench", "examples/*")
 PYTHON_FOLDERS = ("python/*", "scripts", "tools", "bench", "examples/*", "tests/*")
@@ -97,27 +95,16 @@ def check_layers(rooms: Rooms) -> list[str]:
         arrows.setdefault(str(folder.relative_to(ROOT)), []).extend(cxx_arrows(folder))
     for folder in folders(PYTHON_FOLDERS):
         arrows.setdefault(str(folder.relative_to(ROOT)), []).extend(python_arrows(folder))
-    allowed = tomllib.loads(ALLOWED.read_text())
     problems = []
-    for name in sorted({*arrows, *allowed}):
-        found = circles(arrows.get(name, []))
-        count = sum(map(len, found))
-        limit = allowed.get(name, 0)
-        if count > limit:
-            some = f" ({limit} are allowed)" if limit else ""
-            problems.append(
-                f"{name}: {count} arrows in circles{some}: what both sides need belongs into a unit below them"
-            )
-            problems += [
-                f"{arrow.file.relative_to(ROOT)}:{arrow.line}: {arrow.source} needs {arrow.target}, which leads back to it"
-                for circle in found
-                for arrow in circle
-            ]
-        elif count < limit:
-            what = f"write {count}" if count else "remove its line"
-            problems.append(
-                f"{ALLOWED.relative_to(ROOT)}: {name} has {count} arrows in circles now, not {limit}: {what}"
-            )
+    for name in sorted(arrows):
+        in_circles = [arrow for circle in circles(arrows[name]) for arrow in circle]
+        if in_circles:
+            count = len(in_circles)
+            problems.append(f"{name}: {count} arrows in circles: what both sides need belongs into a unit below them")
+        problems += [
+            f"{arrow.file.relative_to(ROOT)}:{arrow.line}: {arrow.source} needs {arrow.target}, which leads back to it"
+            for arrow in in_circles
+        ]
     return problems
 
 

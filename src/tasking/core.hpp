@@ -12,7 +12,6 @@
 #include "dovetail/options.hpp"
 #include "fiber/stack_pool.hpp"
 #include "tasking/dependency_domain.hpp"
-#include "tasking/executors.hpp"
 #include "tasking/fiber_cache.hpp"
 #include "tasking/idle_workers.hpp"
 #include "tasking/polled_services.hpp"
@@ -22,12 +21,13 @@
 #include "tasking/shared_queues.hpp"
 #include "tasking/source_registry.hpp"
 #include "tasking/stop_requests.hpp"
-#include "tasking/stuck.hpp"
+#include "tasking/stuck_watch.hpp"
 #include "tasking/task_count.hpp"
 #include "tasking/throttle.hpp"
 
 namespace dovetail {
 namespace tasking {
+class Executors;
 class Worker;
 
 struct ServiceEntry {
@@ -72,7 +72,7 @@ struct RuntimeCore {
   Task* root = nullptr;  ///< Parent of the tasks that are spawned from outside; never runs and never completes.
   tasking::TaskTotals totals;
   tasking::SharedQueues queues{totals};
-  tasking::Reactor reactor{*this};
+  tasking::Reactor reactor;
   tasking::FiberPool fibers;  ///< Tells the reactor when fibers rest, until the workers are gone.
   tasking::ForeignWaits foreign;
   base::Mutex failures;  ///< Guards `TaskExtra::child_failures` of all tasks, where GUARDED_BY cannot name it.

@@ -8,9 +8,6 @@
 #include <ctime>
 #include <utility>
 
-#include "tasking/cancellation.hpp"
-#include "tasking/schedule.hpp"
-
 namespace dovetail::tasking {
 namespace {
 
@@ -117,13 +114,13 @@ void DescriptorWaits::end(const std::shared_ptr<DescriptorWait>& wait, Descripto
   finish({wait});
 }
 
-void DescriptorWaits::end_cancelled() noexcept {
+void DescriptorWaits::end_cancelled(bool (*is_cancelled)(const Task*)) noexcept {
   std::vector<std::shared_ptr<DescriptorWait>> ended;
   {
     const base::LockGuard lock(mutex_);
     for (auto& [descriptor, entry] : entries_) {
       for (const auto& wait : entry.waits) {
-        if (!wait->ready && is_cancelled(wait->task)) {
+        if (wait->ended && is_cancelled(wait->task)) {
           ended.push_back(wait);
         }
       }
@@ -148,8 +145,8 @@ void DescriptorWaits::for_each_wait(const std::function<void(const Task*, const 
 
 void DescriptorWaits::finish(const std::vector<std::shared_ptr<DescriptorWait>>& ended) {
   for (const auto& wait : ended) {
-    if (!wait->ready) {
-      wake(wait->task);
+    if (wait->ended) {
+      wait->ended();
     } else if (wait->end == DescriptorWait::End::ready) {
       wait->ready();
     }

@@ -24,10 +24,11 @@ using detail::Task;
 struct DescriptorWait {
   enum class End : std::uint8_t { none, ready, timed_out, cancelled };
   int descriptor = -1;
-  std::uint32_t events = 0;  ///< EPOLLIN or EPOLLOUT.
-  Task* task = nullptr;      ///< Who waits; null: no task. Paused, and woken when the wait ends, unless there is
-  std::function<void()> ready = nullptr;  ///< what is called instead, if the descriptor is ready.
-  End end = End::none;                    ///< Why. Written before the task is woken.
+  std::uint32_t events = 0;               ///< EPOLLIN or EPOLLOUT.
+  Task* task = nullptr;                   ///< Who waits; null: no task.
+  std::function<void()> ended = nullptr;  ///< Called when the wait ends, unless there is
+  std::function<void()> ready = nullptr;  ///< what is called instead, and only if the descriptor is ready.
+  End end = End::none;                    ///< Why. Written before the call.
 };
 
 class DescriptorWaits {
@@ -47,10 +48,10 @@ class DescriptorWaits {
   /// Enters a wait; it ends once. Returns 0, or the errno with which the kernel refused: then nothing was entered, and EPERM says that
   /// the descriptor is always ready, as a file on a disk is. Any thread.
   int add(const std::shared_ptr<DescriptorWait>& wait);
-  /// Ends the wait, if it has not ended yet, and wakes its task. Any thread.
+  /// Ends the wait, if it has not ended yet. Any thread.
   void end(const std::shared_ptr<DescriptorWait>& wait, DescriptorWait::End how) noexcept;
-  /// Ends the waits of tasks that were cancelled. Any thread.
-  void end_cancelled() noexcept;
+  /// Ends the waits with `ended` of tasks that are cancelled by now, as `is_cancelled` says. Any thread.
+  void end_cancelled(bool (*is_cancelled)(const Task*)) noexcept;
   /// Calls `visit` for each task that waits, with what for. The task cannot go on meanwhile.
   void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit);
   /// Waits that have not ended and that wake a task.

@@ -11,7 +11,6 @@
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
-#include "tasking/lifecycle.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::tasking {
@@ -22,8 +21,11 @@ std::atomic<unsigned> next_number{0};
 
 }  // namespace
 
-Executors::Executors(RuntimeCore& core, unsigned most_threads, unsigned places)
-    : core_(core), most_threads_(most_threads), places_(std::min(places, most_threads), most_threads) {}
+Executors::Executors(RuntimeCore& core, void (*run_body)(Task*), unsigned most_threads, unsigned places)
+    : core_(core),
+      run_body_(run_body),
+      most_threads_(most_threads),
+      places_(std::min(places, most_threads), most_threads) {}
 
 Executors::~Executors() { stop(); }
 
@@ -190,7 +192,7 @@ void Executors::run(Task* task, Thread& thread, bool open) {
   if (task->extra != nullptr && task->extra->ticket != nullptr) {
     task->extra->ticket->started();
   }
-  run_body(task);
+  run_body_(task);
   if (open) {
     base::UniqueLock lock(mutex_);
     thread.open_task = nullptr;

@@ -22,8 +22,9 @@ namespace dovetail::tasking {
 
 class Executors {
  public:
-  /// @param places  For open tasks, to begin with.
-  Executors(RuntimeCore& core, unsigned most_threads, unsigned places);
+  /// @param run_body  Runs the body of a task to its end.
+  /// @param places    For open tasks, to begin with.
+  Executors(RuntimeCore& core, void (*run_body)(Task*), unsigned most_threads, unsigned places);
   /// Nothing may be queued or running.
   ~Executors();
   Executors(const Executors&) = delete;
@@ -87,6 +88,7 @@ class Executors {
   Activity busiest() const REQUIRES(mutex_);
 
   RuntimeCore& core_;
+  void (*const run_body_)(Task*);
   const std::size_t most_threads_;
   mutable base::Mutex mutex_;
   base::ConditionVariable available_;

@@ -13,6 +13,7 @@
 #include "tasking/failure.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/label.hpp"
+#include "tasking/throttling.hpp"
 #include "tasking/waiters.hpp"
 #include "tasking/worker.hpp"
 #include "trace/trace.hpp"
@@ -160,7 +161,7 @@ void count_child(Worker& worker, Task* parent) noexcept {
     flush_children(worker);
     worker.children.parent = parent;
     if (worker.core.throttle.holds_any()) {
-      worker.core.throttle.release(worker.core);
+      release_spawners(worker.core);
     }
   }
   ++worker.children.count;
@@ -184,7 +185,7 @@ Task* complete(Task* task) noexcept {
   } else {
     core->totals.add(0, 1);
     if (core->throttle.holds_any()) [[unlikely]] {
-      core->throttle.release(*core);
+      release_spawners(*core);
     }
   }
   set_state(task, TaskState::completed);

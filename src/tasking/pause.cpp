@@ -6,6 +6,7 @@
 #include "dovetail/failure.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/executors.hpp"
 #include "tasking/running.hpp"
 #include "tasking/task.hpp"
 #include "tasking/worker.hpp"

@@ -5,7 +5,8 @@
 #include <chrono>
 
 #include "base/mutex.hpp"
-#include "tasking/core.hpp"
+#include "tasking/idle_workers.hpp"
+#include "tasking/reactor.hpp"
 #include "tasking/service.hpp"
 
 namespace dovetail::tasking {
@@ -30,7 +31,7 @@ std::uint64_t ticks_after(std::chrono::nanoseconds interval) noexcept {
 }  // namespace
 
 struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
-  Entry(RuntimeCore& of, Service& polled) : core(of), service(polled) {}
+  Entry(Reactor& keeps_time, Service& polled) : reactor(keeps_time), service(polled) {}
 
   void poll_if_due() noexcept {
     if (armed.load(std::memory_order_relaxed) && service.in_flight() > 0 &&
@@ -72,7 +73,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
 
   bool take_timer_back() noexcept {
     const base::LockGuard lock(mutex);
-    return core.reactor.cancel(timer);
+    return reactor.cancel(timer);
   }
 
   void arm() {
@@ -87,7 +88,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
       const base::TimePoint when =
           base::Clock::now() + std::max(interval, shortest_sleep) + std::max(usual, postponed());
       const base::LockGuard lock(mutex);
-      timer = core.reactor.call_at(when, [self = shared_from_this(), planned] {
+      timer = reactor.call_at(when, [self = shared_from_this(), planned] {
         if (self->due.load(std::memory_order_relaxed) == planned) {
           self->set_postponed({});
           self->poll();
@@ -113,7 +114,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
       self->poll();
       self->go_on(false);
     };
-    if (core.reactor.watch(wait) == 0) {
+    if (reactor.watch(wait) == 0) {
       return true;
     }
     watched.store(false, std::memory_order_seq_cst);
@@ -131,7 +132,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     }
   }
 
-  RuntimeCore& core;
+  Reactor& reactor;
   Service& service;
   std::atomic<bool> armed{false};                              ///< It is going to be polled.
   std::atomic<std::uint64_t> due{0};                           ///< In ticks: when a worker that comes by should poll.
@@ -145,14 +146,15 @@ struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
   static constexpr std::chrono::milliseconds shortest_interval{1};
   static constexpr std::chrono::milliseconds longest_interval{8};
 
-  Parking(RuntimeCore& of, Service& parking) : core(of), service(parking) {}
+  Parking(Reactor& keeps_time, IdleWorkers& of, std::size_t number, Service& parking)
+      : reactor(keeps_time), idle(of), workers(number), service(parking) {}
 
   void expect_completions() noexcept {
     if (service.descriptor() < 0) {
       return;  // no worker has begun anything
     }
     watch();
-    core.reactor.expect(Reactor::Upkeep::services, base::Clock::now() + interval.load(std::memory_order_relaxed));
+    reactor.expect(Reactor::Upkeep::services, base::Clock::now() + interval.load(std::memory_order_relaxed));
   }
 
   // Once for each time that it is ready, and then again for as long as a worker sleeps. While none does, nobody needs to know.
@@ -166,18 +168,18 @@ struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
     wait->ready = [self = shared_from_this()] {
       self->service.poll(Service::no_worker, PollScope::all);
       self->watched.store(false, std::memory_order_seq_cst);
-      self->core.idle.wake_one();
-      if (self->core.idle.count() > 0) {
+      self->idle.wake_one();
+      if (self->idle.count() > 0) {
         self->watch();  // the one that was woken may compute soon, too
       }
     };
-    if (core.reactor.watch(wait) != 0) {
+    if (reactor.watch(wait) != 0) {
       watched.store(false, std::memory_order_seq_cst);
     }
   }
 
   base::TimePoint look_after() noexcept {
-    if (core.idle.count() == 0) {
+    if (idle.count() == 0) {
       return base::TimePoint::max();  // the worker that sleeps next says so
     }
     if (service.in_flight() == 0) {
@@ -190,18 +192,18 @@ struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
   }
 
   // Those that push with a fence, and are awake.
-  bool some_have_operations() const noexcept {
-    return core.idle.pushing_without_fence() + core.idle.count() < core.workers.size();
-  }
+  bool some_have_operations() const noexcept { return idle.pushing_without_fence() + idle.count() < workers; }
 
-  RuntimeCore& core;
+  Reactor& reactor;
+  IdleWorkers& idle;
+  const std::size_t workers;
   Service& service;
   std::atomic<bool> watched{false};  ///< Its descriptor is waited for.
   std::atomic<std::chrono::milliseconds> interval{shortest_interval};
 };
 
-void PolledServices::add_parking(RuntimeCore& core, Service& service) {
-  parking_ = std::make_shared<Parking>(core, service);
+void PolledServices::add_parking(Reactor& reactor, IdleWorkers& idle, std::size_t workers, Service& service) {
+  parking_ = std::make_shared<Parking>(reactor, idle, workers, service);
 }
 
 void PolledServices::before_sleep() noexcept {
@@ -223,8 +225,8 @@ base::TimePoint PolledServices::look_after() noexcept {
   return parking_ != nullptr ? parking_->look_after() : base::TimePoint::max();
 }
 
-void PolledServices::add(RuntimeCore& core, Service& service) {
-  entries_.push_back(std::make_shared<Entry>(core, service));
+void PolledServices::add(Reactor& reactor, Service& service) {
+  entries_.push_back(std::make_shared<Entry>(reactor, service));
   if (!service.on_demand()) {
     begun_.store(true, std::memory_order_relaxed);
   }

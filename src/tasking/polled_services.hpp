@@ -3,23 +3,24 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
 
-using detail::RuntimeCore;
+class IdleWorkers;
+class Reactor;
 class Service;
 
 class PolledServices {
  public:
   /// Before the workers start.
-  void add(RuntimeCore& core, Service& service);
-  /// The one that puts workers to sleep. Before the workers start.
-  void add_parking(RuntimeCore& core, Service& service);
+  void add(Reactor& reactor, Service& service);
+  /// The one that puts workers to sleep, of whom there will be so many. Before the workers start.
+  void add_parking(Reactor& reactor, IdleWorkers& idle, std::size_t workers, Service& service);
   /// Sees to it that services with something in flight are polled, and, `at_the_clock` too, polls those that are due. Called by a worker
   /// that is about to look for a task: what it delivers may be queued here.
   void look(bool at_the_clock) noexcept {

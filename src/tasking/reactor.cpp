@@ -12,8 +12,6 @@
 
 #include "base/without_signals.hpp"
 #include "tasking/context.hpp"
-#include "tasking/core.hpp"
-#include "tasking/worker.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -47,7 +45,7 @@ void ask_for_short_slices() noexcept {
 
 }  // namespace
 
-Reactor::Reactor(RuntimeCore& core) : core_(core) {
+Reactor::Reactor(RuntimeCore& core, const Duties& duties) : core_(core), duties_(duties) {
   for (auto& due : upkeep_) {
     due.store(never, std::memory_order_relaxed);
   }
@@ -70,12 +68,6 @@ void Reactor::stop() noexcept {
     notify();
   }
   thread_.join();
-}
-
-void Reactor::wake_at(base::TimePoint deadline, Task* task) {
-  if (timers_.wake_at(deadline, task).earliest) {
-    arm(deadline);
-  }
 }
 
 Timers::Id Reactor::call_at(base::TimePoint deadline, std::function<void()> action) {
@@ -171,7 +163,7 @@ void Reactor::run() noexcept {
   prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // nanoseconds; the default of 50 us would add to each delay
   context() = {&core_, nullptr, nullptr, nullptr};
   while (sleep()) {
-    core_.rest_if_abandoned();
+    duties_.begin_turn(core_);
     const bool in_vain = timers_.run_due() == 0;
     tend();
     const base::TimePoint next = next_deadline(in_vain);
@@ -188,30 +180,9 @@ void Reactor::tend() noexcept {
     if (due.load(std::memory_order_relaxed) <= now) {
       // Before the look: whoever names a time from now on has changed what is looked at, or finds no earlier time here.
       due.exchange(never, std::memory_order_seq_cst);
-      expect(upkeep, look(upkeep));
+      expect(upkeep, duties_.look(core_, upkeep));
     }
   }
-}
-
-base::TimePoint Reactor::look(Upkeep upkeep) noexcept {
-  switch (upkeep) {
-    case Upkeep::fibers: {
-      const bool more = core_.fibers.give_back_surplus();
-      for (const auto& worker : core_.workers) {
-        worker->leave_fibers();
-      }
-      return more ? base::Clock::now() + FiberPool::between_rounds : base::TimePoint::max();
-    }
-    case Upkeep::stuck:
-      return core_.stuck.look(core_);
-    case Upkeep::throttle:
-      return core_.throttle.look(core_);
-    case Upkeep::executors:
-      return core_.executors->look();
-    case Upkeep::services:
-      return core_.polled.look_after();
-  }
-  return base::TimePoint::max();
 }
 
 }  // namespace dovetail::tasking

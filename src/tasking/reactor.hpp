@@ -21,7 +21,21 @@ using detail::RuntimeCore;
 
 class Reactor {
  public:
-  explicit Reactor(RuntimeCore& core);
+  /// What the runtime itself has to look at. These are no timers: a runtime that waits for nothing else may be stuck.
+  enum class Upkeep : unsigned {
+    fibers,     ///< Whether the memory of resting fibers can be given back.
+    stuck,      ///< Whether the runtime is stuck, or has waited long enough to say for what.
+    throttle,   ///< Whether a spawner that is held back should go on.
+    executors,  ///< Whether more I/O tasks should run.
+    services,   ///< Whether a worker computes while what it has begun needs another one.
+  };
+  /// What the thread of the reactor does for the runtime.
+  struct Duties {
+    void (*begin_turn)(const RuntimeCore& core) noexcept;                ///< Each time that it has slept.
+    base::TimePoint (*look)(RuntimeCore& core, Upkeep upkeep) noexcept;  ///< Returns when to look again.
+  };
+
+  Reactor(RuntimeCore& core, const Duties& duties);
   ~Reactor();
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
@@ -31,8 +45,6 @@ class Reactor {
   /// Ends the thread. What is due later is never done.
   void stop() noexcept;
 
-  /// Wakes a paused task at `deadline`. Any thread.
-  void wake_at(base::TimePoint deadline, Task* task);
   /// Calls `action` outside of any task at `deadline`, on this thread or on a worker. Any thread. It must be short and must not block.
   Timers::Id call_at(base::TimePoint deadline, std::function<void()> action);
   /// Takes back what `call_at` was given. False: it is done, or is being done. Any thread.
@@ -42,14 +54,6 @@ class Reactor {
   /// Whether anything waits for its time.
   bool has_timers() const noexcept { return !timers_.empty(); }
 
-  /// What the runtime itself has to look at. These are no timers: a runtime that waits for nothing else may be stuck.
-  enum class Upkeep : unsigned {
-    fibers,     ///< Whether the memory of resting fibers can be given back.
-    stuck,      ///< Whether the runtime is stuck, or has waited long enough to say for what.
-    throttle,   ///< Whether a spawner that is held back should go on.
-    executors,  ///< Whether more I/O tasks should run.
-    services,   ///< Whether a worker computes while what it has begun needs another one.
-  };
   /// The reactor looks at `when`, or earlier if that was asked for; then again when the look says so. Any thread.
   void expect(Upkeep upkeep, base::TimePoint when) noexcept;
 
@@ -66,9 +70,9 @@ class Reactor {
   base::TimePoint next_deadline(bool in_vain) noexcept;
   void run() noexcept;
   void tend() noexcept;
-  base::TimePoint look(Upkeep upkeep) noexcept;
 
   RuntimeCore& core_;
+  const Duties duties_;
   Timers timers_;
   DescriptorWaits descriptors_;
   base::Mutex mutex_;

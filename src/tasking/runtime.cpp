@@ -12,6 +12,7 @@
 #include "base/topology.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/executors.hpp"
 #include "tasking/failure.hpp"
 #include "tasking/hosting.hpp"
 #include "tasking/lifecycle.hpp"
@@ -20,6 +21,7 @@
 #include "tasking/service_registry.hpp"
 #include "tasking/settings.hpp"
 #include "tasking/stack_overflow.hpp"
+#include "tasking/upkeep.hpp"
 #include "tasking/waiting.hpp"
 #include "tasking/worker.hpp"
 #include "trace/trace.hpp"
@@ -53,6 +55,7 @@ namespace detail {
 RuntimeCore::RuntimeCore(const Options& given)
     : options(tasking::complete_options(given)),
       stacks(options.stack_size),
+      reactor(*this, tasking::duties_of_reactor()),
       fibers(stacks, tasking::worker_fiber_entry(),
              [this] {
                reactor.expect(tasking::Reactor::Upkeep::fibers,
@@ -67,7 +70,8 @@ RuntimeCore::RuntimeCore(const Options& given)
   // The destructor does not run for a runtime that cannot be made.
   std::unique_ptr<Task, void (*)(Task*) noexcept> unfinished(root, &tasking::free_task);
   tasking::extra_of(root).domain = std::make_unique<tasking::DependencyDomain>();
-  executors = std::make_unique<tasking::Executors>(*this, options.io_executors, tasking::places_to_begin_with(options));
+  executors = std::make_unique<tasking::Executors>(*this, &tasking::run_body, options.io_executors,
+                                                   tasking::places_to_begin_with(options));
   tasking::make_services(*this);
   for (unsigned index = 0; index < options.workers; ++index) {
     workers.push_back(std::make_unique<tasking::Worker>(*this, index));

@@ -6,6 +6,7 @@
 #include "tasking/cancellation.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/executors.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/task.hpp"
 #include "tasking/worker.hpp"
@@ -98,7 +99,7 @@ bool schedule_plain_from_outside(Task* task) {
   const base::LockGuard lock(lane.lock);
   lane.deque.push(task);
   core.idle.notify();
-  return lane.count.count_made() && core.throttle.is_crowded(core);
+  return lane.count.count_made() && core.throttle.is_crowded(core.totals.pending());
 }
 
 void wake(Task* task) noexcept {

@@ -9,6 +9,7 @@
 #include "tasking/service.hpp"
 #include "tasking/sleeping.hpp"
 #include "tasking/stealing.hpp"
+#include "tasking/throttling.hpp"
 
 namespace dovetail::tasking {
 namespace {
@@ -192,7 +193,7 @@ Task* look_everywhere(Worker& worker) {
     if (worker.operations.any && !has_in_flight(worker)) {
       worker.begin_operations(false);
     }
-    if (core.throttle.holds_any() && core.throttle.release_if_idle(core)) {
+    if (core.throttle.holds_any() && release_spawners_if_idle(core)) {
       continue;
     }
     if (core.stopping.load(std::memory_order_acquire)) {

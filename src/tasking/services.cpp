@@ -7,6 +7,7 @@
 #include "tasking/cancellation.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/executors.hpp"
 #include "tasking/gate.hpp"
 #include "tasking/live_runtimes.hpp"
 #include "tasking/service.hpp"
@@ -53,7 +54,7 @@ void tell_cancelled(const RuntimeCore* core) noexcept {
   }
   std::vector<std::stop_source> stopped;
   if_live(core, [&stopped](RuntimeCore& live) {
-    live.reactor.descriptors().end_cancelled();
+    live.reactor.descriptors().end_cancelled(&is_cancelled);
     stopped = live.stops.of_cancelled(&is_cancelled);
   });
   for (std::stop_source& source : stopped) {
@@ -72,9 +73,9 @@ void make_services(RuntimeCore& core) {
     Service& service = *core.services.back().service;
     if (core.parking == nullptr && service.parks()) {
       core.parking = &service;
-      core.polled.add_parking(core, service);
+      core.polled.add_parking(core.reactor, core.idle, core.options.workers, service);
     } else {
-      core.polled.add(core, service);
+      core.polled.add(core.reactor, service);
     }
   }
 }

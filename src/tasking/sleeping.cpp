@@ -7,7 +7,9 @@
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/little_work.hpp"
+#include "tasking/quiet.hpp"
 #include "tasking/service.hpp"
+#include "tasking/throttling.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::tasking {
@@ -112,8 +114,8 @@ void park(Worker& worker) {
   RuntimeCore& core = worker.core;
   core.polled.before_sleep();
   worker.fibers.resting.before_sleep();
-  core.stuck.before_sleep(core);
-  core.throttle.before_sleep(core);
+  note_before_sleep(core);
+  expect_spawners(core);
   const bool guessed = leaves_tasks_to_others(worker);
   trace::idle_begin();
   worker.occupancy.falls_asleep(base::ticks());

@@ -8,6 +8,8 @@
 #include "tasking/gate.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/pause.hpp"
+#include "tasking/throttling.hpp"
 #include "tasking/worker.hpp"
 #include "trace/trace.hpp"
 
@@ -129,12 +131,32 @@ bool submit_task(Task* task, const TaskDescription* description) {
     }
   }
   if (worker != nullptr) {
-    return worker->count.count_made() && core.throttle.is_crowded(core);
+    return worker->count.count_made() && core.throttle.is_crowded(core.totals.pending());
   }
   core.totals.add(1, 0);
-  return core.throttle.is_crowded(core);
+  return core.throttle.is_crowded(core.totals.pending());
 }
 
-void make_way(const Task* task) { task->core->throttle.make_way(*task->core); }
+void make_way(const Task* spawned) {
+  RuntimeCore& core = *spawned->core;
+  const auto is_crowded = [&core] { return core.throttle.is_crowded(core.totals.pending()); };
+  if (!is_crowded()) {
+    return;
+  }
+  core.throttle.adapt(core.totals.completed(), core.workers.size());
+  if (!is_crowded()) {
+    return;
+  }
+  if (Task* const task = context().task) {
+    tasking::prepare_pause(task);
+    core.throttle.hold(task);
+    if (context().worker == nullptr) {
+      core.idle.notify();  // an executor does not look again by itself; a worker releases, or has the reactor look
+    }
+    tasking::pause(task, tasking::WaitReason::throttle);
+  } else if (context().core == nullptr) {
+    tasking::hold_thread(core);
+  }  // else a worker between tasks, in an `onready`: it must go on
+}
 
 }  // namespace dovetail::detail

@@ -9,10 +9,10 @@
 
 #include "tasking/core.hpp"
 #include "tasking/dependency_node.hpp"
-#include "tasking/gate.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
 #include "tasking/pause.hpp"
+#include "tasking/quiet.hpp"
 #include "tasking/waiting.hpp"
 #include "tasking/waiting_line.hpp"
 #include "tasking/worker.hpp"
@@ -20,11 +20,7 @@
 namespace dovetail::tasking {
 namespace {
 
-// A runtime is looked at only after it has been quiet for this long: quiet moments are common and looking visits all tasks.
-constexpr std::chrono::milliseconds first_look{50};
 constexpr std::size_t most_reported = 20;
-// A long wait is reported after a time, after twice that time, and so on.
-constexpr unsigned most_doublings = 16;
 
 struct Finding {
   std::vector<Task*> paused_for_resume;
@@ -238,78 +234,14 @@ void tell(RuntimeCore& core, const Finding& finding) {
   }
 }
 
-bool held_elsewhere(const RuntimeCore& core) noexcept {
-  const Gate* const gate = find_gate();
-  return gate != nullptr && gate->held_elsewhere(core);
-}
-
-// Whether no thread of the runtime has anything to do. A calling worker is idle too, or about to be.
-bool nothing_runs(const RuntimeCore& core) noexcept {
-  return core.idle.count() >= core.workers.size() && core.idle.searching() == 0 && core.queues.empty() &&
-         core.executors->busy() == 0 && !core.throttle.holds_any() && core.root->children.load() > 0 &&
-         core.visitors.load(std::memory_order_acquire) == 0 && !held_elsewhere(core);
-}
-
-// Whether anything may end that the runtime itself has begun.
-bool something_is_under_way(const RuntimeCore& core) noexcept {
-  return core.reactor.has_timers() || core.reactor.waiting_for_descriptors() > 0 || core.in_flight() > 0 ||
-         core.sources->has_pending();
-}
-
-base::TimePoint begin_or_go_on(std::atomic<base::Clock::rep>& since, base::TimePoint now) noexcept {
-  base::Clock::rep begin = 0;
-  const bool begins = since.compare_exchange_strong(begin, now.time_since_epoch().count(), std::memory_order_relaxed);
-  return begins ? now : base::TimePoint(base::Clock::duration(begin));
-}
-
-bool somebody_waits(const RuntimeCore& core) noexcept {
-  return core.foreign.waiting.load(std::memory_order_seq_cst) > 0 && nothing_runs(core);
-}
-
-}  // namespace
-
-bool nothing_can_run(const RuntimeCore& core) noexcept { return nothing_runs(core) && !something_is_under_way(core); }
-
-void StuckWatch::before_sleep(RuntimeCore& core) noexcept {
-  if (!somebody_waits(core)) {
-    activity();  // whatever goes on, it is not quiet
-    return;
-  }
-  const base::TimePoint now = base::Clock::now();
-  begin_or_go_on(nothing_runs_since_, now);
-  base::TimePoint next = base::TimePoint::max();
-  if (core.options.report_after.count() > 0) {
-    next = now + core.options.report_after;
-  }
-  if (!something_is_under_way(core)) {
-    begin_or_go_on(quiet_since_, now);
-    next = now + std::min<std::chrono::nanoseconds>(first_look, next - now);
-  }
-  core.reactor.expect(Reactor::Upkeep::stuck, next);
-}
-
-base::TimePoint StuckWatch::look(RuntimeCore& core) {
-  if (!somebody_waits(core)) {
-    activity();
-    return base::TimePoint::max();
-  }
-  const base::TimePoint now = base::Clock::now();
-  const base::TimePoint next_report = report_long_wait(core, now);
-  if (something_is_under_way(core)) {
-    quiet_since_.store(0, std::memory_order_relaxed);
-    return next_report;
-  }
-  return std::min(next_report, declare_if_stuck(core, now));
-}
-
 // Nothing runs, and something may come from outside. If it never does, the program should not wait without a word.
-base::TimePoint StuckWatch::report_long_wait(RuntimeCore& core, base::TimePoint now) {
+base::TimePoint report_long_wait(RuntimeCore& core, base::TimePoint now) {
   const auto patience = core.options.report_after;
   if (patience.count() == 0) {
     return base::TimePoint::max();
   }
-  const base::TimePoint since = begin_or_go_on(nothing_runs_since_, now);
-  const base::TimePoint due = since + patience * (1U << reports_of_this_wait_.load(std::memory_order_relaxed));
+  const base::TimePoint since = core.stuck.note_nothing_runs(now);
+  const base::TimePoint due = since + patience * (1U << core.stuck.reports_of_this_wait());
   if (now < due) {
     return due;
   }
@@ -321,15 +253,24 @@ base::TimePoint StuckWatch::report_long_wait(RuntimeCore& core, base::TimePoint 
   const auto seconds = std::chrono::duration<double>(now - since).count();
   std::fprintf(stderr, "dovetail: nothing has run for %.1f s; waiting for%s\n", seconds,
                list_of(finding, describe_while_others_run).c_str());
-  const unsigned reports = std::min(most_doublings, reports_of_this_wait_.fetch_add(1, std::memory_order_relaxed) + 1);
-  reports_of_this_wait_.store(reports, std::memory_order_relaxed);
-  return since + patience * (1U << reports);
+  return since + patience * (1U << core.stuck.count_report_of_this_wait());
 }
 
-base::TimePoint StuckWatch::declare_if_stuck(RuntimeCore& core, base::TimePoint now) {
-  const base::TimePoint since = begin_or_go_on(quiet_since_, now);
-  if (now < since + first_look) {
-    return since + first_look;
+void declare(RuntimeCore& core, std::string text) {
+  std::fprintf(stderr, "dovetail: %s\n", text.c_str());
+  core.stuck.set_report(std::move(text));
+  {
+    const base::LockGuard lock(core.foreign.mutex);
+    core.stuck.count_report();
+    core.foreign.changed.notify_all();
+  }
+  core.selections.give_up_threads();  // after it counts: what they wait for next does not end by this report
+}
+
+base::TimePoint declare_if_stuck(RuntimeCore& core, base::TimePoint now) {
+  const base::TimePoint since = core.stuck.note_quiet(now);
+  if (now < since + first_look_when_quiet) {
+    return since + first_look_when_quiet;
   }
   std::string text;
   Finding finding;
@@ -350,31 +291,28 @@ base::TimePoint StuckWatch::declare_if_stuck(RuntimeCore& core, base::TimePoint 
     text = "stuck: " + std::to_string(finding.tasks.size()) + " task(s) can never run" + list_of(finding, describe);
   }
   if (finding.tasks.empty() || !nothing_can_run(core)) {
-    return now + first_look;
+    return now + first_look_when_quiet;
   }
   declare(core, std::move(text));
-  quiet_since_.store(0, std::memory_order_relaxed);
+  core.stuck.note_not_quiet();
   tell(core, finding);
-  return now + first_look;
+  return now + first_look_when_quiet;
 }
 
-void StuckWatch::declare(RuntimeCore& core, std::string text) {
-  std::fprintf(stderr, "dovetail: %s\n", text.c_str());
-  {
-    const base::LockGuard lock(mutex_);
-    text_ = std::move(text);
-  }
-  {
-    const base::LockGuard lock(core.foreign.mutex);
-    reports_.fetch_add(1, std::memory_order_acq_rel);
-    core.foreign.changed.notify_all();
-  }
-  core.selections.give_up_threads();  // after it counts: what they wait for next does not end by this report
-}
+}  // namespace
 
-std::string StuckWatch::report() const {
-  const base::LockGuard lock(mutex_);
-  return text_;
+base::TimePoint look_whether_stuck(RuntimeCore& core) {
+  if (!somebody_waits(core)) {
+    core.stuck.activity();
+    return base::TimePoint::max();
+  }
+  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint next_report = report_long_wait(core, now);
+  if (something_is_under_way(core)) {
+    core.stuck.note_not_quiet();
+    return next_report;
+  }
+  return std::min(next_report, declare_if_stuck(core, now));
 }
 
 }  // namespace dovetail::tasking

@@ -53,6 +53,7 @@ bool wait_for_descriptor(detail::Task* task, int descriptor, std::uint32_t event
   wait->descriptor = descriptor;
   wait->events = events;
   wait->task = task;
+  wait->ended = [task] { tasking::wake(task); };
   tasking::DescriptorWaits& waits = task->core->reactor.descriptors();
   tasking::prepare_pause(task);
   const int error = task->core->reactor.watch(wait);
@@ -132,7 +133,7 @@ std::chrono::nanoseconds wait_for(std::chrono::nanoseconds duration) {
   if (duration.count() > 0) {
     detail::RuntimeCore& core = *task->core;
     tasking::prepare_pause(task);
-    core.reactor.wake_at(base::deadline_after(begin, duration), task);
+    core.reactor.call_at(base::deadline_after(begin, duration), [task] { tasking::wake(task); });
     tasking::pause(task, tasking::WaitReason::time);
   } else {
     yield();

@@ -1,4 +1,5 @@
-// Keeps spawning from running far ahead of executing, so that memory stays bounded for any number of tasks.
+// How far spawning may run ahead of executing, so that memory stays bounded for any number of tasks. What spawners, workers and the reactor do
+// about it is in throttling.hpp and spawn.cpp.
 #pragma once
 
 #include <atomic>
@@ -12,45 +13,55 @@
 
 namespace dovetail::tasking {
 
-using detail::RuntimeCore;
 using detail::Task;
 
 /// The limit follows the tasks unless the program sets it: short tasks are kept few, because a window of pending tasks that does
 /// not fit the caches costs more than such a task itself; the longer tasks take, the further ahead spawning may run. Tasks that wait for what
 /// other processes do are no work that spawning runs ahead of: if nothing can run while spawners are held back, the limit does not count a
-/// few tasks for each such operation.
+/// few tasks for each such operation. Any thread.
 class Throttle {
  public:
+  /// How long a spawner is held back at least, while others run and nothing makes room.
+  static constexpr std::chrono::milliseconds between_releases{100};
+
   /// `limit` 0: follow the tasks.
   explicit Throttle(std::size_t limit) : fixed_limit_(limit), limit_(limit == 0 ? least_limit : limit) {}
 
-  /// Whether a spawner should `make_way`.
-  bool is_crowded(const RuntimeCore& core) const noexcept;
-  /// Called by a spawner now and then. Suspends it (or blocks a foreign thread) while too many tasks are pending. Whoever might
-  /// be needed to get them done goes on: an idle runtime releases its spawners.
-  void make_way(RuntimeCore& core);
-  /// Lets spawners go on if there is room again.
-  void release(RuntimeCore& core) noexcept;
-  /// Lets spawners go on for an idle worker: at once if nothing runs and what is in flight ends elsewhere, since then they may be what all
-  /// else waits for; otherwise a few times a second, since even then that cannot be excluded. Returns whether it did.
-  bool release_if_idle(RuntimeCore& core) noexcept;
-  /// For a worker that is about to sleep: while spawners are held back, the reactor is to `look`.
-  void before_sleep(RuntimeCore& core) const noexcept;
-  /// `release_if_idle` for the workers that sleep. Returns when to look again.
-  base::TimePoint look(RuntimeCore& core) noexcept;
-  bool holds_any() const noexcept { return held_.load(std::memory_order_relaxed) > 0; }
-
   /// The limit at the moment.
   std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  /// Whether a spawner should make way: so many tasks are pending.
+  bool is_crowded(std::size_t pending) const noexcept {
+    return pending >= limit() + waiting_.load(std::memory_order_relaxed);
+  }
+  /// Whether there is room for those that were held back.
+  bool has_room(std::size_t pending) const noexcept {
+    return pending <= limit() / 2 + waiting_.load(std::memory_order_relaxed);
+  }
+  /// Has the limit follow the tasks, of which `completed` have ended so far on that many workers.
+  void adapt(std::uint64_t completed, std::size_t workers) noexcept;
+  /// Nothing else is known to be wrong with a program that waits for its spawner, so it is not to wait as long again.
+  void widen() noexcept;
+  /// Of the operations in flight, `elsewhere` end in other processes: if all do, tasks that wait for them are not counted. Returns whether that makes
+  /// room.
+  bool count_without_waiting(std::size_t pending, std::size_t elsewhere, std::size_t in_flight) noexcept;
+  /// Whether those held back are to be let go although there is no room, after `completed` tasks: what they would do may be what all else waits for.
+  bool is_time_to_release(bool others_run, std::uint64_t completed) noexcept;
+
+  /// @name Who is held back
+  /// @{
+  bool holds_any() const noexcept { return held_.load(std::memory_order_relaxed) > 0; }
+  /// Threads are counted in `ForeignWaits`, too.
+  void count_threads(std::ptrdiff_t change) noexcept {
+    held_.fetch_add(static_cast<std::size_t>(change), std::memory_order_seq_cst);
+  }
+  void hold(Task* task);
+  /// All tasks that are held back; they are no more.
+  std::vector<Task*> take_held() noexcept;
+  /// @}
 
  private:
   static constexpr std::size_t least_limit = 1024;
   static constexpr std::size_t most_limit = 128 * 1024;
-
-  void adapt(const RuntimeCore& core) noexcept;
-  bool count_from_here(const RuntimeCore& core) noexcept;
-  void release_all(RuntimeCore& core) noexcept;
-  void widen() noexcept;
 
   const std::size_t fixed_limit_;
   std::atomic<std::size_t> limit_;
@@ -61,7 +72,7 @@ class Throttle {
   std::atomic<std::uint64_t> completed_at_release_{0};
   std::atomic<std::size_t> held_{0};
   base::Mutex mutex_;
-  std::vector<Task*> tasks_ GUARDED_BY(mutex_);  ///< Held back. Threads are counted in `ForeignWaits`.
+  std::vector<Task*> tasks_ GUARDED_BY(mutex_);
 };
 
 }  // namespace dovetail::tasking

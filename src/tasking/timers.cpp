@@ -1,7 +1,6 @@
 #include "tasking/timers.hpp"
 
 #include "base/mutex.hpp"
-#include "tasking/schedule.hpp"
 
 namespace dovetail::tasking {
 
@@ -10,10 +9,10 @@ void Timers::note_earliest() noexcept {
   earliest_.store(next.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-Timers::Added Timers::add(base::TimePoint deadline, Entry entry) {
+Timers::Added Timers::call_at(base::TimePoint deadline, std::function<void()> action) {
   const base::LockGuard lock(mutex_);
   const Id id(deadline, sequence_++);
-  entries_.emplace(id, std::move(entry));
+  entries_.emplace(id, std::move(action));
   const bool first = deadline < earliest();
   if (first) {
     note_earliest();
@@ -42,11 +41,7 @@ unsigned Timers::run_due() {
     }
     auto due = entries_.extract(entries_.begin());
     lock.unlock();
-    if (due.mapped().task != nullptr) {
-      wake(due.mapped().task);
-    } else {
-      due.mapped().action();
-    }
+    due.mapped()();
   }
 }
 

@@ -9,11 +9,8 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
-#include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
-
-using detail::Task;
 
 class Timers {
  public:
@@ -24,12 +21,8 @@ class Timers {
     bool earliest;  ///< Nothing is due before it.
   };
 
-  /// Wakes a paused task at `deadline`.
-  Added wake_at(base::TimePoint deadline, Task* task) { return add(deadline, {task, nullptr}); }
   /// Calls `action` outside of any task at `deadline`.
-  Added call_at(base::TimePoint deadline, std::function<void()> action) {
-    return add(deadline, {nullptr, std::move(action)});
-  }
+  Added call_at(base::TimePoint deadline, std::function<void()> action);
   /// Takes it back. False: it is done, or is being done.
   bool cancel(const Id& id) noexcept;
 
@@ -42,15 +35,10 @@ class Timers {
   bool empty() const noexcept { return earliest() == base::TimePoint::max(); }
 
  private:
-  struct Entry {
-    Task* task;
-    std::function<void()> action;
-  };
-  Added add(base::TimePoint deadline, Entry entry);
   void note_earliest() noexcept REQUIRES(mutex_);
 
   base::Mutex mutex_;
-  std::map<Id, Entry> entries_ GUARDED_BY(mutex_);
+  std::map<Id, std::function<void()>> entries_ GUARDED_BY(mutex_);
   std::uint64_t sequence_ GUARDED_BY(mutex_) = 0;
   std::atomic<base::Clock::rep> earliest_{base::TimePoint::max().time_since_epoch().count()};
 };

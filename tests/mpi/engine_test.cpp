@@ -236,17 +236,19 @@ TEST(MessagesThrottle, TasksThatWaitForMessagesHoldNoSpawnerBack) {
   await([&] { return begun == waiting; });
   // The spawner looks once in a while. When it goes on then, it has room, and need not stop at its next look.
   constexpr std::size_t until_it_has_looked = 200;
-  const int in_vain = runtime
-                          .spawn([&] {
-                            int crowded = 0;
-                            for (std::size_t i = 0; i < scaled(200'000, 20'000); ++i) {
-                              spawn([] {});
-                              crowded +=
-                                  i > until_it_has_looked && runtime.core().throttle.is_crowded(runtime.core()) ? 1 : 0;
-                            }
-                            return crowded;
-                          })
-                          .get();
+  const int in_vain =
+      runtime
+          .spawn([&] {
+            int crowded = 0;
+            for (std::size_t i = 0; i < scaled(200'000, 20'000); ++i) {
+              spawn([] {});
+              crowded += i > until_it_has_looked && runtime.core().throttle.is_crowded(runtime.core().totals.pending())
+                             ? 1
+                             : 0;
+            }
+            return crowded;
+          })
+          .get();
   EXPECT_EQ(in_vain, 0);
   for (const int number : numbers) {
     fake().end(number);

@@ -33,7 +33,6 @@ CLEAN = {
     "python/dovetail/task.py": "import io\n\n\ndef task():\n    from . import processes\n",
     "python/dovetail/processes.py": "",
     "python/dovetail/io.py": "from . import task\n",
-    "scripts/allowed_circles.toml": "",
 }
 
 
@@ -147,24 +146,14 @@ class CheckRooms(unittest.TestCase):
         self.write("bench/devices/device.py", "import measure\n")
         self.assert_found("bench: 2 arrows", "bench/hdf5/measure.py:1: ", "bench/devices/device.py:1: ")
 
-    def test_an_allowed_circle_may_not_grow(self) -> None:
+    def test_two_circles_of_a_room(self) -> None:
         self.write("src/base/one.hpp", '#pragma once\n#include "base/two.hpp"\n')
-        self.write("src/base/two.hpp", '#pragma once\n#include "base/one.hpp"\n')
-        self.write("scripts/allowed_circles.toml", '"src/base" = 2\n')
-        self.assertEqual(self.check(), (0, []))
-        self.append("src/base/two.hpp", '#include "base/three.hpp"\n')
+        self.write("src/base/two.hpp", '#pragma once\n#include "base/one.hpp"\n#include "base/three.hpp"\n')
         self.write("src/base/three.hpp", '#pragma once\n#include "base/one.hpp"\n')
         self.assert_found(
-            "src/base: 4 arrows in circles (2 are allowed)",
+            "src/base: 4 arrows in circles",
             "src/base/one.hpp:2: ", "src/base/two.hpp:2: ", "src/base/two.hpp:3: ", "src/base/three.hpp:2: ",
         )  # fmt: skip
-
-    def test_an_allowance_that_is_no_longer_needed(self) -> None:
-        self.write("scripts/allowed_circles.toml", '"src/base" = 2\n"src/removed" = 3\n')
-        self.assert_found(
-            "scripts/allowed_circles.toml: src/base has 0 arrows in circles now, not 2: remove its line",
-            "scripts/allowed_circles.toml: src/removed has 0 arrows in circles now, not 3: remove its line",
-        )
 
     def test_public_headers(self) -> None:
         self.write("include/dovetail/file.hpp", "#pragma once\n#include <sys/mman.h>\n")

@@ -1,5 +1,7 @@
 // I/O tasks without a constraint: few run at once while they use files; while they wait for each other, more are started.
 #include "tasking/open_tasks.hpp"
+#include "tasking/core.hpp"
+#include "tasking/executors.hpp"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -17,7 +19,6 @@
 #include <thread>
 
 #include "support.hpp"
-#include "tasking/core.hpp"
 
 namespace dovetail::test {
 namespace {

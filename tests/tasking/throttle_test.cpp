@@ -69,7 +69,7 @@ TEST(ThrottleTest, WithoutALimitOfTheProgramASpawnerIsHeldBackAsWell) {
   tasking::ForeignWaits& foreign = runtime.core().foreign;
   const auto is_held_back_for_good_reason = [&] {
     const base::LockGuard lock(foreign.mutex);
-    return foreign.held_back > 0 && runtime.core().throttle.is_crowded(runtime.core());
+    return foreign.held_back > 0 && runtime.core().throttle.is_crowded(runtime.core().totals.pending());
   };
   await([&] { return is_held_back_for_good_reason() || spawned.load() == all; });
   EXPECT_LT(spawned.load(), all);

@@ -16,6 +16,7 @@
 #include "comm/mpi/loader.hpp"
 #include "dovetail/detail/mpi_calls.hpp"
 #include "tasking/core.hpp"
+#include "tasking/executors.hpp"
 #include "tasking/live_runtimes.hpp"
 #include "tasking/waiting.hpp"
 

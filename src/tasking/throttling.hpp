@@ -1,0 +1,23 @@
+// How spawners that the throttle holds back go on. Whoever might be needed to get tasks done does: an idle runtime releases its spawners.
+#pragma once
+
+#include "base/clock.hpp"
+#include "dovetail/detail/body.hpp"
+
+namespace dovetail::tasking {
+
+using detail::RuntimeCore;
+
+/// Lets spawners go on if there is room again.
+void release_spawners(RuntimeCore& core) noexcept;
+/// Lets spawners go on for an idle worker: at once if nothing runs and what is in flight ends elsewhere, since then they may be what all
+/// else waits for; otherwise a few times a second, since even then that cannot be excluded. Returns whether it did.
+bool release_spawners_if_idle(RuntimeCore& core) noexcept;
+/// For a worker that is about to sleep: while spawners are held back, the reactor is to look after them.
+void expect_spawners(RuntimeCore& core) noexcept;
+/// `release_spawners_if_idle` for the workers that sleep. Returns when to look again.
+base::TimePoint look_after_spawners(RuntimeCore& core) noexcept;
+/// Blocks a thread that is no worker's until spawners are let go, or for a moment: the workers may all be blocked by bodies that wait for it.
+void hold_thread(RuntimeCore& core);
+
+}  // namespace dovetail::tasking

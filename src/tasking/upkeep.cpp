@@ -1,0 +1,42 @@
+#include "tasking/upkeep.hpp"
+
+#include "tasking/core.hpp"
+#include "tasking/executors.hpp"
+#include "tasking/stuck.hpp"
+#include "tasking/throttling.hpp"
+#include "tasking/worker.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+base::TimePoint give_back_fibers(RuntimeCore& core) noexcept {
+  const bool more = core.fibers.give_back_surplus();
+  for (const auto& worker : core.workers) {
+    worker->leave_fibers();
+  }
+  return more ? base::Clock::now() + FiberPool::between_rounds : base::TimePoint::max();
+}
+
+base::TimePoint look(RuntimeCore& core, Reactor::Upkeep upkeep) noexcept {
+  switch (upkeep) {
+    case Reactor::Upkeep::fibers:
+      return give_back_fibers(core);
+    case Reactor::Upkeep::stuck:
+      return look_whether_stuck(core);
+    case Reactor::Upkeep::throttle:
+      return look_after_spawners(core);
+    case Reactor::Upkeep::executors:
+      return core.executors->look();
+    case Reactor::Upkeep::services:
+      return core.polled.look_after();
+  }
+  return base::TimePoint::max();
+}
+
+}  // namespace
+
+Reactor::Duties duties_of_reactor() noexcept {
+  return {.begin_turn = [](const RuntimeCore& core) noexcept { core.rest_if_abandoned(); }, .look = &look};
+}
+
+}  // namespace dovetail::tasking
