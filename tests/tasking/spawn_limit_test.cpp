@@ -1,0 +1,90 @@
+// How many tasks may be pending: what the limit follows, and when those that were held back go on.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tasking/throttle.hpp"
+
+namespace dovetail::tasking {
+namespace {
+
+// The limit looks at the tasks once in a millisecond.
+void look(Throttle& throttle, std::uint64_t completed) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  throttle.adapt(completed, 2);
+}
+
+TEST(SpawnLimitTest, GivenByTheProgramItStays) {
+  Throttle throttle(7);
+  EXPECT_FALSE(throttle.is_crowded(6));
+  EXPECT_TRUE(throttle.is_crowded(7));
+  EXPECT_TRUE(throttle.has_room(3));
+  EXPECT_FALSE(throttle.has_room(4)) << "half of it: not one by one";
+  look(throttle, 0);
+  look(throttle, 0);
+  throttle.widen();
+  EXPECT_FALSE(throttle.count_without_waiting(7, 100, 100));
+  EXPECT_EQ(throttle.limit(), 7U);
+}
+
+TEST(SpawnLimitTest, LongTasksLetItGrowByDoublingAndShortOnesEndThatAtOnce) {
+  Throttle throttle(0);
+  const std::size_t least = throttle.limit();
+  look(throttle, 0);
+  EXPECT_EQ(throttle.limit(), least) << "nothing to compare with";
+  look(throttle, 1);
+  EXPECT_EQ(throttle.limit(), 2 * least);
+  look(throttle, 2);
+  EXPECT_EQ(throttle.limit(), 4 * least);
+  look(throttle, std::uint64_t{1} << 40U);
+  EXPECT_EQ(throttle.limit(), least);
+  for (int i = 0; i < 20; ++i) {
+    throttle.widen();
+  }
+  const std::size_t most = throttle.limit();
+  throttle.widen();
+  EXPECT_EQ(throttle.limit(), most);
+}
+
+TEST(SpawnLimitTest, TasksThatWaitForOthersAreNotCountedIfNothingElseIsUnderWay) {
+  Throttle throttle(0);
+  const std::size_t limit = throttle.limit();
+  EXPECT_FALSE(throttle.count_without_waiting(limit, 0, 0));
+  EXPECT_FALSE(throttle.count_without_waiting(limit, 10, 11)) << "one of them may end here";
+  EXPECT_TRUE(throttle.is_crowded(limit));
+  EXPECT_TRUE(throttle.count_without_waiting(limit, 10, 10));
+  EXPECT_FALSE(throttle.is_crowded(limit + 39)) << "four for each operation";
+  EXPECT_TRUE(throttle.is_crowded(limit + 40));
+  EXPECT_FALSE(throttle.count_without_waiting(limit + 40, 10, 10)) << "no room by that any more";
+}
+
+TEST(SpawnLimitTest, WhileOthersRunTheyAreLetGoNowAndThenAndNotHeldAsLongAgain) {
+  Throttle throttle(0);
+  const std::size_t limit = throttle.limit();
+  const base::TimePoint begin = base::Clock::now();
+  EXPECT_TRUE(throttle.is_time_to_release(true, 10));
+  const bool again = throttle.is_time_to_release(true, 2000);
+  EXPECT_TRUE(!again || base::Clock::now() - begin >= Throttle::between_releases) << "not at once again";
+  EXPECT_EQ(throttle.limit(), 2 * limit) << "ten tasks in all that time";
+  EXPECT_TRUE(throttle.is_time_to_release(false, 2010)) << "what nothing runs for waits no moment";
+  EXPECT_EQ(throttle.limit(), 2 * limit);
+}
+
+TEST(SpawnLimitTest, CountsWhomItHolds) {
+  Throttle throttle(0);
+  EXPECT_FALSE(throttle.holds_any());
+  throttle.count_threads(2);
+  EXPECT_TRUE(throttle.holds_any());
+  throttle.count_threads(-2);
+  EXPECT_FALSE(throttle.holds_any());
+  alignas(64) std::byte place[64];
+  auto* const task = reinterpret_cast<Task*>(place);  // only its address counts
+  throttle.hold(task);
+  EXPECT_TRUE(throttle.holds_any());
+  EXPECT_EQ(throttle.take_held(), std::vector{task});
+  EXPECT_FALSE(throttle.holds_any());
+  EXPECT_TRUE(throttle.take_held().empty());
+}
+
+}  // namespace
+}  // namespace dovetail::tasking
