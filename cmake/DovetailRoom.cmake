@@ -84,8 +84,10 @@ endfunction()
 # dovetail_use_rooms(target): a program of this tree that uses the rooms themselves.
 function(dovetail_use_rooms target)
   target_include_directories("${target}" PRIVATE "${PROJECT_SOURCE_DIR}/src")
-  # Also where something else that it is linked with comes with the other library.
-  set_target_properties("${target}" PROPERTIES BUILD_RPATH "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/rooms")
+  # Also where something else that it is linked with comes with the other library. CMake by itself warns that it finds no order: both folders have
+  # libraries that the program needs, and one of the same name.
+  set_target_properties("${target}" PROPERTIES BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/rooms;${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
   target_link_libraries("${target}" PRIVATE dovetail_rooms)
 endfunction()
 
