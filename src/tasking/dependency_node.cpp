@@ -44,6 +44,8 @@ void DependencyNode::destroy() noexcept {
   }
 }
 
+bool DependencyNode::is_forgiven() const noexcept { return failure_->taken(); }
+
 // The table lets go of all.
 void DependencyNode::drop() noexcept {
   // Acquire: what the completing thread wrote into the node is read when it is destroyed. Once left it is the table's alone.
@@ -93,7 +95,7 @@ std::uint32_t AccessRecord::precede_if_open(AccessRecord* successor, bool drop_t
   Edge* edge = nullptr;
   for (;;) {
     if ((word & DependencyNode::closed) != 0) {
-      if ((word & DependencyNode::bad) != 0 && is_bad_after_failure() && successor->reads()) {
+      if ((word & DependencyNode::bad) != 0 && is_bad_after_failure() && successor->reads() && !own.is_forgiven()) {
         poison(successor, own.failure_);
       }
       if (last) {

@@ -99,6 +99,8 @@ class alignas(32) DependencyNode {
   Task* task() const noexcept { return task_; }
   /// Of one that is closed and bad.
   Failure* failure() const noexcept { return failure_; }
+  /// Whether the program has been told of that failure by now: what it does next, it does knowingly.
+  bool is_forgiven() const noexcept;
   /// Calls `visit(Task*)` for each link. For reports, when nothing runs.
   template <class Visit>
   void for_each_successor(Visit&& visit) const;
@@ -158,11 +160,13 @@ inline DependencyNode& AccessRecord::node() noexcept {
 
 inline bool AccessRecord::is_closed_and_good() const noexcept {
   const DependencyNode::Link word = node().successors_.load(std::memory_order_acquire);
-  return (word & DependencyNode::closed) != 0 && ((word & DependencyNode::bad) == 0 || !is_bad_after_failure());
+  return (word & DependencyNode::closed) != 0 &&
+         ((word & DependencyNode::bad) == 0 || !is_bad_after_failure() || node().is_forgiven());
 }
 
 inline bool AccessRecord::is_closed_and_bad() const noexcept {
-  return (node().successors_.load(std::memory_order_acquire) & DependencyNode::bad) != 0 && is_bad_after_failure();
+  return (node().successors_.load(std::memory_order_acquire) & DependencyNode::bad) != 0 && is_bad_after_failure() &&
+         !node().is_forgiven();
 }
 
 inline void AccessRecord::drop() noexcept { node().let_go_of_record(); }

@@ -235,6 +235,33 @@ TEST(FailureTest, WaitForgives) {
   EXPECT_EQ(runtime.spawn({.access = {inout(data)}}, [&] { return 3; }).get(), 3);
 }
 
+// As statements behind a `catch` run. The memory may be that of new data.
+TEST(FailureTest, WhatGetTookIsForgiven) {
+  Runtime runtime(Options{.workers = 2});
+  for (int i = 0; i < 100; ++i) {
+    int data = 0;
+    auto failed = runtime.spawn({.access = {inout(data)}}, [] { throw Broken("is told"); });
+    EXPECT_TRUE(failure_of([&] { failed.get(); }));
+    EXPECT_EQ(runtime.spawn({.access = {inout(data)}}, [&] { return ++data; }).get(), 1);
+    EXPECT_EQ(runtime.spawn({.access = {in(data)}}, [&] { return data; }).get(), 1);
+  }
+}
+
+// Nobody was told of these.
+TEST(FailureTest, WhatOthersDidNotProduceStaysBad) {
+  Runtime runtime(Options{.workers = 2});
+  int data = 0;
+  int result = 0;
+  auto origin = runtime.spawn({.access = {out(data)}}, [] { throw Broken("is told"); });
+  auto between = runtime.spawn({.access = {in(data), out(result)}}, [&] { result = 1; });
+  between.wait();
+  EXPECT_TRUE(failure_of([&] { origin.get(); }));
+  auto reader = runtime.spawn({.access = {in(result)}}, [] { ADD_FAILURE() << "ran on data that nobody made"; });
+  EXPECT_TRUE(failure_of([&] { reader.get(); }));
+  EXPECT_TRUE(failure_of([&] { between.get(); }));
+  runtime.spawn({.access = {in(result)}}, [] {}).get();
+}
+
 TEST(FailureTest, AnIgnoredFailure) {
   Runtime runtime(Options{.workers = 2});
   int data = 0;
