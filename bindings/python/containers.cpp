@@ -75,13 +75,27 @@ Held shallow_copy(PyObject* object) {
   return checked(PyObject_CallMethod(module.get(), "copy", "(O)", object));
 }
 
+// A type of the program may make something else of what it is called with.
+Held with_these_items(Held made, const Held& items) {
+  const Held found = checked(PySequence_Tuple(made.get()));
+  bool same = PyTuple_GET_SIZE(found.get()) == PyTuple_GET_SIZE(items.get());
+  for (Py_ssize_t i = 0; same && i < PyTuple_GET_SIZE(items.get()); ++i) {
+    same = PyTuple_GET_ITEM(found.get(), i) == PyTuple_GET_ITEM(items.get(), i);
+  }
+  if (!same) {
+    PyErr_Format(PyExc_TypeError, "'%s' called with the items does not have these items", Py_TYPE(made.get())->tp_name);
+    throw_python_error();
+  }
+  return made;
+}
+
 Held tuple_like(PyObject* container, const Held& items) {
   PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(container));
   // A named tuple is made from its items one by one, others from all of them.
   if (PyObject_HasAttrString(type, "_make") != 0) {
-    return checked(PyObject_CallMethod(type, "_make", "(O)", items.get()));
+    return with_these_items(checked(PyObject_CallMethod(type, "_make", "(O)", items.get())), items);
   }
-  return checked(PyObject_CallOneArg(type, items.get()));
+  return with_these_items(checked(PyObject_CallOneArg(type, items.get())), items);
 }
 
 Held make_like(PyObject* container, ContainerKind kind, const std::vector<Held>& before,

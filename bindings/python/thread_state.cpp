@@ -1,5 +1,7 @@
 #include "thread_state.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -15,6 +17,18 @@ namespace {
 
 std::atomic<std::ptrdiff_t> outside_work{0};
 
+// When the interpreter ends, CPython before 3.14 ends each thread that asks for it, by unwinding its stack. That would end the process in the midst of
+// C++: the thread stays here instead, as with CPython 3.14.
+void take_interpreter(PyThreadState* state) {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    for (;;) {
+      ::pause();
+    }
+  }
+}
+
 struct ThreadStates {
   PyThreadState* kept = nullptr;        ///< Attached, though no body runs: for the next one.
   unsigned made = 0;                    ///< How many were made here.
@@ -27,16 +41,20 @@ struct ThreadStates {
   ThreadStates(const ThreadStates&) = delete;
   ThreadStates& operator=(const ThreadStates&) = delete;
   ~ThreadStates() {
-    if (resting.empty() || Py_IsInitialized() == 0) {
+    if ((kept == nullptr && resting.empty()) || Py_IsInitialized() == 0) {
       return;
     }
-    PyEval_RestoreThread(resting.front());
-    dovetail_python_bind_gilstate(resting.front());
-    for (std::size_t i = 1; i < resting.size(); ++i) {
-      PyThreadState_Clear(resting[i]);
-      PyThreadState_Delete(resting[i]);
+    if (kept == nullptr) {
+      kept = resting.back();
+      resting.pop_back();
+      take_interpreter(kept);
+      dovetail_python_bind_gilstate(kept);
     }
-    PyThreadState_Clear(resting.front());
+    for (PyThreadState* const state : resting) {
+      PyThreadState_Clear(state);
+      PyThreadState_Delete(state);
+    }
+    PyThreadState_Clear(kept);
     PyThreadState_DeleteCurrent();
   }
 };
@@ -49,7 +67,7 @@ struct ThreadStates {
 
 void attach(PyThreadState* state) {
   const std::uint64_t since = trace::wait_begins();
-  PyEval_RestoreThread(state);
+  take_interpreter(state);
   trace::waited(since, "the interpreter");
   dovetail_python_bind_gilstate(state);
 }

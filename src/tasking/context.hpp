@@ -1,6 +1,8 @@
 // What the calling thread is to Dovetail.
 #pragma once
 
+#include <cstddef>
+
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::tasking {
@@ -15,9 +17,12 @@ struct ThreadContext {
   Task* task = nullptr;         ///< Whose body runs.
   Task* onready = nullptr;      ///< Whose `onready` runs.
   bool in_callback = false;     ///< A callback of a future runs inside one of these two, which it does not see.
+  const std::byte* lowest_of_stack = nullptr;  ///< Of an executor: its tasks run on the stack of the thread.
 
   /// Whether the scheduler of the worker itself is at work, and will soon come by its queues.
   bool in_scheduler() const noexcept { return task == nullptr && onready == nullptr && !in_callback; }
+  /// Whether it is a thread of a runtime in a callback or an `onready`: it must not wait for tasks, which may need it.
+  bool must_go_on() const noexcept { return core != nullptr && task == nullptr; }
 };
 
 /// Never inlined, so that no compiler keeps the address across a switch to another fiber, after which the thread may be

@@ -11,6 +11,7 @@
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
+#include "tasking/stack_overflow.hpp"
 #include "trace/trace.hpp"
 
 namespace dovetail::tasking {
@@ -224,7 +225,8 @@ bool Executors::sleep(base::UniqueLock& lock) {
 void Executors::thread_main(Threads::iterator self) {
   const unsigned number = next_number.fetch_add(1, std::memory_order_relaxed);
   pthread_setname_np(pthread_self(), ("dovetail-io-" + std::to_string(number % 1000)).c_str());
-  context() = {&core_, nullptr, nullptr, nullptr};
+  const AlternateStack overflow_stack;
+  context() = {.core = &core_, .lowest_of_stack = lowest_of_stack()};
   trace::thread_name(trace::ThreadKind::executor, number);
   base::UniqueLock lock(mutex_);
   self->id = static_cast<pid_t>(syscall(SYS_gettid));

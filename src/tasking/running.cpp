@@ -110,7 +110,7 @@ void thread_main(Worker& self, int processor) {
   self.core.idle.pushes_without_fence();
   fiber::Fiber thread_fiber;
   self.fibers.of_thread = &thread_fiber;
-  self.fibers.current = self.fibers.resting.acquire();
+  self.fibers.current = std::exchange(self.fibers.first, nullptr);
   thread_fiber.switch_to(*self.fibers.current, &arrive_nowhere, nullptr);
   if (!self.operations.any) {
     self.core.idle.pushes_with_fence();
@@ -209,7 +209,14 @@ void start(Worker& worker, int processor) {
       worker.victims.add(*other);
     }
   }
-  worker.thread = std::thread([&worker, processor] { thread_main(worker, processor); });
+  // Here, where the caller can be told that there is no memory.
+  worker.fibers.first = worker.fibers.resting.acquire();
+  try {
+    worker.thread = std::thread([&worker, processor] { thread_main(worker, processor); });
+  } catch (...) {
+    worker.fibers.resting.release(std::exchange(worker.fibers.first, nullptr));
+    throw;
+  }
 }
 
 void run(Worker& worker, Task* task) {

@@ -187,7 +187,8 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
     return;  // its threads are the parent's; nothing here can be taken apart
   }
   tasking::end_hosting(*core);
-  if (tasking::context().core == core) {
+  const tasking::ThreadContext& here = tasking::context();
+  if (here.core == core || (here.onready != nullptr && here.onready->core == core)) {
     // `exit` was called in a task, which therefore never ends. The other threads stop where they are between two tasks, and end with
     // the process, which is near: what they use must stay.
     core->abandoned.store(true, std::memory_order_relaxed);
@@ -217,6 +218,11 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
 void Runtime::wait() {
   if (tasking::context().task != nullptr && tasking::context().core == core_.get()) {
     throw std::logic_error("Runtime::wait() would wait for the task that calls it; use dovetail::wait() inside a task");
+  }
+  if (tasking::context().must_go_on()) {
+    throw std::logic_error(
+        "Runtime::wait() was called in a callback or an onready, whose thread the tasks may need: spawn a task that "
+        "waits");
   }
   // Until this returns. Another thread may end the process meanwhile, and with it a static runtime.
   const tasking::ForeignWaits::Stay stay(core_->foreign);

@@ -359,6 +359,11 @@ class Selecting {
   }
 
   std::optional<std::size_t> wait() {
+    if (tasking::context().must_go_on()) {
+      throw std::logic_error(
+          "a callback or an onready would wait for the first of several things, and tasks may need the thread "
+          "that it runs on: spawn a task that waits");
+    }
     selection_ = std::make_shared<Selection>(task_, &tasking::wake, [this] { return describe_all(); });
     const Known known(*this);
     const struct Leave {

@@ -1,11 +1,13 @@
 #include "tasking/stack_overflow.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include "base/sanitizer.hpp"
@@ -47,8 +49,22 @@ class Message {
   std::size_t size_ = 0;
 };
 
+// Below it is a guard, and beyond that what a frame with large arrays may touch first.
+bool is_below(const std::byte* lowest, const void* address) noexcept {
+  const auto* const byte = static_cast<const std::byte*>(address);
+  return lowest != nullptr && byte < lowest && byte >= lowest - fiber::StackPool::guard_bytes;
+}
+
 void handle(int number, siginfo_t* information, void* registers) {
   const ThreadContext& here = context();
+  if (here.worker == nullptr && is_below(here.lowest_of_stack, information->si_addr)) {
+    Message message;
+    message << "dovetail: task '" << (here.task != nullptr ? here.task->label->text : "between tasks")
+            << "' has run out of the stack of its thread, as all I/O tasks have it from the system; raise `ulimit -s`, "
+               "or keep large arrays "
+               "on the heap\n";
+    message.write_to_standard_error();
+  }
   if (here.worker != nullptr &&
       fiber::StackPool::in_guard(here.worker->fibers.current->stack(), information->si_addr)) {
     Message message;
@@ -85,12 +101,29 @@ void report_stack_overflows() {
 #endif
 }
 
+const std::byte* lowest_of_stack() noexcept {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+    return nullptr;
+  }
+  void* lowest = nullptr;
+  std::size_t size = 0;
+  std::size_t guard = 0;
+  pthread_attr_getstack(&attributes, &lowest, &size);
+  pthread_attr_getguardsize(&attributes, &guard);
+  pthread_attr_destroy(&attributes);
+  return static_cast<const std::byte*>(lowest);
+}
+
 AlternateStack::AlternateStack() {
   stack_t current{};
   if (sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) {
     return;  // a sanitizer's, say
   }
-  memory_ = std::make_unique_for_overwrite<std::byte[]>(alternate_bytes);
+  memory_.reset(new (std::nothrow) std::byte[alternate_bytes]);
+  if (memory_ == nullptr) {
+    return;  // then an overflow ends the process without a word
+  }
   stack_t own{};
   own.ss_sp = memory_.get();
   own.ss_size = alternate_bytes;

@@ -147,6 +147,10 @@ void wait_for_task(Task* task) {
     return;
   }
   if (current == nullptr) {
+    if (context().must_go_on()) {
+      throw std::logic_error("a callback or an onready would wait for task '" + std::string(task->label->text) +
+                             "', which may need the thread that it runs on: spawn a task that waits");
+    }
     block_for_task(task);
     return;
   }

@@ -37,6 +37,7 @@ struct Operations {
 struct WorkerFibers {
   explicit WorkerFibers(FiberPool& pool) : resting(pool) {}
 
+  fiber::Fiber* first = nullptr;  ///< Until the thread runs on it.
   fiber::Fiber* current = nullptr;
   fiber::Fiber* of_thread = nullptr;
   FiberCache resting;

@@ -137,6 +137,30 @@ if __name__ == "__main__":
     assert (result.returncode, len(result.stdout)) == (1, 100_000), result.stderr
 
 
+@pytest.mark.parametrize("turn", range(5))
+def test_a_daemon_thread_in_a_wait_ends_with_the_program(run_program, turn):
+    """CPython ends such threads by unwinding their stack, wherever they ask for the interpreter."""
+    result = run_program(
+        """
+import threading, time
+import dovetail as dt
+
+@dt.task
+def body(x):
+    return x
+
+def wait_for_ever():
+    while True:
+        dt.wait(body(1))
+
+threading.Thread(target=wait_for_ever, daemon=True).start()
+dt.wait([body(x) for x in range(100)])
+print("the end")
+"""
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "the end\n", "")
+
+
 def failure_of(future):
     with pytest.raises(dt.TaskFailed) as failure:
         dt.wait(future)

@@ -378,6 +378,10 @@ def test_a_container_that_cannot_be_made_anew_is_refused():
         def __new__(cls, a, b, c):
             return super().__new__(cls, (a, b, c))
 
+    class Items(tuple):
+        def __new__(cls, *items):
+            return super().__new__(cls, items)
+
     @dataclasses.dataclass
     class Copied:
         a: object
@@ -387,6 +391,7 @@ def test_a_container_that_cannot_be_made_anew_is_refused():
 
     for value, text in (
         (Triple(1, 2, identity(3)), "'Triple' with futures in it cannot be made anew"),
+        (Items(1, identity(2)), "'Items' with futures in it cannot be made anew .*does not have these items"),
         ({identity([])}, "'set' with futures in it cannot be made anew .*unhashable"),
         (Copied(identity(1)), "'Copied' with futures in it cannot be made anew .*makes a 'NoneType' of it"),
     ):

@@ -166,6 +166,12 @@ TEST(ProcessEndTest, ExitInAForeignThreadWhileTwoOthersWait) {
   }
 }
 
+// The thread that spawns runs it: a task that is about to begin waits for this very thread.
+TEST(ProcessEndTest, ExitInOnreadyOfAForeignThread) {
+  const auto outcome = end_process([] { static_runtime().spawn({.onready = [] { std::exit(42); }}, [] {}); });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+}
+
 TEST(ProcessEndTest, ExitInOnready) {
   for (const bool from_outside : {true, false}) {
     const Outcome outcome = exit_while_main_waits([from_outside] {

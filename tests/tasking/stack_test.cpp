@@ -1,5 +1,8 @@
 // Code that was written for threads runs on the stacks of tasks, and one that needs more is told so.
+#include <sys/resource.h>
+
 #include <cstring>
+#include <fstream>
 
 #include "base/sanitizer.hpp"
 #include "support.hpp"
@@ -81,6 +84,52 @@ TEST(StackTest, AnOverflowNamesTheTask) {
         << outcome.error;
     EXPECT_NE(outcome.error.find("DOVETAIL_STACK_SIZE"), std::string::npos) << outcome.error;
   }
+}
+
+// It runs on the stack of its thread.
+TEST(StackTest, AnOverflowOfAnIoTaskNamesItToo) {
+#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+  GTEST_SKIP() << "the sanitizer reports the fault in its own way";
+#endif
+  const auto outcome = run_in_child([&] {
+    Runtime runtime(Options{.workers = 1});
+    runtime.spawn({.label = "the deep one", .io = true}, [&] {
+      std::function<int(int)> recurse = [&](int depth) { return depth == 0 ? 0 : 1 + recurse(depth - 1) % 7; };
+      recurse(100'000'000);
+    });
+    runtime.wait();
+    return 1;
+  });
+  EXPECT_EQ(outcome.status, -SIGSEGV) << outcome.error;
+  EXPECT_NE(outcome.error.find("task 'the deep one' has run out of the stack of its thread"), std::string::npos)
+      << outcome.error;
+}
+
+TEST(StackTest, ARuntimeThatGetsNoStacksIsAnException) {
+#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+  GTEST_SKIP() << "the sanitizer needs more address space than any limit";
+#endif
+  int refused = 0;
+  for (const rlim_t mebibytes : {0, 1, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256}) {
+    const auto outcome = run_in_child([mebibytes] {
+      unsigned long pages = 0;
+      std::ifstream("/proc/self/statm") >> pages;
+      const rlim_t most = pages * static_cast<rlim_t>(getpagesize()) + (mebibytes << 20U);
+      const rlimit limit{most, most};
+      setrlimit(RLIMIT_AS, &limit);
+      try {
+        Runtime runtime(Options{.workers = 2});
+        runtime.spawn([] {}).get();
+      } catch (const std::exception&) {
+        return 3;
+      }
+      return 0;
+    });
+    EXPECT_TRUE(outcome.status == 0 || outcome.status == 3)
+        << mebibytes << " MiB: " << outcome.status << ", " << outcome.error;
+    refused += outcome.status == 3 ? 1 : 0;
+  }
+  EXPECT_GT(refused, 0);
 }
 
 void ignore_nothing(int) { _exit(77); }

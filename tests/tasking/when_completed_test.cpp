@@ -31,6 +31,32 @@ TEST(WhenCompletedTest, AtOnceIfItHasCompleted) {
   EXPECT_THROW(Future<int>().when_completed([] {}), std::logic_error);
 }
 
+// The only worker would wait for a task that needs it.
+TEST(WhenCompletedTest, AWaitInACallbackIsRefused) {
+  Runtime runtime(Options{.workers = 1});
+  Gate gate;
+  std::vector<std::string> refused;
+  const Future<void> future = runtime.spawn([&] { gate.pass(); });
+  future.when_completed([&] {
+    const Future<void> other = runtime.spawn([] {});
+    const std::vector<std::function<void()>> waits{[&] { other.wait(); }, [&] { runtime.wait(); },
+                                                   [&] { select({other}); }};
+    for (const std::function<void()>& wait : waits) {
+      try {
+        wait();
+      } catch (const std::logic_error& error) {
+        refused.emplace_back(error.what());
+      }
+    }
+  });
+  gate.open();
+  runtime.wait();
+  ASSERT_EQ(refused.size(), 3U);
+  for (const std::string& text : refused) {
+    EXPECT_NE(text.find("callback"), std::string::npos) << text;
+  }
+}
+
 TEST(WhenCompletedTest, AlsoForWhatFailedOrWasCancelled) {
   Runtime runtime(Options{.workers = 1});
   Gate gate;
