@@ -44,7 +44,7 @@ void DependencyNode::destroy() noexcept {
   }
 }
 
-bool DependencyNode::is_forgiven() const noexcept { return failure_->taken(); }
+bool DependencyNode::is_forgiven() const noexcept { return failure_->told(); }
 
 // The table lets go of all.
 void DependencyNode::drop() noexcept {

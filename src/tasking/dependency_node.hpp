@@ -99,7 +99,7 @@ class alignas(32) DependencyNode {
   Task* task() const noexcept { return task_; }
   /// Of one that is closed and bad.
   Failure* failure() const noexcept { return failure_; }
-  /// Whether the program has been told of that failure by now: what it does next, it does knowingly.
+  /// Whether the program has asked for that task by now, and was told: what it does next, it does knowingly.
   bool is_forgiven() const noexcept;
   /// Calls `visit(Task*)` for each link. For reports, when nothing runs.
   template <class Visit>

@@ -118,6 +118,11 @@ bool Failure::take() noexcept {
   return !taken_.exchange(true, std::memory_order_relaxed);
 }
 
+void Failure::tell() noexcept {
+  take();
+  told_.store(true, std::memory_order_relaxed);
+}
+
 bool Failure::taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
 std::string Failure::describe() const { return "task '" + label_ + (cancelled_ ? "' was " : "' failed: ") + reason(); }

@@ -25,6 +25,10 @@ class Failure {
   /// Marks it, and the failure it stems from, as reported. Returns false if it was marked already.
   bool take() noexcept;
   bool taken() const noexcept;
+  /// As `take`, where the program asks for this very task.
+  void tell() noexcept;
+  /// Whether it has.
+  bool told() const noexcept { return told_.load(std::memory_order_relaxed); }
   bool cancelled() const noexcept { return cancelled_; }
   /// Whether it began with a task that was told that it can never go on.
   bool stems_from_stuck() const noexcept;
@@ -43,6 +47,7 @@ class Failure {
 
   std::atomic<std::uint32_t> references_{1};
   std::atomic<bool> taken_{false};
+  std::atomic<bool> told_{false};
   const bool cancelled_;
   std::string label_;
   std::exception_ptr cause_;

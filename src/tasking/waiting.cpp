@@ -276,7 +276,7 @@ bool resume_when_completed(Task* task, void* coroutine) {
 void take_task(Task* task) {
   wait_task(task);
   if (tasking::Failure* failure = task->failure.load(std::memory_order_acquire)) {
-    failure->take();
+    failure->tell();
     failure->raise();
   }
 }

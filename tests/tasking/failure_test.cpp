@@ -262,6 +262,20 @@ TEST(FailureTest, WhatOthersDidNotProduceStaysBad) {
   runtime.spawn({.access = {in(result)}}, [] {}).get();
 }
 
+// That a task was cancelled because of it is no answer to who asks for the data.
+TEST(FailureTest, WhatACancelledTaskTellsForgivesNothingElse) {
+  Runtime runtime(Options{.workers = 2});
+  int data = 0;
+  const auto read = [&] { return runtime.spawn({.access = {in(data)}}, [] {}); };
+  auto origin = runtime.spawn({.access = {out(data)}}, [] { throw Broken("the origin"); });
+  for (int i = 0; i < 3; ++i) {
+    auto reader = read();
+    EXPECT_TRUE(failure_of([&] { reader.get(); }));
+  }
+  EXPECT_TRUE(failure_of([&] { origin.get(); }));
+  read().get();
+}
+
 TEST(FailureTest, AnIgnoredFailure) {
   Runtime runtime(Options{.workers = 2});
   int data = 0;
