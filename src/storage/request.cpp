@@ -1,6 +1,7 @@
 #include "storage/request.hpp"
 
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -90,6 +91,15 @@ bool needs_sync(Request& request) noexcept {
   return request.error == 0;
 }
 
+// Past the page cache, Linux cuts what crosses the limit of file sizes down to it, and then refuses what is left as not aligned.
+int true_error(const Request& request, int error) noexcept {
+  rlimit limit{};
+  const bool crosses = error == EINVAL && request.adaptor != nullptr && writes(request.kind) &&
+                       getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+                       request.offset + request.remaining > limit.rlim_cur;
+  return crosses ? EFBIG : error;
+}
+
 }  // namespace
 
 std::uint8_t lane_of(Kind kind, bool direct, std::uint64_t bytes) noexcept {
@@ -155,7 +165,7 @@ bool attempt_done(Request& request, std::int64_t result) noexcept {
       request.waits = result == -EAGAIN && is_stream(request);
       return true;
     }
-    request.error = static_cast<int>(-result);
+    request.error = true_error(request, static_cast<int>(-result));
     return false;
   }
   if (request.waits) {

@@ -318,6 +318,29 @@ TEST(Limits, TheFileSizeLimitIsTold) {
   });
 }
 
+// Linux itself calls what crosses the limit there not aligned.
+TEST(Limits, TheFileSizeLimitIsToldPastThePageCacheToo) {
+  Folder folder;
+  in_child([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    constexpr std::size_t most = 1'000'000;
+    const rlimit limit{most, most};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+      return false;
+    }
+    Runtime runtime(Options{.workers = 1});
+    const File file = File::open(folder / "a", O_RDWR | O_CREAT, {.direct = Direct::automatic});
+    auto task = runtime.spawn([&] { file.pwrite(random_bytes(3'000'001, 1), 0); });
+    try {
+      task.get();
+      return false;
+    } catch (const TaskFailed& failure) {
+      const IoError error = io_error_of(failure);
+      return error.code().value() == EFBIG && error.offset() <= most && file.size() <= error.offset();
+    }
+  });
+}
+
 class ForkTest : public EngineTest {
  protected:
   void SetUp() override {
