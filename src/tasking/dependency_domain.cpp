@@ -50,8 +50,8 @@ RegionTable& DependencyDomain::table(std::uint64_t space) {
 }
 
 // Enters those of up to `AccessList::inline_capacity` accesses that are selected. What they need is fetched together.
-std::uint32_t DependencyDomain::enter_batch(Task* task, std::span<const Access> batch, Selection selection,
-                                            std::uint32_t& records) {
+void DependencyDomain::enter_batch(Task* task, std::span<const Access> batch, Selection selection,
+                                   std::uint32_t& records, std::uint32_t& dependencies) {
   struct {
     RegionTable* table;
     std::size_t place;
@@ -60,11 +60,19 @@ std::uint32_t DependencyDomain::enter_batch(Task* task, std::span<const Access> 
     RegionTable& its_table = table(batch[i].region.space);
     found[i] = {&its_table, its_table.look_up(batch[i].region)};
   }
-  std::uint32_t dependencies = 0;
   auto enter_one = [&](std::size_t i) {
+    if (batch[i].mode == AccessMode::commutative) [[unlikely]] {
+      auto& held = extra_of(task).exclusions;
+      held.reserve(held.size() + 1);  // to note it never fails
+    }
     Exclusion* exclusion = nullptr;
-    dependencies +=
-        found[i].table->enter(batch[i].region, found[i].place, task->node->add(records++, batch[i].mode), exclusion);
+    AccessRecord* const record = task->node->add(records++, batch[i].mode);
+    try {
+      dependencies += found[i].table->enter(batch[i].region, found[i].place, record, exclusion);
+    } catch (...) {
+      record->drop();  // the table has not taken it
+      throw;
+    }
     if (exclusion != nullptr) [[unlikely]] {
       note_exclusion(task, exclusion);
     }
@@ -86,32 +94,41 @@ std::uint32_t DependencyDomain::enter_batch(Task* task, std::span<const Access> 
       enter_one(i);
     }
   }
-  return dependencies;
 }
 
-bool DependencyDomain::enter(Task* task, const AccessList& accesses) {
-  task->predecessors.store(entering, std::memory_order_relaxed);
-  DependencyNode* const node = DependencyNode::make(task, accesses.size());
-  task->node = node;
+void DependencyDomain::enter_all(Task* task, const AccessList& accesses, std::uint32_t& dependencies) {
   const std::span<const Access> all(accesses.begin(), accesses.size());
   constexpr std::size_t most = AccessList::inline_capacity;
   std::uint32_t records = 0;
-  std::uint32_t dependencies = 0;
   if (all.size() <= most) [[likely]] {
-    dependencies = enter_batch(task, all, {.reads = true, .only_writes = true}, records);
+    enter_batch(task, all, {.reads = true, .only_writes = true}, records, dependencies);
   } else {
     for (const Selection selection :
          {Selection{.reads = true, .only_writes = false}, {.reads = false, .only_writes = true}}) {
       for (std::size_t first = 0; first < all.size(); first += most) {
-        dependencies += enter_batch(task, all.subspan(first, std::min(most, all.size() - first)), selection, records);
+        enter_batch(task, all.subspan(first, std::min(most, all.size() - first)), selection, records, dependencies);
       }
     }
   }
-  node->entered();
   if (meets_named_space_) [[unlikely]] {
     meets_named_space_ = false;
     note_named_accesses(task, accesses);
   }
+}
+
+bool DependencyDomain::enter(Task* task, const AccessList& accesses, std::exception_ptr& refused) {
+  task->predecessors.store(entering, std::memory_order_relaxed);
+  DependencyNode* const node = DependencyNode::make(task, accesses.size());
+  task->node = node;
+  std::uint32_t dependencies = 0;
+  try {
+    enter_all(task, accesses, dependencies);
+  } catch (...) {
+    // Others are ordered behind what has been entered: it stays, as what a task has that must not run.
+    task->poisoned.store(true, std::memory_order_relaxed);
+    refused = std::current_exception();
+  }
+  node->entered();
   if (dependencies == 0) {
     return true;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <unordered_map>
 
@@ -16,8 +17,9 @@ namespace dovetail::tasking {
 class DependencyDomain {
  public:
   /// Enters the accesses of a task that is being spawned. Returns true if it depends on nothing and may go on at once;
-  /// else the last dependency that ends lets it go, perhaps before this returns.
-  bool enter(Task* task, const AccessList& accesses);
+  /// else the last dependency that ends lets it go, perhaps before this returns. `refused`: why not all could be entered, for want of memory; then the
+  /// task must not run, and takes its place among the others as one that was cancelled. @throws std::bad_alloc if nothing was entered
+  bool enter(Task* task, const AccessList& accesses, std::exception_ptr& refused);
   /// Forgets everything; all tasks have completed. Failed data are forgiven.
   void clear() noexcept;
 
@@ -28,7 +30,10 @@ class DependencyDomain {
     bool reads;        ///< Accesses that read, whether or not they write too.
     bool only_writes;  ///< `out`.
   };
-  std::uint32_t enter_batch(Task* task, std::span<const Access> batch, Selection selection, std::uint32_t& records);
+  /// Adds to both numbers what has been entered, also when it throws.
+  void enter_batch(Task* task, std::span<const Access> batch, Selection selection, std::uint32_t& records,
+                   std::uint32_t& dependencies);
+  void enter_all(Task* task, const AccessList& accesses, std::uint32_t& dependencies);
   RegionTable& table(std::uint64_t space);
 
   base::SpinLock lock_;

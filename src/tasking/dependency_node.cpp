@@ -1,4 +1,9 @@
 #include "tasking/dependency_node.hpp"
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+#include "base/mutex.hpp"
+#include "base/spin_lock.hpp"
 
 #include <iterator>
 #include <new>
@@ -64,13 +69,60 @@ void* DependencyNode::take_room() noexcept {
   return room;
 }
 
-Edge* Edge::make(AccessRecord* successor, const AccessRecord* predecessor) {
-  void* const room = successor->node().take_room();
-  void* const place = room != nullptr ? room : node_pools[0]->allocate();
-  return new (place) Edge{successor, predecessor, 0, room == nullptr};
+namespace {
+
+constexpr std::size_t most_in_reserve = 16 * 1024;
+alignas(Edge) std::byte reserved[most_in_reserve][sizeof(Edge)];
+
+// For edges when there is no memory. It takes none until then.
+class Reserve {
+ public:
+  void* take() noexcept {
+    const base::LockGuard lock(lock_);
+    if (free_ != nullptr) {
+      return std::exchange(free_, free_->next);
+    }
+    return used_ < most_in_reserve ? &reserved[used_++] : nullptr;
+  }
+  void give_back(void* place) noexcept {
+    const base::LockGuard lock(lock_);
+    free_ = new (place) Free{free_};
+  }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  base::SpinLock lock_;
+  std::size_t used_ GUARDED_BY(lock_) = 0;
+  Free* free_ GUARDED_BY(lock_) = nullptr;
+};
+constinit Reserve reserve;
+
+}  // namespace
+
+Edge* Edge::make(AccessRecord* successor, const AccessRecord* predecessor) noexcept {
+  if (void* const room = successor->node().take_room()) {
+    return new (room) Edge{successor, predecessor, 0, Place::node};
+  }
+  try {
+    return new (node_pools[0]->allocate()) Edge{successor, predecessor, 0, Place::pool};
+  } catch (const std::bad_alloc&) {
+    if (void* const kept = reserve.take()) {
+      return new (kept) Edge{successor, predecessor, 0, Place::reserve};
+    }
+  }
+  std::fputs("dovetail: there is no memory to note in which order tasks run\n", stderr);
+  std::abort();
 }
 
-void Edge::give_back() noexcept { node_pools[0]->deallocate(this); }
+void Edge::give_back() noexcept {
+  if (place == Place::pool) {
+    node_pools[0]->deallocate(this);
+  } else {
+    reserve.give_back(this);
+  }
+}
 
 void poison(AccessRecord* record, Failure* cause) noexcept {
   record->poisoned.store(true, std::memory_order_relaxed);

@@ -134,14 +134,16 @@ class alignas(32) DependencyNode {
 /// A link to a record that has another predecessor already. In the node of that record, where there is room: it is followed before
 /// the successor may run.
 struct alignas(32) Edge {
+  enum class Place : std::uint8_t { node, pool, reserve };
   AccessRecord* successor;
   const AccessRecord* predecessor;
   DependencyNode::Link next;
-  bool in_pool;
+  Place place;
 
-  static Edge* make(AccessRecord* successor, const AccessRecord* predecessor);
+  /// Never fails: to give up in the midst of the predecessors of an access would lose the order of the others.
+  static Edge* make(AccessRecord* successor, const AccessRecord* predecessor) noexcept;
   void destroy() noexcept {
-    if (in_pool) {
+    if (place != Place::node) {
       give_back();
     }
   }

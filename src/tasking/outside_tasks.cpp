@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 namespace dovetail::tasking {
 namespace {
@@ -25,10 +26,16 @@ OutsideTasks::~OutsideTasks() {
   }
 }
 
-OutsideTasks::Lane& OutsideTasks::own_lane() {
+OutsideTasks::Lane& OutsideTasks::own_lane() noexcept {
   const unsigned number = (own_number() - 1) % most_lanes;
-  Lane* const lane = lanes_[number].load(std::memory_order_acquire);
-  return lane != nullptr ? *lane : make_lane(number);
+  if (Lane* const lane = lanes_[number].load(std::memory_order_acquire)) [[likely]] {
+    return *lane;
+  }
+  try {
+    return make_lane(number);
+  } catch (const std::bad_alloc&) {
+    return *lanes_[0].load(std::memory_order_acquire);
+  }
 }
 
 OutsideTasks::Lane& OutsideTasks::make_lane(unsigned number) {

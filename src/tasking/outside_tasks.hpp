@@ -24,13 +24,13 @@ class OutsideTasks {
     Deque deque;  ///< Pushed to under the lock. Stolen from without.
   };
 
-  explicit OutsideTasks(TaskTotals& totals) noexcept : totals_(totals) {}
+  explicit OutsideTasks(TaskTotals& totals) : totals_(totals) { make_lane(0); }
   ~OutsideTasks();
   OutsideTasks(const OutsideTasks&) = delete;
   OutsideTasks& operator=(const OutsideTasks&) = delete;
 
-  /// That of the calling thread.
-  Lane& own_lane();
+  /// That of the calling thread. Without memory for one, it uses the first thread's.
+  Lane& own_lane() noexcept;
   /// Takes up to `most` tasks, oldest first, from a lane that has some; from another one next time.
   std::size_t steal(Task** tasks, std::size_t most) noexcept;
   bool empty() const noexcept;

@@ -143,6 +143,11 @@ std::uint32_t replace_writer(History& history, AccessRecord* record) {
   return dependencies;
 }
 
+// The one that a commutative access needs, unless its history `has_one`.
+std::unique_ptr<Exclusion> exclusion_for(AccessMode mode, bool has_one) {
+  return mode == AccessMode::commutative && !has_one ? std::make_unique<Exclusion>() : nullptr;
+}
+
 std::uint32_t enter_history(RegionHistory& history, AccessRecord* record, Exclusion*& exclusion) {
   std::uint32_t dependencies = 0;
   if (record->mode == AccessMode::in) {
@@ -154,10 +159,7 @@ std::uint32_t enter_history(RegionHistory& history, AccessRecord* record, Exclus
     }
     dependencies = add_reader(history, record);
   } else if (record->mode == AccessMode::commutative) {
-    if (history.exclusion == nullptr) {
-      history.exclusion = new Exclusion;
-    }
-    exclusion = history.exclusion;
+    exclusion = history.exclusion;  // the caller has seen to it
     const AccessRecord* readers = history.readers;
     if (readers != nullptr) {
       inherit_bad(history.writers, record);
@@ -180,10 +182,10 @@ std::uint32_t enter_history(RegionHistory& history, AccessRecord* record, Exclus
 
 }  // namespace
 
-RegionTable::RegionTable() { make_slots(first_slots); }
+RegionTable::RegionTable() { set_slots(std::make_unique<Slot[]>(first_slots), first_slots); }
 
-void RegionTable::make_slots(std::size_t size) {
-  slots_ = std::make_unique<Slot[]>(size);
+void RegionTable::set_slots(std::unique_ptr<Slot[]> slots, std::size_t size) noexcept {
+  slots_ = std::move(slots);
   mask_ = size - 1;
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(size / neighbours));
 }
@@ -322,9 +324,12 @@ void RegionTable::put_history(Slot& slot, const RegionHistory& history) {
   }
 }
 
+// Whatever throws here and below, for want of memory, does so before anything has changed.
 void RegionTable::grow() {
-  std::unique_ptr<Slot[]> old = std::move(slots_);
   const std::size_t old_size = mask_ + 1;
+  free_histories_.reserve(histories_.size());  // `take_history` never allocates
+  auto wanted = std::make_unique<Slot[]>(old_size);
+  std::unique_ptr<Slot[]> old = std::move(slots_);
   // First let go of what has completed: a program that walks over ever new addresses keeps a small table.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < old_size; ++i) {
@@ -345,8 +350,14 @@ void RegionTable::grow() {
       slot.key = 0;
     }
   }
-  const std::size_t size = 4 * kept > old_size ? old_size * 2 : old_size;
-  make_slots(size);
+  std::size_t size = old_size;
+  if (4 * kept > old_size) {
+    if (auto* const larger = new (std::nothrow) Slot[2 * old_size]()) {
+      wanted.reset(larger);
+      size = 2 * old_size;
+    }  // else it is half full, and tries again at the next one
+  }
+  set_slots(std::move(wanted), size);
   for (std::size_t i = 0; i < old_size; ++i) {
     if (old[i].key != 0) {
       place_for(old[i].key) = old[i];
@@ -363,7 +374,13 @@ std::uint32_t RegionTable::enter_slot(Slot& slot, AccessRecord* record, Exclusio
 }
 
 std::uint32_t RegionTable::enter_slot_with_rest(Slot& slot, AccessRecord* record, Exclusion*& exclusion) {
+  histories_.reserve(histories_.size() + 1);
+  free_histories_.reserve(histories_.size() + 1);  // neither `take_history` nor `put_history` allocates
+  std::unique_ptr<Exclusion> made = exclusion_for(record->mode, slot.rest != 0);
   RegionHistory history = take_history(slot);
+  if (made != nullptr && history.exclusion == nullptr) {
+    history.exclusion = made.release();
+  }
   const std::uint32_t dependencies = enter_history(history, record, exclusion);
   put_history(slot, history);
   return dependencies;
@@ -381,16 +398,29 @@ std::uint32_t RegionTable::enter(const Region& region, std::size_t place, Access
 }
 
 void RegionTable::become_general() {
+  auto none = std::make_unique<Slot[]>(first_slots);
+  free_histories_.reserve(histories_.size());
+  decltype(intervals_) intervals;
+  std::uint64_t size_classes = 0;
+  const auto key_of = [this, &size_classes](const Slot& slot) {
+    const std::uint64_t length = grids_[slot.grid].length;
+    const auto size_class = static_cast<std::uint32_t>(std::bit_width(length) - 1);
+    size_classes |= 1ULL << size_class;
+    return IntervalKey{size_class, {slot.key - 1, length}};
+  };
   for (std::size_t i = 0; i <= mask_; ++i) {
-    const Slot& slot = slots_[i];
-    if (slot.key != 0) {
-      const std::uint64_t length = grids_[slot.grid].length;
-      const auto size_class = static_cast<std::uint32_t>(std::bit_width(length) - 1);
-      size_classes_ |= 1ULL << size_class;
-      intervals_[{size_class, {slot.key - 1, length}}] = {length, take_history(slot)};
+    if (slots_[i].key != 0) {
+      intervals[key_of(slots_[i])].length = grids_[slots_[i].grid].length;
     }
   }
-  make_slots(first_slots);
+  for (std::size_t i = 0; i <= mask_; ++i) {
+    if (slots_[i].key != 0) {
+      intervals[key_of(slots_[i])].history = take_history(slots_[i]);
+    }
+  }
+  intervals_.swap(intervals);
+  size_classes_ |= size_classes;
+  set_slots(std::move(none), first_slots);
   histories_.clear();
   free_histories_.clear();
   used_ = 0;
@@ -419,6 +449,12 @@ std::uint32_t RegionTable::enter_general(const Region& region, AccessRecord* rec
   const auto own_class = static_cast<std::uint32_t>(std::bit_width(region.length) - 1);
   const IntervalKey own{own_class, {region.begin, region.length}};
   const bool overwrites = record->mode == AccessMode::out || record->mode == AccessMode::inout;
+  Interval& interval = intervals_[own];
+  interval.length = region.length;
+  size_classes_ |= 1ULL << own_class;
+  if (interval.history.exclusion == nullptr) {
+    interval.history.exclusion = exclusion_for(record->mode, false).release();
+  }
   std::uint32_t dependencies = 0;
   for (std::uint64_t classes = size_classes_; classes != 0; classes &= classes - 1) {
     const auto size_class = static_cast<std::uint32_t>(std::countr_zero(classes));
@@ -445,9 +481,6 @@ std::uint32_t RegionTable::enter_general(const Region& region, AccessRecord* rec
       }
     }
   }
-  size_classes_ |= 1ULL << own_class;
-  Interval& interval = intervals_[own];
-  interval.length = region.length;
   return dependencies + enter_history(interval.history, record, exclusion);
 }
 

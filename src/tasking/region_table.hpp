@@ -92,7 +92,7 @@ class RegionTable {
   static constexpr std::uint64_t neighbours = 8;
   static constexpr unsigned longest_unit = 63;
 
-  void make_slots(std::size_t size);
+  void set_slots(std::unique_ptr<Slot[]> slots, std::size_t size) noexcept;
   std::size_t place_of(std::uint64_t begin) const noexcept {
     const std::uint64_t position = begin >> unit_;
     const std::uint64_t hash = (position / neighbours) * hash_factor;

@@ -61,15 +61,21 @@ void describe(Task* task, const TaskDescription& description) {
 // Whether the task, once it waits for nothing, just has to be queued.
 bool is_plain(const Task* task) noexcept { return task->extra == nullptr && task->priority == 0 && !task->io; }
 
-// Returns whether the task waits for nothing.
-bool enter_accesses(Task* task, const AccessList& accesses) {
+// Returns whether the task waits for nothing. `refused`: why it must not run; it is let go all the same, since others know of it.
+bool enter_accesses(Task* task, const AccessList& accesses, std::exception_ptr& refused) {
   Task* const parent = task->parent;
-  tasking::DependencyDomain& domain = domain_of(parent);
-  if (parent == task->core->root) {
-    const base::LockGuard lock(domain.lock());
-    return domain.enter(task, accesses);
+  try {
+    tasking::DependencyDomain& domain = domain_of(parent);
+    if (parent == task->core->root) {
+      const base::LockGuard lock(domain.lock());
+      return domain.enter(task, accesses, refused);
+    }
+    return domain.enter(task, accesses, refused);
+  } catch (...) {
+    task->poisoned.store(true, std::memory_order_relaxed);
+    refused = std::current_exception();
+    return true;
   }
-  return domain.enter(task, accesses);
 }
 
 }  // namespace
@@ -118,10 +124,12 @@ bool submit_task(Task* task, const TaskDescription* description) {
   // Before the task is let go: from then on it may be over at any time, and gone but for the caller's reference.
   tasking::count_spawned(task->parent, here.task);
   const bool from_body = worker != nullptr && here.task != nullptr;
+  std::exception_ptr refused;
   if (description == nullptr && from_body) [[likely]] {
     tasking::schedule_plain(task, *worker);
-  } else if (description == nullptr || description->access.empty() || enter_accesses(task, description->access)) {
-    if (worker == nullptr && is_plain(task)) {
+  } else if (description == nullptr || description->access.empty() ||
+             enter_accesses(task, description->access, refused)) {
+    if (worker == nullptr && is_plain(task) && !refused) {
       return tasking::schedule_plain_from_outside(task);
     }
     if (from_body && is_plain(task)) {
@@ -130,11 +138,16 @@ bool submit_task(Task* task, const TaskDescription* description) {
       tasking::dependencies_met(task);
     }
   }
+  bool looks = true;
   if (worker != nullptr) {
-    return worker->count.count_made() && core.throttle.is_crowded(core.totals.pending());
+    looks = worker->count.count_made();
+  } else {
+    core.totals.add(1, 0);
   }
-  core.totals.add(1, 0);
-  return core.throttle.is_crowded(core.totals.pending());
+  if (refused) [[unlikely]] {
+    std::rethrow_exception(std::move(refused));
+  }
+  return looks && core.throttle.is_crowded(core.totals.pending());
 }
 
 void make_way(const Task* spawned) {
