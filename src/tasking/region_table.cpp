@@ -143,6 +143,14 @@ std::uint32_t replace_writer(History& history, AccessRecord* record) {
   return dependencies;
 }
 
+// In steps that double, unlike `reserve`.
+template <class Item>
+void make_room(std::vector<Item>& items, std::size_t wanted) {
+  if (items.capacity() < wanted) {
+    items.reserve(std::max(wanted, 2 * items.capacity()));
+  }
+}
+
 // The one that a commutative access needs, unless its history `has_one`.
 std::unique_ptr<Exclusion> exclusion_for(AccessMode mode, bool has_one) {
   return mode == AccessMode::commutative && !has_one ? std::make_unique<Exclusion>() : nullptr;
@@ -374,8 +382,8 @@ std::uint32_t RegionTable::enter_slot(Slot& slot, AccessRecord* record, Exclusio
 }
 
 std::uint32_t RegionTable::enter_slot_with_rest(Slot& slot, AccessRecord* record, Exclusion*& exclusion) {
-  histories_.reserve(histories_.size() + 1);
-  free_histories_.reserve(histories_.size() + 1);  // neither `take_history` nor `put_history` allocates
+  make_room(histories_, histories_.size() + 1);
+  make_room(free_histories_, histories_.size() + 1);  // neither `take_history` nor `put_history` allocates
   std::unique_ptr<Exclusion> made = exclusion_for(record->mode, slot.rest != 0);
   RegionHistory history = take_history(slot);
   if (made != nullptr && history.exclusion == nullptr) {
