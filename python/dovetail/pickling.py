@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import pickle
-import sys
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
+
+from .imported import imported
 
 _PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
@@ -97,7 +98,7 @@ def _pickler_class() -> type:
             # Since its version 3.1.3 cloudpickle drops the name of the file, and tracebacks of the receiver show no line.
             if type(obj) is CodeType and obj.co_filename != _NO_FILE:
                 return _code_in_file, (obj.replace(co_filename=_NO_FILE), obj.co_filename)
-            numpy = sys.modules.get("numpy")
+            numpy = imported("numpy")
             is_array = numpy is not None and type(obj) is numpy.ndarray and not obj.dtype.hasobject and obj.nbytes > 0
             if is_array and self.parcel is not None:
                 from . import shared_memory

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import pickling
 from .channel import Channel, Message, Packet
+from .imported import imported
 
 FUNCTION, CALL, ANSWER = range(3)
 # The receiver keeps and drops this many arrays of one result independently. Further ones share a file, and with it their memory.
@@ -31,7 +32,7 @@ def _end_with_program(descriptor: int) -> None:
 
 def _is_changed_in_place(value: Any) -> bool:
     """Whether it lies where the program reads it, as `pickling` decides."""
-    numpy = sys.modules.get("numpy")
+    numpy = imported("numpy")
     return numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject
 
 

@@ -191,6 +191,29 @@ def test_after_a_failure_that_cancels_successors_and_a_wait_tasks_go_on_with_wha
     ) == ["[] 0", "[1] x"]
 
 
+def test_a_task_may_be_importing_numpy(lines_of):
+    """The first that uses `numpy.random` imports it, and the program calls others meanwhile."""
+    assert lines_of(
+        """
+        import sys
+        import types
+        from importlib.machinery import ModuleSpec
+
+        for name in ("numpy", "numpy.random"):
+            module = types.ModuleType(name)
+            module.__spec__ = ModuleSpec(name, None)
+            module.__spec__._initializing = True
+            sys.modules[name] = module
+
+        @task(returns=1, values=COLLECTION_IN)
+        def first(values, value):
+            return values[0] + value
+
+        print(compss_wait_on(first([1, 2], 3)))
+        """
+    ) == ["4"]
+
+
 def test_each_task_has_random_numbers_of_its_own(lines_of):
     """Tasks that seed what all of a process shares, and draw while others do the same."""
     assert lines_of(

@@ -7,12 +7,13 @@ generator that the whole process shares, as before.
 from __future__ import annotations
 
 import random
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from ..imported import imported
 
 _local = threading.local()
 
@@ -56,7 +57,7 @@ def _stand_in(module: types.ModuleType, shared: Any, make: Callable[[], Any]) ->
 
 def is_generator(value: Any) -> bool:
     """Whether it is a generator of random numbers. Tasks that shared one would draw from it in an unknown order."""
-    numpy_random = sys.modules.get("numpy.random")
+    numpy_random = imported("numpy.random")
     if numpy_random is None:
         return isinstance(value, random.Random)
     kinds = random.Random, numpy_random.RandomState, numpy_random.Generator

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
-import sys
 import types
 from typing import Any
+
+from ..imported import imported
 
 # Values of these types are never copied: they cannot be changed, or a program expects the same object, as with functions and classes.
 _SHARED = frozenset(
@@ -29,7 +30,7 @@ _CONTAINERS = (list, tuple, dict)
 
 def _memory_of(value: Any) -> Any:
     """The object that has the value's memory: of a view of an array, that array."""
-    numpy = sys.modules.get("numpy")
+    numpy = imported("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray):
         while isinstance(value.base, numpy.ndarray):
             value = value.base
@@ -64,7 +65,7 @@ def own(result: Any, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
 
 
 def _copy(value: Any) -> Any:
-    numpy = sys.modules.get("numpy")
+    numpy = imported("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray) and value.dtype != object:
         return value.copy()
     try:

@@ -7,12 +7,12 @@ import functools
 import inspect
 import os
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from ..directions import Direction
 from ..future import Future
+from ..imported import imported
 from ..task import Task
 from .body import COUNT, GROUPS, Body, Policy
 from .parameter import Parameter, understood
@@ -225,7 +225,7 @@ class PyCompssTask:
     def _passed(self, name: str, value: Any) -> Any:
         """What the task gets for an argument."""
         parameter = self._parameters.get(name, _IN)
-        numpy = sys.modules.get("numpy")
+        numpy = imported("numpy")
         if parameter.sort == "collection" and numpy is not None:
             return _listed(value, numpy)
         if not parameter.written and is_generator(value) and id(value) not in tracker.changed():
