@@ -45,7 +45,6 @@ RegionTable& DependencyDomain::table(std::uint64_t space) {
   if (space == 0) {
     return memory_;
   }
-  meets_named_space_ = meets_named_space_ || may_be_named(space);
   return others_[space];
 }
 
@@ -110,13 +109,14 @@ void DependencyDomain::enter_all(Task* task, const AccessList& accesses, std::ui
       }
     }
   }
-  if (meets_named_space_) [[unlikely]] {
-    meets_named_space_ = false;
-    note_named_accesses(task, accesses);
-  }
 }
 
 bool DependencyDomain::enter(Task* task, const AccessList& accesses, std::exception_ptr& refused) {
+  // While nobody else knows the task: a predecessor that fails names it.
+  if (std::any_of(accesses.begin(), accesses.end(),
+                  [](const Access& access) { return may_be_named(access.region.space); })) [[unlikely]] {
+    note_named_accesses(task, accesses);
+  }
   task->predecessors.store(entering, std::memory_order_relaxed);
   DependencyNode* const node = DependencyNode::make(task, accesses.size());
   task->node = node;

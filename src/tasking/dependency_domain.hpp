@@ -39,7 +39,6 @@ class DependencyDomain {
   base::SpinLock lock_;
   RegionTable memory_;
   std::unordered_map<std::uint64_t, RegionTable> others_;  ///< Of files and named spaces, by their number.
-  bool meets_named_space_ = false;                         ///< The task that is being entered uses one, perhaps.
 };
 
 }  // namespace dovetail::tasking
