@@ -44,9 +44,11 @@ class StackPool {
   /// with larger arrays than this has to be on the heap.
   static constexpr std::size_t guard_bytes = 1024UL * 1024 - 4096;
   /// Whether `address` lies in the guard of that stack. For a signal handler: it reads nothing else.
-  static bool in_guard(const Stack& stack, const void* address) noexcept {
+  static bool in_guard(const Stack& stack, const void* address) noexcept { return is_below(stack.lowest, address); }
+  /// The same of any stack, whose lowest byte this is; null: of none.
+  static bool is_below(const std::byte* lowest, const void* address) noexcept {
     const auto* byte = static_cast<const std::byte*>(address);
-    return byte < stack.lowest && byte >= stack.lowest - guard_bytes;
+    return byte < lowest && byte >= lowest - guard_bytes;
   }
 
  private:

@@ -7,9 +7,9 @@ namespace dovetail::tasking {
 
 using detail::Task;
 
-/// Whether somebody asked that the task stop, or not begin.
+/// Whether the program has cancelled the task, by its future or with all tasks of its runtime.
 bool is_cancelled(const Task* task) noexcept;
-/// Whether the body of the task must not run (any more), so that nothing is to be kept for it.
+/// Whether the body of the task must not run: it was cancelled, has failed, or needs what a failed task should have made.
 bool must_not_run(const Task* task) noexcept;
 
 }  // namespace dovetail::tasking

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/make_room.hpp"
 #include "tasking/dependency_node.hpp"
 #include "tasking/exclusion.hpp"
 #include "tasking/label.hpp"
@@ -62,7 +63,7 @@ void DependencyDomain::enter_batch(Task* task, std::span<const Access> batch, Se
   auto enter_one = [&](std::size_t i) {
     if (batch[i].mode == AccessMode::commutative) [[unlikely]] {
       auto& held = extra_of(task).exclusions;
-      held.reserve(held.size() + 1);  // to note it never fails
+      base::make_room(held, held.size() + 1);  // to note it never fails
     }
     Exclusion* exclusion = nullptr;
     AccessRecord* const record = task->node->add(records++, batch[i].mode);
@@ -112,7 +113,7 @@ void DependencyDomain::enter_all(Task* task, const AccessList& accesses, std::ui
 }
 
 bool DependencyDomain::enter(Task* task, const AccessList& accesses, std::exception_ptr& refused) {
-  // While nobody else knows the task: a predecessor that fails names it.
+  // Before the accesses are entered: afterwards a predecessor that fails on another thread may read the label.
   if (std::any_of(accesses.begin(), accesses.end(),
                   [](const Access& access) { return may_be_named(access.region.space); })) [[unlikely]] {
     note_named_accesses(task, accesses);

@@ -25,7 +25,7 @@ struct DescriptorWait {
   enum class End : std::uint8_t { none, ready, timed_out, cancelled };
   int descriptor = -1;
   std::uint32_t events = 0;               ///< EPOLLIN or EPOLLOUT.
-  Task* task = nullptr;                   ///< Who waits; null: no task.
+  Task* task = nullptr;                   ///< The task that waits; null if no task does.
   std::function<void()> ended = nullptr;  ///< Called when the wait ends, unless there is
   std::function<void()> ready = nullptr;  ///< what is called instead, and only if the descriptor is ready.
   End end = End::none;                    ///< Why. Written before the call.

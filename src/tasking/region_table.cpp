@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/make_room.hpp"
 #include "tasking/exclusion.hpp"
 
 namespace dovetail::tasking {
@@ -141,14 +142,6 @@ std::uint32_t replace_writer(History& history, AccessRecord* record) {
   history.writers = record;
   history.entered = 0;
   return dependencies;
-}
-
-// In steps that double, unlike `reserve`.
-template <class Item>
-void make_room(std::vector<Item>& items, std::size_t wanted) {
-  if (items.capacity() < wanted) {
-    items.reserve(std::max(wanted, 2 * items.capacity()));
-  }
 }
 
 // The one that a commutative access needs, unless its history `has_one`.
@@ -382,8 +375,8 @@ std::uint32_t RegionTable::enter_slot(Slot& slot, AccessRecord* record, Exclusio
 }
 
 std::uint32_t RegionTable::enter_slot_with_rest(Slot& slot, AccessRecord* record, Exclusion*& exclusion) {
-  make_room(histories_, histories_.size() + 1);
-  make_room(free_histories_, histories_.size() + 1);  // neither `take_history` nor `put_history` allocates
+  base::make_room(histories_, histories_.size() + 1);
+  base::make_room(free_histories_, histories_.size() + 1);  // neither `take_history` nor `put_history` allocates
   std::unique_ptr<Exclusion> made = exclusion_for(record->mode, slot.rest != 0);
   RegionHistory history = take_history(slot);
   if (made != nullptr && history.exclusion == nullptr) {

@@ -220,9 +220,7 @@ void Runtime::wait() {
     throw std::logic_error("Runtime::wait() would wait for the task that calls it; use dovetail::wait() inside a task");
   }
   if (tasking::context().must_go_on()) {
-    throw std::logic_error(
-        "Runtime::wait() was called in a callback or an onready, whose thread the tasks may need: spawn a task that "
-        "waits");
+    tasking::refuse_to_wait_for("all tasks (Runtime::wait)");
   }
   // Until this returns. Another thread may end the process meanwhile, and with it a static runtime.
   const tasking::ForeignWaits::Stay stay(core_->foreign);

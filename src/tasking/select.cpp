@@ -360,9 +360,7 @@ class Selecting {
 
   std::optional<std::size_t> wait() {
     if (tasking::context().must_go_on()) {
-      throw std::logic_error(
-          "a callback or an onready would wait for the first of several things, and tasks may need the thread "
-          "that it runs on: spawn a task that waits");
+      tasking::refuse_to_wait_for("the first of several things");
     }
     selection_ = std::make_shared<Selection>(task_, &tasking::wake, [this] { return describe_all(); });
     const Known known(*this);

@@ -49,31 +49,27 @@ class Message {
   std::size_t size_ = 0;
 };
 
-// Below it is a guard, and beyond that what a frame with large arrays may touch first.
-bool is_below(const std::byte* lowest, const void* address) noexcept {
-  const auto* const byte = static_cast<const std::byte*>(address);
-  return lowest != nullptr && byte < lowest && byte >= lowest - fiber::StackPool::guard_bytes;
+// If the fault is that of a stack.
+void tell_whose_stack(const ThreadContext& here, const void* address) noexcept {
+  const fiber::Stack* const own = here.worker != nullptr ? &here.worker->fibers.current->stack() : nullptr;
+  if (!fiber::StackPool::is_below(own != nullptr ? own->lowest : here.lowest_of_stack, address)) {
+    return;
+  }
+  Message message;
+  message << "dovetail: task '" << (here.task != nullptr ? here.task->label->text : "between tasks")
+          << "' has run out of ";
+  if (own != nullptr) {
+    message << "its stack of " << own->size / 1024
+            << " KiB; set Options::stack_size or DOVETAIL_STACK_SIZE (bytes) to more";
+  } else {
+    message << "the stack of its thread, on which I/O tasks run; raise `ulimit -s`";
+  }
+  message << ", or keep large arrays on the heap\n";
+  message.write_to_standard_error();
 }
 
 void handle(int number, siginfo_t* information, void* registers) {
-  const ThreadContext& here = context();
-  if (here.worker == nullptr && is_below(here.lowest_of_stack, information->si_addr)) {
-    Message message;
-    message << "dovetail: task '" << (here.task != nullptr ? here.task->label->text : "between tasks")
-            << "' has run out of the stack of its thread, as all I/O tasks have it from the system; raise `ulimit -s`, "
-               "or keep large arrays "
-               "on the heap\n";
-    message.write_to_standard_error();
-  }
-  if (here.worker != nullptr &&
-      fiber::StackPool::in_guard(here.worker->fibers.current->stack(), information->si_addr)) {
-    Message message;
-    message
-        << "dovetail: task '" << (here.task != nullptr ? here.task->label->text : "between tasks")
-        << "' has run out of its stack of " << here.worker->fibers.current->stack().size / 1024
-        << " KiB; set Options::stack_size or DOVETAIL_STACK_SIZE (bytes) to more, or keep large arrays on the heap\n";
-    message.write_to_standard_error();
-  }
+  tell_whose_stack(context(), information->si_addr);
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
     previous.sa_sigaction(number, information, registers);
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
@@ -108,9 +104,7 @@ const std::byte* lowest_of_stack() noexcept {
   }
   void* lowest = nullptr;
   std::size_t size = 0;
-  std::size_t guard = 0;
   pthread_attr_getstack(&attributes, &lowest, &size);
-  pthread_attr_getguardsize(&attributes, &guard);
   pthread_attr_destroy(&attributes);
   return static_cast<const std::byte*>(lowest);
 }

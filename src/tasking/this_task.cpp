@@ -168,7 +168,7 @@ bool cancelled() noexcept {
 std::stop_token stop_token() {
   detail::Task* const task = require_task("stop_token");
   std::stop_source source = task->core->stops.source_of(task);
-  // After it can be found: whoever cancels from now on finds it.
+  // Asked after `source_of`: a cancellation from now on finds the source and requests the stop by itself.
   if (tasking::is_cancelled(task)) {
     source.request_stop();
   }

@@ -47,7 +47,7 @@ class Throttle {
   /// Whether those held back are to be let go although there is no room, after `completed` tasks: what they would do may be what all else waits for.
   bool is_time_to_release(bool others_run, std::uint64_t completed) noexcept;
 
-  /// @name Who is held back
+  /// @name Spawners that are held back
   /// @{
   bool holds_any() const noexcept { return held_.load(std::memory_order_relaxed) > 0; }
   /// Threads are counted in `ForeignWaits`, too.

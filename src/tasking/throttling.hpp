@@ -1,4 +1,5 @@
-// How spawners that the throttle holds back go on. Whoever might be needed to get tasks done does: an idle runtime releases its spawners.
+// Releases spawners that the throttle holds back. An idle runtime always releases its spawners, since all other tasks may wait for what they would
+// spawn next.
 #pragma once
 
 #include "base/clock.hpp"

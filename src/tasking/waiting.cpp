@@ -141,6 +141,11 @@ void block_for_task(Task* task) {
 
 }  // namespace
 
+void refuse_to_wait_for(const std::string& what) {
+  throw std::logic_error("a callback or an onready would wait for " + what +
+                         ", and tasks may need the thread that it runs on: spawn a task that waits");
+}
+
 void wait_for_task(Task* task) {
   Task* const current = context().task;
   if (has_completed(task)) {
@@ -148,8 +153,7 @@ void wait_for_task(Task* task) {
   }
   if (current == nullptr) {
     if (context().must_go_on()) {
-      throw std::logic_error("a callback or an onready would wait for task '" + std::string(task->label->text) +
-                             "', which may need the thread that it runs on: spawn a task that waits");
+      refuse_to_wait_for("task '" + std::string(task->label->text) + "'");
     }
     block_for_task(task);
     return;

@@ -88,6 +88,7 @@ TEST(StackPoolTest, KnowsItsGuards) {
   EXPECT_FALSE(StackPool::in_guard(stack, stack.lowest));
   EXPECT_FALSE(StackPool::in_guard(stack, stack.bottom() - 1));
   EXPECT_FALSE(StackPool::in_guard(stack, nullptr));
+  EXPECT_FALSE(StackPool::is_below(nullptr, stack.lowest)) << "there is no stack";
   pool.release(stack);
 }
 

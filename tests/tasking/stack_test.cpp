@@ -31,6 +31,11 @@ template <std::size_t bytes>
   array[0] = 1;
 }
 
+void recurse_too_deep() {
+  std::function<int(int)> recurse = [&](int depth) { return depth == 0 ? 0 : 1 + recurse(depth - 1) % 7; };
+  recurse(100'000'000);
+}
+
 TEST(StackTest, LargeLocalArraysOfManyTasks) {
   Runtime runtime(Options{.workers = 2});
   std::atomic<int> whole{0};
@@ -72,8 +77,7 @@ TEST(StackTest, AnOverflowNamesTheTask) {
         if (at_once) {
           touches_the_far_end<1280 * 1024>();
         } else {
-          std::function<int(int)> recurse = [&](int depth) { return depth == 0 ? 0 : 1 + recurse(depth - 1) % 7; };
-          recurse(100'000'000);
+          recurse_too_deep();
         }
       });
       runtime.wait();
@@ -93,10 +97,7 @@ TEST(StackTest, AnOverflowOfAnIoTaskNamesItToo) {
 #endif
   const auto outcome = run_in_child([&] {
     Runtime runtime(Options{.workers = 1});
-    runtime.spawn({.label = "the deep one", .io = true}, [&] {
-      std::function<int(int)> recurse = [&](int depth) { return depth == 0 ? 0 : 1 + recurse(depth - 1) % 7; };
-      recurse(100'000'000);
-    });
+    runtime.spawn({.label = "the deep one", .io = true}, [&] { recurse_too_deep(); });
     runtime.wait();
     return 1;
   });

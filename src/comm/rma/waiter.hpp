@@ -20,7 +20,7 @@ struct Waiter {
     fulfil,  ///< `task` has bound an event to it; the waiter is freed.
     wake,    ///< `task` is paused. The waiter lies on its stack.
     tell,    ///< A thread outside of tasks looks at `has_ended`. The waiter lies on its stack.
-    forget,  ///< The engine tells nobody, and frees the waiter.
+    forget,  ///< No task and no thread is notified of the end. The engine frees the waiter.
   };
 
   Waiter() = default;
