@@ -75,7 +75,7 @@ typedef struct dovetail_options {
   int64_t stuck_after_ms;   ///< Quiet in ms after which tasks that wait for other threads fail. 0 or less: never.
   int32_t bind_workers;     ///< Not 0: bind each worker to a core.
   int32_t reserved;         ///< Must be 0.
-  int64_t report_after_ms;  ///< Quiet in ms after which it is said what waits for what. 0: 5000; negative: never.
+  int64_t report_after_ms;  ///< ms after which it is said what waits for what. 0: 5000; negative: never.
 } dovetail_options;
 
 /// Starts a runtime. `options` is copied; `options` may be null (all defaults). `*runtime` is the caller's until

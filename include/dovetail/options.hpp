@@ -35,8 +35,9 @@ struct Options {
   /// for tasks of up to 20 microseconds to 131072 for long ones.
   std::size_t pending_limit = 0;
   /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for
-  /// something that it cannot bring about itself: `TaskHandle::resume`, an event, a descriptor, an operation of a polling service. It
-  /// reports again after twice that time, and so on. Zero: never.
+  /// something that it cannot bring about itself: `TaskHandle::resume`, an event, a descriptor, a message, an operation of a polling
+  /// service. A task that waits so long for one of the last three is reported though others run, within a quarter of the time more. The
+  /// runtime reports again after twice that time, and so on, and only while a thread waits for its tasks. Zero: never.
   std::chrono::milliseconds report_after{5000};
   /// When nothing can run for so long, the waiting tasks and threads are told by `Stuck` that they wait in vain. This is about tasks that
   /// wait for `TaskHandle::resume`, a `Semaphore` and its kind, or an event that a thread outside may still give. Zero: never, since such a

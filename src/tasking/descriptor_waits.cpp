@@ -131,13 +131,15 @@ void DescriptorWaits::end_cancelled(bool (*is_cancelled)(const Task*)) noexcept 
   }
 }
 
-void DescriptorWaits::for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) {
+void DescriptorWaits::for_each_wait(const VisitWait& visit) {
   const base::LockGuard lock(mutex_);
   for (const auto& [descriptor, entry] : entries_) {
     for (const auto& wait : entry.waits) {
       if (wait->task != nullptr) {
-        visit(wait->task, "descriptor " + std::to_string(descriptor) +
-                              (wait->events == EPOLLIN ? " to be readable" : " to be writable"));
+        visit(wait->task, [&wait = *wait] {
+          return "descriptor " + std::to_string(wait.descriptor) +
+                 (wait.events == EPOLLIN ? " to be readable" : " to be writable");
+        });
       }
     }
   }

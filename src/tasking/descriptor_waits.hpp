@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "dovetail/detail/body.hpp"
+#include "tasking/wait_visitor.hpp"
 
 namespace dovetail::tasking {
 
@@ -53,7 +54,7 @@ class DescriptorWaits {
   /// Ends the waits with `ended` of tasks that are cancelled by now, as `is_cancelled` says. Any thread.
   void end_cancelled(bool (*is_cancelled)(const Task*)) noexcept;
   /// Calls `visit` for each task that waits, with what for. The task cannot go on meanwhile.
-  void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit);
+  void for_each_wait(const VisitWait& visit);
   /// Waits that have not ended and that wake a task.
   std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
 

@@ -20,6 +20,7 @@ Task* bind_event() noexcept {
   Task* const task = task_that_binds();
   if (task != nullptr) {
     task->blockers.fetch_add(1, std::memory_order_relaxed);
+    task->first_look.store(0, std::memory_order_relaxed);
   }
   return task;
 }

@@ -106,6 +106,7 @@ void pause(Task* task, WaitReason reason, const void* subject) {
   if (task->pause_state.load(std::memory_order_acquire) != PauseState::woken) {
     std::atomic_ref<WaitReason>(task->wait_reason).store(reason, std::memory_order_relaxed);  // reports look at it
     task->wait_subject = subject;
+    task->first_look.store(0, std::memory_order_relaxed);
     trace::paused(trace::number_of(task), name_of(reason));
     task->state.store(TaskState::paused, std::memory_order_release);
     switch_away(task, reason);

@@ -160,13 +160,13 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
     return raw.load(std::memory_order_seq_cst) > 0 || expected.load(std::memory_order_seq_cst) > 0;
   }
 
-  void for_each_wait(const std::function<void(const detail::Task*, const std::string&)>& visit) const override {
+  void for_each_wait(const tasking::VisitWait& visit) const override {
     const base::LockGuard lock(operations_mutex);
     for (PendingOperation::State* operation : operations) {
       // A task that waits is there as long as the operation has not ended, which takes its lock.
       const base::LockGuard operation_lock(operation->mutex);
       if (const detail::Task* task = operation->paused != nullptr ? operation->paused : operation->bound) {
-        visit(task, operation->description);
+        visit(task, [operation] { return operation->description; });
       }
     }
   }

@@ -42,15 +42,10 @@ void note_before_sleep(RuntimeCore& core) noexcept {
   }
   const base::TimePoint now = base::Clock::now();
   core.stuck.note_nothing_runs(now);
-  base::TimePoint next = base::TimePoint::max();
-  if (core.options.report_after.count() > 0) {
-    next = now + core.options.report_after;
-  }
   if (!something_is_under_way(core)) {
     core.stuck.note_quiet(now);
-    next = now + std::min<std::chrono::nanoseconds>(first_look_when_quiet, next - now);
+    core.reactor.expect(Reactor::Upkeep::stuck, now + first_look_when_quiet);
   }
-  core.reactor.expect(Reactor::Upkeep::stuck, next);
 }
 
 }  // namespace dovetail::tasking

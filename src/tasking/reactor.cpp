@@ -175,7 +175,8 @@ void Reactor::run() noexcept {
 
 void Reactor::tend() noexcept {
   const base::Clock::rep now = base::Clock::now().time_since_epoch().count();
-  for (const Upkeep upkeep : {Upkeep::fibers, Upkeep::stuck, Upkeep::throttle, Upkeep::executors, Upkeep::services}) {
+  for (const Upkeep upkeep :
+       {Upkeep::fibers, Upkeep::stuck, Upkeep::long_waits, Upkeep::throttle, Upkeep::executors, Upkeep::services}) {
     std::atomic<base::Clock::rep>& due = upkeep_[static_cast<unsigned>(upkeep)];
     if (due.load(std::memory_order_relaxed) <= now) {
       // Before the look: whoever names a time from now on has changed what is looked at, or finds no earlier time here.

@@ -23,11 +23,12 @@ class Reactor {
  public:
   /// What the runtime itself has to look at. These are no timers: a runtime that waits for nothing else may be stuck.
   enum class Upkeep : unsigned {
-    fibers,     ///< Whether the memory of resting fibers can be given back.
-    stuck,      ///< Whether the runtime is stuck, or has waited long enough to say for what.
-    throttle,   ///< Whether a spawner that is held back should go on.
-    executors,  ///< Whether more I/O tasks should run.
-    services,   ///< Whether a worker computes while what it has begun needs another one.
+    fibers,      ///< Whether the memory of resting fibers can be given back.
+    stuck,       ///< Whether the runtime is stuck.
+    long_waits,  ///< Whether something does not come that tasks wait for.
+    throttle,    ///< Whether a spawner that is held back should go on.
+    executors,   ///< Whether more I/O tasks should run.
+    services,    ///< Whether a worker computes while what it has begun needs another one.
   };
   /// What the thread of the reactor does for the runtime.
   struct Duties {
@@ -84,7 +85,7 @@ class Reactor {
   bool in_descriptors_ GUARDED_BY(mutex_) = false;  ///< Where the thread sleeps.
   bool ended_ GUARDED_BY(mutex_) = false;
   bool lingered_ = false;                                ///< For the thread alone.
-  std::array<std::atomic<base::Clock::rep>, 5> upkeep_;  ///< By `Upkeep`: when it is due.
+  std::array<std::atomic<base::Clock::rep>, 6> upkeep_;  ///< By `Upkeep`: when it is due.
   std::thread thread_;
 };
 

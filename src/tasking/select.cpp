@@ -268,6 +268,7 @@ class Selecting {
       for_each_awaited_core([](RuntimeCore& core) {
         core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
         core.idle.wake_one();  // somebody waits now: being stuck matters
+        tasking::expect_long_waits(core);
       });
     }
     ~Known() {

@@ -59,12 +59,11 @@ void Selections::remove(Selection& selection) noexcept {
   }
 }
 
-void Selections::for_each_wait(
-    const std::function<void(const Task*, const std::string&, bool only_tasks)>& visit) const {
+void Selections::for_each_wait(const std::function<void(const Task*, const WaitText&, bool only_tasks)>& visit) const {
   const base::LockGuard lock(mutex_);
   for (const Selection* at = first_; at != nullptr; at = at->behind_) {
     if (at->task_ != nullptr) {
-      visit(at->task_, at->text_(), at->only_tasks_);
+      visit(at->task_, at->text_, at->only_tasks_);
     }
   }
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "tasking/wait_visitor.hpp"
 
 namespace dovetail::detail {
 struct Task;
@@ -29,7 +30,7 @@ class Selection {
   /// A thread waits.
   Selection() noexcept = default;
   /// A task waits, which `wake_task` lets go on; if it is null, a thread. `text` says for what.
-  Selection(Task* task, void (*wake_task)(Task*) noexcept, std::function<std::string()> text) noexcept
+  Selection(Task* task, void (*wake_task)(Task*) noexcept, WaitText text) noexcept
       : task_(task), wake_task_(wake_task), text_(std::move(text)) {}
   Selection(const Selection&) = delete;
   Selection& operator=(const Selection&) = delete;
@@ -58,7 +59,7 @@ class Selection {
 
   Task* const task_ = nullptr;
   void (*const wake_task_)(Task*) noexcept = nullptr;
-  const std::function<std::string()> text_;
+  const WaitText text_;
   std::atomic<int> winner_{nothing};
   // Of a thread.
   base::Mutex mutex_;
@@ -77,7 +78,7 @@ class Selections {
   void add(Selection& selection, bool only_tasks) noexcept;
   void remove(Selection& selection) noexcept;
   /// Calls `visit` for each task that waits, with what for, and whether only for tasks. The task cannot go on meanwhile.
-  void for_each_wait(const std::function<void(const Task*, const std::string&, bool only_tasks)>& visit) const;
+  void for_each_wait(const std::function<void(const Task*, const WaitText&, bool only_tasks)>& visit) const;
   /// Ends the wait of a task, as stuck. The caller wakes it. False: it has ended.
   bool give_up(const Task* task) noexcept;
   /// Ends the waits of threads, as stuck.

@@ -2,22 +2,18 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "dovetail/detail/body.hpp"
+#include "tasking/wait_visitor.hpp"
 
 namespace dovetail::tasking {
-
-using detail::Task;
 
 class Source {
  public:
   virtual ~Source() = default;
-  /// Calls `visit` for each task that waits for one of the source's operations, with what that is. The task is there during the call.
-  virtual void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const = 0;
+  /// Calls `visit` for each task that waits for one of the source's operations, with what that is.
+  virtual void for_each_wait(const VisitWait& visit) const = 0;
   /// Whether something is pending that polling may end.
   virtual bool has_pending() const noexcept = 0;
   /// The runtime ends: nobody will ask the source any more.
@@ -46,7 +42,7 @@ class SourceRegistry {
     const base::LockGuard lock(mutex_);
     return std::ranges::any_of(sources_, [](const Source* source) { return source->has_pending(); });
   }
-  void for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const {
+  void for_each_wait(const VisitWait& visit) const {
     const base::LockGuard lock(mutex_);
     for (const Source* source : sources_) {
       source->for_each_wait(visit);

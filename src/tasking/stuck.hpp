@@ -6,8 +6,8 @@
 
 namespace dovetail::tasking {
 
-/// For the reactor, which wakes tasks whose time has come: while it is here, none of them is on its way. Says what waits for what, or
-/// that the runtime is stuck, if it is time for that. Returns when to look again.
+/// For the reactor, which wakes tasks whose time has come: while it is here, none of them is on its way. Says
+/// that the runtime is stuck, if it is. Returns when to look again.
 base::TimePoint look_whether_stuck(detail::RuntimeCore& core);
 
 }  // namespace dovetail::tasking

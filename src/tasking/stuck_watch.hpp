@@ -1,4 +1,4 @@
-// Since when nothing runs in a runtime, and what has been said of it. See docs/design/stuck.md.
+// Since when nothing runs in a runtime, and whether it has been called stuck. See docs/design/stuck.md.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,6 @@ class StuckWatch {
   void activity() noexcept {
     if (nothing_runs_since_.load(std::memory_order_relaxed) != 0) {
       nothing_runs_since_.store(0, std::memory_order_relaxed);
-      reports_of_this_wait_.store(0, std::memory_order_relaxed);
     }
     if (quiet_since_.load(std::memory_order_relaxed) != 0) {
       note_not_quiet();
@@ -25,10 +24,6 @@ class StuckWatch {
   }
   /// Though something may be under way. Returns since when that is so.
   base::TimePoint note_nothing_runs(base::TimePoint now) noexcept { return begin_or_go_on(nothing_runs_since_, now); }
-  /// How often the wait was reported that began then.
-  unsigned reports_of_this_wait() const noexcept { return reports_of_this_wait_.load(std::memory_order_relaxed); }
-  /// Counts one more, up to a number by which a time can be doubled.
-  unsigned count_report_of_this_wait() noexcept;
   /// Nothing runs, and nothing is under way. Returns since when that is so.
   base::TimePoint note_quiet(base::TimePoint now) noexcept { return begin_or_go_on(quiet_since_, now); }
   void note_not_quiet() noexcept { quiet_since_.store(0, std::memory_order_relaxed); }
@@ -43,7 +38,6 @@ class StuckWatch {
   static base::TimePoint begin_or_go_on(std::atomic<base::Clock::rep>& since, base::TimePoint now) noexcept;
 
   std::atomic<base::Clock::rep> nothing_runs_since_{0};  ///< 0: something runs.
-  std::atomic<unsigned> reports_of_this_wait_{0};
   std::atomic<base::Clock::rep> quiet_since_{0};
   std::atomic<std::uint64_t> reports_{0};
   mutable base::Mutex mutex_;

@@ -97,13 +97,14 @@ struct Task {
   std::uint32_t cancel_epoch;  ///< Of the runtime when the task was spawned, or of its parent.
   std::uint32_t home_worker;   ///< Which one made it, if one did; once it has paused, where a tied task has to resume.
   tasking::WaitReason wait_reason;
-  bool io;
-  bool tied;
+  std::uint8_t io : 1;  ///< This and the next are set before others know the task.
+  std::uint8_t tied : 1;
   bool children_awaited;       ///< The body waits for its children; else, at zero, one blocker is removed.
   bool starting;               ///< In the phase of `onready`: blockers delay the start, not the completion.
   bool has_run;                ///< The body was entered. A retry runs what ran; it does not run what must not.
   std::atomic<bool> poisoned;  ///< A predecessor failed: the body must not run.
   std::atomic<bool> cancel_requested;
+  std::atomic<std::uint8_t> first_look;  ///< Which look for long waits was the first to find it in this wait; 0: none.
 
   Events& events() noexcept { return *reinterpret_cast<Events*>(&blockers); }
   static Task* of(Events* events) noexcept;

@@ -79,6 +79,7 @@ Task* make_task(RuntimeCore* core, Task* parent, const detail::BodyOperations* o
   task->has_run = false;
   task->poisoned.store(false, std::memory_order_relaxed);
   task->cancel_requested.store(false, std::memory_order_relaxed);
+  task->first_look.store(0, std::memory_order_relaxed);
   task->state.store(TaskState::created, std::memory_order_release);
   if (external != nullptr) [[unlikely]] {
     extra_of(task).external_frame = external;

@@ -2,6 +2,7 @@
 
 #include "tasking/core.hpp"
 #include "tasking/executors.hpp"
+#include "tasking/long_waits.hpp"
 #include "tasking/stuck.hpp"
 #include "tasking/throttling.hpp"
 #include "tasking/worker.hpp"
@@ -23,6 +24,8 @@ base::TimePoint look(RuntimeCore& core, Reactor::Upkeep upkeep) noexcept {
       return give_back_fibers(core);
     case Reactor::Upkeep::stuck:
       return look_whether_stuck(core);
+    case Reactor::Upkeep::long_waits:
+      return look_for_long_waits(core, base::Clock::now());
     case Reactor::Upkeep::throttle:
       return look_after_spawners(core);
     case Reactor::Upkeep::executors:

@@ -93,6 +93,7 @@ Blocked block_until(RuntimeCore& core, const Done& done) {
   base::UniqueLock lock(foreign.mutex);
   const std::uint64_t reports = core.stuck.reports();
   core.idle.wake_one();  // a thread waits now: being stuck matters
+  expect_long_waits(core);
   bool interrupted = false;
   while (!interrupted && !done() && core.stuck.reports() == reports) {
     const base::TimePoint next_look = thread.next_look();

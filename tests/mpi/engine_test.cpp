@@ -387,7 +387,7 @@ TEST(MessagesReport, OneThatFailsKeepsNobodyFromTheLibrary) {
   bool has_failed = false;
   while (!has_failed) {  // until the request has been submitted, nothing is visited
     try {
-      engine.for_each_wait([](const Task*, const std::string&) { throw std::bad_alloc(); });
+      engine.for_each_wait([](const Task*, const tasking::WaitText&) { throw std::bad_alloc(); });
     } catch (const std::bad_alloc&) {
       has_failed = true;
     }

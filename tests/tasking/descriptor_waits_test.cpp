@@ -200,7 +200,7 @@ TEST_F(DescriptorWaitsTest, ReportsNameTheTasksAndWhatTheyWaitFor) {
   const auto nobody = add(pair.end(), EPOLLIN);
   EXPECT_EQ(waits_.waiting(), 2U) << "of tasks";
   std::vector<std::pair<const void*, std::string>> seen;
-  waits_.for_each_wait([&](const Task* task, const std::string& what) { seen.emplace_back(task, what); });
+  waits_.for_each_wait([&](const Task* task, const WaitText& what) { seen.emplace_back(task, what()); });
   const std::string descriptor = "descriptor " + std::to_string(pair.end());
   const std::vector<std::pair<const void*, std::string>> expected{{&first, descriptor + " to be readable"},
                                                                   {&second, descriptor + " to be writable"}};

@@ -252,53 +252,6 @@ TEST(StuckTest, ZeroMeansNever) {
   outside.join();
 }
 
-// What is written to standard error while it lives, readable at any time.
-class ErrorLines {
- public:
-  ErrorLines() : before_(dup(STDERR_FILENO)) { EXPECT_EQ(dup2(fileno(file_.get()), STDERR_FILENO), STDERR_FILENO); }
-  ~ErrorLines() {
-    dup2(before_, STDERR_FILENO);
-    close(before_);
-  }
-  ErrorLines(const ErrorLines&) = delete;
-  ErrorLines& operator=(const ErrorLines&) = delete;
-  std::string text() const {
-    std::array<char, 4096> read{};
-    const ssize_t length = ::pread(fileno(file_.get()), read.data(), read.size(), 0);
-    return {read.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
-  }
-
- private:
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{std::tmpfile(), &std::fclose};
-  const int before_;
-};
-
-// Each wait is short by itself: what has run between them counts.
-TEST(StuckTest, ALongWaitBeginsAnewWhenSomethingHasRun) {
-  const std::string report = "nothing has run for ";
-  Runtime runtime(Options{.workers = 1, .report_after = milliseconds(200)});
-  for (int wait = 0; wait < 3; ++wait) {
-    const ErrorLines lines;
-    const auto begin = std::chrono::steady_clock::now();
-    std::atomic<Events*> events{nullptr};
-    std::thread outside([&] {
-      await([&] { return events.load() != nullptr && lines.text().find(report) != std::string::npos; });
-      events.load()->fulfill();
-    });
-    runtime
-        .spawn([&] {
-          this_task::events().add();
-          events.store(&this_task::events());
-        })
-        .get();
-    outside.join();
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
-    const std::string text = lines.text();
-    EXPECT_LE(std::stod(text.substr(text.find(report) + report.size())), waited.count() + 0.05)
-        << "it is told to a tenth of a second; " << text;
-  }
-}
-
 TEST(StuckTest, ReportsWhileAnotherRuntimeWorks) {
   // Its tasks, in the midst of everything, lie among those that are looked at.
   Runtime busy(Options{.workers = 2});

@@ -1,4 +1,4 @@
-// Since when nothing runs, and how often that was said.
+// Since when nothing runs.
 #include "tasking/stuck_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -19,26 +19,14 @@ TEST(StuckWatchTest, AWaitBeginsWithTheFirstWhoNotesIt) {
   EXPECT_EQ(watch.note_nothing_runs(begin + seconds(8)), begin) << "what is under way runs not";
 }
 
-TEST(StuckWatchTest, WhatRunsEndsTheWaitAndItsReports) {
+TEST(StuckWatchTest, WhatRunsEndsTheWait) {
   StuckWatch watch;
   const base::TimePoint begin{seconds(10)};
   watch.note_nothing_runs(begin);
   watch.note_quiet(begin);
-  EXPECT_EQ(watch.count_report_of_this_wait(), 1U);
-  EXPECT_EQ(watch.count_report_of_this_wait(), 2U);
-  EXPECT_EQ(watch.reports_of_this_wait(), 2U);
   watch.activity();
-  EXPECT_EQ(watch.reports_of_this_wait(), 0U);
   EXPECT_EQ(watch.note_nothing_runs(begin + seconds(1)), begin + seconds(1));
   EXPECT_EQ(watch.note_quiet(begin + seconds(2)), begin + seconds(2));
-}
-
-TEST(StuckWatchTest, ATimeCanBeDoubledByTheReportsOfAWait) {
-  StuckWatch watch;
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_LT(watch.count_report_of_this_wait(), 31U);
-  }
-  EXPECT_EQ(watch.count_report_of_this_wait(), watch.reports_of_this_wait());
 }
 
 TEST(StuckWatchTest, AReportIsThereWhenItIsCounted) {

@@ -165,6 +165,27 @@ std::size_t resident_bytes();
 /// Bytes that this process has allocated and not freed.
 std::size_t allocated_bytes();
 
+/// What is written to standard error while it lives, readable at any time.
+class ErrorLines {
+ public:
+  ErrorLines() : before_(dup(STDERR_FILENO)) { EXPECT_EQ(dup2(fileno(file_.get()), STDERR_FILENO), STDERR_FILENO); }
+  ~ErrorLines() {
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+  }
+  ErrorLines(const ErrorLines&) = delete;
+  ErrorLines& operator=(const ErrorLines&) = delete;
+  std::string text() const {
+    std::array<char, 4096> read{};
+    const ssize_t length = ::pread(fileno(file_.get()), read.data(), read.size(), 0);
+    return {read.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+  }
+
+ private:
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{std::tmpfile(), &std::fclose};
+  const int before_;
+};
+
 /// What a child process did: its exit status (negative: the signal that ended it) and what it wrote to standard error.
 struct Outcome {
   int status;

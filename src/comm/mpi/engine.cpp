@@ -318,13 +318,14 @@ base::TimePoint Engine::next_poll() noexcept {
   return in_flight() > 0 ? base::deadline_after(polled_at_, interval_.now()) : base::TimePoint::max();
 }
 
-void Engine::for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const {
+void Engine::for_each_wait(const tasking::VisitWait& visit) const {
   Library* const library = find_library();
   for (unsigned look = 0; library != nullptr && look < looks_for_the_turn; ++look) {
     if (Turn::try_enter()) {
       const Turn::Leaving leaving;
       const auto say = [&](const Operation& operation) {
-        visit(operation.wait != nullptr ? operation.wait->task : operation.task, text_of(operation, *library));
+        visit(operation.wait != nullptr ? operation.wait->task : operation.task,
+              [&] { return text_of(operation, *library); });
       };
       outstanding_.for_each(say);
       attempts_.for_each(say);

@@ -23,8 +23,6 @@
 namespace dovetail::comm::mpi {
 namespace {
 
-using Visit = std::function<void(const Task*, const std::string&)>;
-
 // Those of all runtimes. A report asks each runtime, whose source a call is; the end of MPI asks here.
 class HeldCalls {
  public:
@@ -36,7 +34,7 @@ class HeldCalls {
     const base::LockGuard lock(mutex_);
     std::erase(calls_, call);
   }
-  void for_each_wait(const Visit& visit) const {
+  void for_each_wait(const tasking::VisitWait& visit) const {
     const base::LockGuard lock(mutex_);
     for (const tasking::Source* call : calls_) {
       call->for_each_wait(visit);
@@ -74,7 +72,9 @@ class HeldCall final : public tasking::Source {
     return code_;
   }
 
-  void for_each_wait(const Visit& visit) const override { visit(task_, text_of(described_, library_)); }
+  void for_each_wait(const tasking::VisitWait& visit) const override {
+    visit(task_, [this] { return text_of(described_, library_); });
+  }
   bool has_pending() const noexcept override { return true; }
   void runtime_ends() noexcept override {}
 
@@ -149,7 +149,9 @@ void start_those_submitted() {
 bool wait_for_those_in_flight() {
   std::vector<KeptTask> tasks;
   bool any = false;
-  const Visit keep = [&tasks](const Task* task, const std::string& /*what*/) { tasks.emplace_back(task); };
+  const tasking::VisitWait keep = [&tasks](const Task* task, const tasking::WaitText& /*what*/) {
+    tasks.emplace_back(task);
+  };
   tasking::for_each_live_runtime([&](detail::RuntimeCore& core) {
     const Engine& engine = Engine::of(core.root);
     if (engine.in_flight() > 0) {

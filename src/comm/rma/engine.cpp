@@ -130,12 +130,12 @@ bool Engine::may_sleep() noexcept {
   return use.get() == nullptr || use.get()->may_sleep();
 }
 
-void Engine::for_each_wait(const std::function<void(const Task*, const std::string&)>& visit) const {
+void Engine::for_each_wait(const tasking::VisitWait& visit) const {
   const Group::Use use;
   if (use.get() != nullptr) {
     use.get()->for_each_wait([&](const Waiter& waiter) {
       if (waiter.engine == this) {
-        visit(waiter.task, waiter.text());
+        visit(waiter.task, [&waiter] { return waiter.text(); });
       }
     });
   }

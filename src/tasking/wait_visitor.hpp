@@ -1,0 +1,16 @@
+// How those who know what tasks wait for tell it: to reports, and to whoever only counts.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "dovetail/detail/body.hpp"
+
+namespace dovetail::tasking {
+
+/// Made only when it is printed: what a task waits for, as in "waits for ...".
+using WaitText = std::function<std::string()>;
+/// Called for each task that waits, which cannot go on meanwhile. The text is valid during the call.
+using VisitWait = std::function<void(const detail::Task*, const WaitText&)>;
+
+}  // namespace dovetail::tasking
