@@ -14,7 +14,7 @@
 #include "tasking/dependency_domain.hpp"
 #include "tasking/fiber_cache.hpp"
 #include "tasking/idle_workers.hpp"
-#include "tasking/long_waits.hpp"
+#include "tasking/long_wait_looks.hpp"
 #include "tasking/polled_services.hpp"
 #include "tasking/reactor.hpp"
 #include "tasking/selection.hpp"
@@ -81,7 +81,7 @@ struct RuntimeCore {
   tasking::Selections selections;
   tasking::Throttle throttle;
   tasking::StuckWatch stuck;
-  tasking::LongWaits long_waits;
+  tasking::LongWaitLooks long_wait_looks;
   std::atomic<bool> stopping{false};
   std::atomic<bool> abandoned{false};          ///< The process ends in one of the tasks: no other begins or goes on.
   std::atomic<bool> forked{false};             ///< This is the child of a fork: there are no workers.

@@ -60,9 +60,9 @@ struct Overdue {
 
 Overdue find_overdue(RuntimeCore& core) {
   Overdue overdue;
-  core.long_waits.look = not_zero(core.long_waits.look + 1U);
+  core.long_wait_looks.number = not_zero(core.long_wait_looks.number + 1U);
   const VisitWait note = [&](const Task* task, const WaitText& what) {
-    if (waits(task) && looks_before(const_cast<Task*>(task), core.long_waits.look) >= looks_of_a_long_wait &&
+    if (waits(task) && looks_before(const_cast<Task*>(task), core.long_wait_looks.number) >= looks_of_a_long_wait &&
         ++overdue.count <= most_reported) {
       overdue.texts.push_back(describe(task, what()));
     }
@@ -118,15 +118,15 @@ base::TimePoint look_for_long_waits(RuntimeCore& core, base::TimePoint now) {
   if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0) {
     return base::TimePoint::max();  // the next thread that waits names a time
   }
-  LongWaits& long_waits = core.long_waits;
+  LongWaitLooks& looks = core.long_wait_looks;
   const std::string text = describe_long_waits(core, now);
   if (text.empty()) {
-    long_waits.reports = 0;
-    long_waits.next = {};
-  } else if (now >= long_waits.next) {
+    looks.reports = 0;
+    looks.next_report = {};
+  } else if (now >= looks.next_report) {
     std::fprintf(stderr, "dovetail: %s\n", text.c_str());
-    long_waits.next = now + std::chrono::nanoseconds(core.options.report_after) * (1U << long_waits.reports);
-    long_waits.reports = std::min(most_doublings, long_waits.reports + 1);
+    looks.next_report = now + std::chrono::nanoseconds(core.options.report_after) * (1U << looks.reports);
+    looks.reports = std::min(most_doublings, looks.reports + 1);
   }
   return now + between_looks(core);
 }

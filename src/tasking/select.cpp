@@ -10,6 +10,7 @@
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/label.hpp"
+#include "tasking/long_waits.hpp"
 #include "tasking/pending_operation.hpp"
 #include "tasking/selection.hpp"
 #include "tasking/waiting.hpp"

@@ -10,7 +10,7 @@
 #include "tasking/lifecycle.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/quiet.hpp"
-#include "tasking/waiting.hpp"
+#include "tasking/waiters.hpp"
 #include "tasking/waiting_line.hpp"
 #include "tasking/waits.hpp"
 

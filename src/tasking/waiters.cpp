@@ -38,4 +38,13 @@ void tell_waiters(Task* task) noexcept {
   }
 }
 
+bool abandon_wait(Task* waiting) noexcept {
+  auto* node = static_cast<WaitNode*>(const_cast<void*>(waiting->wait_subject));
+  return node->end(WaitNode::State::abandoned);
+}
+
+const Task* awaited_task(const Task* waiting) noexcept {
+  return static_cast<const WaitNode*>(waiting->wait_subject)->target;
+}
+
 }  // namespace dovetail::tasking

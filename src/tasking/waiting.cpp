@@ -14,6 +14,7 @@
 #include "tasking/failure.hpp"
 #include "tasking/label.hpp"
 #include "tasking/lifecycle.hpp"
+#include "tasking/long_waits.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/running.hpp"
 #include "tasking/search.hpp"
@@ -184,15 +185,6 @@ void wait_for_task(Task* task) {
     throw;
   }
   node->release();
-}
-
-bool abandon_wait(Task* waiting) noexcept {
-  auto* node = static_cast<WaitNode*>(const_cast<void*>(waiting->wait_subject));
-  return node->end(WaitNode::State::abandoned);
-}
-
-const Task* awaited_task(const Task* waiting) noexcept {
-  return static_cast<const WaitNode*>(waiting->wait_subject)->target;
 }
 
 void wait_for_children(Task* task) {

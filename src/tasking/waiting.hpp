@@ -17,9 +17,5 @@ void wait_for_task(Task* task);
 void wait_for_children(Task* task);
 /// Blocks a foreign thread until the runtime has no tasks. @throws Stuck.
 void wait_for_all(RuntimeCore& core);
-/// Gives up, on behalf of the task that waits, the wait in which it is paused. False if the wait has ended by itself.
-bool abandon_wait(Task* waiting) noexcept;
-/// Of a task paused in `wait_for_task`: the task it waits for.
-const Task* awaited_task(const Task* waiting) noexcept;
 
 }  // namespace dovetail::tasking

@@ -9,7 +9,7 @@
 #include "tasking/task.hpp"
 #include "tasking/wait_reason.hpp"
 #include "tasking/wait_visitor.hpp"
-#include "tasking/waiting.hpp"
+#include "tasking/waiters.hpp"
 
 namespace dovetail::tasking {
 namespace {
