@@ -1,5 +1,6 @@
 #include "staging/stage.hpp"
 
+#include <malloc.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -170,6 +171,8 @@ void Stage::tidy() noexcept {
     lock.lock();
   }
   tidying_ = false;
+  lock.unlock();
+  malloc_trim(0);  // small buffers, and what chunks were compressed in: the C library would keep them
 }
 
 void Stage::forget_parent() noexcept {

@@ -86,6 +86,31 @@ assert resident() <= before + 40
     support.run_python(text, faults.path / "x.h5", environment=environment, timeout=200).expect(0)
 
 
+@pytest.mark.parametrize("chunk", [1 << 14, 1 << 20])
+def test_what_chunks_were_compressed_in_is_given_back_when_idle(tmp_path: Path, chunk: int) -> None:
+    text = f"""
+import h5py, numpy as np, sys, time
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS")) // 1024
+rows = (4 << 20) // {chunk}
+step = np.tile(np.random.default_rng(1).integers(0, 255, {chunk}, np.uint8), (rows, 1))
+file = h5py.File(sys.argv[1], "w")
+data = file.create_dataset("x", (40 * rows, {chunk}), "u1", chunks=(1, {chunk}), compression="gzip", compression_opts=1)
+before = resident()
+for i in range(0, 40 * rows, rows):
+    data[i : i + rows] = step
+file.close()
+most = resident()
+limit = time.monotonic() + 60
+while resident() > before + 30 and time.monotonic() < limit:
+    time.sleep(0.01)
+print(before, most, resident())
+assert most > before + 60, "nothing was compressed by tasks"
+assert resident() <= before + 30
+"""
+    support.run_python(text, tmp_path / "x.h5", environment=support.under_dovetail(), timeout=200).expect(0)
+
+
 @pytest.mark.parametrize(("size", "count"), [(1 << 20, 60), (1_200_000, 48), (300_000, 190), (100_000, 460)])
 def test_a_write_takes_about_as_much_memory_as_it_has_bytes(faults, size: int, count: int) -> None:
     """So many fit into 64 MiB; the device takes none of them meanwhile, so one that did not fit would wait for ever."""
