@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -66,25 +67,44 @@ herr_t to_text(const void* given, char** text) {
   return 0;
 }
 
-// "under_vol=0;under_info={...}", as other connectors that stand on one have it; nothing at all stands for HDF5's own.
-herr_t from_text(const char* given, void** made) {
-  const std::string_view text = given != nullptr ? given : "";
+// The number of the connector that this one stands on; none: it is not said.
+std::optional<unsigned> under_of(std::string_view text) {
   constexpr std::string_view key = "under_vol=";
   unsigned value = 0;
   const std::size_t begin = text.find(key);
-  bool understood = text.empty();
-  if (begin != std::string_view::npos) {
-    const char* number = text.data() + begin + key.size();
-    understood = std::from_chars(number, text.data() + text.size(), value).ec == std::errc{};
+  if (begin == std::string_view::npos) {
+    return text.empty() ? std::optional(value) : std::nullopt;
   }
-  if (!understood) {
-    std::fprintf(stderr, "dovetail: HDF5_VOL_CONNECTOR has '%s' for dovetail; it must be under_vol=0;under_info={}\n",
-                 given);
-    return -1;
+  const char* number = text.data() + begin + key.size();
+  return std::from_chars(number, text.data() + text.size(), value).ec == std::errc{} ? std::optional(value)
+                                                                                     : std::nullopt;
+}
+
+hid_t registered(unsigned value) {
+  return H5VLregister_connector_by_value(static_cast<H5VL_class_value_t>(value), H5P_DEFAULT);
+}
+
+// "under_vol=0;under_info={...}", as other connectors that stand on one have it; nothing at all stands for HDF5's own. So does what cannot be
+// used: HDF5 would not start, and programs that do not expect that end with a bare SIGSEGV.
+herr_t from_text(const char* given, void** made) {
+  std::string_view text = given != nullptr ? given : "";
+  const std::optional<unsigned> value = under_of(text);
+  hid_t connector = -1;
+  if (value) {
+    const QuietErrors quiet;
+    connector = registered(*value);
   }
-  const hid_t connector = H5VLregister_connector_by_value(static_cast<H5VL_class_value_t>(value), H5P_DEFAULT);
   if (connector < 0) {
-    return -1;
+    std::fprintf(stderr,
+                 "dovetail: HDF5_VOL_CONNECTOR has '%s' for dovetail, which is ignored: it must be "
+                 "under_vol=0;under_info={}, or name "
+                 "another connector that HDF5 finds\n",
+                 given);
+    text = {};
+    connector = registered(0);
+    if (connector < 0) {
+      return -1;
+    }
   }
   void* under = nullptr;
   const std::size_t open = text.find('{');

@@ -118,6 +118,8 @@ def _become(file: str, words: list[str]) -> int:
     sys.stderr.flush()
     try:
         os.execv(file, words)
+    except FileNotFoundError:
+        return _refuse(f"{file}: the interpreter that it names is not there")
     except OSError as error:
         return _refuse(f"{file}: {error.strerror}")
 
@@ -173,6 +175,8 @@ def run(
         if when is not None and not hdf5:
             return _refuse(f"{option}: it is about HDF5 files; give --hdf5 as well")
     given = str(script)
+    if not given:
+        return _refuse("the name of the program is empty")
     script = Path(given)
     # As a shell does: a name with a slash is a file, and nothing else.
     if hdf5 and "/" not in given and not script.is_file():

@@ -146,6 +146,17 @@ def test_a_variable_that_is_none_of_dovetails_is_told_and_the_connector_serves(
     ], said
 
 
+@pytest.mark.parametrize("what", ["garbage", "under_vol=x", "under_vol=77;under_info={}"])
+def test_a_stand_that_is_none_is_ignored(tmp_path: Path, way: str, what: str) -> None:
+    """Without this, HDF5 does not start, and h5py ends with SIGSEGV."""
+    native, _ = written(tmp_path, "native", support.clean())
+    environment = under(way, DOVETAIL_HDF5_REPORT="1") | {"HDF5_VOL_CONNECTOR": f"dovetail {what}"}
+    mine, said = written(tmp_path, "mine", environment)
+    assert mine == native
+    assert f"dovetail: HDF5_VOL_CONNECTOR has '{what}' for dovetail, which is ignored" in said, said
+    assert "copied" in said and "HDF5-DIAG" not in said
+
+
 @pytest.mark.parametrize("connector", [None, b"this is no library"])
 def test_a_connector_that_cannot_be_loaded_runs_natively(tmp_path: Path, way: str, connector: bytes | None) -> None:
     plugin = tmp_path / "lib" / "dovetail" / "hdf5" / PLUGIN.name

@@ -68,7 +68,7 @@ def test_a_binary_runs(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "mode", "word"),
     [
-        ("#!/no/such/interpreter\n", 0o755, "No such file"),
+        ("#!/no/such/interpreter\n", 0o755, "the interpreter that it names is not there"),
         ("#!/bin/sh\n", 0o644, "Permission denied"),
         ("\x7fELF and no more", 0o755, "Exec format error"),
     ],
@@ -82,6 +82,7 @@ def test_what_the_system_refuses_to_run_is_status_2(folder: Path, text: str, mod
 def test_a_missing_program_is_status_2(folder: Path) -> None:
     run(folder, "./sh").expect(2, "./sh", "there is no such file")
     run(folder, ".").expect(2, "is a folder")
+    run(folder, "").expect(2, "the name of the program is empty")
 
 
 def test_other_options_are_for_python_only(folder: Path) -> None:
