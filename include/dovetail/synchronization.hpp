@@ -2,8 +2,9 @@
 /// A lock, a semaphore, a latch and a barrier. While a task waits for one, its core runs other tasks. Waits end in the order in which they began.
 ///
 /// In a task, a call that waits suspends the task, which may go on on another operating-system thread unless it is `.tied`. On any other
-/// thread, and in I/O tasks, it blocks the thread. Not for `onready` and other functions that must not wait. A wait is not ended by
-/// `FutureBase::cancel`; `select` (dovetail/select.hpp) waits until a stop is requested. A task that waits for ever is named on standard error after `Options::report_after`, with what it waits for.
+/// thread, and in I/O tasks, it blocks the thread. In an `onready` or a callback, on a thread of the runtime, it throws `std::logic_error`. A wait is not
+/// ended by `FutureBase::cancel`; `select` (dovetail/select.hpp) waits until a stop is requested. When nothing has run for
+/// `Options::report_after`, a task that waits is named on standard error, with what it waits for.
 ///
 /// All functions may be called from any thread. Destroy an object only when no call on it is under way and none will follow.
 #pragma once

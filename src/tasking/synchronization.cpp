@@ -1,5 +1,7 @@
 #include "dovetail/synchronization.hpp"
 
+#include "tasking/context.hpp"
+#include "tasking/waiting.hpp"
 #include "tasking/waiting_line.hpp"
 
 namespace dovetail {
@@ -11,12 +13,25 @@ using tasking::take_out;
 using tasking::wait_in_line;
 using tasking::WaitReason;
 
+namespace {
+
+// Of the caller's turn to wait. The lock is not needed any more if this throws.
+void require_may_wait_for(const char* what, std::unique_lock<std::mutex>& lock) {
+  if (tasking::context().must_go_on()) {
+    lock.unlock();
+    tasking::refuse_to_wait_for(what);
+  }
+}
+
+}  // namespace
+
 void Semaphore::acquire(std::uint64_t units) {
   std::unique_lock lock(mutex_);
   if (line_.first == nullptr && units <= available_) {
     available_ -= units;
     return;
   }
+  require_may_wait_for("a Semaphore or Mutex", lock);
   try {
     wait_in_line(line_, lock, units, WaitReason::semaphore);
   } catch (...) {
@@ -97,6 +112,7 @@ bool Latch::try_wait() const noexcept {
 void Latch::wait() {
   std::unique_lock lock(mutex_);
   if (count_ != 0) {
+    require_may_wait_for("a Latch", lock);
     wait_in_line(line_, lock, 0, WaitReason::latch);
   }
 }
@@ -117,10 +133,13 @@ void Latch::leave(Waiting& waiting) noexcept {
 
 void Barrier::arrive_and_wait() {
   std::unique_lock lock(mutex_);
-  if (++arrived_ != participants_) {
+  if (arrived_ + 1 != participants_) {
+    require_may_wait_for("a Barrier", lock);
+    ++arrived_;
     wait_in_line(line_, lock, 0, WaitReason::barrier);
     return;
   }
+  ++arrived_;
   pass(lock);
 }
 

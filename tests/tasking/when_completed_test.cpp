@@ -35,12 +35,16 @@ TEST(WhenCompletedTest, AtOnceIfItHasCompleted) {
 TEST(WhenCompletedTest, AWaitInACallbackIsRefused) {
   Runtime runtime(Options{.workers = 1});
   Gate gate;
+  Semaphore semaphore(0);
+  Latch latch(1);
+  Barrier barrier(2);
   std::vector<std::string> refused;
   const Future<void> future = runtime.spawn([&] { gate.pass(); });
   future.when_completed([&] {
     const Future<void> other = runtime.spawn([] {});
-    const std::vector<std::function<void()>> waits{[&] { other.wait(); }, [&] { runtime.wait(); },
-                                                   [&] { select({other}); }};
+    const std::vector<std::function<void()>> waits{[&] { other.wait(); },    [&] { runtime.wait(); },
+                                                   [&] { select({other}); }, [&] { semaphore.acquire(); },
+                                                   [&] { latch.wait(); },    [&] { barrier.arrive_and_wait(); }};
     for (const std::function<void()>& wait : waits) {
       try {
         wait();
@@ -51,10 +55,15 @@ TEST(WhenCompletedTest, AWaitInACallbackIsRefused) {
   });
   gate.open();
   runtime.wait();
-  ASSERT_EQ(refused.size(), 3U);
+  ASSERT_EQ(refused.size(), 6U);
   for (const std::string& text : refused) {
     EXPECT_NE(text.find("callback"), std::string::npos) << text;
   }
+  auto first = runtime.spawn([&] { barrier.arrive_and_wait(); });
+  runtime.spawn([&] { barrier.arrive_and_wait(); }).get();
+  first.get();
+  semaphore.release();
+  EXPECT_TRUE(semaphore.try_acquire()) << "nobody is left in the line";
 }
 
 TEST(WhenCompletedTest, AlsoForWhatFailedOrWasCancelled) {
