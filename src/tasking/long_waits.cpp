@@ -83,27 +83,35 @@ std::string in_seconds(std::chrono::nanoseconds time) {
   return text.data();
 }
 
+// Where nothing has run for long. Else empty.
+std::string describe_all(RuntimeCore& core, base::TimePoint now) {
+  if (!somebody_waits(core)) {
+    core.stuck.activity();
+    return {};
+  }
+  if (!something_is_under_way(core)) {
+    core.reactor.expect(Reactor::Upkeep::stuck, now);  // what was under way may have ended without a worker
+  }
+  const std::chrono::nanoseconds quiet = now - core.stuck.note_nothing_runs(now);
+  if (quiet < core.options.report_after) {
+    return {};
+  }
+  const Waits waits = find_waits(core);
+  return waits.waiting_for_others == 0
+             ? std::string()
+             : "nothing has run for " + in_seconds(quiet) + "; waiting for" + list_of(waits, describe);
+}
+
 // Empty: no wait is long.
 std::string describe_long_waits(RuntimeCore& core, base::TimePoint now) {
   const LabelsHeld labels;
   const Overdue overdue = find_overdue(core);
-  if (somebody_waits(core)) {
-    if (!something_is_under_way(core)) {
-      core.reactor.expect(Reactor::Upkeep::stuck, now);  // what was under way may have ended without a worker
-    }
-    const base::TimePoint since = core.stuck.note_nothing_runs(now);
-    if (now - since < core.options.report_after) {
-      return {};
-    }
-    const Waits waits = find_waits(core);
-    return waits.waiting_for_others == 0
-               ? std::string()
-               : "nothing has run for " + in_seconds(now - since) + "; waiting for" + list_of(waits, describe);
+  std::string all = describe_all(core, now);
+  if (!all.empty() || overdue.count == 0) {
+    return all;
   }
-  core.stuck.activity();
-  return overdue.count == 0 ? std::string()
-                            : "others run, but for more than " + in_seconds(core.options.report_after) +
-                                  list_of(overdue.count, [&](std::size_t i) { return overdue.texts[i]; });
+  return "for more than " + in_seconds(core.options.report_after) + ", though others ran," +
+         list_of(overdue.count, [&](std::size_t i) { return overdue.texts[i]; });
 }
 
 }  // namespace
