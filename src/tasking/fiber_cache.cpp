@@ -7,10 +7,6 @@
 #include "base/mutex.hpp"
 
 namespace dovetail::tasking {
-namespace {
-// At most so many are destroyed in one go, since the thread that does it keeps time, too.
-constexpr std::size_t most_given_back = 512;
-}  // namespace
 
 FiberPool::~FiberPool() {
   for (fiber::Fiber* fiber : resting_) {
@@ -49,9 +45,10 @@ void FiberPool::expect_surplus() noexcept {
   }
 }
 
-bool FiberPool::give_back_surplus() noexcept {
-  std::array<fiber::Fiber*, most_given_back> surplus;
+std::chrono::milliseconds FiberPool::give_back_surplus() noexcept {
+  std::array<fiber::Fiber*, batch> surplus;
   std::size_t count = 0;
+  std::size_t left = 0;
   bool more = false;
   {
     const base::LockGuard lock(lock_);
@@ -59,17 +56,23 @@ bool FiberPool::give_back_surplus() noexcept {
     std::copy_n(resting_.begin(), count, surplus.begin());
     resting_.erase(resting_.begin(), resting_.begin() + static_cast<std::ptrdiff_t>(count));
     made_ -= count;
-    least_resting_ = resting_.size();
+    left = least_resting_ - count;
+    least_resting_ = left > 0 ? left : resting_.size();
     more = !resting_.empty();
     told_.store(more, std::memory_order_relaxed);
   }
-  rounds_.fetch_add(1, std::memory_order_relaxed);
+  if (left == 0) {
+    rounds_.fetch_add(1, std::memory_order_relaxed);
+  }
   for (std::size_t i = 0; i < count; ++i) {
     // It rests in the scheduler loop, which keeps nothing on its stack that has to be destroyed.
     stacks_.release(surplus[i]->stack());
     delete surplus[i];
   }
-  return more;
+  if (!more) {
+    return std::chrono::milliseconds(0);
+  }
+  return left > 0 ? between_batches : between_rounds;
 }
 
 FiberCache::~FiberCache() { give_all_back(); }

@@ -17,11 +17,14 @@ namespace dovetail::tasking {
 
 class FiberPool {
  public:
-  /// From one call of `give_back_surplus` to the next.
+  /// What no task has needed for so long is surplus.
   static constexpr std::chrono::seconds between_rounds{1};
+  /// Surplus is destroyed in batches: the thread that does it keeps time, too.
+  static constexpr std::size_t batch = 512;
+  static constexpr std::chrono::milliseconds between_batches{10};
 
   /// New fibers run `entry(nullptr)`, which must not return. `surplus` is called when fibers come to rest: from then on
-  /// `give_back_surplus` is to be called each second, until it returns false. From any thread.
+  /// `give_back_surplus` is to be called after `between_rounds`, and then when it says so. From any thread.
   FiberPool(fiber::StackPool& stacks, fiber::Fiber::Entry entry, std::function<void()> surplus)
       : stacks_(stacks), entry_(entry), surplus_(std::move(surplus)) {}
   /// All fibers have come to rest.
@@ -35,11 +38,11 @@ class FiberPool {
   void release(fiber::Fiber* fiber) noexcept;
   /// Fibers rest elsewhere: `surplus` is called as if they had come here.
   void expect_surplus() noexcept;
-  /// Destroys fibers that nobody has needed since the last call, so that the memory which their stacks have touched goes back to the
-  /// system. A program whose tasks pause and resume all the time needs its fibers again, and loses none. Returns whether there are
-  /// more to look at next time.
-  bool give_back_surplus() noexcept;
-  /// Counts the calls of `give_back_surplus`.
+  /// Destroys fibers that nobody has needed since the last round, so that the memory which their stacks have touched goes back to the
+  /// system. A program whose tasks pause and resume all the time needs its fibers again, and loses none. Returns after which time to call
+  /// again; zero: not until `surplus` is called.
+  std::chrono::milliseconds give_back_surplus() noexcept;
+  /// Counts the rounds, each of one or more batches.
   std::uint32_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
 
  private:
@@ -50,7 +53,7 @@ class FiberPool {
   /// Used again from its end, so that those at its beginning are the surplus.
   std::vector<fiber::Fiber*> resting_ GUARDED_BY(lock_);
   std::size_t made_ GUARDED_BY(lock_) = 0;
-  std::size_t least_resting_ GUARDED_BY(lock_) = 0;  ///< Since the last call of `give_back_surplus`.
+  std::size_t least_resting_ GUARDED_BY(lock_) = 0;  ///< Since the last round: the surplus.
   std::atomic<bool> told_{false};                    ///< `surplus_` was called.
   std::atomic<std::uint32_t> rounds_{0};
 };

@@ -11,11 +11,11 @@ namespace dovetail::tasking {
 namespace {
 
 base::TimePoint give_back_fibers(RuntimeCore& core) noexcept {
-  const bool more = core.fibers.give_back_surplus();
+  const std::chrono::milliseconds next = core.fibers.give_back_surplus();
   for (const auto& worker : core.workers) {
     worker->leave_fibers();
   }
-  return more ? base::Clock::now() + FiberPool::between_rounds : base::TimePoint::max();
+  return next.count() > 0 ? base::Clock::now() + next : base::TimePoint::max();
 }
 
 base::TimePoint look(RuntimeCore& core, Reactor::Upkeep upkeep) noexcept {
