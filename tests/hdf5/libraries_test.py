@@ -157,7 +157,11 @@ def test_a_stand_that_is_none_is_ignored(tmp_path: Path, way: str, what: str) ->
     assert "copied" in said and "HDF5-DIAG" not in said
 
 
-@pytest.mark.parametrize("connector", [None, b"this is no library"])
+@pytest.mark.parametrize(
+    "connector",
+    [None, b"this is no library", (support.BUILD / "lib" / "libdovetail-hdf5.so.0").read_bytes()[:5000]],
+    ids=["missing", "other", "cut off"],
+)
 def test_a_connector_that_cannot_be_loaded_runs_natively(tmp_path: Path, way: str, connector: bytes | None) -> None:
     plugin = tmp_path / "lib" / "dovetail" / "hdf5" / PLUGIN.name
     plugin.parent.mkdir(parents=True)

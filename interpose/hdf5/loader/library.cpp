@@ -88,6 +88,26 @@ unsigned Library::version() const noexcept {
   return static_cast<unsigned>(major * 1'000'000 + minor * 1'000 + release);
 }
 
+namespace {
+
+// As a copy that a full disk has ended. The loader of the system would map it, and the process end with SIGBUS. The table of its sections is a
+// library's last part.
+bool is_cut_off(const char* path) noexcept {
+  FILE* const file = fopen(path, "rbe");
+  if (file == nullptr) {
+    return false;  // the loader says why
+  }
+  ElfW(Ehdr) header{};
+  const bool is_library = fread(&header, sizeof header, 1, file) == 1 && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
+  const bool has_size = fseek(file, 0, SEEK_END) == 0;
+  const long size = ftell(file);
+  fclose(file);
+  return is_library && has_size && size >= 0 &&
+         header.e_shoff + ElfW(Off){header.e_shnum} * header.e_shentsize > static_cast<unsigned long>(size);
+}
+
+}  // namespace
+
 void Library::refuse(const char* why) noexcept {
   fprintf(stderr, "dovetail: HDF5 runs natively, its files are not written in the background: %s (%s)\n", why, path_);
 }
@@ -117,6 +137,10 @@ bool Library::decide() noexcept {
   }
   char connector_path[sizeof folder + 64];
   snprintf(connector_path, sizeof connector_path, "%s%s", own_folder(), DOVETAIL_HDF5_CONNECTOR_FILE);
+  if (is_cut_off(connector_path)) {
+    refuse(DOVETAIL_HDF5_CONNECTOR_FILE " beside the plugin is cut off: install Dovetail again");
+    return false;
+  }
   // It stays in the process: its threads and its handlers of forks are there to stay.
   void* const connector = dlopen(connector_path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (connector == nullptr) {
