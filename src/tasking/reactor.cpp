@@ -81,7 +81,8 @@ Timers::Id Reactor::call_at(base::TimePoint deadline, std::function<void()> acti
 void Reactor::expect(Upkeep upkeep, base::TimePoint when) noexcept {
   std::atomic<base::Clock::rep>& due = upkeep_[static_cast<unsigned>(upkeep)];
   const base::Clock::rep wanted = when.time_since_epoch().count();
-  base::Clock::rep current = due.load(std::memory_order_relaxed);
+  // Ordered after what the caller has changed, as in `tend`: either this sees that the look has begun, or the look sees the change.
+  base::Clock::rep current = due.load(std::memory_order_seq_cst);
   while (wanted < current) {
     if (due.compare_exchange_weak(current, wanted, std::memory_order_relaxed)) {
       arm(when);

@@ -1,5 +1,8 @@
 #include "tasking/upkeep.hpp"
 
+#include <chrono>
+#include <new>
+
 #include "tasking/core.hpp"
 #include "tasking/executors.hpp"
 #include "tasking/long_waits.hpp"
@@ -10,6 +13,8 @@
 namespace dovetail::tasking {
 namespace {
 
+constexpr std::chrono::seconds until_there_is_memory{1};
+
 base::TimePoint give_back_fibers(RuntimeCore& core) noexcept {
   const std::chrono::milliseconds next = core.fibers.give_back_surplus();
   for (const auto& worker : core.workers) {
@@ -18,7 +23,7 @@ base::TimePoint give_back_fibers(RuntimeCore& core) noexcept {
   return next.count() > 0 ? base::Clock::now() + next : base::TimePoint::max();
 }
 
-base::TimePoint look(RuntimeCore& core, Reactor::Upkeep upkeep) noexcept {
+base::TimePoint look_at(RuntimeCore& core, Reactor::Upkeep upkeep) {
   switch (upkeep) {
     case Reactor::Upkeep::fibers:
       return give_back_fibers(core);
@@ -34,6 +39,14 @@ base::TimePoint look(RuntimeCore& core, Reactor::Upkeep upkeep) noexcept {
       return core.polled.look_after();
   }
   return base::TimePoint::max();
+}
+
+base::TimePoint look(RuntimeCore& core, Reactor::Upkeep upkeep) noexcept {
+  try {
+    return look_at(core, upkeep);
+  } catch (const std::bad_alloc&) {
+    return base::Clock::now() + until_there_is_memory;  // only reports need any
+  }
 }
 
 }  // namespace

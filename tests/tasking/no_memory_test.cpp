@@ -3,6 +3,9 @@
 #include <new>
 
 #include "support.hpp"
+#include "tasking/core.hpp"
+#include "tasking/quiet.hpp"
+#include "tasking/upkeep.hpp"
 
 namespace {
 // Of the calling thread: allocations until one fails, once; negative: none does.
@@ -119,6 +122,29 @@ Result spawn_tasks(std::uint64_t stream, bool general, long failing) {
   runtime.wait();
   EXPECT_EQ(wrong.load(), 0) << "tasks ran beside each other that must not";
   return result;
+}
+
+// The thread that looks keeps the time of all: it may not end for want of memory.
+TEST(NoMemoryTest, AReportThatFindsNoneIsMadeLater) {
+  Runtime runtime(Options{.workers = 1, .report_after = std::chrono::hours(1)});
+  PollingService service(runtime, "messages", {}, [] { return std::size_t{0}; });
+  PendingOperation operation = service.expect("a message with a text that no string holds in itself");
+  auto task = runtime.spawn({.label = "receiver"}, [&] { operation.wait(); });
+  detail::RuntimeCore& core = runtime.core();
+  const tasking::ForeignWaits::Stay stay(core.foreign);
+  await([&] { return tasking::somebody_waits(core); });
+  const auto look = [&] { return tasking::duties_of_reactor().look(core, tasking::Reactor::Upkeep::long_waits); };
+  for (int i = 0; i < 5; ++i) {
+    look();  // the wait becomes a long one
+  }
+  long allocations = 0;
+  do {
+    until_failure = allocations++;
+    EXPECT_GT(look(), base::Clock::now());
+  } while (std::exchange(until_failure, -1) < 0);
+  EXPECT_GT(allocations, 2) << "a report needs memory";
+  operation.complete();
+  task.get();
 }
 
 TEST(NoMemoryTest, ASpawnThatFindsNoneLeavesTheOthersAsTheyAre) {
