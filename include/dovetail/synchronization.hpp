@@ -107,7 +107,7 @@ class Latch {
   void wait();
   /// As `wait`, for `at_most` so long. @returns Whether it is open. @throws As `wait`.
   bool wait_for(std::chrono::nanoseconds at_most);
-  /// Counts down, then waits.
+  /// Counts down, then waits. It has counted also where the wait throws.
   void arrive_and_wait(std::uint64_t steps = 1) {
     count_down(steps);
     wait();

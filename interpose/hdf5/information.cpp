@@ -80,31 +80,12 @@ std::optional<unsigned> under_of(std::string_view text) {
                                                                                      : std::nullopt;
 }
 
-hid_t registered(unsigned value) {
-  return H5VLregister_connector_by_value(static_cast<H5VL_class_value_t>(value), H5P_DEFAULT);
-}
-
-// "under_vol=0;under_info={...}", as other connectors that stand on one have it; nothing at all stands for HDF5's own. So does what cannot be
-// used: HDF5 would not start, and programs that do not expect that end with a bare SIGSEGV.
-herr_t from_text(const char* given, void** made) {
-  std::string_view text = given != nullptr ? given : "";
-  const std::optional<unsigned> value = under_of(text);
-  hid_t connector = -1;
-  if (value) {
-    const QuietErrors quiet;
-    connector = registered(*value);
-  }
+// The connector that this one stands on, with what it needs to know. Nothing: it cannot be used.
+std::unique_ptr<Information> stand_on(unsigned value, std::string_view text) {
+  const QuietErrors quiet;
+  const hid_t connector = H5VLregister_connector_by_value(static_cast<H5VL_class_value_t>(value), H5P_DEFAULT);
   if (connector < 0) {
-    std::fprintf(stderr,
-                 "dovetail: HDF5_VOL_CONNECTOR has '%s' for dovetail, which is ignored: it must be "
-                 "under_vol=0;under_info={}, or name "
-                 "another connector that HDF5 finds\n",
-                 given);
-    text = {};
-    connector = registered(0);
-    if (connector < 0) {
-      return -1;
-    }
+    return nullptr;
   }
   void* under = nullptr;
   const std::size_t open = text.find('{');
@@ -113,11 +94,28 @@ herr_t from_text(const char* given, void** made) {
     const std::string inner(text.substr(open + 1, close - open - 1));
     if (H5VLconnector_str_to_info(inner.c_str(), connector, &under) < 0) {
       H5Idec_ref(connector);
-      return -1;
+      return nullptr;
     }
   }
-  *made = new Information{connector, under};
-  return 0;
+  return std::make_unique<Information>(Information{connector, under});
+}
+
+// "under_vol=0;under_info={...}", as other connectors that stand on one have it; nothing at all stands for HDF5's own. So does what cannot be
+// used: HDF5 would not start, and programs that do not expect that end with a bare SIGSEGV.
+herr_t from_text(const char* given, void** made) {
+  const std::string_view text = given != nullptr ? given : "";
+  const std::optional<unsigned> value = under_of(text);
+  std::unique_ptr<Information> stand = value ? stand_on(*value, text) : nullptr;
+  if (stand == nullptr) {
+    std::fprintf(stderr,
+                 "dovetail: HDF5_VOL_CONNECTOR has '%.*s' for dovetail, which is ignored: it must be "
+                 "under_vol=0;under_info={}, or name "
+                 "another connector that HDF5 finds\n",
+                 static_cast<int>(text.size()), text.data());
+    stand = stand_on(0, {});
+  }
+  *made = stand.release();
+  return *made != nullptr ? 0 : -1;
 }
 
 struct WrapContext {

@@ -75,7 +75,9 @@ const Label* label_with_accesses(std::string_view text, std::string_view accesse
 namespace {
 // Between reports, which read labels, and tasks that free their own.
 base::ProcessMutex& held() {
-  static auto* const instance = new base::ProcessMutex;
+  alignas(base::ProcessMutex) static std::array<std::byte, sizeof(base::ProcessMutex)>
+      place;  // a report may find no memory
+  static auto* const instance = new (place.data()) base::ProcessMutex;
   return *instance;
 }
 }  // namespace

@@ -9,9 +9,13 @@ namespace dovetail::tasking {
 
 /// Only the reactor's thread uses it.
 struct LongWaitLooks {
-  std::uint8_t number = 1;           ///< Of this look. `Task::first_look` is one of them, or 0.
+  /// Of `Task::first_look`, beside the numbers of looks from 1 on.
+  enum Mark : std::uint8_t { not_found = 0, most_numbers = 254, reported = 255 };
+
+  std::uint8_t number = 1;           ///< Of this look. They recur.
   unsigned reports = 0;              ///< Since there was no long wait.
-  base::TimePoint next_report = {};  ///< Not earlier.
+  base::TimePoint next_report = {};  ///< Not to report earlier, ...
+  base::TimePoint next_new = {};  ///< ... or, if a wait has become long since the last report, not earlier than this.
 };
 
 }  // namespace dovetail::tasking

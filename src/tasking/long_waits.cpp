@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "tasking/core.hpp"
@@ -17,13 +18,17 @@
 namespace dovetail::tasking {
 namespace {
 
-// A wait is long when so many looks have found it, which are `report_after` apart all together.
+// A wait is long when so many looks have found it before. They take `report_after` together.
 constexpr unsigned looks_of_a_long_wait = 4;
-// A long wait is reported after a time, after twice that time, and so on.
+// A long wait is reported after a time, after twice that time, and so on. One that becomes long after a report is told eight times that time
+// later at most: the other may rightly last for ever.
 constexpr unsigned most_doublings = 16;
+constexpr unsigned most_doublings_for_new_ones = 3;
+// So that all times below fit. What is longer is for ever.
+constexpr std::chrono::milliseconds longest_patience = std::chrono::hours(24);
 
-std::chrono::nanoseconds between_looks(const RuntimeCore& core) noexcept {
-  return std::chrono::nanoseconds(core.options.report_after) / looks_of_a_long_wait;
+std::chrono::nanoseconds patience_of(const RuntimeCore& core) noexcept {
+  return std::min(core.options.report_after, longest_patience);
 }
 
 // Whether the task does nothing else until the operation ends. One that has bound it may compute meanwhile.
@@ -32,49 +37,54 @@ bool waits(const Task* task) noexcept {
   return state == TaskState::paused || state == TaskState::returned || state == TaskState::onready;
 }
 
-std::uint8_t not_zero(unsigned look) noexcept {
-  const auto number = static_cast<std::uint8_t>(look);
-  return number == 0 ? std::uint8_t{1} : number;
-}
+enum class Length : std::uint8_t { is_short, has_become_long, is_reported };
 
-// How many looks before this one have found it in this wait, up to a number that is more than enough: the numbers of looks recur.
-unsigned looks_before(Task* task, std::uint8_t look) noexcept {
-  constexpr std::uint8_t most = UINT8_MAX / 2;
+Length length_of(Task* task, std::uint8_t look) noexcept {
   const std::uint8_t first = task->first_look.load(std::memory_order_relaxed);
-  const auto before = static_cast<std::uint8_t>(look - first);
-  if (first == 0) {
+  if (first == LongWaitLooks::reported) {
+    return Length::is_reported;
+  }
+  if (first == LongWaitLooks::not_found) {
     task->first_look.store(look, std::memory_order_relaxed);
-    return 0;
+    return Length::is_short;
   }
-  if (before > most) {
-    task->first_look.store(not_zero(look - most), std::memory_order_relaxed);
-  }
-  return before;
+  const unsigned looks_before = (look + LongWaitLooks::most_numbers - first) % LongWaitLooks::most_numbers;
+  return looks_before >= looks_of_a_long_wait ? Length::has_become_long : Length::is_short;
 }
 
-// Of sources, descriptors and selections: what waits for long, though others may run. The texts are those of the first few.
-struct Overdue {
-  std::size_t count = 0;
-  std::vector<std::string> texts;
-};
-
-Overdue find_overdue(RuntimeCore& core) {
-  Overdue overdue;
-  core.long_wait_looks.number = not_zero(core.long_wait_looks.number + 1U);
-  const VisitWait note = [&](const Task* task, const WaitText& what) {
-    if (waits(task) && looks_before(const_cast<Task*>(task), core.long_wait_looks.number) >= looks_of_a_long_wait &&
-        ++overdue.count <= most_reported) {
-      overdue.texts.push_back(describe(task, what()));
-    }
-  };
-  core.sources->for_each_wait(note);
-  core.selections.for_each_wait([&](const Task* task, const WaitText& what, bool only_tasks) {
-    if (!only_tasks) {
-      note(task, what);
+// Those that wait for something of which the runtime knows no more than what a source, or the kernel, says. A selection comes first: its text names
+// all that it waits for. Returns whether all sources could be asked.
+bool for_each_wait(RuntimeCore& core, const VisitWait& visit) {
+  core.selections.for_each_wait([&](const Task* task, const WaitText& what, Awaited awaited) {
+    if (awaited == Awaited::sources && waits(task)) {
+      visit(task, what);
     }
   });
-  core.reactor.descriptors().for_each_wait(note);
-  return overdue;
+  const VisitWait others = [&](const Task* task, const WaitText& what) {
+    if (waits(task)) {
+      visit(task, what);
+    }
+  };
+  core.reactor.descriptors().for_each_wait(others);
+  return core.sources->for_each_wait(others);
+}
+
+struct Found {
+  bool all_asked = false;
+  bool any_long = false;
+  bool any_new = false;
+};
+
+Found look_at_all(RuntimeCore& core) {
+  std::uint8_t& number = core.long_wait_looks.number;
+  number = static_cast<std::uint8_t>(number % LongWaitLooks::most_numbers + 1);
+  Found found;
+  found.all_asked = for_each_wait(core, [&](const Task* task, const WaitText& /*what*/) {
+    const Length length = length_of(const_cast<Task*>(task), number);
+    found.any_long = found.any_long || length != Length::is_short;
+    found.any_new = found.any_new || length == Length::has_become_long;
+  });
+  return found;
 }
 
 std::string in_seconds(std::chrono::nanoseconds time) {
@@ -83,42 +93,82 @@ std::string in_seconds(std::chrono::nanoseconds time) {
   return text.data();
 }
 
-// Where nothing has run for long. Else empty.
-std::string describe_all(RuntimeCore& core, base::TimePoint now) {
-  if (!somebody_waits(core)) {
-    core.stuck.activity();
-    return {};
-  }
-  if (!something_is_under_way(core)) {
-    core.reactor.expect(Reactor::Upkeep::stuck, now);  // what was under way may have ended without a worker
-  }
-  const std::chrono::nanoseconds quiet = now - core.stuck.note_nothing_runs(now);
-  if (quiet < core.options.report_after) {
-    return {};
-  }
+// Of the long waits, or of those that have not been reported. One line for each task.
+std::string describe_long_ones(RuntimeCore& core, bool only_new) {
+  std::vector<std::string> lines;
+  std::unordered_set<const Task*> seen;
+  for_each_wait(core, [&](const Task* task, const WaitText& what) {
+    const Length length = length_of(const_cast<Task*>(task), core.long_wait_looks.number);
+    if (length != Length::is_short && (!only_new || length == Length::has_become_long) && seen.insert(task).second &&
+        seen.size() <= most_reported) {
+      lines.push_back(describe(task, what()));
+    }
+  });
+  return "for more than " + in_seconds(patience_of(core)) + ", though others ran," +
+         list_of(seen.size(), [&](std::size_t i) { return lines[i]; });
+}
+
+// Where nothing has run for long. Empty: all wait for time or transfers.
+std::string describe_all(RuntimeCore& core, std::chrono::nanoseconds quiet) {
   const Waits waits = find_waits(core);
   return waits.waiting_for_others == 0
              ? std::string()
              : "nothing has run for " + in_seconds(quiet) + "; waiting for" + list_of(waits, describe);
 }
 
-// Empty: no wait is long.
-std::string describe_long_waits(RuntimeCore& core, base::TimePoint now) {
-  const LabelsHeld labels;
-  const Overdue overdue = find_overdue(core);
-  std::string all = describe_all(core, now);
-  if (!all.empty() || overdue.count == 0) {
-    return all;
+void mark_reported(RuntimeCore& core) {
+  for_each_wait(core, [&](const Task* task, const WaitText& /*what*/) {
+    if (length_of(const_cast<Task*>(task), core.long_wait_looks.number) == Length::has_become_long) {
+      const_cast<Task*>(task)->first_look.store(LongWaitLooks::reported, std::memory_order_relaxed);
+    }
+  });
+}
+
+// How long nothing has run; zero: something does.
+std::chrono::nanoseconds quiet_time(RuntimeCore& core, base::TimePoint now) {
+  if (!somebody_waits(core)) {
+    core.stuck.activity();
+    return std::chrono::nanoseconds(0);
   }
-  return "for more than " + in_seconds(core.options.report_after) + ", though others ran," +
-         list_of(overdue.count, [&](std::size_t i) { return overdue.texts[i]; });
+  return now - core.stuck.note_nothing_runs(now);
+}
+
+void report(RuntimeCore& core, base::TimePoint now) {
+  LongWaitLooks& looks = core.long_wait_looks;
+  const std::chrono::nanoseconds patience = patience_of(core);
+  const LabelsHeld labels;
+  const Found found = look_at_all(core);
+  const std::chrono::nanoseconds quiet = quiet_time(core, now);
+  if (!found.any_long && quiet < patience) {
+    if (found.all_asked) {
+      looks = {.number = looks.number};
+    }
+    return;
+  }
+  const bool due = now >= looks.next_report;
+  if (!due && !(found.any_new && now >= looks.next_new)) {
+    return;
+  }
+  if (quiet >= patience && !something_is_under_way(core)) {
+    core.reactor.expect(Reactor::Upkeep::stuck, now);  // what was under way may have ended without a worker
+  }
+  const std::string text = quiet >= patience ? describe_all(core, quiet) : describe_long_ones(core, !due);
+  if (text.empty()) {
+    looks.next_report = now + patience;
+    return;
+  }
+  std::fprintf(stderr, "dovetail: %s\n", text.c_str());
+  mark_reported(core);
+  looks.next_report = now + patience * (1U << looks.reports);
+  looks.next_new = now + patience * (1U << std::min(looks.reports, most_doublings_for_new_ones));
+  looks.reports = std::min(most_doublings, looks.reports + 1);
 }
 
 }  // namespace
 
 void expect_long_waits(RuntimeCore& core) noexcept {
   if (core.options.report_after.count() > 0) {
-    core.reactor.expect(Reactor::Upkeep::long_waits, base::Clock::now() + between_looks(core));
+    core.reactor.expect(Reactor::Upkeep::long_waits, base::Clock::now() + patience_of(core) / looks_of_a_long_wait);
   }
 }
 
@@ -126,17 +176,8 @@ base::TimePoint look_for_long_waits(RuntimeCore& core, base::TimePoint now) {
   if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0) {
     return base::TimePoint::max();  // the next thread that waits names a time
   }
-  LongWaitLooks& looks = core.long_wait_looks;
-  const std::string text = describe_long_waits(core, now);
-  if (text.empty()) {
-    looks.reports = 0;
-    looks.next_report = {};
-  } else if (now >= looks.next_report) {
-    std::fprintf(stderr, "dovetail: %s\n", text.c_str());
-    looks.next_report = now + std::chrono::nanoseconds(core.options.report_after) * (1U << looks.reports);
-    looks.reports = std::min(most_doublings, looks.reports + 1);
-  }
-  return now + between_looks(core);
+  report(core, now);
+  return now + patience_of(core) / looks_of_a_long_wait;
 }
 
 }  // namespace dovetail::tasking

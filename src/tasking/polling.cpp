@@ -160,7 +160,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
     return raw.load(std::memory_order_seq_cst) > 0 || expected.load(std::memory_order_seq_cst) > 0;
   }
 
-  void for_each_wait(const tasking::VisitWait& visit) const override {
+  bool for_each_wait(const tasking::VisitWait& visit) const override {
     const base::LockGuard lock(operations_mutex);
     for (PendingOperation::State* operation : operations) {
       // A task that waits is there as long as the operation has not ended, which takes its lock.
@@ -169,6 +169,7 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
         visit(task, [operation] { return operation->description; });
       }
     }
+    return true;
   }
 
   // Twice as often after a poll that found something, a quarter less often after one that did not: quick to follow a burst, and

@@ -20,6 +20,7 @@
 namespace dovetail {
 namespace {
 
+using tasking::Awaited;
 using tasking::DescriptorWait;
 using tasking::Selection;
 
@@ -258,13 +259,21 @@ class Selecting {
     return core;
   }
 
+  Awaited awaited() const noexcept {
+    const bool of_sources = std::ranges::any_of(alternatives_, [](const Alternative& alternative) {
+      return std::holds_alternative<PendingOperation>(alternative.what_) ||
+             std::holds_alternative<Alternative::Descriptor>(alternative.what_);
+    });
+    return of_sources ? Awaited::sources : Awaited::program;
+  }
+
   // Where reports look for the selection, and which runtimes know that a thread waits for their tasks.
   class Known {
    public:
     explicit Known(Selecting& selecting) : selecting_(selecting), only_(selecting.only_runtime()) {
       for_each_awaited_core([](RuntimeCore& core) { core.require_usable(); });
       if (RuntimeCore* const core = registry()) {
-        core->selections.add(*selecting.selection_, core == only_);
+        core->selections.add(*selecting.selection_, core == only_ ? Awaited::tasks : selecting.awaited());
       }
       for_each_awaited_core([](RuntimeCore& core) {
         core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);

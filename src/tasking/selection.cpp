@@ -41,9 +41,9 @@ bool Selection::block_until(base::TimePoint deadline, WaitingThread* thread) {
   return true;
 }
 
-void Selections::add(Selection& selection, bool only_tasks) noexcept {
+void Selections::add(Selection& selection, Awaited awaited) noexcept {
   const base::LockGuard lock(mutex_);
-  selection.only_tasks_ = only_tasks;
+  selection.awaited_ = awaited;
   selection.behind_ = first_;
   if (first_ != nullptr) {
     first_->before_ = &selection;
@@ -59,11 +59,11 @@ void Selections::remove(Selection& selection) noexcept {
   }
 }
 
-void Selections::for_each_wait(const std::function<void(const Task*, const WaitText&, bool only_tasks)>& visit) const {
+void Selections::for_each_wait(const std::function<void(const Task*, const WaitText&, Awaited)>& visit) const {
   const base::LockGuard lock(mutex_);
   for (const Selection* at = first_; at != nullptr; at = at->behind_) {
     if (at->task_ != nullptr) {
-      visit(at->task_, at->text_, at->only_tasks_);
+      visit(at->task_, at->text_, at->awaited_);
     }
   }
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -21,6 +22,13 @@ namespace dovetail::tasking {
 
 using detail::Task;
 class WaitingThread;
+
+/// What may end a selection.
+enum class Awaited : std::uint8_t {
+  tasks,    ///< Nothing but tasks of one runtime.
+  program,  ///< Something else of the program: a task of another runtime, a semaphore, a request to stop.
+  sources,  ///< An operation of a source, or a descriptor, among others.
+};
 
 class Selection {
  public:
@@ -67,18 +75,17 @@ class Selection {
   // In a list of `Selections`, under its lock, which GUARDED_BY cannot name from here.
   Selection* before_ = nullptr;
   Selection* behind_ = nullptr;
-  bool only_tasks_ = false;
+  Awaited awaited_ = Awaited::program;
 };
 
 /// The selections of a runtime's tasks, and those of threads that wait for its tasks and nothing else. For reports, and for a runtime that
 /// is stuck. Thread-safe.
 class Selections {
  public:
-  /// `only_tasks`: it waits for nothing but tasks of this runtime.
-  void add(Selection& selection, bool only_tasks) noexcept;
+  void add(Selection& selection, Awaited awaited) noexcept;
   void remove(Selection& selection) noexcept;
-  /// Calls `visit` for each task that waits, with what for, and whether only for tasks. The task cannot go on meanwhile.
-  void for_each_wait(const std::function<void(const Task*, const WaitText&, bool only_tasks)>& visit) const;
+  /// Calls `visit` for each task that waits. The task stays meanwhile.
+  void for_each_wait(const std::function<void(const Task*, const WaitText&, Awaited)>& visit) const;
   /// Ends the wait of a task, as stuck. The caller wakes it. False: it has ended.
   bool give_up(const Task* task) noexcept;
   /// Ends the waits of threads, as stuck.

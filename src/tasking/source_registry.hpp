@@ -13,7 +13,8 @@ class Source {
  public:
   virtual ~Source() = default;
   /// Calls `visit` for each task that waits for one of the source's operations, with what that is.
-  virtual void for_each_wait(const VisitWait& visit) const = 0;
+  /// Returns false if it could not look.
+  virtual bool for_each_wait(const VisitWait& visit) const = 0;
   /// Whether something is pending that polling may end.
   virtual bool has_pending() const noexcept = 0;
   /// The runtime ends: nobody will ask the source any more.
@@ -42,11 +43,14 @@ class SourceRegistry {
     const base::LockGuard lock(mutex_);
     return std::ranges::any_of(sources_, [](const Source* source) { return source->has_pending(); });
   }
-  void for_each_wait(const VisitWait& visit) const {
+  /// Of all sources. Returns whether all could look.
+  bool for_each_wait(const VisitWait& visit) const {
     const base::LockGuard lock(mutex_);
+    bool all = true;
     for (const Source* source : sources_) {
-      source->for_each_wait(visit);
+      all = source->for_each_wait(visit) && all;
     }
+    return all;
   }
 
  private:

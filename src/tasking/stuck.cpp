@@ -19,8 +19,7 @@ namespace {
 
 // Takes the tasks out of what they wait for, all of them before the first is woken: what that one does may end the waits of others,
 // which then run, complete and are gone. One that was taken out has nobody but this thread to wake it, so it stays until then.
-void tell(RuntimeCore& core, const Waits& waits) {
-  std::vector<Task*> told;
+void tell(RuntimeCore& core, const Waits& waits, std::vector<Task*> told) {
   for (Task* task : waits.paused_for_resume) {
     ResumeState expected = ResumeState::awaited;
     if (task->resume_state.compare_exchange_strong(expected, ResumeState::none) || leave_line(task) ||
@@ -78,9 +77,11 @@ base::TimePoint declare_if_stuck(RuntimeCore& core, base::TimePoint now) {
   if (waits.tasks.empty() || !nothing_can_run(core)) {
     return now + first_look_when_quiet;
   }
+  std::vector<Task*> told;
+  told.reserve(waits.tasks.size());  // without memory nobody is taken out of a wait, and the look comes again
   declare(core, std::move(text));
   core.stuck.note_not_quiet();
-  tell(core, waits);
+  tell(core, waits, std::move(told));
   return now + first_look_when_quiet;
 }
 

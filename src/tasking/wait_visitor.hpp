@@ -10,7 +10,7 @@ namespace dovetail::tasking {
 
 /// Made only when it is printed: what a task waits for, as in "waits for ...".
 using WaitText = std::function<std::string()>;
-/// Called for each task that waits, which cannot go on meanwhile. The text is valid during the call.
+/// Called for each task that waits, which stays meanwhile. The text is valid during the call.
 using VisitWait = std::function<void(const detail::Task*, const WaitText&)>;
 
 }  // namespace dovetail::tasking

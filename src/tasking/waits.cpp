@@ -146,14 +146,15 @@ std::string describe_stuck(const Task* task, const Waits& waits) {
 Waits find_waits(RuntimeCore& core) {
   Waits waits;
   const auto note = [&](const Task* task, const WaitText& what) { waits.operations.emplace(task, what()); };
-  core.sources->for_each_wait(note);
-  core.selections.for_each_wait([&](const Task* task, const WaitText& what, bool only_tasks) {
+  // First, since its text names all that it waits for.
+  core.selections.for_each_wait([&](const Task* task, const WaitText& what, Awaited awaited) {
     note(task, what);
-    if (only_tasks) {
+    if (awaited == Awaited::tasks) {
       waits.selecting_tasks.insert(task);
     }
   });
   core.reactor.descriptors().for_each_wait(note);
+  core.sources->for_each_wait(note);
   std::vector<Task*>& tasks = waits.tasks;
   for_each_task([&](Task* task) {
     if (owner_of(task) == &core && task != core.root && task->state.load() != TaskState::completed) {

@@ -171,6 +171,17 @@ def test_a_connector_that_cannot_be_loaded_runs_natively(tmp_path: Path, way: st
     runs_natively(tmp_path, under(way, plugin), "libdovetail-hdf5.so.0")
 
 
+def test_a_library_of_the_connector_that_is_cut_off_runs_natively(tmp_path: Path, way: str) -> None:
+    """As a full disk leaves it. The loader of the system ends with SIGBUS."""
+    plugin = tmp_path / "lib" / "dovetail" / "hdf5" / PLUGIN.name
+    plugin.parent.mkdir(parents=True)
+    shutil.copy(PLUGIN, plugin)
+    shutil.copy(support.BUILD / "lib" / "libdovetail-hdf5.so.0", tmp_path / "lib")
+    whole = (support.BUILD / "lib" / "libdovetail.so.0").read_bytes()
+    (tmp_path / "lib" / "libdovetail.so.0").write_bytes(whole[: 1 << 20])
+    runs_natively(tmp_path, under(way, plugin), "libdovetail.so.0", "cut off")
+
+
 # The other library: a copy of h5py's, which the loader takes for another one. What it writes must be readable by the first.
 OTHER = """
 import ctypes, sys

@@ -1,6 +1,9 @@
 // What the runtime cannot end by itself is told, not waited for without a word; and nobody is killed for it.
 #include "tasking/long_waits.hpp"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "support.hpp"
 #include "tasking/core.hpp"
 #include "tasking/quiet.hpp"
@@ -125,13 +128,15 @@ class LookTest : public ::testing::Test {
     await([&] { return looks_find_it(); });
     return task;
   }
-  bool looks_find_it() {
-    bool found = false;
+  bool looks_find_it() { return waiting_tasks() > 0; }
+  std::size_t waiting_tasks() {
+    std::unordered_set<const detail::Task*> found;
     core_.sources->for_each_wait([&](const detail::Task* task, const tasking::WaitText&) {
-      found = found || task->state.load() == tasking::TaskState::paused ||
-              task->state.load() == tasking::TaskState::returned;
+      if (task->state.load() == tasking::TaskState::paused || task->state.load() == tasking::TaskState::returned) {
+        found.insert(task);
+      }
     });
-    return found;
+    return found.size();
   }
 
   static constexpr auto patience = std::chrono::minutes(60);
@@ -226,33 +231,100 @@ TEST_F(LookTest, WhoComputesWhileItsMessageIsUnderWayIsNotNamed) {
   task.get();
 }
 
-TEST_F(LookTest, ASelectionIsNamedIfItDoesNotWaitForTasksOnly) {
+TEST_F(LookTest, AnotherWaitIsToldThoughAnOlderOneMayLastForEver) {
+  PendingOperation server = service_.expect("a connection");
+  auto accepts = runtime_.spawn({.label = "server"}, [&] { server.wait(); });
+  await([&] { return looks_find_it(); });
+  for (int i = 0; i < 600; ++i) {
+    look();
+  }
+  for (const int looks : {4, 36}) {  // the second time after a report, and eight times the time after it
+    PendingOperation operation = service_.expect("a message");
+    std::atomic<bool> begun{false};
+    auto task = runtime_.spawn({.label = "receiver"}, [&] {
+      begun = true;
+      operation.wait();
+    });
+    await([&] { return begun && waiting_tasks() == 2; });
+    std::string told;
+    int at = -1;
+    while (told.empty() && at < 100) {
+      told = look();
+      ++at;
+    }
+    EXPECT_LE(at, looks);
+    EXPECT_NE(told.find("'receiver'"), std::string::npos) << told;
+    EXPECT_EQ(told.find("'server'"), std::string::npos) << "it has been told: " << told;
+    operation.complete();
+    task.get();
+  }
+  server.complete();
+  accepts.get();
+}
+
+TEST_F(LookTest, TheNumbersOfLooksRecur) {
+  for (int number = 245; number < 256; ++number) {
+    core_.long_wait_looks.number = static_cast<std::uint8_t>(std::min(number, 254));
+    PendingOperation operation = service_.expect("a message");
+    auto task = wait_for(operation);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(look(), "") << number;
+    }
+    EXPECT_NE(look(), "") << number;
+    operation.complete();
+    task.get();
+    EXPECT_EQ(look(), "");
+  }
+}
+
+// A body may be long, and a message may be lost.
+TEST_F(LookTest, OnlyASelectionThatASourceMayEndIsNamed) {
+  const Pipe pipe;
   Semaphore semaphore(0);
-  std::atomic<int> selecting{0};
-  auto mixed = runtime_.spawn({.label = "mixed"}, [&] {
-    selecting.fetch_add(1);
-    select({semaphore, busy_});
-  });
-  auto tasks = runtime_.spawn({.label = "tasks"}, [&] {
-    selecting.fetch_add(1);
-    select({busy_});
-  });
+  auto source =
+      runtime_.spawn({.label = "source"}, [&] { select({semaphore, Alternative::readable(pipe.reader()), busy_}); });
+  auto program = runtime_.spawn({.label = "program"}, [&] { select({semaphore, busy_}); });
+  auto tasks = runtime_.spawn({.label = "tasks"}, [&] { select({busy_}); });
   await([&] {
     int found = 0;
-    core_.selections.for_each_wait([&](const detail::Task* task, const tasking::WaitText&, bool) {
+    core_.selections.for_each_wait([&](const detail::Task* task, const tasking::WaitText&, tasking::Awaited) {
       found += task->state.load() == tasking::TaskState::paused ? 1 : 0;
     });
-    return found == 2;
+    return found == 3;
   });
   std::string told;
   for (int i = 0; i < 5; ++i) {
     told += look();
   }
-  EXPECT_NE(told.find("task 'mixed' waits for "), std::string::npos) << told;
-  EXPECT_EQ(told.find("'tasks'"), std::string::npos) << told;
+  EXPECT_EQ(std::ranges::count(told, '\n'), 2) << "one line for a task: " << told;
+  EXPECT_NE(told.find("task 'source' waits for the first of a Semaphore or Mutex, descriptor"), std::string::npos)
+      << told;
   over_ = true;
-  mixed.get();
+  source.get();
+  program.get();
   tasks.get();
+}
+
+TEST_F(LookTest, ATaskWithManyOperationsIsOneLine) {
+  std::vector<PendingOperation> operations;
+  for (int i = 0; i < 30; ++i) {
+    operations.push_back(service_.expect("message " + std::to_string(i)));
+  }
+  auto task = runtime_.spawn([&] {
+    for (PendingOperation& operation : operations) {
+      operation.bind();
+    }
+  });
+  await([&] { return looks_find_it(); });
+  std::string told;
+  for (int i = 0; i < 5; ++i) {
+    told += look();
+  }
+  EXPECT_EQ(std::ranges::count(told, '\n'), 2) << told;
+  for (PendingOperation& operation : operations) {
+    operation.complete();
+  }
+  task.get();
 }
 
 // A look may fall between two tasks.

@@ -90,20 +90,26 @@ unsigned Library::version() const noexcept {
 
 namespace {
 
-// As a copy that a full disk has ended. The loader of the system would map it, and the process end with SIGBUS. The table of its sections is a
-// library's last part.
+// As a copy that a full disk has ended. The loader of the system would map what is not there, and the process end with SIGBUS.
 bool is_cut_off(const char* path) noexcept {
   FILE* const file = fopen(path, "rbe");
   if (file == nullptr) {
     return false;  // the loader says why
   }
+  unsigned long needed = 0;
   ElfW(Ehdr) header{};
-  const bool is_library = fread(&header, sizeof header, 1, file) == 1 && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
-  const bool has_size = fseek(file, 0, SEEK_END) == 0;
-  const long size = ftell(file);
+  if (fread(&header, sizeof header, 1, file) == 1 && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+      fseek(file, static_cast<long>(header.e_phoff), SEEK_SET) == 0) {
+    needed = header.e_phoff + header.e_phnum * sizeof(ElfW(Phdr));
+    ElfW(Phdr) part{};
+    for (unsigned i = 0; i < header.e_phnum && fread(&part, sizeof part, 1, file) == 1; ++i) {
+      const unsigned long end = part.p_type == PT_LOAD ? part.p_offset + part.p_filesz : 0;
+      needed = end > needed ? end : needed;
+    }
+  }
+  const bool is_cut = fseek(file, 0, SEEK_END) == 0 && needed > static_cast<unsigned long>(ftell(file));
   fclose(file);
-  return is_library && has_size && size >= 0 &&
-         header.e_shoff + ElfW(Off){header.e_shnum} * header.e_shentsize > static_cast<unsigned long>(size);
+  return is_cut;
 }
 
 }  // namespace
@@ -136,10 +142,14 @@ bool Library::decide() noexcept {
     return false;
   }
   char connector_path[sizeof folder + 64];
-  snprintf(connector_path, sizeof connector_path, "%s%s", own_folder(), DOVETAIL_HDF5_CONNECTOR_FILE);
-  if (is_cut_off(connector_path)) {
-    refuse(DOVETAIL_HDF5_CONNECTOR_FILE " beside the plugin is cut off: install Dovetail again");
-    return false;
+  constexpr const char* files[] = {DOVETAIL_HDF5_LIBRARY_FILE, DOVETAIL_HDF5_CONNECTOR_FILE};
+  for (const char* const file : files) {
+    snprintf(connector_path, sizeof connector_path, "%s%s", own_folder(), file);
+    if (is_cut_off(connector_path)) {
+      snprintf(why, sizeof why, "%s beside the plugin is cut off: install Dovetail again", file);
+      refuse(why);
+      return false;
+    }
   }
   // It stays in the process: its threads and its handlers of forks are there to stay.
   void* const connector = dlopen(connector_path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

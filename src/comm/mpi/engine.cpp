@@ -42,7 +42,7 @@ void note_ends(Operation* ended, const Library& library) noexcept {
 constexpr unsigned most_rounds = 8;
 // As many operations that tasks are bound to are asked together. For MPI, asking costs as much as the message; and no task is paused for them.
 constexpr std::size_t asked_together = 16;
-constexpr unsigned looks_for_the_turn = 1000;
+constexpr unsigned looks_for_the_turn = 100;
 constexpr unsigned looks_before_yield = 64;
 
 // Negative: it is not set.
@@ -318,7 +318,7 @@ base::TimePoint Engine::next_poll() noexcept {
   return in_flight() > 0 ? base::deadline_after(polled_at_, interval_.now()) : base::TimePoint::max();
 }
 
-void Engine::for_each_wait(const tasking::VisitWait& visit) const {
+bool Engine::for_each_wait(const tasking::VisitWait& visit) const {
   Library* const library = find_library();
   for (unsigned look = 0; library != nullptr && look < looks_for_the_turn; ++look) {
     if (Turn::try_enter()) {
@@ -329,10 +329,11 @@ void Engine::for_each_wait(const tasking::VisitWait& visit) const {
       };
       outstanding_.for_each(say);
       attempts_.for_each(say);
-      break;
+      return true;
     }
     std::this_thread::yield();
   }
+  return library == nullptr;
 }
 
 }  // namespace dovetail::comm::mpi

@@ -56,7 +56,7 @@ class Engine final : public tasking::Service, public tasking::Source {
 
   /// @name Source
   /// @{
-  void for_each_wait(const tasking::VisitWait& visit) const override;
+  bool for_each_wait(const tasking::VisitWait& visit) const override;
   bool has_pending() const noexcept override { return in_flight() > 0; }
   void runtime_ends() noexcept override {}
   /// @}

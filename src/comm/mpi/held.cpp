@@ -72,8 +72,9 @@ class HeldCall final : public tasking::Source {
     return code_;
   }
 
-  void for_each_wait(const tasking::VisitWait& visit) const override {
+  bool for_each_wait(const tasking::VisitWait& visit) const override {
     visit(task_, [this] { return text_of(described_, library_); });
+    return true;
   }
   bool has_pending() const noexcept override { return true; }
   void runtime_ends() noexcept override {}

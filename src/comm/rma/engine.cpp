@@ -130,7 +130,7 @@ bool Engine::may_sleep() noexcept {
   return use.get() == nullptr || use.get()->may_sleep();
 }
 
-void Engine::for_each_wait(const tasking::VisitWait& visit) const {
+bool Engine::for_each_wait(const tasking::VisitWait& visit) const {
   const Group::Use use;
   if (use.get() != nullptr) {
     use.get()->for_each_wait([&](const Waiter& waiter) {
@@ -139,6 +139,7 @@ void Engine::for_each_wait(const tasking::VisitWait& visit) const {
       }
     });
   }
+  return true;
 }
 
 }  // namespace dovetail::comm::rma
