@@ -55,6 +55,7 @@ struct ForeignWaits {
   base::Mutex mutex;
   base::ConditionVariable changed;
   std::atomic<unsigned> waiting{0};
+  std::atomic<unsigned> callbacks{0};            ///< Of tasks that have not completed: an event loop waits for them.
   unsigned held_back GUARDED_BY(mutex) = 0;      ///< Spawners that the throttle holds back, ...
   std::uint64_t releases GUARDED_BY(mutex) = 0;  ///< ... and how often it has let them go.
 };

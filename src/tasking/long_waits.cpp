@@ -173,8 +173,9 @@ void expect_long_waits(RuntimeCore& core) noexcept {
 }
 
 base::TimePoint look_for_long_waits(RuntimeCore& core, base::TimePoint now) {
-  if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0) {
-    return base::TimePoint::max();  // the next thread that waits names a time
+  if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0 &&
+      core.foreign.callbacks.load(std::memory_order_seq_cst) == 0) {
+    return base::TimePoint::max();  // who waits next names a time
   }
   report(core, now);
   return now + patience_of(core) / looks_of_a_long_wait;

@@ -8,7 +8,7 @@ namespace dovetail::tasking {
 
 using detail::RuntimeCore;
 
-/// For a thread outside that begins to wait for tasks: the reactor is to look from now on.
+/// For a thread outside that begins to wait for tasks, or leaves a callback: the reactor is to look from now on.
 void expect_long_waits(RuntimeCore& core) noexcept;
 /// For the reactor. Returns when to look again.
 base::TimePoint look_for_long_waits(RuntimeCore& core, base::TimePoint now);

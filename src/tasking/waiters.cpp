@@ -21,6 +21,7 @@ void tell_waiters(Task* task) noexcept {
   while (node != nullptr) {
     WaitNode* next = node->next;
     if (node->callback) {
+      task->core->foreign.callbacks.fetch_sub(1, std::memory_order_relaxed);
       call_outside_of_tasks(node->callback);
     } else if (node->waiting_task != nullptr) {
       if (node->end(WaitNode::State::done)) {

@@ -255,7 +255,11 @@ bool call_when_completed(Task* task, std::function<void()>& callback) {
   node->target = task;
   node->references.store(1, std::memory_order_relaxed);  // nobody waits
   node->callback = std::move(callback);
+  std::atomic<unsigned>& callbacks = task->core->foreign.callbacks;
+  callbacks.fetch_add(1, std::memory_order_seq_cst);
+  tasking::expect_long_waits(*task->core);  // before others may complete the task, and with it the runtime
   if (!tasking::enlist(task->waiters, node)) {
+    callbacks.fetch_sub(1, std::memory_order_relaxed);
     callback = std::move(node->callback);
     delete node;
     return false;

@@ -343,10 +343,18 @@ TEST_F(LookTest, SoItIsIfNothingRunsAtTheMoment) {
   task.get();
 }
 
-TEST_F(LookTest, NothingIsSaidWhileNoThreadWaits) {
+TEST_F(LookTest, NothingIsSaidWhileNobodyWaits) {
   PendingOperation operation = service_.expect("a message");
   auto task = wait_for(operation);
   core_.foreign.waiting.fetch_sub(1);
+  std::atomic<bool> called{false};
+  task.when_completed([&] { called = true; });
+  EXPECT_LT(tasking::look_for_long_waits(core_, now_), base::TimePoint::max()) << "an event loop waits";
+  operation.complete();
+  task.get();
+  EXPECT_TRUE(called);
+  operation = service_.expect("another message");
+  task = wait_for(operation);
   const ErrorLines lines;
   EXPECT_EQ(tasking::look_for_long_waits(core_, now_ + patience), base::TimePoint::max());
   EXPECT_EQ(lines.text(), "");
