@@ -1,9 +1,11 @@
 // Tasks of one process, which is a group of its own and sends to itself.
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <numeric>
 
+#include "comm/rma/group.hpp"
 #include "comm/rma/mailbox.hpp"
 #include "dovetail/rma.hpp"
 #include "tasking/support.hpp"
@@ -313,6 +315,26 @@ TEST(GroupTest, WhatHasComeNeedsNoPause) {
   } slices;
   trace::replay(trace::Recorder::instance().copy(), slices);
   EXPECT_EQ(slices.pauses, 0);
+}
+
+// The thread that it was rung for may sleep, and not hear it any more.
+TEST(GroupTest, WhoSilencesTheBellTakesWhatItWasRungFor) {
+  const Group group = Group::start();
+  const Segment segment = Segment::allocate(group, 8, {.notifications = 10});
+  comm::rma::Group& in = *comm::rma::Group::current();
+  const auto rings = [&] {
+    pollfd bell{in.descriptor(), POLLIN, 0};
+    return poll(&bell, 1, 0) == 1;
+  };
+  ASSERT_TRUE(in.may_sleep());
+  for (std::uint32_t id = 0; id < 3; ++id) {
+    notify(0, segment.id(), {.id = id});
+    EXPECT_TRUE(rings()) << "for notification " << id;
+    base::Fifo<comm::rma::Waiter> ended;
+    in.take_events(ended);
+    EXPECT_FALSE(rings());
+    EXPECT_FALSE(in.has_arrivals());
+  }
 }
 
 TEST(GroupTest, AReportNamesTheNotification) {

@@ -346,11 +346,13 @@ bool Group::must_take_events() noexcept { return has_long_not_looked() || !own_.
 
 void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
   std::array<epoll_event, 16> events;
+  bool silenced = false;
   for (const epoll_event& event : watched_.look(events)) {
     const auto rank = static_cast<int>(event.data.u32);
     if (rank == rank_) {
       std::uint64_t rung = 0;
       [[maybe_unused]] const ssize_t taken = read(bell_.get(), &rung, sizeof rung);
+      silenced = true;
       continue;
     }
     Peer& gone = peer(rank);
@@ -376,6 +378,13 @@ void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
     fail_waits(
         [&](const Await& await) { return await.from == rank || (is_for_all(await) && standing == Standing::died); },
         rank, ended);
+  }
+  // It was rung for another thread, which may sleep and not hear it any more: this one takes what it was rung for, and lets it be rung again.
+  if (silenced) {
+    do {
+      take_all_arrived(ended);
+      own_.say_asleep();
+    } while (has_arrivals());
   }
 }
 

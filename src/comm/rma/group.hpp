@@ -156,7 +156,7 @@ class Group final : private FabricArrivals {
   }
   /// Readable when something has come while `may_sleep` holds, and when another process has ended.
   int descriptor() const noexcept { return watched_.descriptor(); }
-  /// Takes what has made the descriptor readable, and adds the waits that have failed since a process has ended.
+  /// Takes what has made the descriptor readable, and adds the waits that have ended by it, or failed since a process has ended.
   void take_events(base::Fifo<Waiter>& ended) noexcept;
   /// Whether another process has rung, or that was not looked at for a while.
   bool must_take_events() noexcept;
