@@ -381,10 +381,11 @@ void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
   }
   // It was rung for another thread, which may sleep and not hear it any more: this one takes what it was rung for, and lets it be rung again.
   if (silenced) {
-    do {
-      take_all_arrived(ended);
-      own_.say_asleep();
-    } while (has_arrivals());
+    take_all_arrived(ended);
+    own_.say_asleep();
+    if (has_arrivals()) {
+      wake_if_asleep(peer(rank_));
+    }
   }
 }
 
