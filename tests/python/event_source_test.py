@@ -295,3 +295,44 @@ def test_descriptors_pause_the_task():
             call("text")
     left.close()
     right.close()
+
+
+def test_an_event_loop_that_awaits_is_told_what_does_not_come(run_program):
+    """No thread waits in the runtime, and other tasks run all the time."""
+    result = run_program(
+        """
+import asyncio, os, tempfile
+
+import dovetail as dt
+
+@dt.task(label="receiver")
+def receive():
+    operation.wait()
+
+@dt.task
+def step():
+    pass
+
+async def work_until_it_is_told(said):
+    while b"task 'receiver' waits for a letter" not in os.pread(said, 1 << 20, 0):
+        await step()
+    operation.complete()
+
+async def awaited(future):
+    await future
+
+async def main():
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        await asyncio.gather(awaited(receive()), work_until_it_is_told(said.fileno()))
+        os.dup2(kept, 2)
+
+with dt.Runtime(workers=2, report_after=0.1):
+    source = dt.EventSource(lambda: None, label="mail")
+    operation = source.expect("a letter")
+    asyncio.run(main())
+print("told")
+"""
+    )
+    assert (result.returncode, result.stdout) == (0, "told\n"), result.stderr
