@@ -109,8 +109,7 @@ herr_t from_text(const char* given, void** made) {
   if (stand == nullptr) {
     std::fprintf(stderr,
                  "dovetail: HDF5_VOL_CONNECTOR has '%.*s' for dovetail, which is ignored: it must be "
-                 "under_vol=0;under_info={}, or name "
-                 "another connector that HDF5 finds\n",
+                 "under_vol=0;under_info={}, or name another connector that HDF5 finds\n",
                  static_cast<int>(text.size()), text.data());
     stand = stand_on(0, {});
   }

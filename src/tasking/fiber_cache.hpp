@@ -38,8 +38,7 @@ class FiberPool {
   void release(fiber::Fiber* fiber) noexcept;
   /// Fibers rest elsewhere: `surplus` is called as if they had come here.
   void expect_surplus() noexcept;
-  /// Destroys fibers that nobody has needed since the last round, so that the memory which their stacks have touched goes back to the
-  /// system. A program whose tasks pause and resume all the time needs its fibers again, and loses none. Returns after which time to call
+  /// Destroys fibers that no task has used since the last round. The system gets the memory of their stacks back. A program whose tasks pause and resume all the time needs its fibers again, and loses none. Returns after which time to call
   /// again; zero: not until `surplus` is called.
   std::chrono::milliseconds give_back_surplus() noexcept;
   /// Counts the rounds, each of one or more batches.

@@ -32,7 +32,7 @@ std::chrono::nanoseconds patience_of(const RuntimeCore& core) noexcept {
 }
 
 // Whether the task does nothing else until the operation ends. One that has bound it may compute meanwhile.
-bool waits(const Task* task) noexcept {
+bool does_nothing_else(const Task* task) noexcept {
   const TaskState state = task->state.load(std::memory_order_acquire);
   return state == TaskState::paused || state == TaskState::returned || state == TaskState::onready;
 }
@@ -52,21 +52,13 @@ Length length_of(Task* task, std::uint8_t look) noexcept {
   return looks_before >= looks_of_a_long_wait ? Length::has_become_long : Length::is_short;
 }
 
-// Those that wait for something of which the runtime knows no more than what a source, or the kernel, says. A selection comes first: its text names
-// all that it waits for. Returns whether all sources could be asked.
-bool for_each_wait(RuntimeCore& core, const VisitWait& visit) {
-  core.selections.for_each_wait([&](const Task* task, const WaitText& what, Awaited awaited) {
-    if (awaited == Awaited::sources && waits(task)) {
+// Tasks that wait for something of which the runtime knows only what a source, or the kernel, says. Returns whether all sources could be asked.
+bool for_each_source_wait(RuntimeCore& core, const VisitWait& visit) {
+  return for_each_wait(core, [&](const Task* task, const WaitText& what, Awaited awaited) {
+    if (awaited == Awaited::sources && does_nothing_else(task)) {
       visit(task, what);
     }
   });
-  const VisitWait others = [&](const Task* task, const WaitText& what) {
-    if (waits(task)) {
-      visit(task, what);
-    }
-  };
-  core.reactor.descriptors().for_each_wait(others);
-  return core.sources->for_each_wait(others);
 }
 
 struct Found {
@@ -79,7 +71,7 @@ Found look_at_all(RuntimeCore& core) {
   std::uint8_t& number = core.long_wait_looks.number;
   number = static_cast<std::uint8_t>(number % LongWaitLooks::most_numbers + 1);
   Found found;
-  found.all_asked = for_each_wait(core, [&](const Task* task, const WaitText& /*what*/) {
+  found.all_asked = for_each_source_wait(core, [&](const Task* task, const WaitText& /*what*/) {
     const Length length = length_of(const_cast<Task*>(task), number);
     found.any_long = found.any_long || length != Length::is_short;
     found.any_new = found.any_new || length == Length::has_become_long;
@@ -97,7 +89,7 @@ std::string in_seconds(std::chrono::nanoseconds time) {
 std::string describe_long_ones(RuntimeCore& core, bool only_new) {
   std::vector<std::string> lines;
   std::unordered_set<const Task*> seen;
-  for_each_wait(core, [&](const Task* task, const WaitText& what) {
+  for_each_source_wait(core, [&](const Task* task, const WaitText& what) {
     const Length length = length_of(const_cast<Task*>(task), core.long_wait_looks.number);
     if (length != Length::is_short && (!only_new || length == Length::has_become_long) && seen.insert(task).second &&
         seen.size() <= most_reported) {
@@ -117,7 +109,7 @@ std::string describe_all(RuntimeCore& core, std::chrono::nanoseconds quiet) {
 }
 
 void mark_reported(RuntimeCore& core) {
-  for_each_wait(core, [&](const Task* task, const WaitText& /*what*/) {
+  for_each_source_wait(core, [&](const Task* task, const WaitText& /*what*/) {
     if (length_of(const_cast<Task*>(task), core.long_wait_looks.number) == Length::has_become_long) {
       const_cast<Task*>(task)->first_look.store(LongWaitLooks::reported, std::memory_order_relaxed);
     }
@@ -175,7 +167,7 @@ void expect_long_waits(RuntimeCore& core) noexcept {
 base::TimePoint look_for_long_waits(RuntimeCore& core, base::TimePoint now) {
   if (core.foreign.waiting.load(std::memory_order_seq_cst) == 0 &&
       core.foreign.callbacks.load(std::memory_order_seq_cst) == 0) {
-    return base::TimePoint::max();  // who waits next names a time
+    return base::TimePoint::max();  // the next thread that waits calls `expect_long_waits`
   }
   report(core, now);
   return now + patience_of(core) / looks_of_a_long_wait;

@@ -219,9 +219,7 @@ void Runtime::wait() {
   if (tasking::context().task != nullptr && tasking::context().core == core_.get()) {
     throw std::logic_error("Runtime::wait() would wait for the task that calls it; use dovetail::wait() inside a task");
   }
-  if (tasking::context().must_go_on()) {
-    tasking::refuse_to_wait_for("all tasks (Runtime::wait)");
-  }
+  tasking::require_may_wait_for("all tasks (Runtime::wait)");
   // Until this returns. Another thread may end the process meanwhile, and with it a static runtime.
   const tasking::ForeignWaits::Stay stay(core_->foreign);
   try {

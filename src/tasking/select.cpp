@@ -370,9 +370,7 @@ class Selecting {
   }
 
   std::optional<std::size_t> wait() {
-    if (tasking::context().must_go_on()) {
-      tasking::refuse_to_wait_for("the first of several things");
-    }
+    tasking::require_may_wait_for("the first of several things");
     selection_ = std::make_shared<Selection>(task_, &tasking::wake, [this] { return describe_all(); });
     const Known known(*this);
     const struct Leave {

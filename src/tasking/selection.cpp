@@ -59,7 +59,7 @@ void Selections::remove(Selection& selection) noexcept {
   }
 }
 
-void Selections::for_each_wait(const std::function<void(const Task*, const WaitText&, Awaited)>& visit) const {
+void Selections::for_each_wait(const VisitSelection& visit) const {
   const base::LockGuard lock(mutex_);
   for (const Selection* at = first_; at != nullptr; at = at->behind_) {
     if (at->task_ != nullptr) {

@@ -30,6 +30,8 @@ enum class Awaited : std::uint8_t {
   sources,  ///< An operation of a source, or a descriptor, among others.
 };
 
+using VisitSelection = std::function<void(const Task*, const WaitText&, Awaited)>;
+
 class Selection {
  public:
   /// What ended the wait if it was none of the things, which are counted from 0.
@@ -85,7 +87,7 @@ class Selections {
   void add(Selection& selection, Awaited awaited) noexcept;
   void remove(Selection& selection) noexcept;
   /// Calls `visit` for each task that waits. The task stays meanwhile.
-  void for_each_wait(const std::function<void(const Task*, const WaitText&, Awaited)>& visit) const;
+  void for_each_wait(const VisitSelection& visit) const;
   /// Ends the wait of a task, as stuck. The caller wakes it. False: it has ended.
   bool give_up(const Task* task) noexcept;
   /// Ends the waits of threads, as stuck.

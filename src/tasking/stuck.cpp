@@ -78,7 +78,7 @@ base::TimePoint declare_if_stuck(RuntimeCore& core, base::TimePoint now) {
     return now + first_look_when_quiet;
   }
   std::vector<Task*> told;
-  told.reserve(waits.tasks.size());  // without memory nobody is taken out of a wait, and the look comes again
+  told.reserve(waits.tasks.size());  // if this throws, all tasks still wait, and the reactor looks again
   declare(core, std::move(text));
   core.stuck.note_not_quiet();
   tell(core, waits, std::move(told));

@@ -1,6 +1,5 @@
 #include "dovetail/synchronization.hpp"
 
-#include "tasking/context.hpp"
 #include "tasking/waiting.hpp"
 #include "tasking/waiting_line.hpp"
 
@@ -8,22 +7,11 @@ namespace dovetail {
 
 using detail::Waiting;
 using tasking::append;
+using tasking::require_may_wait_for;
 using tasking::Served;
 using tasking::take_out;
 using tasking::wait_in_line;
 using tasking::WaitReason;
-
-namespace {
-
-// Of the caller's turn to wait. The lock is not needed any more if this throws.
-void require_may_wait_for(const char* what, std::unique_lock<std::mutex>& lock) {
-  if (tasking::context().must_go_on()) {
-    lock.unlock();
-    tasking::refuse_to_wait_for(what);
-  }
-}
-
-}  // namespace
 
 void Semaphore::acquire(std::uint64_t units) {
   std::unique_lock lock(mutex_);
@@ -31,7 +19,7 @@ void Semaphore::acquire(std::uint64_t units) {
     available_ -= units;
     return;
   }
-  require_may_wait_for("a Semaphore or Mutex", lock);
+  require_may_wait_for("a Semaphore or Mutex");
   try {
     wait_in_line(line_, lock, units, WaitReason::semaphore);
   } catch (...) {
@@ -112,7 +100,7 @@ bool Latch::try_wait() const noexcept {
 void Latch::wait() {
   std::unique_lock lock(mutex_);
   if (count_ != 0) {
-    require_may_wait_for("a Latch", lock);
+    require_may_wait_for("a Latch");
     wait_in_line(line_, lock, 0, WaitReason::latch);
   }
 }
@@ -134,12 +122,12 @@ void Latch::leave(Waiting& waiting) noexcept {
 void Barrier::arrive_and_wait() {
   std::unique_lock lock(mutex_);
   if (arrived_ + 1 != participants_) {
-    require_may_wait_for("a Barrier", lock);
-    ++arrived_;
+    require_may_wait_for("a Barrier");
+  }
+  if (++arrived_ != participants_) {
     wait_in_line(line_, lock, 0, WaitReason::barrier);
     return;
   }
-  ++arrived_;
   pass(lock);
 }
 

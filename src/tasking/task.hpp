@@ -97,7 +97,7 @@ struct Task {
   std::uint32_t cancel_epoch;  ///< Of the runtime when the task was spawned, or of its parent.
   std::uint32_t home_worker;   ///< Which one made it, if one did; once it has paused, where a tied task has to resume.
   tasking::WaitReason wait_reason;
-  std::uint8_t io : 1;  ///< This and the next are written by whoever moves the task on.
+  std::uint8_t io : 1;  ///< The thread that moves the task on writes this and `tied`.
   std::uint8_t tied : 1;
   bool children_awaited;       ///< The body waits for its children; else, at zero, one blocker is removed.
   bool starting;               ///< In the phase of `onready`: blockers delay the start, not the completion.

@@ -1,4 +1,4 @@
-// How those who know what tasks wait for tell it: to reports, and to whoever only counts.
+// What a source of events tells of each task that waits for it.
 #pragma once
 
 #include <functional>

@@ -148,6 +148,12 @@ void refuse_to_wait_for(const std::string& what) {
                          ", and tasks may need the thread that it runs on: spawn a task that waits");
 }
 
+void require_may_wait_for(const char* what) {
+  if (context().must_go_on()) {
+    refuse_to_wait_for(what);
+  }
+}
+
 void wait_for_task(Task* task) {
   Task* const current = context().task;
   if (has_completed(task)) {

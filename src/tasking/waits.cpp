@@ -76,7 +76,6 @@ std::string describe(const Task* task, const std::string& operation) {
   return "task " + quoted(task) + (returned ? " has returned and waits for " : " waits for ") + operation;
 }
 
-// What is known of a task even if somebody wakes it meanwhile: its label, its state, and what sources say of it.
 std::string describe(const Task* task, const Waits& waits) {
   const std::string name = std::string("task ").append(quoted(task));
   if (const auto operation = waits.operations.find(task); operation != waits.operations.end()) {
@@ -120,7 +119,6 @@ std::string describe(const Task* task, const Waits& waits) {
   }
 }
 
-// Nothing runs, and nobody can wake any of the tasks.
 std::string describe_stuck(const Task* task, const Waits& waits) {
   const std::string name = std::string("task ").append(quoted(task));
   switch (task->state.load(std::memory_order_relaxed)) {
@@ -143,18 +141,21 @@ std::string describe_stuck(const Task* task, const Waits& waits) {
   }
 }
 
+bool for_each_wait(RuntimeCore& core, const VisitSelection& visit) {
+  const VisitWait of_source = [&](const Task* task, const WaitText& what) { visit(task, what, Awaited::sources); };
+  core.selections.for_each_wait(visit);
+  core.reactor.descriptors().for_each_wait(of_source);
+  return core.sources->for_each_wait(of_source);
+}
+
 Waits find_waits(RuntimeCore& core) {
   Waits waits;
-  const auto note = [&](const Task* task, const WaitText& what) { waits.operations.emplace(task, what()); };
-  // First, since its text names all that it waits for.
-  core.selections.for_each_wait([&](const Task* task, const WaitText& what, Awaited awaited) {
-    note(task, what);
+  for_each_wait(core, [&](const Task* task, const WaitText& what, Awaited awaited) {
+    waits.operations.emplace(task, what());
     if (awaited == Awaited::tasks) {
       waits.selecting_tasks.insert(task);
     }
   });
-  core.reactor.descriptors().for_each_wait(note);
-  core.sources->for_each_wait(note);
   std::vector<Task*>& tasks = waits.tasks;
   for_each_task([&](Task* task) {
     if (owner_of(task) == &core && task != core.root && task->state.load() != TaskState::completed) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dovetail/detail/body.hpp"
+#include "tasking/selection.hpp"
 
 namespace dovetail::tasking {
 
@@ -30,13 +31,16 @@ struct Waits {
   std::unordered_map<const Task*, std::string> operations;  ///< What sources say of those that wait for them.
 };
 
+/// Calls `visit` for each task of which a selection, a descriptor or a source says what it waits for. A selection comes first: its text names
+/// all that its task waits for. Returns whether all sources could be asked.
+bool for_each_wait(RuntimeCore& core, const VisitSelection& visit);
 /// Visits all tasks. The caller holds `LabelsHeld`, also for what is below.
 Waits find_waits(RuntimeCore& core);
 /// A task that waits for an operation of a source.
 std::string describe(const Task* task, const std::string& operation);
-/// What is known of a task even if somebody wakes it meanwhile: its label, its state, and what sources say of it.
+/// What a report may say of a task that another thread may wake meanwhile: its label, its state, and the text of its source.
 std::string describe(const Task* task, const Waits& waits);
-/// Where nothing runs, and nobody can wake any of the tasks.
+/// Of a task in a runtime that is stuck: no thread wakes it meanwhile, so that all of its state may be read.
 std::string describe_stuck(const Task* task, const Waits& waits);
 /// One line each.
 std::string list_of(const Waits& waits, std::string (*describe_one)(const Task*, const Waits&));

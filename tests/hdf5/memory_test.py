@@ -11,6 +11,17 @@ import pytest
 import support
 
 LIMIT = 256 << 20
+# In mebibytes, and a wait until it is that low.
+RESIDENT = """
+import h5py, numpy as np, sys, time
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS")) // 1024
+
+def wait_for_resident(most):
+    limit = time.monotonic() + 60
+    while resident() > most and time.monotonic() < limit:
+        time.sleep(0.01)
+"""
 
 
 @contextmanager
@@ -63,9 +74,7 @@ sys.exit(0 if status == 0 else 9 if status == -9 else 1)
 
 def test_buffers_are_given_back_when_idle(faults) -> None:
     text = f"""
-import h5py, numpy as np, sys, time
-def resident():
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS")) // 1024
+{RESIDENT}
 values = np.ones(1 << 17)
 file = h5py.File(sys.argv[1], "w")
 before = resident()
@@ -75,9 +84,7 @@ for part in range(300):
 most = resident()
 open({str(faults.path / ".faults")!r}, "w").write("# nothing is held any more")
 file.flush()
-limit = time.monotonic() + 60
-while resident() > before + 40 and time.monotonic() < limit:
-    time.sleep(0.01)
+wait_for_resident(before + 40)
 print(before, most, resident())
 assert most > before + 280, "nothing was kept in memory"
 assert resident() <= before + 40
@@ -89,9 +96,7 @@ assert resident() <= before + 40
 @pytest.mark.parametrize("chunk", [1 << 14, 1 << 20])
 def test_what_chunks_were_compressed_in_is_given_back_when_idle(tmp_path: Path, chunk: int) -> None:
     text = f"""
-import h5py, numpy as np, sys, time
-def resident():
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS")) // 1024
+{RESIDENT}
 rows = (4 << 20) // {chunk}
 step = np.tile(np.random.default_rng(1).integers(0, 255, {chunk}, np.uint8), (rows, 1))
 file = h5py.File(sys.argv[1], "w")
@@ -101,9 +106,7 @@ for i in range(0, 40 * rows, rows):
     data[i : i + rows] = step
 file.close()
 most = resident()
-limit = time.monotonic() + 60
-while resident() > before + 30 and time.monotonic() < limit:
-    time.sleep(0.01)
+wait_for_resident(before + 30)
 print(before, most, resident())
 assert most > before + 60, "nothing was compressed by tasks"
 assert resident() <= before + 30

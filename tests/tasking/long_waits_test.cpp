@@ -11,6 +11,13 @@
 namespace dovetail::test {
 namespace {
 
+// In a child: the parent has read the report.
+void wait_for_parent() {
+  char go = 0;
+  while (read(STDIN_FILENO, &go, 1) < 0) {
+  }
+}
+
 using std::chrono::milliseconds;
 
 TEST(LongWaitTest, SaysWhatWaitsForWhat) {
@@ -32,9 +39,7 @@ TEST(LongWaitTest, SaysWhatWaitsForWhat) {
         });
         // The parent has read the report when it lets them go.
         std::thread outside([&] {
-          char go = 0;
-          while (read(STDIN_FILENO, &go, 1) < 0) {
-          }
+          wait_for_parent();
           paused.complete();
           bound.complete();
           pipe.write_one('x');
@@ -64,9 +69,7 @@ TEST(LongWaitTest, AnOperationOfAnotherRuntimeIsNoReasonToBeStuck) {
         Runtime runtime(Options{.workers = 1, .report_after = milliseconds(500)});
         auto receiver = runtime.spawn({.label = "receiver"}, [&] { operation.wait(); });
         std::thread outside([&] {
-          char go = 0;
-          while (read(STDIN_FILENO, &go, 1) < 0) {
-          }
+          wait_for_parent();
           operation.complete();
         });
         receiver.get();
@@ -378,9 +381,7 @@ TEST(LongWaitTest, TheReactorLooksThoughOthersRun) {
           }
         });
         std::thread outside([&] {
-          char go = 0;
-          while (read(STDIN_FILENO, &go, 1) < 0) {
-          }
+          wait_for_parent();
           operation.complete();
         });
         receiver.get();
