@@ -6,6 +6,7 @@
 
 #include "base/sanitizer.hpp"
 #include "support.hpp"
+#include "tasking/core.hpp"
 
 #ifdef DOVETAIL_ADDRESS_SANITIZER
 // A child that ends in a task, or after a fork, cannot take apart what threads use that it does not wait for, or does not have.
@@ -30,6 +31,17 @@ Runtime& static_runtime() {
   return runtime;
 }
 
+// Until that many threads are blocked in Runtime::wait. The end of the process destroys the runtime: nobody may begin to use it then.
+void await_waits(Runtime& runtime, unsigned threads) {
+  const unsigned stays = 2 * threads;  // each thread has one for its call, one for its sleep
+  await([&] { return runtime.core().foreign.waiting.load() >= stays; });
+}
+
+[[noreturn]] void exit_once_main_waits(Runtime& runtime = static_runtime()) {
+  await_waits(runtime, 1);
+  std::exit(42);
+}
+
 struct AtEnd {
   std::function<void()> action;
   ~AtEnd() {
@@ -47,7 +59,7 @@ TEST(ProcessEndTest, ExitInATaskOfAStaticRuntime) {
     }
     static_runtime().spawn({.label = "the last one"}, [] {
       std::atexit([] { say("at exit"); });
-      std::exit(42);
+      exit_once_main_waits();
     });
     static_runtime().wait();
     say("waited");
@@ -59,7 +71,7 @@ TEST(ProcessEndTest, ExitInATaskOfAStaticRuntime) {
 
 TEST(ProcessEndTest, ExitInAnIoTaskOfAStaticRuntime) {
   const auto outcome = end_process([] {
-    static_runtime().spawn({.io = true}, [] { std::exit(42); });
+    static_runtime().spawn({.io = true}, [] { exit_once_main_waits(); });
     static_runtime().wait();
   });
   EXPECT_EQ(outcome.status, 42) << outcome.error;
@@ -75,7 +87,7 @@ TEST(ProcessEndTest, ExitInAPausedTaskWhileOthersWork) {
     });
     static_runtime().spawn([] {
       this_task::wait_for(std::chrono::milliseconds(1));
-      std::exit(42);
+      exit_once_main_waits();
     });
     static_runtime().wait();
   });
@@ -121,7 +133,7 @@ TEST(ProcessEndTest, ExitInAForeignThreadWhileMainWaits) {
       static Gate gate;
       for (int i = 0; i < 100; ++i) {
         static_runtime().spawn([] {
-          this_task::yield();
+          await_in_task([] { return static_runtime().core().foreign.waiting.load() > 0; });
           if (done.fetch_add(1) == 50) {
             gate.open();
           }
@@ -159,6 +171,7 @@ TEST(ProcessEndTest, ExitInAForeignThreadWhileTwoOthersWait) {
       }).detach();
       std::thread([] {
         begun.pass();
+        await_waits(static_runtime(), 2);
         ends.store(true);
         std::exit(42);
       }).detach();
@@ -184,10 +197,11 @@ TEST(ProcessEndTest, ExitInOnready) {
         }
       });
       const auto spawn_it = [] {
-        spawn({.access = {in(data)}, .onready = [] { std::exit(42); }}, [] { say("the body"); });
+        spawn({.access = {in(data)}, .onready = [] { exit_once_main_waits(); }}, [] { say("the body"); });
       };
       if (from_outside) {
-        static_runtime().spawn({.access = {in(data)}, .onready = [] { std::exit(42); }}, [] { say("the body"); });
+        static_runtime().spawn({.access = {in(data)}, .onready = [] { exit_once_main_waits(); }},
+                               [] { say("the body"); });
       } else {
         static_runtime().spawn(spawn_it);
       }
@@ -206,7 +220,7 @@ TEST(ProcessEndTest, ExitInWhenCompletedOnAWorker) {
         this_task::yield();
       }
     });
-    future.when_completed([] { std::exit(42); });
+    future.when_completed([] { exit_once_main_waits(); });
     go.store(true);
   });
 }
@@ -216,11 +230,16 @@ TEST(ProcessEndTest, ExitInWhenCompletedOnAForeignThread) {
   exit_while_main_waits([] {
     const Future<void> future = static_runtime().spawn([] {});
     future.wait();
+    static std::atomic<bool> go{false};
     static_runtime().spawn([] {
-      this_task::yield();
+      await_in_task([] { return go.load(); });
       say("another task");
     });
-    std::thread([future] { future.when_completed([] { std::exit(42); }); }).detach();
+    std::thread([future] {
+      await_waits(static_runtime(), 1);
+      go.store(true);
+      future.when_completed([] { std::exit(42); });
+    }).detach();
   });
 }
 
@@ -230,7 +249,7 @@ TEST(ProcessEndTest, ExitInAPollingFunction) {
     spawn_endless_task();
     static PollingService* const service =
         new PollingService(static_runtime(), "the end", {std::chrono::microseconds(1), std::chrono::microseconds(50)},
-                           []() -> std::size_t { std::exit(42); });
+                           []() -> std::size_t { exit_once_main_waits(); });
     static_runtime().spawn({.label = "pending"}, [] {
       this_task::events().add();
       service->add_pending();
@@ -243,7 +262,7 @@ TEST(ProcessEndTest, ExitInAPollingFunctionOfAStaticService) {
   exit_while_main_waits([] {
     static PollingService service(static_runtime(), "the end",
                                   {std::chrono::microseconds(1), std::chrono::microseconds(50)},
-                                  []() -> std::size_t { std::exit(42); });
+                                  []() -> std::size_t { exit_once_main_waits(); });
     static_runtime().spawn({.label = "pending"}, [] {
       this_task::events().add();
       service.add_pending();
@@ -270,7 +289,7 @@ TEST(ProcessEndTest, ExitInWhenCompletedBehindAPollingFunction) {
       events->add();
       service->add_pending();
     });
-    future.when_completed([] { std::exit(42); });
+    future.when_completed([] { exit_once_main_waits(); });
     go.store(true);
   });
 }
@@ -299,7 +318,7 @@ TEST(ProcessEndTest, NoTaskBeginsBehindTheEndOfAStaticRuntime) {
     static_runtime().spawn([] { go_on(); });
     static_runtime().spawn([] {
       await([] { return begun.load() > 100; });
-      std::exit(42);
+      exit_once_main_waits();
     });
     static_runtime().wait();
   });
@@ -312,7 +331,7 @@ TEST(ProcessEndTest, ExitInATaskWritesTheTrace) {
     static Runtime runtime(Options{.workers = 1, .trace = trace});
     runtime.spawn({.label = "traced"}, [] {});
     runtime.wait();
-    runtime.spawn([] { std::exit(42); });
+    runtime.spawn([] { exit_once_main_waits(runtime); });
     runtime.wait();
   });
   EXPECT_EQ(outcome.status, 42) << outcome.error;
