@@ -5,6 +5,7 @@
 
 #include "tasking/core.hpp"
 #include "tasking/dependency_node.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/label.hpp"
 #include "tasking/task.hpp"
 #include "tasking/wait_reason.hpp"
