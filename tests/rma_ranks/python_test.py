@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 SOURCE = Path(os.environ["DOVETAIL_SOURCE_DIR"])
@@ -34,4 +35,10 @@ if NODE:
 run(0, ["right"], sys.executable, PROGRAM)
 for starter in sys.argv[1:]:
     run(0, ["right"] * 2, starter, "-n", "2", sys.executable, PROGRAM)
-run(0, ["interrupted"], sys.executable, str(FOLDER / "interrupted.py"))
+INTERRUPTED = [sys.executable, str(FOLDER / "interrupted.py")]
+run(0, ["interrupted"], *INTERRUPTED, "wait")
+with tempfile.TemporaryDirectory() as folder:
+    pipe = f"{folder}/pipe"
+    os.mkfifo(pipe)
+    for wait in ("start", "allocate", "notify"):
+        run(0, ["interrupted"], *LAUNCH, "-n", "2", *INTERRUPTED, wait, pipe)

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "comm/rma/checked.hpp"
+#include "tasking/waiting_thread.hpp"
 
 namespace dovetail::comm::rma {
 namespace {
@@ -41,11 +42,17 @@ socklen_t fill_in(sockaddr_un& address, const std::string& name) {
 using Clock = std::chrono::steady_clock;
 
 // `life`: readable when nothing more will come; -1: nothing tells that. @returns 0, ETIMEDOUT, ECONNRESET, or the errno of poll
-int wait_until_readable(int descriptor, int life, Clock::time_point end) noexcept {
+int wait_until_readable(int descriptor, int life, Clock::time_point end) {
   std::array<pollfd, 2> waiting{{{descriptor, POLLIN, 0}, {life, POLLIN, 0}}};
   constexpr std::int64_t longest_poll = 1'000'000'000;
+  tasking::WaitingThread thread(nullptr);
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (thread.look()) {
+      throw tasking::WaitInterrupted();
+    }
+    const auto now = Clock::now();
+    const bool is_over = now >= end;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(end, thread.next_look()) - now).count();
     const int ready =
         poll(waiting.data(), waiting.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, longest_poll)));
     if (ready < 0 && errno != EINTR) {
@@ -55,7 +62,7 @@ int wait_until_readable(int descriptor, int life, Clock::time_point end) noexcep
       // What it has sent before its end comes first.
       return waiting[0].revents == 0 && poll(waiting.data(), 1, 0) == 0 ? ECONNRESET : 0;
     }
-    if (ready == 0 && left <= 0) {
+    if (ready == 0 && is_over) {
       return ETIMEDOUT;
     }
   }
@@ -234,7 +241,7 @@ int Listener::accept(std::chrono::milliseconds limit) const {
   }
 }
 
-int wait_until_readable(int descriptor, std::chrono::milliseconds limit) noexcept {
+int wait_until_readable(int descriptor, std::chrono::milliseconds limit) {
   return wait_until_readable(descriptor, -1, Clock::now() + limit);
 }
 

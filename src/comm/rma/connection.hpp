@@ -76,7 +76,8 @@ class Listener {
 };
 
 /// Blocks until the descriptor is readable, or its other end is gone. @returns 0, ETIMEDOUT if it is not within `limit`, or the errno of the kernel
-int wait_until_readable(int descriptor, std::chrono::milliseconds limit) noexcept;
+/// @throws tasking::WaitInterrupted, as all that blocks here, if the thread's `set_interrupt_look` says so
+int wait_until_readable(int descriptor, std::chrono::milliseconds limit);
 
 /// @returns The socket. @throws std::system_error
 int connect_to(const std::string& name);

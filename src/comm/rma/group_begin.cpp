@@ -19,6 +19,7 @@
 #include "comm/rma/program_memory.hpp"
 #include "comm/rma/protocol.hpp"
 #include "dovetail/rma_error.hpp"
+#include "tasking/interrupt_look.hpp"
 
 namespace dovetail::comm::rma {
 namespace {
@@ -199,6 +200,11 @@ class Group::Beginning {
     } catch (const OutOfStep& error) {
       group_.out_of_step_ = error.what();
       note(error.what());
+    } catch (const tasking::WaitInterrupted&) {
+      ended_ = std::current_exception();
+      group_.out_of_step_ =
+          "Rank " + std::to_string(group_.rank_) + " was interrupted while it began segment " + std::to_string(id_);
+      note(group_.out_of_step_);
     } catch (const std::exception& error) {
       note(cannot_begin(group_.rank_, id_, error));
     }
@@ -244,7 +250,7 @@ class Group::Beginning {
   Group& group_;
   const std::uint8_t id_;
   std::string problem_;       // the first
-  std::exception_ptr ended_;  // of the first rank that has ended
+  std::exception_ptr ended_;  // of the first rank that has ended, or of Ctrl-C
 };
 
 // What keeps this process from memory of another one; empty: nothing.

@@ -10,6 +10,7 @@
 #include "comm/rma/group.hpp"
 #include "comm/rma/waiter.hpp"
 #include "tasking/pause.hpp"
+#include "tasking/waiting_thread.hpp"
 
 namespace dovetail::comm::rma {
 
@@ -48,16 +49,19 @@ class Blocking {
   const std::chrono::steady_clock::time_point end_of_looks_;
 };
 
-/// Blocks the thread until `is_so`, and takes what comes meanwhile.
+/// Blocks the thread until `is_so`, and takes what comes meanwhile. Nothing of the caller's is entered anywhere, since Ctrl-C may end this.
+/// @throws tasking::WaitInterrupted
 template <class IsSo>
 void block_until(Group& in, const IsSo& is_so) {
-  Blocking blocking(in);
-  for (;;) {
+  tasking::WaitingThread thread(nullptr);
+  for (Blocking blocking(in);; blocking.rest()) {
     blocking.look();
     if (is_so()) {
       return;
     }
-    blocking.rest();
+    if (thread.look()) {
+      throw tasking::WaitInterrupted();
+    }
   }
 }
 
@@ -72,7 +76,10 @@ void wait(Group& in, Waiter& waiter, const char* instead, const Begin& begin) {
     }
     waiter.then = Waiter::Then::tell;
     if (!begin()) {
-      block_until(in, [&] { return waiter.has_ended.load(std::memory_order_acquire); });
+      Blocking blocking(in);
+      for (blocking.look(); !waiter.has_ended.load(std::memory_order_acquire); blocking.look()) {
+        blocking.rest();
+      }
     }
   } else {
     waiter.then = Waiter::Then::wake;
