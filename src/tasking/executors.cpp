@@ -22,9 +22,11 @@ std::atomic<unsigned> next_number{0};
 
 }  // namespace
 
-Executors::Executors(RuntimeCore& core, void (*run_body)(Task*), unsigned most_threads, unsigned places)
+Executors::Executors(RuntimeCore& core, void (*run_body)(Task*), void (*schedule)(Task*), unsigned most_threads,
+                     unsigned places)
     : core_(core),
       run_body_(run_body),
+      schedule_(schedule),
       most_threads_(most_threads),
       places_(std::min(places, most_threads), most_threads) {}
 
@@ -77,8 +79,11 @@ bool Executors::run_task(Task* task) {
     return true;
   }
   const Taker taker = queue(tasks_, task);
-  if (open && taker == Taker::none) {
-    may_run(places_.give_back());
+  if (taker == Taker::none) {
+    if (open) {
+      may_run(places_.give_back());
+    }
+    leave_tasks_to_workers(lock);
   }
   lock.unlock();
   wake(taker);
@@ -114,6 +119,9 @@ base::TimePoint Executors::look() {
   if (Task* const task = places_.look(tasks_.empty(), ask)) {
     tasks_.push(task);
     taker = need_thread();
+    if (taker == Taker::none) {
+      leave_tasks_to_workers(lock);
+    }
   }
   lock.unlock();
   wake(taker);
@@ -155,6 +163,34 @@ Executors::Taker Executors::need_thread() {
   return Taker::awake;
 }
 
+// Queued before the last thread that could take it was about to block.
+void Executors::run_work_first(base::UniqueLock& lock) {
+  --blocked_;
+  while (!work_.empty()) {
+    BlockingWork* const work = work_.pop();
+    lock.unlock();
+    work->run(work);
+    lock.lock();
+    busy_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  ++blocked_;
+}
+
+// No thread is awake, and none can be made: better a worker that blocks than a task that never runs.
+void Executors::leave_tasks_to_workers(base::UniqueLock& lock) {
+  while (!tasks_.empty()) {
+    Task* const task = tasks_.pop();
+    if (is_open(task)) {
+      may_run(places_.give_back());
+    }
+    task->io = false;
+    lock.unlock();
+    schedule_(task);
+    lock.lock();
+    busy_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+}
+
 void Executors::wake(Taker taker) noexcept {
   if (taker == Taker::sleeping) {
     available_.notify_one();
@@ -168,7 +204,12 @@ void Executors::thread_blocks(const Task* task) {
   if (task != nullptr && is_open(task) && !keeps_its_place(task)) {
     may_run(places_.give_back());
   }
-  const Taker taker = work_.empty() && tasks_.empty() ? Taker::none : need_thread();
+  const bool is_needed = !work_.empty() || !tasks_.empty();
+  const Taker taker = is_needed ? need_thread() : Taker::none;
+  if (is_needed && taker == Taker::none) {
+    run_work_first(lock);
+    leave_tasks_to_workers(lock);
+  }
   lock.unlock();
   wake(taker);
   count_idle();

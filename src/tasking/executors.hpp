@@ -23,8 +23,10 @@ namespace dovetail::tasking {
 class Executors {
  public:
   /// @param run_body  Runs the body of a task to its end.
+  /// @param schedule  Gives a task that is none of I/O to the workers.
   /// @param places    For open tasks, to begin with.
-  Executors(RuntimeCore& core, void (*run_body)(Task*), unsigned most_threads, unsigned places);
+  Executors(RuntimeCore& core, void (*run_body)(Task*), void (*schedule)(Task*), unsigned most_threads,
+            unsigned places);
   /// Nothing may be queued or running.
   ~Executors();
   Executors(const Executors&) = delete;
@@ -77,6 +79,8 @@ class Executors {
   Taker queue(Queue<Item>& queue, Item* item) REQUIRES(mutex_);
   Taker need_thread() REQUIRES(mutex_);
   void wake(Taker taker) noexcept EXCLUDES(mutex_);
+  void run_work_first(base::UniqueLock& lock) REQUIRES(mutex_);
+  void leave_tasks_to_workers(base::UniqueLock& lock) REQUIRES(mutex_);
   bool has_call() const noexcept REQUIRES(mutex_);
   bool sleep(base::UniqueLock& lock) REQUIRES(mutex_);
   void count_idle() noexcept;
@@ -89,6 +93,7 @@ class Executors {
 
   RuntimeCore& core_;
   void (*const run_body_)(Task*);
+  void (*const schedule_)(Task*);
   const std::size_t most_threads_;
   mutable base::Mutex mutex_;
   base::ConditionVariable available_;

@@ -18,6 +18,7 @@
 #include "tasking/lifecycle.hpp"
 #include "tasking/live_runtimes.hpp"
 #include "tasking/running.hpp"
+#include "tasking/schedule.hpp"
 #include "tasking/service_registry.hpp"
 #include "tasking/settings.hpp"
 #include "tasking/stack_overflow.hpp"
@@ -70,8 +71,9 @@ RuntimeCore::RuntimeCore(const Options& given)
   // The destructor does not run for a runtime that cannot be made.
   std::unique_ptr<Task, void (*)(Task*) noexcept> unfinished(root, &tasking::free_task);
   tasking::extra_of(root).domain = std::make_unique<tasking::DependencyDomain>();
-  executors = std::make_unique<tasking::Executors>(*this, &tasking::run_body, options.io_executors,
-                                                   tasking::places_to_begin_with(options));
+  executors = std::make_unique<tasking::Executors>(
+      *this, &tasking::run_body, [](Task* task) { tasking::schedule(task); }, options.io_executors,
+      tasking::places_to_begin_with(options));
   tasking::make_services(*this);
   for (unsigned index = 0; index < options.workers; ++index) {
     workers.push_back(std::make_unique<tasking::Worker>(*this, index));

@@ -1,7 +1,9 @@
 // I/O tasks: they may block, on threads that are not compute workers.
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "support.hpp"
+#include "tasking/service.hpp"
 
 namespace dovetail::test {
 namespace {
@@ -206,6 +208,89 @@ TEST(IoTaskTest, ManyMoreThanThreads) {
   runtime.wait();
   EXPECT_EQ(done.load(), count);
   EXPECT_LE(count_threads(), 1U + 2 + 1 + 4 + 1) << "and one that a sanitizer may have";
+}
+
+// A limit on threads holds for users other than root.
+void allow_no_more_threads() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NPROC, &limit);
+  limit.rlim_cur = 1;
+  if (setrlimit(RLIMIT_NPROC, &limit) != 0) {
+    throw std::system_error(errno, std::generic_category(), "RLIMIT_NPROC");
+  }
+}
+
+// What `program` returns, in a process that runs as nobody.
+Outcome run_as_nobody(const std::function<int()>& program) {
+  return run_in_child([&] {
+    constexpr uid_t nobody = 65534;
+    if (geteuid() == 0 && setresuid(nobody, nobody, nobody) != 0) {
+      return 1;
+    }
+    return program();
+  });
+}
+
+TEST(IoTaskTest, WithoutThreadsWorkersRunThem) {
+  const auto outcome = run_as_nobody([] {
+    Runtime runtime(Options{.workers = 1});
+    const auto worker = runtime.spawn([] { return std::this_thread::get_id(); }).get();
+    allow_no_more_threads();
+    return runtime.spawn({.io = true}, [] { return std::this_thread::get_id(); }).get() == worker ? 42 : 2;
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+}
+
+// The only executor is about to block for what no other one can be made for.
+TEST(IoTaskTest, WithoutThreadsWorkersRunWhatTheLastExecutorWaitsFor) {
+  const auto outcome = run_as_nobody([] {
+    Runtime runtime(Options{.workers = 1});
+    return runtime
+        .spawn({.io = true},
+               [] {
+                 allow_no_more_threads();
+                 std::vector<Future<int>> children;
+                 for (int i = 0; i < 20; ++i) {  // more than there are places
+                   children.push_back(spawn({.io = true}, [] { return spawn({.io = true}, [] { return 1; }).get(); }));
+                 }
+                 int sum = 0;
+                 for (Future<int>& child : children) {
+                   sum += child.get();
+                 }
+                 return sum == 20 ? 42 : 2;
+               })
+        .get();
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+}
+
+// A blocking call of a task that the only executor is about to wait for.
+TEST(IoTaskTest, WithoutThreadsAnExecutorMakesTheCallThatItWaitsFor) {
+  struct Call : tasking::BlockingWork {
+    Events* of = nullptr;
+  };
+  const auto outcome = run_as_nobody([] {
+    Runtime runtime(Options{.workers = 1});
+    Call call;
+    call.run = [](tasking::BlockingWork* work) { static_cast<Call*>(work)->of->fulfill(); };
+    return runtime
+        .spawn({.io = true},
+               [&] {
+                 allow_no_more_threads();
+                 std::atomic<bool> is_posted{false};
+                 const Future<void> task = spawn([&] {
+                   call.of = &this_task::events();
+                   call.of->add();
+                   tasking::post_blocking(runtime.core(), &call);
+                   is_posted.store(true);
+                 });
+                 await([&] { return is_posted.load(); });
+                 task.get();
+                 return 42;
+               })
+        .get();
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
 }
 
 }  // namespace
