@@ -68,6 +68,7 @@ struct Collector {
   void collect_one(PyObject* object, Direction direction, bool outermost);
   void collect_future(PyObject* object, AccessMode mode);
   void collect_file_name(PyObject* object, Direction direction);
+  bool add_region(PyObject* object, AccessMode mode);
   void add_file_name(PyObject* object, AccessMode mode);
   void enter(PyObject* container, ContainerKind kind, Direction direction);
 };
@@ -132,6 +133,21 @@ void Collector::collect_file_name(PyObject* object, Direction direction) {
     return;
   }
   add_file_name(object, mode_of(direction));
+}
+
+// Whether the object stands for a file, a region of a space or memory.
+bool Collector::add_region(PyObject* object, AccessMode mode) {
+  if (is_file_name(object)) {
+    add_file_name(object, mode);
+    return true;
+  }
+  const bool is_file = Py_TYPE(object) == file_type() && nb::inst_ready(object);
+  Region region = is_file ? nb::inst_ptr<OpenedFile>(object)->region() : Region();
+  if (is_file || space_region(object, region)) {
+    uses.accesses.push_back({region, mode});
+    return true;
+  }
+  return add_memory(object, mode, name, uses.accesses);
 }
 
 void Collector::add_file_name(PyObject* object, AccessMode mode) {
@@ -207,18 +223,7 @@ void Collector::collect_one(PyObject* object, Direction direction, bool outermos
     if (kind == ContainerKind::tuple || PyFrozenSet_Check(object)) {
       return;
     }
-  } else if (unordered) {
-    return;
-  } else if (Py_TYPE(object) == file_type() && nb::inst_ready(object)) {
-    uses.accesses.push_back({nb::inst_ptr<OpenedFile>(object)->region(), mode});
-    return;
-  } else if (is_file_name(object)) {
-    add_file_name(object, mode);
-    return;
-  } else if (Region region; space_region(object, region)) {
-    uses.accesses.push_back({region, mode});
-    return;
-  } else if (add_memory(object, mode, name, uses.accesses)) {
+  } else if (unordered || add_region(object, mode)) {
     return;
   }
   if (!unordered) {

@@ -61,7 +61,7 @@ class Operation {
 
 class EventSource {
  public:
-  EventSource(nb::object poll, std::string label, double shortest, double longest, nb::object fileno)
+  EventSource(const nb::object& poll, std::string label, double shortest, double longest, const nb::object& fileno)
       : poll_(std::make_shared<Held>(Held::share(poll.ptr()))) {
     const int descriptor = fileno.is_none() ? -1 : descriptor_of(fileno);
     const PollingRate rate{.shortest = nanoseconds_of(shortest), .longest = nanoseconds_of(longest)};
@@ -122,7 +122,7 @@ class EventSource {
 using WaitForDescriptor = bool (*)(int, nanoseconds);
 
 template <WaitForDescriptor wait_for>
-bool wait_for_descriptor(nb::object file, std::optional<double> timeout) {
+bool wait_for_descriptor(const nb::object& file, std::optional<double> timeout) {
   const int descriptor = descriptor_of(file);
   return translated([&] {
     const nanoseconds at_most = nanoseconds_of(timeout);
@@ -146,9 +146,9 @@ void bind_event_source(nb::module_& module) {
   nb::class_<EventSource>(module, "EventSource", nb::type_slots(slots), "Asks now and then what has ended.")
       .def(
           "__init__",
-          [](EventSource* self, nb::object poll, std::string label, double shortest, double longest,
-             nb::object fileno) {
-            translated([&] { new (self) EventSource(std::move(poll), std::move(label), shortest, longest, fileno); });
+          [](EventSource* self, const nb::object& poll, std::string label, double shortest, double longest,
+             const nb::object& fileno) {
+            translated([&] { new (self) EventSource(poll, std::move(label), shortest, longest, fileno); });
           },
           nb::arg("poll"), nb::kw_only(), nb::arg("label") = "event source", nb::arg("shortest") = 5e-6,
           nb::arg("longest") = 5e-4, nb::arg("fileno").none() = nb::none())

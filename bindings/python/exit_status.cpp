@@ -28,10 +28,10 @@ bool is_ended_by_sys_exit() {
   return false;
 }
 
-// Called by `exit`, which goes on with the other handlers under the new status.
+// Called by `exit`, which goes on with the other handlers under the new status: the same thread calls it again, which glibc allows.
 void replace_status(int status, void* /*unused*/) {
   if (status == EXIT_SUCCESS) {
-    std::exit(EXIT_FAILURE);
+    std::exit(EXIT_FAILURE);  // NOLINT(concurrency-mt-unsafe)
   }
 }
 

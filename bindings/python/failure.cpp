@@ -72,6 +72,7 @@ Held root_cause(std::exception_ptr cause, Origin& origin) {
     } catch (const PythonError& error) {
       origin = error.origin();
     } catch (...) {
+      inner = nullptr;  // the program's own
     }
     if (inner == nullptr) {
       return python_exception_of(cause);

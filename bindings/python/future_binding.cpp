@@ -49,7 +49,7 @@ void add_done_callback(nb::handle_t<Future> future, nb::handle function) {
   nb::inst_ptr<Future>(future)->when_completed([callback] { callback->call(); });
 }
 
-std::optional<std::size_t> wait_for_any(nb::iterable futures, std::optional<double> timeout) {
+std::optional<std::size_t> wait_for_any(const nb::iterable& futures, std::optional<double> timeout) {
   std::vector<Alternative> all;
   for (const nb::handle item : futures) {
     if (Py_TYPE(item.ptr()) != future_type()) {

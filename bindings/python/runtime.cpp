@@ -131,7 +131,7 @@ Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords
     if (PyFrame_Check(caller.ptr())) {
       note_caller(*call, caller.ptr());
     }
-    if (keywords.size() != 0) {
+    if (!keywords.empty()) {
       call->keywords = Held::share(keywords.ptr());
     }
     call->domain = domain;
@@ -248,7 +248,7 @@ bool wait_for_some_time(PythonRuntime& self, double seconds) {
   });
 }
 
-Options options_of(nb::dict fields) {
+Options options_of(const nb::dict& fields) {
   Options options;
   const auto number = [&](const char* name, auto& field) {
     if (fields.contains(name) && !fields[name].is_none()) {
@@ -290,7 +290,7 @@ void bind_runtime(nb::module_& module) {
   nb::class_<PythonRuntime>(module, "Runtime", "The C++ runtime: workers, stacks, engines.")
       .def(
           "__init__",
-          [](PythonRuntime* self, nb::dict fields) {
+          [](PythonRuntime* self, const nb::dict& fields) {
             const Options options = options_of(fields);
             translated([&] { new (self) PythonRuntime(options); });
           },

@@ -236,7 +236,7 @@ void bind_segment(nb::module_& module) {
       .def(
           "end", [](GroupObject& self) { translated([&] { self.end(); }); }, "Gives up the group and its segments.")
       .def("__enter__", [](nb::object self) { return self; })
-      .def("__exit__", [](GroupObject& self, nb::args) { translated([&] { self.end(); }); });
+      .def("__exit__", [](GroupObject& self, const nb::args&) { translated([&] { self.end(); }); });
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&SegmentObject::get_buffer)},
                                 {Py_bf_releasebuffer, reinterpret_cast<void*>(&SegmentObject::release_buffer)},
                                 {0, nullptr}};

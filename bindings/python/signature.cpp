@@ -11,9 +11,9 @@ namespace nb = nanobind;
 namespace dovetail::python {
 namespace {
 
-void construct(Signature* self, nb::object function, const std::string& label, nb::list positional, Direction rest,
-               Direction others, nb::dict named, int priority, bool io, bool deferred, unsigned retries, bool ignore,
-               const std::string& storage_bw, const std::string& device) {
+void construct(Signature* self, nb::object function, const std::string& label, const nb::list& positional,
+               Direction rest, Direction others, const nb::dict& named, int priority, bool io, bool deferred,
+               unsigned retries, bool ignore, const std::string& storage_bw, const std::string& device) {
   const StorageBandwidth share = translated([&] { return StorageBandwidth::parse(storage_bw); });
   auto* const signature = new (self) Signature;
   signature->function = Held::adopt(function.release().ptr());

@@ -66,7 +66,7 @@ class Pieces {
   /// Calls `transfer(begin, length)` for pieces until there are none. It returns how many bytes it did.
   template <class Transfer>
   void work(const Transfer& transfer) noexcept {
-    auto own = transfer;
+    auto own = transfer;  // NOLINT(performance-unnecessary-copy-initialization): some change memory of their own
     for (;;) {
       const std::size_t piece = next_.fetch_add(1, std::memory_order_relaxed);
       if (piece >= count_ || failed_.load(std::memory_order_relaxed)) {
@@ -115,7 +115,7 @@ class Pieces {
 // In a task that can pause the helpers are its children, which pause too; elsewhere they are I/O tasks, and the caller is one of those
 // that work. What they use is theirs, all but the array.
 template <class Transfer>
-std::size_t run(std::size_t size, Runtime* runtime, std::size_t piece, std::size_t at_once, Transfer transfer) {
+std::size_t run(std::size_t size, Runtime* runtime, std::size_t piece, std::size_t at_once, const Transfer& transfer) {
   const auto pieces = std::make_shared<Pieces>(size, piece);
   const bool pauses = tasking::current_task() != nullptr && tasking::pause_switches();
   const std::size_t helpers = pauses || runtime != nullptr ? std::min(pieces->count(), at_once) - 1 : 0;

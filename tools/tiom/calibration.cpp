@@ -96,6 +96,7 @@ Calibration calibrate_once(unsigned workers) {
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(computing);
   for (std::size_t index = 0; index < computing; ++index) {
     threads.emplace_back(work, index);
   }

@@ -16,6 +16,8 @@ namespace dovetail::interpose::mpi {
   USE(Group_translate_ranks) USE(Group_free)
 // clang-format on
 
+// Names are no expressions.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 struct Functions {
 #define DOVETAIL_MPI_DECLARE(name) decltype(PMPI_##name)* name;
   DOVETAIL_MPI_FUNCTIONS(DOVETAIL_MPI_DECLARE)
@@ -49,6 +51,7 @@ struct Functions {
 #endif
   }
 };
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// Those of the library of the process, once it has been found.
 const Functions& mpi();
