@@ -184,6 +184,19 @@ TEST(Adaptive, LooksForNoMoreThanTheDeviceIsSaidToGive) {
   }
 }
 
+TEST(Adaptive, WhatTheDeviceIsSaidToGiveIsKnownBesideTasksWithoutConstraint) {
+  Simulator simulator(ssd);
+  simulator.type("free", "none", 0);
+  TaskType& type = simulator.type("checkpoint", "adaptive", ssd.peak);
+  for (unsigned i = 0; i < 30; ++i) {
+    simulator.arrive(type, checkpoint);
+  }
+  unsigned least = 64;
+  simulator.on_end = [&](const SimulatedTask&) { least = std::min(least, simulator.budget.adaptive().at_once()); };
+  simulator.run();
+  EXPECT_EQ(least, 4U);
+}
+
 TEST(Adaptive, IsNeverSlowerThanAuto) {
   for (const CongestionLaw& law : {ssd, disk}) {
     for (const unsigned tasks : {1U, 2U, 4U, 8U, 16U, 64U, 200U, 1000U}) {

@@ -4,9 +4,11 @@
 
 #include <map>
 
+#include "base/descriptor.hpp"
 #include "device/device.hpp"
 #include "held.hpp"
 #include "storage/direct_choice.hpp"
+#include "storage/open_file.hpp"
 #include "support.hpp"
 
 namespace dovetail::test {
@@ -18,6 +20,19 @@ class DirectTest : public EngineTest {
     return File::open(folder_ / name, O_RDWR | O_CREAT, {.direct = Direct::automatic});
   }
 };
+
+TEST(DirectFileTest, KnowsWhatItsFileSystemRequires) {
+  const Folder folder;
+  base::Descriptor file(open((folder / "a").c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600));
+  struct statx said{};
+  if (file.get() < 0 || statx(file.get(), "", AT_EMPTY_PATH, STATX_DIOALIGN, &said) != 0 ||
+      (said.stx_mask & STATX_DIOALIGN) == 0) {
+    GTEST_SKIP() << "this file system does not say";
+  }
+  const auto opened = storage::OpenFile::adopt(file.release(), true);
+  EXPECT_EQ(opened->block_size(), said.stx_dio_offset_align);
+  EXPECT_EQ(opened->memory_alignment(), said.stx_dio_mem_align);
+}
 
 // One task after the other, each with its own range: the file must be what the copy is, also in length.
 TEST_P(DirectTest, RandomTransfersEqualAByteWiseCopy) {

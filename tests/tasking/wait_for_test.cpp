@@ -34,6 +34,18 @@ TEST(WaitForTest, NothingAndLess) {
   EXPECT_THROW(this_task::wait_for(nanoseconds(1)), std::logic_error);
 }
 
+TEST(WaitForTest, NothingLetsOthersRun) {
+  Runtime runtime(Options{.workers = 1});
+  std::atomic<bool> has_run{false};
+  runtime.spawn([&] {
+    spawn([&] { has_run.store(true); });
+    while (!has_run.load()) {
+      this_task::wait_for(nanoseconds(0));
+    }
+  });
+  runtime.wait();
+}
+
 TEST(WaitForTest, TheCoreIsFreeMeanwhile) {
   // On one worker: all of them sleep at once, or this would take a minute.
   Runtime runtime(Options{.workers = 1, .stack_size = 16 * 1024});
