@@ -237,6 +237,37 @@ TEST(Budget, AutoIsEvaluatedAnewWhenTasksArrive) {
   EXPECT_DOUBLE_EQ(constraints.back(), 100);
 }
 
+// Of a long run, every other change is kept, from its beginning to its end.
+TEST(Budget, AHistoryIsBounded) {
+  Simulator simulator({100, 2, 2, 1}, 8);
+  TaskType& type = simulator.type("write", "auto(25,100,2)");
+  for (int i = 0; i < 7; ++i) {
+    simulator.arrive(type, 10);
+  }
+  simulator.run();
+  ASSERT_FALSE(type.learning());
+  constexpr std::size_t most = 4096;
+  const double begin = type.history.front().seconds;
+  double now = 100;
+  // As in the test before: alone at once, and two at once when three have arrived. So there are two changes in each turn.
+  for (std::size_t turn = 0; turn < most / 2 + 50; ++turn, now += 1) {
+    for (int i = 0; i < 3; ++i) {
+      simulator.arrive(type, 10, now);
+    }
+    simulator.run();
+  }
+  EXPECT_LE(type.history.size(), most);
+  EXPECT_GT(type.history.size(), most / 2);
+  EXPECT_DOUBLE_EQ(type.history.front().seconds, begin);
+  EXPECT_DOUBLE_EQ(type.history.back().seconds, now - 1);
+  double before = begin;
+  for (const ConstraintChange& change : type.history) {
+    EXPECT_GE(change.seconds, before);
+    EXPECT_LE(change.seconds - before, 100);
+    before = change.seconds;
+  }
+}
+
 TEST(Budget, ATypeWhoseTasksAllFailIsNeverLearnedAndHoldsNothingUp) {
   for (const char* constraint : {"auto", "adaptive", "auto(10,400,2)"}) {
     Simulator simulator({});
