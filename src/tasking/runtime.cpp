@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 
 #include "base/process_barrier.hpp"
 #include "base/topology.hpp"
@@ -49,6 +51,13 @@ void write_trace(const detail::RuntimeCore& core) noexcept {
 
 constexpr detail::BodyOperations no_body{nullptr, nullptr, nullptr};
 
+std::system_error no_threads(const std::system_error& error, unsigned workers) {
+  return {error.code(),
+          "a runtime of " + std::to_string(workers) +
+              " workers cannot make its threads; allow the user more "
+              "(`ulimit -u`, pids.max of the control group), or set Options::workers or DOVETAIL_WORKERS to fewer"};
+}
+
 }  // namespace
 
 namespace detail {
@@ -89,19 +98,17 @@ RuntimeCore::RuntimeCore(const Options& given)
   }
   try {
     reactor.start();
+    for (unsigned index = 0; index < options.workers; ++index) {
+      const int processor =
+          topology.units.empty() ? -1 : static_cast<int>(topology.units[index % topology.units.size()].processor);
+      tasking::start(*workers[index], processor);
+    }
+  } catch (const std::system_error& error) {
+    stop_workers();
+    throw no_threads(error, options.workers);
   } catch (...) {
     stop_workers();
     throw;
-  }
-  for (unsigned index = 0; index < options.workers; ++index) {
-    const int processor =
-        topology.units.empty() ? -1 : static_cast<int>(topology.units[index % topology.units.size()].processor);
-    try {
-      tasking::start(*workers[index], processor);
-    } catch (...) {
-      stop_workers();
-      throw;
-    }
   }
   [[maybe_unused]] const auto* const finished = unfinished.release();
   tasking::begin_hosting(*this);

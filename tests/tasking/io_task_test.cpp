@@ -231,6 +231,23 @@ Outcome run_as_nobody(const std::function<int()>& program) {
   });
 }
 
+TEST(IoTaskTest, ARuntimeWithoutThreadsSaysWhatToDo) {
+  const auto outcome = run_as_nobody([] {
+    allow_no_more_threads();
+    try {
+      const Runtime runtime(Options{.workers = 3});
+    } catch (const std::system_error& error) {
+      const std::string said = error.what();
+      return error.code().value() == EAGAIN && said.find("of 3 workers") != std::string::npos &&
+                     said.find("ulimit -u") != std::string::npos
+                 ? 42
+                 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(outcome.status, 42) << outcome.error;
+}
+
 TEST(IoTaskTest, WithoutThreadsWorkersRunThem) {
   const auto outcome = run_as_nobody([] {
     Runtime runtime(Options{.workers = 1});
