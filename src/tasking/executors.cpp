@@ -83,7 +83,7 @@ bool Executors::run_task(Task* task) {
     if (open) {
       may_run(places_.give_back());
     }
-    leave_tasks_to_workers(lock);
+    leave_tasks_to_workers();
   }
   lock.unlock();
   wake(taker);
@@ -120,7 +120,7 @@ base::TimePoint Executors::look() {
     tasks_.push(task);
     taker = need_thread();
     if (taker == Taker::none) {
-      leave_tasks_to_workers(lock);
+      leave_tasks_to_workers();
     }
   }
   lock.unlock();
@@ -164,29 +164,29 @@ Executors::Taker Executors::need_thread() {
 }
 
 // Queued before the last thread that could take it was about to block.
-void Executors::run_work_first(base::UniqueLock& lock) {
+void Executors::run_work_first() {
   --blocked_;
   while (!work_.empty()) {
     BlockingWork* const work = work_.pop();
-    lock.unlock();
+    mutex_.unlock();
     work->run(work);
-    lock.lock();
+    mutex_.lock();
     busy_.fetch_sub(1, std::memory_order_acq_rel);
   }
   ++blocked_;
 }
 
 // No thread is awake, and none can be made: better a worker that blocks than a task that never runs.
-void Executors::leave_tasks_to_workers(base::UniqueLock& lock) {
+void Executors::leave_tasks_to_workers() {
   while (!tasks_.empty()) {
     Task* const task = tasks_.pop();
     if (is_open(task)) {
       may_run(places_.give_back());
     }
     task->io = false;
-    lock.unlock();
+    mutex_.unlock();
     schedule_(task);
-    lock.lock();
+    mutex_.lock();
     busy_.fetch_sub(1, std::memory_order_acq_rel);
   }
 }
@@ -207,8 +207,8 @@ void Executors::thread_blocks(const Task* task) {
   const bool is_needed = !work_.empty() || !tasks_.empty();
   const Taker taker = is_needed ? need_thread() : Taker::none;
   if (is_needed && taker == Taker::none) {
-    run_work_first(lock);
-    leave_tasks_to_workers(lock);
+    run_work_first();
+    leave_tasks_to_workers();
   }
   lock.unlock();
   wake(taker);

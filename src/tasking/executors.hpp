@@ -79,8 +79,11 @@ class Executors {
   Taker queue(Queue<Item>& queue, Item* item) REQUIRES(mutex_);
   Taker need_thread() REQUIRES(mutex_);
   void wake(Taker taker) noexcept EXCLUDES(mutex_);
-  void run_work_first(base::UniqueLock& lock) REQUIRES(mutex_);
-  void leave_tasks_to_workers(base::UniqueLock& lock) REQUIRES(mutex_);
+  /// @name What no thread will take. Both give the lock back for a while.
+  /// @{
+  void run_work_first() REQUIRES(mutex_);
+  void leave_tasks_to_workers() REQUIRES(mutex_);
+  /// @}
   bool has_call() const noexcept REQUIRES(mutex_);
   bool sleep(base::UniqueLock& lock) REQUIRES(mutex_);
   void count_idle() noexcept;
