@@ -54,6 +54,7 @@ int32_t dovetail_future_wait_for(const dovetail_future* future, int64_t at_most_
 int64_t dovetail_future_wait_for_any(const dovetail_future* const* futures, size_t count, int64_t at_most_ns) {
   return guarded(__func__, [&]() -> int64_t {
     std::vector<dovetail::Alternative> all;
+    all.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       all.emplace_back(shared(task_of((&given(futures, "futures"))[i])));
     }
