@@ -215,13 +215,19 @@ TEST(Budget, AnEpochThatLacksTasksHoldsNobodyUp) {
   EXPECT_EQ(third.front(), &candidates[2]);
 }
 
-TEST(Budget, AutoIsEvaluatedAnewWhenTasksArrive) {
-  Simulator simulator({100, 2, 2, 1}, 8);
+// A type of which `auto` has learned from seven tasks.
+TaskType& learn_by_auto(Simulator& simulator) {
   TaskType& type = simulator.type("write", "auto(25,100,2)");
   for (int i = 0; i < 7; ++i) {
     simulator.arrive(type, 10);
   }
   simulator.run();
+  return type;
+}
+
+TEST(Budget, AutoIsEvaluatedAnewWhenTasksArrive) {
+  Simulator simulator({100, 2, 2, 1}, 8);
+  TaskType& type = learn_by_auto(simulator);
   ASSERT_FALSE(type.learning());
   ASSERT_EQ(type.automatic->registry().size(), 3U);
   std::vector<double> constraints;
@@ -240,11 +246,7 @@ TEST(Budget, AutoIsEvaluatedAnewWhenTasksArrive) {
 // Of a long run, every other change is kept, from its beginning to its end.
 TEST(Budget, AHistoryIsBounded) {
   Simulator simulator({100, 2, 2, 1}, 8);
-  TaskType& type = simulator.type("write", "auto(25,100,2)");
-  for (int i = 0; i < 7; ++i) {
-    simulator.arrive(type, 10);
-  }
-  simulator.run();
+  TaskType& type = learn_by_auto(simulator);
   ASSERT_FALSE(type.learning());
   constexpr std::size_t most = 4096;
   const double begin = type.history.front().seconds;

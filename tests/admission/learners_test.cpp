@@ -170,17 +170,22 @@ TEST(Adaptive, FindsOutThatADeviceGivesMoreThanIsSaid) {
   }
 }
 
+// The fewest tasks at once that the search tries with 30 tasks.
+unsigned fewest_at_once(Simulator& simulator, TaskType& type) {
+  for (unsigned i = 0; i < 30; ++i) {
+    simulator.arrive(type, checkpoint);
+  }
+  unsigned least = 64;
+  simulator.on_end = [&](const SimulatedTask&) { least = std::min(least, simulator.budget.adaptive().at_once()); };
+  simulator.run();
+  return least;
+}
+
 TEST(Adaptive, LooksForNoMoreThanTheDeviceIsSaidToGive) {
   for (const bool said : {true, false}) {
     Simulator simulator(ssd);
     TaskType& type = simulator.type("checkpoint", "adaptive", said ? ssd.peak : 0);
-    for (unsigned i = 0; i < 30; ++i) {
-      simulator.arrive(type, checkpoint);
-    }
-    unsigned least = 64;
-    simulator.on_end = [&](const SimulatedTask&) { least = std::min(least, simulator.budget.adaptive().at_once()); };
-    simulator.run();
-    EXPECT_EQ(least, said ? 4U : 1U);
+    EXPECT_EQ(fewest_at_once(simulator, type), said ? 4U : 1U);
   }
 }
 
@@ -188,13 +193,7 @@ TEST(Adaptive, WhatTheDeviceIsSaidToGiveIsKnownBesideTasksWithoutConstraint) {
   Simulator simulator(ssd);
   simulator.type("free", "none", 0);
   TaskType& type = simulator.type("checkpoint", "adaptive", ssd.peak);
-  for (unsigned i = 0; i < 30; ++i) {
-    simulator.arrive(type, checkpoint);
-  }
-  unsigned least = 64;
-  simulator.on_end = [&](const SimulatedTask&) { least = std::min(least, simulator.budget.adaptive().at_once()); };
-  simulator.run();
-  EXPECT_EQ(least, 4U);
+  EXPECT_EQ(fewest_at_once(simulator, type), 4U);
 }
 
 TEST(Adaptive, IsNeverSlowerThanAuto) {

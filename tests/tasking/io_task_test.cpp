@@ -220,7 +220,7 @@ void allow_no_more_threads() {
   }
 }
 
-// What `program` returns, in a process that runs as nobody.
+// Runs `program` in a child process as the user nobody, and returns how that process ended.
 Outcome run_as_nobody(const std::function<int()>& program) {
   return run_in_child([&] {
     constexpr uid_t nobody = 65534;

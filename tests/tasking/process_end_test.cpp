@@ -31,7 +31,8 @@ Runtime& static_runtime() {
   return runtime;
 }
 
-// Until that many threads are blocked in Runtime::wait. The end of the process destroys the runtime: nobody may begin to use it then.
+// Returns when so many threads are blocked in Runtime::wait. Then a test may call `exit`, which destroys the runtime. A thread that called
+// Runtime::wait after that would use a destroyed object.
 void await_waits(Runtime& runtime, unsigned threads) {
   const unsigned stays = 2 * threads;  // each thread has one for its call, one for its sleep
   await([&] { return runtime.core().foreign.waiting.load() >= stays; });
