@@ -73,7 +73,7 @@ def clang_tidy(build: Path, jobs: int) -> bool:
     with ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda file: tidy_one(build, file), files)
         for done, (file, good, output) in enumerate(results, 1):
-            print(f"  [{done}/{len(files)}] {Path(file).relative_to(build)}" + ("" if good else ": FAILED"), flush=True)
+            print(f"  [{done}/{len(files)}] {os.path.relpath(file, ROOT)}" + ("" if good else ": FAILED"), flush=True)
             if not good:
                 print(output)
                 clean = False
