@@ -1,16 +1,16 @@
-// The requests of the C interface: checked, found, tried, gathered.
+// The calls of the C interface: checked, found, tried, gathered.
 #include <cerrno>
 #include <climits>
 #include <new>
 
+#include "call.hpp"
 #include "descriptors.hpp"
-#include "request.hpp"
 
 namespace dovetail::omp {
 namespace {
 
-/// What is wrong with the request, as an errno; 0: nothing. Fills in `size` where there are several buffers.
-int check(Request& request, const iovec* vectors, int count) noexcept {
+/// What is wrong with the call, as an errno; 0: nothing. Fills in `size` where there are several buffers.
+int check(Call& call, const iovec* vectors, int count) noexcept {
   if (vectors != nullptr || count != 0) {
     if (count < 0 || count > IOV_MAX) {
       return EINVAL;
@@ -19,76 +19,76 @@ int check(Request& request, const iovec* vectors, int count) noexcept {
       return EFAULT;
     }
     for (int i = 0; i < count; ++i) {
-      if (__builtin_add_overflow(request.size, vectors[i].iov_len, &request.size)) {
+      if (__builtin_add_overflow(call.size, vectors[i].iov_len, &call.size)) {
         return EINVAL;
       }
     }
-    request.vectors.reset(new (std::nothrow) iovec[static_cast<std::size_t>(count)]);
-    if (request.vectors == nullptr) {
+    call.vectors.reset(new (std::nothrow) iovec[static_cast<std::size_t>(count)]);
+    if (call.vectors == nullptr) {
       return ENOMEM;
     }
     for (int i = 0; i < count; ++i) {
-      request.vectors[static_cast<std::size_t>(i)] = vectors[i];
+      call.vectors[static_cast<std::size_t>(i)] = vectors[i];
     }
-    request.vector_count = count;
+    call.vector_count = count;
   }
-  if (request.offset < 0 || request.size > SSIZE_MAX) {
+  if (call.offset < 0 || call.size > SSIZE_MAX) {
     return EINVAL;
   }
   return 0;
 }
 
-void start(dovetail_omp_task* task, Request& request, int error) noexcept {
-  Outcome outcome;
+void start(dovetail_omp_task* task, Call& call, int error) noexcept {
+  CallResult outcome;
   outcome.error = error;
   Found found;
   if (error == 0) {
-    found = find_file(request.descriptor);
+    found = find_file(call.descriptor);
     outcome.error = found.error;
   }
   if (outcome.error != 0) {
-    deliver(request, outcome);
+    deliver(call, outcome);
     return;
   }
-  if (!found.direct && (found.in_memory || found.expects_hit || request.size == 0)) {
-    const bool done = perform_now(request, found.in_memory, outcome);
-    if (request.kind == Kind::pread || request.kind == Kind::preadv) {
-      note_hit(request.descriptor, done);
+  if (!found.direct && (found.in_memory || found.expects_hit || call.size == 0)) {
+    const bool done = perform_now(call, found.in_memory, outcome);
+    if (call.kind == Kind::pread || call.kind == Kind::preadv) {
+      note_hit(call.descriptor, done);
     }
     if (done) {
-      deliver(request, outcome);
+      deliver(call, outcome);
       return;
     }
   }
-  request.file = std::move(found.file);
-  gather(*task, request);
+  call.file = std::move(found.file);
+  gather(*task, call);
 }
 
-Request& prepare(dovetail_omp_task* task, Kind kind, int descriptor, std::int64_t offset, ssize_t* result) {
+Call& prepare(dovetail_omp_task* task, Kind kind, int descriptor, std::int64_t offset, ssize_t* result) {
   if (task == nullptr) {
     stop_program(name_of(kind), "the task is null: pass what dovetail_omp_begin returned");
   }
-  Request& request = add_request(*task);
-  request.kind = kind;
-  request.descriptor = descriptor;
-  request.offset = offset;
-  request.result = result;
-  return request;
+  Call& call = add_call(*task);
+  call.kind = kind;
+  call.descriptor = descriptor;
+  call.offset = offset;
+  call.result = result;
+  return call;
 }
 
 void transfer(dovetail_omp_task* task, Kind kind, int descriptor, const void* buffer, size_t size, int64_t offset,
               ssize_t* result) {
-  Request& request = prepare(task, kind, descriptor, offset, result);
+  Call& call = prepare(task, kind, descriptor, offset, result);
   // One type of pointer for both; those of writes are only read.
-  request.data = static_cast<std::byte*>(const_cast<void*>(buffer));
-  request.size = size;
-  start(task, request, buffer == nullptr && size > 0 ? EFAULT : check(request, nullptr, 0));
+  call.data = static_cast<std::byte*>(const_cast<void*>(buffer));
+  call.size = size;
+  start(task, call, buffer == nullptr && size > 0 ? EFAULT : check(call, nullptr, 0));
 }
 
 void transfer_vectors(dovetail_omp_task* task, Kind kind, int descriptor, const iovec* buffers, int count,
                       int64_t offset, ssize_t* result) {
-  Request& request = prepare(task, kind, descriptor, offset, result);
-  start(task, request, check(request, buffers, count));
+  Call& call = prepare(task, kind, descriptor, offset, result);
+  start(task, call, check(call, buffers, count));
 }
 
 void synchronise(dovetail_omp_task* task, Kind kind, int descriptor, ssize_t* result) {

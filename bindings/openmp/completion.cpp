@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <new>
 
+#include "call.hpp"
 #include "errors.hpp"
 #include "hidden_runtime.hpp"
 #include "libgomp.hpp"
 #include "openmp_runtime.hpp"
-#include "request.hpp"
 
 namespace dovetail::omp {
 namespace {
@@ -25,34 +25,34 @@ void wait_in_body(dovetail_omp_task& task) noexcept {
 
 }  // namespace
 
-void stop_program(const char* call, const char* what) noexcept {
-  std::fprintf(stderr, "dovetail: %s: %s\n", call, what);
+void stop_program(const char* function, const char* what) noexcept {
+  std::fprintf(stderr, "dovetail: %s: %s\n", function, what);
   std::abort();
 }
 
-Request& add_request(dovetail_omp_task& task) {
-  Request* request = nullptr;
+Call& add_call(dovetail_omp_task& task) {
+  Call* call = nullptr;
   if (task.used < dovetail_omp_task::most_in_place) {
-    request = &task.in_place[task.used++];
+    call = &task.in_place[task.used++];
   } else {
     auto further = std::make_unique<dovetail_omp_task::Further>();
     further->next = std::move(task.further);
     task.further = std::move(further);
-    request = &task.further->request;
+    call = &task.further->call;
   }
-  request->task = &task;
-  return *request;
+  call->task = &task;
+  return *call;
 }
 
-void gather(dovetail_omp_task& task, Request& request) noexcept {
+void gather(dovetail_omp_task& task, Call& call) noexcept {
   task.left.fetch_add(1, std::memory_order_relaxed);
-  request.next = nullptr;
-  (task.first == nullptr ? task.first : task.last->next) = &request;
-  task.last = &request;
+  call.next = nullptr;
+  (task.first == nullptr ? task.first : task.last->next) = &call;
+  task.last = &call;
 }
 
 void submit(dovetail_omp_task& task) noexcept {
-  if (Request* first = task.first) {
+  if (Call* first = task.first) {
     task.first = nullptr;
     hand_over(first, task.last);
   }

@@ -14,7 +14,7 @@ struct Found {
   bool expects_hit = false;  ///< Reads lately found their data in the page cache: trying is worth a system call.
 };
 
-/// Any thread may call it. It remembers files, so that what was learned of one is not lost between two requests. Each time it asks the kernel
+/// Any thread may call it. It remembers files, so that what was learned of one is not lost between two calls. Each time it asks the kernel
 /// whether the descriptor still refers to the same file.
 Found find_file(int descriptor) noexcept;
 /// How a try to read from the page cache went.

@@ -29,7 +29,7 @@ struct Kept {
   Message message{};
 };
 
-// Never destroyed: requests may end while the program does.
+// Never destroyed: calls may end while the program does.
 struct Reports {
   base::Mutex mutex;
   Handler handler GUARDED_BY(mutex);
@@ -57,7 +57,7 @@ const char* advice(int error) noexcept {
     case EBADF:
       return "keep the descriptor open, for reading or writing as needed, until the task has completed";
     case ENODATA:
-      return "the file ends before the bytes that were asked for; give the request a result location if it may";
+      return "the file ends before the bytes that were asked for; give it a result location if it may";
     case ENOSPC:
     case EDQUOT:
       return "make room on the file system";
@@ -68,7 +68,7 @@ const char* advice(int error) noexcept {
     case EFAULT:
       return "the buffer must stay valid until the task has completed: a local variable of its body does not";
     default:
-      return "give the request a result location, or call dovetail_omp_set_error_handler, to handle this in the "
+      return "give it a result location, or call dovetail_omp_set_error_handler, to handle this in the "
              "program";
   }
 }

@@ -1,4 +1,4 @@
-// Errors that no request has a place for.
+// Errors that no call has a place for.
 #pragma once
 
 #include <dovetail_omp.h>

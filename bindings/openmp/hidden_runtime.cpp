@@ -16,28 +16,28 @@
 #include <thread>
 
 #include "base/mutex.hpp"
+#include "call.hpp"
 #include "descriptors.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/this_task.hpp"
 #include "openmp_runtime.hpp"
-#include "request.hpp"
 
 namespace dovetail::omp {
 namespace {
 
-void perform_and_release(Request& request) noexcept {
-  const Outcome outcome = perform(request);
-  deliver(request, outcome);
-  release(*request.task, 1);
+void perform_and_release(Call& call) noexcept {
+  const CallResult outcome = perform(call);
+  deliver(call, outcome);
+  release(*call.task, 1);
 }
 
-/// Passes requests from many threads to one task. Each push onto the empty queue is followed by one `resume`. The runtime keeps it if the task is
-/// not asleep yet, so that no request is left behind.
+/// Passes calls from many threads to one task. Each push onto the empty queue is followed by one `resume`. The runtime keeps it if the task is
+/// not asleep yet, so that no call is left behind.
 class HiddenRuntime {
  public:
   HiddenRuntime() : runtime_(Options{.workers = 1, .stuck_after = std::chrono::milliseconds(0)}) {
     std::atomic<bool> started{false};
-    runtime_.spawn({.label = "OpenMP requests"}, [this, &started] {
+    runtime_.spawn({.label = "OpenMP calls"}, [this, &started] {
       pump_ = this_task::handle();
       started.store(true, std::memory_order_release);
       started.notify_one();
@@ -54,8 +54,8 @@ class HiddenRuntime {
     pump_ = TaskHandle();
   }
 
-  void push(Request* first, Request* last) noexcept {
-    Request* head = head_.load(std::memory_order_relaxed);
+  void push(Call* first, Call* last) noexcept {
+    Call* head = head_.load(std::memory_order_relaxed);
     do {
       last->next = head;
     } while (!head_.compare_exchange_weak(head, first, std::memory_order_release, std::memory_order_relaxed));
@@ -71,8 +71,8 @@ class HiddenRuntime {
   void run() {
     unsigned in_a_row = 0;
     for (;;) {
-      Request* request = head_.exchange(nullptr, std::memory_order_acquire);
-      if (request == nullptr) {
+      Call* call = head_.exchange(nullptr, std::memory_order_acquire);
+      if (call == nullptr) {
         if (stopping_.load(std::memory_order_acquire)) {
           return;
         }
@@ -80,9 +80,9 @@ class HiddenRuntime {
         this_task::suspend();
         continue;
       }
-      for (Request* next = nullptr; request != nullptr; request = next) {
-        next = request->next;
-        start(*request);
+      for (Call* next = nullptr; call != nullptr; call = next) {
+        next = call->next;
+        start(*call);
         if (++in_a_row >= most_in_a_row) {
           in_a_row = 0;
           this_task::yield();
@@ -91,18 +91,18 @@ class HiddenRuntime {
     }
   }
 
-  static void start(Request& request) noexcept {
+  static void start(Call& call) noexcept {
     try {
-      spawn([&request] { perform_and_release(request); });
+      spawn([&call] { perform_and_release(call); });
     } catch (...) {
-      perform_and_release(request);  // out of memory for a task: here and now, then
+      perform_and_release(call);  // out of memory for a task: here and now, then
     }
   }
 
-  alignas(64) std::atomic<Request*> head_{nullptr};
+  alignas(64) std::atomic<Call*> head_{nullptr};
   alignas(64) std::atomic<bool> stopping_{false};
   TaskHandle pump_;
-  // Last: its destructor, the first to run, waits for the task above and for all requests.
+  // Last: its destructor, the first to run, waits for the task above and for all calls.
   Runtime runtime_;
 };
 
@@ -211,7 +211,7 @@ HiddenRuntime* enter() noexcept {
 
 }  // namespace
 
-void hand_over(Request* first, Request* last) noexcept {
+void hand_over(Call* first, Call* last) noexcept {
   // Newest first, as in the queue: the order means nothing, so nothing reverses the queue.
   if (HiddenRuntime* runtime = enter()) {
     runtime->push(first, last);
@@ -219,7 +219,7 @@ void hand_over(Request* first, Request* last) noexcept {
     return;
   }
   last->next = nullptr;
-  for (Request* next = nullptr; first != nullptr; first = next) {
+  for (Call* next = nullptr; first != nullptr; first = next) {
     next = first->next;
     perform_and_release(*first);
   }

@@ -3,10 +3,10 @@
 
 namespace dovetail::omp {
 
-struct Request;
+struct Call;
 
-/// Performs a list of gathered requests (linked by `next`), and releases their tasks when each has ended. From any thread; does
+/// Performs a list of gathered calls (linked by `next`), and releases their tasks when each has ended. From any thread; does
 /// not wait for them. Where there can be no runtime, they are performed before this returns.
-void hand_over(Request* first, Request* last) noexcept;
+void hand_over(Call* first, Call* last) noexcept;
 
 }  // namespace dovetail::omp

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "call.hpp"
 #include "libgomp.hpp"
 #include "openmp_runtime.hpp"
-#include "request.hpp"
 
 namespace dovetail::omp::libgomp {
 namespace {

@@ -1,9 +1,9 @@
-// Requests of MPI, which become one request of the task.
+// Requests of MPI, which become one call of the task.
 #include <cerrno>
 #include <cstring>
 #include <new>
 
-#include "request.hpp"
+#include "call.hpp"
 
 using namespace dovetail::omp;
 
@@ -15,16 +15,16 @@ void dovetail_omp_mpi_requests(dovetail_omp_task* io, int abi, const void* reque
   if (count == 0) {
     return;
   }
-  Request& request = add_request(*io);
-  request.kind = Kind::messages;
-  request.abi = static_cast<dovetail::detail::mpi::Abi>(abi);
-  request.size = count;
-  request.statuses = statuses;
-  request.handles.reset(new (std::nothrow) std::byte[count * size]);
-  if (request.handles == nullptr) {
+  Call& call = add_call(*io);
+  call.kind = Kind::messages;
+  call.abi = static_cast<dovetail::detail::mpi::Abi>(abi);
+  call.size = count;
+  call.statuses = statuses;
+  call.handles.reset(new (std::nothrow) std::byte[count * size]);
+  if (call.handles == nullptr) {
     // The requests go on, and no task would know when their buffers are free.
     stop_program("dovetail_omp_mpi_iwait", "out of memory");
   }
-  std::memcpy(request.handles.get(), requests, count * size);
-  gather(*io, request);
+  std::memcpy(call.handles.get(), requests, count * size);
+  gather(*io, call);
 }

@@ -57,7 +57,7 @@ int32_t dovetail_task_wait_writable(int32_t descriptor, int64_t at_most_ns);
 // Polling services ---------------------------------------------------------------------------------------------------
 
 /// A function that asks a library what has completed. It calls `dovetail_operation_complete` for each operation that
-/// has, and returns how many it found of those that `dovetail_polling_add_pending` announced: usually 0. Runs outside
+/// has, and returns how many it found of those that `dovetail_polling_add_pending` counted: usually 0. Runs outside
 /// of any task, never twice at once, must not suspend, and should be short.
 typedef size_t (*dovetail_poll)(void* argument);
 

@@ -61,7 +61,7 @@ class PendingOperation {
 class PollingService {
  public:
   /// Registers `poll`, which ends operations that it finds completed (`PendingOperation::complete`) and returns how many it found of
-  /// those that `add_pending` announced. If it throws, all pending operations fail with what it threw, and it is not called again.
+  /// those that `add_pending` counted. If it throws, all pending operations fail with what it threw, and it is not called again.
   ///
   /// `descriptor`: one that becomes readable when there is something to poll for (-1: none). The function is then called at once when it is
   /// readable, and should read what is there. The caller keeps the descriptor open as long as the service lives.

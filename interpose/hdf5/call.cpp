@@ -36,7 +36,7 @@ void bind_task_to(const std::shared_ptr<Transfers>& transfers) {
 WithoutWaiting::WithoutWaiting() noexcept { without_waiting = this; }
 WithoutWaiting::~WithoutWaiting() { without_waiting = nullptr; }
 
-void make_postponed() noexcept { Postponed::instance().settle(); }
+void make_postponed() noexcept { Postponed::instance().make_all(); }
 
 Call::Call(const char* name, const Object* object, const char* child, hid_t connector, void** request, Order order)
     : operation_{.call = name,
@@ -54,9 +54,9 @@ Call::Call(const char* name, const Object* object, const char* child, hid_t conn
     return;
   }
   if (without_waiting != nullptr) {
-    without_waiting->note(Postponed::instance().settle_within(0));
+    without_waiting->note(Postponed::instance().make_within(0));
   } else {
-    Postponed::instance().settle();
+    Postponed::instance().make_all();
   }
 }
 

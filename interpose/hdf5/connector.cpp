@@ -47,7 +47,7 @@ herr_t initialize(hid_t /*properties*/) {
   [[maybe_unused]] static const int registered = on_exit(at_exit, nullptr);
   in_use = true;
   // Before HDF5 ends anything: identifiers go before files do.
-  H5atclose([](void*) { Postponed::instance().settle(); }, nullptr);
+  H5atclose([](void*) { Postponed::instance().make_all(); }, nullptr);
   return 0;
 }
 

@@ -35,7 +35,7 @@ std::optional<base::MemoryShare> reserve(std::size_t bytes) {
   Services& here = services();
   std::optional<base::MemoryShare> found = base::MemoryShare::of(here.lasting, bytes);
   if (!found) {
-    Postponed::instance().settle();
+    Postponed::instance().make_all();
     found = base::MemoryShare::of(here.lasting, bytes);
   }
   if (!found && bytes <= here.for_long.limit()) {
@@ -195,7 +195,7 @@ std::optional<herr_t> Postponed::write(Object& dataset, const WriteArguments& ar
   // Deflate makes a little more of what it cannot compress.
   const std::size_t room = write->chunks * (known.layout->chunk_bytes() + known.layout->chunk_bytes() / 512 + 64);
   if (!known.file->staged().promise_space(room)) {
-    settle();
+    make_all();
     return write->contiguous && !known.lost
                ? std::optional(write_at_once(dataset, *write, arguments, "no room on the file system"))
                : std::nullopt;
@@ -234,7 +234,7 @@ std::optional<herr_t> Postponed::write(Object& dataset, const WriteArguments& ar
     const Lock lock(services().stage.mutex);
     ++operation.transfers->outstanding;
   }
-  settle_within(0);
+  make_within(0);
   return 0;
 }
 
@@ -329,13 +329,13 @@ void Postponed::push(Pending call) {
   }
 }
 
-void Postponed::settle() noexcept { settle_within(forever); }
+void Postponed::make_all() noexcept { make_within(forever); }
 
-bool Postponed::settle_within(std::uint64_t nanoseconds) noexcept {
-  if (settling_ || calls_.empty()) {
+bool Postponed::make_within(std::uint64_t nanoseconds) noexcept {
+  if (makes_them_ || calls_.empty()) {
     return calls_.empty();
   }
-  settling_ = true;
+  makes_them_ = true;
   const std::uint64_t begin = base::nanoseconds();
   while (!calls_.empty() &&
          (nanoseconds == forever || next_is_ready(nanoseconds - std::min(nanoseconds, base::nanoseconds() - begin)))) {
@@ -343,7 +343,7 @@ bool Postponed::settle_within(std::uint64_t nanoseconds) noexcept {
     calls_.pop_front();
     make(call);
   }
-  settling_ = false;
+  makes_them_ = false;
   if (calls_.empty()) {
     names_.clear();
   }

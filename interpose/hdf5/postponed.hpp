@@ -49,9 +49,9 @@ class Postponed {
   /// might be the one that closes the file.
   bool close(Object& object, H5I_type_t kind, herr_t (*under)(void*, hid_t, hid_t, void**));
   /// Makes all calls.
-  void settle() noexcept;
+  void make_all() noexcept;
   /// Makes those whose chunks are compressed within `nanoseconds`. Whether it was all.
-  bool settle_within(std::uint64_t nanoseconds) noexcept;
+  bool make_within(std::uint64_t nanoseconds) noexcept;
 
  private:
   struct Pending {
@@ -69,7 +69,7 @@ class Postponed {
 
   std::deque<Pending> calls_;
   std::unordered_set<std::string> names_;  // of what is to be made, and perhaps was already
-  bool settling_ = false;
+  bool makes_them_ = false;
 };
 
 }  // namespace dovetail::hdf5

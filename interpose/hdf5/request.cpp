@@ -40,7 +40,7 @@ herr_t wait(void* given, std::uint64_t nanoseconds, H5VL_request_status_t* statu
   std::uint64_t left = nanoseconds;
   if (request.transfers != nullptr) {
     const std::uint64_t begin = base::nanoseconds();
-    Postponed::instance().settle_within(nanoseconds);
+    Postponed::instance().make_within(nanoseconds);
     left = left_of(nanoseconds, begin);
   }
   if (request.under != nullptr) {
@@ -65,7 +65,7 @@ herr_t notify(void* given, H5VL_request_notify_t callback, void* context) {
   if (request.transfers == nullptr) {
     return H5VLrequest_notify(request.under, request.connector, callback, context);
   }
-  Postponed::instance().settle();  // the program may wait for the callback without another call
+  Postponed::instance().make_all();  // the program may wait for the callback without another call
   {
     const Lock lock(services().stage.mutex);
     if (request.transfers->outstanding != 0) {

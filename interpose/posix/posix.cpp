@@ -1,5 +1,5 @@
 // The calls of the C library that may wait for a disk. Outside of a task each goes on to the C library at once. Inside, it is described and
-// handed to Dovetail, which has announced itself if it is in the process at all.
+// handed to Dovetail, which has registered its functions here if it is in the process at all.
 #include <sys/uio.h>
 #include <unistd.h>
 

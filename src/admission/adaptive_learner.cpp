@@ -34,7 +34,7 @@ constexpr double price_of_change = 1;
 constexpr double assumed_loss = 0.25;
 constexpr unsigned forget_after = 64;
 // A level that is not measured after so many tasks, and as many again for each that is needed, cannot be: there are not that many at a time.
-constexpr unsigned patience = 8;
+constexpr unsigned most_tasks_unmeasured = 8;
 // What a task of unknown size did is said only if it was at known levels for this share of its device's time.
 constexpr double mostly = 0.6;
 // Parts of tasks do not always add up to whole ones.
@@ -244,7 +244,8 @@ bool AdaptiveLearner::ended(const Sample& sample) {
 // A level that nobody fills would meet the next burst of tasks unmeasured: the best one that is known is better.
 bool AdaptiveLearner::give_up() {
   const auto found = best();
-  if (found == levels_.end() || found->first == limit_ || since_ < under_way_ + patience + 2 * samples_needed(limit_)) {
+  if (found == levels_.end() || found->first == limit_ ||
+      since_ < under_way_ + most_tasks_unmeasured + 2 * samples_needed(limit_)) {
     return false;
   }
   postponed_ = limit_ > found->first ? limit_ : 0;

@@ -81,7 +81,7 @@ int close_file(OpenFile& file) {
   Waiter drained(can_pause());
   const int error = file.begin_close(drained);
   if (error != 0) {
-    drained.notify();  // a pause that was announced has to come
+    drained.notify();  // a pause that was prepared has to come
   }
   drained.wait(&file);
   return error != 0 ? error : file.close_descriptors();

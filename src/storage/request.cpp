@@ -21,7 +21,7 @@ std::byte* place_in_vector(const Request& request) noexcept {
 }
 
 // Skips buffers that are empty or done, so that `vectors` is one with something left.
-void settle_vectors(Request& request) noexcept {
+void skip_done_vectors(Request& request) noexcept {
   while (request.remaining > 0 && request.within_vector >= request.vectors->iov_len) {
     request.within_vector = 0;
     ++request.vectors;
@@ -114,7 +114,7 @@ void plan_attempt(Request& request) noexcept {
     return;
   }
   if (vectored(request.kind)) {
-    settle_vectors(request);
+    skip_done_vectors(request);
   }
   if (request.adaptor != nullptr) [[unlikely]] {
     request.adaptor->plan(request);

@@ -21,7 +21,7 @@ class Linger {
       return fixed_;
     }
     const unsigned in_vain = in_vain_.load(std::memory_order_relaxed);
-    if (in_vain < patience) {
+    if (in_vain < most_in_vain) {
       return usual;
     }
     return asked_in_vain_.fetch_add(1, std::memory_order_relaxed) % sleeps_between_trials == 0 ? usual : nanoseconds{};
@@ -30,13 +30,13 @@ class Linger {
   void ended(bool found) noexcept {
     if (found) {
       in_vain_.store(0, std::memory_order_relaxed);
-    } else if (in_vain_.load(std::memory_order_relaxed) < patience) {
+    } else if (in_vain_.load(std::memory_order_relaxed) < most_in_vain) {
       in_vain_.fetch_add(1, std::memory_order_relaxed);
     }
   }
 
   static constexpr nanoseconds usual = microseconds(100);
-  static constexpr unsigned patience = 8;
+  static constexpr unsigned most_in_vain = 8;
   static constexpr unsigned sleeps_between_trials = 16;
 
  private:

@@ -25,10 +25,10 @@ constexpr unsigned looks_of_a_long_wait = 4;
 constexpr unsigned most_doublings = 16;
 constexpr unsigned most_doublings_for_new_ones = 3;
 // So that all times below fit. What is longer is for ever.
-constexpr std::chrono::milliseconds longest_patience = std::chrono::hours(24);
+constexpr std::chrono::milliseconds longest_report_after = std::chrono::hours(24);
 
-std::chrono::nanoseconds patience_of(const RuntimeCore& core) noexcept {
-  return std::min(core.options.report_after, longest_patience);
+std::chrono::nanoseconds report_after(const RuntimeCore& core) noexcept {
+  return std::min(core.options.report_after, longest_report_after);
 }
 
 // Whether the task does nothing else until the operation ends. One that has bound it may compute meanwhile.
@@ -96,7 +96,7 @@ std::string describe_long_ones(RuntimeCore& core, bool only_new) {
       lines.push_back(describe(task, what()));
     }
   });
-  return "for more than " + in_seconds(patience_of(core)) + ", though others ran," +
+  return "for more than " + in_seconds(report_after(core)) + ", though others ran," +
          list_of(seen.size(), [&](std::size_t i) { return lines[i]; });
 }
 
@@ -127,11 +127,11 @@ std::chrono::nanoseconds quiet_time(RuntimeCore& core, base::TimePoint now) {
 
 void report(RuntimeCore& core, base::TimePoint now) {
   LongWaitLooks& looks = core.long_wait_looks;
-  const std::chrono::nanoseconds patience = patience_of(core);
+  const std::chrono::nanoseconds after = report_after(core);
   const LabelsHeld labels;
   const Found found = look_at_all(core);
   const std::chrono::nanoseconds quiet = quiet_time(core, now);
-  if (!found.any_long && quiet < patience) {
+  if (!found.any_long && quiet < after) {
     if (found.all_asked) {
       looks = {.number = looks.number};
     }
@@ -141,18 +141,18 @@ void report(RuntimeCore& core, base::TimePoint now) {
   if (!due && !(found.any_new && now >= looks.next_new)) {
     return;
   }
-  if (quiet >= patience && !something_is_under_way(core)) {
+  if (quiet >= after && !something_is_under_way(core)) {
     core.reactor.expect(Reactor::Upkeep::stuck, now);  // what was under way may have ended without a worker
   }
-  const std::string text = quiet >= patience ? describe_all(core, quiet) : describe_long_ones(core, !due);
+  const std::string text = quiet >= after ? describe_all(core, quiet) : describe_long_ones(core, !due);
   if (text.empty()) {
-    looks.next_report = now + patience;
+    looks.next_report = now + after;
     return;
   }
   std::fprintf(stderr, "dovetail: %s\n", text.c_str());
   mark_reported(core);
-  looks.next_report = now + patience * (1U << looks.reports);
-  looks.next_new = now + patience * (1U << std::min(looks.reports, most_doublings_for_new_ones));
+  looks.next_report = now + after * (1U << looks.reports);
+  looks.next_new = now + after * (1U << std::min(looks.reports, most_doublings_for_new_ones));
   looks.reports = std::min(most_doublings, looks.reports + 1);
 }
 
@@ -160,7 +160,7 @@ void report(RuntimeCore& core, base::TimePoint now) {
 
 void expect_long_waits(RuntimeCore& core) noexcept {
   if (core.options.report_after.count() > 0) {
-    core.reactor.expect(Reactor::Upkeep::long_waits, base::Clock::now() + patience_of(core) / looks_of_a_long_wait);
+    core.reactor.expect(Reactor::Upkeep::long_waits, base::Clock::now() + report_after(core) / looks_of_a_long_wait);
   }
 }
 
@@ -170,7 +170,7 @@ base::TimePoint look_for_long_waits(RuntimeCore& core, base::TimePoint now) {
     return base::TimePoint::max();  // the next thread that waits calls `expect_long_waits`
   }
   report(core, now);
-  return now + patience_of(core) / looks_of_a_long_wait;
+  return now + report_after(core) / looks_of_a_long_wait;
 }
 
 }  // namespace dovetail::tasking

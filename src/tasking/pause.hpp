@@ -27,7 +27,7 @@ int current_worker() noexcept;
 /// Whether `pause` gives the core to others. False on I/O executors, where a pause blocks the thread.
 bool pause_switches() noexcept;
 
-/// Announces a pause of the current task. After it, `wake` may be called, from any thread, exactly once.
+/// Prepares a pause of the current task. After it, `wake` may be called, from any thread, exactly once.
 void prepare_pause(Task* task) noexcept;
 /// Returns after `wake`. Between `prepare_pause` and this call the task may still do anything but pause.
 /// May return on another thread.

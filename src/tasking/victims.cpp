@@ -39,17 +39,18 @@ bool Victims::prefers_its_own(Victim& victim, std::uint64_t now) noexcept {
 }
 
 bool Victims::is_known_to_prefer_its_own(const Victim& victim, std::uint64_t now) noexcept {
-  return victim.prefers_its_own && now - victim.robbed_at < victim.patience &&
+  return victim.prefers_its_own && now - victim.robbed_at < victim.between_thefts &&
          now - victim.looked_at < microseconds_between_looks * base::ticks_per_microsecond();
 }
 
 std::size_t Victims::fair_share(Victim& victim, std::uint64_t now) noexcept {
   const bool only_one = prefers_its_own(victim, now);
-  if (only_one && now - victim.robbed_at < victim.patience) {
+  if (only_one && now - victim.robbed_at < victim.between_thefts) {
     return 0;
   }
   victim.robbed_at = now;
-  victim.patience = std::max(victim.patience, least_microseconds_between_thefts * base::ticks_per_microsecond());
+  victim.between_thefts =
+      std::max(victim.between_thefts, least_microseconds_between_thefts * base::ticks_per_microsecond());
   if (only_one) {
     return victim.peer->ready.size() >= least_of_small_tasks ? 1 : 0;
   }
@@ -61,7 +62,7 @@ void Victims::judge_theft() noexcept {
   const std::uint64_t least = least_microseconds_between_thefts * base::ticks_per_microsecond();
   const std::uint64_t most = most_microseconds_between_thefts * base::ticks_per_microsecond();
   const bool worth_it = base::ticks() - victim.robbed_at >= least;
-  victim.patience = std::clamp(worth_it ? 0 : 2 * victim.patience, least, most);
+  victim.between_thefts = std::clamp(worth_it ? 0 : 2 * victim.between_thefts, least, most);
 }
 
 }  // namespace dovetail::tasking

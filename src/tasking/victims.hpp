@@ -17,8 +17,8 @@ class Victims {
     std::uint64_t progress = 0;   ///< Tasks made and completed when last looked at.
     std::uint64_t looked_at = 0;  ///< In ticks, as the next two.
     std::uint64_t robbed_at = 0;
-    std::uint64_t patience = 0;    ///< Least time between two thefts while it prefers its own.
-    bool prefers_its_own = false;  ///< When last looked at.
+    std::uint64_t between_thefts = 0;  ///< Least time between two thefts while it prefers its own.
+    bool prefers_its_own = false;      ///< When last looked at.
   };
 
   explicit Victims(unsigned index) noexcept : index_(index), random_(index * 2654435761U + 1) {}

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 TEST(LingerTest, IsGivenUpWhenInVainAndTriedAgain) {
   Linger linger(-1ns);
-  for (unsigned i = 0; i < Linger::patience; ++i) {
+  for (unsigned i = 0; i < Linger::most_in_vain; ++i) {
     EXPECT_EQ(linger.ask(), Linger::usual);
     linger.ended(false);
   }

@@ -142,9 +142,9 @@ class LookTest : public ::testing::Test {
     return found.size();
   }
 
-  static constexpr auto patience = std::chrono::minutes(60);
-  static constexpr auto quarter = patience / 4;
-  Runtime runtime_{Options{.workers = 2, .report_after = patience}};
+  static constexpr auto report_after = std::chrono::minutes(60);
+  static constexpr auto quarter = report_after / 4;
+  Runtime runtime_{Options{.workers = 2, .report_after = report_after}};
   detail::RuntimeCore& core_ = runtime_.core();
   const tasking::ForeignWaits::Stay stay_{core_.foreign};
   PollingService service_{runtime_, "messages", {}, [] { return std::size_t{0}; }};
@@ -359,7 +359,7 @@ TEST_F(LookTest, NothingIsSaidWhileNobodyWaits) {
   operation = service_.expect("another message");
   task = wait_for(operation);
   const ErrorLines lines;
-  EXPECT_EQ(tasking::look_for_long_waits(core_, now_ + patience), base::TimePoint::max());
+  EXPECT_EQ(tasking::look_for_long_waits(core_, now_ + report_after), base::TimePoint::max());
   EXPECT_EQ(lines.text(), "");
   core_.foreign.waiting.fetch_add(1);
   operation.complete();

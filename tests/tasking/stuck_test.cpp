@@ -195,7 +195,7 @@ TEST(StuckTest, ACycleBelowATaskThatHasReturned) {
 }
 
 TEST(StuckTest, ALateResumeIsLegitimate) {
-  // Longer than the first look of the watch, shorter than its patience: driven by the clock, not checked against it.
+  // Longer than the first look of the watch, shorter than it waits before it ends them: driven by the clock, not checked against it.
   Runtime runtime(Options{.workers = 2});
   TaskHandle handle;
   std::atomic<bool> known{false};
@@ -216,7 +216,7 @@ TEST(StuckTest, ALateResumeIsLegitimate) {
 }
 
 TEST(StuckTest, WorkOnExecutorsIsNotQuiet) {
-  // Compute workers have nothing to do for longer than the patience of the watch, but the runtime has.
+  // Compute workers have nothing to do for longer than the watch waits, but the runtime has.
   Runtime runtime(Options{.workers = 1, .stuck_after = milliseconds(2'000)});
   std::atomic<Events*> events{nullptr};
   runtime.spawn([&] {

@@ -301,10 +301,10 @@ bool Fabric::has_parted(int rank) noexcept {
   return lane.has_parted || !lane.why_ended.empty();
 }
 
-void Fabric::rank_ended(int rank, const std::function<std::string()>& settle, base::Fifo<Waiter>& ended) {
+void Fabric::rank_ended(int rank, const std::function<std::string()>& note_end, base::Fifo<Waiter>& ended) {
   const base::LockGuard lock(lock_);
   Lane& lane = lanes_[static_cast<std::size_t>(rank)];
-  const std::string why = settle();
+  const std::string why = note_end();
   lane.why_ended = why;
   // Those under way stay the provider's until it gives them back.
   for (Operation* next = lane.first; next != nullptr;) {

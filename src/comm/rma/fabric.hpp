@@ -80,9 +80,9 @@ class Fabric final : private FabricEvents {
 
   /// @name The end
   /// @{
-  /// What waits for this rank fails, now and later, with what `settle` returns: that is called under the lock, so `FabricArrivals::lost` is not
+  /// What waits for this rank fails, now and later, with what `note_end` returns: that is called under the lock, so `FabricArrivals::lost` is not
   /// called meanwhile. Adds the calls that have ended by it.
-  void rank_ended(int rank, const std::function<std::string()>& settle, base::Fifo<Waiter>& ended);
+  void rank_ended(int rank, const std::function<std::string()>& note_end, base::Fifo<Waiter>& ended);
   void say_goodbye(int rank);
   /// Whether the rank has taken all that was sent before the goodbye.
   bool has_parted(int rank) noexcept;

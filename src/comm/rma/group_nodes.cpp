@@ -228,7 +228,7 @@ bool Group::write_notify(Peer& to, RemoteMemory place, std::span<const std::byte
 }
 
 void Group::end_way_to(Peer& gone, Standing standing, base::Fifo<Waiter>& ended) {
-  const auto settle = [&] {
+  const auto note_end = [&] {
     const int error = error_of(gone.connection->descriptor());
     if (is_of_the_way(error)) {
       gone.why_lost = std::generic_category().message(error);
@@ -238,7 +238,7 @@ void Group::end_way_to(Peer& gone, Standing standing, base::Fifo<Waiter>& ended)
     gone.standing.store(standing, std::memory_order_release);
     return text_of_end(gone.rank, gone);
   };
-  fabric_->rank_ended(gone.rank, settle, ended);
+  fabric_->rank_ended(gone.rank, note_end, ended);
 }
 
 // Other nodes have what was sent to them when they say so, and not when it has left this one.

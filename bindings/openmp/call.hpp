@@ -1,4 +1,4 @@
-// One request of a task, from the call that asked for it to its result.
+// One call of the C interface, from the task that made it to its result.
 #pragma once
 
 #include <dovetail_omp.h>
@@ -21,7 +21,7 @@ enum class Kind : std::uint8_t { pread, pwrite, preadv, pwritev, fsync, fdatasyn
 const char* name_of(Kind kind) noexcept;
 
 /// What became of it.
-struct Outcome {
+struct CallResult {
   std::uint64_t bytes = 0;
   int error = 0;                    ///< errno, or 0.
   std::int64_t offset = -1;         ///< With an error: the first byte that was not transferred,
@@ -30,8 +30,8 @@ struct Outcome {
 };
 
 /// Belongs to its task and lives as long.
-struct Request {
-  Request* next = nullptr;  ///< In the list that it is gathered in, and in the queue of the hidden runtime.
+struct Call {
+  Call* next = nullptr;  ///< In the list that it is gathered in, and in the queue of the hidden runtime.
   dovetail_omp_task* task = nullptr;
   File file;
   Kind kind = Kind::pread;
@@ -51,13 +51,13 @@ struct Request {
   /// @}
 };
 
-/// Transfers at once what is known to need no device: data in memory, or nothing at all. Returns false if the request has to be
+/// Transfers at once what is known to need no device: data in memory, or nothing at all. Returns false if the call has to be
 /// performed.
-bool perform_now(Request& request, bool in_memory, Outcome& outcome) noexcept;
+bool perform_now(Call& call, bool in_memory, CallResult& outcome) noexcept;
 /// Performs it. In a task of the hidden runtime: may suspend. Elsewhere it blocks.
-Outcome perform(Request& request) noexcept;
+CallResult perform(Call& call) noexcept;
 /// Delivers the result to where it is wanted.
-void deliver(Request& request, const Outcome& outcome) noexcept;
+void deliver(Call& call, const CallResult& outcome) noexcept;
 
 }  // namespace dovetail::omp
 
@@ -77,28 +77,28 @@ struct dovetail_omp_task {
   const std::uintptr_t event;
   std::atomic<std::uintptr_t> alarm{0};  ///< See libgomp.hpp.
   int* status = nullptr;
-  dovetail::omp::Request* first = nullptr;  ///< Gathered, oldest first.
-  dovetail::omp::Request* last = nullptr;
+  dovetail::omp::Call* first = nullptr;  ///< Gathered, oldest first.
+  dovetail::omp::Call* last = nullptr;
   struct Further {
     std::unique_ptr<Further> next;
-    dovetail::omp::Request request;
+    dovetail::omp::Call call;
   };
   std::unique_ptr<Further> further;
-  dovetail::omp::Request in_place[most_in_place];
+  dovetail::omp::Call in_place[most_in_place];
 };
 
 namespace dovetail::omp {
 
-/// A new request of the task. Never null.
-Request& add_request(dovetail_omp_task& task);
-/// Counts the request and keeps it until `submit`.
-void gather(dovetail_omp_task& task, Request& request) noexcept;
+/// A new call of the task. Never null.
+Call& add_call(dovetail_omp_task& task);
+/// Counts the call and keeps it until `submit`.
+void gather(dovetail_omp_task& task, Call& call) noexcept;
 /// Hands over what has been gathered.
 void submit(dovetail_omp_task& task) noexcept;
 /// Takes `count` off what is outstanding. The last one destroys the task and fulfils its event.
 void release(dovetail_omp_task& task, std::uint32_t count) noexcept;
 
 /// Ends the program: the caller has no way to go on.
-[[noreturn]] void stop_program(const char* call, const char* what) noexcept;
+[[noreturn]] void stop_program(const char* function, const char* what) noexcept;
 
 }  // namespace dovetail::omp
