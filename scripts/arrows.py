@@ -62,6 +62,31 @@ def check_arrows_of_rooms(rooms: Rooms) -> list[str]:
     return problems
 
 
+def owner_of(file: Path, rooms: Rooms) -> str | None:
+    """The room that a file belongs to as its source or its test."""
+    if (ROOT / "tests") in file.parents:
+        return file.relative_to(ROOT / "tests").parts[0]
+    return room_of(file.relative_to(ROOT / "src"), rooms) if (ROOT / "src") in file.parents else None
+
+
+def check_arrows_of_tests(rooms: Rooms) -> list[str]:
+    """The tests of a room use that one and those below it, and what the tests of these share."""
+    problems = []
+    for name, (_, lower) in rooms.items():
+        folder = ROOT / "tests" / name
+        for path in files_of(folder, CXX_SUFFIXES):
+            for line, header in includes(path):
+                file = included_file(path, folder, header, ROOT / "src", ROOT / "tests")
+                target = owner_of(file, rooms) if file is not None else None
+                if target is not None and target != name and target not in lower:
+                    allowed = ", ".join(sorted(lower)) or "no other room"
+                    problems.append(
+                        f"{path.relative_to(ROOT)}:{line}: a test of room '{name}' includes \"{header}\" of '{target}'; "
+                        f"beside its own room it may include {allowed}"
+                    )
+    return problems
+
+
 def rooms_for(path: Path, rooms: Rooms) -> set[str]:
     """The rooms that a file outside of them may include: what the nearest CMakeLists.txt above it says."""
     listed = next(folder / "CMakeLists.txt" for folder in path.parents if (folder / "CMakeLists.txt").is_file())
@@ -110,4 +135,9 @@ def check_layers(rooms: Rooms) -> list[str]:
 
 def check_arrows() -> list[str]:
     rooms = read_rooms()
-    return check_arrows_of_rooms(rooms) + check_arrows_from_outside(rooms) + check_layers(rooms)
+    return (
+        check_arrows_of_rooms(rooms)
+        + check_arrows_of_tests(rooms)
+        + check_arrows_from_outside(rooms)
+        + check_layers(rooms)
+    )

@@ -2,6 +2,7 @@
 
 1. A room includes only itself and the rooms that CMakeLists.txt lists below it (`dovetail_room(x DEPENDS ...)`). A door, tool, benchmark or
    example includes the rooms that its own CMakeLists.txt lists (`dovetail_includes_rooms(target rooms...)`), and no other folder's files.
+   The tests of a room include that room and those below it.
 2. The units of a folder lie in layers: what they include or import never leads back to them (layers.py says what a unit is).
 3. A public header includes nothing but public headers, the standard library and a few POSIX headers, and compiles alone. Those for programs
    with MPI include its header as well.

@@ -9,8 +9,8 @@
 
 #include "compression/chunk_table.hpp"
 #include "dovetail/dovetail.hpp"
-#include "storage/fault_folder.hpp"
 #include "tasking/background.hpp"
+#include "tasking/support.hpp"
 
 namespace dovetail::compression {
 namespace {

@@ -20,6 +20,10 @@ CLEAN = {
     "src/base/clock.cpp": '#include "base/clock.hpp"\n',
     "src/tasking/task.hpp": '#pragma once\n#include "base/clock.hpp"\n',
     "src/tasking/worker.cpp": '#include "tasking/task.hpp"\n#include "dovetail/task.hpp"\n',
+    "tests/base/clock_test.cpp": '#include "base/clock.hpp"\n',
+    "tests/base/support.hpp": "#pragma once\n",
+    "tests/tasking/support.hpp": '#pragma once\n#include "base/support.hpp"\n#include "tasking/task.hpp"\n',
+    "tests/whole/whole_test.cpp": '#include "tasking/task.hpp"\n#include "tasking/support.hpp"\n',
     "bindings/c/error.cpp": '#include "base/clock.hpp"\n',
     "bindings/openmp/CMakeLists.txt": "dovetail_includes_rooms(dovetail_omp base)\n",
     "bindings/openmp/calls.cpp": '#include "base/clock.hpp"\n#include "dovetail/task.hpp"\n',
@@ -72,6 +76,15 @@ class CheckRooms(unittest.TestCase):
 
     def test_a_clean_tree_passes(self) -> None:
         self.assertEqual(self.check(), (0, []))
+
+    def test_a_test_of_a_room_that_includes_one_above_it(self) -> None:
+        self.append("tests/base/clock_test.cpp", '#include "tasking/task.hpp"\n')
+        self.append("tests/base/support.hpp", '#include "tasking/support.hpp"\n')
+        self.assert_found(
+            "tests/base/clock_test.cpp:2: a test of room 'base' includes \"tasking/task.hpp\" of 'tasking'; beside its own room it may "
+            "include no other room",
+            "tests/base/support.hpp:2: a test of room 'base' includes \"tasking/support.hpp\" of 'tasking'",
+        )
 
     def test_a_room_that_includes_one_above_it(self) -> None:
         self.append("src/base/clock.cpp", '#include "tasking/task.hpp"\n')
