@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "base/random_bytes.hpp"
 #include "compression/chunk_table.hpp"
 #include "dovetail/dovetail.hpp"
 #include "tasking/background.hpp"

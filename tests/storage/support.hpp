@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random_bytes.hpp"
 #include "device/support.hpp"
 #include "dovetail/dovetail.hpp"
 #include "storage/aio_queue.hpp"
@@ -24,15 +25,6 @@ namespace dovetail::test {
 inline std::size_t scaled(std::size_t full, std::size_t small) {
   const char* scale = std::getenv("DOVETAIL_TEST_SCALE");
   return scale != nullptr && std::string(scale) == "small" ? small : full;
-}
-
-inline std::vector<std::byte> random_bytes(std::size_t count, std::uint64_t start) {
-  std::vector<std::byte> bytes(count);
-  std::mt19937_64 random(start);
-  for (std::byte& byte : bytes) {
-    byte = static_cast<std::byte>(random());
-  }
-  return bytes;
 }
 
 inline bool ring_available() {
