@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Test suites of projects that use HDF5: each test ends under the connector as it ends natively.
 
-    foreign_suites.py [--only tables|pandas|xarray|h5netcdf] [--module test_carray ...] [--python PYTHON]
+    foreign_suites.py [--only tables|pandas|xarray|h5netcdf] [--module test_carray ...] [--matching REGEX] [--python PYTHON]
 
 PyTables' and h5netcdf's own suites, pandas' tests of its HDFStore and xarray's of its HDF5 back ends, out of the installed packages. Both
 runs are made here, one after the other. Exit status: 0 if no test ends differently, 1 if one does, 77 if the packages are not installed, 2 for bad usage.
@@ -13,9 +13,10 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
+from pathlib import Path
 
 import support
-from outcomes import compare, pytest_outcomes, unittest_outcomes
+from outcomes import Outcomes, compare, pytest_outcomes, unittest_outcomes
 from support import foreign
 
 SKIPPED = 77
@@ -44,6 +45,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("tables", "pandas", "xarray", "h5netcdf"))
     parser.add_argument("--module", nargs="+", default=[], help="of the suite that --only names")
+    parser.add_argument(
+        "--matching",
+        default="",
+        help="only those of PyTables' tests in whose full name this regular expression is found",
+    )
     parser.add_argument("--python", help="an interpreter that has the packages")
     arguments = parser.parse_args()
     if arguments.module and arguments.only is None:
@@ -52,9 +58,13 @@ def main() -> int:
     if not support.PLUGINS.is_dir():
         parser.error(f"{support.PLUGINS} is missing: run `make setup-hdf5 build`, or set DOVETAIL_BUILD_DIR")
     wanted = arguments.module
+
+    def of_unittest(python: str, targets: list[str], environment: dict[str, str], folder: Path) -> Outcomes:
+        return unittest_outcomes(python, targets, arguments.matching, environment, folder)
+
     suites = {
         # One by one: hundreds of tests are known after minutes, and one that ends the process takes no others with it.
-        "tables": (["tables"], unittest_outcomes, lambda: [[module] for module in pytables_modules(python, wanted)]),
+        "tables": (["tables"], of_unittest, lambda: [[module] for module in pytables_modules(python, wanted)]),
         "pandas": (
             ["pandas", "tables", "pytest"],
             pytest_outcomes,

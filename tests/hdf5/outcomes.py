@@ -15,7 +15,7 @@ Outcomes = Counter[tuple[str, str]]  # of (test, how it ended); a suite may hold
 
 # Runs suites of unittest and writes how each test ended. PyTables makes its suites in functions, which pytest does not call.
 UNITTEST_RUNNER = r"""
-import importlib, sys, unittest
+import importlib, re, sys, unittest
 outcomes = open(sys.argv[1], "w")
 class Recorder(unittest.TextTestResult):
     def startTest(self, test):
@@ -33,7 +33,13 @@ class Recorder(unittest.TextTestResult):
         super().addSubTest(test, part, error)
         if error is not None:
             self.note(part, "failed")
-suites = [importlib.import_module(name).suite() for name in sys.argv[2:]]
+def tests_of(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from tests_of(test)
+        elif re.search(sys.argv[2], test.id()):
+            yield test
+suites = [unittest.TestSuite(tests_of(importlib.import_module(name).suite())) for name in sys.argv[3:]]
 unittest.TextTestRunner(resultclass=Recorder, verbosity=0).run(unittest.TestSuite(suites))
 """
 
@@ -42,9 +48,14 @@ class SuiteEnded(Exception):
     """A suite ended before its last test."""
 
 
-def unittest_outcomes(python: str, modules: list[str], environment: dict[str, str], folder: Path) -> Outcomes:
+def unittest_outcomes(
+    python: str, modules: list[str], matching: str, environment: dict[str, str], folder: Path
+) -> Outcomes:
+    """Of the tests in whose full name the regular expression `matching` is found."""
     record = folder / "outcomes"
-    ended = support.run([python, "-c", UNITTEST_RUNNER, record, *modules], environment, folder, timeout=TIMEOUT)
+    ended = support.run(
+        [python, "-c", UNITTEST_RUNNER, record, matching, *modules], environment, folder, timeout=TIMEOUT
+    )
     if ended.status != 0:
         last = record.read_text().splitlines()[-1:] if record.exists() else []
         raise SuiteEnded(f"status {ended.status} after {last}\n{ended.errors[-3000:]}")
