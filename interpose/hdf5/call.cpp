@@ -26,8 +26,12 @@ void bind_task_to(const std::shared_ptr<Transfers>& transfers) {
   }
   detail::Task* const task = tasking::bind_event();
   transfers->when_done.emplace_back([task, transfers] {
-    tasking::fulfill_event(
-        task, transfers->error.empty() ? nullptr : std::make_exception_ptr(std::runtime_error(transfers->error)));
+    std::string error;
+    {
+      const Lock locked(services().stage.mutex);
+      error = transfers->error;
+    }
+    tasking::fulfill_event(task, error.empty() ? nullptr : std::make_exception_ptr(std::runtime_error(error)));
   });
 }
 
@@ -75,8 +79,9 @@ void Call::give_up(bool failed) noexcept {
   wanted_ = nullptr;
   if (operation_.transfers != nullptr) {
     Services& here = services();
-    Lock lock(here.stage.mutex);
-    here.stage.wait(lock, here.report.of(Cause::request), [&] { return operation_.transfers->outstanding == 0; });
+    const Lock lock(here.stage.mutex);
+    here.stage.wait(here.report.of(Cause::request),
+                    [&]() REQUIRES(staging::stage_lock) { return operation_.transfers->outstanding == 0; });
   }
   if (under_request_ != nullptr) {
     const KeptErrors kept;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "services.hpp"
 
 namespace dovetail::hdf5 {
 namespace {
@@ -27,10 +28,15 @@ staging::Purpose Operation::purpose() const {
   return {call, child == nullptr ? object : std::make_shared<ObjectName>(path_below(object.get(), child))};
 }
 
+std::string Operation::label() const {
+  const staging::Purpose named = purpose();
+  const Lock lock(services().stage.mutex);
+  return named.text();
+}
+
 std::shared_ptr<Transfers> Operation::counted() {
   if (transfers == nullptr && (asynchronous || bound)) {
-    transfers = std::make_shared<Transfers>();
-    transfers->begun = base::nanoseconds();
+    transfers = std::make_shared<Transfers>(base::nanoseconds());
   }
   return transfers;
 }

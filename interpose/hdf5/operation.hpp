@@ -40,8 +40,8 @@ struct Operation {
   bool closes() const noexcept;
   /// The operation, and the object or its child.
   staging::Purpose purpose() const;
-  /// "H5Dwrite /group/dataset". With the lock of the stage held, or where no other thread names objects.
-  std::string label() const { return purpose().text(); }
+  /// "H5Dwrite /group/dataset". It takes the lock under which objects are named.
+  std::string label() const EXCLUDES(staging::stage_lock);
   /// Where its transfers are counted; null: nothing needs the count.
   std::shared_ptr<Transfers> counted();
   bool promised(const void* data, std::size_t bytes) const noexcept;

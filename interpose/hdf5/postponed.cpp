@@ -41,7 +41,7 @@ std::optional<base::MemoryShare> reserve(std::size_t bytes) {
   if (!found && bytes <= here.for_long.limit()) {
     // What is left is of chunks that HDF5 keeps in its cache, or that were overwritten there; and of writes.
     here.chunks.drop_all();
-    here.stage.drain(here.stage.statistics.waited_for_space);
+    here.stage.drain(&staging::Statistics::waited_for_space);
     found = base::MemoryShare::of(here.lasting, bytes);
   }
   return found;
@@ -352,8 +352,8 @@ bool Postponed::make_within(std::uint64_t nanoseconds) noexcept {
 
 bool Postponed::next_is_ready(std::uint64_t nanoseconds) const noexcept {
   Services& here = services();
-  Lock lock(here.stage.mutex);
-  return here.stage.wait_for(lock, nanoseconds, here.report.of(Cause::request), [&] {
+  const Lock lock(here.stage.mutex);
+  return here.stage.wait_for(nanoseconds, here.report.of(Cause::request), [&] {
     return std::ranges::all_of(calls_.front().chunks, [](const auto& chunk) { return chunk->ended(); });
   });
 }

@@ -21,12 +21,16 @@ struct Request : Object {
 
 Request& request_of(void* request) { return static_cast<Request&>(handle_of(request)); }
 
-/// With the lock held.
-H5VL_request_status_t status_of(const Transfers& transfers) {
+H5VL_request_status_t status_of(const Transfers& transfers) REQUIRES(staging::stage_lock) {
   if (transfers.outstanding != 0) {
     return H5VL_REQUEST_STATUS_IN_PROGRESS;
   }
   return transfers.error.empty() ? H5VL_REQUEST_STATUS_SUCCEED : H5VL_REQUEST_STATUS_FAIL;
+}
+
+H5VL_request_status_t status_now(const Transfers& transfers) {
+  const Lock lock(services().stage.mutex);
+  return status_of(transfers);
 }
 
 std::uint64_t left_of(std::uint64_t nanoseconds, std::uint64_t begin) {
@@ -52,9 +56,10 @@ herr_t wait(void* given, std::uint64_t nanoseconds, H5VL_request_status_t* statu
   }
   if (request.transfers != nullptr && *status == H5VL_REQUEST_STATUS_SUCCEED) {
     staging::Stage& stage = services().stage;
-    Lock lock(stage.mutex);
+    const Lock lock(stage.mutex);
     const Transfers& transfers = *request.transfers;
-    stage.wait_for(lock, left, services().report.of(Cause::request), [&] { return transfers.outstanding == 0; });
+    stage.wait_for(left, services().report.of(Cause::request),
+                   [&]() REQUIRES(staging::stage_lock) { return transfers.outstanding == 0; });
     *status = status_of(transfers);
   }
   return 0;
@@ -70,11 +75,11 @@ herr_t notify(void* given, H5VL_request_notify_t callback, void* context) {
     const Lock lock(services().stage.mutex);
     if (request.transfers->outstanding != 0) {
       request.transfers->when_done.emplace_back(
-          [callback, context, transfers = request.transfers] { callback(context, status_of(*transfers)); });
+          [callback, context, transfers = request.transfers] { callback(context, status_now(*transfers)); });
       return 0;
     }
   }
-  return callback(context, status_of(*request.transfers));
+  return callback(context, status_now(*request.transfers));
 }
 
 // What HDF5 has noted about the file already counts on the bytes: they are written in any case.

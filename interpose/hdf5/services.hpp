@@ -27,7 +27,7 @@ struct Services {
   compression::Statistics compressed{overlap};
   compression::ChunkTable chunks;  ///< For the thread that is in HDF5.
   Report report;
-  std::vector<DriverFile*> files;  ///< Guarded by the lock of the stage.
+  std::vector<DriverFile*> files GUARDED_BY(staging::stage_lock);
 
   /// What the report tells begins anew. While no task of the services runs.
   void reset_statistics(bool threads_gone = false) noexcept;

@@ -16,24 +16,23 @@ class ClosingFile : public Participant, public std::enable_shared_from_this<Clos
       : device_(device), inode_(inode), stage_(stage), close_(std::move(close)) {}
 
   bool is_on(dev_t device, ino_t inode) const noexcept { return device_ == device && inode_ == inode; }
-  bool help(Lock& lock) override {
+  bool help() override REQUIRES(stage_lock) {
     if (!claim_.take()) {
       return false;
     }
     const std::shared_ptr<ClosingFile> self = shared_from_this();
-    lock.unlock();
+    const Unlocked unlocked(stage_.mutex);
     close();
-    lock.lock();
     return true;
   }
-  void run() {
+  void run() EXCLUDES(stage_lock) {
     if (claim_.take()) {
       close();
     }
   }
 
  private:
-  void close() {
+  void close() EXCLUDES(stage_lock) {
     std::exchange(close_, nullptr)();
     const Lock lock(stage_.mutex);
     std::erase(stage_.participants, this);
@@ -70,8 +69,8 @@ void close_later(Stage& stage, dev_t device, ino_t inode, const std::string& lab
 }
 
 void wait_until_closed(Stage& stage, dev_t device, ino_t inode, std::uint64_t& waited) {
-  Lock lock(stage.mutex);
-  stage.wait(lock, waited, [&] {
+  const Lock lock(stage.mutex);
+  stage.wait(waited, [&]() REQUIRES(stage_lock) {
     return std::ranges::none_of(stage.participants,
                                 [&](const Participant* each) { return closes(each, device, inode); });
   });

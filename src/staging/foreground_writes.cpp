@@ -50,7 +50,7 @@ bool StagedFile::copies_gain_nothing() const noexcept {
 
 // In its place among the writes: behind all that are queued.
 Answer StagedFile::write_in_place(base::ByteRange range, const std::byte* data, const char* reason) {
-  settle(stage_.statistics.waited_for_space);
+  settle(&Statistics::waited_for_space);
   const std::uint64_t begun = base::nanoseconds();
   const Answer answer = write_now(range, data, reason);
   in_place_until_ = base::nanoseconds();
@@ -62,9 +62,9 @@ Answer StagedFile::write_in_place(base::ByteRange range, const std::byte* data, 
 // The file system says what it says to a plain write: all that is pending on it is written first, and nothing is kept from this one.
 Answer StagedFile::write_unreserved(base::ByteRange range, const std::byte* data, const char* reason) {
   if (space_ != nullptr) {
-    Lock lock(stage_.mutex);
-    stage_.wait(lock, stage_.statistics.waited_for_room, [&] { return space_->unused(); });
-    space_->yield(lock);
+    const Lock lock(stage_.mutex);
+    stage_.wait(stage_.statistics.waited_for_room, [this]() REQUIRES(stage_lock) { return space_->unused(); });
+    space_->yield();
   }
   const Answer answer = write_in_place(range, data, reason);
   if (space_ != nullptr) {

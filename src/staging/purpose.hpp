@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "staging/stage_lock.hpp"
+
 namespace dovetail::staging {
 
 /// Path of an object, shared by all who speak of it: what is made without a name may get one later. Guarded by the lock of the `Stage`
@@ -17,8 +19,8 @@ struct Purpose {
   const char* call = "";  ///< The function that the program called.
   SharedName object;      ///< What it is about, or null.
 
-  /// "H5Dwrite /group/dataset". With the lock held.
-  std::string text() const {
+  /// "H5Dwrite /group/dataset".
+  std::string text() const REQUIRES(stage_lock) {
     if (object == nullptr) {
       return call;
     }

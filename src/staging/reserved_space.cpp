@@ -128,21 +128,22 @@ bool ReservedSpace::take_at_once(std::size_t bytes) noexcept {
   return true;
 }
 
-bool ReservedSpace::take(Lock& lock, std::size_t bytes) {
-  stage_.wait(lock, stage_.statistics.waited_for_room, [&] { return !changing_ && lent_ == 0; }, this);
+bool ReservedSpace::take(std::size_t bytes) {
+  stage_.wait(
+      stage_.statistics.waited_for_room, [this]() REQUIRES(stage_lock) { return !changing_ && lent_ == 0; }, this);
   if (take_at_once(bytes)) {
     return true;
   }
-  taken_ += bytes;  // others come while the lock is let go
-  if (grow(lock, with_metadata(taken_ + promised_))) {
+  taken_ += bytes;  // others come while the lock is given back
+  if (grow(with_metadata(taken_ + promised_))) {
     return true;
   }
   taken_ -= bytes;
   return false;
 }
 
-bool ReservedSpace::promise(Lock& lock, std::size_t bytes) {
-  if (!take(lock, bytes)) {
+bool ReservedSpace::promise(std::size_t bytes) {
+  if (!take(bytes)) {
     return false;
   }
   taken_ -= bytes;
@@ -150,18 +151,21 @@ bool ReservedSpace::promise(Lock& lock, std::size_t bytes) {
   return true;
 }
 
-bool ReservedSpace::grow(Lock& lock, std::size_t needed) {
+bool ReservedSpace::grow(std::size_t needed) {
   changing_ = true;
-  lock.unlock();
   // So seldom that it does not count; as little as possible where there is little.
   std::size_t size = std::max(least, std::bit_ceil(needed));
-  const bool there = descriptor_ < 0 ? open() : ours();
-  bool made = there && allocate(descriptor_, size) == 0;
-  if (there && !made && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
-    size = needed;
-    made = ftruncate(descriptor_, 0) == 0 && allocate(descriptor_, size) == 0;
+  bool there = false;
+  bool made = false;
+  {
+    const Unlocked unlocked(stage_.mutex);
+    there = descriptor_ < 0 ? open() : ours();
+    made = there && allocate(descriptor_, size) == 0;
+    if (there && !made && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+      size = needed;
+      made = ftruncate(descriptor_, 0) == 0 && allocate(descriptor_, size) == 0;
+    }
   }
-  lock.lock();
   changing_ = false;
   if (made) {
     held_ = size;
@@ -172,8 +176,8 @@ bool ReservedSpace::grow(Lock& lock, std::size_t needed) {
   return made;
 }
 
-void ReservedSpace::yield(Lock& lock) noexcept {
-  stage_.wait(lock, stage_.statistics.waited_for_room, [&] { return !changing_; }, this);
+void ReservedSpace::yield() noexcept {
+  stage_.wait(stage_.statistics.waited_for_room, [this]() REQUIRES(stage_lock) { return !changing_; }, this);
   if (held_ > promised_ || more_) {
     shrink_to(promised_);
   }

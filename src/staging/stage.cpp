@@ -21,7 +21,7 @@ constexpr std::chrono::seconds idle_time{1};
 }  // namespace
 
 Stage::Stage(base::MemoryBudget& budget, base::Overlap& told)
-    : pool(budget), overlap(told), changed_(std::make_unique<std::condition_variable_any>()) {}
+    : overlap(told), pool(budget), changed_(std::make_unique<std::condition_variable_any>()) {}
 
 Stage::~Stage() = default;
 
@@ -30,7 +30,7 @@ Stage& Stage::of_process(base::MemoryBudget& budget, base::Overlap& overlap) {
     static auto* const kept = new std::shared_ptr<Stage>(std::make_shared<Stage>(budget, overlap));
     static Stage& stage = **kept;
     // After that of `mutex`, so that the waiting here comes before all locks are taken for the fork.
-    pthread_atfork([] { stage.drain(stage.statistics.waited_before_forks); }, nullptr, [] { stage.forget_parent(); });
+    pthread_atfork([] { stage.drain(&Statistics::waited_before_forks); }, nullptr, [] { stage.forget_parent(); });
     // A program may leave files open; what was written must be in them all the same.
     std::atexit([] {
       std::uint64_t waited = 0;
@@ -41,31 +41,32 @@ Stage& Stage::of_process(base::MemoryBudget& budget, base::Overlap& overlap) {
   return made;
 }
 
-// Participants come and go whenever the lock is let go of.
-void Stage::start_all(Lock& lock) {
-  while (std::ranges::any_of(participants, [&](Participant* each) { return each->start(lock); })) {
+// Participants come and go whenever the lock is given back.
+void Stage::start_all() {
+  while (std::ranges::any_of(participants, [](Participant* each) REQUIRES(stage_lock) { return each->start(); })) {
   }
 }
 
 // A worker makes no transfers: it would run other tasks meanwhile, with the locks of this one.
-bool Stage::help(Lock& lock, Participant* only) {
+bool Stage::help(Participant* only) {
   if (tasking::pause_switches()) {
-    return only != nullptr ? only->start(lock) : (start_all(lock), false);
+    return only != nullptr ? only->start() : (start_all(), false);
   }
-  return only != nullptr ? only->help(lock)
-                         : std::ranges::any_of(participants, [&](Participant* each) { return each->help(lock); });
+  return only != nullptr
+             ? only->help()
+             : std::ranges::any_of(participants, [](Participant* each) REQUIRES(stage_lock) { return each->help(); });
 }
 
-void Stage::sleep(Lock& lock) {
+void Stage::sleep() {
   ++waiting_;
-  changed_->wait(lock);
+  changed_->wait(mutex);
   --waiting_;
 }
 
-bool Stage::wait_for(Lock& lock, std::uint64_t nanoseconds, std::uint64_t& waited, const std::function<bool()>& ready) {
+bool Stage::wait_for(std::uint64_t nanoseconds, std::uint64_t& waited, const std::function<bool()>& ready) {
   constexpr std::uint64_t for_ever = std::uint64_t{1} << 60;  // 36 years
   if (nanoseconds >= for_ever) {
-    wait(lock, waited, ready);
+    wait(waited, ready);
     return true;
   }
   if (ready() || nanoseconds == 0) {
@@ -73,17 +74,26 @@ bool Stage::wait_for(Lock& lock, std::uint64_t nanoseconds, std::uint64_t& waite
   }
   const base::Overlap::Wait waiting(overlap);
   const std::uint64_t begin = base::nanoseconds();
-  start_all(lock);
+  start_all();
   ++waiting_;
-  const bool came = changed_->wait_for(lock, std::chrono::nanoseconds(nanoseconds), ready);
+  const bool came = changed_->wait_for(mutex, std::chrono::nanoseconds(nanoseconds), ready);
   --waiting_;
   waited += base::nanoseconds() - begin;
   return came;
 }
 
+void Stage::wait_for_all(std::uint64_t& waited) {
+  wait(waited, [this]() REQUIRES(stage_lock) { return outstanding == 0; });
+}
+
 void Stage::drain(std::uint64_t& waited) noexcept {
-  Lock lock(mutex);
-  wait(lock, waited, [this] { return outstanding == 0; });
+  const Lock lock(mutex);
+  wait_for_all(waited);
+}
+
+void Stage::drain(std::uint64_t Statistics::* waited) noexcept {
+  const Lock lock(mutex);
+  wait_for_all(statistics.*waited);
 }
 
 bool Stage::call_later(std::chrono::nanoseconds time, void (Stage::*call)() noexcept) noexcept {
@@ -111,9 +121,9 @@ bool Stage::start_soon() noexcept {
 }
 
 void Stage::start_what_waits() noexcept {
-  Lock lock(mutex);
+  const Lock lock(mutex);
   starting_ = false;
-  start_all(lock);
+  start_all();
 }
 
 void Stage::tidy_when_idle() noexcept {
@@ -167,15 +177,15 @@ void Stage::tidy() noexcept {
   }
   while (pool.kept() != 0) {
     pool.release_some();
-    lock.unlock();  // somebody may be waiting for it
-    lock.lock();
+    const Unlocked unlocked(mutex);  // somebody may be waiting for it
   }
   tidying_ = false;
   lock.unlock();
   malloc_trim(0);  // small buffers, and what chunks were compressed in: the C library would keep them
 }
 
-void Stage::forget_parent() noexcept {
+// The child has one thread.
+void Stage::forget_parent() noexcept NO_THREAD_SAFETY_ANALYSIS {
   ++generation_;
   [[maybe_unused]] const auto* const of_parent = changed_.release();  // its threads wait in it
   changed_ = std::make_unique<std::condition_variable_any>();

@@ -7,22 +7,18 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/memory_budget.hpp"
 #include "base/overlap.hpp"
-#include "base/process_mutex.hpp"
 #include "staging/buffer_pool.hpp"
+#include "staging/stage_lock.hpp"
 
 namespace dovetail::staging {
 
-/// Not a lock of base/mutex.hpp: it is handed to functions that let go of it for a while, which the check cannot follow.
-using Lock = std::unique_lock<base::ProcessMutex>;
-
-/// Guarded by the lock of the `Stage`. Times in nanoseconds.
+/// Times in nanoseconds.
 struct Statistics {
   std::uint64_t waited_for_space = 0;      ///< In memory.
   std::uint64_t waited_for_room = 0;       ///< On a file system.
@@ -35,8 +31,7 @@ struct Statistics {
   std::map<std::string, std::uint64_t> foreground;  ///< Transfers that the program made itself, by reason.
 };
 
-/// Something with transfers of its own. All functions want the lock held. Those that return true have let go of it meanwhile, and the
-/// object may be gone.
+/// Something with transfers of its own. Functions that return true have given the lock back meanwhile, and the object may be gone.
 class Participant {
  public:
   Participant() = default;
@@ -44,13 +39,13 @@ class Participant {
   Participant& operator=(const Participant&) = delete;
   virtual ~Participant() = default;
   /// Makes one transfer that no task has begun. False: there is none.
-  virtual bool help(Lock& /*lock*/) { return false; }
+  virtual bool help() REQUIRES(stage_lock) { return false; }
   /// Makes a task for transfers that have none. False: there are none.
-  virtual bool start(Lock& /*lock*/) { return false; }
+  virtual bool start() REQUIRES(stage_lock) { return false; }
   /// Gives back what is kept for transfers to come.
-  virtual void rest() noexcept {}
+  virtual void rest() noexcept REQUIRES(stage_lock) {}
   /// In the child of a fork: what there is belongs to the parent.
-  virtual void forget() noexcept {}
+  virtual void forget() noexcept REQUIRES(stage_lock) {}
 };
 
 /// Nobody waits for a task that has not begun: who waits makes transfers, until there is nothing to do but to wait for other threads' system
@@ -65,56 +60,57 @@ class Stage : public std::enable_shared_from_this<Stage> {
   Stage& operator=(const Stage&) = delete;
   ~Stage();
 
-  /// Guards everything here and in what uses it. Held for a few instructions and copies, never during a transfer.
-  base::ProcessMutex mutex;
-  BufferPool pool;
+  StageMutex mutex;
   base::Overlap& overlap;
-  Statistics statistics;
-  std::vector<Participant*> participants;
+  BufferPool pool GUARDED_BY(stage_lock);
+  Statistics statistics GUARDED_BY(stage_lock);
+  std::vector<Participant*> participants GUARDED_BY(stage_lock);
   /// Transfers that have been asked for and have not ended.
-  std::size_t outstanding = 0;
+  std::size_t outstanding GUARDED_BY(stage_lock) = 0;
   /// Files of which a write has failed.
-  unsigned failures = 0;
+  unsigned failures GUARDED_BY(stage_lock) = 0;
 
   /// Goes up in the child of a fork. What was made before is the parent's.
   unsigned generation() const noexcept { return generation_; }
 
-  /// Returns when `ready` says so. Makes transfers until then: those of `only`, or of all. Adds to `waited` how long it took.
+  /// Returns when `ready` says so, which is asked under the lock. Makes transfers until then: those of `only`, or of all. Adds to `waited` how long it took.
   template <class Ready>
-  void wait(Lock& lock, std::uint64_t& waited, const Ready& ready, Participant* only = nullptr) {
+  void wait(std::uint64_t& waited, const Ready& ready, Participant* only = nullptr) REQUIRES(stage_lock) {
     if (ready()) {
       return;
     }
     const base::Overlap::Wait waiting(overlap);
     const std::uint64_t begin = base::nanoseconds();
     while (!ready()) {
-      if (!help(lock, only) && !ready()) {
-        sleep(lock);
+      if (!help(only) && !ready()) {
+        sleep();
       }
     }
     waited += base::nanoseconds() - begin;
   }
   /// The same for at most `nanoseconds`, by tasks alone; whether it came true.
-  bool wait_for(Lock& lock, std::uint64_t nanoseconds, std::uint64_t& waited, const std::function<bool()>& ready);
-  /// To be called with the lock held, after anything that somebody may wait for.
-  void notify() noexcept {
+  bool wait_for(std::uint64_t nanoseconds, std::uint64_t& waited, const std::function<bool()>& ready)
+      REQUIRES(stage_lock);
+  /// After anything that somebody may wait for.
+  void notify() noexcept REQUIRES(stage_lock) {
     if (waiting_ != 0) {
       changed_->notify_all();
     }
   }
-  /// Waits for all transfers.
-  void drain(std::uint64_t& waited) noexcept;
+  /// Waits for all transfers. The second adds to what it counts itself.
+  void drain(std::uint64_t& waited) noexcept EXCLUDES(stage_lock);
+  void drain(std::uint64_t Statistics::* waited) noexcept EXCLUDES(stage_lock);
 
-  /// Has tasks made for what is pending a moment later, so that small transfers are made together. With the lock not held. False: it
-  /// cannot be done.
-  bool start_soon() noexcept;
-  /// Has memory and room that nobody uses be given back after a while. With the lock not held.
-  void tidy_when_idle() noexcept;
+  /// Has tasks made for what is pending a moment later, so that small transfers are made together. False: it cannot be done.
+  bool start_soon() noexcept EXCLUDES(stage_lock);
+  /// Has memory and room that nobody uses be given back after a while.
+  void tidy_when_idle() noexcept EXCLUDES(stage_lock);
 
  private:
-  bool help(Lock& lock, Participant* only);
-  void start_all(Lock& lock);
-  void sleep(Lock& lock);
+  bool help(Participant* only) REQUIRES(stage_lock);
+  void start_all() REQUIRES(stage_lock);
+  void sleep() REQUIRES(stage_lock);
+  void wait_for_all(std::uint64_t& waited) REQUIRES(stage_lock);
   bool call_later(std::chrono::nanoseconds time, void (Stage::*call)() noexcept) noexcept;
   void start_what_waits() noexcept;
   void look_again_later() noexcept;
@@ -123,13 +119,13 @@ class Stage : public std::enable_shared_from_this<Stage> {
   void forget_parent() noexcept;
 
   // Another one in the child of a fork, since nothing is known of threads that waited.
-  std::unique_ptr<std::condition_variable_any> changed_;
-  unsigned waiting_ = 0;
+  std::unique_ptr<std::condition_variable_any> changed_ GUARDED_BY(stage_lock);
+  unsigned waiting_ GUARDED_BY(stage_lock) = 0;
   unsigned generation_ = 0;
-  bool starting_ = false;
-  bool tidying_ = false;
-  unsigned long activity_ = 0;  // of the pool, when it was last looked at
-  base::TimePoint look_again_;
+  bool starting_ GUARDED_BY(stage_lock) = false;
+  bool tidying_ GUARDED_BY(stage_lock) = false;
+  unsigned long activity_ GUARDED_BY(stage_lock) = 0;  // of the pool, when it was last looked at
+  base::TimePoint look_again_ GUARDED_BY(stage_lock);
 };
 
 }  // namespace dovetail::staging

@@ -82,12 +82,12 @@ std::string StagedFile::close(std::uint64_t& waited) {
   return failed;
 }
 
-bool StagedFile::help(Lock& lock) {
+bool StagedFile::help() {
   if (foreign()) {
     return false;
   }
   const std::shared_ptr<WriteQueue> queue = queue_;  // whoever closes the file may be waiting for this
-  if (queue->help(lock)) {
+  if (queue->help()) {
     return true;
   }
   const auto found = std::ranges::find_if(reads_, [](const auto& read) { return read->claim.take(); });
@@ -95,15 +95,14 @@ bool StagedFile::help(Lock& lock) {
     return false;
   }
   const auto read = std::shared_ptr<Read>(*found);
-  lock.unlock();
+  const Unlocked unlocked(stage_.mutex);
   make_read(read);
-  lock.lock();
   return true;
 }
 
-bool StagedFile::start(Lock& lock) {
+bool StagedFile::start() {
   const std::shared_ptr<WriteQueue> queue = queue_;
-  return !foreign() && queue->start(lock);
+  return !foreign() && queue->start();
 }
 
 Answer StagedFile::write(base::ByteRange range, const std::byte* data, const WriteRequest& how) {
@@ -111,7 +110,7 @@ Answer StagedFile::write(base::ByteRange range, const std::byte* data, const Wri
     return {EBADF, range.offset};
   }
   if (to_be_cut_) {
-    settle(stage_.statistics.waited_for_transfers);
+    settle(&Statistics::waited_for_transfers);
   }
   const std::uint64_t size = std::exchange(size_, std::max(size_, range.end()));
   const Answer answer = foreign() ? write_as_child(range, data, how) : write_behind(range, data, how);
@@ -138,10 +137,10 @@ Answer StagedFile::write_as_child(base::ByteRange range, const std::byte* data, 
 
 Answer StagedFile::write_behind(base::ByteRange range, const std::byte* data, const WriteRequest& how) {
   {
-    Lock lock(stage_.mutex);
+    const Lock lock(stage_.mutex);
     ++changes_;
-    settle_others(lock);
-    wait_for_reads(lock, range);
+    settle_others();
+    wait_for_reads(range);
     if (range.length <= largest_appended && how.transfers == nullptr && queue_->append(range, data)) {
       stage_.statistics.bytes_copied += range.length;
       return {};
@@ -173,13 +172,13 @@ Answer StagedFile::write_behind(base::ByteRange range, const std::byte* data, co
 }
 
 bool StagedFile::take_space(std::size_t bytes) {
-  Lock lock(stage_.mutex);
-  return space_->take(lock, bytes);
+  const Lock lock(stage_.mutex);
+  return space_->take(bytes);
 }
 
 bool StagedFile::promise_space(std::size_t bytes) {
-  Lock lock(stage_.mutex);
-  return !foreign() && space_ != nullptr && space_->promise(lock, bytes);
+  const Lock lock(stage_.mutex);
+  return !foreign() && space_ != nullptr && space_->promise(bytes);
 }
 
 void StagedFile::forget_promise(std::size_t bytes) noexcept {
@@ -192,8 +191,8 @@ void StagedFile::forget_promise(std::size_t bytes) noexcept {
 // None where the program had better write its own memory.
 Buffer StagedFile::take_buffer(std::size_t length) {
   Buffer buffer;
-  Lock lock(stage_.mutex);
-  stage_.wait(lock, stage_.statistics.waited_for_space, [&] {
+  const Lock lock(stage_.mutex);
+  stage_.wait(stage_.statistics.waited_for_space, [&]() REQUIRES(stage_lock) {
     fast_ = queue_->fast() && !queue_->empty();
     buffer = stage_.pool.take(length, fast_);
     // With nothing out there is nothing to wait for: the machine has no memory.
@@ -247,10 +246,10 @@ bool StagedFile::write_piece(base::ByteRange range, const std::byte* data, const
 Answer StagedFile::read_pending(base::ByteRange range, std::byte* target, std::vector<base::ByteRange>& gaps,
                                 bool& quiet) {
   if (to_be_cut_) {
-    settle(stage_.statistics.waited_for_transfers);
+    settle(&Statistics::waited_for_transfers);
   }
-  Lock lock(stage_.mutex);
-  settle_others(lock);
+  const Lock lock(stage_.mutex);
+  settle_others();
   quiet = queue_->empty();
   if (queue_->pending().empty()) {
     gaps.push_back(range);
@@ -339,21 +338,23 @@ void StagedFile::make_read(const std::shared_ptr<Read>& done) {
   }
 }
 
-void StagedFile::wait_for_reads(Lock& lock, base::ByteRange range) noexcept {
+void StagedFile::wait_for_reads(base::ByteRange range) noexcept {
   if (!reads_.empty()) {
     stage_.wait(
-        lock, stage_.statistics.waited_for_transfers,
-        [&] { return std::ranges::none_of(reads_, [&](const auto& read) { return read->range.overlaps(range); }); },
+        stage_.statistics.waited_for_transfers,
+        [&]() REQUIRES(stage_lock) {
+          return std::ranges::none_of(reads_, [&](const auto& read) { return read->range.overlaps(range); });
+        },
         this);
   }
 }
 
-void StagedFile::settle_others(Lock& lock) noexcept {
+void StagedFile::settle_others() noexcept {
   if (!shared_) {
     return;
   }
-  stage_.wait(lock, stage_.statistics.waited_for_transfers, [&] {
-    return std::ranges::all_of(stage_.participants, [&](const Participant* participant) {
+  stage_.wait(stage_.statistics.waited_for_transfers, [this]() REQUIRES(stage_lock) {
+    return std::ranges::all_of(stage_.participants, [this](const Participant* participant) REQUIRES(stage_lock) {
       const auto* const other = dynamic_cast<const StagedFile*>(participant);
       return other == nullptr || other == this || other->device() != device() || other->inode() != inode() ||
              other->settled();
@@ -398,13 +399,31 @@ int StagedFile::cut() noexcept {
   return ::ftruncate(descriptor(), static_cast<off_t>(size_)) == 0 ? 0 : errno;
 }
 
+std::string StagedFile::wait_for_writes(std::uint64_t& waited) {
+  stage_.wait(waited, [this]() REQUIRES(stage_lock) { return settled(); }, this);
+  return queue_->failure();
+}
+
 std::string StagedFile::settle(std::uint64_t& waited) {
   std::string failed;
   {
-    Lock lock(stage_.mutex);
-    stage_.wait(lock, waited, [this] { return settled(); }, this);
-    failed = queue_->failure();
+    const Lock lock(stage_.mutex);
+    failed = wait_for_writes(waited);
   }
+  return end_writes(std::move(failed));
+}
+
+std::string StagedFile::settle(std::uint64_t Statistics::* waited) {
+  std::string failed;
+  {
+    const Lock lock(stage_.mutex);
+    failed = wait_for_writes(stage_.statistics.*waited);
+  }
+  return end_writes(std::move(failed));
+}
+
+// When nothing is on its way.
+std::string StagedFile::end_writes(std::string failed) {
   const auto shorter = [this] {
     struct stat status{};
     return !foreign() && fstat(descriptor(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) < size_;

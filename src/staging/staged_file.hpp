@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -94,14 +95,14 @@ class StagedFile : public Participant {
   bool writable() const noexcept { return opened_.writable; }
   const std::string& path() const noexcept { return opened_.path; }
   /// Another one is open on the same inode, or was.
-  bool shared() const noexcept { return shared_; }
+  bool shared() const noexcept { return shared_.load(std::memory_order_relaxed); }
   /// It was opened by the parent of this process.
   bool foreign() const noexcept { return generation_ != stage_.generation(); }
 
-  /// With the lock held: whether nothing is on its way, as seen by this process.
-  bool settled() const noexcept { return foreign() || (queue_->empty() && reads_.empty()); }
-  bool help(Lock& lock) override;
-  bool start(Lock& lock) override;
+  /// Whether nothing is on its way, as seen by this process.
+  bool settled() const noexcept REQUIRES(stage_lock) { return foreign() || (queue_->empty() && reads_.empty()); }
+  bool help() override REQUIRES(stage_lock);
+  bool start() override REQUIRES(stage_lock);
 
  private:
   struct Read {
@@ -122,8 +123,11 @@ class StagedFile : public Participant {
   Answer write_unreserved(base::ByteRange range, const std::byte* data, const char* reason);
   Answer write_now(base::ByteRange range, const std::byte* data, const char* reason);
   void make_read(const std::shared_ptr<Read>& read);
-  void wait_for_reads(Lock& lock, base::ByteRange range) noexcept;
-  void settle_others(Lock& lock) noexcept;
+  void wait_for_reads(base::ByteRange range) noexcept REQUIRES(stage_lock);
+  void settle_others() noexcept REQUIRES(stage_lock);
+  std::string wait_for_writes(std::uint64_t& waited) REQUIRES(stage_lock);
+  std::string settle(std::uint64_t Statistics::* waited);
+  std::string end_writes(std::string failed);
   int cut() noexcept;
 
   Stage& stage_;
@@ -135,14 +139,13 @@ class StagedFile : public Participant {
   bool fast_ = false;                 // the file takes large writes as fast as copies are made
   std::uint64_t in_place_until_ = 0;  // when the program last wrote its own memory, in nanoseconds, and for how long
   std::uint64_t in_place_took_ = 0;
-  std::size_t beginning_left_ = 0;  // bytes that the program may still write itself
-  // From here on guarded by the lock.
+  std::size_t beginning_left_ = 0;              // bytes that the program may still write itself
   const std::shared_ptr<ReservedSpace> space_;  // null: the file system keeps none
   const std::shared_ptr<WriteQueue> queue_;
-  std::list<std::shared_ptr<Read>> reads_;  // on their way into the program's memory
-  std::uint64_t changes_ = 0;               // writes and cuts
-  std::uint64_t durable_changes_ = 0;       // as many of them last
-  bool shared_ = false;
+  std::list<std::shared_ptr<Read>> reads_ GUARDED_BY(stage_lock);  // on their way into the program's memory
+  std::uint64_t changes_ GUARDED_BY(stage_lock) = 0;               // writes and cuts
+  std::uint64_t durable_changes_ GUARDED_BY(stage_lock) = 0;       // as many of them last
+  std::atomic<bool> shared_ = false;                               // set by whoever opens the same file
 };
 
 }  // namespace dovetail::staging

@@ -132,41 +132,38 @@ void WriteQueue::push(std::unique_ptr<Extent>&& extent) {
 
 bool WriteQueue::fast() const noexcept { return bytes_per_second_ > fast_bytes_per_second; }
 
-bool WriteQueue::help(Lock& lock) {
+bool WriteQueue::help() {
   if (writing_ || waiting_.empty()) {
     return false;
   }
   writing_ = true;
   {
     const Shown shown(trace::enabled() ? waiting_.front()->purpose.text() : std::string());
-    write_some(lock);
+    write_some();
   }
   writing_ = false;
   if (!waiting_.empty()) {
     // The one who waited may have no reason to go on.
     if (waiting_bytes_ >= enough) {
-      start(lock);
+      start();
     } else {
-      lock.unlock();
+      const Unlocked unlocked(stage_.mutex);
       stage_.start_soon();
-      lock.lock();
     }
   }
   return true;
 }
 
-bool WriteQueue::start(Lock& lock) {
+bool WriteQueue::start() {
   if (started_ || writing_ || waiting_.empty()) {
     return false;
   }
   started_ = true;
-  lock.unlock();
+  const Unlocked unlocked(stage_.mutex);
   make_task();
-  lock.lock();
   return true;
 }
 
-// Without the lock.
 void WriteQueue::make_task() {
   std::string label;
   {
@@ -187,7 +184,7 @@ void WriteQueue::run() {
   Lock lock(stage_.mutex);
   while (!writing_ && !waiting_.empty()) {
     writing_ = true;
-    write_some(lock);
+    write_some();
     writing_ = false;
     // The trace shows each name as a task of its own.
     if (trace::enabled() && !waiting_.empty()) {
@@ -221,23 +218,22 @@ WriteQueue::Batch WriteQueue::take() {
 }
 
 // By the thread that writes.
-void WriteQueue::write_some(Lock& lock) {
+void WriteQueue::write_some() {
   Batch batch = take();
-  lock.unlock();
   const std::uint64_t begin = base::nanoseconds();
-  Failures failures = [&] {
+  Failures failures;
+  {
+    const Unlocked unlocked(stage_.mutex);
     const base::Overlap::Work work(stage_.overlap);
-    return write(batch);
-  }();
+    failures = write(batch);
+  }
   Calls tell;
-  lock.lock();
   ended(batch, failures, begin, tell);
   if (!tell.empty()) {
-    lock.unlock();
+    const Unlocked unlocked(stage_.mutex);
     for (const auto& call : tell) {
       call();
     }
-    lock.lock();
   }
 }
 
@@ -273,11 +269,12 @@ std::optional<WriteQueue::Failure> WriteQueue::transfer(Extents neighbours) cons
   if (!failure || space_ == nullptr || (failure->error != ENOSPC && failure->error != EDQUOT)) {
     return failure;
   }
-  Lock lock(stage_.mutex);
-  space_->yield(lock);
-  lock.unlock();
+  {
+    const Lock lock(stage_.mutex);
+    space_->yield();
+  }
   failure = attempt(neighbours);
-  lock.lock();
+  const Lock lock(stage_.mutex);
   space_->written();
   return failure;
 }

@@ -23,7 +23,7 @@ namespace dovetail::staging {
 
 /// One thread at a time writes: a task, or one that would have to wait for it. Small writes that follow others are gathered for a moment,
 /// since waking a thread for each would cost more than it hides. The queue lives as long as its task, which may look at it once
-/// more after the file has been closed. All functions want the lock held, save for those that say otherwise.
+/// more after the file has been closed.
 class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
  public:
   /// `space`: where `Extent::space` was taken; null: nowhere. The stage must outlive the queue.
@@ -43,28 +43,30 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   };
 
   /// Adds the bytes to the newest extent if they follow it, no thread has taken it yet, its buffer has space and there is room for them.
-  bool append(base::ByteRange range, const std::byte* data);
-  /// Takes over the extent, unless it throws. With the lock not held; it may make a task.
-  void push(std::unique_ptr<Extent>&& extent);
+  bool append(base::ByteRange range, const std::byte* data) REQUIRES(stage_lock);
+  /// Takes over the extent, unless it throws. It may make a task.
+  void push(std::unique_ptr<Extent>&& extent) EXCLUDES(stage_lock);
   /// Nothing is queued or being written.
-  bool empty() const noexcept { return outstanding_ == 0; }
+  bool empty() const noexcept REQUIRES(stage_lock) { return outstanding_ == 0; }
   /// Writes some of what is queued. False: there is nothing that no other thread writes.
-  bool help(Lock& lock);
+  bool help() REQUIRES(stage_lock);
   /// Makes a task if something is queued that no thread writes. Whether it has.
-  bool start(Lock& lock);
+  bool start() REQUIRES(stage_lock);
   /// Whether memory of the caller is still to be written.
-  bool needs_memory() const noexcept { return kept_ != 0; }
+  bool needs_memory() const noexcept REQUIRES(stage_lock) { return kept_ != 0; }
   /// What failed first, in words; nothing if nothing did. What comes after it is written all the same, as by plain writes.
-  std::string failure() const;
+  std::string failure() const REQUIRES(stage_lock);
   /// Something else than a write has failed, for this reason. `tell` gets what is to be called without the lock.
-  void fail(Purpose purpose, const std::string& reason, Calls& tell);
+  void fail(Purpose purpose, const std::string& reason, Calls& tell) REQUIRES(stage_lock);
   /// The program has written these bytes itself.
-  void written(base::ByteRange range) { lost_.remove(range.offset, range.length); }
+  void written(base::ByteRange range) REQUIRES(stage_lock) { lost_.remove(range.offset, range.length); }
   /// The errno of the failure if any of these bytes should have been written and were not; 0 if they are as they should be.
-  int loss_in(base::ByteRange range) const { return failure_ && lost_.overlaps(range) ? failure_->error : 0; }
-  ExtentIndex& pending() noexcept { return pending_; }
+  int loss_in(base::ByteRange range) const REQUIRES(stage_lock) {
+    return failure_ && lost_.overlaps(range) ? failure_->error : 0;
+  }
+  ExtentIndex& pending() noexcept REQUIRES(stage_lock) { return pending_; }
   /// Whether large writes end so soon that memory which the kernel has yet to map costs more than waiting for one of them.
-  bool fast() const noexcept;
+  bool fast() const noexcept REQUIRES(stage_lock);
 
  private:
   // Put into words when somebody asks: the object may have got its name by then.
@@ -78,30 +80,30 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   using Batch = std::vector<std::unique_ptr<Extent>>;
   using Failures = std::vector<std::optional<Failure>>;
 
-  void note(Failure failure, Calls& tell);
-  void make_task();
-  void run();
-  Batch take();
-  void write_some(Lock& lock);
-  std::optional<Failure> attempt(Extents neighbours) const;
-  std::optional<Failure> transfer(Extents neighbours) const;
-  Failures write(const Batch& batch) const;
-  void ended(Batch& batch, Failures& failures, std::uint64_t begin, Calls& tell);
+  void note(Failure failure, Calls& tell) REQUIRES(stage_lock);
+  void make_task() EXCLUDES(stage_lock);
+  void run() EXCLUDES(stage_lock);
+  Batch take() REQUIRES(stage_lock);
+  void write_some() REQUIRES(stage_lock);
+  std::optional<Failure> attempt(Extents neighbours) const EXCLUDES(stage_lock);
+  std::optional<Failure> transfer(Extents neighbours) const EXCLUDES(stage_lock);
+  Failures write(const Batch& batch) const EXCLUDES(stage_lock);
+  void ended(Batch& batch, Failures& failures, std::uint64_t begin, Calls& tell) REQUIRES(stage_lock);
 
   Stage& stage_;
   const std::string path_;
   File file_;
   const std::shared_ptr<ReservedSpace> space_;
-  ExtentIndex pending_;
-  std::deque<std::unique_ptr<Extent>> waiting_;
-  std::size_t waiting_bytes_ = 0;
-  std::size_t outstanding_ = 0;  // extents, waiting or being written
-  std::size_t kept_ = 0;         // of them, those without a buffer
-  bool started_ = false;         // a task will look at the queue
-  bool writing_ = false;         // a thread writes
-  double bytes_per_second_ = 0;  // of large writes, lately; 0: not known
-  std::optional<Failure> failure_;
-  RangeSet lost_;
+  ExtentIndex pending_ GUARDED_BY(stage_lock);
+  std::deque<std::unique_ptr<Extent>> waiting_ GUARDED_BY(stage_lock);
+  std::size_t waiting_bytes_ GUARDED_BY(stage_lock) = 0;
+  std::size_t outstanding_ GUARDED_BY(stage_lock) = 0;  // extents, waiting or being written
+  std::size_t kept_ GUARDED_BY(stage_lock) = 0;         // of them, those without a buffer
+  bool started_ GUARDED_BY(stage_lock) = false;         // a task will look at the queue
+  bool writing_ GUARDED_BY(stage_lock) = false;         // a thread writes
+  double bytes_per_second_ GUARDED_BY(stage_lock) = 0;  // of large writes, lately; 0: not known
+  std::optional<Failure> failure_ GUARDED_BY(stage_lock);
+  RangeSet lost_ GUARDED_BY(stage_lock);
 };
 
 }  // namespace dovetail::staging

@@ -105,15 +105,15 @@ TEST_F(RuntimeTest, AWaitWithALimitReturnsWhileTheDeviceHoldsAll) {
   ASSERT_EQ(write(*file, 0, filled(100, 1)), 0);
   std::uint64_t waited = 0;
   {
-    Lock lock(stage->mutex);
-    EXPECT_FALSE(stage->wait_for(lock, 0, waited, [&] { return file->settled(); }));
-    EXPECT_FALSE(stage->wait_for(lock, 20'000'000, waited, [&] { return file->settled(); }));
+    const Lock lock(stage->mutex);
+    EXPECT_FALSE(stage->wait_for(0, waited, [&] { return file->settled(); }));
+    EXPECT_FALSE(stage->wait_for(20'000'000, waited, [&] { return file->settled(); }));
     EXPECT_GE(waited, 20'000'000U);
   }
   device.await(1);  // a task was made for it
   device.rules("");
-  Lock lock(stage->mutex);
-  EXPECT_TRUE(stage->wait_for(lock, UINT64_MAX, waited, [&] { return file->settled(); }));
+  const Lock lock(stage->mutex);
+  EXPECT_TRUE(stage->wait_for(UINT64_MAX, waited, [&] { return file->settled(); }));
 }
 
 TEST_F(RuntimeTest, DrainWaitsForAllFilesAndCloses) {
