@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import xml.etree.ElementTree as xml
 from collections import Counter
@@ -11,6 +12,9 @@ from pathlib import Path
 import support
 
 TIMEOUT = 7200
+# PyTables makes chunks for Blosc2 as large as the cache of the last level, and compresses a whole one for each row that a test appends: on a server with
+# 300 MB, one test takes minutes, natively too. It reads the sizes from a file in the home folder.
+CACHES = {"l2_cache_size": 1 << 20, "l3_cache_size": 4 << 20}
 Outcomes = Counter[tuple[str, str]]  # of (test, how it ended); a suite may hold a test several times
 
 # Runs suites of unittest and writes how each test ended. PyTables makes its suites in functions, which pytest does not call.
@@ -53,6 +57,8 @@ def unittest_outcomes(
 ) -> Outcomes:
     """Of the tests in whose full name the regular expression `matching` is found."""
     record = folder / "outcomes"
+    (folder / ".pytables-cpuinfo.json").write_text(json.dumps(CACHES))
+    environment = environment | {"HOME": str(folder)}
     ended = support.run(
         [python, "-c", UNITTEST_RUNNER, record, matching, *modules], environment, folder, timeout=TIMEOUT
     )
