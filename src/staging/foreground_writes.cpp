@@ -33,7 +33,7 @@ const char* StagedFile::reason_to_write_at_once(base::ByteRange range, const Wri
     return "the limit of the size of files (ulimit -f)";
   }
   const Lock lock(stage_.mutex);
-  if (!settled() || space_->held()) {
+  if (!settled() || space_->is_held()) {
     return nullptr;
   }
   if (how.awaited) {

@@ -36,7 +36,7 @@ class ReservedSpace : public Participant, public std::enable_shared_from_this<Re
   /// Nothing is on its way to any file of the device.
   bool unused() const noexcept REQUIRES(stage_lock) { return taken_ == 0 && !changing_; }
   /// Whether anything is reserved.
-  bool held() const noexcept REQUIRES(stage_lock) { return held_ != 0; }
+  bool is_held() const noexcept REQUIRES(stage_lock) { return held_ != 0; }
   /// Gives back all but what is promised, for a write that follows. Nothing more is taken until `written`.
   void yield() noexcept REQUIRES(stage_lock);
   void written() noexcept REQUIRES(stage_lock);

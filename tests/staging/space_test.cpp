@@ -71,7 +71,7 @@ TEST_F(SpaceTest, AsMuchIsAllocatedAsIsTakenAndPromised) {
   space->written();
   space->release(9 * mebibyte);
   space->rest();
-  EXPECT_FALSE(space->held());
+  EXPECT_FALSE(space->is_held());
   EXPECT_EQ(unnamed_files(folder / "", &bytes), 1);
   EXPECT_EQ(bytes, 0U);
   space->leave();
