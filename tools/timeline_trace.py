@@ -1,7 +1,9 @@
 """Reads a trace that Dovetail wrote (Chrome JSON) into lanes of intervals, and measures what each moment was spent on."""
 
 import json
+import os
 import re
+import stat
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,8 +52,14 @@ def family(label: str) -> str:
 def read_trace(path: Path) -> Trace:
     """Reads a trace file. Raises TimelineError."""
     try:
-        with open(path, encoding="utf-8") as file:
+        # Not a pipe, which might never have an end.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise TimelineError(f"'{path}' is not a regular file")
             document = json.load(file)
+    except RecursionError as error:
+        raise TimelineError(f"'{path}' is not a trace: it is nested too deep") from error
     except OSError as error:
         raise TimelineError(f"cannot read '{path}': {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -62,6 +62,7 @@ def _files(page: Path) -> tuple[Path, Path, Path]:
 def write(trace: Path, page: Path, title: str) -> list[Path]:
     """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote."""
     from . import _core, report_figures, report_page
+    from .plain_file import open_to_write
     from .report_data import read
 
     page, picture, kept = _files(page)
@@ -70,7 +71,7 @@ def write(trace: Path, page: Path, title: str) -> list[Path]:
     with open(trace, encoding="utf-8") as file:
         document = json.load(file)
     document.setdefault("otherData", {})["admission"] = admission
-    with open(kept, "w", encoding="utf-8") as file:
+    with open_to_write(kept) as file:
         json.dump(document, file)
     data = read(document, admission)
     drawn = report_figures.draw_all(data, title)

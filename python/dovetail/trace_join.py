@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .plain_file import open_to_write
 from .trace_clocks import Offset, offsets_of
 from .trace_parts import End, Key, Part, UnusableTrace, arrow_line, read_parts, shifted
 
@@ -125,7 +126,7 @@ def join(trace: Path, output: Path | None = None) -> Joined:
     }
     target = output or trace
     try:
-        with open(target, "w", encoding="utf-8") as file:
+        with open_to_write(target) as file:
             file.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(facts)},\n"traceEvents":[')
             comma = "\n"
             for part in parts:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .plain_file import open_to_read
+
 _BEGIN_OF_EVENT = '{"ph":'
 _TIME = '"ts":'
 _ANOTHER_CLOCK_OF_DAY = 1_000_000_000  # nanoseconds that the clocks of the day of two machines may be apart
@@ -57,7 +59,7 @@ class Part:
 
     def lines(self) -> Iterator[str]:
         """Its events, one a line, without the comma behind it. What was cut off is left out."""
-        with open(self.path, encoding="utf-8", errors="replace") as file:
+        with open_to_read(self.path, errors="replace") as file:
             next(file, None)
             for line in file:
                 text = line.rstrip(",\n")
@@ -125,7 +127,7 @@ def _end_of(event: dict[str, Any], rank: int) -> tuple[Key, bool, End] | None:
 def _read(path: Path) -> Part | None:
     """None: nothing is in the file."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open_to_read(path, errors="replace") as file:
             head = file.readline().rstrip(",\n")
         if not head:
             return None
@@ -143,7 +145,7 @@ def _read(path: Path) -> Part | None:
                 (part.sends if sends else part.receives).setdefault(key, []).append(end)
     except OSError as error:
         raise UnusableTrace(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise UnusableTrace(
             f"{path} was not written by a rank of Dovetail's: {type(error).__name__} {error}"
         ) from error

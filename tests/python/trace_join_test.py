@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,32 @@ def test_what_no_rank_has_written_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "trace.json.0").write_text(text)
     with pytest.raises(UnusableTrace, match=r"trace\.json\.0 was not written by a rank"):
         join(tmp_path / "trace.json")
+
+
+def test_a_part_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "trace.json.0").write_text('{"otherData":' + "[" * 200_000 + "\n")
+    with pytest.raises(UnusableTrace, match=r"trace\.json\.0 was not written by a rank"):
+        join(tmp_path / "trace.json")
+
+
+def test_a_part_that_is_a_pipe_or_a_link_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "trace.json.0")
+    with pytest.raises(UnusableTrace, match="not a regular file"):
+        join(tmp_path / "trace.json")
+    (tmp_path / "trace.json.0").unlink()
+    (tmp_path / "trace.json.0").symlink_to("/etc/hostname")
+    with pytest.raises(UnusableTrace, match="symbolic link"):
+        join(tmp_path / "trace.json")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(path.with_name("victim"))])
+def test_a_trace_is_not_written_through_a_link_nor_to_a_pipe(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    part(tmp_path, 0, [], ranks=1)
+    (tmp_path / "victim").write_text("as it was")
+    make(tmp_path / "trace.json")
+    with pytest.raises(UnusableTrace, match="cannot write"):
+        join(tmp_path / "trace.json")
+    assert (tmp_path / "victim").read_text() == "as it was"
 
 
 def test_a_trace_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -167,6 +167,10 @@ class TimelineTest(unittest.TestCase):
         self.assertIn("line 1", self.refused(self.write('{"traceEvents":[')))
         self.assertIn("UTF-8", self.refused(self.write(b'{"a":"\xff"}')))
         self.assertIn("traceEvents", self.refused(self.write("[]")))
+        self.assertIn("nested too deep", self.refused(self.write("[" * 200_000)))
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.assertIn("not a regular file", self.refused(pipe))
         self.assertIn("not written by Dovetail", self.refused(self.write('{"traceEvents":[{"ph":"X"}]}')))
         self.assertIn("not written by Dovetail", self.refused(self.write('{"traceEvents":[7]}')))
         self.assertIn("no task and no request", self.refused(self.write_events([])))
