@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from layers import CXX_SUFFIXES, Arrow, circles, cxx_arrows, files_of, included_file, includes, python_arrows
@@ -47,21 +48,6 @@ def room_of(header: Path, rooms: Rooms) -> str | None:
     return next((name for name, (folder, _) in rooms.items() if Path("src", header).is_relative_to(folder)), None)
 
 
-def check_arrows_of_rooms(rooms: Rooms) -> list[str]:
-    problems = []
-    for name, (folder, lower) in rooms.items():
-        for path in files_of(ROOT / folder, CXX_SUFFIXES):
-            for line, header in includes(path):
-                target = room_of(Path(header), rooms)
-                if target is not None and target != name and target not in lower:
-                    allowed = ", ".join(sorted(lower)) or "no other room"
-                    problems.append(
-                        f"{path.relative_to(ROOT)}:{line}: room '{name}' includes \"{header}\" of room '{target}'; "
-                        f"it may include {allowed}"
-                    )
-    return problems
-
-
 def owner_of(file: Path, rooms: Rooms) -> str | None:
     """The room that a file belongs to as its source or its test."""
     if (ROOT / "tests") in file.parents:
@@ -69,11 +55,18 @@ def owner_of(file: Path, rooms: Rooms) -> str | None:
     return room_of(file.relative_to(ROOT / "src"), rooms) if (ROOT / "src") in file.parents else None
 
 
-def check_arrows_of_tests(rooms: Rooms) -> list[str]:
-    """The tests of a room use that one and those below it, and what the tests of these share."""
+def folders_of_rooms(rooms: Rooms) -> Iterator[tuple[str, str, Path]]:
+    """Room, what its files are, and where they lie."""
+    for name, (sources, _) in rooms.items():
+        yield name, "room", ROOT / sources
+        yield name, "a test of room", ROOT / "tests" / name
+
+
+def check_arrows_of_rooms(rooms: Rooms) -> list[str]:
+    """A room uses the rooms below it. Its tests use what it may use, and what the tests of those rooms share."""
     problems = []
-    for name, (_, lower) in rooms.items():
-        folder = ROOT / "tests" / name
+    for name, what, folder in folders_of_rooms(rooms):
+        lower = rooms[name][1]
         for path in files_of(folder, CXX_SUFFIXES):
             for line, header in includes(path):
                 file = included_file(path, folder, header, ROOT / "src", ROOT / "tests")
@@ -81,8 +74,8 @@ def check_arrows_of_tests(rooms: Rooms) -> list[str]:
                 if target is not None and target != name and target not in lower:
                     allowed = ", ".join(sorted(lower)) or "no other room"
                     problems.append(
-                        f"{path.relative_to(ROOT)}:{line}: a test of room '{name}' includes \"{header}\" of '{target}'; "
-                        f"beside its own room it may include {allowed}"
+                        f"{path.relative_to(ROOT)}:{line}: {what} '{name}' includes \"{header}\" of room '{target}'; "
+                        f"it may include {allowed}"
                     )
     return problems
 
@@ -135,9 +128,4 @@ def check_layers(rooms: Rooms) -> list[str]:
 
 def check_arrows() -> list[str]:
     rooms = read_rooms()
-    return (
-        check_arrows_of_rooms(rooms)
-        + check_arrows_of_tests(rooms)
-        + check_arrows_from_outside(rooms)
-        + check_layers(rooms)
-    )
+    return check_arrows_of_rooms(rooms) + check_arrows_from_outside(rooms) + check_layers(rooms)

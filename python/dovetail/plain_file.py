@@ -29,9 +29,9 @@ def _opened(path: Path, flags: int) -> int:
     return descriptor
 
 
-def open_to_read(path: Path, errors: str = "strict") -> TextIO:
-    """Raises OSError, which says what the file is if it is none."""
-    return open(_opened(path, os.O_RDONLY), encoding="utf-8", errors=errors)
+def open_to_read(path: Path) -> TextIO:
+    """Bytes that are no UTF-8 are replaced. Raises OSError, which says what is there if it is no regular file."""
+    return open(_opened(path, os.O_RDONLY), encoding="utf-8", errors="replace")
 
 
 def open_to_write(path: Path) -> TextIO:

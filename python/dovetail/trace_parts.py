@@ -59,7 +59,7 @@ class Part:
 
     def lines(self) -> Iterator[str]:
         """Its events, one a line, without the comma behind it. What was cut off is left out."""
-        with open_to_read(self.path, errors="replace") as file:
+        with open_to_read(self.path) as file:
             next(file, None)
             for line in file:
                 text = line.rstrip(",\n")
@@ -127,7 +127,7 @@ def _end_of(event: dict[str, Any], rank: int) -> tuple[Key, bool, End] | None:
 def _read(path: Path) -> Part | None:
     """None: nothing is in the file."""
     try:
-        with open_to_read(path, errors="replace") as file:
+        with open_to_read(path) as file:
             head = file.readline().rstrip(",\n")
         if not head:
             return None

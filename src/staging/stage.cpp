@@ -82,18 +82,16 @@ bool Stage::wait_for(std::uint64_t nanoseconds, std::uint64_t& waited, const std
   return came;
 }
 
-void Stage::wait_for_all(std::uint64_t& waited) {
+void Stage::drain(std::uint64_t& waited) noexcept {
+  const Lock lock(mutex);
   wait(waited, [this]() REQUIRES(stage_lock) { return outstanding == 0; });
 }
 
-void Stage::drain(std::uint64_t& waited) noexcept {
+void Stage::drain(std::uint64_t Statistics::* counter) noexcept {
+  std::uint64_t waited = 0;
+  drain(waited);
   const Lock lock(mutex);
-  wait_for_all(waited);
-}
-
-void Stage::drain(std::uint64_t Statistics::* waited) noexcept {
-  const Lock lock(mutex);
-  wait_for_all(statistics.*waited);
+  statistics.*counter += waited;
 }
 
 bool Stage::call_later(std::chrono::nanoseconds time, void (Stage::*call)() noexcept) noexcept {
@@ -177,7 +175,7 @@ void Stage::tidy() noexcept {
   }
   while (pool.kept() != 0) {
     pool.release_some();
-    const Unlocked unlocked(mutex);  // somebody may be waiting for it
+    const Unlocked unlocked(mutex);  // other threads get the lock between two pieces
   }
   tidying_ = false;
   lock.unlock();

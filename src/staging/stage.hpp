@@ -91,26 +91,25 @@ class Stage : public std::enable_shared_from_this<Stage> {
   /// The same for at most `nanoseconds`, by tasks alone; whether it came true.
   bool wait_for(std::uint64_t nanoseconds, std::uint64_t& waited, const std::function<bool()>& ready)
       REQUIRES(stage_lock);
-  /// After anything that somebody may wait for.
+  /// Wakes the threads that `wait`, which ask `ready` again. The caller has changed what one of them may wait for.
   void notify() noexcept REQUIRES(stage_lock) {
     if (waiting_ != 0) {
       changed_->notify_all();
     }
   }
-  /// Waits for all transfers. The second adds to what it counts itself.
+  /// Waits for all transfers. Adds to `waited` or to that counter of `statistics` how long it took.
   void drain(std::uint64_t& waited) noexcept EXCLUDES(stage_lock);
-  void drain(std::uint64_t Statistics::* waited) noexcept EXCLUDES(stage_lock);
+  void drain(std::uint64_t Statistics::* counter) noexcept EXCLUDES(stage_lock);
 
   /// Has tasks made for what is pending a moment later, so that small transfers are made together. False: it cannot be done.
   bool start_soon() noexcept EXCLUDES(stage_lock);
-  /// Has memory and room that nobody uses be given back after a while.
+  /// When the stage has been idle for a second, a task gives its unused memory and reserved space back to the system.
   void tidy_when_idle() noexcept EXCLUDES(stage_lock);
 
  private:
   bool help(Participant* only) REQUIRES(stage_lock);
   void start_all() REQUIRES(stage_lock);
   void sleep() REQUIRES(stage_lock);
-  void wait_for_all(std::uint64_t& waited) REQUIRES(stage_lock);
   bool call_later(std::chrono::nanoseconds time, void (Stage::*call)() noexcept) noexcept;
   void start_what_waits() noexcept;
   void look_again_later() noexcept;

@@ -399,31 +399,21 @@ int StagedFile::cut() noexcept {
   return ::ftruncate(descriptor(), static_cast<off_t>(size_)) == 0 ? 0 : errno;
 }
 
-std::string StagedFile::wait_for_writes(std::uint64_t& waited) {
-  stage_.wait(waited, [this]() REQUIRES(stage_lock) { return settled(); }, this);
-  return queue_->failure();
+std::string StagedFile::settle(std::uint64_t Statistics::* counter) {
+  std::uint64_t waited = 0;
+  std::string failed = settle(waited);
+  const Lock lock(stage_.mutex);
+  stage_.statistics.*counter += waited;
+  return failed;
 }
 
 std::string StagedFile::settle(std::uint64_t& waited) {
   std::string failed;
   {
     const Lock lock(stage_.mutex);
-    failed = wait_for_writes(waited);
+    stage_.wait(waited, [this]() REQUIRES(stage_lock) { return settled(); }, this);
+    failed = queue_->failure();
   }
-  return end_writes(std::move(failed));
-}
-
-std::string StagedFile::settle(std::uint64_t Statistics::* waited) {
-  std::string failed;
-  {
-    const Lock lock(stage_.mutex);
-    failed = wait_for_writes(stage_.statistics.*waited);
-  }
-  return end_writes(std::move(failed));
-}
-
-// When nothing is on its way.
-std::string StagedFile::end_writes(std::string failed) {
   const auto shorter = [this] {
     struct stat status{};
     return !foreign() && fstat(descriptor(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) < size_;

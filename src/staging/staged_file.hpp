@@ -125,9 +125,7 @@ class StagedFile : public Participant {
   void make_read(const std::shared_ptr<Read>& read);
   void wait_for_reads(base::ByteRange range) noexcept REQUIRES(stage_lock);
   void settle_others() noexcept REQUIRES(stage_lock);
-  std::string wait_for_writes(std::uint64_t& waited) REQUIRES(stage_lock);
-  std::string settle(std::uint64_t Statistics::* waited);
-  std::string end_writes(std::string failed);
+  std::string settle(std::uint64_t Statistics::* counter);
   int cut() noexcept;
 
   Stage& stage_;
@@ -145,7 +143,7 @@ class StagedFile : public Participant {
   std::list<std::shared_ptr<Read>> reads_ GUARDED_BY(stage_lock);  // on their way into the program's memory
   std::uint64_t changes_ GUARDED_BY(stage_lock) = 0;               // writes and cuts
   std::uint64_t durable_changes_ GUARDED_BY(stage_lock) = 0;       // as many of them last
-  std::atomic<bool> shared_ = false;                               // set by whoever opens the same file
+  std::atomic<bool> shared_ = false;  // the constructor of another StagedFile on this inode sets it, from any thread
 };
 
 }  // namespace dovetail::staging

@@ -13,10 +13,9 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
-from pathlib import Path
 
 import support
-from outcomes import Outcomes, compare, pytest_outcomes, unittest_outcomes
+from outcomes import compare, pytest_outcomes, unittest_outcomes
 from support import foreign
 
 SKIPPED = 77
@@ -58,10 +57,7 @@ def main() -> int:
     if not support.PLUGINS.is_dir():
         parser.error(f"{support.PLUGINS} is missing: run `make setup-hdf5 build`, or set DOVETAIL_BUILD_DIR")
     wanted = arguments.module
-
-    def of_unittest(python: str, targets: list[str], environment: dict[str, str], folder: Path) -> Outcomes:
-        return unittest_outcomes(python, targets, arguments.matching, environment, folder)
-
+    of_unittest = partial(unittest_outcomes, matching=arguments.matching)
     suites = {
         # One by one: hundreds of tests are known after minutes, and one that ends the process takes no others with it.
         "tables": (["tables"], of_unittest, lambda: [[module] for module in pytables_modules(python, wanted)]),

@@ -53,7 +53,7 @@ class SuiteEnded(Exception):
 
 
 def unittest_outcomes(
-    python: str, modules: list[str], matching: str, environment: dict[str, str], folder: Path
+    python: str, modules: list[str], environment: dict[str, str], folder: Path, matching: str = ""
 ) -> Outcomes:
     """Of the tests in whose full name the regular expression `matching` is found."""
     record = folder / "outcomes"

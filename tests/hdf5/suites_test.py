@@ -32,4 +32,4 @@ def test_pytables_module_ends_as_natively(module):
     python = foreign.python_with("tables")
     if python is None:
         pytest.skip("no Python has tables; scripts/setup_foreign.sh makes one")
-    assert not compare(module, partial(unittest_outcomes, python, [f"tables.{module}"], ""))
+    assert not compare(module, partial(unittest_outcomes, python, [f"tables.{module}"]))

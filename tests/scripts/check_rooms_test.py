@@ -81,9 +81,10 @@ class CheckRooms(unittest.TestCase):
         self.append("tests/base/clock_test.cpp", '#include "tasking/task.hpp"\n')
         self.append("tests/base/support.hpp", '#include "tasking/support.hpp"\n')
         self.assert_found(
-            "tests/base/clock_test.cpp:2: a test of room 'base' includes \"tasking/task.hpp\" of 'tasking'; beside its own room it may "
-            "include no other room",
-            "tests/base/support.hpp:2: a test of room 'base' includes \"tasking/support.hpp\" of 'tasking'",
+            "tests/base/clock_test.cpp:2: a test of room 'base' includes \"tasking/task.hpp\" of room 'tasking'; it may include no "
+            "other room",
+            "tests/base/support.hpp:2: a test of room 'base' includes \"tasking/support.hpp\" of room 'tasking'; it may include "
+            "no other room",
         )
 
     def test_a_room_that_includes_one_above_it(self) -> None:
