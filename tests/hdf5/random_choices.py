@@ -11,6 +11,8 @@ import numpy as np
 NUMBERS = ("i1", "<i4", ">i4", "<u2", "<f4", "<f8", ">f8", "<i8")
 # Scattered elements of variable length, which crash h5py itself now and then.
 CRASHES = "left out"
+# H5C_decr__off
+NEVER_SHRINK = 0
 COMPOUND = np.dtype([("x", "<f4"), ("n", "<i2"), ("v", ">f8", (3,))])
 
 
@@ -30,7 +32,8 @@ def shape_of(chosen: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[int, ..
 class Choices:
     """A program's state, and chance in all that its steps ask for."""
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, forgetful: bool) -> None:
+        self.forgetful = forgetful
         self.random = random.Random(seed)
         self.data = np.random.default_rng(self.random.getrandbits(32))
         self.open: list[h5py.File] = []
@@ -91,6 +94,16 @@ class Choices:
         file = self.file()
         return file[self.random.choice(self.datasets[file.filename] + self.groups[file.filename])]
 
+    def metadata_cache(self, settings: h5py.h5ac.CacheConfig) -> h5py.h5ac.CacheConfig:
+        """HDF5 writes metadata early that so many of its accesses have not asked for, and then may free that place: what is
+        left there depends on the number of accesses, which a connector changes."""
+        if self.forgetful:
+            settings.epoch_length, settings.epochs_before_eviction = 100, 1
+            settings.initial_size = settings.min_size = 1024
+        else:
+            settings.decr_mode = NEVER_SHRINK
+        return settings
+
     def access(self) -> h5py.h5p.PropFAID:
         r = self.random
         access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
@@ -107,6 +120,7 @@ class Choices:
             access.set_meta_block_size(r.choice((0, 512, 65536)))
         if r.random() < 0.3:
             access.set_cache(0, r.choice((1, 521)), r.choice((0, 4096, 1 << 20)), r.random())
+        access.set_mdc_config(self.metadata_cache(access.get_mdc_config()))
         driver = r.random()
         if driver < 0.06:
             access.set_fapl_core(block_size=65536, backing_store=True)

@@ -23,8 +23,8 @@ from random_choices import COMPOUND, CRASHES, NUMBERS, Choices, digest, shape_of
 class Program(Choices):
     """One program; `steps` is the log of what each step answered."""
 
-    def __init__(self, seed: str) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: str, forgetful: bool = False) -> None:
+        super().__init__(seed, forgetful)
         # Some programs dwell on one kind of step, as real ones do.
         self.weights = {step: self.random.choice((0, 1, 1, 2, 8)) if step not in ALWAYS else 3 for step in STEPS}
 
@@ -93,10 +93,20 @@ class Program(Choices):
     def close_file(self) -> object:
         file = self.open.pop(self.random.randrange(len(self.open)))
         name = file.filename
+        last = all(other.filename != name for other in self.open)
+        content = self.content(file) if last and self.forgetful else name
         file.close()
-        if all(other.filename != name for other in self.open):
-            return digest(Path(name).read_bytes())
-        return name
+        return digest(Path(name).read_bytes()) if last and not self.forgetful else content
+
+    def content(self, file: h5py.File) -> object:
+        """All that a reader of the file finds."""
+        read: list[object] = []
+        for path in self.datasets[file.filename]:
+            try:
+                read.append(digest(file[path][()]))
+            except (OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
+                read.append(type(error).__name__)
+        return read
 
     def flush(self) -> object:
         if self.random.random() < 0.5:
@@ -112,6 +122,8 @@ class Program(Choices):
         """After a flush, through the descriptor that HDF5 gives away: what any reader of the file sees."""
         file = self.file()
         file.flush()
+        if self.forgetful:
+            return self.content(file)
         access = file.id.get_access_plist()
         if access.get_driver() != h5py.h5fd.SEC2:
             return "another driver"
@@ -437,10 +449,10 @@ class Program(Choices):
 
 
 ALWAYS = ("create_dataset", "write", "read")
-STEPS = [name for name in vars(Program) if not name.startswith("_") and name not in ("run", "compressed")]
+STEPS = [name for name in vars(Program) if not name.startswith("_") and name not in ("run", "compressed", "content")]
 
 
-def run_programs(folder: Path, seed: str, first: int, count: int, length: int) -> None:
+def run_programs(folder: Path, seed: str, first: int, count: int, length: int, forgetful: bool) -> None:
     # Addresses in reprs and paths in messages must not differ: every program sees its own folder as `.`.
     for number in range(first, first + count):
         place = folder / str(number)
@@ -448,7 +460,7 @@ def run_programs(folder: Path, seed: str, first: int, count: int, length: int) -
         os.chdir(place)
         with open("running", "w") as running:
             running.write(f"seed {seed}, program {number}\n")
-        log = Program(f"{seed}/{number}").run(length)
+        log = Program(f"{seed}/{number}", forgetful).run(length)
         with open("log", "w") as file:
             file.writelines(json.dumps(step, default=repr) + "\n" for step in log)
         os.unlink("running")
@@ -462,8 +474,11 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--length", type=int, default=60, help="steps of a program")
+    parser.add_argument(
+        "--forgetful", action="store_true", help="HDF5 keeps little metadata in memory; the log has contents, no bytes"
+    )
     arguments = parser.parse_args()
-    run_programs(arguments.folder.resolve(), arguments.seed, arguments.first, arguments.count, arguments.length)
+    run_programs(arguments.folder.resolve(), arguments.seed, arguments.first, arguments.count, arguments.length, arguments.forgetful)
     return 0
 
 
