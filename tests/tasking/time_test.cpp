@@ -141,6 +141,34 @@ TEST(TimeTest, ASleepInAnIoTask) {
   EXPECT_GE(slept.get(), milliseconds(3));
 }
 
+// I/O tasks that all wait leave a place to others, after a while. Nobody but the reactor can find that out here.
+TEST(TimeTest, MoreIoTasksRunWhileAllWorkersCompute) {
+  constexpr int io_tasks = 8;
+  for (unsigned workers = 1; workers <= 2; ++workers) {
+    Runtime runtime(Options{.workers = workers});
+    std::atomic<int> begun{0};
+    std::atomic<unsigned> computing{0};
+    for (unsigned i = 0; i < workers; ++i) {
+      runtime.spawn([&] {
+        ++computing;
+        while (begun.load() < io_tasks) {
+        }
+      });
+    }
+    await([&] { return computing.load() == workers; });
+    for (int i = 0; i < io_tasks; ++i) {
+      runtime.spawn({.io = true}, [&] {
+        ++begun;
+        begun.notify_all();
+        for (int seen = begun.load(); seen < io_tasks; seen = begun.load()) {
+          begun.wait(seen);
+        }
+      });
+    }
+    runtime.wait();
+  }
+}
+
 // A process that has no descriptors left keeps time all the same.
 TEST(TimeTest, WithoutDescriptors) {
   const auto outcome = run_in_child([] {
