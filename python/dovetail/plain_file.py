@@ -34,8 +34,18 @@ def open_to_read(path: Path) -> TextIO:
     return open(_opened(path, os.O_RDONLY), encoding="utf-8", errors="replace")
 
 
-def open_to_write(path: Path) -> TextIO:
-    """Makes the file, or empties it once it has been found to be one. Raises OSError."""
+def _opened_to_write(path: Path) -> int:
     descriptor = _opened(path, os.O_WRONLY | os.O_CREAT)
     os.ftruncate(descriptor, 0)
-    return open(descriptor, "w", encoding="utf-8")
+    return descriptor
+
+
+def open_to_write(path: Path) -> TextIO:
+    """Makes the file, or empties it once it has been found to be one. Raises OSError."""
+    return open(_opened_to_write(path), "w", encoding="utf-8")
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same, with this content. Raises OSError."""
+    with open(_opened_to_write(path), "wb") as file:
+        file.write(content)

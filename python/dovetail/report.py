@@ -23,7 +23,7 @@ def unusable(page: Path) -> str | None:
         return f"--report {page}: {folder} is no folder that can be written to"
     for path in _files(page):
         # Opening a pipe would wait for a reader after the program has run; a device would keep nothing.
-        if path.exists() and not path.is_file():
+        if path.is_symlink() or (path.exists() and not path.is_file()):
             return f"--report {page}: {path} is there and is no regular file"
     try:
         import jinja2  # noqa: F401
@@ -60,9 +60,9 @@ def _files(page: Path) -> tuple[Path, Path, Path]:
 
 
 def write(trace: Path, page: Path, title: str) -> list[Path]:
-    """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote."""
+    """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote. Raises OSError."""
     from . import _core, report_figures, report_page
-    from .plain_file import open_to_write
+    from .plain_file import open_to_write, write_bytes
     from .report_data import read
 
     page, picture, kept = _files(page)
@@ -75,6 +75,6 @@ def write(trace: Path, page: Path, title: str) -> list[Path]:
         json.dump(document, file)
     data = read(document, admission)
     drawn = report_figures.draw_all(data, title)
-    picture.write_bytes(drawn.timeline)
-    page.write_text(report_page.compose(data, drawn, title, kept.name, picture.name), encoding="utf-8")
+    write_bytes(picture, drawn.timeline)
+    write_bytes(page, report_page.compose(data, drawn, title, kept.name, picture.name).encode())
     return [page, picture, kept]

@@ -234,8 +234,12 @@ def run(
     elif report is not None:
         trace = reporting.trace_of_rank(trace)
     if report is not None and os.path.exists(trace) and os.path.getsize(trace) > 0:
-        for written in reporting.write(Path(trace), report, str(script)):
-            print(f"dovetail run: wrote {written}", file=sys.stderr)
+        try:
+            for written in reporting.write(Path(trace), report, str(script)):
+                print(f"dovetail run: wrote {written}", file=sys.stderr)
+        except OSError as error:
+            print(f"dovetail run: no report, {report}: {error.strerror}", file=sys.stderr)
+            status = status or 1
     elif report is not None:
         print(f"dovetail run: {script} made no task, so there is nothing to report", file=sys.stderr)
     folder.cleanup()

@@ -116,6 +116,26 @@ def test_a_pipe_is_no_report(tmp_path: Path, name: str) -> None:
     assert "regular file" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["out.html", "out.png", "out.trace.json"])
+def test_a_report_follows_no_link(tmp_path: Path, name: str) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("of somebody else")
+    program = tmp_path / "app.py"
+    program.write_text("import dovetail as dt\ndt.task(print)('ran').result()")
+    (tmp_path / name).symlink_to(kept)
+    done = run("--report", "out.html", program, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{name} is there and is no regular file" in done.stderr
+    # One that is put there while the program runs is not followed either.
+    (tmp_path / name).unlink()
+    program.write_text(f"import os\nimport dovetail as dt\ndt.task(os.symlink)('kept', {name!r}).result()")
+    done = run("--report", "out.html", program, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "it is a symbolic link" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert kept.read_text() == "of somebody else"
+
+
 WAITS = """
 import os
 import time
