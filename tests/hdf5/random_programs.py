@@ -477,10 +477,19 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--length", type=int, default=60, help="steps of a program")
     parser.add_argument(
-        "--forgetful", action="store_true", help="HDF5 keeps little metadata in memory; the log has contents, not places"
+        "--forgetful",
+        action="store_true",
+        help="HDF5 keeps little metadata in memory; the log has contents, not places",
     )
     arguments = parser.parse_args()
-    run_programs(arguments.folder.resolve(), arguments.seed, arguments.first, arguments.count, arguments.length, arguments.forgetful)
+    run_programs(
+        arguments.folder.resolve(),
+        arguments.seed,
+        arguments.first,
+        arguments.count,
+        arguments.length,
+        arguments.forgetful,
+    )
     return 0
 
 
