@@ -218,12 +218,15 @@ void Collector::collect_one(PyObject* object, Direction direction, bool outermos
   const bool unordered = direction == Direction::unordered;
   const ContainerKind kind = container_kind(object);
   if (kind != ContainerKind::none) {
-    // What an object keeps in its attributes orders nothing, but futures in the fields of a dataclass are waited for.
-    enter(object, kind, kind == ContainerKind::dataclass ? Direction::unordered : direction);
+    // What an object keeps in its attributes orders nothing, but futures in the fields of a dataclass, or in a closed container, are waited for.
+    const bool orders = kind != ContainerKind::dataclass && kind != ContainerKind::closed;
+    enter(object, kind, orders ? direction : Direction::unordered);
     if (kind == ContainerKind::tuple || PyFrozenSet_Check(object)) {
       return;
     }
-  } else if (unordered || add_region(object, mode)) {
+  }
+  const bool may_be_memory = kind == ContainerKind::none || kind == ContainerKind::closed;
+  if (may_be_memory && (unordered || add_region(object, mode))) {
     return;
   }
   if (!unordered) {

@@ -4,25 +4,14 @@
 
 #include <string>
 
+#include "closed_containers.hpp"
 #include "failure.hpp"
+#include "future.hpp"
 
 namespace nb = nanobind;
 
 namespace dovetail::python {
 namespace {
-
-Held checked(PyObject* object) {
-  if (object == nullptr) {
-    throw_python_error();
-  }
-  return Held::adopt(object);
-}
-
-void checked(int status) {
-  if (status != 0) {
-    throw_python_error();
-  }
-}
 
 // Never freed.
 PyTypeObject* deque_type() {
@@ -108,6 +97,10 @@ Held make_like(PyObject* container, ContainerKind kind, const std::vector<Held>&
     const Held tuple = tuple_of(items);
     return checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(container)), tuple.get()));
   }
+  if (kind == ContainerKind::closed) {
+    PyErr_SetString(PyExc_TypeError, "a list or a dictionary could be");
+    throw_python_error();
+  }
   Held copy = shallow_copy(container);
   if (Py_TYPE(copy.get()) != Py_TYPE(container)) {
     PyErr_Format(PyExc_TypeError, "copy.copy makes a '%s' of it", Py_TYPE(copy.get())->tp_name);
@@ -123,6 +116,10 @@ Held make_like(PyObject* container, ContainerKind kind, const std::vector<Held>&
       break;
     case ContainerKind::dictionary: {
       const Held keys = checked(PySequence_List(container));
+      if (static_cast<Py_ssize_t>(items.size()) > PyList_GET_SIZE(keys.get())) {
+        PyErr_SetString(PyExc_TypeError, "a future is a key of it");
+        throw_python_error();
+      }
       for (std::size_t i = 0; i < items.size() && static_cast<Py_ssize_t>(i) < PyList_GET_SIZE(keys.get()); ++i) {
         if (items[i].get() != before[i].get()) {
           checked(
@@ -148,7 +145,9 @@ Held make_like(PyObject* container, ContainerKind kind, const std::vector<Held>&
       }
       break;
     }
-    default:
+    case ContainerKind::none:
+    case ContainerKind::tuple:
+    case ContainerKind::closed:
       break;
   }
   return copy;
@@ -177,8 +176,22 @@ ContainerKind container_kind(PyObject* object) {
   if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && _PyType_Lookup(type, fields_name()) != nullptr) {
     return ContainerKind::dataclass;
   }
-  return ContainerKind::none;
+  return is_closed_container(object) ? ContainerKind::closed : ContainerKind::none;
 }
+
+namespace {
+
+void add_future_keys(PyObject* dictionary, std::vector<Held>& items) {
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  for (Py_ssize_t place = 0; PyDict_Next(dictionary, &place, &key, &value) != 0;) {
+    if (Py_TYPE(key) == future_type()) {
+      items.push_back(Held::share(key));
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<Held> items_of(PyObject* container, ContainerKind kind) {
   std::vector<Held> items;
@@ -196,8 +209,11 @@ std::vector<Held> items_of(PyObject* container, ContainerKind kind) {
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
         items.push_back(Held::share(PyList_GET_ITEM(list.get(), i)));
       }
+      add_future_keys(container, items);
       break;
     }
+    case ContainerKind::closed:
+      return items_of_closed(container);
     default: {
       const Held list = checked(PySequence_List(container));
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
@@ -227,7 +243,7 @@ void bind_containers(nb::module_& module) {
       [](nb::handle object) -> nb::object {
         return translated([&]() -> nb::object {
           const ContainerKind kind = container_kind(object.ptr());
-          if (kind == ContainerKind::none) {
+          if (kind == ContainerKind::none || kind == ContainerKind::closed) {
             return nb::none();
           }
           nb::list items;
@@ -237,7 +253,8 @@ void bind_containers(nb::module_& module) {
           return items;
         });
       },
-      nb::arg("object").none(), "What is in a container; None for what is none.");
+      nb::arg("object").none(),
+      "What is in a container; None for what is none, and for one that takes no other items.");
   module.def(
       "container_like",
       [](nb::handle container, nb::list items) {

@@ -13,12 +13,12 @@ class module_;
 
 namespace dovetail::python {
 
-enum class ContainerKind : unsigned char { none, tuple, list, dictionary, set, deque, dataclass };
+enum class ContainerKind : unsigned char { none, tuple, list, dictionary, set, deque, dataclass, closed };
 
 /// Of the object's type, subclasses included. The caller holds the interpreter, as for all functions here.
 ContainerKind container_kind(PyObject* object);
 
-/// The items, of dictionaries the values, of dataclasses the fields that are set. Throws `PythonError`.
+/// The items, of dictionaries the values and those keys that are futures, of dataclasses the fields that are set. Throws `PythonError`.
 std::vector<Held> items_of(PyObject* container, ContainerKind kind);
 
 /// A container of the same type, with other items in the places of those that `items_of` gave; attributes and options (a

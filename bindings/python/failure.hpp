@@ -41,6 +41,19 @@ class PythonError : public std::runtime_error {
 
 /// Throws the Python error that is set, as `PythonError`.
 [[noreturn]] void throw_python_error(Origin origin = {});
+/// Takes over a new reference that Python has returned; throws the error that Python has set if there is none.
+inline Held checked(PyObject* object) {
+  if (object == nullptr) {
+    throw_python_error();
+  }
+  return Held::adopt(object);
+}
+/// The same of a call that returns 0 when it was well.
+inline void checked(int status) {
+  if (status != 0) {
+    throw_python_error();
+  }
+}
 /// As a `PythonError` that is not thrown.
 std::exception_ptr exception_of(Held exception, Origin origin = {});
 

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import enum
 import random
+import types
 import typing
 
 import dovetail as dt
@@ -399,6 +400,59 @@ def test_a_container_that_cannot_be_made_anew_is_refused():
             dt.wait(value)
         with pytest.raises(dt.TaskFailed, match=text):
             dt.wait(identity(value))
+
+
+def objects(*items):
+    array = np.empty((1, len(items)), object)
+    array[0, :] = items
+    return array
+
+
+CLOSED = {
+    "ChainMap": lambda x: collections.ChainMap({}, {"k": x}),
+    "UserDict": lambda x: collections.UserDict(k=x),
+    "UserList": lambda x: collections.UserList([0, x]),
+    "mappingproxy": lambda x: types.MappingProxyType({"k": x}),
+    "dict_values": lambda x: {"k": x}.values(),
+    "dict_items": lambda x: {"k": x}.items(),
+    "numpy.ndarray": lambda x: objects(0, x),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_futures_in_containers_that_cannot_hold_values_are_refused(name):
+    build = CLOSED[name]
+    text = f"a '{name}' with futures in it cannot be made anew"
+    for item in (identity(1), [identity(1)], {"k": build(identity(1))}):
+        with pytest.raises(TypeError, match=text):
+            dt.wait(build(item))
+        with pytest.raises(dt.TaskFailed, match=text):
+            dt.wait(identity(build(item)))
+    for item in (1, [1], {"k": build(1)}):
+        plain = build(item)
+        assert dt.wait(plain) is plain
+        assert dt.wait(identity(plain)) is plain
+
+
+def test_a_future_as_a_key_is_refused():
+    for value in ({identity(1): 2}, collections.OrderedDict([(identity(1), identity(2))])):
+        with pytest.raises(TypeError, match="a future is a key of it"):
+            dt.wait(value)
+        with pytest.raises(dt.TaskFailed, match="a future is a key of it"):
+            dt.wait(identity([value]))
+
+
+def test_arrays_of_objects_order_tasks_by_their_bytes():
+    array = objects(1, 2)
+
+    @dt.task(x=dt.INOUT)
+    def double(x):
+        x *= 2
+
+    for _ in range(3):
+        double(array[:, :1])
+        double(array[:, 1:])
+    assert dt.wait(array).tolist() == [[8, 16]]
 
 
 def test_arrays_in_fields_and_attributes_order_nothing():

@@ -1,0 +1,20 @@
+// Containers in which futures are found but cannot be replaced by their values: those of the standard library that are neither lists nor dictionaries,
+// and arrays of objects.
+#pragma once
+
+#include <Python.h>
+
+#include <vector>
+
+#include "held.hpp"
+
+namespace dovetail::python {
+
+/// Whether it is one of them: `ChainMap`, `UserDict`, `UserList`, `MappingProxyType` or a view of a dictionary, or a NumPy array of objects. The caller
+/// holds the interpreter, as for all functions here.
+bool is_closed_container(PyObject* object);
+
+/// What is in it, of mappings the values. Throws `PythonError`.
+std::vector<Held> items_of_closed(PyObject* container);
+
+}  // namespace dovetail::python
