@@ -19,9 +19,18 @@ bool is_object_array(PyObject* object) {
   if (std::strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") != 0) {
     return false;
   }
-  const Held dtype = checked(PyObject_GetAttrString(object, "dtype"));
+  static PyObject* const attribute = PyUnicode_InternFromString("dtype");
+  static PyObject* last_of_numbers = nullptr;  // most arrays of a program have one; never freed
+  Held dtype = checked(PyObject_GetAttr(object, attribute));
+  if (dtype.get() == last_of_numbers) {
+    return false;
+  }
   const Held kind = checked(PyObject_GetAttrString(dtype.get(), "kind"));
-  return PyUnicode_CompareWithASCIIString(kind.get(), "O") == 0;
+  const bool of_objects = PyUnicode_CompareWithASCIIString(kind.get(), "O") == 0;
+  if (!of_objects) {
+    Py_XSETREF(last_of_numbers, dtype.release());
+  }
+  return of_objects;
 }
 
 bool is_view(PyTypeObject* type) noexcept {
