@@ -214,6 +214,16 @@ BENCHMARKS = [
     ),
     *(
         Benchmark(
+            f"late_{body}",
+            f"something due each millisecond while 2 workers run bodies of {body} us: how late it is done, ns",
+            contenders("late", ("dovetail", "threads"), 2, "--body", str(body)),
+            (Target("at most 1 ms late", at_most=1_000_000),),
+            quick=("--times", "20"),
+        )
+        for body in (5000, 20000)
+    ),
+    *(
+        Benchmark(
             f"regions_{cells}",
             f"one cell of {cells} written, then all read, in turn, 2 workers, ns per pair",
             contenders("regions", ("dovetail",), 2, "--cells", str(cells)),
