@@ -63,6 +63,7 @@ std::vector<Held> items_of_closed(PyObject* container) {
   }
   const Held list = checked(PySequence_List(values.get()));
   std::vector<Held> items;
+  items.reserve(static_cast<std::size_t>(PyList_GET_SIZE(list.get())));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
     items.push_back(Held::share(PyList_GET_ITEM(list.get(), i)));
   }
