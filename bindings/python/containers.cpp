@@ -98,7 +98,7 @@ Held make_like(PyObject* container, ContainerKind kind, const std::vector<Held>&
     return checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(container)), tuple.get()));
   }
   if (kind == ContainerKind::closed) {
-    PyErr_SetString(PyExc_TypeError, "a list or a dictionary could be");
+    PyErr_SetString(PyExc_TypeError, "this type is none of those that Dovetail copies");
     throw_python_error();
   }
   Held copy = shallow_copy(container);
@@ -238,6 +238,9 @@ Held like(PyObject* container, ContainerKind kind, const std::vector<Held>& befo
 }
 
 void bind_containers(nb::module_& module) {
+  // While one thread is here: a thread that waits for another one to make these would hold the interpreter, which that one may need.
+  deque_type();
+  is_closed_container(Py_None);
   module.def(
       "items_of",
       [](nb::handle object) -> nb::object {
