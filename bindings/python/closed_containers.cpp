@@ -20,7 +20,7 @@ bool is_object_array(PyObject* object) {
     return false;
   }
   static PyObject* const attribute = PyUnicode_InternFromString("dtype");
-  static PyObject* last_of_numbers = nullptr;  // most arrays of a program have one; never freed
+  static PyObject* last_of_numbers = nullptr;  // most arrays of a program share one type of elements
   Held dtype = checked(PyObject_GetAttr(object, attribute));
   if (dtype.get() == last_of_numbers) {
     return false;
@@ -50,24 +50,12 @@ bool is_closed_container(PyObject* object) {
   return type == &PyDictProxy_Type || is_view(type) || is_object_array(object);
 }
 
-std::vector<Held> items_of_closed(PyObject* container) {
-  Held values;
-  if (is_view(Py_TYPE(container))) {
-    values = Held::share(container);
-  } else if (PyType_HasFeature(Py_TYPE(container), Py_TPFLAGS_MAPPING)) {
-    values = checked(PyMapping_Values(container));
-  } else {
-    // An array of any shape, or a list.
-    values = PyObject_HasAttrString(container, "ravel") != 0 ? checked(PyObject_CallMethod(container, "ravel", nullptr))
-                                                             : Held::share(container);
+Held iterable_of_closed(PyObject* container) {
+  if (is_object_array(container)) {
+    return checked(PyObject_GetAttrString(container, "flat"));  // whatever its shape
   }
-  const Held list = checked(PySequence_List(values.get()));
-  std::vector<Held> items;
-  items.reserve(static_cast<std::size_t>(PyList_GET_SIZE(list.get())));
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
-    items.push_back(Held::share(PyList_GET_ITEM(list.get(), i)));
-  }
-  return items;
+  const bool is_mapping = PyType_HasFeature(Py_TYPE(container), Py_TPFLAGS_MAPPING) != 0;
+  return is_mapping ? checked(PyMapping_Values(container)) : Held::share(container);
 }
 
 }  // namespace dovetail::python

@@ -4,8 +4,6 @@
 
 #include <Python.h>
 
-#include <vector>
-
 #include "held.hpp"
 
 namespace dovetail::python {
@@ -14,7 +12,7 @@ namespace dovetail::python {
 /// holds the interpreter, as for all functions here.
 bool is_closed_container(PyObject* object);
 
-/// What is in it, of mappings the values. Throws `PythonError`.
-std::vector<Held> items_of_closed(PyObject* container);
+/// What gives its items when it is iterated, of mappings the values. Throws `PythonError`.
+Held iterable_of_closed(PyObject* container);
 
 }  // namespace dovetail::python

@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "closed_containers.hpp"
@@ -20,6 +22,29 @@ PyTypeObject* deque_type() {
     return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(module.get(), "deque")).release());
   }();
   return type;
+}
+
+// Of anything that can be iterated.
+std::vector<Held> listed(PyObject* iterable) {
+  const Held list = checked(PySequence_List(iterable));
+  std::vector<Held> items;
+  items.reserve(static_cast<std::size_t>(PyList_GET_SIZE(list.get())));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
+    items.push_back(Held::share(PyList_GET_ITEM(list.get(), i)));
+  }
+  return items;
+}
+
+std::vector<Held> future_keys(PyObject* dictionary) {
+  std::vector<Held> found;
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  for (Py_ssize_t place = 0; PyDict_Next(dictionary, &place, &key, &value) != 0;) {
+    if (Py_TYPE(key) == future_type()) {
+      found.push_back(Held::share(key));
+    }
+  }
+  return found;
 }
 
 PyObject* fields_name() {
@@ -115,11 +140,11 @@ Held make_like(PyObject* container, ContainerKind kind, const std::vector<Held>&
       }
       break;
     case ContainerKind::dictionary: {
-      const Held keys = checked(PySequence_List(container));
-      if (static_cast<Py_ssize_t>(items.size()) > PyList_GET_SIZE(keys.get())) {
+      if (!future_keys(container).empty()) {
         PyErr_SetString(PyExc_TypeError, "a future is a key of it");
         throw_python_error();
       }
+      const Held keys = checked(PySequence_List(container));
       for (std::size_t i = 0; i < items.size() && static_cast<Py_ssize_t>(i) < PyList_GET_SIZE(keys.get()); ++i) {
         if (items[i].get() != before[i].get()) {
           checked(
@@ -179,20 +204,6 @@ ContainerKind container_kind(PyObject* object) {
   return is_closed_container(object) ? ContainerKind::closed : ContainerKind::none;
 }
 
-namespace {
-
-void add_future_keys(PyObject* dictionary, std::vector<Held>& items) {
-  PyObject* key = nullptr;
-  PyObject* value = nullptr;
-  for (Py_ssize_t place = 0; PyDict_Next(dictionary, &place, &key, &value) != 0;) {
-    if (Py_TYPE(key) == future_type()) {
-      items.push_back(Held::share(key));
-    }
-  }
-}
-
-}  // namespace
-
 std::vector<Held> items_of(PyObject* container, ContainerKind kind) {
   std::vector<Held> items;
   switch (kind) {
@@ -205,21 +216,14 @@ std::vector<Held> items_of(PyObject* container, ContainerKind kind) {
       // What a subclass gives out may differ from what it holds (a default is made by asking): what it holds is wanted.
       const Held values = PyDict_CheckExact(container) ? checked(PyDict_Values(container))
                                                        : checked(PyObject_CallMethod(container, "values", nullptr));
-      const Held list = checked(PySequence_List(values.get()));
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
-        items.push_back(Held::share(PyList_GET_ITEM(list.get(), i)));
-      }
-      add_future_keys(container, items);
+      items = listed(values.get());
+      std::ranges::move(future_keys(container), std::back_inserter(items));
       break;
     }
     case ContainerKind::closed:
-      return items_of_closed(container);
-    default: {
-      const Held list = checked(PySequence_List(container));
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
-        items.push_back(Held::share(PyList_GET_ITEM(list.get(), i)));
-      }
-    }
+      return listed(iterable_of_closed(container).get());
+    default:
+      return listed(container);
   }
   return items;
 }
@@ -238,7 +242,8 @@ Held like(PyObject* container, ContainerKind kind, const std::vector<Held>& befo
 }
 
 void bind_containers(nb::module_& module) {
-  // While one thread is here: a thread that waits for another one to make these would hold the interpreter, which that one may need.
+  // The types are looked up while no other thread uses the module. Later, a thread that holds the interpreter could wait for one that initialises the
+  // static variables, and needs the interpreter for it.
   deque_type();
   is_closed_container(Py_None);
   module.def(

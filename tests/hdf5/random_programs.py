@@ -23,7 +23,7 @@ from random_choices import COMPOUND, CRASHES, NUMBERS, Choices, digest, shape_of
 class Program(Choices):
     """One program; `steps` is the log of what each step answered."""
 
-    def __init__(self, seed: str, forgetful: bool = False) -> None:
+    def __init__(self, seed: str, forgetful: bool) -> None:
         super().__init__(seed, forgetful)
         # Some programs dwell on one kind of step, as real ones do.
         self.weights = {step: self.random.choice((0, 1, 1, 2, 8)) if step not in ALWAYS else 3 for step in STEPS}

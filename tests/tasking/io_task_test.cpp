@@ -220,7 +220,7 @@ void allow_no_more_threads() {
   }
 }
 
-// Forks. The child becomes the user nobody, runs `program` and ends with what that returns. The parent waits, and returns the exit status.
+// Runs `program` in a child process that belongs to the user `nobody`. The child exits with what `program` returns.
 Outcome run_as_nobody(const std::function<int()>& program) {
   return run_in_child([&] {
     constexpr uid_t nobody = 65534;

@@ -141,7 +141,7 @@ TEST(TimeTest, ASleepInAnIoTask) {
   EXPECT_GE(slept.get(), milliseconds(3));
 }
 
-// I/O tasks that all wait leave a place to others, after a while. Nobody but the reactor can find that out here.
+// When all running I/O tasks have waited for a while, the runtime starts one more. All workers compute here, so only the reactor can start it.
 TEST(TimeTest, MoreIoTasksRunWhileAllWorkersCompute) {
   constexpr int io_tasks = 8;
   for (unsigned workers = 1; workers <= 2; ++workers) {

@@ -20,7 +20,6 @@ class Late {
 
   static constexpr std::chrono::nanoseconds period = std::chrono::milliseconds(1);
 
-  int times() const noexcept { return static_cast<int>(times_); }
   /// What a body does.
   void compute() const noexcept {
     for (const std::int64_t end = wall_nanoseconds() + 1000 * body_; wall_nanoseconds() < end;) {
