@@ -21,3 +21,4 @@
 #include "dovetail/task.hpp"
 #include "dovetail/this_task.hpp"
 #include "dovetail/trace.hpp"
+#include "dovetail/urgency.hpp"

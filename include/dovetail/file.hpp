@@ -21,6 +21,7 @@
 #include <type_traits>
 
 #include "dovetail/access.hpp"
+#include "dovetail/urgency.hpp"
 
 namespace dovetail {
 
@@ -37,6 +38,11 @@ enum class Direct : std::uint8_t {
 struct FileOptions {
   Direct direct = Direct::never;  ///< See `Direct`.
   unsigned mode = 0644;           ///< Permissions of a file that is created.
+  /// Which requests go first among those that the runtime keeps back because the device has as many as it should have at once. It orders
+  /// only requests of one kind: reads, writes, or what transfers nothing; through the page cache or past it; up to 32 KiB or longer. So a
+  /// read is never kept back behind writes. It does nothing for bytes that the page cache takes or gives at once, and for streams. Nor for
+  /// calls in I/O tasks and outside of tasks: those are plain system calls, which wait in no queue of the runtime.
+  Urgency urgency = Urgency::program;
 };
 
 namespace storage {

@@ -3,17 +3,13 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "base/fifo.hpp"
+#include "dovetail/urgency.hpp"
 
 namespace dovetail::base {
 
-enum class Urgency : std::uint8_t {
-  program,   ///< Somebody waits for it.
-  drain,     ///< Somebody will wait for it if it never goes: data that was written behind the program's back.
-  prefetch,  ///< A guess.
-};
+using dovetail::Urgency;
 
 /// A queue of items that have an `urgency` and a `next`. The more urgent go first, those of one urgency in the order in which they came.
 /// None starves: the foremost drain is overtaken by at most 8 items of the program, the foremost prefetch by at most 16 others. (Where both

@@ -71,7 +71,7 @@ std::shared_ptr<OpenFile> open_file(const std::string& path, int flags, const Fi
       fail_to_open(errno, path);
     }
   }
-  return OpenFile::make(path, cached.release(), direct, flags, adaptive, status);
+  return OpenFile::make(path, cached.release(), direct, flags, adaptive, options.urgency, status);
 }
 
 int close_file(OpenFile& file) {

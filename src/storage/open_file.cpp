@@ -50,10 +50,11 @@ std::shared_ptr<OpenFile> OpenFile::share(OpenFile* file) {
 }
 
 std::shared_ptr<OpenFile> OpenFile::make(const std::string& path, int cached, int direct, int flags, bool adaptive,
-                                         const struct stat& status) {
+                                         Urgency urgency, const struct stat& status) {
   auto* file = new OpenFile(path, cached, direct, true);
   std::shared_ptr<OpenFile> shared = share(file);
   file->synchronous_ = (flags & O_DSYNC) != 0;  // O_SYNC contains that bit
+  file->urgency_ = urgency;
   if (adaptive && direct >= 0) {
     file->choice_ = std::make_unique<DirectChoice>();
   }

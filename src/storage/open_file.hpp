@@ -36,13 +36,15 @@ class OpenFile {
   /// @param adaptive  Each transfer chooses between them.
   /// @param status  Of the first one.
   static std::shared_ptr<OpenFile> make(const std::string& path, int cached, int direct, int flags, bool adaptive,
-                                        const struct stat& status);
+                                        Urgency urgency, const struct stat& status);
   /// Uses a descriptor of the caller. @throws IoError where it is not open.
   static std::shared_ptr<OpenFile> adopt(int descriptor, bool owned);
 
   const std::string& path() const noexcept { return path_; }
   std::uint64_t space() const noexcept { return space_; }
   Device& device() const noexcept { return *device_; }
+  /// Of its requests, where they wait for the device (request_lane.hpp).
+  Urgency urgency() const noexcept { return urgency_; }
   /// A pipe, socket or terminal: transfers take or give the next bytes, wherever they are said to be, and may wait for as long as
   /// somebody else likes.
   bool stream() const noexcept { return stream_; }
@@ -112,6 +114,7 @@ class OpenFile {
   int direct_;
   bool stream_ = false;
   bool synchronous_ = false;
+  Urgency urgency_ = Urgency::program;
   const bool owned_;
   std::uint32_t alignment_ = 4096;
   std::uint32_t block_size_ = 4096;

@@ -18,7 +18,7 @@ void set_up(Request& request, OpenFile& file, const Operation& operation) noexce
   request.kind = operation.kind;
   request.offset = operation.offset;
   request.lane = lane_of(operation.kind, false, operation.length);
-  request.urgency = operation.urgency;
+  request.urgency = file.urgency();
   if (!transfers(operation.kind)) {
     request.descriptor = file.descriptor();
     if (operation.kind == Kind::fallocate) {

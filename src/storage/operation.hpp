@@ -32,10 +32,9 @@ struct Operation {
   std::byte* data = nullptr;         ///< read, write
   std::span<const iovec> vectors{};  ///< readv, writev
   std::uint64_t offset = 0;
-  std::uint64_t length = 0;            ///< Bytes. readv, writev: set by `total_length`.
-  int mode = 0;                        ///< fallocate
-  bool durable = false;                ///< write: followed by `fdatasync`.
-  Urgency urgency = Urgency::program;  ///< Who goes first where requests wait for the device (request_lane.hpp).
+  std::uint64_t length = 0;  ///< Bytes. readv, writev: set by `total_length`.
+  int mode = 0;              ///< fallocate
+  bool durable = false;      ///< write: followed by `fdatasync`.
 };
 
 /// Fills in the request that does the whole operation with one descriptor, but for what happens at its end.

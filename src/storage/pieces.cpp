@@ -121,7 +121,7 @@ void set_up(DirectRequest& request, OpenFile& file, const Operation& operation, 
   request.descriptor = piece.direct ? file.direct_descriptor() : file.cached_descriptor();
   request.adaptor = piece.direct ? &direct_adaptor() : nullptr;
   request.lane = lane_of(operation.kind, piece.direct, piece.length);
-  request.urgency = operation.urgency;
+  request.urgency = file.urgency();
   begin_at(request, operation, piece.begin);
 }
 
