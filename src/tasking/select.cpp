@@ -93,7 +93,8 @@ class Selecting {
   }
   static bool has_happened(const Alternative::Descriptor& descriptor) {
     pollfd asked{descriptor.number, static_cast<short>(descriptor.writable ? POLLOUT : POLLIN), 0};
-    if (::poll(&asked, 1, 0) > 0 && (asked.revents & POLLNVAL) != 0) {
+    // One below zero is none that `poll` looks at.
+    if (descriptor.number < 0 || (::poll(&asked, 1, 0) > 0 && (asked.revents & POLLNVAL) != 0)) {
       throw refused(descriptor, EBADF);
     }
     return asked.revents != 0;

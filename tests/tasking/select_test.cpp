@@ -189,6 +189,7 @@ TEST_F(SelectTest, Descriptors) {
       .spawn([] {
         EXPECT_THROW(select({Alternative::readable(1 << 20)}), IoError);
         EXPECT_THROW(select({Alternative::readable(1 << 20)}, {.at_most = 0ns}), IoError);
+        EXPECT_THROW(select({Alternative::readable(-1)}, {.at_most = 0ns}), IoError);
       })
       .get();
 }
