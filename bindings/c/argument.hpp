@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 #include "dovetail/dovetail.h"
 #include "dovetail/file.hpp"
+#include "dovetail/polling.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/space.hpp"
 #include "dovetail/this_task.hpp"
@@ -30,6 +32,10 @@ struct dovetail_file {
 };
 struct dovetail_handle {
   dovetail::TaskHandle handle;
+};
+struct dovetail_operation {
+  dovetail::PendingOperation operation;
+  std::atomic<std::uint32_t> owners{1};
 };
 
 namespace dovetail::c {
@@ -74,6 +80,8 @@ template <>
 inline constexpr std::size_t first_size<dovetail_task_description> = offsetof(dovetail_task_description, storage_bw);
 template <>
 inline constexpr std::size_t first_size<dovetail_options> = offsetof(dovetail_options, report_after_ms);
+template <>
+inline constexpr std::size_t first_size<dovetail_file_options> = offsetof(dovetail_file_options, urgency);
 template <>
 inline constexpr std::size_t first_size<dovetail_trace_summary> = offsetof(dovetail_trace_summary, communication);
 

@@ -27,6 +27,10 @@ FileOptions translate(const dovetail_file_options& given_options) {
   if (given_options.mode != 0) {
     options.mode = static_cast<unsigned>(choice(given_options.mode, 07777, "options->mode"));
   }
+  static_assert(DOVETAIL_URGENCY_DRAIN == static_cast<int>(Urgency::drain) &&
+                DOVETAIL_URGENCY_PREFETCH == static_cast<int>(Urgency::prefetch));
+  options.urgency = static_cast<Urgency>(choice(given_options.urgency, DOVETAIL_URGENCY_PREFETCH, "options->urgency"));
+  choice(given_options.reserved, 0, "options->reserved");
   return options;
 }
 

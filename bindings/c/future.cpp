@@ -12,29 +12,7 @@
 #include "dovetail/select.hpp"
 #include "error.hpp"
 #include "frame.hpp"
-
-namespace dovetail::c {
-namespace {
-
-// A future of C++ for the same task.
-class Shared : public FutureBase {
- public:
-  explicit Shared(detail::Task* retained) noexcept : FutureBase(retained) {}
-};
-Shared shared(detail::Task* task) {
-  detail::retain(task);
-  return Shared(task);
-}
-
-detail::Task* task_of(const dovetail_future* future) {
-  if (future == nullptr) {
-    throw std::invalid_argument("'future' is null");
-  }
-  return as_task(future);
-}
-
-}  // namespace
-}  // namespace dovetail::c
+#include "shared_future.hpp"
 
 using namespace dovetail::c;
 

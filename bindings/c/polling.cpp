@@ -16,10 +16,6 @@
 struct dovetail_polling {
   dovetail::PollingService service;
 };
-struct dovetail_operation {
-  dovetail::PendingOperation operation;
-  std::atomic<std::uint32_t> owners{1};
-};
 
 namespace dovetail::c {
 namespace {

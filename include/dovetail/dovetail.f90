@@ -11,6 +11,7 @@ include 'dovetail/dovetail_error.f90'
 include 'dovetail/dovetail_events.f90'
 include 'dovetail/dovetail_files.f90'
 include 'dovetail/dovetail_rma.f90'
+include 'dovetail/dovetail_synchronization.f90'
 include 'dovetail/dovetail_tasks.f90'
 include 'dovetail/dovetail_trace.f90'
 
@@ -21,6 +22,7 @@ module dovetail
   use :: dovetail_events
   use :: dovetail_files
   use :: dovetail_rma
+  use :: dovetail_synchronization
   use :: dovetail_tasks
   use :: dovetail_trace
   use, intrinsic :: iso_c_binding, only: c_int32_t

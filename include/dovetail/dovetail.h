@@ -1,5 +1,5 @@
 /// @file
-/// Dovetail from C11, and from Fortran through `bind(c)`: tasks here; errors, events, files, buffers, one-sided communication, traces and
+/// Dovetail from C11, and from Fortran through `bind(c)`: tasks here; errors, events, files, buffers, one-sided communication, locks, traces and
 /// storage devices in the headers that this file includes. What is said here holds for them too. In C++ use `dovetail.hpp` instead, of which this is a translation: what is said there holds here.
 ///
 /// Results. A function that can fail returns 0 or a non-negative count, or a negative errno; `dovetail_error_message`
@@ -38,6 +38,7 @@
 #include "dovetail/dovetail_events.h"
 #include "dovetail/dovetail_files.h"
 #include "dovetail/dovetail_rma.h"
+#include "dovetail/dovetail_synchronization.h"
 #include "dovetail/dovetail_trace.h"
 
 #ifdef __cplusplus

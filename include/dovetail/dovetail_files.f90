@@ -9,11 +9,16 @@ module dovetail_files
   integer(c_int32_t), parameter :: DOVETAIL_DIRECT_AUTOMATIC = 1
   integer(c_int32_t), parameter :: DOVETAIL_DIRECT_ALWAYS = 2
   integer(c_int32_t), parameter :: DOVETAIL_DIRECT_ADAPTIVE = 3
+  integer(c_int32_t), parameter :: DOVETAIL_URGENCY_PROGRAM = 0
+  integer(c_int32_t), parameter :: DOVETAIL_URGENCY_DRAIN = 1
+  integer(c_int32_t), parameter :: DOVETAIL_URGENCY_PREFETCH = 2
 
   type, bind(c) :: dovetail_file_options
     integer(c_size_t) :: size_of_this = 0
     integer(c_int32_t) :: direct = 0
     integer(c_int32_t) :: mode = 0
+    integer(c_int32_t) :: urgency = 0
+    integer(c_int32_t) :: reserved = 0
   end type
 
   type, bind(c) :: dovetail_buffer

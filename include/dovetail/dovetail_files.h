@@ -29,11 +29,23 @@ enum {
   DOVETAIL_DIRECT_ADAPTIVE = 3    ///< Bypassed by those transfers to which it pays.
 };
 
+/// What the requests of a file are for. The more urgent go first among those of one kind that the runtime keeps back because the device
+/// has as many as it should have at once: reads, writes, or what transfers nothing; through the page cache or past it; up to 32 KiB or
+/// longer. None starves: a request of a drain is overtaken by at most 8 of the program, a prefetch by at most 16 others. It does nothing
+/// for bytes that the page cache takes or gives at once, for streams, and for calls in I/O tasks and outside of tasks.
+enum {
+  DOVETAIL_URGENCY_PROGRAM = 0,  ///< The program waits for them.
+  DOVETAIL_URGENCY_DRAIN = 1,    ///< They write out what the program does not wait for, such as a checkpoint.
+  DOVETAIL_URGENCY_PREFETCH = 2  ///< They read what may never be needed.
+};
+
 /// How a file is opened, besides the POSIX flags.
 typedef struct dovetail_file_options {
-  size_t size;     ///< `sizeof(dovetail_file_options)`.
-  int32_t direct;  ///< DOVETAIL_DIRECT_NEVER and so on.
-  int32_t mode;    ///< Permissions of a file that is created. 0: 0644.
+  size_t size;       ///< `sizeof(dovetail_file_options)`.
+  int32_t direct;    ///< DOVETAIL_DIRECT_NEVER and so on.
+  int32_t mode;      ///< Permissions of a file that is created. 0: 0644.
+  int32_t urgency;   ///< DOVETAIL_URGENCY_PROGRAM and so on.
+  int32_t reserved;  ///< Must be 0.
 } dovetail_file_options;
 
 /// One of several buffers. Laid out as `struct iovec`.

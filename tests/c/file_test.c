@@ -151,6 +151,20 @@ static void test_opening(const char* path) {
   options.size = sizeof options;
   options.mode = 0100000;
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
+  options.mode = 0;
+  options.urgency = 3;
+  CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
+  CHECK_CONTAINS(dovetail_error_message(), "urgency");
+  options.size = offsetof(dovetail_file_options, urgency);  // of the version that did not have it
+  CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), 0);
+  CHECK_EQUAL(dovetail_file_close(file), 0);
+  file = NULL;
+  options = (dovetail_file_options){.size = sizeof options, .urgency = DOVETAIL_URGENCY_PREFETCH, .reserved = 1};
+  CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
+  options.reserved = 0;
+  CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), 0);
+  CHECK_EQUAL(dovetail_file_close(file), 0);
+  file = NULL;
   CHECK(file == NULL);
 
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, NULL, &file), 0);

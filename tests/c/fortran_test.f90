@@ -15,6 +15,11 @@ module blocks
     integer(c_int32_t) :: number
   end type
 
+  type, bind(c) :: Counter
+    type(c_ptr) :: mutex, file
+    integer(c_int64_t) :: value
+  end type
+
 contains
   ! value i of block b becomes b * 10000 + i
   recursive subroutine fill(argument) bind(c)
@@ -47,6 +52,22 @@ contains
     call c_f_pointer(argument, mine)
     answer = dovetail_file_ipread(mine%file, mine%values, int(block_size * 8, c_size_t), &
                                   int(mine%number, c_int64_t) * block_size * 8, c_null_ptr)
+  end function
+
+  ! Reads while it holds the lock: others would count the same.
+  recursive function count_up(argument) bind(c) result(answer)
+    type(c_ptr), value :: argument
+    integer(c_int32_t) :: answer
+    type(Counter), pointer :: mine
+    integer(c_int64_t) :: before
+    character(kind=c_char, len=8), target :: bytes
+    call c_f_pointer(argument, mine)
+    answer = dovetail_mutex_lock(mine%mutex)
+    if (answer /= 0) return
+    before = mine%value
+    if (dovetail_file_pread(mine%file, c_loc(bytes), 8_c_size_t, 0_c_int64_t) /= 8) error stop 'too few bytes'
+    mine%value = before + 1
+    answer = dovetail_mutex_unlock(mine%mutex)
   end function
 
   recursive function fail_with_message(argument) bind(c) result(answer)
@@ -98,6 +119,7 @@ program fortran_test
   call check(dovetail_runtime_workers(runtime) == 2, 'two workers')
   file_options%size_of_this = c_sizeof(file_options)
   file_options%direct = DOVETAIL_DIRECT_NEVER
+  file_options%urgency = DOVETAIL_URGENCY_DRAIN
   call check(dovetail_file_open(path // c_null_char, &
                                 ior(DOVETAIL_O_RDWR, ior(DOVETAIL_O_CREAT, DOVETAIL_O_TRUNC)), &
                                 c_loc(file_options), file) == 0, 'open the file')
@@ -123,6 +145,7 @@ program fortran_test
     end do
   end do
 
+  call check_locks()
   call check_errors()
   call check(dovetail_file_close(file) == 0, 'close the file')
   call check(dovetail_runtime_destroy(runtime) == 0, 'destroy the runtime')
@@ -144,6 +167,40 @@ contains
     description%accesses = c_loc(accesses)
     description%access_count = 1
     call check(dovetail_runtime_spawn(runtime, description, c_null_ptr) == 0, 'spawn')
+  end subroutine
+
+  subroutine check_locks()
+    type(dovetail_task_description) :: description
+    type(dovetail_alternative) :: alternatives(3)
+    type(Counter), target :: counted
+    type(c_ptr) :: latch, semaphore
+    integer :: i
+    counted%file = file
+    counted%value = 0
+    call check(dovetail_mutex_create(counted%mutex) == 0, 'make a lock')
+    description%size_of_this = c_sizeof(description)
+    description%fallible_body = c_funloc(count_up)
+    description%argument = c_loc(counted)
+    do i = 1, 100
+      call check(dovetail_runtime_spawn(runtime, description, c_null_ptr) == 0, 'spawn')
+    end do
+    call check(dovetail_runtime_wait(runtime) == 0, 'count')
+    call check(counted%value == 100, 'the lock keeps others out')
+    call check(dovetail_semaphore_create(2_c_int64_t, semaphore) == 0, 'make a semaphore')
+    call check(dovetail_latch_create(1_c_int64_t, latch) == 0, 'make a latch')
+    call check(dovetail_mutex_lock(counted%mutex) == 0, 'take the lock')
+    alternatives(1) = dovetail_alternative_mutex(counted%mutex)
+    alternatives(2) = dovetail_alternative_latch(latch)
+    alternatives(3) = dovetail_alternative_semaphore(semaphore, 3_c_int64_t)
+    call check(dovetail_select(alternatives, 3_c_size_t, 1000_c_int64_t) == -110, 'nothing has happened')
+    call check(dovetail_semaphore_release(semaphore, 1_c_int64_t) == 0, 'one unit more')
+    call check(dovetail_select(alternatives, 3_c_size_t, -1_c_int64_t) == 2, 'three units')
+    call check(dovetail_latch_count_down(latch, 1_c_int64_t) == 0, 'open the latch')
+    call check(dovetail_select(alternatives, 3_c_size_t, -1_c_int64_t) == 1, 'the latch is open')
+    call check(dovetail_mutex_unlock(counted%mutex) == 0, 'give the lock back')
+    call dovetail_mutex_destroy(counted%mutex)
+    call dovetail_latch_destroy(latch)
+    call dovetail_semaphore_destroy(semaphore)
   end subroutine
 
   subroutine check_errors()
