@@ -158,7 +158,8 @@ void leave_body() {
   }
 }
 
-Locked::Locked() : entered_(!holds_interpreter()) {
+// A state that is kept is nobody's: as long as it is called so, a call that does without the interpreter would put it away a second time.
+Locked::Locked() : kept_(states().kept != nullptr), entered_(kept_ || !holds_interpreter()) {
   if (entered_) {
     enter_body();
   }
@@ -166,9 +167,10 @@ Locked::Locked() : entered_(!holds_interpreter()) {
 
 Locked::~Locked() {
   if (entered_) {
-    // Not kept as after a body: the thread may be about to sleep.
     states().kept = PyThreadState_Get();
-    rest_kept(states());
+    if (!kept_) {
+      rest_kept(states());  // unlike after a body: the thread may be about to sleep
+    }
   }
 }
 

@@ -28,7 +28,8 @@ class Locked {
   Locked& operator=(const Locked&) = delete;
 
  private:
-  const bool entered_;  ///< It had not.
+  const bool kept_;     ///< It had, from a body that is over.
+  const bool entered_;  ///< That, or it had not.
 };
 
 /// While it lives the calling thread does without the interpreter; the task, if there is one, may pause. Does nothing on a
