@@ -23,10 +23,24 @@ Direct direct_of(const std::string& name) {
   throw std::invalid_argument("direct must be 'never', 'automatic', 'always' or 'adaptive', not '" + name + "'");
 }
 
+Urgency urgency_of(const std::string& name) {
+  if (name == "program") {
+    return Urgency::program;
+  }
+  if (name == "drain") {
+    return Urgency::drain;
+  }
+  if (name == "prefetch") {
+    return Urgency::prefetch;
+  }
+  throw std::invalid_argument("urgency must be 'program', 'drain' or 'prefetch', not '" + name + "'");
+}
+
 }  // namespace
 
-OpenedFile::OpenedFile(const std::string& path, int flags, unsigned mode, const std::string& direct)
-    : file_(File::open(path, flags, {.direct = direct_of(direct), .mode = mode})) {}
+OpenedFile::OpenedFile(const std::string& path, int flags, unsigned mode, const std::string& direct,
+                       const std::string& urgency)
+    : file_(File::open(path, flags, {.direct = direct_of(direct), .mode = mode, .urgency = urgency_of(urgency)})) {}
 
 PyTypeObject* file_type() noexcept {
   static auto* const type = reinterpret_cast<PyTypeObject*>(nanobind::type<OpenedFile>().ptr());

@@ -105,14 +105,14 @@ void bind_file(nb::module_& module) {
           "Whether transfers may bypass the page cache.");
   module.def(
       "open_file",
-      [](const std::string& path, int flags, unsigned mode, const std::string& direct) {
+      [](const std::string& path, int flags, unsigned mode, const std::string& direct, const std::string& urgency) {
         return translated([&] {
           const Unlocked unlocked;
-          return new OpenedFile(path, flags, mode, direct);
+          return new OpenedFile(path, flags, mode, direct, urgency);
         });
       },
-      nb::arg("path"), nb::arg("flags"), nb::arg("mode"), nb::arg("direct"), nb::rv_policy::take_ownership,
-      "Opens a file with the flags of os.open.");
+      nb::arg("path"), nb::arg("flags"), nb::arg("mode"), nb::arg("direct"), nb::arg("urgency"),
+      nb::rv_policy::take_ownership, "Opens a file with the flags of os.open.");
 }
 
 }  // namespace dovetail::python

@@ -21,6 +21,7 @@
 #include "runtime.hpp"
 #include "signature.hpp"
 #include "space.hpp"
+#include "synchronization.hpp"
 #include "thread_state.hpp"
 
 // Its slots are behind one of ours, see below.
@@ -39,6 +40,7 @@ NB_MODULE(core_of_main_interpreter, module) {
   dovetail::python::bind_file(module);
   dovetail::python::bind_space(module);
   dovetail::python::bind_event_source(module);
+  dovetail::python::bind_synchronization(module);
   dovetail::python::bind_messages(module);
   dovetail::python::bind_one_sided(module);
   dovetail::python::bind_runtime(module);

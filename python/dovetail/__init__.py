@@ -14,7 +14,21 @@ The runtime in C++ does the scheduling, dependencies, failure policies and I/O. 
 from typing import Any as _Any
 
 from . import mpi, rma
-from ._core import EventSource, Operation, Space, cancelled, in_task, wait_for_any, wait_readable, wait_writable
+from ._core import (
+    Barrier,
+    EventSource,
+    Latch,
+    Lock,
+    Operation,
+    Semaphore,
+    Space,
+    cancelled,
+    in_task,
+    select,
+    wait_for_any,
+    wait_readable,
+    wait_writable,
+)
 from .directions import (
     COMMUTATIVE,
     FILE_COMMUTATIVE,
@@ -53,13 +67,17 @@ __all__ = [
     "INOUT",
     "OUT",
     "UNORDERED",
+    "Barrier",
     "Direction",
     "EventSource",
     "File",
     "Future",
+    "Latch",
+    "Lock",
     "OpenFile",
     "Operation",
     "Runtime",
+    "Semaphore",
     "Space",
     "Stuck",
     "Task",
@@ -73,6 +91,7 @@ __all__ = [
     "mpi",
     "open",
     "rma",
+    "select",
     "shared",
     "task",
     "wait",

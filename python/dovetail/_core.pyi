@@ -79,6 +79,62 @@ class EventSource:
     def pending(self) -> int:
         """Operations that have not ended."""
 
+class Lock:
+    """A lock as `threading.Lock`, which pauses the task that waits for it: its core runs other tasks meanwhile. It may be held across a
+    transfer or a `dt.wait`. Outside of tasks, and in I/O tasks, it blocks the thread. Not recursive. Of one process. From any thread; a
+    coroutine that waits for it stops its event loop. A function that must not wait (a callback of a future, `poll` of a source) gets a
+    `RuntimeError` where it would have to."""
+
+    def __init__(self) -> None: ...
+    def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        """Waits until the caller holds the lock, for at most `timeout` seconds (None, or -1: for as long as it takes). Returns whether it
+        does. Those that wait get it by turns. Raises `Stuck` if the runtime finds the program stuck (see `Runtime`'s `stuck_after`)."""
+    def release(self) -> None:
+        """By the task or thread that holds it. Never waits. Raises RuntimeError if nobody holds it."""
+    def locked(self) -> bool:
+        """Whether somebody holds it. Others may change that before the caller looks at it."""
+    def __enter__(self) -> bool: ...
+    def __exit__(self, *_: object) -> None: ...
+
+class Semaphore:
+    """A number of units of something, such as bytes of memory or connections, of which each user takes some. `with semaphore:` takes one.
+    Who waits, and where that is not allowed: as `Lock`."""
+
+    def __init__(self, units: int = 1) -> None: ...
+    def acquire(self, blocking: bool = True, timeout: float | None = None, *, units: int = 1) -> bool:
+        """Waits until `units` are available and all earlier calls have got theirs, then takes them. So small requests do not overtake a
+        large one. Timeout, result and `Stuck` as for `Lock.acquire`."""
+    def release(self, units: int = 1) -> None:
+        """Gives back units, or adds new ones. Never waits."""
+    @property
+    def available(self) -> int:
+        """Units that can be taken now. Others may change the number before the caller looks at it."""
+    def __enter__(self) -> bool: ...
+    def __exit__(self, *_: object) -> None: ...
+
+class Latch:
+    """Opens once it has been counted down to zero, and stays open. Who waits, and where that is not allowed: as `Lock`."""
+
+    def __init__(self, count: int) -> None: ...
+    def count_down(self, steps: int = 1) -> None:
+        """Never waits. Raises ValueError for more steps than are left; then it has counted none."""
+    def try_wait(self) -> bool:
+        """Whether it is open."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until it is open, for at most `timeout` seconds. Returns whether it is. Raises `Stuck` as `Lock.acquire`."""
+
+class Barrier:
+    """Lets no participant pass until all have arrived, phase after phase. Who waits, and where that is not allowed: as `Lock`. For all tasks
+    of a program there is the function `barrier`."""
+
+    def __init__(self, participants: int) -> None: ...
+    def arrive_and_wait(self, timeout: float | None = None) -> bool:
+        """Waits until all participants of this phase have arrived, for at most `timeout` seconds. Returns whether they have. If not, or if
+        it raises, the arrival counts all the same: the others do not wait for this participant in this phase. Raises `Stuck` as
+        `Lock.acquire`."""
+    def arrive_and_drop(self) -> None:
+        """Arrives without waiting, and takes part in no later phase."""
+
 class SpaceRegion:
     """A region of a space, as an argument of tasks."""
 
@@ -294,11 +350,12 @@ def rma_compare_swap(rank: int, segment: Segment | int, offset: int, expected: i
 def set_file_class(file_class: type) -> None: ...
 def set_current(runtime: Runtime | None) -> None: ...
 def set_default(start: Callable[[], None]) -> None: ...
-def open_file(path: str, flags: int, mode: int, direct: str) -> OpenFile: ...
+def open_file(path: str, flags: int, mode: int, direct: str, urgency: str) -> OpenFile: ...
 def spawn(
     signature: Signature, arguments: tuple[Any, ...], keywords: dict[str, Any], caller: FrameType | None = None
 ) -> Future[Any]: ...
 def set_package_folder(folder: str) -> None: ...
+def set_worker_process() -> None: ...
 def made_at() -> str: ...
 def end_as_failed() -> None: ...
 def items_of(object: Any) -> list[Any] | None: ...
@@ -307,6 +364,14 @@ def wait(x: Any) -> Any: ...
 def wait_for_any(futures: Iterable[Future[Any]], timeout: float | None = None) -> int | None:
     """Waits until the task of one of these futures has completed, failed or not, and returns its place; None if `timeout` seconds have
     passed first. In a task, the task pauses."""
+
+def select(
+    things: Iterable[Future[Any] | Lock | Semaphore | tuple[Semaphore, int] | Latch], timeout: float | None = None
+) -> int | None:
+    """Waits for the first of several things, and returns its place; None if `timeout` seconds have passed first. A future: its task has
+    completed, failed or not. A lock: the caller holds it. A semaphore: a unit has been taken; in a pair with a number, so many units. A
+    latch: it is open. If several have happened, the first of them. It takes effect alone: no units and no locks of the others are taken. In a
+    task, the task pauses. Raises `Stuck` as `Lock.acquire`."""
 
 def wait_readable(file: Any, timeout: float | None = None) -> bool:
     """Pauses the task until `file` (a descriptor, or an object with fileno()) can be read without blocking, for at most `timeout` seconds.

@@ -51,7 +51,12 @@ _FLAGS = {
 
 
 def open(
-    path: str | os.PathLike[str], mode: str | None = None, *, direct: str = "never", permissions: int = 0o644
+    path: str | os.PathLike[str],
+    mode: str | None = None,
+    *,
+    direct: str = "never",
+    permissions: int = 0o644,
+    urgency: str = "program",
 ) -> OpenFile:
     """Opens a file for `pread(array, offset)` and `pwrite(array, offset)`.
 
@@ -59,6 +64,9 @@ def open(
     exists. Without a mode: read and write if that is allowed, else read.
     direct: whether transfers bypass the page cache: `never`, `automatic` where the file system can, `always`, or `adaptive` where
     it pays.
+    urgency: what its transfers are for: the `program` waits for them; they `drain` what it does not wait for, such as a checkpoint; or they
+    `prefetch` what may never be needed. Of the transfers in tasks that the device has no room for, those of the program start first. Only
+    transfers of one kind count: reads or writes, with or without the page cache, up to 32 KiB or longer.
     """
     name = os.fspath(path)
     if mode is None:
@@ -67,7 +75,7 @@ def open(
     flags = _FLAGS.get(mode.replace("b", ""))
     if flags is None:
         raise ValueError(f"mode must be one of {', '.join(map(repr, _FLAGS))}, not {mode!r}")
-    return _core.open_file(name, flags, permissions, direct)
+    return _core.open_file(name, flags, permissions, direct, urgency)
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = float) -> Any:

@@ -13,7 +13,7 @@ import time
 import traceback
 from typing import Any
 
-from . import pickling
+from . import _core, pickling
 from .channel import Channel, Message, Packet
 from .imported import imported
 
@@ -115,6 +115,7 @@ def main() -> None:
     # inherited by the commands that tasks start.
     signal.signal(signal.SIGINT, lambda *_: None)
     threading.Thread(target=_end_with_program, args=(descriptor,), daemon=True).start()
+    _core.set_worker_process()
     channel = Channel(socket.socket(fileno=descriptor))
     functions: dict[int, Any] = {}
     while (message := channel.receive(wait=True)) is not None:
