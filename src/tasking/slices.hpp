@@ -23,6 +23,8 @@ class Slices {
     kind_ = kind;
     begin_ = now;
   }
+  /// So much of the slice that runs is not its own time.
+  void leave_out(std::uint64_t ticks) noexcept { begin_ += ticks; }
   void end(std::uint64_t now) noexcept { predictor_.observe(kind_, now - std::exchange(begin_, 0)); }
   /// Whether a slice has begun and not ended.
   bool is_measuring() const noexcept { return begin_ != 0; }

@@ -21,11 +21,16 @@ Worker::~Worker() = default;
 
 // Whether to wake somebody for a task whose slice will be short would take longer than to run it here, after what else is at hand.
 bool Worker::keeps_to_itself() const noexcept {
+  if (!slices.runs_short()) {
+    return false;
+  }
+  if (ready.size() == 1) {
+    return true;  // it is the next one, however long this worker has been awake
+  }
   // Negative when it has just woken.
   const auto awake_for = static_cast<std::int64_t>(kept.slice_began() - occupancy.woke());
   return ready.size() <= most_kept_to_itself &&
-         awake_for < static_cast<std::int64_t>(most_microseconds_awake_alone * base::ticks_per_microsecond()) &&
-         slices.runs_short();
+         awake_for < static_cast<std::int64_t>(most_microseconds_awake_alone * base::ticks_per_microsecond());
 }
 
 void Worker::push(Task* task) {
@@ -66,7 +71,11 @@ void Worker::tell_idle_workers() noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   if (core.idle.lacks_searcher()) [[unlikely]] {
+    const std::uint64_t before = slices.is_measuring() ? base::ticks() : 0;
     core.idle.wake_one();
+    if (before != 0) {
+      slices.leave_out(base::ticks() - before);  // else a short slice would be taken for long, and wake somebody again
+    }
   }
 }
 

@@ -2,10 +2,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "storage/ring.hpp"
 #include "support.hpp"
@@ -254,6 +257,48 @@ TEST_F(LittleWorkTest, ShortSlicesComeBeforeLongOnes) {
   in_flight.open();
   runtime.wait();
   EXPECT_EQ(order, "ssssllll");
+}
+
+// Each task reads a block past the page cache, computes for some microseconds and spawns the next one. Nothing can be done beside it, so no worker
+// is woken for it. Where the system interrupts one the chain may move, hence the median.
+TEST_F(LittleWorkTest, AChainOfTransfersStaysWithItsWorker) {
+#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+  GTEST_SKIP() << "no slice is short there";
+#endif
+  constexpr int links = 3000;
+  constexpr int until_known = 500;
+  constexpr int most_moves = (links - until_known) / 10;
+  const test::Folder folder;
+  File file = File::open(folder / "file", O_RDWR | O_CREAT, {.direct = Direct::automatic});
+  if (!file.direct()) {
+    GTEST_SKIP() << "this file system has no direct I/O";
+  }
+  file.pwrite(std::vector<std::byte>(4096), 0);
+  std::array<int, 5> all_moves{};
+  for (int& moves : all_moves) {
+    Runtime runtime(Options{.workers = 2, .engine = "uring"});
+    std::array<std::byte, 4096> block;
+    std::thread::id worker;
+    std::function<void(int)> begin = [&](int link) {
+      runtime.spawn([&, link] {
+        const std::thread::id here = std::this_thread::get_id();
+        moves += link > until_known && here != worker ? 1 : 0;
+        worker = here;
+        file.pread(block, 0);
+        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(4);  // still short
+        while (std::chrono::steady_clock::now() < until) {
+        }
+        if (link < links) {
+          begin(link + 1);
+        }
+      });
+    };
+    begin(1);
+    runtime.wait();
+    std::cerr << "moved " << moves << " times\n";
+  }
+  std::ranges::sort(all_moves);
+  EXPECT_LE(all_moves[all_moves.size() / 2], most_moves);
 }
 
 }  // namespace
