@@ -125,7 +125,10 @@ class DoctorTest(unittest.TestCase):
         self.assertRegex(fabric["name"], r"libfabric \(.+\)" if fabric["works"] else "libfabric")
         self.assertTrue(found["transports"][0]["works"])
         text = self.run_doctor("--no-measure", "/dev/shm").stdout
-        to_others = f"{fabric['name']} to other nodes" if fabric["works"] else "there is none to other nodes"
+        by_mpi = found["transports"][3:]
+        self.assertTrue(all(one["name"].startswith("MPI") for one in by_mpi) and by_mpi)
+        others = [one["name"] for one in (fabric, *by_mpi) if one["works"]]
+        to_others = f"{others[0]} to other nodes" if others else "there is none to other nodes"
         self.assertIn(f"chosen               shared memory, between the processes of this node; {to_others}", text)
 
     def test_it_says_what_one_sided_communication_must_do_without(self):

@@ -41,7 +41,7 @@ class Shuffling final : public FabricEndpoint {
 
   Shuffling(Wire& out, Wire& in, Random& random, bool carries_data)
       : out_(out), in_(in), random_(random), carries_data_(carries_data) {}
-  const std::string& provider() const noexcept override { return name_; }
+  std::string name() const override { return name_; }
   std::vector<std::byte> address() const override { return {}; }
   void add_peer(int /*rank*/, std::span<const std::byte> /*address*/) override {}
   std::unique_ptr<Registration> register_memory(std::span<std::byte> memory) override {
@@ -218,7 +218,7 @@ TEST_P(UnorderedFabricTest, WhatComesBackLateTouchesNoMemoryOfItsCall) {
 class Silent final : public FabricEndpoint {
  public:
   explicit Silent(std::atomic<bool>& is_asked) : is_asked_(is_asked), never_(eventfd(0, EFD_CLOEXEC)) {}
-  const std::string& provider() const noexcept override { return name_; }
+  std::string name() const override { return name_; }
   std::vector<std::byte> address() const override { return {}; }
   void add_peer(int /*rank*/, std::span<const std::byte> /*address*/) override {}
   std::unique_ptr<Registration> register_memory(std::span<std::byte> /*memory*/) override { return nullptr; }

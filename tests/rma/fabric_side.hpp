@@ -16,8 +16,8 @@ namespace dovetail::comm::rma::test {
 // What one side has been told, and the memory that the other side reaches.
 class Side final : public FabricArrivals {
  public:
-  Side(std::unique_ptr<FabricEndpoint> endpoint, int rank)
-      : numbers(4096), fabric(std::move(endpoint), *this, rank, 2) {}
+  Side(std::unique_ptr<FabricEndpoint> endpoint, int rank, int size = 2)
+      : numbers(4096), fabric(std::move(endpoint), *this, rank, size) {}
 
   void notified(int rank, Notification notification) noexcept override {
     const std::lock_guard lock(mutex);
@@ -33,6 +33,7 @@ class Side final : public FabricArrivals {
   void lost(int /*rank*/, const std::string& why) noexcept override {
     const std::lock_guard lock(mutex);
     why_lost = why;
+    ++losses;
   }
 
   struct Seen {
@@ -49,6 +50,7 @@ class Side final : public FabricArrivals {
   std::mutex mutex;
   std::vector<Seen> seen;
   std::string why_lost;
+  std::atomic<unsigned> losses{0};
   std::atomic<std::uint64_t> taken_there{0};
   std::atomic<bool> has_left{false};
   Fabric fabric;

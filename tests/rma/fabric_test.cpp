@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/rma/libfabric_endpoint.hpp"
 #include "dovetail/rma_error.hpp"
 #include "fabric_side.hpp"
 #include "libfabric_is_there.hpp"
@@ -35,7 +36,7 @@ struct Mode {
 class FabricTest : public testing::TestWithParam<Mode> {
  protected:
   void SetUp() override {
-    FabricOptions options;
+    LibfabricOptions options;
     options.provider = "tcp;ofi_rxm";
     options.local_address = "127.0.0.1";
     options.may_order = GetParam().may_order;
@@ -44,7 +45,7 @@ class FabricTest : public testing::TestWithParam<Mode> {
     options.may_sleep = GetParam().may_sleep;
     try {
       for (int rank = 0; rank < 2; ++rank) {
-        sides_[static_cast<std::size_t>(rank)] = std::make_unique<Side>(FabricEndpoint::open(options), rank);
+        sides_[static_cast<std::size_t>(rank)] = std::make_unique<Side>(open_libfabric(options), rank);
       }
     } catch (const std::runtime_error& error) {
       if (is_without_libfabric(error)) {

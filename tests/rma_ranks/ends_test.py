@@ -11,15 +11,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
 
 import hangs  # noqa: E402
-import launcher  # noqa: E402
+import starters  # noqa: E402
 
-NODE = os.environ.get("DOVETAIL_TEST_NODE", "").split()  # runs a rank on its node; none: all run on this one
+NODE = starters.has_nodes()
 DIED = "rank 1 (process P) has died"
 
 
 def check(ranks: int, case: str, wanted: dict[str, list[int]], status: int = 0, keep: bool = True) -> None:
     """`wanted`: what ranks say, in any order. A backquote in it stands for anything."""
-    done = hangs.run(launcher.command(ranks, *NODE, sys.argv[1], case, keep=keep), timeout=120)
+    done = hangs.run(starters.command(ranks, sys.argv[1], case, keep=keep), timeout=120)
     said = sorted(re.sub(r"process \d+", "process P", line) for line in done.stdout.splitlines())
     expected = sorted(f"rank {rank}: {line}" for line, of in wanted.items() for rank in of)
     same = len(said) == len(expected) and all(

@@ -11,16 +11,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
 
 import hangs  # noqa: E402
-import launcher  # noqa: E402
+import starters  # noqa: E402
 
 RANKS, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX = sys.argv[1:6]
 SECONDS = 120
-NODE = os.environ.get("DOVETAIL_TEST_NODE", "").split()  # runs a rank on its node; none: all run on this one
+NODE = starters.has_nodes()
 SENT = "nothing can be sent"  # also said of what was under way
 
 
 def launch(count: int, *command: str, keep: bool = False) -> subprocess.CompletedProcess[str]:
-    return hangs.run(launcher.command(count, *NODE, *command, keep=keep), timeout=SECONDS)
+    return hangs.run(starters.command(count, *command, keep=keep), timeout=SECONDS)
 
 
 def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 
 #include "report.hpp"
@@ -70,13 +71,18 @@ void print_engines(const Report& report) {
 void print_transports(const std::vector<comm::rma::TransportProbe>& transports) {
   std::printf("\nOne-sided communication\n");
   for (const comm::rma::TransportProbe& transport : transports) {
+    const std::string works = "works" + (transport.where.empty() ? "" : ", " + transport.where);
     std::printf("  %-20s %s\n", transport.name.c_str(),
-                transport.works ? "works" : ("does not work: " + transport.why_not).c_str());
+                transport.works ? works.c_str() : ("does not work: " + transport.why_not).c_str());
   }
   const comm::rma::TransportProbe& first = transports.front();
-  const comm::rma::TransportProbe& last = transports.back();
-  const std::string chosen = first.name + ", between the processes of this node; " +
-                             (last.works ? last.name + " to other nodes" : "there is none to other nodes");
+  // The first two are for this node.
+  const auto other = std::find_if(transports.begin() + 2, transports.end(), [](const auto& each) { return each.works; });
+  const bool is_there = other != transports.end();
+  const std::string to_others = is_there && other->where.empty() ? other->name + " to other nodes"
+                                : is_there ? other->name + " to other nodes, " + other->where
+                                           : "there is none to other nodes";
+  const std::string chosen = first.name + ", between the processes of this node; " + to_others;
   std::printf("  chosen               %s\n",
               first.works ? chosen.c_str() : "none: a group of several processes cannot start here");
 }

@@ -46,7 +46,10 @@ json json_of(const Choice& choice) {
 json json_of(const std::vector<comm::rma::TransportProbe>& transports) {
   json all = json::array();
   for (const comm::rma::TransportProbe& transport : transports) {
-    all.push_back({{"name", transport.name}, {"works", transport.works}, {"why_not", transport.why_not}});
+    all.push_back({{"name", transport.name},
+                   {"works", transport.works},
+                   {"why_not", transport.why_not},
+                   {"where", transport.where}});
   }
   const comm::rma::TransportProbe& first = transports.front();
   return {{"transport", first.works ? json(first.name) : json(nullptr)}, {"transports", std::move(all)}};

@@ -12,11 +12,13 @@
 
 #include "abi/channels.hpp"
 #include "abi/functions.hpp"
+#include "abi/messages.hpp"
 #include "abi/paused.hpp"
 #include "abi/symbols.hpp"
 #include "abi/wrappers.hpp"
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/outstanding.hpp"
+#include "comm/rma/message_library.hpp"
 #include "tasking/pause.hpp"
 
 namespace dovetail::interpose::mpi {
@@ -41,6 +43,8 @@ struct Handles {
   MPI_Errhandler fatal;
   MPI_Request (*request_from_fortran)(MPI_Fint number);
   MPI_Datatype packed;
+  MPI_Errhandler returns;
+  MPI_Datatype byte;
 };
 
 #ifdef OPEN_MPI
@@ -52,7 +56,9 @@ Handles find_handles(const Symbols& symbols) {
           static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_self")),
           static_cast<MPI_Errhandler>(symbols.find_object("ompi_mpi_errors_are_fatal")),
           request_from_fortran,
-          static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_packed"))};
+          static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_packed")),
+          static_cast<MPI_Errhandler>(symbols.find_object("ompi_mpi_errors_return")),
+          static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_byte"))};
 }
 #else
 Handles find_handles(const Symbols& /*symbols*/) {
@@ -61,7 +67,9 @@ Handles find_handles(const Symbols& /*symbols*/) {
           MPI_COMM_SELF,
           MPI_ERRORS_ARE_FATAL,
           [](MPI_Fint number) { return MPI_Request_f2c(number); },
-          MPI_PACKED};
+          MPI_PACKED,
+          MPI_ERRORS_RETURN,
+          MPI_BYTE};
 }
 #endif
 
@@ -84,6 +92,8 @@ class MpiLibrary final : public comm::mpi::Library {
  public:
   explicit MpiLibrary(const Symbols& symbols) : handles_(find_handles(symbols)), channels_(handles_.world) {
     packed = handles_.packed;
+    comm::rma::set_message_library(make_message_library(
+        {handles_.world, handles_.self, handles_.returns, handles_.byte, handles_.null_request}));
   }
 
   std::size_t request_size() const noexcept override { return sizeof(MPI_Request); }

@@ -52,7 +52,11 @@ std::unique_ptr<Bootstrap> find_bootstrap(std::chrono::milliseconds limit) {
   if (auto found = find_pmi1_bootstrap(limit)) {
     return found;
   }
-  if (auto found = find_openmpi_bootstrap(limit)) {
+  std::string why_not_mpi;
+  if (auto found = find_mpi_bootstrap(limit, why_not_mpi)) {
+    return found;
+  }
+  if (auto found = find_openmpi_bootstrap(limit, why_not_mpi)) {
     return found;
   }
   return std::make_unique<Alone>();

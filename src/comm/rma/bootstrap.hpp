@@ -26,7 +26,11 @@ std::unique_ptr<Bootstrap> find_bootstrap(std::chrono::milliseconds limit);
 /// @name Those that there are. Null: the process was not started so.
 /// @{
 std::unique_ptr<Bootstrap> find_pmi1_bootstrap(std::chrono::milliseconds limit);
-std::unique_ptr<Bootstrap> find_openmpi_bootstrap(std::chrono::milliseconds limit);
+/// Within a node. `why_not_mpi`: why ranks on several nodes do not find each other by MPI, which is said where they do not find each other; or empty.
+std::unique_ptr<Bootstrap> find_openmpi_bootstrap(std::chrono::milliseconds limit, const std::string& why_not_mpi);
+/// By MPI, where Open MPI's starter has started ranks on several nodes, or the user wants messages of MPI between nodes. Null also where MPI cannot be
+/// used, and the reason in `why_not`.
+std::unique_ptr<Bootstrap> find_mpi_bootstrap(std::chrono::milliseconds limit, std::string& why_not);
 /// @}
 
 /// A variable of the environment as a number of at least `least`; -1 if it is not set. @throws std::runtime_error if it is none.

@@ -18,8 +18,8 @@ namespace dovetail::comm::rma {
 namespace {
 
 constexpr const char* within_a_node =
-    ". With the starter of Open MPI, ranks find each other within a node; that of MPICH and dovetail launch "
-    "start them on several";
+    ". With the starter of Open MPI, ranks find each other within a node, and between nodes by MPI itself, once that is initialised with "
+    "MPI_THREAD_MULTIPLE";
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 std::string text_of(const Connection::Message& message) {
@@ -28,8 +28,12 @@ std::string text_of(const Connection::Message& message) {
 
 class OpenMpi final : public Bootstrap {
  public:
-  OpenMpi(const std::string& job, int rank, int size, std::chrono::milliseconds limit)
-      : name_("dovetail-" + job), rank_(rank), size_(size), limit_(limit) {}
+  OpenMpi(const std::string& job, int rank, int size, std::chrono::milliseconds limit, const std::string& why_not_mpi)
+      : name_("dovetail-" + job),
+        rank_(rank),
+        size_(size),
+        limit_(limit),
+        hint_(within_a_node + (why_not_mpi.empty() ? "" : ". " + why_not_mpi)) {}
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return size_; }
 
@@ -72,7 +76,7 @@ class OpenMpi final : public Bootstrap {
         throw;
       }
       throw std::runtime_error(std::to_string(come) + " of " + std::to_string(size_) +
-                               " ranks have begun the group in time (GroupOptions::start_timeout)" + within_a_node);
+                               " ranks have begun the group in time (GroupOptions::start_timeout)" + hint_);
     }
   }
 
@@ -99,7 +103,7 @@ class OpenMpi final : public Bootstrap {
         }
         if (std::chrono::steady_clock::now() >= end) {
           throw std::runtime_error(std::string("Rank 0 has not begun the group in time (GroupOptions::start_timeout)") +
-                                   within_a_node);
+                                   hint_);
         }
       }
       std::this_thread::sleep_for(between_trials);
@@ -110,19 +114,20 @@ class OpenMpi final : public Bootstrap {
   const int rank_;
   const int size_;
   const std::chrono::milliseconds limit_;
+  const std::string hint_;
   static inline unsigned exchanges_ = 0;  // of the process, which may have several groups one after the other
 };
 
 }  // namespace
 
-std::unique_ptr<Bootstrap> find_openmpi_bootstrap(std::chrono::milliseconds limit) {
+std::unique_ptr<Bootstrap> find_openmpi_bootstrap(std::chrono::milliseconds limit, const std::string& why_not_mpi) {
   const char* const job = std::getenv("PMIX_NAMESPACE");
   const int rank = number_from_starter("OMPI_COMM_WORLD_RANK", 0);
   const int size = number_from_starter("OMPI_COMM_WORLD_SIZE", 1);
   if (job == nullptr || rank < 0 || size < 0) {
     return nullptr;
   }
-  return std::make_unique<OpenMpi>(job, rank, size, limit);
+  return std::make_unique<OpenMpi>(job, rank, size, limit, why_not_mpi);
 }
 
 }  // namespace dovetail::comm::rma

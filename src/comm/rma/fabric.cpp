@@ -20,8 +20,12 @@ namespace {
 constexpr unsigned most_polls = 64;  // with 64 completions each: as many as a ring has places
 constexpr int milliseconds_aside = 1;
 constexpr int milliseconds_while_later = 1;
+// Where nothing tells that something has come. A look costs a microsecond or two, so this is a small part of a core.
+constexpr std::chrono::microseconds shortest_pause{50};
+constexpr std::chrono::microseconds longest_pause{1000};
 // A provider need not wake one thread for what another one has posted: so no sleep is longer while something is under way.
 constexpr int milliseconds_while_under_way = 10;
+constexpr long nanoseconds_per_millisecond = 1'000'000;
 constexpr std::size_t most_kept_of_copy = std::size_t{64} << 10;
 
 // The 8 bytes that a write can carry: a notification and its sender, where both are small. What is larger follows as a message.
@@ -153,7 +157,9 @@ FabricEndpoint::Posted Fabric::try_post(Lane& lane, Operation& operation) noexce
     link(lane, operation);
     ++lane.under_way;
     ++under_way_;
-    if (std::exchange(sleeps_until_woken_, false)) {
+    // The thread may sleep for long, also where no descriptor would wake it.
+    if (std::exchange(sleeps_until_woken_, false) || pause_ > shortest_pause) {
+      pause_ = {};
       wake();
     }
   }
@@ -330,6 +336,7 @@ void Fabric::rank_ended(int rank, const std::function<std::string()>& note_end, 
     }
     expected = is_of_rank ? answers_.erase(expected) : std::next(expected);
   }
+  endpoint_->forget(rank, *this);
   move_all(ended);
 }
 
@@ -365,6 +372,7 @@ void Fabric::move_all(base::Fifo<Waiter>& ended) noexcept {
 void Fabric::drain(base::Fifo<Waiter>& ended) noexcept {
   const base::LockGuard lock(lock_);
   for (unsigned polls = 0; polls < most_polls && endpoint_->poll(*this) > 0; ++polls) {
+    pause_ = {};
   }
   post_later_ones();
   move_all(ended);
@@ -409,22 +417,25 @@ bool Fabric::sleep() noexcept {
     is_aside_.store(false, std::memory_order_relaxed);
   } else {
     std::array<pollfd, 2> waiting{own, {-1, POLLIN, 0}};
-    int limit = -1;
+    timespec limit{};
+    bool is_until_woken = false;
     {
       const base::LockGuard lock(lock_);
       waiting[1].fd = endpoint_->descriptor();
-      if (later_ > 0 || waiting[1].fd < 0) {
-        limit = milliseconds_while_later;
-      } else if (!endpoint_->may_sleep()) {
-        limit = 0;
-      } else if (under_way_ > 0) {
-        limit = milliseconds_while_under_way;
+      if (waiting[1].fd < 0) {
+        pause_ = std::clamp(2 * pause_, shortest_pause, longest_pause);
+        limit.tv_nsec = std::chrono::nanoseconds(pause_).count();
+      } else if (later_ > 0) {
+        limit.tv_nsec = milliseconds_while_later * nanoseconds_per_millisecond;
+      } else if (endpoint_->may_sleep()) {
+        limit.tv_nsec = milliseconds_while_under_way * nanoseconds_per_millisecond;
+        is_until_woken = under_way_ == 0;
       }
-      sleeps_until_woken_ = limit < 0;
+      sleeps_until_woken_ = is_until_woken;
     }
-    poll(waiting.data(), waiting.size(), limit);
+    ppoll(waiting.data(), waiting.size(), is_until_woken ? nullptr : &limit, nullptr);
     own = waiting[0];
-    if (limit < 0) {
+    if (is_until_woken) {
       const base::LockGuard lock(lock_);
       sleeps_until_woken_ = false;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -123,6 +124,7 @@ class Fabric final : private FabricEvents {
   void operation_ended(Operation& ended, const std::string& failure) noexcept override REQUIRES(lock_);
   void data_arrived(std::uint64_t data) noexcept override REQUIRES(lock_);
   void message_arrived(const Message& message) noexcept override REQUIRES(lock_);
+  void rank_failed(int rank, const std::string& failure) noexcept override REQUIRES(lock_);
   void broke(const std::string& failure) noexcept override REQUIRES(lock_);
 
   Operation& make(Operation::Kind kind, int rank, RemoteCall* call) REQUIRES(lock_);
@@ -156,6 +158,8 @@ class Fabric final : private FabricEvents {
   std::vector<Lane> lanes_ GUARDED_BY(lock_);
   std::size_t later_ GUARDED_BY(lock_) = 0;      ///< Of all lanes.
   std::size_t under_way_ GUARDED_BY(lock_) = 0;  ///< Of all lanes.
+  /// How long the thread of the fabric sleeps where no descriptor wakes it.
+  std::chrono::microseconds pause_ GUARDED_BY(lock_){};
   /// The thread of the fabric sleeps, or is about to, and nothing but its descriptors ends that.
   bool sleeps_until_woken_ GUARDED_BY(lock_) = false;
   std::unordered_map<std::uint64_t, Answer> answers_ GUARDED_BY(lock_);

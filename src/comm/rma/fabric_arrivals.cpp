@@ -69,11 +69,15 @@ void Fabric::message_arrived(const Message& message) noexcept {
   }
 }
 
+void Fabric::rank_failed(int rank, const std::string& failure) noexcept {
+  if (rank != rank_ && lanes_[static_cast<std::size_t>(rank)].why_ended.empty()) {
+    arrivals_.lost(rank, name_ + ": " + failure);
+  }
+}
+
 void Fabric::broke(const std::string& failure) noexcept {
   for (std::size_t rank = 0; rank < lanes_.size(); ++rank) {
-    if (static_cast<int>(rank) != rank_ && lanes_[rank].why_ended.empty()) {
-      arrivals_.lost(static_cast<int>(rank), name_ + ": " + failure);
-    }
+    rank_failed(static_cast<int>(rank), failure);
   }
 }
 

@@ -1,4 +1,4 @@
-// The endpoint of this process in a fabric: what libfabric does for Dovetail, and nothing of what Dovetail makes of it.
+// The endpoint of this process in a fabric: what libfabric, or an MPI library, does for Dovetail, and nothing of what Dovetail makes of it.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,14 @@
 
 namespace dovetail::comm::rma {
 
-struct FabricOptions {
-  /// The provider is the one that DOVETAIL_FABRIC names.
-  static FabricOptions from_environment();
-
-  std::string
-      provider;  ///< As libfabric names it: "tcp;ofi_rxm", "verbs;ofi_rxm", "efa", "cxi". Empty: the first that will do.
-  std::string
-      local_address;  ///< Of the interface that reaches the others, where the provider uses addresses of the Internet.
-  /// @name Less than a provider offers, for tests
-  /// @{
-  bool may_order = true;
-  bool may_skip_registration = true;
-  bool may_carry_data = true;
-  bool may_sleep = true;
-  /// @}
-};
-
 /// What an endpoint has found.
 class FabricEvents {
  public:
   virtual void operation_ended(Operation& ended, const std::string& failure) noexcept = 0;  ///< Empty: it succeeded.
   virtual void data_arrived(std::uint64_t data) noexcept = 0;
   virtual void message_arrived(const Message& message) noexcept = 0;
+  /// Nothing reaches the rank any more.
+  virtual void rank_failed(int rank, const std::string& failure) noexcept = 0;
   /// Nothing works any more.
   virtual void broke(const std::string& failure) noexcept = 0;
 
@@ -45,14 +30,11 @@ class FabricEvents {
 /// One thread at a time calls any of these.
 class FabricEndpoint {
  public:
-  /// Loads libfabric. @throws std::runtime_error, with what is missing
-  static std::unique_ptr<FabricEndpoint> open(const FabricOptions& options);
   virtual ~FabricEndpoint() = default;
 
-  virtual const std::string& provider() const noexcept = 0;
-  /// For users: "libfabric (tcp;ofi_rxm)".
-  std::string name() const { return "libfabric (" + provider() + ")"; }
-  /// What other endpoints of the same provider are given.
+  /// For users: "libfabric (tcp;ofi_rxm)". Those of all ranks are the same.
+  virtual std::string name() const = 0;
+  /// What other endpoints of the same name are given.
   virtual std::vector<std::byte> address() const = 0;
   /// @throws std::runtime_error
   virtual void add_peer(int rank, std::span<const std::byte> address) = 0;
@@ -70,9 +52,12 @@ class FabricEndpoint {
   };
   virtual Posted post(Operation& operation) = 0;
   virtual const std::string& failure() const noexcept = 0;
+  /// The rank has ended, and its calls have failed. Memory of the program's is not used for them any more: what would use it is given back now, and
+  /// the rest by `poll`, some time.
+  virtual void forget(int /*rank*/, FabricEvents& /*events*/) noexcept {}
   /// Moves data, and tells what has ended or come. @returns How much that was.
   virtual unsigned poll(FabricEvents& events) noexcept = 0;
-  /// What gets readable when a poll would find something; -1: nothing tells that.
+  /// What gets readable when a poll would find something; -1: nothing tells that, so it is polled from time to time.
   virtual int descriptor() const noexcept = 0;
   /// Whether the descriptor may be slept on now.
   virtual bool may_sleep() noexcept = 0;

@@ -190,7 +190,7 @@ class Group final : private FabricArrivals {
   void connect_to_node(int lower, const NodeCard& card);
   void accept_from_nodes(const class TcpListener& listener, std::uint64_t token);
   void join(int rank, base::Descriptor socket, const Introduction& introduction);
-  void open_fabric();
+  void open_fabric(Bootstrap& starter);
   void end_way_to(Peer& gone, Standing standing, base::Fifo<Waiter>& ended) REQUIRES(arriving_);
   void part_from_nodes(base::Fifo<Waiter>& failed) noexcept;
   void notified(int rank, Notification notification) noexcept override;

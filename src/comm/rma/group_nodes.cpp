@@ -20,6 +20,7 @@
 #include "comm/rma/protocol.hpp"
 #include "comm/rma/recorded.hpp"
 #include "comm/rma/tcp.hpp"
+#include "comm/rma/transport.hpp"
 
 namespace dovetail::comm::rma {
 
@@ -127,7 +128,7 @@ void Group::connect_nodes(Bootstrap& starter) {
     }
   }
   accept_from_nodes(listener, own.token);
-  open_fabric();
+  open_fabric(starter);
 }
 
 // An address may be another machine's from here, or that of another rank: so each trial asks for the token.
@@ -188,11 +189,11 @@ void Group::join(int rank, base::Descriptor socket, const Introduction& introduc
 }
 
 // All have the same provider: `address`, behind its name and a zero.
-void Group::open_fabric() {
+void Group::open_fabric(Bootstrap& starter) {
   const auto first = std::ranges::find_if(peers_, [](const auto& each) { return each->is_on_other_node; });
-  FabricOptions options = FabricOptions::from_environment();
-  options.local_address = local_address((*first)->connection->descriptor());
-  fabric_ = std::make_unique<Fabric>(FabricEndpoint::open(options), static_cast<FabricArrivals&>(*this), rank_, size());
+  fabric_ = std::make_unique<Fabric>(
+      open_transport(starter, local_address((*first)->connection->descriptor()), limits_.start),
+      static_cast<FabricArrivals&>(*this), rank_, size());
   const std::string& name = fabric_->name();
   std::vector<std::byte> card(name.size() + 1);
   std::ranges::copy(std::as_bytes(std::span(name)), card.begin());

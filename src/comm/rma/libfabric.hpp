@@ -16,6 +16,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "comm/rma/libfabric_endpoint.hpp"
+
 namespace dovetail::comm::rma {
 
 struct Libfabric {
@@ -25,7 +27,7 @@ struct Libfabric {
   decltype(&fi_fabric) fabric = nullptr;
   decltype(&fi_strerror) strerror = nullptr;
 
-  /// Stays loaded. @throws std::runtime_error if there is none
+  /// Stays loaded. @throws NoLibfabric if there is none
   static const Libfabric& get() {
     static const Libfabric loaded = load();
     return loaded;
@@ -47,7 +49,7 @@ struct Libfabric {
       sigaction(number, &before[static_cast<std::size_t>(number)], nullptr);
     }
     if (library == nullptr) {
-      throw std::runtime_error(std::string("Ranks on several nodes need libfabric (libfabric1): ") + dlerror());
+      throw NoLibfabric(std::string("Ranks on several nodes need libfabric (libfabric1): ") + dlerror());
     }
     Libfabric found;
     find(library, "fi_getinfo", found.getinfo);

@@ -10,9 +10,11 @@ struct TransportProbe {
   std::string name;
   bool works = false;
   std::string why_not;
+  std::string where;  ///< If not everywhere: in which programs.
 };
 
-/// That of segments which are allocated, that of memory of the program's own, and that between nodes. Forks for a moment.
+/// That of segments which are allocated, that of memory of the program's own, and those between nodes: libfabric, then MPI libraries, of which each that is
+/// found by its name is told, or one that does not work. Forks for a moment.
 std::vector<TransportProbe> probe_transports();
 
 }  // namespace dovetail::comm::rma

@@ -1,5 +1,5 @@
 // Which provider a process reaches other nodes by.
-#include "comm/rma/fabric_endpoint.hpp"
+#include "comm/rma/libfabric_endpoint.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -10,11 +10,11 @@
 namespace dovetail::comm::rma::test {
 namespace {
 
-TEST(FabricEndpoint, AProviderThatThereIsNotIsNamed) {
-  FabricOptions options;
+TEST(LibfabricEndpoint, AProviderThatThereIsNotIsNamed) {
+  LibfabricOptions options;
   options.provider = "no-such-provider";
   try {
-    FabricEndpoint::open(options);
+    open_libfabric(options);
     FAIL() << "opened";
   } catch (const std::runtime_error& error) {
     if (is_without_libfabric(error)) {

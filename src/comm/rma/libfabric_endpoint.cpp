@@ -1,6 +1,5 @@
-#include "comm/rma/fabric_endpoint.hpp"
+#include "comm/rma/libfabric_endpoint.hpp"
 
-#include <cstdlib>
 #include <stdexcept>
 
 // Without its headers, at build time, and without the library, at run time, groups are within a node.
@@ -72,7 +71,7 @@ class Registered final : public Registration {
 
 class LibfabricEndpoint final : public FabricEndpoint {
  public:
-  explicit LibfabricEndpoint(const FabricOptions& options) : info_(choose(options)) {
+  explicit LibfabricEndpoint(const LibfabricOptions& options) : info_(choose(options)) {
     may_skip_registration_ = options.may_skip_registration && (info_->domain_attr->mr_mode & FI_MR_LOCAL) == 0;
     is_ordered_ = options.may_order && (info_->tx_attr->msg_order & wanted_order) == wanted_order;
     carries_data_ = options.may_carry_data && info_->domain_attr->cq_data_size >= sizeof(std::uint64_t);
@@ -82,7 +81,7 @@ class LibfabricEndpoint final : public FabricEndpoint {
     post_receives();
   }
 
-  const std::string& provider() const noexcept override { return provider_; }
+  std::string name() const override { return "libfabric (" + provider_ + ")"; }
   std::vector<std::byte> address() const override {
     std::size_t size = 0;
     fi_getname(&endpoint_->fid, nullptr, &size);
@@ -162,7 +161,7 @@ class LibfabricEndpoint final : public FabricEndpoint {
   };
   using Info = std::unique_ptr<fi_info, FreeInfo>;
 
-  static Info choose(const FabricOptions& options) {
+  static Info choose(const LibfabricOptions& options) {
     const Libfabric& library = Libfabric::get();
     const Info hints(library.dupinfo(nullptr));
     hints->caps = FI_MSG | FI_RMA;
@@ -191,7 +190,7 @@ class LibfabricEndpoint final : public FabricEndpoint {
   }
 
   // The first that will do, at the best interface; `source`: null, or at this one. Null: there is none.
-  static Info first_of(const fi_info& hints, const FabricOptions& options, const char* source) {
+  static Info first_of(const fi_info& hints, const LibfabricOptions& options, const char* source) {
     const Libfabric& library = Libfabric::get();
     fi_info* found = nullptr;
     const std::uint64_t flags = source != nullptr ? FI_SOURCE | FI_NUMERICHOST : 0;
@@ -360,7 +359,7 @@ class LibfabricEndpoint final : public FabricEndpoint {
 
 }  // namespace
 
-std::unique_ptr<FabricEndpoint> FabricEndpoint::open(const FabricOptions& options) {
+std::unique_ptr<FabricEndpoint> open_libfabric(const LibfabricOptions& options) {
   return std::make_unique<LibfabricEndpoint>(options);
 }
 
@@ -370,22 +369,10 @@ std::unique_ptr<FabricEndpoint> FabricEndpoint::open(const FabricOptions& option
 
 namespace dovetail::comm::rma {
 
-std::unique_ptr<FabricEndpoint> FabricEndpoint::open(const FabricOptions& /*options*/) {
-  throw std::runtime_error(
+std::unique_ptr<FabricEndpoint> open_libfabric(const LibfabricOptions& /*options*/) {
+  throw NoLibfabric(
       "Dovetail was built without libfabric. Install its headers (libfabric-dev), and build again");
 }
 
 }  // namespace dovetail::comm::rma
 #endif
-
-namespace dovetail::comm::rma {
-
-FabricOptions FabricOptions::from_environment() {
-  FabricOptions options;
-  if (const char* const wanted = std::getenv("DOVETAIL_FABRIC")) {
-    options.provider = wanted;
-  }
-  return options;
-}
-
-}  // namespace dovetail::comm::rma

@@ -1,0 +1,33 @@
+"""The command that starts ranks: `dovetail launch`; or, where DOVETAIL_TEST_MPI is set, the starter of an MPI library, whose messages reach other nodes.
+
+DOVETAIL_TEST_MPI is "ABI:MPIEXEC:LIBRARY"; the library (mpi_rank.cpp) initialises MPI in each rank and puts it on its node.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
+
+import launcher  # noqa: E402
+
+NODE = os.environ.get("DOVETAIL_TEST_NODE", "").split()  # runs a rank on its node; none: all run on this one
+MPI = os.environ.get("DOVETAIL_TEST_MPI", "")
+# The other ranks go on when one dies.
+KEEP = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
+
+
+def has_nodes() -> bool:
+    return bool(NODE or MPI)
+
+
+def command(count: int, *program: str, keep: bool = False) -> list[str]:
+    """`keep`: the other ranks go on when one fails."""
+    if not MPI:
+        return launcher.command(count, *NODE, *program, keep=keep)
+    abi, starter, library = MPI.split(":")
+    # What is left of MPI after a death may wait for the dead.
+    settings = [f"LD_PRELOAD={library}", *(["DOVETAIL_TEST_NO_FINALIZE=1"] if keep else [])]
+    return [starter, *(KEEP[abi] if keep else []), "-n", str(count), "env", *settings, *program]
