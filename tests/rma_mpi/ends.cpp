@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -115,13 +117,25 @@ void left() {
     std::optional<Segment> segment = Segment::allocate(*group, 64 * mebibyte);
     const int rank = group->rank();
     group->barrier();
+    int all_are_posted = 0;
+    if (rank == 1) {
+      MPI_Recv(&all_are_posted, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
     if (rank == 0) {
+      std::atomic<std::size_t> posted{0};
       Runtime runtime(Options{.workers = 1, .report_after = std::chrono::seconds(0)});
       auto block = std::make_unique<std::vector<std::byte>>(64 * mebibyte);
       std::vector<dovetail::Future<void>> all;
       for (std::size_t i = 0; i < writes; ++i) {
-        all.push_back(runtime.spawn([&, id = segment->id()] { rma::write(*block, {.rank = 1, .segment = id}); }));
+        all.push_back(runtime.spawn([&, id = segment->id()] {
+          rma::write(*block, {.rank = 1, .segment = id});
+          ++posted;
+        }));
       }
+      while (posted < writes) {
+        std::this_thread::yield();
+      }
+      MPI_Send(&all_are_posted, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
       std::size_t failed = 0;
       std::string last;
       for (auto& each : all) {
@@ -294,7 +308,7 @@ void without_channel() {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   auto* const failing = new Failing(dovetail::comm::rma::require_message_library(rank, size), rank == 1);
   dovetail::comm::rma::set_message_library(failing);
-  say(rank, "start: " + became([] { Group::start(); }));
+  say(rank, "start: " + became([] { Group::start({.start_timeout = std::chrono::seconds(2)}); }));
   failing->recover();
   const Group group = Group::start();
   exchange(group, 64, 3);

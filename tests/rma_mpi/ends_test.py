@@ -87,16 +87,18 @@ def main() -> None:
             keep=True,
         )
         check(by_mpi, 2, "skipped", {f"barrier: rma::Error: ` {DIED}": [0], "ended": [0]}, keep=True)
-        check(
-            by_mpi,
-            4,
-            "without channel",
-            {
-                "start: Rank 1 has no duplicate of MPI_COMM_WORLD, and says why": [0, 2, 3],
-                "start: MPI_Comm_idup of MPI_COMM_WORLD has failed": [1],
-                "right": [0, 1, 2, 3],
-            },
-        )
+        # By Open MPI itself, the ranks would find each other in that channel.
+        if ABI == "mpich":
+            check(
+                by_mpi,
+                4,
+                "without channel",
+                {
+                    "start: Rank 1 has no duplicate of MPI_COMM_WORLD, and says why": [0, 2, 3],
+                    "start: MPI_Comm_idup of MPI_COMM_WORLD has failed": [1],
+                    "right": [0, 1, 2, 3],
+                },
+            )
         # Where libfabric cannot be loaded, nobody has to ask for MPI. Open MPI's ranks find each other by MPI, if its starter knows of several nodes.
         if ABI == "mpich":
             check(node | {"DOVETAIL_TEST_NO_LIBFABRIC": "1"}, 2, "again", {"right: NAME": [0, 1]})
@@ -109,15 +111,14 @@ def main() -> None:
         else:
             # Another starter than that of the library: each process is one of its own for MPI.
             library = STARTER.split(":")[2]
-            command = launcher.command(2, "env", f"LD_PRELOAD={library}", place.command, PROGRAM, "started")
+            command = launcher.command(2, place.command, "env", f"LD_PRELOAD={library}", PROGRAM, "started", keep=True)
             check(
                 BY_MPI,
                 2,
                 "started",
                 {
                     "start: MPI cannot reach other nodes: this process is rank 0 of 1 in MPI_COMM_WORLD, and rank ` of 2 for its starter; the mpiexec of "
-                    "the MPI library that the program uses must start it": [0],
-                    "start: Rank 1 has nothing to reach other nodes by, and says why": [],
+                    "the MPI library that the program uses must start it": [0, 0],
                 },
                 command=command,
             )

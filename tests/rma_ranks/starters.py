@@ -16,6 +16,8 @@ import launcher  # noqa: E402
 NODE = os.environ.get("DOVETAIL_TEST_NODE", "").split()  # runs a rank on its node; none: all run on this one
 MPI = os.environ.get("DOVETAIL_TEST_MPI", "")
 # The other ranks go on when one dies.
+# MPICH's starter fails where it answers a rank that has ended: ranks ask it who has died. A shell keeps their connections open.
+WRAPPER = ["bash", "-c", 'trap : USR1; "$@"; exit $?', "rank"]
 KEEP = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 
 
@@ -28,6 +30,8 @@ def command(count: int, *program: str, keep: bool = False) -> list[str]:
     if not MPI:
         return launcher.command(count, *NODE, *program, keep=keep)
     abi, starter, library = MPI.split(":")
+    ranks = ["env", f"LD_PRELOAD={library}", *program]
+    if not keep:
+        return [starter, "-n", str(count), *ranks]
     # What is left of MPI after a death may wait for the dead.
-    settings = [f"LD_PRELOAD={library}", *(["DOVETAIL_TEST_NO_FINALIZE=1"] if keep else [])]
-    return [starter, *(KEEP[abi] if keep else []), "-n", str(count), "env", *settings, *program]
+    return [starter, *KEEP[abi], "-n", str(count), *WRAPPER, "env", "DOVETAIL_TEST_NO_FINALIZE=1", *ranks]
