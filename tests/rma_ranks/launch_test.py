@@ -24,9 +24,11 @@ def launch(count: int, *command: str, keep: bool = False) -> subprocess.Complete
 
 
 def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:
-    lines = (re.sub(r"process \d+", "process P", line) for line in done.stdout.splitlines())
+    # The starters of MPI say something, too, when a rank dies.
+    told = [line for line in done.stdout.splitlines() if not starters.MPI or line.startswith("rank ")]
+    lines = (re.sub(r"process \d+", "process P", line) for line in told)
     # The provider between nodes may fail a call before the kernel says that the process has ended.
-    lines = (re.sub(r"cannot be reached any more \(libfabric .*\)$", "has died", line) for line in lines)
+    lines = (re.sub(r"cannot be reached any more \((libfabric|MPI) .*\)$", "has died", line) for line in lines)
     return sorted(re.sub(r"write of \d+ bytes at \d+ in segment \d+ of rank \d+ failed", SENT, line) for line in lines)
 
 
@@ -55,8 +57,8 @@ wanted = of_survivors(
     f"begun later: notification 14 of segment 0 from rank 1 will not come: {DIED}",
     f"write: nothing can be sent: {DIED}",
 )
-check(done.returncode == 137 and lines_of(done) == wanted, done)
-check("rank 1 ended with status 137" in done.stderr, done)
+check(starters.is_status(done.returncode, 137) and lines_of(done) == wanted, done)
+check("rank 1 ended with status 137" in done.stderr or bool(starters.MPI), done)
 
 done = launch(3, INBOX, "death", keep=True)
 wanted = of_survivors(
@@ -65,18 +67,18 @@ wanted = of_survivors(
     f"send: task 'send' failed: nothing can be sent: {DIED}",
     "from itself: nothing failed",
 )
-check(done.returncode == 137 and lines_of(done) == wanted, done)
+check(starters.is_status(done.returncode, 137) and lines_of(done) == wanted, done)
 
 done = launch(3, C_RANKS, "death", keep=True)
-check(done.returncode == 137 and lines_of(done) == ["rank 0: told", "rank 2: told"], done)
+check(starters.is_status(done.returncode, 137) and lines_of(done) == ["rank 0: told", "rank 2: told"], done)
 
 done = launch(3, PROGRAM_MEMORY, "death", keep=True)
-check(done.returncode == 137, done)
+check(starters.is_status(done.returncode, 137), done)
 check(lines_of(done) == [f"rank {rank}: write: nothing can be sent: {DIED}" for rank in (0, 2)], done)
 
 # A barrier of three: rank 2 waits for rank 1 and fails; rank 0 waits for rank 2, then for rank 1.
 done = launch(3, DEATH, "barrier", keep=True)
-check(done.returncode == 137 and len(lines_of(done)) == 2, done)
+check(starters.is_status(done.returncode, 137) and len(lines_of(done)) == 2, done)
 check(all("will not come" in line or "nothing can be sent" in line for line in lines_of(done)), done)
 
 if NODE:
