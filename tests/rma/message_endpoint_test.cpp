@@ -31,7 +31,8 @@ class MessageEndpointTest : public testing::Test {
         libraries_.push_back(std::make_unique<FakeMessages>(world_, rank));
       }
       sides_.push_back(std::make_unique<Side>(
-          std::make_unique<MessageEndpoint>(*libraries_[static_cast<std::size_t>(rank)], rank, ranks, tag), rank, ranks));
+          std::make_unique<MessageEndpoint>(*libraries_[static_cast<std::size_t>(rank)], rank, ranks, tag), rank,
+          ranks));
     }
     for (int rank = 0; rank < ranks; ++rank) {
       Side& side = *sides_[static_cast<std::size_t>(rank)];

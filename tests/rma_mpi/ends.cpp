@@ -338,16 +338,9 @@ void started() {
 
 int main(int count, char** arguments) {
   const std::map<std::string, void (*)()> cases{
-      {"again", again},
-      {"notified", notified},
-      {"left", left},
-      {"finalised", finalised},
-      {"stopped", stopped},
-      {"died", died},
-      {"skipped", skipped},
-      {"without channel", without_channel},
-      {"beside", beside},
-      {"started", started},
+      {"again", again},     {"notified", notified}, {"left", left},       {"finalised", finalised},
+      {"stopped", stopped}, {"died", died},         {"skipped", skipped}, {"without channel", without_channel},
+      {"beside", beside},   {"started", started},
   };
   const auto found = cases.find(count > 1 ? arguments[1] : "");
   if (found == cases.end()) {

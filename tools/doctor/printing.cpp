@@ -77,11 +77,12 @@ void print_transports(const std::vector<comm::rma::TransportProbe>& transports) 
   }
   const comm::rma::TransportProbe& first = transports.front();
   // The first two are for this node.
-  const auto other = std::find_if(transports.begin() + 2, transports.end(), [](const auto& each) { return each.works; });
+  const auto other =
+      std::find_if(transports.begin() + 2, transports.end(), [](const auto& each) { return each.works; });
   const bool is_there = other != transports.end();
   const std::string to_others = is_there && other->where.empty() ? other->name + " to other nodes"
-                                : is_there ? other->name + " to other nodes, " + other->where
-                                           : "there is none to other nodes";
+                                : is_there                       ? other->name + " to other nodes, " + other->where
+                                                                 : "there is none to other nodes";
   const std::string chosen = first.name + ", between the processes of this node; " + to_others;
   std::printf("  chosen               %s\n",
               first.works ? chosen.c_str() : "none: a group of several processes cannot start here");

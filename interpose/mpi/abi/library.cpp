@@ -92,8 +92,8 @@ class MpiLibrary final : public comm::mpi::Library {
  public:
   explicit MpiLibrary(const Symbols& symbols) : handles_(find_handles(symbols)), channels_(handles_.world) {
     packed = handles_.packed;
-    comm::rma::set_message_library(make_message_library(
-        {handles_.world, handles_.self, handles_.returns, handles_.byte, handles_.null_request}));
+    comm::rma::set_message_library(
+        make_message_library({handles_.world, handles_.self, handles_.returns, handles_.byte, handles_.null_request}));
   }
 
   std::size_t request_size() const noexcept override { return sizeof(MPI_Request); }

@@ -59,8 +59,8 @@ class Messages final : public comm::rma::MessageLibrary {
 
   bool send(std::span<const std::byte> bytes, int rank, int tag, Request& request) noexcept override {
     MPI_Request started = handles_.null_request;
-    const bool is_sent = succeeds(mpi().Isend(bytes.data(), static_cast<int>(bytes.size()), handles_.byte, rank, tag,
-                                              channel_, &started));
+    const bool is_sent = succeeds(
+        mpi().Isend(bytes.data(), static_cast<int>(bytes.size()), handles_.byte, rank, tag, channel_, &started));
     write_handle(started, request.handle);
     return is_sent;
   }
@@ -118,7 +118,8 @@ std::string Messages::why_not(int rank, int size) const {
   mpi().Initialized(&initialized);
   mpi().Finalized(&finalized);
   if (initialized == 0 || finalized != 0) {
-    return finalized != 0 ? "it has been finalised" : "it has not been initialised; the program calls MPI_Init_thread before the group begins";
+    return finalized != 0 ? "it has been finalised"
+                          : "it has not been initialised; the program calls MPI_Init_thread before the group begins";
   }
   int level = MPI_THREAD_SINGLE;
   mpi().Query_thread(&level);
@@ -130,8 +131,8 @@ std::string Messages::why_not(int rank, int size) const {
   mpi().Comm_rank(handles_.world, &own);
   mpi().Comm_size(handles_.world, &all);
   if (own != rank || all != size) {
-    return "this process is rank " + std::to_string(own) + " of " + std::to_string(all) + " in MPI_COMM_WORLD, and rank " +
-           std::to_string(rank) + " of " + std::to_string(size) +
+    return "this process is rank " + std::to_string(own) + " of " + std::to_string(all) +
+           " in MPI_COMM_WORLD, and rank " + std::to_string(rank) + " of " + std::to_string(size) +
            " for its starter; the mpiexec of the MPI library that the program uses must start it";
   }
   return {};

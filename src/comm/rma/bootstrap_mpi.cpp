@@ -34,7 +34,9 @@ class ByMpi final : public Bootstrap {
     auto* const cards = new Cards{.own = {}, .all = std::vector<char>(most_bytes * static_cast<std::size_t>(size_))};
     card.copy(cards->own.data(), most_bytes - 1);
     finish_in_time(
-        [&] { return library_.gather(std::as_bytes(std::span(cards->own)), std::as_writable_bytes(std::span(cards->all))); },
+        [&] {
+          return library_.gather(std::as_bytes(std::span(cards->own)), std::as_writable_bytes(std::span(cards->all)));
+        },
         limit_, "MPI_Iallgather");
     const std::unique_ptr<const Cards> owned(cards);
     is_out_of_step = false;

@@ -18,7 +18,8 @@ namespace dovetail::comm::rma {
 namespace {
 
 constexpr const char* within_a_node =
-    ". With the starter of Open MPI, ranks find each other within a node, and between nodes by MPI itself, once that is initialised with "
+    ". With the starter of Open MPI, ranks find each other within a node, and between nodes by MPI itself, once that "
+    "is initialised with "
     "MPI_THREAD_MULTIPLE";
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "comm/rma/checked.hpp"
 #include "dovetail/rma_error.hpp"
 
@@ -22,6 +24,9 @@ constexpr int milliseconds_aside = 1;
 constexpr int milliseconds_while_later = 1;
 // Where nothing tells that something has come. A look costs a microsecond or two, so this is a small part of a core.
 constexpr std::chrono::microseconds shortest_pause{50};
+// What has moved lately is mostly followed by more, and a pause takes twice as long as it should.
+constexpr std::chrono::microseconds looks_before_pause{100};
+constexpr std::chrono::microseconds looks_while_busy{2000};
 constexpr std::chrono::microseconds longest_pause{1000};
 // A provider need not wake one thread for what another one has posted: so no sleep is longer while something is under way.
 constexpr int milliseconds_while_under_way = 10;
@@ -373,6 +378,7 @@ void Fabric::drain(base::Fifo<Waiter>& ended) noexcept {
   const base::LockGuard lock(lock_);
   for (unsigned polls = 0; polls < most_polls && endpoint_->poll(*this) > 0; ++polls) {
     pause_ = {};
+    moved_at_ = base::Clock::now();
   }
   post_later_ones();
   move_all(ended);
@@ -422,7 +428,10 @@ bool Fabric::sleep() noexcept {
     {
       const base::LockGuard lock(lock_);
       waiting[1].fd = endpoint_->descriptor();
-      if (waiting[1].fd < 0) {
+      const std::chrono::microseconds looks = endpoint_->is_busy() ? looks_while_busy : looks_before_pause;
+      if (waiting[1].fd < 0 && pause_.count() == 0 && base::Clock::now() < moved_at_ + looks) {
+        std::this_thread::yield();
+      } else if (waiting[1].fd < 0) {
         pause_ = std::clamp(2 * pause_, shortest_pause, longest_pause);
         limit.tv_nsec = std::chrono::nanoseconds(pause_).count();
       } else if (later_ > 0) {

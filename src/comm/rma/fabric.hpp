@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/fifo.hpp"
 #include "base/mutex.hpp"
@@ -160,6 +161,7 @@ class Fabric final : private FabricEvents {
   std::size_t under_way_ GUARDED_BY(lock_) = 0;  ///< Of all lanes.
   /// How long the thread of the fabric sleeps where no descriptor wakes it.
   std::chrono::microseconds pause_ GUARDED_BY(lock_){};
+  base::TimePoint moved_at_ GUARDED_BY(lock_){};
   /// The thread of the fabric sleeps, or is about to, and nothing but its descriptors ends that.
   bool sleeps_until_woken_ GUARDED_BY(lock_) = false;
   std::unordered_map<std::uint64_t, Answer> answers_ GUARDED_BY(lock_);

@@ -59,6 +59,8 @@ class FabricEndpoint {
   virtual unsigned poll(FabricEvents& events) noexcept = 0;
   /// What gets readable when a poll would find something; -1: nothing tells that, so it is polled from time to time.
   virtual int descriptor() const noexcept = 0;
+  /// Where there is no descriptor: whether much is under way, so that a pause costs more than looks do.
+  virtual bool is_busy() const noexcept { return false; }
   /// Whether the descriptor may be slept on now.
   virtual bool may_sleep() noexcept = 0;
 };

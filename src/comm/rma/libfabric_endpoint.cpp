@@ -370,8 +370,7 @@ std::unique_ptr<FabricEndpoint> open_libfabric(const LibfabricOptions& options) 
 namespace dovetail::comm::rma {
 
 std::unique_ptr<FabricEndpoint> open_libfabric(const LibfabricOptions& /*options*/) {
-  throw NoLibfabric(
-      "Dovetail was built without libfabric. Install its headers (libfabric-dev), and build again");
+  throw NoLibfabric("Dovetail was built without libfabric. Install its headers (libfabric-dev), and build again");
 }
 
 }  // namespace dovetail::comm::rma

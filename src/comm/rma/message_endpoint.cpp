@@ -89,7 +89,8 @@ MessageEndpoint::~MessageEndpoint() {
   }
   std::vector<Moving> unfinished = release();
   if (has_mpi_ended_) {
-    [[maybe_unused]] auto* const kept = new std::vector<Moving>(std::move(unfinished));  // nothing tells when MPI lets go of it
+    [[maybe_unused]] auto* const kept =
+        new std::vector<Moving>(std::move(unfinished));  // nothing tells when MPI lets go of it
   } else {
     forget_ended(library_, unfinished);
     std::ranges::move(unfinished, std::back_inserter(left_behind()));
@@ -340,6 +341,7 @@ void MessageEndpoint::take(Peer& from, const Frames::Buffer& message) {
   from.taken_there = std::max(from.taken_there, std::min(frame.taken, from.sent));
   from.taken += frame.kind != Frame::Kind::taken ? 1 : 0;
   const std::span<const std::byte> payload = message.payload();
+  was_last_large_ = payload.size() >= Frames::most_payload / 2;
   switch (frame.kind) {
     case Frame::Kind::message:
       if (payload.size() == sizeof(Message)) {

@@ -49,6 +49,10 @@ class MessageEndpoint final : public FabricEndpoint {
   void forget(int rank, FabricEvents& events) noexcept override;
   unsigned poll(FabricEvents& events) noexcept override;
   int descriptor() const noexcept override { return -1; }
+  bool is_busy() const noexcept override {
+    const base::LockGuard lock(mutex_);
+    return !active_.empty() || was_last_large_;
+  }
   bool may_sleep() noexcept override { return false; }
 
  private:
@@ -116,13 +120,15 @@ class MessageEndpoint final : public FabricEndpoint {
   Frames frames_ GUARDED_BY(mutex_);
   std::vector<Peer> peers_ GUARDED_BY(mutex_);
   std::vector<int> active_ GUARDED_BY(mutex_);  ///< Ranks that something is under way to or from.
-  std::unordered_map<std::uint64_t, std::span<std::byte>> memory_ GUARDED_BY(mutex_);  ///< That is registered, by its key.
+  std::unordered_map<std::uint64_t, std::span<std::byte>> memory_
+      GUARDED_BY(mutex_);  ///< That is registered, by its key.
   std::uint64_t next_key_ GUARDED_BY(mutex_) = 1;
   std::unordered_map<std::uint64_t, Read> reads_ GUARDED_BY(mutex_);
   std::uint64_t next_read_ GUARDED_BY(mutex_) = 0;
   std::vector<Moving> strangers_ GUARDED_BY(mutex_);  ///< Messages of an earlier group, which come late.
   std::vector<Event> events_ GUARDED_BY(mutex_);      ///< For the next poll.
   std::vector<Event> told_;                           ///< Of the poll that is under way.
+  bool was_last_large_ GUARDED_BY(mutex_) = false;    ///< Of the messages that were taken.
   bool has_mpi_ended_ GUARDED_BY(mutex_) = false;
   bool is_end_told_ = false;
   std::string failure_;

@@ -23,11 +23,13 @@ struct Frame {
   bool has_data = false;  ///< `data` is told when this part is there.
   std::uint16_t unused = 0;
   std::uint32_t unused_too = 0;
-  std::uint64_t taken = 0;    ///< How many of the receiver's messages, without those of the kind `taken`, the sender has taken so far.
-  std::uint64_t address = 0;  ///< Of the memory of a write or a read; of a part that was read: where in the whole it begins.
-  std::uint64_t key = 0;      ///< Of that memory.
-  std::uint64_t bytes = 0;    ///< Of a read.
-  std::uint64_t id = 0;       ///< Of a read, and of its parts.
+  std::uint64_t taken =
+      0;  ///< How many of the receiver's messages, without those of the kind `taken`, the sender has taken so far.
+  std::uint64_t address =
+      0;  ///< Of the memory of a write or a read; of a part that was read: where in the whole it begins.
+  std::uint64_t key = 0;    ///< Of that memory.
+  std::uint64_t bytes = 0;  ///< Of a read.
+  std::uint64_t id = 0;     ///< Of a read, and of its parts.
   std::uint64_t data = 0;
 };
 static_assert(sizeof(Frame) == 56);
@@ -40,7 +42,8 @@ class Frames {
   static constexpr std::size_t small = std::size_t{4} << 10;
 
   struct Buffer {
-    std::unique_ptr<std::byte[]> bytes;  // NOLINT(modernize-avoid-c-arrays): its size is known at run time, and it is not cleared
+    std::unique_ptr<std::byte[]>
+        bytes;  // NOLINT(modernize-avoid-c-arrays): its size is known at run time, and it is not cleared
     std::size_t capacity = 0;
     std::size_t size = 0;
     std::span<std::byte> used() const noexcept { return {bytes.get(), size}; }

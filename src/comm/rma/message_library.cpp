@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -81,7 +81,8 @@ void finish_in_time(const std::function<MessageLibrary::State()>& step, std::chr
       throw tasking::WaitInterrupted();
     }
     if (std::chrono::steady_clock::now() >= end) {
-      throw std::runtime_error(what + " has not ended in time (GroupOptions::start_timeout): not all ranks have begun the group");
+      throw std::runtime_error(
+          what + " has not ended in time (GroupOptions::start_timeout): not all ranks have begun the group");
     }
     std::this_thread::sleep_for(between_trials);
   }

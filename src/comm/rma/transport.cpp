@@ -74,9 +74,7 @@ Card card_of(const Choice& choice) {
   std::string name = name_of_message_library(choice.messages->version());
   std::ranges::replace(name, '_', '-');  // which stands for a space in a card
   std::ranges::replace(name, '/', '-');
-  return {.name = std::move(name),
-          .groups = groups_begun,
-          .has_channel = choice.messages->has_channel()};
+  return {.name = std::move(name), .groups = groups_begun, .has_channel = choice.messages->has_channel()};
 }
 
 // A card has no spaces.
@@ -94,7 +92,8 @@ Card parse_card(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + std::min(slash + 1, text.size()), end, card.groups);
   if (error != std::errc() || end - rest != 2) {
-    throw std::runtime_error("A rank has the card \"" + text + "\", which is none: do all ranks run the same version of Dovetail?");
+    throw std::runtime_error("A rank has the card \"" + text +
+                             "\", which is none: do all ranks run the same version of Dovetail?");
   }
   card.has_channel = rest[1] == '1';
   return card;
