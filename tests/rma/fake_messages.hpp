@@ -46,6 +46,7 @@ class FakeMessages final : public MessageLibrary {
     if (rank == refused) {
       return false;
     }
+    ++sent[rank];
     world_.sent[{rank_, rank}].push_back({begin(request), bytes, tag});
     return true;
   }
@@ -102,7 +103,8 @@ class FakeMessages final : public MessageLibrary {
   std::size_t waiting(int rank) { return world_.sent[{rank_, rank}].size(); }
 
   void (*end)() noexcept = nullptr;
-  int refused = -1;  ///< Nothing can be sent to it.
+  std::map<int, std::size_t> sent;  ///< So many messages, by receiver.
+  int refused = -1;                 ///< Nothing can be sent to it.
 
  private:
   std::uint64_t begin(Request& request) {

@@ -183,6 +183,7 @@ TEST_F(MessageEndpointTest, ItKeepsNoMemoryOfCallsThatHaveFailed) {
     EXPECT_EQ(each.left, 0U);
   }
   EXPECT_TRUE(calls.back().cause);
+  EXPECT_LE(libraries_[0]->sent[1], MessageEndpoint::window) << "it has read memory after the end of its call";
 }
 
 TEST_F(MessageEndpointTest, WhatAnEarlierGroupHasSentIsNotForThisOne) {

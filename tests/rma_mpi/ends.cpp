@@ -126,6 +126,7 @@ void left() {
       Runtime runtime(Options{.workers = 1, .report_after = std::chrono::seconds(0)});
       auto block = std::make_unique<std::vector<std::byte>>(64 * mebibyte);
       std::vector<dovetail::Future<void>> all;
+      all.reserve(writes);
       for (std::size_t i = 0; i < writes; ++i) {
         all.push_back(runtime.spawn([&, id = segment->id()] {
           rma::write(*block, {.rank = 1, .segment = id});

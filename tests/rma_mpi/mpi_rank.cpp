@@ -54,7 +54,8 @@ void finalize() {
 __attribute__((constructor)) void begin() {
   int provided = MPI_THREAD_SINGLE;
   int rank = 0;
-  unsetenv("LD_PRELOAD");  // a program that a rank starts is no rank
+  // A program that a rank starts is no rank.
+  unsetenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): no other thread is there yet
   MPI_Init_thread(nullptr, nullptr, level(), &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   enter_node(rank);
