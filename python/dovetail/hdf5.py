@@ -17,11 +17,11 @@ from pathlib import Path
 PLUGIN = "libdovetail-hdf5-plugin.so"
 CONNECTOR = "libdovetail-hdf5.so.0"
 WHEN = ("wait", "background")
-_LIBRARIES = ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")
+LIBRARIES = ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")
 _ELF = b"\x7fELF"
 
 
-def _prefixes() -> Iterator[Path]:
+def prefixes() -> Iterator[Path]:
     """Where the library may be installed: with this package, beside it, with the interpreter, or by `make install`."""
     yield Path(__file__).resolve().parent
     core = find_spec(f"{__package__}._core")
@@ -35,21 +35,21 @@ def plugin() -> Path | None:
     for entry in filter(None, os.environ.get("HDF5_PLUGIN_PATH", "").split(":")):
         if (Path(entry) / PLUGIN).exists():
             return Path(entry).resolve() / PLUGIN
-    for prefix in _prefixes():
-        for library in _LIBRARIES:
+    for prefix in prefixes():
+        for library in LIBRARIES:
             file = prefix / library / "dovetail" / "hdf5" / PLUGIN
             if file.exists():
                 return file
     return None
 
 
-def _preloaded(environment: MutableMapping[str, str]) -> list[str]:
+def preloaded(environment: MutableMapping[str, str]) -> list[str]:
     return environment.get("LD_PRELOAD", "").replace(":", " ").split()
 
 
 def is_used() -> bool:
     """Whether this process was started with the plugin."""
-    return any(os.path.basename(name) == PLUGIN for name in _preloaded(os.environ))
+    return any(os.path.basename(name) == PLUGIN for name in preloaded(os.environ))
 
 
 def use(environment: MutableMapping[str, str], flush: str | None = None, close: str | None = None) -> str | None:
@@ -66,8 +66,8 @@ def use(environment: MutableMapping[str, str], flush: str | None = None, close: 
         return f"--hdf5: HDF5_VOL_CONNECTOR asks for '{other}' already; unset it"
     if any(character in str(file) for character in " :"):
         return f"--hdf5: {file} cannot be preloaded, since its path has a space or a colon in it"
-    if str(file) not in _preloaded(environment):
-        environment["LD_PRELOAD"] = ":".join([str(file), *_preloaded(environment)])
+    if str(file) not in preloaded(environment):
+        environment["LD_PRELOAD"] = ":".join([str(file), *preloaded(environment)])
     if flush is not None:
         environment["DOVETAIL_HDF5_FLUSH"] = flush
     if close is not None:

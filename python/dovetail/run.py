@@ -19,6 +19,8 @@ from typing import Annotated, Any
 
 import typer
 
+from . import preload, replay
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _BAD_USAGE = 2
 _INTERRUPTED = 130
@@ -251,7 +253,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run --plan plan.json -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -276,5 +278,12 @@ def register(app: typer.Typer) -> None:
         close: Annotated[
             str | None, typer.Option(help="The same of the last H5Fclose of a file: wait (the default) or background.")
         ] = None,
+        plan: Annotated[
+            Path | None, typer.Option(help="What is read ahead of the program, which may be any: see `dovetail observe`.")
+        ] = None,
     ) -> None:
+        if plan is not None:
+            if report is not None or pycompss or hdf5 or flush is not None or close is not None:
+                sys.exit(_refuse("--plan goes with no other option"))
+            preload.end_as(replay.run([script, *(arguments or [])], plan))
         sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))

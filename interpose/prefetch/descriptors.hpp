@@ -1,0 +1,62 @@
+// What is known of each descriptor. What is not known is looked up when it is read: descriptors come in many ways, and some of them are not seen.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "prefetch/plan.hpp"
+
+namespace dovetail::prefetch {
+
+struct Descriptor {
+  static constexpr std::uint32_t unknown = 0;
+  static constexpr std::uint32_t ignored = 1;
+  static constexpr std::uint32_t first_file = 2;
+
+  std::atomic<std::uint32_t> state;  // from `first_file` on: the number of the file, in a plan
+  std::atomic<std::uint32_t> left_alone;  // the system reads ahead as it likes: the plan was given up
+  // What a recorder knows.
+  std::atomic<std::uint64_t> device;
+  std::atomic<std::uint64_t> inode;
+  std::atomic<std::uint64_t> last;  // the slot of the last read, and one more
+  // Where the stream of the C library has read to; 0: not known. One more than the offset.
+  std::atomic<std::uint64_t> stream;
+};
+
+/// Descriptors above are not looked at.
+inline constexpr int most_descriptors = 65536;
+/// The memory is the system's until it is used: zero, which is `unknown`.
+extern constinit Descriptor descriptors[most_descriptors];
+/// Whether the library does anything at all in this process.
+extern constinit std::atomic<bool> active;
+
+/// A regular file that a descriptor reads through the page cache. False: it is something else.
+bool look_at(int descriptor, FileIdentity& identity) noexcept;
+/// Looks at the descriptor for the first time. Null: it is none of the files that are of interest.
+Descriptor* classify(int descriptor) noexcept;
+
+/// The descriptor if its reads are of interest, else null.
+inline Descriptor* watched(int descriptor) noexcept {
+  if (!active.load(std::memory_order_relaxed) || static_cast<unsigned>(descriptor) >= most_descriptors) {
+    return nullptr;
+  }
+  Descriptor& found = descriptors[descriptor];
+  const std::uint32_t state = found.state.load(std::memory_order_acquire);
+  if (state == Descriptor::ignored) [[likely]] {
+    return nullptr;
+  }
+  return state == Descriptor::unknown ? classify(descriptor) : &found;
+}
+
+/// It will lead to something else, or does already.
+inline void forget(int descriptor) noexcept {
+  if (static_cast<unsigned>(descriptor) < most_descriptors &&
+      descriptors[descriptor].state.load(std::memory_order_relaxed) != Descriptor::unknown) {
+    descriptors[descriptor].stream.store(0, std::memory_order_relaxed);
+    descriptors[descriptor].state.store(Descriptor::unknown, std::memory_order_release);
+  }
+}
+void forget_from(unsigned first, unsigned last) noexcept;
+
+}  // namespace dovetail::prefetch

@@ -1,0 +1,130 @@
+#include "helper.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "descriptors.hpp"
+#include "prefetch/advice.hpp"
+#include "system.hpp"
+
+namespace dovetail::prefetch {
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t stack_bytes = 64 << 10;
+// In place of what the C library keeps for a thread, in the middle of it.
+constexpr std::size_t thread_bytes = 4 * page;
+constexpr long call_cachestat = 451;  // since Linux 6.5
+
+struct CachedRange {
+  std::uint64_t offset;
+  std::uint64_t length;
+};
+struct CachedPages {
+  std::uint64_t cached, dirty, written_back, evicted, recently_evicted;
+};
+
+bool is_cached(int descriptor, const Advice::Range& range) noexcept {
+  CachedRange asked{range.offset, range.end - range.offset};
+  CachedPages pages{};
+  const long failed = bare_call(call_cachestat, descriptor, reinterpret_cast<long>(&asked),
+                                reinterpret_cast<long>(&pages), 0);
+  return failed == 0 && pages.cached >= (range.end + page - 1) / page - range.offset / page;
+}
+
+}  // namespace
+
+constinit Helper helper;
+
+bool Helper::prepare() noexcept {
+  if (DOVETAIL_PREFETCH_HELPER == 0) {
+    return false;
+  }
+  // A page that nobody may touch, the stack, and the thread's own memory.
+  void* memory = mmap(nullptr, page + stack_bytes + thread_bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    return false;
+  }
+  auto* begin = static_cast<std::byte*>(memory);
+  if (mprotect(begin + page, stack_bytes + thread_bytes, PROT_READ | PROT_WRITE) != 0) {
+    munmap(memory, page + stack_bytes + thread_bytes);
+    return false;
+  }
+  stack_ = begin + page;
+  auto** own = reinterpret_cast<std::byte**>(stack_ + stack_bytes + thread_bytes / 2);
+  *own = reinterpret_cast<std::byte*>(own);
+  return true;
+}
+
+void Helper::advise(int descriptor, std::uint32_t state, const FilePlan& plan) noexcept {
+  std::int32_t nobody = 0;
+  if (stop_.load(std::memory_order_relaxed) ||
+      !thread_.compare_exchange_strong(nobody, -1, std::memory_order_acquire)) {
+    return;  // the next read comes here again, if it is still due then
+  }
+  descriptor_ = descriptor;
+  state_ = state;
+  plan_ = plan;
+  const std::uint64_t all = ~std::uint64_t{0};
+  std::uint64_t before = 0;
+  bare_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all), reinterpret_cast<long>(&before),
+            sizeof all);
+  constexpr int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                        CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  const int started =
+      clone(main, stack_ + stack_bytes, flags, this, &thread_, stack_ + stack_bytes + thread_bytes / 2, &thread_);
+  bare_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&before), 0, sizeof all);
+  if (started < 0) {
+    thread_.store(0, std::memory_order_release);
+  }
+}
+
+int Helper::main(void* self) noexcept {
+  static_cast<Helper*>(self)->give();
+  return 0;
+}
+
+void Helper::give() noexcept {
+  Advice advice;
+  for (advice.take(plan_); !advice.empty(); advice.take(plan_)) {
+    for (const Advice::Range& range : advice) {
+      if (is_cached(descriptor_, range)) {
+        continue;
+      }
+      for (std::uint64_t at = range.offset; at < range.end; at += plan_.piece) {
+        // It may have been closed, and may be another file's by now.
+        if (stop_.load(std::memory_order_relaxed) ||
+            descriptors[descriptor_].state.load(std::memory_order_relaxed) != state_) {
+          return;
+        }
+        const std::uint64_t bytes = std::min<std::uint64_t>(plan_.piece, range.end - at);
+        bare_call(SYS_fadvise64, descriptor_, static_cast<long>(at), static_cast<long>(bytes), POSIX_FADV_WILLNEED);
+      }
+    }
+  }
+}
+
+void Helper::settle() noexcept {
+  stop_.store(true, std::memory_order_relaxed);
+  const timespec longest{1, 0};
+  for (std::int32_t seen = thread_.load(std::memory_order_acquire); seen > 0;
+       seen = thread_.load(std::memory_order_acquire)) {
+    // The system wakes who waits for a thread to end. One that is held up by a device is not waited for.
+    const long waited = bare_call(SYS_futex, reinterpret_cast<long>(&thread_), FUTEX_WAIT, seen,
+                                  reinterpret_cast<long>(&longest));
+    if (waited == -ETIMEDOUT) {
+      break;
+    }
+  }
+  stop_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace dovetail::prefetch

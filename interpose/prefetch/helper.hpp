@@ -1,0 +1,41 @@
+// A thread that gives advice while the program goes on, and ends as soon as there is no more to give.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "prefetch/plan.hpp"
+
+namespace dovetail::prefetch {
+
+/// The thread is not the C library's: a program with one thread keeps what the C library does for such programs, and one whose first thread ends by
+/// pthread_exit still ends with its last. A signal handler may start it. It touches nothing that belongs to a thread, makes bare
+/// system calls, and takes no signal.
+class Helper {
+ public:
+  /// Takes memory for the thread. False: there is none, or there can be no such thread on this processor.
+  bool prepare() noexcept;
+  /// Starts the thread for this file, unless it runs.
+  void advise(int descriptor, std::uint32_t state, const FilePlan& plan) noexcept;
+  /// Waits until it has ended: before what a process can do only with one thread, or must do with all of its threads.
+  void settle() noexcept;
+  /// In the child of a fork, where the thread is not.
+  void forget() noexcept { thread_.store(0, std::memory_order_relaxed); }
+
+ private:
+  static int main(void* self) noexcept;
+  void give() noexcept;
+
+  std::byte* stack_ = nullptr;
+  // Its number, which the system sets to 0 when it has ended. -1: it is being started.
+  alignas(4) std::atomic<std::int32_t> thread_{0};
+  std::atomic<bool> stop_{false};
+  // What it is about. Written by who has set `thread_` to -1.
+  int descriptor_ = -1;
+  std::uint32_t state_ = 0;
+  FilePlan plan_;
+};
+extern constinit Helper helper;
+
+}  // namespace dovetail::prefetch

@@ -1,0 +1,67 @@
+#include "replayer.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "helper.hpp"
+#include "prefetch/follower.hpp"
+
+namespace dovetail::prefetch {
+
+constinit Replayer replayer;
+
+bool Replayer::start(std::byte* memory, std::uint64_t bytes) noexcept {
+  plan_ = Plan::in(memory, bytes);
+  if (plan_.files() == 0 || !helper.prepare()) {
+    plan_ = {};
+    return false;
+  }
+  return true;
+}
+
+std::uint32_t Replayer::begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept {
+  const std::uint32_t file = plan_.find(identity);
+  if (file == plan_.files()) {
+    return Descriptor::ignored;
+  }
+  const FilePlan plan = plan_.file(file);
+  if (plan.count == 0 || plan.progress->given_up.load(std::memory_order_relaxed) != 0) {
+    return Descriptor::ignored;
+  }
+  descriptor.left_alone.store(0, std::memory_order_relaxed);
+  // The system's own reading ahead would fetch what the plan leaves out.
+  posix_fadvise(number, 0, 0, POSIX_FADV_RANDOM);
+  return Descriptor::first_file + file;
+}
+
+void Replayer::go_on(int number, std::uint32_t state) noexcept {
+  const FilePlan plan = plan_.file(state - Descriptor::first_file);
+  if (wants_advice(plan)) {
+    helper.advise(number, state, plan);
+  }
+}
+
+void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const std::uint32_t state = descriptor.state.load(std::memory_order_acquire);
+  if (state < Descriptor::first_file || state - Descriptor::first_file >= plan_.files()) {
+    return;
+  }
+  const FilePlan plan = plan_.file(state - Descriptor::first_file);
+  switch (follow(plan, offset, bytes)) {
+    case Followed::fits:
+      break;
+    case Followed::wants:
+      helper.advise(number, state, plan);
+      break;
+    case Followed::given_up:
+      if (descriptor.left_alone.exchange(1, std::memory_order_relaxed) == 0) {
+        posix_fadvise(number, 0, 0, POSIX_FADV_NORMAL);
+        std::uint32_t seen = state;
+        descriptor.state.compare_exchange_strong(seen, Descriptor::ignored, std::memory_order_release);
+      }
+      break;
+  }
+}
+
+}  // namespace dovetail::prefetch

@@ -1,0 +1,209 @@
+// The streams of the C library. It fills their buffers without a call that could be seen: how far it has read is what its file position says
+// when the call is over. What it reads in calls that are not here (fscanf, say) is noted by the next one that is.
+#include <cstring>
+
+#include "call.hpp"
+
+using dovetail::prefetch::Descriptor;
+using dovetail::prefetch::forget;
+using dovetail::prefetch::opened;
+using dovetail::prefetch::Reading;
+using dovetail::prefetch::watched;
+namespace libc = dovetail::prefetch::libc;
+
+namespace {
+
+/// A call on a stream. Whether it has filled the buffer is seen at the buffer, without a system call.
+class Stream {
+ public:
+  explicit Stream(FILE* file) noexcept : file_(file), number_(fileno_unlocked(file)), descriptor_(watched(number_)) {}
+  bool is_watched() const noexcept { return descriptor_ != nullptr; }
+
+  /// Before the call.
+  void look() noexcept {
+    at_ = file_->_IO_read_ptr;
+    end_ = file_->_IO_read_end;
+    if (descriptor_->stream.load(std::memory_order_relaxed) == 0) {
+      stay();
+    }
+  }
+  /// After it.
+  void note() noexcept {
+    if (at_ == end_ || file_->_IO_read_ptr <= at_ || file_->_IO_read_end != end_) {
+      note_all();
+    }
+  }
+  /// What has been read since the last time.
+  void note_all() noexcept {
+    const int error = errno;
+    const std::uint64_t before = descriptor_->stream.load(std::memory_order_relaxed);
+    const off64_t now = Reading::lseek64_of(number_);
+    if (before != 0 && now >= 0 && static_cast<std::uint64_t>(now) > before - 1) {
+      Reading(number_, *descriptor_).read(before - 1, static_cast<std::uint64_t>(now) - (before - 1));
+    }
+    descriptor_->stream.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
+    errno = error;
+  }
+  /// The position is somewhere else. What is in the buffer now was read there.
+  void moved() noexcept {
+    const int error = errno;
+    const off64_t now = Reading::lseek64_of(number_);
+    const std::uint64_t before = descriptor_->stream.load(std::memory_order_relaxed);
+    const auto held = file_->_IO_read_end - file_->_IO_read_base;
+    if (now >= held && held > 0 && static_cast<std::uint64_t>(now) + 1 != before) {
+      Reading(number_, *descriptor_).read(static_cast<std::uint64_t>(now - held), static_cast<std::uint64_t>(held));
+    }
+    descriptor_->stream.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
+    errno = error;
+  }
+
+ private:
+  void stay() noexcept {
+    const int error = errno;
+    const off64_t now = Reading::lseek64_of(number_);
+    descriptor_->stream.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
+    errno = error;
+  }
+
+  FILE* file_;
+  int number_;
+  Descriptor* descriptor_;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+};
+
+template <class Call>
+auto streamed(FILE* file, const Call& call) {
+  Stream stream(file);
+  if (!stream.is_watched()) [[likely]] {
+    return call();
+  }
+  stream.look();
+  const auto result = call();
+  stream.note();
+  return result;
+}
+
+template <class Call>
+auto sought(FILE* file, const Call& call) {
+  Stream stream(file);
+  if (!stream.is_watched()) [[likely]] {
+    return call();
+  }
+  stream.note_all();
+  const auto result = call();
+  stream.moved();
+  return result;
+}
+
+FILE* opened_stream(FILE* file) noexcept {
+  if (file != nullptr) {
+    opened(fileno_unlocked(file));
+  }
+  return file;
+}
+
+}  // namespace
+
+DOVETAIL_CALL FILE* fopen64(const char* path, const char* mode) { return opened_stream(libc::fopen64(path, mode)); }
+DOVETAIL_CALL FILE* freopen64(const char* path, const char* mode, FILE* file) {
+  if (file != nullptr) {
+    forget(fileno_unlocked(file));
+  }
+  return opened_stream(libc::freopen64(path, mode, file));
+}
+DOVETAIL_CALL int fclose(FILE* file) {
+  Stream stream(file);
+  if (stream.is_watched()) {
+    stream.note_all();
+  }
+  forget(fileno_unlocked(file));
+  return libc::fclose(file);
+}
+
+DOVETAIL_CALL std::size_t fread(void* data, std::size_t size, std::size_t count, FILE* file) {
+  return streamed(file, [&] { return libc::fread(data, size, count, file); });
+}
+DOVETAIL_CALL std::size_t fread_unlocked(void* data, std::size_t size, std::size_t count, FILE* file) {
+  return streamed(file, [&] { return libc::fread_unlocked(data, size, count, file); });
+}
+DOVETAIL_CALL char* fgets(char* line, int room, FILE* file) {
+  return streamed(file, [&] { return libc::fgets(line, room, file); });
+}
+DOVETAIL_CALL char* fgets_unlocked(char* line, int room, FILE* file) {
+  return streamed(file, [&] { return libc::fgets_unlocked(line, room, file); });
+}
+DOVETAIL_CALL ssize_t getdelim(char** line, std::size_t* room, int delimiter, FILE* file) {
+  return streamed(file, [&] { return libc::getdelim(line, room, delimiter, file); });
+}
+DOVETAIL_CALL ssize_t getline(char** line, std::size_t* room, FILE* file) {
+  return streamed(file, [&] { return libc::getline(line, room, file); });
+}
+DOVETAIL_CALL int fgetc(FILE* file) {
+  return streamed(file, [&] { return libc::fgetc(file); });
+}
+DOVETAIL_CALL int fgetc_unlocked(FILE* file) {
+  return streamed(file, [&] { return libc::fgetc_unlocked(file); });
+}
+DOVETAIL_CALL int fseek(FILE* file, long offset, int whence) {
+  return sought(file, [&] { return libc::fseek(file, offset, whence); });
+}
+DOVETAIL_CALL int fseeko64(FILE* file, off64_t offset, int whence) {
+  return sought(file, [&] { return libc::fseeko64(file, offset, whence); });
+}
+DOVETAIL_CALL int fsetpos64(FILE* file, const fpos64_t* position) {
+  return sought(file, [&] { return libc::fsetpos64(file, position); });
+}
+DOVETAIL_CALL void rewind(FILE* file) {
+  sought(file, [&] {
+    libc::rewind(file);
+    return 0;
+  });
+}
+
+extern "C" {
+FILE* fopen(const char*, const char*) DOVETAIL_ALIAS("fopen64");
+FILE* freopen(const char*, const char*, FILE*) DOVETAIL_ALIAS("freopen64");
+ssize_t __getdelim(char**, std::size_t*, int, FILE*) DOVETAIL_ALIAS("getdelim");
+int getc(FILE*) DOVETAIL_ALIAS("fgetc");
+int _IO_getc(FILE*) DOVETAIL_ALIAS("fgetc");
+int getc_unlocked(FILE*) DOVETAIL_ALIAS("fgetc_unlocked");
+int fseeko(FILE*, off_t, int) DOVETAIL_ALIAS("fseeko64");
+int fsetpos(FILE*, const fpos_t*) DOVETAIL_ALIAS("fsetpos64");
+}
+
+// What fortified programs call. An overrun is the C library's to tell.
+namespace {
+
+bool overruns(std::size_t size, std::size_t count, std::size_t room) noexcept {
+  std::size_t bytes = 0;
+  return __builtin_mul_overflow(size, count, &bytes) || bytes > room;
+}
+
+}  // namespace
+
+DOVETAIL_CALL std::size_t __fread_chk(void* data, std::size_t room, std::size_t size, std::size_t count, FILE* file) {
+  if (overruns(size, count, room)) {
+    dovetail::prefetch::buffer_overrun();
+  }
+  return fread(data, size, count, file);
+}
+DOVETAIL_CALL std::size_t __fread_unlocked_chk(void* data, std::size_t room, std::size_t size, std::size_t count,
+                                               FILE* file) {
+  if (overruns(size, count, room)) {
+    dovetail::prefetch::buffer_overrun();
+  }
+  return fread_unlocked(data, size, count, file);
+}
+DOVETAIL_CALL char* __fgets_chk(char* line, std::size_t size, int room, FILE* file) {
+  if (room > 0 && static_cast<std::size_t>(room) > size) {
+    dovetail::prefetch::buffer_overrun();
+  }
+  return fgets(line, room, file);
+}
+DOVETAIL_CALL char* __fgets_unlocked_chk(char* line, std::size_t size, int room, FILE* file) {
+  if (room > 0 && static_cast<std::size_t>(room) > size) {
+    dovetail::prefetch::buffer_overrun();
+  }
+  return fgets_unlocked(line, room, file);
+}

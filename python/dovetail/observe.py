@@ -1,0 +1,212 @@
+"""`dovetail observe`: runs a program as it is, and writes down what it reads.
+
+The processes of the program note their reads in memory that they share with this one (src/prefetch/observation.hpp).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import hdf5, preload
+from .plan import MOST_EXTENTS, Extent, Plan, PlannedFile, PlanError, Seen, write
+from .plan import read as read_plan
+
+_MAGIC = 0x3153444145525444
+_HEADER = struct.Struct("<QQQQ32x")
+_SLOT = struct.Struct("<QQQQQQIHH")
+_SLOTS = 2_000_000
+_READ, _FILE, _MAP = 1, 2, 3
+_PAGE = mmap.PAGESIZE
+# Runs are no longer, so that where the program is in one of them is known well enough.
+_LONGEST_RUN = 1 << 20
+# What has no device behind it, or whose content is made when it is read.
+_WITHOUT_DEVICE = {
+    "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
+    "hugetlbfs", "mqueue", "proc", "pstore", "ramfs", "securityfs", "sysfs", "tmpfs", "tracefs",
+}  # fmt: skip
+_BAD_USAGE = 2
+
+
+@dataclass(slots=True)
+class Noted:
+    """What the library has noted; times in nanoseconds."""
+
+    kind: int
+    begun: int
+    ended: int
+    device: int
+    inode: int
+    offset: int
+    bytes: int
+    process: int
+    path: str = ""
+
+
+def _notes(memory: bytes, used: int) -> Iterator[Noted]:
+    number = 0
+    while number < used:
+        at = _HEADER.size + number * _SLOT.size
+        begun, ended, device, inode, offset, count, process, more, kind = _SLOT.unpack_from(memory, at)
+        number += 1
+        path = ""
+        if kind == _FILE:
+            number += more
+            text = memory[at + _SLOT.size : at + _SLOT.size * (1 + more)]
+            path = os.fsdecode(text.partition(b"\0")[0])
+        if kind in (_READ, _FILE, _MAP):
+            yield Noted(kind, begun, ended, device, inode, offset, count, process, path)
+
+
+def _devices_without_device() -> set[int]:
+    found = set()
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        if after.split(" ")[0] in _WITHOUT_DEVICE:
+            major, _, minor = before.split(" ")[2].partition(":")
+            found.add(os.makedev(int(major), int(minor)))
+    return found
+
+
+def _unchanged(file: PlannedFile) -> bool:
+    """Whether it is still the file that was read: what a program writes itself will be another one the next time."""
+    try:
+        status = os.stat(file.path)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and (status.st_ino, status.st_size, status.st_mtime_ns) == (
+        file.inode,
+        file.size,
+        file.modified,
+    )
+
+
+class _Builder:
+    """Joins what was noted into the plan of one file."""
+
+    def __init__(self, file: PlannedFile) -> None:
+        self.file = file
+        self._seen = Seen()
+        self._last_end = 0.0
+
+    def read(self, offset: int, count: int, begun: float, ended: float, think: float) -> None:
+        begin = min(offset // _PAGE * _PAGE, self.file.size)
+        end = min((offset + count + _PAGE - 1) // _PAGE * _PAGE, self.file.size)
+        for low, high in self._seen.add(begin, end):
+            last = self.file.extents[-1] if self.file.extents else None
+            if last is not None and last.end == low and last.bytes + high - low <= _LONGEST_RUN:
+                last.bytes += high - low
+            else:
+                self.file.extents.append(Extent(low, high - low, max(begun, 0.0), max(think, 0.0)))
+            think = 0.0
+
+    def map(self, offset: int, count: int) -> None:
+        count = min(count, self.file.size - offset)
+        if count > 0 and (offset, count) not in self.file.mapped and len(self.file.mapped) < 1000:
+            self.file.mapped.append((offset, count))
+
+
+def plan_of(memory: bytes, used: int, program: list[str], started: int) -> Plan:
+    """The plan in what the processes have noted. `started`: when the program was, on the monotonic clock."""
+    builders: dict[tuple[int, int], _Builder] = {}
+    idle: dict[int, int] = {}  # since when a process has not read
+    without = _devices_without_device()
+    for note in sorted(_notes(memory, used), key=lambda note: (note.begun, note.kind != _FILE)):
+        identity = (note.device, note.inode)
+        if note.kind == _FILE:
+            if identity not in builders and note.device not in without:
+                builders[identity] = _Builder(PlannedFile(note.path, *identity, note.bytes, note.offset))
+            continue
+        builder = builders.get(identity)
+        if note.kind == _READ:
+            think = note.begun - idle.get(note.process, started)
+            idle[note.process] = note.ended
+            if builder is not None:
+                builder.read(
+                    note.offset, note.bytes, (note.begun - started) / 1e9, (note.ended - started) / 1e9, think / 1e9
+                )
+        elif builder is not None:
+            builder.map(note.offset, note.bytes)
+    files = [builder.file for builder in builders.values() if builder.file.extents or builder.file.mapped]
+    return Plan(program, [file for file in files if _unchanged(file)])
+
+
+def _not_seen(words: list[str], processes: int, plan: Plan, lost: int) -> Iterator[str]:
+    """Sentences about what the plan lacks."""
+    program = Path(preload.find(words[0]))
+    mode = program.stat().st_mode
+    if mode & (stat.S_ISUID | stat.S_ISGID):
+        yield f"{program} runs with the rights of another user: nothing can be loaded before it, and its reads are not seen"
+    elif processes == 0 and hdf5.is_binary(program) and hdf5.is_linked_statically(program):
+        yield f"{program} is linked statically: nothing can be loaded before it, and its reads are not seen"
+    elif processes == 0:
+        yield f"the library was not loaded into {program}, so that its reads are not seen"
+    elif not any(file.extents for file in plan.files):
+        yield f"{program} read no file from a device by a call that can be seen, so that there is nothing to read ahead"
+    mapped = sum(1 for file in plan.files if file.mapped)
+    if mapped:
+        yield f"{mapped} files were mapped: what a program reads of them in memory is not seen, and not read ahead"
+    if lost:
+        yield f"{lost} reads came when the log was full, and are missing in the plan"
+
+
+def observe(words: list[str], output: Path) -> int:
+    """Runs the program and writes the plan. Returns its status, negative for a signal; or 2 if nothing was started."""
+    if not output.absolute().parent.is_dir():
+        return _refuse(f"{output.absolute().parent}: there is no such folder")
+    if not os.access(output.absolute().parent, os.W_OK) or output.is_dir():
+        return _refuse(f"{output}: a plan cannot be written there")
+    size = _HEADER.size + _SLOTS * _SLOT.size
+    started = time.monotonic_ns()
+    try:
+        with preload.shared_memory("dovetail-observe", _HEADER.pack(_MAGIC, _SLOTS, 0, 0), size) as (descriptor, path):
+            status = preload.run(words, "DOVETAIL_PREFETCH_LOG", path)
+            with mmap.mmap(descriptor, size, prot=mmap.PROT_READ) as log:
+                _, _, used, processes = _HEADER.unpack_from(log, 0)
+                memory = log[: _HEADER.size + min(used, _SLOTS) * _SLOT.size]
+    except preload.Refused as error:
+        return _refuse(str(error))
+    plan = plan_of(memory, min(used, _SLOTS), words, started)
+    total = sum(len(file.extents) for file in plan.files)
+    if total > MOST_EXTENTS:
+        print(f"dovetail observe: no plan: {total} runs of pages are more than {MOST_EXTENTS}", file=sys.stderr)
+        return status
+    for sentence in _not_seen(words, processes, plan, max(0, used - _SLOTS)):
+        print(f"dovetail observe: {sentence}", file=sys.stderr)
+    try:
+        write(plan, output)
+        read_plan(output)
+    except (OSError, PlanError) as error:
+        print(f"dovetail observe: no plan: {error}", file=sys.stderr)
+        return status or 1
+    return status
+
+
+def _refuse(text: str) -> int:
+    print(f"dovetail observe: {text}", file=sys.stderr)
+    return _BAD_USAGE
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the sub-command."""
+
+    @app.command(
+        "observe",
+        help="Runs a program and writes down what it reads: dovetail observe --output plan.json -- program ARGUMENTS...",
+        context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+    )
+    def command(
+        words: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGUMENTS...", help="What is run.")],
+        output: Annotated[Path, typer.Option(help="The plan, which `dovetail run --plan` follows.")] = Path("plan.json"),
+    ) -> None:
+        preload.end_as(observe(words, output))

@@ -1,0 +1,320 @@
+"""What a program reads, in the order in which it needs it: the plan that `dovetail observe` writes and `dovetail run --plan` follows.
+
+A plan is JSON with one line for each run of pages, to be read and changed by people too. So whatever is wrong in it is said in one sentence that
+names the place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+MOST_FILES = 100_000
+MOST_EXTENTS = 1_000_000
+_MOST_BYTES = 512 << 20  # of the file that the plan is in
+_LARGEST = 1 << 62
+_LONGEST = 1e9  # seconds
+
+
+class PlanError(Exception):
+    """A plan that cannot be used; the message says where and why."""
+
+
+@dataclass(slots=True)
+class Extent:
+    """A run of bytes. `at`: seconds from the start of the program until it was needed, `think`: of these, since the read before it."""
+
+    offset: int
+    bytes: int
+    at: float
+    think: float
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.bytes
+
+
+@dataclass(slots=True)
+class PlannedFile:
+    """`modified`: nanoseconds since 1970. `mapped`: offset and bytes of what the program has mapped, which nothing is read ahead of."""
+
+    path: str
+    device: int
+    inode: int
+    size: int
+    modified: int
+    extents: list[Extent] = field(default_factory=list)
+    mapped: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        return sum(extent.bytes for extent in self.extents)
+
+
+@dataclass(slots=True)
+class Plan:
+    """`program`: what was observed, as it was called."""
+
+    program: list[str]
+    files: list[PlannedFile] = field(default_factory=list)
+
+
+class Seen:
+    """Which bytes of a file are in the plan already."""
+
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """Adds a range; returns the parts of it that are new."""
+        first = bisect_right(self._ends, begin)
+        last = first
+        new = []
+        at = begin
+        while last < len(self._begins) and self._begins[last] < end:
+            if at < self._begins[last]:
+                new.append((at, self._begins[last]))
+            at = max(at, self._ends[last])
+            last += 1
+        if at < end:
+            new.append((at, end))
+        if not new:
+            return iter(())
+        # With the neighbours that it touches.
+        if first > 0 and self._ends[first - 1] == begin:
+            first -= 1
+        if last < len(self._begins) and self._begins[last] == end:
+            last += 1
+        low, high = begin, end
+        if first < last:
+            low, high = min(low, self._begins[first]), max(high, self._ends[last - 1])
+        self._begins[first:last] = [low]
+        self._ends[first:last] = [high]
+        return iter(new)
+
+
+def write(plan: Plan, path: Path) -> None:
+    """Replaces the file at once: it is the old plan or the new one, whole. Raises OSError."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with new.open("x") as file:
+            file.writelines(_lines(plan))
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield f'{{"dovetail_plan": {VERSION},\n "program": {json.dumps(plan.program)},\n "files": ['
+    for number, file in enumerate(plan.files):
+        head = {
+            "path": file.path,
+            "device": f"{os.major(file.device)}:{os.minor(file.device)}",
+            "inode": file.inode,
+            "size": file.size,
+            "modified": file.modified,
+            "mapped": file.mapped,
+        }
+        yield f'{"," if number else ""}\n  {json.dumps(head)[:-1]}, "extents": ['
+        for place, extent in enumerate(file.extents):
+            yield (
+                f'{"," if place else ""}\n   {{"offset": {extent.offset}, "bytes": {extent.bytes}, '
+                f'"at": {extent.at:.6f}, "think": {extent.think:.6f}}}'
+            )
+        yield "]}"
+    yield "]}\n"
+
+
+def read(path: Path) -> Plan:
+    """Raises PlanError."""
+    try:
+        text = _text_of(path)
+    except OSError as error:
+        raise PlanError(f"{path}: {error.strerror}") from error
+    try:
+        document = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise PlanError(f"{path}: line {error.lineno} is no JSON: {error.msg}; is the file complete?") from error
+    except RecursionError as error:
+        raise PlanError(f"{path}: it is nested too deeply for a plan") from error
+    except (ValueError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: {error}") from error
+    try:
+        return _plan(document)
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from None
+
+
+def _text_of(path: Path) -> bytes:
+    # Opening a FIFO would wait for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise PlanError(f"{path}: it is not a regular file")
+        if status.st_size > _MOST_BYTES:
+            raise PlanError(f"{path}: it has {status.st_size} bytes, and a plan has at most {_MOST_BYTES}")
+        return file.read(_MOST_BYTES + 1)
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f'the key "{twice}" is there twice in one object')
+    return found
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is not a number that a plan can have")
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _fields(value: object, place: str, names: dict[str, Callable[[object, str], Any]], optional: str = "") -> list[Any]:
+    """The values of an object that has exactly these keys."""
+    if not isinstance(value, dict):
+        raise PlanError(f"{place} is {_shown(value)}: it must be an object")
+    for name in value:
+        if name not in names:
+            raise PlanError(f'{place} has the key "{name}", which is none of {", ".join(names)}')
+    for name in names:
+        if name not in value and name != optional:
+            raise PlanError(f'{place} has no key "{name}"')
+    # Found by their names, most of all: a plan may have a million.
+    return [check(value[name], f"{place}.{name}") if name in value else None for name, check in names.items()]
+
+
+def _whole(value: object, place: str, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _LARGEST:
+        raise PlanError(f"{place} is {_shown(value)}: it must be a whole number of at least {least}, at most 2^62")
+    return value
+
+
+def _some(value: object, place: str) -> int:
+    return _whole(value, place, 1)
+
+
+def _seconds(value: object, place: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _LONGEST:
+        raise PlanError(f"{place} is {_shown(value)}: it must be a number of seconds, 0 to 10^9")
+    return float(value)
+
+
+def _words(value: object, place: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise PlanError(f"{place} is {_shown(value)}: it must be a list of texts")
+    return value
+
+
+def _path(value: object, place: str) -> str:
+    if not isinstance(value, str) or not value.startswith("/") or "\0" in value or len(value) > 4096:
+        raise PlanError(f"{place} is {_shown(value)}: it must be a path that begins with /")
+    return value
+
+
+def _device(value: object, place: str) -> int:
+    if isinstance(value, str):
+        major, colon, minor = value.partition(":")
+        numbers = (major, minor)
+        if colon and all(number.isascii() and number.isdecimal() and len(number) < 9 for number in numbers):
+            return os.makedev(int(major), int(minor))
+    raise PlanError(f'{place} is {_shown(value)}: it must be two numbers, as in "8:1"')
+
+
+def _version(value: object, place: str) -> int:
+    if value != VERSION or isinstance(value, bool):
+        raise PlanError(f"{place} is {_shown(value)}: this Dovetail knows version {VERSION} of plans")
+    return VERSION
+
+
+def _mapped(value: object, place: str) -> list[tuple[int, int]]:
+    pairs = []
+    for number, pair in enumerate(_list(value, place, MOST_EXTENTS)):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise PlanError(f"{place}[{number}] is {_shown(pair)}: it must be an offset and a number of bytes")
+        pairs.append((_whole(pair[0], f"{place}[{number}][0]"), _some(pair[1], f"{place}[{number}][1]")))
+    return pairs
+
+
+def _list(value: object, place: str, most: int) -> list[Any]:
+    if not isinstance(value, list):
+        raise PlanError(f"{place} is {_shown(value)}: it must be a list")
+    if len(value) > most:
+        raise PlanError(f"{place} has {len(value)} entries: at most {most} are allowed")
+    return value
+
+
+_OF_EXTENT: dict[str, Callable[[object, str], Any]] = {
+    "offset": _whole, "bytes": _some, "at": _seconds, "think": _seconds,
+}  # fmt: skip
+
+
+def _extents(value: object, place: str) -> list[Extent]:
+    return [
+        Extent(*_fields(one, f"{place}[{number}]", _OF_EXTENT))
+        for number, one in enumerate(_list(value, place, MOST_EXTENTS))
+    ]
+
+
+_OF_FILE: dict[str, Callable[[object, str], Any]] = {
+    "path": _path, "device": _device, "inode": _some, "size": _some, "modified": _whole, "extents": _extents,
+    "mapped": _mapped,
+}  # fmt: skip
+
+
+def _file(value: object, place: str) -> PlannedFile:
+    file = PlannedFile(*_fields(value, place, _OF_FILE, optional="mapped"))
+    file.mapped = file.mapped or []
+    for number, extent in enumerate(file.extents):
+        if extent.end > file.size:
+            raise PlanError(
+                f"{place}.extents[{number}] ends at {extent.end}, behind the end of the file at {file.size} bytes"
+            )
+    order = sorted(range(len(file.extents)), key=lambda number: file.extents[number].offset)
+    for one, other in zip(order, order[1:], strict=False):
+        if file.extents[one].end > file.extents[other].offset:
+            raise PlanError(f"{place}.extents[{one}] and [{other}] overlap: each byte is read ahead once")
+    return file
+
+
+def _files(value: object, place: str) -> list[PlannedFile]:
+    files = [_file(one, f"{place}[{number}]") for number, one in enumerate(_list(value, place, MOST_FILES))]
+    total = sum(len(file.extents) for file in files)
+    if total > MOST_EXTENTS:
+        raise PlanError(f"{place} has {total} extents in all: at most {MOST_EXTENTS} are allowed")
+    known: dict[tuple[int, int], int] = {}
+    for number, file in enumerate(files):
+        identity = (file.device, file.inode)
+        if identity in known:
+            raise PlanError(f"{place}[{known[identity]}] and [{number}] are the same file")
+        known[identity] = number
+        mode = _mode_of(file.path)
+        if mode is not None and not stat.S_ISREG(mode):
+            raise PlanError(f"{place}[{number}].path is {file.path}, which is not a regular file")
+    return files
+
+
+def _mode_of(path: str) -> int | None:
+    try:
+        return os.stat(path).st_mode
+    except OSError:
+        return None
+
+
+def _plan(value: object) -> Plan:
+    _, program, files = _fields(value, "plan", {"dovetail_plan": _version, "program": _words, "files": _files})
+    return Plan(program, files)

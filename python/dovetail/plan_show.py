@@ -1,0 +1,133 @@
+"""`dovetail plan`: shows what a plan says, as a table and as a picture, and makes one plan of several."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .plan import Extent, Plan, PlannedFile, PlanError, Seen, read, write
+
+_BAD_USAGE = 2
+_MOST_IN_PICTURE = 8
+
+
+def _table(plan: Plan) -> list[str]:
+    rows = [("reads from", "to", "runs", "MB", "of MB", "back", "file")]
+    for file in plan.files:
+        if not file.extents:
+            rows.append(("", "", "0", "mapped", f"{file.size / 1e6:.1f}", "", file.path))
+            continue
+        back = sum(one.offset > other.offset for one, other in zip(file.extents, file.extents[1:], strict=False))
+        rows.append(
+            (
+                f"{file.extents[0].at:.3f} s",
+                f"{file.extents[-1].at:.3f} s",
+                str(len(file.extents)),
+                f"{file.bytes / 1e6:.1f}",
+                f"{file.size / 1e6:.1f}",
+                str(back),
+                file.path,
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    return ["  ".join([*(f"{row[i]:>{widths[i]}}" for i in range(6)), row[6]]) for row in rows]
+
+
+def _draw(plan: Plan, picture: Path) -> None:
+    """Offset over time, of the files of which most is read."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    files = sorted((file for file in plan.files if file.extents), key=lambda file: -file.bytes)[:_MOST_IN_PICTURE]
+    figure, panels = pyplot.subplots(max(1, len(files)), 1, squeeze=False, figsize=(8, 2.5 * max(1, len(files)) + 1))
+    for panel, file in zip(panels[:, 0], files, strict=False):
+        # From the first byte of each run to its last.
+        panel.vlines(
+            [extent.at for extent in file.extents],
+            [extent.offset / 1e6 for extent in file.extents],
+            [extent.end / 1e6 for extent in file.extents],
+            linewidth=1.5,
+        )
+        panel.set_title(file.path, fontsize="small")
+        panel.set_ylabel("offset (MB)")
+    panels[-1, 0].set_xlabel("time (s)")
+    figure.tight_layout()
+    figure.savefig(picture)
+    pyplot.close(figure)
+
+
+def show(path: Path, picture: Path | None) -> int:
+    """Prints a plan. Returns the exit status."""
+    try:
+        plan = read(path)
+    except PlanError as error:
+        return _refuse(str(error))
+    print(" ".join(plan.program))
+    print("\n".join(_table(plan)) if plan.files else "nothing was read")
+    if picture is not None:
+        try:
+            _draw(plan, picture)
+        except ImportError:
+            return _refuse("--picture needs matplotlib: pip install matplotlib")
+        except (OSError, ValueError) as error:
+            return _refuse(f"{picture}: {error}")
+    return 0
+
+
+def _merged(files: list[PlannedFile]) -> PlannedFile:
+    newest = files[-1]
+    merged = PlannedFile(newest.path, newest.device, newest.inode, newest.size, newest.modified)
+    seen = Seen()
+    same = [file for file in files if (file.size, file.modified) == (newest.size, newest.modified)]
+    for extent in sorted((extent for file in same for extent in file.extents), key=lambda extent: extent.at):
+        for low, high in seen.add(extent.offset, extent.end):
+            merged.extents.append(Extent(low, high - low, extent.at, extent.think))
+    merged.mapped = sorted({pair for file in same for pair in file.mapped})
+    return merged
+
+
+def merge(paths: list[Path], output: Path) -> int:
+    """Writes one plan of several runs. Of a file that has changed between them, what the last one says counts. Returns the exit status."""
+    try:
+        plans = [read(path) for path in paths]
+    except PlanError as error:
+        return _refuse(str(error))
+    files: dict[tuple[int, int], list[PlannedFile]] = {}
+    for plan in plans:
+        for file in plan.files:
+            files.setdefault((file.device, file.inode), []).append(file)
+    try:
+        write(Plan(plans[-1].program, [_merged(each) for each in files.values()]), output)
+    except OSError as error:
+        return _refuse(f"{output}: {error.strerror}")
+    return 0
+
+
+def _refuse(text: str) -> int:
+    print(f"dovetail plan: {text}", file=sys.stderr)
+    return _BAD_USAGE
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the sub-commands."""
+    plans = typer.Typer(help="Shows and joins plans of `dovetail observe`.", no_args_is_help=True)
+    app.add_typer(plans, name="plan")
+
+    @plans.command("show", help="Prints a table with a line for each file.")
+    def show_command(
+        plan: Annotated[Path, typer.Argument(help="The plan.")],
+        picture: Annotated[Path | None, typer.Option(help="Draws offset over time (.png, .svg, .pdf).")] = None,
+    ) -> None:
+        sys.exit(show(plan, picture))
+
+    @plans.command("merge", help="Makes one plan of those of several runs.")
+    def merge_command(
+        plans: Annotated[list[Path], typer.Argument(help="The plans.")],
+        output: Annotated[Path, typer.Option("--output", "-o", help="The plan of all.")],
+    ) -> None:
+        sys.exit(merge(plans, output))

@@ -1,0 +1,130 @@
+"""Runs a program with `libdovetail-prefetch.so` before it, as if it had been started without."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import hdf5
+
+LIBRARY = "libdovetail-prefetch.so"
+
+
+class Refused(Exception):
+    """Nothing was started; the message says why."""
+
+
+def _prefixes() -> Iterator[Path]:
+    # In the tree of a build this package is made of links to its sources.
+    yield Path(__file__).absolute().parents[2]
+    yield from hdf5.prefixes()
+
+
+def library() -> Path:
+    """The library that is loaded before programs. Raises Refused."""
+    for prefix in _prefixes():
+        for folder in hdf5.LIBRARIES:
+            file = prefix / folder / LIBRARY
+            if file.exists():
+                if any(character in str(file) for character in " :"):
+                    raise Refused(f"{file} cannot be preloaded, since its path has a space or a colon in it")
+                return file
+    raise Refused(f"{LIBRARY} is not installed beside {Path(__file__).parent}")
+
+
+def find(program: str) -> str:
+    """As a shell does: a name with a slash is a file, and nothing else. Raises Refused."""
+    found = program if "/" in program else shutil.which(program)
+    if not program or found is None or not os.path.exists(found):
+        raise Refused(f"{program or 'the empty name'}: there is no such program")
+    if os.path.isdir(found):
+        raise Refused(f"{program}: is a folder")
+    return found
+
+
+def command(words: list[str]) -> list[str]:
+    """What is to be started for these words: a file in Python that nobody may execute runs in this interpreter."""
+    found = find(words[0])
+    if found.endswith(".py") and not os.access(found, os.X_OK):
+        return [sys.executable, found, *words[1:]]
+    return [found, *words[1:]]
+
+
+@contextlib.contextmanager
+def shared_memory(name: str, content: bytes, size: int) -> Iterator[tuple[int, str]]:
+    """Memory that programs of this user can map by a path while this process lives. Nobody can shorten it: who has it mapped is never
+    ended for an access to it. Nothing is left behind, however this process ends."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(descriptor, size)
+        written = 0
+        while written < len(content):
+            written += os.pwrite(descriptor, content[written : written + (1 << 20)], written)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        yield descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+def _filters() -> int:
+    found = re.search(r"^Seccomp_filters:\s*(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def run(words: list[str], variable: str, memory: str) -> int:
+    """Starts the program and waits for it. Returns its status as subprocess does: negative for a signal. Raises Refused."""
+    environment = dict(os.environ)
+    for other in ("DOVETAIL_PREFETCH_LOG", "DOVETAIL_PREFETCH_PLAN"):
+        environment.pop(other, None)
+    environment[variable] = memory
+    environment["DOVETAIL_PREFETCH_FILTERS"] = str(_filters())
+    environment["LD_PRELOAD"] = ":".join([str(library()), *hdf5.preloaded(environment)])
+    child: subprocess.Popen[bytes] | None = None
+
+    def pass_on(number: int, _: Any) -> None:
+        if child is not None:
+            child.send_signal(number)
+
+    # A terminal sends these two to the program as well. One that is ignored stays ignored in both.
+    handlers = {signal.SIGINT: _nothing, signal.SIGQUIT: _nothing, signal.SIGTERM: pass_on, signal.SIGHUP: pass_on}
+    before = {}
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, handler)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        child = subprocess.Popen(command(words), env=environment, close_fds=False)
+        return child.wait()
+    except OSError as error:
+        raise Refused(f"{words[0]}: {error.strerror}") from error
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _nothing(_: int, __: Any) -> None:
+    pass
+
+
+def end_as(status: int) -> NoReturn:
+    """Ends this process as the program has ended: by the same signal, where it was one."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if status < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        if -status not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+        status = 128 - status
+    os._exit(status)

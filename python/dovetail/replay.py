@@ -1,0 +1,160 @@
+"""`dovetail run --plan`: runs a program while the system reads ahead what the plan says.
+
+The library that is loaded into the program parses no JSON: it gets the plan in a form that it can use as it lies in memory (src/prefetch/plan.hpp).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import preload
+from .plan import Plan, PlannedFile, PlanError, read
+
+_MAGIC = 0x31304E414C505444
+_HEADER = struct.Struct("<QQQQQ24x")
+_FILE = struct.Struct("<QQQQQQIIII")
+_EXTENT = struct.Struct("<QQQ")
+_PROGRESS = 16  # bytes for each file
+_BAD_USAGE = 2
+_WINDOW = 64 << 20
+_SMALLEST_WINDOW = 1 << 20
+_READ_AHEAD = 128 << 10  # of a device that does not say
+# What is read in the time of a request: of a disk whose head moves, and of others.
+_GAP_OF_HEADS = 1 << 20
+_GAP = 256 << 10
+
+
+class BadSetting(Exception):
+    """A setting in the environment that makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """`piece`: bytes that one advice can be about. `gap`: bytes that are read rather than left out."""
+
+    piece: int
+    gap: int
+
+
+def _setting(name: str, unit: int) -> int | None:
+    text = os.environ.get(name)
+    if text is None or text == "":
+        return None
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise BadSetting(f"{name}={text}: it must be a whole number")
+    return int(text) * unit
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def device_of(number: int) -> Device:
+    """What the system says about the device with this number."""
+    name = f"{os.major(number)}:{os.minor(number)}"
+    # Of a partition the folder above has it.
+    block = Path(f"/sys/dev/block/{name}").resolve()
+    queue = next((folder / "queue" for folder in (block, block.parent) if (folder / "queue").is_dir()), block / "queue")
+    read_ahead = _number(Path(f"/sys/class/bdi/{name}/read_ahead_kb")) or _number(queue / "read_ahead_kb") or 0
+    # The kernel cuts advice at the greater of the two.
+    largest = max(read_ahead, _number(queue / "max_sectors_kb") or 0) << 10
+    piece = largest // 4096 * 4096 or _READ_AHEAD
+    gap = _setting("DOVETAIL_PREFETCH_GAP_KB", 1 << 10)
+    if gap is None:
+        gap = _GAP_OF_HEADS if _number(queue / "rotational") == 1 else _GAP
+    return Device(min(piece, 1 << 30), min(gap, 1 << 30))
+
+
+def _free_memory() -> int:
+    """What is to be had, of the machine and of the group of processes."""
+    free = 1 << 40
+    found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    if found:
+        free = int(found[1]) << 10
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            root, limit, used = Path("/sys/fs/cgroup"), "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            root, limit, used = Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        folder = root / group.lstrip("/")
+        while folder.is_relative_to(root):
+            most, taken = _number(folder / limit), _number(folder / used)
+            if most is not None and taken is not None:
+                # Its page cache counts as taken, though it can be had: a part of the limit is enough then.
+                free = min(free, max(most - taken, most // 8))
+            folder = folder.parent
+    return free
+
+
+def window() -> int:
+    """Bytes that are read ahead of the program at most."""
+    wanted = _setting("DOVETAIL_PREFETCH_WINDOW_MB", 1 << 20)
+    return max(_SMALLEST_WINDOW, min(wanted if wanted is not None else _WINDOW, _free_memory() // 4))
+
+
+def _fits(file: PlannedFile) -> tuple[int, str]:
+    """The device that the file is on now, and why the plan does not fit it."""
+    try:
+        status = os.stat(file.path)
+    except OSError as error:
+        return 0, f"{file.path}: {error.strerror}"
+    if (status.st_ino, status.st_size, status.st_mtime_ns) != (file.inode, file.size, file.modified):
+        return 0, f"{file.path}: it is not the file that was observed, or has changed since"
+    return status.st_dev, ""
+
+
+def compact(plan: Plan, ahead: int) -> tuple[bytes, list[str]]:
+    """The plan as the library has it, and a sentence for each file that it does not fit any more."""
+    problems = []
+    found: dict[tuple[int, int], PlannedFile] = {}
+    for file in plan.files:
+        if not file.extents:
+            continue
+        device, problem = _fits(file)
+        if problem:
+            problems.append(problem)
+        else:
+            found[device, file.inode] = file
+    files, extents, orders = [], [], []
+    devices: dict[int, Device] = {}
+    first = 0
+    for (number, inode), file in sorted(found.items()):
+        device = devices[number] = devices.get(number) or device_of(number)
+        count = len(file.extents)
+        seconds, nanoseconds = divmod(file.modified, 1_000_000_000)
+        files.append(
+            _FILE.pack(number, inode, file.size, seconds, nanoseconds, first, count, device.piece, device.gap, 0)
+        )
+        before = 0
+        for extent in file.extents:
+            extents.append(_EXTENT.pack(extent.offset, extent.bytes, before))
+            before += extent.bytes
+        order = sorted(range(count), key=lambda place, file=file: file.extents[place].offset)  # type: ignore[misc]
+        orders.append(struct.pack(f"<{count}I", *order))
+        first += count
+    body = b"".join([*files, *extents, bytes(_PROGRESS * len(files)), *orders, bytes(first)])
+    return _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, ahead) + body, problems
+
+
+def run(words: list[str], path: Path) -> int:
+    """Runs the program. Returns its status, negative for a signal; or 2 if nothing was started."""
+    try:
+        content, problems = compact(read(path), window())
+        for problem in problems:
+            print(f"dovetail run: not read ahead: {problem}", file=sys.stderr)
+        with preload.shared_memory("dovetail-plan", content, len(content)) as (_, memory):
+            return preload.run(words, "DOVETAIL_PREFETCH_PLAN", memory)
+    except (PlanError, BadSetting, preload.Refused) as error:
+        print(f"dovetail run: {error}", file=sys.stderr)
+        return _BAD_USAGE

@@ -1,0 +1,132 @@
+#include "prefetch/follower.hpp"
+
+#include <algorithm>
+
+namespace dovetail::prefetch {
+namespace {
+
+constexpr std::uint32_t none = UINT32_MAX;
+
+// The place, in the order of the file, of the first extent that ends behind the offset.
+std::uint32_t first_behind(const FilePlan& plan, std::uint64_t offset) noexcept {
+  std::uint32_t low = 0;
+  std::uint32_t high = plan.count;
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (plan.extents[plan.number(middle)].end() <= offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// Of the extents that the read touches, the furthest in the plan that is near to where the program is; else any; else none.
+std::uint32_t touched(const FilePlan& plan, std::uint64_t offset, std::uint64_t end, std::uint32_t cursor,
+                      bool& first_time) noexcept {
+  std::uint32_t best = none;
+  bool best_is_near = false;
+  first_time = false;
+  const std::uint32_t first = first_behind(plan, offset);
+  for (std::uint32_t place = first; place < plan.count && place - first < reach; ++place) {
+    const std::uint32_t number = plan.number(place);
+    if (plan.extents[number].offset >= end) {
+      break;
+    }
+    if (plan.come_to[number].load(std::memory_order_relaxed) == 0) {
+      plan.come_to[number].store(1, std::memory_order_relaxed);
+      first_time = true;
+    }
+    const bool near = number >= cursor && number - cursor <= reach;
+    if (best == none || (near && (!best_is_near || number > best))) {
+      best = number;
+      best_is_near = near;
+    }
+  }
+  return best;
+}
+
+// Whoever comes late with an older place changes nothing.
+void advance(std::atomic<std::uint32_t>& cursor, std::uint32_t to) noexcept {
+  std::uint32_t seen = cursor.load(std::memory_order_relaxed);
+  while (seen < to && !cursor.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
+  }
+}
+
+void foretold(Progress& progress) noexcept {
+  std::int32_t seen = progress.strayed.load(std::memory_order_relaxed);
+  if (seen > 0) {
+    progress.strayed.compare_exchange_strong(seen, seen - 1, std::memory_order_relaxed);
+  }
+}
+
+bool lost_patience(Progress& progress) noexcept {
+  if (progress.strayed.fetch_add(1, std::memory_order_relaxed) + 1 <= patience) {
+    return false;
+  }
+  progress.given_up.store(1, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace
+
+Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  if (plan.count == 0) {
+    return Followed::given_up;
+  }
+  Progress& progress = *plan.progress;
+  if (progress.given_up.load(std::memory_order_relaxed) != 0) {
+    return Followed::given_up;
+  }
+  if (bytes == 0 || offset >= plan.size) {
+    return Followed::fits;
+  }
+  const std::uint64_t end = bytes > plan.size - offset ? plan.size : offset + bytes;
+  const std::uint32_t cursor = progress.cursor.load(std::memory_order_relaxed);
+  bool first_time = false;
+  const std::uint32_t found = touched(plan, offset, end, cursor, first_time);
+  if (found == none) {
+    return lost_patience(progress) ? Followed::given_up : Followed::fits;
+  }
+  const std::uint32_t next = found + (end >= plan.extents[found].end() ? 1 : 0);
+  if (found < cursor) {
+    // Again, or a little late. Otherwise it was left out before, and the program goes through the file in another order.
+    if (!first_time || cursor - found <= reach) {
+      foretold(progress);
+    } else if (lost_patience(progress)) {
+      return Followed::given_up;
+    }
+  } else if (found - cursor <= reach) {
+    advance(progress.cursor, next);
+    foretold(progress);
+  } else {
+    // The program has left something out. What was asked for is not taken back.
+    if (lost_patience(progress)) {
+      return Followed::given_up;
+    }
+    advance(progress.cursor, next);
+  }
+  return wants_advice(plan) ? Followed::wants : Followed::fits;
+}
+
+std::uint64_t ahead(const FilePlan& plan) noexcept {
+  const std::uint32_t cursor = plan.progress->cursor.load(std::memory_order_relaxed);
+  const std::uint32_t issued = plan.progress->issued.load(std::memory_order_relaxed);
+  if (issued <= cursor || plan.count == 0) {
+    return 0;
+  }
+  const Extent& last = plan.extents[std::min(issued, plan.count) - 1];
+  const std::uint64_t to = last.before + last.bytes;
+  const std::uint64_t from = plan.extents[std::min(cursor, plan.count - 1)].before;
+  return to > from ? to - from : 0;
+}
+
+bool wants_advice(const FilePlan& plan) noexcept {
+  return plan.count != 0 && plan.progress->given_up.load(std::memory_order_relaxed) == 0 &&
+         std::max(plan.progress->issued.load(std::memory_order_relaxed),
+                  plan.progress->cursor.load(std::memory_order_relaxed)) < plan.count &&
+         ahead(plan) < plan.window / 2 + 1;
+}
+
+}  // namespace dovetail::prefetch

@@ -1,0 +1,31 @@
+// Where a program is in the plan of a file.
+#pragma once
+
+#include <cstdint>
+
+#include "prefetch/plan.hpp"
+
+namespace dovetail::prefetch {
+
+/// What a read says about the plan.
+enum class Followed : std::uint8_t {
+  fits,      // or says nothing
+  wants,     // and advice for what comes next is due
+  given_up,  // the program takes another way than the plan
+};
+
+/// How many extents further on a program may go at a time, such as when several threads read.
+inline constexpr std::uint32_t reach = 64;
+/// How many reads more than those that it foretells may leave the plan.
+inline constexpr std::int32_t patience = 8;
+
+/// Notes that the program reads these bytes. Any thread and any signal handler may call it, of any process that shares the progress.
+Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept;
+
+/// Bytes of the plan that were asked for and that the program has not come to yet.
+std::uint64_t ahead(const FilePlan& plan) noexcept;
+
+/// Whether advice is due: less than half of the window lies ahead, and the plan has more.
+bool wants_advice(const FilePlan& plan) noexcept;
+
+}  // namespace dovetail::prefetch

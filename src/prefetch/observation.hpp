@@ -1,0 +1,38 @@
+// What an observed program leaves behind of its reads: a file in memory that all its processes map (python/dovetail/observe.py reads it).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace dovetail::prefetch {
+
+struct Observation {
+  static constexpr std::uint64_t magic = 0x3153444145525444;  // "DTREADS1"
+  enum class Kind : std::uint16_t {
+    nothing,  // not written (yet)
+    read,     // bytes that a call has read
+    file,     // the first look at a descriptor: size and time of change, and in the slots behind it the path
+    map,      // bytes that were mapped
+  };
+  struct Header {
+    std::uint64_t magic;
+    std::uint64_t slots;
+    std::atomic<std::uint64_t> used;       // may be more than there are: what came then is lost
+    std::atomic<std::uint64_t> processes;  // that the library was loaded into
+    std::uint64_t reserved[4];
+  };
+  struct Slot {
+    std::uint64_t begun;  // nanoseconds of the monotonic clock
+    std::atomic<std::uint64_t> ended;
+    std::uint64_t device;
+    std::uint64_t inode;
+    std::uint64_t offset;              // file: nanoseconds of the last change, since 1970
+    std::atomic<std::uint64_t> bytes;  // file: its size
+    std::uint32_t process;
+    std::uint16_t more;  // slots behind this one that belong to it
+    std::atomic<Kind> kind;
+  };
+  static_assert(sizeof(Header) == 64 && sizeof(Slot) == 56);
+};
+
+}  // namespace dovetail::prefetch

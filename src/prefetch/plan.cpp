@@ -1,0 +1,80 @@
+#include "prefetch/plan.hpp"
+
+namespace dovetail::prefetch {
+namespace {
+
+constexpr std::uint64_t most_files = 1U << 20;
+constexpr std::uint64_t most_extents = 1U << 24;
+constexpr std::uint64_t most_window = std::uint64_t{1} << 40;
+
+}  // namespace
+
+// Behind the header: the files, the extents, the progress of each file, the order by offset, a byte for each extent.
+Plan Plan::in(std::byte* memory, std::uint64_t bytes) noexcept {
+  Plan plan;
+  if (memory == nullptr || bytes < sizeof(Header)) {
+    return plan;
+  }
+  const Header header = *reinterpret_cast<const Header*>(memory);
+  if (header.magic != magic || header.bytes != bytes || header.files > most_files || header.extents > most_extents ||
+      header.window > most_window) {
+    return plan;
+  }
+  const std::uint64_t extents_at = sizeof(Header) + header.files * sizeof(Entry);
+  const std::uint64_t progress_at = extents_at + header.extents * sizeof(Extent);
+  const std::uint64_t by_offset_at = progress_at + header.files * sizeof(Progress);
+  const std::uint64_t come_to_at = by_offset_at + header.extents * sizeof(std::uint32_t);
+  if (come_to_at + header.extents != bytes) {
+    return plan;
+  }
+  plan.entries_ = reinterpret_cast<const Entry*>(memory + sizeof(Header));
+  plan.extents_ = reinterpret_cast<const Extent*>(memory + extents_at);
+  plan.progress_ = reinterpret_cast<Progress*>(memory + progress_at);
+  plan.by_offset_ = reinterpret_cast<const std::uint32_t*>(memory + by_offset_at);
+  plan.come_to_ = reinterpret_cast<std::atomic<std::uint8_t>*>(memory + come_to_at);
+  plan.files_ = static_cast<std::uint32_t>(header.files);
+  plan.all_extents_ = header.extents;
+  plan.window_ = header.window;
+  return plan;
+}
+
+std::uint32_t Plan::find(const FileIdentity& identity) const noexcept {
+  std::uint32_t low = 0;
+  std::uint32_t high = files_;
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    const FileIdentity& there = entries_[middle].identity;
+    if (there.device < identity.device || (there.device == identity.device && there.inode < identity.inode)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == files_) {
+    return files_;
+  }
+  const FileIdentity& there = entries_[low].identity;
+  const bool same = there.device == identity.device && there.inode == identity.inode && there.size == identity.size &&
+                    there.seconds == identity.seconds && there.nanoseconds == identity.nanoseconds;
+  return same ? low : files_;
+}
+
+FilePlan Plan::file(std::uint32_t number) const noexcept {
+  const Entry entry = entries_[number];
+  FilePlan plan;
+  if (entry.first > all_extents_ || entry.count > all_extents_ - entry.first || entry.piece == 0) {
+    return plan;
+  }
+  plan.extents = extents_ + entry.first;
+  plan.by_offset = by_offset_ + entry.first;
+  plan.come_to = come_to_ + entry.first;
+  plan.progress = progress_ + number;
+  plan.count = entry.count;
+  plan.piece = entry.piece;
+  plan.gap = entry.gap;
+  plan.size = entry.identity.size;
+  plan.window = window_;
+  return plan;
+}
+
+}  // namespace dovetail::prefetch

@@ -1,0 +1,98 @@
+// A plan as a program has it in memory: which parts of which files it will need, in which order. `dovetail run --plan` writes it
+// (python/dovetail/replay.py), and it is read in programs that have nothing to do with Dovetail: no parser, no allocation, no lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace dovetail::prefetch {
+
+/// A run of pages that the program needs. Those of one file never overlap.
+struct Extent {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::uint64_t before;  // bytes of all extents of the file that are needed earlier
+
+  std::uint64_t end() const noexcept { return offset + bytes; }
+};
+
+/// Where the program is. All processes that follow the plan share it.
+struct Progress {
+  std::atomic<std::uint32_t> cursor;    // the extent that is needed next
+  std::atomic<std::uint32_t> issued;    // the first one that nobody has been asked for
+  std::atomic<std::int32_t> strayed;    // reads that the plan did not foretell, less those that it did
+  std::atomic<std::uint32_t> given_up;  // the plan does not fit: the file is left to the system
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+/// The plan of one file. A copy: what lies in the shared memory may change under a reader, these numbers do not.
+struct FilePlan {
+  const Extent* extents = nullptr;            // in the order of need
+  const std::uint32_t* by_offset = nullptr;   // their numbers, in the order of the file
+  std::atomic<std::uint8_t>* come_to = nullptr;  // by number: whether the program has read of it
+  Progress* progress = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t piece = 0;  // bytes of one advice: the kernel cuts longer ones short
+  std::uint32_t gap = 0;    // bytes that are read rather than left out, since another request would take longer
+  std::uint64_t size = 0;   // of the file
+  std::uint64_t window = 0;  // bytes ahead of the program at most
+
+  /// The number of an extent by its place in the file. The shared memory is not trusted.
+  std::uint32_t number(std::uint32_t place) const noexcept {
+    const std::uint32_t found = by_offset[place];
+    return found < count ? found : count - 1;
+  }
+};
+
+/// What tells one version of a file from all others.
+struct FileIdentity {
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::uint64_t size;
+  std::uint64_t seconds;      // of the last change
+  std::uint64_t nanoseconds;
+};
+
+class Plan {
+ public:
+  static constexpr std::uint64_t magic = 0x31304e414c505444;  // "DTPLAN01"
+
+  /// The memory of a plan, readable and writable, as long as the plan is used. An unusable one gives an empty plan.
+  static Plan in(std::byte* memory, std::uint64_t bytes) noexcept;
+  std::uint32_t files() const noexcept { return files_; }
+  /// The number of the file; `files()`: the plan has nothing to say about it, or about another version of it.
+  std::uint32_t find(const FileIdentity& identity) const noexcept;
+  /// Of a number below `files()`.
+  FilePlan file(std::uint32_t number) const noexcept;
+
+ private:
+  struct Header {
+    std::uint64_t magic;
+    std::uint64_t bytes;
+    std::uint64_t files;
+    std::uint64_t extents;
+    std::uint64_t window;
+    std::uint64_t reserved[3];
+  };
+  struct Entry {  // in the order of device and inode
+    FileIdentity identity;
+    std::uint64_t first;
+    std::uint32_t count;
+    std::uint32_t piece;
+    std::uint32_t gap;
+    std::uint32_t reserved;
+  };
+  static_assert(sizeof(Header) == 64 && sizeof(Entry) == 64 && sizeof(Extent) == 24 && sizeof(Progress) == 16);
+
+  const Entry* entries_ = nullptr;
+  const Extent* extents_ = nullptr;
+  Progress* progress_ = nullptr;
+  const std::uint32_t* by_offset_ = nullptr;
+  std::atomic<std::uint8_t>* come_to_ = nullptr;
+  std::uint32_t files_ = 0;
+  std::uint64_t all_extents_ = 0;
+  std::uint64_t window_ = 0;
+};
+
+}  // namespace dovetail::prefetch
