@@ -55,9 +55,9 @@ class SlowDisk(LoopFileSystem):
         self._record.update(throttled=self._throttle.record())
         self._throttle.set(*self._limits)
 
-    def set_bandwidth(self, read_mb_per_s: float, write_mb_per_s: float) -> None:
-        """Change the limits of the mounted disk, at once also for requests that wait."""
-        self._throttle.set(*self._checked(read_mb_per_s, write_mb_per_s))
+    def set_bandwidth(self, read_mb_per_s: float, write_mb_per_s: float, reads_per_s: int = 0) -> None:
+        """Change the limits of the mounted disk, at once also for requests that wait. `reads_per_s`: requests, 0 for no limit."""
+        self._throttle.set(*self._checked(read_mb_per_s, write_mb_per_s), reads_per_s)
 
 
 def check(arguments: argparse.Namespace) -> int:

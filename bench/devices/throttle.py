@@ -1,4 +1,4 @@
-"""Limits on a block device's bandwidth through the kernel's block I/O controller, cgroup version 1 or 2.
+"""Limits on a block device's bandwidth and read requests through the kernel's block I/O controller, cgroup version 1 or 2.
 
 Version 1: groups do not inherit limits, and kernel threads of the root group write buffered data back. So the limit is set in the root group and
 in the caller's own. Version 2: the root group takes no limit, so the caller moves into a group made for the purpose. The kernel charges
@@ -41,10 +41,11 @@ class _VersionOne:
     def record(self) -> dict:
         return {"version": 1, "device_number": self._device_number, "groups": [str(group) for group in self._groups]}
 
-    def set(self, read_bytes_per_s: int, write_bytes_per_s: int) -> None:
+    def set(self, read_bytes_per_s: int, write_bytes_per_s: int, reads_per_s: int = 0) -> None:
+        limits = (("read_bps", read_bytes_per_s), ("write_bps", write_bytes_per_s), ("read_iops", reads_per_s))
         for group in self._groups:
-            for kind, value in (("read", read_bytes_per_s), ("write", write_bytes_per_s)):
-                (group / f"blkio.throttle.{kind}_bps_device").write_text(f"{self._device_number} {value}\n")
+            for kind, value in limits:
+                (group / f"blkio.throttle.{kind}_device").write_text(f"{self._device_number} {value}\n")
 
 
 class _VersionTwo:
@@ -56,14 +57,13 @@ class _VersionTwo:
     def record(self) -> dict:
         return {"version": 2, "group": str(self._group), "origin": str(self._origin)}
 
-    def set(self, read_bytes_per_s: int, write_bytes_per_s: int) -> None:
+    def set(self, read_bytes_per_s: int, write_bytes_per_s: int, reads_per_s: int = 0) -> None:
         if not self._group.exists():
             # Without `memory` the kernel could not tell whose pages it writes back.
             (self._group.parent / "cgroup.subtree_control").write_text("+io +memory")
             self._group.mkdir()
-        values = (
-            f"{name}={value or 'max'}" for name, value in (("rbps", read_bytes_per_s), ("wbps", write_bytes_per_s))
-        )
+        limits = (("rbps", read_bytes_per_s), ("wbps", write_bytes_per_s), ("riops", reads_per_s))
+        values = (f"{name}={value or 'max'}" for name, value in limits)
         (self._group / "io.max").write_text(f"{self._device_number} {' '.join(values)}\n")
         (self._group / "cgroup.procs").write_text(str(os.getpid()))
 
@@ -73,8 +73,8 @@ def clear_throttle(record: dict) -> None:
     with contextlib.suppress(OSError):
         if record["version"] == 1:
             for group in record["groups"]:
-                for kind in ("read", "write"):
-                    (Path(group) / f"blkio.throttle.{kind}_bps_device").write_text(f"{record['device_number']} 0\n")
+                for kind in ("read_bps", "write_bps", "read_iops"):
+                    (Path(group) / f"blkio.throttle.{kind}_device").write_text(f"{record['device_number']} 0\n")
             return
         group = Path(record["group"])
         for process in (group / "cgroup.procs").read_text().split():
