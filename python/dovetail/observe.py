@@ -97,9 +97,8 @@ class _Builder:
     def __init__(self, file: PlannedFile) -> None:
         self.file = file
         self._seen = Seen()
-        self._last_end = 0.0
 
-    def read(self, offset: int, count: int, begun: float, ended: float, think: float) -> None:
+    def read(self, offset: int, count: int, begun: float, think: float) -> None:
         begin = min(offset // _PAGE * _PAGE, self.file.size)
         end = min((offset + count + _PAGE - 1) // _PAGE * _PAGE, self.file.size)
         for low, high in self._seen.add(begin, end):
@@ -116,8 +115,8 @@ class _Builder:
             self.file.mapped.append((offset, count))
 
 
-def plan_of(memory: bytes, used: int, program: list[str], started: int) -> Plan:
-    """The plan in what the processes have noted. `started`: when the program was, on the monotonic clock."""
+def plan_of(memory: bytes, used: int, program: list[str], started: int, started_at: int) -> Plan:
+    """The plan in what the processes have noted. `started`, `started_at`: when the program was, on the monotonic clock and since 1970."""
     builders: dict[tuple[int, int], _Builder] = {}
     idle: dict[int, int] = {}  # since when a process has not read
     without = _devices_without_device()
@@ -132,13 +131,11 @@ def plan_of(memory: bytes, used: int, program: list[str], started: int) -> Plan:
             think = note.begun - idle.get(note.process, started)
             idle[note.process] = note.ended
             if builder is not None:
-                builder.read(
-                    note.offset, note.bytes, (note.begun - started) / 1e9, (note.ended - started) / 1e9, think / 1e9
-                )
+                builder.read(note.offset, note.bytes, (note.begun - started) / 1e9, think / 1e9)
         elif builder is not None:
             builder.map(note.offset, note.bytes)
     files = [builder.file for builder in builders.values() if builder.file.extents or builder.file.mapped]
-    return Plan(program, [file for file in files if _unchanged(file)])
+    return Plan(program, [file for file in files if file.modified < started_at and _unchanged(file)])
 
 
 def _not_seen(words: list[str], processes: int, plan: Plan, lost: int) -> Iterator[str]:
@@ -167,7 +164,7 @@ def observe(words: list[str], output: Path) -> int:
     if not os.access(output.absolute().parent, os.W_OK) or output.is_dir():
         return _refuse(f"{output}: a plan cannot be written there")
     size = _HEADER.size + _SLOTS * _SLOT.size
-    started = time.monotonic_ns()
+    started, started_at = time.monotonic_ns(), time.time_ns()
     try:
         with preload.shared_memory("dovetail-observe", _HEADER.pack(_MAGIC, _SLOTS, 0, 0), size) as (descriptor, path):
             status = preload.run(words, "DOVETAIL_PREFETCH_LOG", path)
@@ -176,7 +173,7 @@ def observe(words: list[str], output: Path) -> int:
                 memory = log[: _HEADER.size + min(used, _SLOTS) * _SLOT.size]
     except preload.Refused as error:
         return _refuse(str(error))
-    plan = plan_of(memory, min(used, _SLOTS), words, started)
+    plan = plan_of(memory, min(used, _SLOTS), words, started, started_at)
     total = sum(len(file.extents) for file in plan.files)
     if total > MOST_EXTENTS:
         print(f"dovetail observe: no plan: {total} runs of pages are more than {MOST_EXTENTS}", file=sys.stderr)

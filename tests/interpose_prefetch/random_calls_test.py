@@ -1,0 +1,47 @@
+"""Random calls give the same as they are, observed and with a plan: results, errors, errno, data, file positions."""
+
+import os
+import random
+import unittest
+
+from support import BUILD, Case
+
+PROGRAM = BUILD / "bin" / "prefetch_random_calls"
+CALLS = 1500
+
+
+class RandomCalls(Case):
+    def setUp(self):
+        super().setUp()
+        self.files = [self.file(name, 300_000 + 150_000 * number, number) for number, name in enumerate("abc")]
+
+    def compare(self, seed: int) -> None:
+        words = (PROGRAM, self.folder, seed, CALLS)
+        plain = self.run_as_it_is(*words)
+        written = (self.folder / "out").read_bytes()
+        self.assertEqual(plain[0], 3, f"seed {seed}: {plain}")
+        self.assertEqual(plain[1].count(b"\n") > CALLS * 0.6, True, plain)
+        for what, run in (("observed", self.observe), ("with its plan", self.run_with_plan)):
+            self.forget(*self.files)
+            found = run(*words)
+            for one, other in zip(plain[1].splitlines(), found[1].splitlines(), strict=False):
+                self.assertEqual(other, one, f"seed {seed}, {what}")
+            self.assertEqual(found[:2], plain[:2], f"seed {seed}, {what}")
+            self.assertEqual((self.folder / "out").read_bytes(), written, f"seed {seed}, {what}")
+
+    def test_with_the_plan_of_the_same_calls(self):
+        seed = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
+        print("DOVETAIL_TEST_SEED is", seed, flush=True)
+        for number in range(int(os.environ.get("DOVETAIL_TEST_ROUNDS", "4"))):
+            self.compare(seed + number)
+
+    def test_with_the_plan_of_other_calls(self):
+        self.assertEqual(self.observe(PROGRAM, self.folder, 5, CALLS)[0], 3)
+        for seed in (6, 7):
+            words = (PROGRAM, self.folder, seed, CALLS)
+            self.forget(*self.files)
+            self.assertEqual(self.run_with_plan(*words)[:2], self.run_as_it_is(*words)[:2])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,112 @@
+"""What the tests of observed programs share: folders with a device behind them, the commands, and programs with and without them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"]).resolve()
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(BUILD / "python")]
+
+import hangs  # noqa: E402 (behind the path to it)
+from dovetail import observe, plan_show, preload, replay  # noqa: E402 (likewise)
+
+PAGE = os.sysconf("SC_PAGESIZE")
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        # Not in the temporary folder, which may lie in memory.
+        self.folder = Path(tempfile.mkdtemp(prefix="prefetch-test-", dir=BUILD))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.plan_file = self.folder / "plan.json"
+
+    def file(self, name: str, size: int, seed: int = 1) -> Path:
+        path = self.folder / name
+        path.write_bytes(random.Random(seed).randbytes(size))
+        return path
+
+    def run_as_it_is(self, *words: object, **options: object):
+        """Status, output and errors."""
+        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"), **options.pop("environment", {}))
+        done = hangs.run(
+            [str(word) for word in words],
+            cwd=self.folder, env=environment, input=options.pop("stdin", b""), timeout=120, text=False, **options,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    def dovetail(self, *words: object, **options: object):
+        """The command as a user calls it."""
+        return self.run_as_it_is(sys.executable, "-m", "dovetail.cli", *words, **options)
+
+    def _in_child(self, function, stdin: bytes = b"", environment: dict[str, str] | None = None):
+        """What the command does, without the start of an interpreter for each. What hangs is shown by what runs the tests."""
+        files = [tempfile.TemporaryFile() for _ in range(3)]
+        with contextlib.ExitStack() as stack:
+            for file in files:
+                stack.enter_context(file)
+            files[0].write(stdin)
+            files[0].seek(0)
+            child = os.fork()
+            if child == 0:
+                with contextlib.suppress(BaseException):
+                    for number, file in enumerate(files):
+                        os.dup2(file.fileno(), number)
+                    os.closerange(3, 256)
+                    os.chdir(self.folder)
+                    os.environ.update(environment or {})
+                    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+                    preload.end_as(function())
+                os._exit(70)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            for file in files:
+                file.seek(0)
+            return status, files[1].read(), files[2].read()
+
+    def observe(self, *words: object, **options):
+        return self._in_child(lambda: observe.observe([str(word) for word in words], self.plan_file), **options)
+
+    def run_with_plan(self, *words: object, **options):
+        return self._in_child(lambda: replay.run([str(word) for word in words], self.plan_file), **options)
+
+    def show(self, picture: Path | None = None):
+        return self._in_child(lambda: plan_show.show(self.plan_file, picture))
+
+    def forget(self, *files: Path) -> None:
+        """Takes files out of the page cache."""
+        for file in files:
+            descriptor = os.open(file, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(descriptor)
+
+    def plan(self) -> dict:
+        return json.loads(self.plan_file.read_text())
+
+    def extents_of(self, path: Path) -> list[tuple[int, int]]:
+        for file in self.plan()["files"]:
+            if file["path"] == str(path):
+                return [(extent["offset"], extent["bytes"]) for extent in file["extents"]]
+        return []
+
+    def same_thrice(self, *words: object, forget: tuple[Path, ...] = (), **options: object):
+        """What the program gives as it is, and must give observed and with the plan as well."""
+        plain = self.run_as_it_is(*words, **options)
+        self.assertEqual(self.observe(*words, **options), plain)
+        self.forget(*forget)
+        self.assertEqual(self.run_with_plan(*words, **options), plain)
+        return plain
+
+
+def need(case: unittest.TestCase, program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        case.skipTest(f"{program} is not installed")
+    return found

@@ -1,0 +1,185 @@
+// Where a program is in its plan is found from its reads; a program that takes another way is let go.
+#include "prefetch/follower.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "plan_memory.hpp"
+#include "prefetch/advice.hpp"
+
+namespace dovetail::prefetch {
+namespace {
+
+constexpr std::uint64_t run_bytes = 4096;
+
+std::vector<PlanMemory::Run> strides(std::uint64_t count, std::uint64_t stride) {
+  std::vector<PlanMemory::Run> runs;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    runs.push_back({i * stride, run_bytes});
+  }
+  return runs;
+}
+std::uint32_t cursor(const FilePlan& plan) { return plan.progress->cursor.load(); }
+bool given_up(const FilePlan& plan) { return plan.progress->given_up.load() != 0; }
+
+TEST(Follower, GoesOnWithTheProgram) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file(strides(300, 10 * run_bytes)).only();
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    EXPECT_NE(follow(plan, i * 10 * run_bytes, run_bytes), Followed::given_up);
+    EXPECT_EQ(cursor(plan), i + 1);
+  }
+}
+
+TEST(Follower, KnowsTheRunInTheMiddleOfWhichTheProgramIs) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file({{8192, 8192}, {0, 4096}}).only();
+  follow(plan, 8192, 4096);
+  EXPECT_EQ(cursor(plan), 0U);
+  follow(plan, 12288, 4096);
+  EXPECT_EQ(cursor(plan), 1U);
+  follow(plan, 0, 4096);
+  EXPECT_EQ(cursor(plan), 2U);
+}
+
+TEST(Follower, GivesUpAfterAFewReadsThatThePlanDoesNotHave) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file(strides(100, 10 * run_bytes)).only();
+  int reads = 0;
+  while (follow(plan, run_bytes * (2 + 10 * static_cast<std::uint64_t>(reads)), run_bytes) != Followed::given_up) {
+    ++reads;
+  }
+  EXPECT_EQ(reads, patience);
+  EXPECT_EQ(follow(plan, 0, run_bytes), Followed::given_up);
+}
+
+TEST(Follower, BearsAReadBesideThePlanNowAndThen) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file(strides(1000, 10 * run_bytes)).only();
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    follow(plan, i * 10 * run_bytes, run_bytes);
+    if (i % 3 == 0) {
+      follow(plan, i * 10 * run_bytes + 5 * run_bytes, run_bytes);
+    }
+  }
+  EXPECT_FALSE(given_up(plan));
+}
+
+TEST(Follower, BearsThatAProgramReadsAgain) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file(strides(500, run_bytes)).only();
+  for (int pass = 0; pass < 3; ++pass) {
+    for (std::uint64_t i = 0; i < 500; ++i) {
+      follow(plan, i * run_bytes, run_bytes);
+    }
+  }
+  EXPECT_FALSE(given_up(plan));
+  EXPECT_EQ(cursor(plan), 500U);
+}
+
+TEST(Follower, GivesUpWhereTheProgramReadsTheSameInAnotherOrder) {
+  std::mt19937_64 random(5);
+  std::vector<PlanMemory::Run> runs = strides(2000, 2 * run_bytes);
+  std::ranges::shuffle(runs, random);
+  PlanMemory memory;
+  const FilePlan plan = memory.file(runs).only();
+  std::uint64_t reads = 0;
+  while (reads < 2000 && follow(plan, reads * 2 * run_bytes, run_bytes) != Followed::given_up) {
+    ++reads;
+  }
+  EXPECT_LT(reads, 100U);
+}
+
+TEST(Follower, BearsThreadsThatReadSideBySide) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file(strides(4000, run_bytes)).only();
+  std::atomic<std::uint64_t> next{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (std::uint64_t mine = next++; mine < 4000; mine = next++) {
+        follow(plan, mine * run_bytes, run_bytes);
+        Advice advice;
+        advice.take(plan);
+      }
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(plan.progress->issued.load(), 4000U);
+  EXPECT_LE(plan.progress->cursor.load(), 4000U);
+}
+
+TEST(Follower, SaysNothingOfReadsBehindTheEndOrOfNothing) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file(strides(10, run_bytes)).only();
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_NE(follow(plan, PlanMemory::size + 5, 10), Followed::given_up);
+    EXPECT_NE(follow(plan, 0, 0), Followed::given_up);
+    EXPECT_NE(follow(plan, 0, UINT64_MAX), Followed::given_up);
+  }
+}
+
+TEST(Advice, IsSortedAndGapsThatCostLessThanARequestAreFilled) {
+  PlanMemory memory;
+  memory.gap = 4096;
+  const FilePlan plan = memory.file({{40960, 4096}, {0, 4096}, {8192, 4096}, {20480, 4096}}).only();
+  Advice advice;
+  advice.take(plan);
+  const std::vector<Advice::Range> ranges(advice.begin(), advice.end());
+  ASSERT_EQ(ranges.size(), 3U);
+  EXPECT_EQ(ranges[0].offset, 0U);
+  EXPECT_EQ(ranges[0].end, 12288U);
+  EXPECT_EQ(ranges[1].offset, 20480U);
+  EXPECT_EQ(ranges[2].offset, 40960U);
+  advice.take(plan);
+  EXPECT_TRUE(advice.empty());
+}
+
+TEST(Advice, StaysWithinTheWindow) {
+  PlanMemory memory;
+  memory.window = 10 * run_bytes;
+  const FilePlan plan = memory.file(strides(200, 3 * run_bytes)).only();
+  std::uint64_t advised = 0;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    Advice advice;
+    for (advice.take(plan); !advice.empty(); advice.take(plan)) {
+      for (const Advice::Range& range : advice) {
+        advised += range.end - range.offset;
+      }
+      EXPECT_LE(ahead(plan), memory.window);
+    }
+    EXPECT_GE(advised, (i + 1) * run_bytes) << "advice must come before the read";
+    follow(plan, i * 3 * run_bytes, run_bytes);
+  }
+  EXPECT_EQ(advised, 200 * run_bytes);
+}
+
+TEST(Advice, OfARunThatIsLargerThanTheWindowIsGivenAllTheSame) {
+  PlanMemory memory;
+  memory.window = 4096;
+  const FilePlan plan = memory.file({{0, 1 << 20}, {1 << 21, 1 << 20}}).only();
+  Advice advice;
+  advice.take(plan);
+  ASSERT_FALSE(advice.empty());
+  EXPECT_EQ(advice.begin()->end, 1U << 20);
+  advice.take(plan);
+  EXPECT_TRUE(advice.empty());
+}
+
+TEST(Advice, BeginsWhereAProgramIsThatHasLeftSomethingOut) {
+  PlanMemory memory;
+  memory.window = 4 * run_bytes;
+  const FilePlan plan = memory.file(strides(500, run_bytes)).only();
+  follow(plan, 300 * run_bytes, run_bytes);
+  Advice advice;
+  advice.take(plan);
+  ASSERT_FALSE(advice.empty());
+  EXPECT_EQ(advice.begin()->offset, 301 * run_bytes);
+}
+
+}  // namespace
+}  // namespace dovetail::prefetch
