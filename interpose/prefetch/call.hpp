@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "descriptors.hpp"
 #include "libc.hpp"
 #include "recorder.hpp"
 #include "replayer.hpp"
+#include "watching.hpp"
 
 #define DOVETAIL_CALL extern "C" [[gnu::visibility("default")]]
 #define DOVETAIL_ALIAS(name) __attribute__((alias(name), visibility("default")))

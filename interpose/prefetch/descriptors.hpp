@@ -1,4 +1,4 @@
-// What is known of each descriptor. What is not known is looked up when it is read: descriptors come in many ways, and some of them are not seen.
+// What is known of each descriptor.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ struct Descriptor {
   static constexpr std::uint32_t ignored = 1;
   static constexpr std::uint32_t first_file = 2;
 
-  std::atomic<std::uint32_t> state;  // from `first_file` on: the number of the file, in a plan
+  std::atomic<std::uint32_t> state;       // from `first_file` on: the number of the file, in a plan
   std::atomic<std::uint32_t> left_alone;  // the system reads ahead as it likes: the plan was given up
   // What a recorder knows.
   std::atomic<std::uint64_t> device;
@@ -33,22 +33,6 @@ extern constinit std::atomic<bool> active;
 
 /// A regular file that a descriptor reads through the page cache. False: it is something else.
 bool look_at(int descriptor, FileIdentity& identity) noexcept;
-/// Looks at the descriptor for the first time. Null: it is none of the files that are of interest.
-Descriptor* classify(int descriptor) noexcept;
-
-/// The descriptor if its reads are of interest, else null.
-inline Descriptor* watched(int descriptor) noexcept {
-  if (!active.load(std::memory_order_relaxed) || static_cast<unsigned>(descriptor) >= most_descriptors) {
-    return nullptr;
-  }
-  Descriptor& found = descriptors[descriptor];
-  const std::uint32_t state = found.state.load(std::memory_order_acquire);
-  if (state == Descriptor::ignored) [[likely]] {
-    return nullptr;
-  }
-  return state == Descriptor::unknown ? classify(descriptor) : &found;
-}
-
 /// It will lead to something else, or does already.
 inline void forget(int descriptor) noexcept {
   if (static_cast<unsigned>(descriptor) < most_descriptors &&

@@ -34,8 +34,8 @@ struct CachedPages {
 bool is_cached(int descriptor, const Advice::Range& range) noexcept {
   CachedRange asked{range.offset, range.end - range.offset};
   CachedPages pages{};
-  const long failed = bare_call(call_cachestat, descriptor, reinterpret_cast<long>(&asked),
-                                reinterpret_cast<long>(&pages), 0);
+  const long failed =
+      bare_call(call_cachestat, descriptor, reinterpret_cast<long>(&asked), reinterpret_cast<long>(&pages), 0);
   return failed == 0 && pages.cached >= (range.end + page - 1) / page - range.offset / page;
 }
 
@@ -48,8 +48,8 @@ bool Helper::prepare() noexcept {
     return false;
   }
   // A page that nobody may touch, the stack, and the thread's own memory.
-  void* memory = mmap(nullptr, page + stack_bytes + thread_bytes, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, page + stack_bytes + thread_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     return false;
   }
@@ -75,8 +75,7 @@ void Helper::advise(int descriptor, std::uint32_t state, const FilePlan& plan) n
   plan_ = plan;
   const std::uint64_t all = ~std::uint64_t{0};
   std::uint64_t before = 0;
-  bare_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all), reinterpret_cast<long>(&before),
-            sizeof all);
+  bare_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all), reinterpret_cast<long>(&before), sizeof all);
   constexpr int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                         CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   const int started =
@@ -118,8 +117,8 @@ void Helper::settle() noexcept {
   for (std::int32_t seen = thread_.load(std::memory_order_acquire); seen > 0;
        seen = thread_.load(std::memory_order_acquire)) {
     // The system wakes who waits for a thread to end. One that is held up by a device is not waited for.
-    const long waited = bare_call(SYS_futex, reinterpret_cast<long>(&thread_), FUTEX_WAIT, seen,
-                                  reinterpret_cast<long>(&longest));
+    const long waited =
+        bare_call(SYS_futex, reinterpret_cast<long>(&thread_), FUTEX_WAIT, seen, reinterpret_cast<long>(&longest));
     if (waited == -ETIMEDOUT) {
       break;
     }

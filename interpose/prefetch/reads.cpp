@@ -90,7 +90,8 @@ DOVETAIL_CALL off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
   return libc::lseek64(fd, offset, whence);
 }
 
-DOVETAIL_CALL void* mmap64(void* address, std::size_t bytes, int protection, int flags, int fd, off64_t offset) noexcept {
+DOVETAIL_CALL void* mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
+                           off64_t offset) noexcept {
   void* mapped = libc::mmap64(address, bytes, protection, flags, fd, offset);
   if (mapped != MAP_FAILED && (flags & MAP_ANONYMOUS) == 0 && fd >= 0 && recorder.on()) {
     if (Descriptor* descriptor = watched(fd)) {

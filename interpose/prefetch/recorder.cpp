@@ -15,14 +15,15 @@ constexpr std::size_t longest_path = 4096;
 
 // The way to the descriptor in /proc, without the C library's printf, which a signal handler must not call.
 void name_of(int descriptor, char* name) noexcept {
-  std::memcpy(name, "/proc/self/fd/", 14);
+  constexpr char folder[] = "/proc/self/fd/";
+  std::memcpy(name, folder, sizeof folder);
   char digits[12];
   int count = 0;
   do {
     digits[count++] = static_cast<char>('0' + descriptor % 10);
     descriptor /= 10;
   } while (descriptor != 0);
-  char* at = name + 14;
+  char* at = name + sizeof folder - 1;
   while (count > 0) {
     *at++ = digits[--count];
   }

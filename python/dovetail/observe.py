@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 
 from . import hdf5, preload
-from .plan import MOST_EXTENTS, Extent, Plan, PlannedFile, PlanError, Seen, write
+from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
 from .plan import read as read_plan
 
 _MAGIC = 0x3153444145525444
@@ -204,6 +204,8 @@ def register(app: typer.Typer) -> None:
     )
     def command(
         words: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGUMENTS...", help="What is run.")],
-        output: Annotated[Path, typer.Option(help="The plan, which `dovetail run --plan` follows.")] = Path("plan.json"),
+        output: Annotated[Path, typer.Option(help="The plan, which `dovetail run --plan` follows.")] = Path(
+            "plan.json"
+        ),
     ) -> None:
         preload.end_as(observe(words, output))

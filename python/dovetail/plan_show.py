@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .plan import Extent, Plan, PlannedFile, PlanError, Seen, read, write
+from .plan import Extent, Plan, PlanError, PlannedFile, Seen, read, write
 
 _BAD_USAGE = 2
 _MOST_IN_PICTURE = 8

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import preload
-from .plan import Plan, PlannedFile, PlanError, read
+from .plan import Plan, PlanError, PlannedFile, read
 
 _MAGIC = 0x31304E414C505444
 _HEADER = struct.Struct("<QQQQQ24x")
@@ -121,11 +121,11 @@ def compact(plan: Plan, ahead: int) -> tuple[bytes, list[str]]:
     for file in plan.files:
         if not file.extents:
             continue
-        device, problem = _fits(file)
+        place, problem = _fits(file)
         if problem:
             problems.append(problem)
         else:
-            found[device, file.inode] = file
+            found[place, file.inode] = file
     files, extents, orders = [], [], []
     devices: dict[int, Device] = {}
     first = 0

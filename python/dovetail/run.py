@@ -279,7 +279,8 @@ def register(app: typer.Typer) -> None:
             str | None, typer.Option(help="The same of the last H5Fclose of a file: wait (the default) or background.")
         ] = None,
         plan: Annotated[
-            Path | None, typer.Option(help="What is read ahead of the program, which may be any: see `dovetail observe`.")
+            Path | None,
+            typer.Option(help="What is read ahead of the program, which may be any: see `dovetail observe`."),
         ] = None,
     ) -> None:
         if plan is not None:

@@ -28,14 +28,14 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 /// The plan of one file. A copy: what lies in the shared memory may change under a reader, these numbers do not.
 struct FilePlan {
-  const Extent* extents = nullptr;            // in the order of need
-  const std::uint32_t* by_offset = nullptr;   // their numbers, in the order of the file
+  const Extent* extents = nullptr;               // in the order of need
+  const std::uint32_t* by_offset = nullptr;      // their numbers, in the order of the file
   std::atomic<std::uint8_t>* come_to = nullptr;  // by number: whether the program has read of it
   Progress* progress = nullptr;
   std::uint32_t count = 0;
-  std::uint32_t piece = 0;  // bytes of one advice: the kernel cuts longer ones short
-  std::uint32_t gap = 0;    // bytes that are read rather than left out, since another request would take longer
-  std::uint64_t size = 0;   // of the file
+  std::uint32_t piece = 0;   // bytes of one advice: the kernel cuts longer ones short
+  std::uint32_t gap = 0;     // bytes that are read rather than left out, since another request would take longer
+  std::uint64_t size = 0;    // of the file
   std::uint64_t window = 0;  // bytes ahead of the program at most
 
   /// The number of an extent by its place in the file. The shared memory is not trusted.
@@ -50,7 +50,7 @@ struct FileIdentity {
   std::uint64_t device;
   std::uint64_t inode;
   std::uint64_t size;
-  std::uint64_t seconds;      // of the last change
+  std::uint64_t seconds;  // of the last change
   std::uint64_t nanoseconds;
 };
 

@@ -122,14 +122,21 @@ class Programs(Case):
     def test_streams_of_the_c_library(self):
         path = self.folder / "text"
         path.write_text("".join(f"line {number}\n" for number in range(100_000)))
-        for command in (("sort", "-n", path), ("grep", "-c", "77", path), ("wc", path), ("awk", "NR % 1000 == 1", path)):
+        for command in (
+            ("sort", "-n", path),
+            ("grep", "-c", "77", path),
+            ("wc", path),
+            ("awk", "NR % 1000 == 1", path),
+        ):
             self.same_thrice(need(self, command[0]), *command[1:], forget=(path,))
             self.check_whole(path)
 
     def test_what_a_program_writes_itself_is_not_in_its_plan(self):
         path = self.file("data", 100_000)
         self.observe("sh", "-c", "cat data > made; cat made; cat data > gone; cat gone; rm gone")
-        self.assertEqual([file["path"] for file in self.plan()["files"] if str(self.folder) in file["path"]], [str(path)])
+        self.assertEqual(
+            [file["path"] for file in self.plan()["files"] if str(self.folder) in file["path"]], [str(path)]
+        )
 
     def test_plans_are_shown_and_joined(self):
         path = self.file("data", 900_000)

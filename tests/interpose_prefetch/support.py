@@ -48,10 +48,8 @@ class Case(unittest.TestCase):
 
     def _in_child(self, function, stdin: bytes = b"", environment: dict[str, str] | None = None):
         """What the command does, without the start of an interpreter for each. What hangs is shown by what runs the tests."""
-        files = [tempfile.TemporaryFile() for _ in range(3)]
         with contextlib.ExitStack() as stack:
-            for file in files:
-                stack.enter_context(file)
+            files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
             files[0].write(stdin)
             files[0].seek(0)
             child = os.fork()
@@ -62,7 +60,7 @@ class Case(unittest.TestCase):
                     os.closerange(3, 256)
                     os.chdir(self.folder)
                     os.environ.update(environment or {})
-                    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+                    sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
                     preload.end_as(function())
                 os._exit(70)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -108,6 +108,16 @@ POSIX = """
 read readv write writev pread pread64 preadv preadv64 preadv2 preadv64v2 pwrite pwrite64 pwritev pwritev64 pwritev2 pwritev64v2
 fsync fdatasync __read_chk __pread_chk __pread64_chk dovetail_posix_attach
 """
+# What the library that sees reads stands in for.
+PREFETCH = """
+read pread pread64 readv preadv preadv64 preadv2 preadv64v2 lseek lseek64 mmap mmap64 sendfile sendfile64 copy_file_range splice
+__read_chk __pread_chk __pread64_chk
+open open64 openat openat64 creat creat64 __open_2 __open64_2 __openat_2 __openat64_2 close dup dup2 dup3 close_range closefrom
+fopen fopen64 freopen freopen64 fclose fread fread_unlocked fgets fgets_unlocked getdelim __getdelim getline fgetc getc _IO_getc
+fgetc_unlocked getc_unlocked fseek fseeko fseeko64 rewind fsetpos fsetpos64
+__fread_chk __fread_unlocked_chk __fgets_chk __fgets_unlocked_chk
+prctl unshare setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups
+"""
 # Behind the functions of its header: those that the plugin and its report look up.
 HDF5 = "dovetail_hdf5_serve dovetail_hdf5_write_trace"
 # HDF5 asks for the first two; `getenv` tells HDF5 of the connector where the plugin is preloaded.
@@ -197,6 +207,7 @@ def main() -> None:
     calls = (source / "interpose" / "mpi" / "calls.def").read_text()
     expected = {
         "libdovetail-posix.so": set(POSIX.split()),
+        "libdovetail-prefetch.so": set(PREFETCH.split()),
         "libdovetail-omp.so": functions_of(source / "include" / "dovetail_omp.h", "dovetail_omp_"),
         "libdovetail-hdf5.so": functions_of(source / "include" / "dovetail" / "hdf5.h", "dovetail_H5")
         | set(HDF5.split()),
@@ -213,7 +224,7 @@ def main() -> None:
     }
     found = {library.name: library for library in prefix.rglob("libdovetail*.so")}
     assert set(found) - {"libdovetail.so"} <= set(expected), f"nothing says what {sorted(found)} must show"
-    assert {"libdovetail-posix.so"} <= set(found), sorted(found)
+    assert {"libdovetail-posix.so", "libdovetail-prefetch.so"} <= set(found), sorted(found)
     for name in sorted(set(found) - {"libdovetail.so"}):
         check_exact(found[name], expected[name])
     # With pip it is installed; `cmake --install` leaves it out.
