@@ -26,7 +26,7 @@ std::uint32_t Replayer::begin(int number, Descriptor& descriptor, const FileIden
     return Descriptor::ignored;
   }
   const FilePlan plan = plan_.file(file);
-  if (plan.count == 0 || plan.progress->given_up.load(std::memory_order_relaxed) != 0) {
+  if (is_over(plan)) {
     return Descriptor::ignored;
   }
   descriptor.left_alone.store(0, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, st
     case Followed::wants:
       helper.advise(number, state, plan);
       break;
-    case Followed::given_up:
+    case Followed::over:
       if (descriptor.left_alone.exchange(1, std::memory_order_relaxed) == 0) {
         posix_fadvise(number, 0, 0, POSIX_FADV_NORMAL);
         std::uint32_t seen = state;

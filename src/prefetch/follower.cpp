@@ -72,13 +72,10 @@ bool lost_patience(Progress& progress) noexcept {
 }  // namespace
 
 Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  if (plan.count == 0) {
-    return Followed::given_up;
+  if (is_over(plan)) {
+    return Followed::over;
   }
   Progress& progress = *plan.progress;
-  if (progress.given_up.load(std::memory_order_relaxed) != 0) {
-    return Followed::given_up;
-  }
   if (bytes == 0 || offset >= plan.size) {
     return Followed::fits;
   }
@@ -87,7 +84,7 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
   bool first_time = false;
   const std::uint32_t found = touched(plan, offset, end, cursor, first_time);
   if (found == none) {
-    return lost_patience(progress) ? Followed::given_up : Followed::fits;
+    return lost_patience(progress) ? Followed::over : Followed::fits;
   }
   const std::uint32_t next = found + (end >= plan.extents[found].end() ? 1 : 0);
   if (found < cursor) {
@@ -95,7 +92,7 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
     if (!first_time || cursor - found <= reach) {
       foretold(progress);
     } else if (lost_patience(progress)) {
-      return Followed::given_up;
+      return Followed::over;
     }
   } else if (found - cursor <= reach) {
     advance(progress.cursor, next);
@@ -103,11 +100,19 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
   } else {
     // The program has left something out. What was asked for is not taken back.
     if (lost_patience(progress)) {
-      return Followed::given_up;
+      return Followed::over;
     }
     advance(progress.cursor, next);
   }
+  if (is_over(plan)) {
+    return Followed::over;
+  }
   return wants_advice(plan) ? Followed::wants : Followed::fits;
+}
+
+bool is_over(const FilePlan& plan) noexcept {
+  return plan.count == 0 || plan.progress->given_up.load(std::memory_order_relaxed) != 0 ||
+         plan.progress->cursor.load(std::memory_order_relaxed) >= plan.count;
 }
 
 std::uint64_t ahead(const FilePlan& plan) noexcept {

@@ -11,7 +11,7 @@ namespace dovetail::prefetch {
 enum class Followed : std::uint8_t {
   fits,      // or says nothing
   wants,     // and advice for what comes next is due
-  given_up,  // the program takes another way than the plan
+  over,      // the program has come to the end of the plan, or takes another way
 };
 
 /// How many extents further on a program may go at a time, such as when several threads read.
@@ -21,6 +21,9 @@ inline constexpr std::int32_t patience = 8;
 
 /// Notes that the program reads these bytes. Any thread and any signal handler may call it, of any process that shares the progress.
 Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept;
+
+/// Whether the plan has nothing more to say: the system reads ahead as it likes then, also what the program reads once more.
+bool is_over(const FilePlan& plan) noexcept;
 
 /// Bytes of the plan that were asked for and that the program has not come to yet.
 std::uint64_t ahead(const FilePlan& plan) noexcept;

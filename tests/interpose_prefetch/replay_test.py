@@ -66,23 +66,25 @@ class Replay(Case):
         if status != 0 and b"ptrace" in errors:
             self.skipTest("no process may be traced here")
         self.assertEqual(status, 0, errors)
-        return re.findall(rf"fadvise64\(\d+<{re.escape(str(self.path))}>, .*POSIX_FADV_(\w+)\)", log.read_text())
+        return re.findall(rf"fadvise64\(\d+<{re.escape(str(self.path))}>, .*POSIX_FADV_(\w+)", log.read_text())
 
     def test_the_system_does_not_read_ahead_as_well(self):
         advice = self.advice("all")
-        self.assertEqual(advice[0], "RANDOM")
         self.assertGreater(advice.count("WILLNEED"), 0)
-        self.assertNotIn("NORMAL", advice)
+        # The end of the plan: what is read after it is the system's to read ahead.
+        self.assertEqual([one for one in advice if one != "WILLNEED"], ["RANDOM", "NORMAL"])
+        self.assertEqual(advice[0], "RANDOM")
 
     def test_what_is_cached_is_not_asked_for(self):
         self.path.read_bytes()
         found = self.advice("all", environment={"DOVETAIL_PREFETCH_GAP_KB": "0"})
         if "WILLNEED" in found:
             self.skipTest("this kernel has no cachestat")
-        self.assertEqual(found, ["RANDOM"])
+        self.assertEqual(found, ["RANDOM", "NORMAL"])
 
     def test_a_program_that_takes_another_way_is_left_to_the_system(self):
-        self.assertEqual(self.advice("other")[-1], "NORMAL")
+        found = [one for one in self.advice("other") if one != "WILLNEED"]
+        self.assertEqual(found, ["RANDOM", "NORMAL"])
 
 
 if __name__ == "__main__":
