@@ -41,8 +41,7 @@ class Device:
     gap: int
 
 
-def _setting(name: str, unit: int) -> int | None:
-    text = os.environ.get(name)
+def _setting(name: str, text: str | None, unit: int) -> int | None:
     if text is None or text == "":
         return None
     if not re.fullmatch(r"[0-9]{1,9}", text):
@@ -67,7 +66,7 @@ def device_of(number: int) -> Device:
     # The kernel cuts advice at the greater of the two.
     largest = max(read_ahead, _number(queue / "max_sectors_kb") or 0) << 10
     piece = largest // 4096 * 4096 or _READ_AHEAD
-    gap = _setting("DOVETAIL_PREFETCH_GAP_KB", 1 << 10)
+    gap = _setting("DOVETAIL_PREFETCH_GAP_KB", os.environ.get("DOVETAIL_PREFETCH_GAP_KB"), 1 << 10)
     if gap is None:
         gap = _GAP_OF_HEADS if _number(queue / "rotational") == 1 else _GAP
     return Device(min(piece, 1 << 30), min(gap, 1 << 30))
@@ -99,7 +98,7 @@ def _free_memory() -> int:
 
 def window() -> int:
     """Bytes that are read ahead of the program at most."""
-    wanted = _setting("DOVETAIL_PREFETCH_WINDOW_MB", 1 << 20)
+    wanted = _setting("DOVETAIL_PREFETCH_WINDOW_MB", os.environ.get("DOVETAIL_PREFETCH_WINDOW_MB"), 1 << 20)
     return max(_SMALLEST_WINDOW, min(wanted if wanted is not None else _WINDOW, _free_memory() // 4))
 
 

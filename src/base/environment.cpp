@@ -36,6 +36,12 @@ constexpr std::string_view known[] = {
     "DOVETAIL_HDF5_FLUSH",
     "DOVETAIL_HDF5_READ_AHEAD",
     "DOVETAIL_HDF5_REPORT",
+    // Observed programs, and those with a plan (docs/prefetch.md). The commands give the first three.
+    "DOVETAIL_PREFETCH_FILTERS",
+    "DOVETAIL_PREFETCH_LOG",
+    "DOVETAIL_PREFETCH_PLAN",
+    "DOVETAIL_PREFETCH_GAP_KB",
+    "DOVETAIL_PREFETCH_WINDOW_MB",
     // Python.
     "DOVETAIL_PROGRESS",
     "DOVETAIL_PYCOMPSS_NESTED",
