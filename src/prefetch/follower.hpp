@@ -9,9 +9,9 @@ namespace dovetail::prefetch {
 
 /// What a read says about the plan.
 enum class Followed : std::uint8_t {
-  fits,      // or says nothing
-  wants,     // and advice for what comes next is due
-  over,      // the program has come to the end of the plan, or takes another way
+  fits,   // or says nothing
+  wants,  // and advice for what comes next is due
+  over,   // the program has come to the end of the plan, or takes another way
 };
 
 /// How many extents further on a program may go at a time, such as when several threads read.

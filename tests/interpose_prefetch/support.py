@@ -16,7 +16,12 @@ BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"]).resolve()
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(BUILD / "python")]
 
 import hangs  # noqa: E402 (behind the path to it)
-from dovetail import observe, plan_show, preload, replay  # noqa: E402 (likewise)
+
+try:
+    from dovetail import observe, plan_show, preload, replay
+except ImportError as error:
+    print(f"the Python package is not built: {error}")
+    sys.exit(77)
 
 PAGE = os.sysconf("SC_PAGESIZE")
 
