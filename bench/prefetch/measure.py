@@ -113,7 +113,7 @@ def main() -> int:
     parser.add_argument("--compute", type=float, default=0, help="microseconds after each read")
     parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk")
     parser.add_argument("--requests", type=int, default=500, help="a second")
-    parser.add_argument("--pairs", type=int, default=20_000, help="of batches of calls")
+    parser.add_argument("--pairs", type=int, default=5000, help="of batches of calls")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--folder", help="where the files are made (default: a temporary folder)")
     parser.add_argument("--build-dir", type=Path, default=HERE.parents[1] / "build" / "release")

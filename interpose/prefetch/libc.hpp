@@ -49,16 +49,14 @@ class Function {
   std::atomic<Type*> found_{nullptr};
 };
 
-#define DOVETAIL_PREFETCH_FUNCTIONS(X)                                                                               \
-  X(read)                                                                                                            \
-  X(pread64)                                                                                                         \
-  X(readv)                                                                                                           \
-  X(preadv64)                                                                                                        \
-  X(preadv64v2) X(lseek64) X(mmap64) X(sendfile64) X(copy_file_range) X(splice) X(open64) X(openat64) X(creat64)     \
-      X(__open_2) X(__openat_2) X(close) X(dup) X(dup2) X(dup3) X(close_range) X(closefrom) X(fopen64) X(freopen64)  \
-          X(fclose) X(fread) X(fread_unlocked) X(fgets) X(fgets_unlocked) X(getdelim) X(getline) X(fgetc)            \
-              X(fgetc_unlocked) X(fseek) X(fseeko64) X(rewind) X(fsetpos64) X(prctl) X(unshare) X(setuid) X(seteuid) \
-                  X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid) X(setresgid) X(setgroups)
+// clang-format off
+#define DOVETAIL_PREFETCH_FUNCTIONS(X) \
+  X(read) X(pread64) X(readv) X(preadv64) X(preadv64v2) X(lseek64) X(mmap64) X(sendfile64) X(copy_file_range) X(splice) \
+  X(open64) X(openat64) X(creat64) X(__open_2) X(__openat_2) X(close) X(dup) X(dup2) X(dup3) X(close_range) X(closefrom) \
+  X(fopen64) X(freopen64) X(fclose) X(fread) X(fread_unlocked) X(fgets) X(fgets_unlocked) X(getdelim) X(getline) \
+  X(fgetc) X(fgetc_unlocked) X(fseek) X(fseeko64) X(rewind) X(fsetpos64) X(prctl) X(unshare) \
+  X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid) X(setresgid) X(setgroups)
+// clang-format on
 
 namespace libc {
 // The attributes of the declarations are for callers.
