@@ -89,8 +89,8 @@ MessageEndpoint::~MessageEndpoint() {
   }
   std::vector<Moving> unfinished = release();
   if (has_mpi_ended_) {
-    [[maybe_unused]] auto* const kept =
-        new std::vector<Moving>(std::move(unfinished));  // nothing tells when MPI lets go of it
+    static auto* const kept = new std::vector<Moving>;  // for ever: nothing tells when MPI lets go of it
+    std::ranges::move(unfinished, std::back_inserter(*kept));
   } else {
     forget_ended(library_, unfinished);
     std::ranges::move(unfinished, std::back_inserter(left_behind()));
