@@ -28,7 +28,7 @@ using std::chrono::nanoseconds;
 
 bool in_worker_process = false;  // under the interpreter's lock
 
-// Each process has another object, so that it would keep nobody out, and nobody would open it.
+// In another process it would be another object: that lock would exclude nobody here, and that latch would never open.
 void require_process_of_program(const char* what) {
   if (in_worker_process) {
     throw std::runtime_error(std::string("a ") + what +

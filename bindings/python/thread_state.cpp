@@ -158,7 +158,8 @@ void leave_body() {
   }
 }
 
-// A state that is kept is nobody's: as long as it is called so, a call that does without the interpreter would put it away a second time.
+// The call uses the kept state and clears `kept`. Otherwise a wait in the call would release that state, and the service of the interpreter would
+// release it once more.
 Locked::Locked() : kept_(states().kept != nullptr), entered_(kept_ || !holds_interpreter()) {
   if (entered_) {
     enter_body();

@@ -23,7 +23,7 @@ typedef struct dovetail_operation dovetail_operation;  ///< See dovetail_events.
 typedef struct dovetail_semaphore dovetail_semaphore;  ///< A number of units, of which each user takes some.
 typedef struct dovetail_mutex dovetail_mutex;          ///< A lock that may be held across a pause. Not recursive.
 typedef struct dovetail_latch dovetail_latch;          ///< Opens once it has been counted down to zero, and stays open.
-typedef struct dovetail_barrier dovetail_barrier;      ///< Lets nobody pass until all have arrived, phase after phase.
+typedef struct dovetail_barrier dovetail_barrier;      ///< Each phase ends when all participants have arrived.
 
 // Semaphores ---------------------------------------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ int64_t dovetail_semaphore_available(const dovetail_semaphore* semaphore);
 
 // Locks --------------------------------------------------------------------------------------------------------------
 
-/// Makes a lock that nobody holds. `*mutex` is the caller's until `dovetail_mutex_destroy`. Context: any. Suspends: no. Errors: -EINVAL.
+/// Makes an unlocked lock. `*mutex` is the caller's until `dovetail_mutex_destroy`. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_mutex_create(dovetail_mutex** mutex);
 /// Frees the lock; null is allowed. Context: any. Suspends: no. Errors: none.
 void dovetail_mutex_destroy(dovetail_mutex* mutex);
