@@ -87,14 +87,9 @@ MessageEndpoint::~MessageEndpoint() {
   if (the_endpoint == this) {
     the_endpoint = nullptr;
   }
-  std::vector<Moving> unfinished = release();
-  if (has_mpi_ended_) {
-    static auto* const kept = new std::vector<Moving>;  // for ever: nothing tells when MPI lets go of it
-    std::ranges::move(unfinished, std::back_inserter(*kept));
-  } else {
-    forget_ended(library_, unfinished);
-    std::ranges::move(unfinished, std::back_inserter(left_behind()));
-  }
+  std::vector<Moving> unfinished = release();  // nothing after the end of MPI, which has released all
+  forget_ended(library_, unfinished);
+  std::ranges::move(unfinished, std::back_inserter(left_behind()));
 }
 
 std::vector<Moving> MessageEndpoint::release() noexcept {
