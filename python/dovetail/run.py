@@ -19,8 +19,6 @@ from typing import Annotated, Any
 
 import typer
 
-from . import preload, replay
-
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _BAD_USAGE = 2
 _INTERRUPTED = 130
@@ -286,5 +284,7 @@ def register(app: typer.Typer) -> None:
         if plan is not None:
             if report is not None or pycompss or hdf5 or flush is not None or close is not None:
                 sys.exit(_refuse("--plan goes with no other option"))
+            from . import preload, replay  # what few programs need
+
             preload.end_as(replay.run([script, *(arguments or [])], plan))
         sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))
