@@ -36,7 +36,7 @@ Alternative translate(const dovetail_alternative& alternative, const std::string
       return {object_of<dovetail_semaphore>(alternative, name).units,
               natural(alternative.units, (name + ".units").c_str())};
     case DOVETAIL_SELECT_MUTEX:
-      return {object_of<dovetail_mutex>(alternative, name).free};
+      return {object_of<dovetail_mutex>(alternative, name).lock};
     case DOVETAIL_SELECT_LATCH:
       return {object_of<dovetail_latch>(alternative, name).latch};
     case DOVETAIL_SELECT_OPERATION:

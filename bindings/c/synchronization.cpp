@@ -9,22 +9,6 @@
 #include "argument.hpp"
 #include "error.hpp"
 
-namespace dovetail::c {
-namespace {
-
-// So many of what is left, or all or nothing. @throws std::invalid_argument where less is left.
-void take_from(std::atomic<std::uint64_t>& left, std::uint64_t steps, const char* what) {
-  std::uint64_t before = left.load(std::memory_order_relaxed);
-  do {
-    if (steps > before) {
-      throw std::invalid_argument(std::to_string(steps) + " " + what + ", and " + std::to_string(before) + " are left");
-    }
-  } while (!left.compare_exchange_weak(before, before - steps, std::memory_order_relaxed));
-}
-
-}  // namespace
-}  // namespace dovetail::c
-
 using namespace dovetail::c;
 
 extern "C" {
@@ -81,27 +65,27 @@ void dovetail_mutex_destroy(dovetail_mutex* mutex) { delete mutex; }
 
 int32_t dovetail_mutex_lock(dovetail_mutex* mutex) {
   return guarded(__func__, [&]() -> int32_t {
-    given(mutex, "mutex").free.acquire();
+    given(mutex, "mutex").lock.lock();
     return 0;
   });
 }
 
 int32_t dovetail_mutex_lock_for(dovetail_mutex* mutex, int64_t at_most_ns) {
   return guarded(__func__,
-                 [&]() -> int32_t { return given(mutex, "mutex").free.try_acquire_for(limit(at_most_ns)) ? 1 : 0; });
+                 [&]() -> int32_t { return given(mutex, "mutex").lock.try_lock_for(limit(at_most_ns)) ? 1 : 0; });
 }
 
 int32_t dovetail_mutex_try_lock(dovetail_mutex* mutex) {
-  return guarded(__func__, [&]() -> int32_t { return given(mutex, "mutex").free.try_acquire() ? 1 : 0; });
+  return guarded(__func__, [&]() -> int32_t { return given(mutex, "mutex").lock.try_lock() ? 1 : 0; });
 }
 
 int32_t dovetail_mutex_unlock(dovetail_mutex* mutex) {
   return guarded(__func__, [&]() -> int32_t {
-    dovetail::Semaphore& free = given(mutex, "mutex").free;
-    if (free.available() != 0) {
+    dovetail::Mutex& lock = given(mutex, "mutex").lock;
+    if (!lock.is_locked()) {
       throw std::system_error(EPERM, std::generic_category(), "nobody holds this lock");
     }
-    free.release();
+    lock.unlock();
     return 0;
   });
 }
@@ -118,10 +102,12 @@ void dovetail_latch_destroy(dovetail_latch* latch) { delete latch; }
 
 int32_t dovetail_latch_count_down(dovetail_latch* latch, int64_t steps) {
   return guarded(__func__, [&]() -> int32_t {
-    dovetail_latch& counted = given(latch, "latch");
+    dovetail::Latch& counted = given(latch, "latch").latch;
     const std::uint64_t number = natural(steps, "steps");
-    take_from(counted.left, number, "steps of a latch");
-    counted.latch.count_down(number);
+    if (!counted.count_down(number)) {
+      throw std::invalid_argument(std::to_string(number) + " steps of a latch, and " +
+                                  std::to_string(counted.remaining()) + " are left");
+    }
     return 0;
   });
 }
@@ -170,9 +156,9 @@ int32_t dovetail_barrier_arrive_and_wait_for(dovetail_barrier* barrier, int64_t 
 
 int32_t dovetail_barrier_arrive_and_drop(dovetail_barrier* barrier) {
   return guarded(__func__, [&]() -> int32_t {
-    dovetail_barrier& left = given(barrier, "barrier");
-    take_from(left.left, 1, "participant of a barrier");
-    left.barrier.arrive_and_drop();
+    if (!given(barrier, "barrier").barrier.arrive_and_drop()) {
+      throw std::invalid_argument("1 participant of a barrier, and 0 are left");
+    }
     return 0;
   });
 }

@@ -63,8 +63,10 @@ bool waits_without_limit(nanoseconds at_most) {
   return at_most == nanoseconds::max() && tasking::current_task() != nullptr;
 }
 
-bool take(Semaphore& semaphore, std::uint64_t units, nanoseconds at_most) {
-  if (semaphore.try_acquire(units)) {
+// By the first of these three calls that suits: at once, for as long as it takes, within the limit.
+template <class AtOnce, class WithoutLimit, class Within>
+bool take(nanoseconds at_most, AtOnce at_once, WithoutLimit without_limit, Within within) {
+  if (at_once()) {
     return true;
   }
   if (at_most == nanoseconds::zero()) {
@@ -72,10 +74,10 @@ bool take(Semaphore& semaphore, std::uint64_t units, nanoseconds at_most) {
   }
   const Unlocked unlocked;
   if (waits_without_limit(at_most)) {
-    semaphore.acquire(units);
+    without_limit();
     return true;
   }
-  return semaphore.try_acquire_for(at_most, units);
+  return within(at_most);
 }
 
 class Lock {
@@ -83,7 +85,9 @@ class Lock {
   bool acquire(bool blocking, std::optional<double> timeout) {
     return translated([&] {
       require_process_of_program("Lock");
-      return take(free_, 1, limit_of(blocking, timeout));
+      return take(
+          limit_of(blocking, timeout), [&] { return mutex_.try_lock(); }, [&] { mutex_.lock(); },
+          [&](nanoseconds at_most) { return mutex_.try_lock_for(at_most); });
     });
   }
   void release() {
@@ -92,15 +96,15 @@ class Lock {
       if (!locked()) {
         throw std::runtime_error("release unlocked lock");
       }
-      free_.release();
+      mutex_.unlock();
     });
   }
-  bool locked() const noexcept { return free_.available() == 0; }
-  Alternative alternative() { return {free_}; }
+  bool locked() const noexcept { return mutex_.is_locked(); }
+  Alternative alternative() { return {mutex_}; }
   std::string text() const { return locked() ? "<dovetail.Lock, locked>" : "<dovetail.Lock, unlocked>"; }
 
  private:
-  Semaphore free_{1};  // a Mutex does not tell whether somebody holds it
+  Mutex mutex_;
 };
 
 class Units {
@@ -109,7 +113,11 @@ class Units {
   bool acquire(bool blocking, std::optional<double> timeout, std::int64_t units) {
     return translated([&] {
       require_process_of_program("Semaphore");
-      return take(semaphore_, natural(units, "units"), limit_of(blocking, timeout));
+      const std::uint64_t taken = natural(units, "units");
+      return take(
+          limit_of(blocking, timeout), [&] { return semaphore_.try_acquire(taken); },
+          [&] { semaphore_.acquire(taken); },
+          [&](nanoseconds at_most) { return semaphore_.try_acquire_for(at_most, taken); });
     });
   }
   void release(std::int64_t units) {
@@ -128,47 +136,36 @@ class Units {
 
 class CountDown {
  public:
-  explicit CountDown(std::int64_t count) : latch_(natural(count, "count")), left_(natural(count, "count")) {}
+  explicit CountDown(std::int64_t count) : latch_(natural(count, "count")) {}
   void count_down(std::int64_t steps) {
     translated([&] {
       require_process_of_program("Latch");
       const std::uint64_t counted = natural(steps, "steps");
-      if (counted > left_) {
-        throw std::invalid_argument("a latch of which " + std::to_string(left_) +
+      if (!latch_.count_down(counted)) {
+        throw std::invalid_argument("a latch of which " + std::to_string(latch_.remaining()) +
                                     " steps are left is counted down by " + std::to_string(counted));
       }
-      left_ -= counted;
-      latch_.count_down(counted);
     });
   }
   bool try_wait() const noexcept { return latch_.try_wait(); }
   bool wait(std::optional<double> timeout) {
     return translated([&] {
       require_process_of_program("Latch");
-      const nanoseconds at_most = nanoseconds_of(timeout);
-      if (try_wait()) {
-        return true;
-      }
-      const Unlocked unlocked;
-      if (waits_without_limit(at_most)) {
-        latch_.wait();
-        return true;
-      }
-      return latch_.wait_for(at_most);
+      return take(
+          nanoseconds_of(timeout), [&] { return latch_.try_wait(); }, [&] { latch_.wait(); },
+          [&](nanoseconds at_most) { return latch_.wait_for(at_most); });
     });
   }
   Alternative alternative() { return {latch_}; }
-  std::string text() const { return "<dovetail.Latch, " + std::to_string(left_) + " steps left>"; }
+  std::string text() const { return "<dovetail.Latch, " + std::to_string(latch_.remaining()) + " steps left>"; }
 
  private:
   Latch latch_;
-  std::uint64_t left_;  // under the interpreter's lock
 };
 
 class Phases {
  public:
-  explicit Phases(std::int64_t participants)
-      : barrier_(natural(participants, "participants")), participants_(natural(participants, "participants")) {
+  explicit Phases(std::int64_t participants) : barrier_(natural(participants, "participants")) {
     require_participants();
   }
   bool arrive_and_wait(std::optional<double> timeout) {
@@ -188,21 +185,21 @@ class Phases {
     translated([&] {
       require_process_of_program("Barrier");
       require_participants();
-      --participants_;
       barrier_.arrive_and_drop();
     });
   }
-  std::string text() const { return "<dovetail.Barrier, " + std::to_string(participants_) + " participants>"; }
+  std::string text() const {
+    return "<dovetail.Barrier, " + std::to_string(barrier_.participants()) + " participants>";
+  }
 
  private:
   void require_participants() const {
-    if (participants_ == 0) {
+    if (barrier_.participants() == 0) {
       throw std::invalid_argument("a barrier needs at least one participant");
     }
   }
 
   Barrier barrier_;
-  std::uint64_t participants_;  // under the interpreter's lock
 };
 
 nb::object refuse_to_pickle(nb::handle self) {

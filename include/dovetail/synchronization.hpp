@@ -85,6 +85,8 @@ class Mutex {
   }
   /// By the task or thread that holds it. The one that has waited longest gets it. Never suspends.
   void unlock() noexcept { free_.release(); }
+  /// Whether somebody holds it. Other threads may change that before the caller looks at it.
+  bool is_locked() const noexcept { return free_.available() == 0; }
 
  private:
   friend class Alternative;
@@ -99,15 +101,17 @@ class Latch {
   Latch(const Latch&) = delete;
   Latch& operator=(const Latch&) = delete;
 
-  /// Never suspends. Together with what was counted before, at most the count of the constructor.
-  void count_down(std::uint64_t steps = 1) noexcept;
+  /// Never suspends. @returns Whether so many steps were left. If not, it counts nothing.
+  bool count_down(std::uint64_t steps = 1) noexcept;
+  /// Steps until it opens. Other threads may change the number before the caller looks at it.
+  std::uint64_t remaining() const noexcept;
   /// Whether it is open.
   bool try_wait() const noexcept;
   /// Returns when it is open. May suspend. @throws Stuck as `Semaphore::acquire`.
   void wait();
   /// As `wait`, for `at_most` so long. @returns Whether it is open. @throws As `wait`.
   bool wait_for(std::chrono::nanoseconds at_most);
-  /// Counts down, then waits. It has counted also where the wait throws.
+  /// Counts down if so many steps are left, then waits. It has counted also where the wait throws.
   void arrive_and_wait(std::uint64_t steps = 1) {
     count_down(steps);
     wait();
@@ -136,15 +140,17 @@ class Barrier {
   /// As `arrive_and_wait`, for `at_most` so long. @returns Whether all have arrived. If not, the arrival counts all the same: the others do not
   /// wait for this participant in this phase. @throws As `arrive_and_wait`.
   bool arrive_and_wait_for(std::chrono::nanoseconds at_most);
-  /// Arrives without waiting, and takes part in no later phase. Never suspends.
-  void arrive_and_drop() noexcept;
+  /// Arrives without waiting, and takes part in no later phase. Never suspends. @returns Whether there was a participant left.
+  bool arrive_and_drop() noexcept;
+  /// Those that have not dropped out. Other threads may change the number before the caller looks at it.
+  std::uint64_t participants() const noexcept;
 
  private:
   friend class detail::Selecting;
   bool enter(detail::Waiting& waiting) noexcept;
   void leave(detail::Waiting& waiting) noexcept;
   void pass(std::unique_lock<std::mutex>& lock) noexcept;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::uint64_t participants_;
   std::uint64_t arrived_ = 0;
   detail::WaitingLine line_;

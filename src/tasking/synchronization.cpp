@@ -80,22 +80,28 @@ std::uint64_t Semaphore::available() const noexcept {
   return available_;
 }
 
-void Latch::count_down(std::uint64_t steps) noexcept {
+bool Latch::count_down(std::uint64_t steps) noexcept {
   Served served;
   {
     const std::lock_guard lock(mutex_);
+    if (steps > count_) {
+      return false;
+    }
     count_ -= steps;
     while (count_ == 0 && line_.first != nullptr) {
       served.serve_first(line_);
     }
   }
   served.wake();
+  return true;
 }
 
-bool Latch::try_wait() const noexcept {
+std::uint64_t Latch::remaining() const noexcept {
   const std::lock_guard lock(mutex_);
-  return count_ == 0;
+  return count_;
 }
+
+bool Latch::try_wait() const noexcept { return remaining() == 0; }
 
 void Latch::wait() {
   std::unique_lock lock(mutex_);
@@ -131,12 +137,21 @@ void Barrier::arrive_and_wait() {
   pass(lock);
 }
 
-void Barrier::arrive_and_drop() noexcept {
+bool Barrier::arrive_and_drop() noexcept {
   std::unique_lock lock(mutex_);
+  if (participants_ == 0) {
+    return false;
+  }
   --participants_;
   if (arrived_ == participants_) {
     pass(lock);
   }
+  return true;
+}
+
+std::uint64_t Barrier::participants() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return participants_;
 }
 
 bool Barrier::enter(Waiting& waiting) noexcept {

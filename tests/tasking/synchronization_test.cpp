@@ -93,6 +93,17 @@ TEST_F(SynchronizationTest, NeverMoreUnitsThanThereAre) {
   EXPECT_EQ(units.available(), 7U);
 }
 
+TEST_F(SynchronizationTest, AMutexTellsWhetherItIsHeld) {
+  Mutex mutex;
+  EXPECT_FALSE(mutex.is_locked());
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_TRUE(mutex.is_locked());
+    EXPECT_FALSE(mutex.try_lock());
+  }
+  EXPECT_FALSE(mutex.is_locked());
+}
+
 TEST_F(SynchronizationTest, ALatchOpensOnceAndStaysOpen) {
   Latch latch(3);
   int passed = 0;
@@ -102,13 +113,16 @@ TEST_F(SynchronizationTest, ALatchOpensOnceAndStaysOpen) {
       ++passed;
     });
   }
-  runtime_.spawn([&] { latch.count_down(2); }).get();
+  runtime_.spawn([&] { EXPECT_TRUE(latch.count_down(2)); }).get();
   EXPECT_FALSE(latch.try_wait());
+  EXPECT_FALSE(latch.count_down(2)) << "only one step is left";
+  EXPECT_EQ(latch.remaining(), 1U);
   runtime_.spawn([&] { EXPECT_EQ(passed, 0); }).get();
   runtime_.spawn([&] { latch.arrive_and_wait(); }).get();
   runtime_.wait();
   EXPECT_EQ(passed, 4);
   EXPECT_TRUE(latch.try_wait());
+  EXPECT_FALSE(latch.count_down());
   latch.wait();
 }
 
@@ -140,9 +154,13 @@ TEST_F(SynchronizationTest, WhoDropsOutOfABarrierIsNotWaitedFor) {
     });
   }
   runtime_.spawn([&] { EXPECT_EQ(passed, 0); }).get();
-  runtime_.spawn([&] { barrier.arrive_and_drop(); });
+  runtime_.spawn([&] { EXPECT_TRUE(barrier.arrive_and_drop()); });
   runtime_.wait();
   EXPECT_EQ(passed, 2);
+  EXPECT_EQ(barrier.participants(), 2U);
+  EXPECT_TRUE(barrier.arrive_and_drop());
+  EXPECT_TRUE(barrier.arrive_and_drop());
+  EXPECT_FALSE(barrier.arrive_and_drop()) << "nobody is left";
 }
 
 TEST_F(SynchronizationTest, ThreadsAndIoTasksWaitToo) {
