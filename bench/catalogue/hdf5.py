@@ -61,6 +61,7 @@ BENCHMARKS = [
     hdf5_cost("metadata_write", "2 000 small datasets with attributes written", 1.5, "--steps", "2000"),
     hdf5_cost("metadata_read", "2 000 small datasets with attributes read", 1.5, "--steps", "2000"),
     hdf5_cost("mixed", "large and small datasets in turn", 1.5, "--steps", "20"),
+    hdf5_cost("files_write", "100 files of one small dataset created, written and closed", 1.2, "--steps", "100"),
     hdf5_cost("write", "256 MiB written", 1.05, "--steps", "16", "--particles", "524288"),
     hdf5_cost("read", "256 MiB read", 1.05, "--steps", "16", "--particles", "524288"),
 ]

@@ -5,6 +5,7 @@
    metadata_write many small datasets with attributes
    metadata_read  all of them again
    mixed          a step of the series, then some small datasets
+   files_write    a file for each step with one small dataset: created, written, closed
 
    Computation is processor time of this thread, so that it is the same work however busy the machine is. Which connector is
    used is said by the environment, as for any program. */
@@ -90,6 +91,21 @@ static void write_small(hid_t file, long first, long count) {
   }
   MUST(H5Sclose(scalar));
   MUST(H5Sclose(space));
+}
+
+static void write_files(const struct options* options) {
+  for (long step = 0; step < options->steps; ++step) {
+    char name[4096];
+    const int length = snprintf(name, sizeof name, "%s.%ld", options->file, step);
+    if (length < 0 || (size_t)length >= sizeof name) {
+      (void)fprintf(stderr, "the name of the file is too long\n");
+      exit(2);
+    }
+    const hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    MUST(file);
+    write_small(file, step, 1);
+    MUST(H5Fclose(file));
+  }
 }
 
 static void read_small(hid_t file, long count) {
@@ -237,31 +253,38 @@ static struct options options_of(int count, char** arguments) {
   }
   if (options.kernel == NULL || options.file == NULL || options.particles < 2 || options.deflate > 9) {
     (void)fprintf(stderr,
-                  "usage: hdf5_kernels --kernel write|read|metadata_write|metadata_read|mixed --file PATH\n"
+                  "usage: hdf5_kernels --kernel write|read|metadata_write|metadata_read|mixed|files_write --file PATH\n"
                   "  [--steps N] [--particles N] [--compute MS] [--explicit] [--flush] [--deflate LEVEL]\n");
     exit(2);
   }
   return options;
 }
 
-int main(int count, char** arguments) {
-  const struct options options = options_of(count, arguments);
-  const int reads = strcmp(options.kernel, "read") == 0 || strcmp(options.kernel, "metadata_read") == 0;
-  const int small = strncmp(options.kernel, "metadata", 8) == 0;
-  MUST(H5open());
-  const double begin = seconds(CLOCK_MONOTONIC);
-  const hid_t file = reads ? H5Fopen(options.file, H5F_ACC_RDONLY, H5P_DEFAULT)
-                           : H5Fcreate(options.file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+static void use_file(const struct options* options) {
+  const int reads = strcmp(options->kernel, "read") == 0 || strcmp(options->kernel, "metadata_read") == 0;
+  const int small = strncmp(options->kernel, "metadata", 8) == 0;
+  const hid_t file = reads ? H5Fopen(options->file, H5F_ACC_RDONLY, H5P_DEFAULT)
+                           : H5Fcreate(options->file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   MUST(file);
   if (small && reads)
-    read_small(file, options.steps);
+    read_small(file, options->steps);
   else if (small)
-    write_small(file, 0, options.steps);
+    write_small(file, 0, options->steps);
   else if (reads)
-    read_series(file, &options);
+    read_series(file, options);
   else
-    write_series(file, &options);
+    write_series(file, options);
   MUST(H5Fclose(file));
+}
+
+int main(int count, char** arguments) {
+  const struct options options = options_of(count, arguments);
+  MUST(H5open());
+  const double begin = seconds(CLOCK_MONOTONIC);
+  if (strcmp(options.kernel, "files_write") == 0)
+    write_files(&options);
+  else
+    use_file(&options);
   const double total = seconds(CLOCK_MONOTONIC) - begin;
   struct rusage usage;
   (void)getrusage(RUSAGE_SELF, &usage);

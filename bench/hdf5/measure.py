@@ -110,7 +110,9 @@ def measure(kernel: Kernel, arguments: argparse.Namespace) -> dict[str, list[flo
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--kernel", choices=("write", "read", "metadata_write", "metadata_read", "mixed"), required=True
+        "--kernel",
+        choices=("write", "read", "metadata_write", "metadata_read", "mixed", "files_write"),
+        required=True,
     )
     parser.add_argument("--way", choices=("transparent", "explicit", "h5py"), default="transparent")
     parser.add_argument(
