@@ -1,8 +1,8 @@
 // Who holds the interpreter. See docs/design/python.md.
 //
-// Every Python body that has begun and not ended has a thread state of its own, so that the frames of a paused body do not mix with
-// those of the body that runs meanwhile on the same operating-system thread. States belong to their thread, and Python tasks
-// are tied: a body goes on where it began.
+// Every Python body that has begun and not ended has a thread state of its own. So the frames of a paused body do not mix with those
+// of the body that runs meanwhile on the same operating-system thread. States belong to their thread, and Python tasks are tied:
+// a body goes on where it began.
 #pragma once
 
 #include <Python.h>

@@ -36,8 +36,8 @@ struct Options {
   std::size_t pending_limit = 0;
   /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for
   /// something that it cannot bring about itself: `TaskHandle::resume`, an event, a descriptor, a message, an operation of a polling
-  /// service. A task that waits so long for one of the last three is reported though others run, within a quarter of the time more, or
-  /// within eight times the time after another report. The runtime reports again after twice that time, and so on. It looks only while
+  /// service. A task that waits so long for one of the last three is reported though others run. That takes a quarter of the time more
+  /// at most, or eight times the time after another report. The runtime reports again after twice that time, and so on. It looks only while
   /// a thread waits for its tasks, or a callback does. Zero: never. What is more than a day is a day.
   std::chrono::milliseconds report_after{5000};
   /// When nothing can run for so long, the waiting tasks and threads are told by `Stuck` that they wait in vain. This is about tasks that

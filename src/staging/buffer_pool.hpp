@@ -29,8 +29,8 @@ class BufferPool {
   static constexpr std::size_t largest = std::size_t{2} << 20;
   static constexpr std::size_t few = 8 * largest;
 
-  /// A buffer of at least `bytes`, or of `largest`; none (data is null) while the budget or the memory of the machine is used up, or
-  /// while `modest` ones would need memory that the kernel has yet to map, beyond the first few.
+  /// A buffer of at least `bytes`, or of `largest`. None (data is null) while the budget or the memory of the machine is used up. Nor does
+  /// it give `modest` ones, beyond the first few, for which the kernel has yet to map memory.
   Buffer take(std::size_t bytes, bool modest = false) noexcept;
   void give_back(Buffer buffer) noexcept;
   /// Nothing that was taken before will come back: it belongs to another process.

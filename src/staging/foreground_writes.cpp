@@ -42,8 +42,8 @@ const char* StagedFile::reason_to_write_at_once(base::ByteRange range, const Wri
   return how.transfers == nullptr && range.length <= beginning_left_ ? "the beginning of a file" : nullptr;
 }
 
-// A file in memory takes bytes about as fast as they can be copied. A program that has filled the buffers of such a file and does
-// nothing but write would have every byte moved twice, by two processors, and would wait for the slower of them.
+// A file in memory takes bytes about as fast as they can be copied. A program that does nothing but
+// write fills the buffers. From then on two processors would move every byte twice, and it would wait for the slower of them.
 bool StagedFile::copies_gain_nothing() const noexcept {
   return fast_ && base::nanoseconds() - in_place_until_ < in_place_took_ / most_between_writes;
 }

@@ -1,5 +1,5 @@
-// Space on a file system for what has been acknowledged and is not yet in its file, so that "no space left" is the answer to the call that
-// wrote and not to a later one.
+// Space on a file system for what has been acknowledged and is not yet in its file. So the call that wrote is told of "no space left", not
+// a later one.
 #pragma once
 
 #include <sys/types.h>

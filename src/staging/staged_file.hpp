@@ -1,5 +1,5 @@
-// A file whose writes return at once. Its bytes go to the disk one write after the other, in the order of the calls, so that a
-// process killed at any instant leaves a file that plain writes could have left a little earlier. Reads see every write.
+// A file whose writes return at once. Its bytes go to the disk one write after the other, in the order of the calls. So a process
+// that is killed leaves a file that plain writes could have left a little earlier. Reads see every write.
 #pragma once
 
 #include <sys/types.h>
@@ -54,8 +54,8 @@ class StagedFile : public Participant {
   /// As `close`.
   ~StagedFile() override;
 
-  /// Waits only for space in memory, and for the write itself where no space can be reserved for it on the file system, or where nothing
-  /// is gained by a copy: what it says then is what a plain write says. Errors of earlier writes are kept for `failure`.
+  /// Waits for space in memory. Waits for the write itself only where the file system reserves no space for it, or where a copy gains
+  /// nothing: it then says what a plain write says. Errors of earlier writes are kept for `failure`.
   Answer write(base::ByteRange range, const std::byte* data, const WriteRequest& how);
   /// Copies what is still to be written of the range, and appends what of it is to be read from the file to `gaps`. `quiet` is set if nothing is on its way
   /// to the file. An error: what should be in the file is not there.

@@ -1,6 +1,6 @@
 // How an operation on a direct file becomes several requests: whole pages are transferred directly, and the bytes before the first
-// and after the last whole page through the page cache. Requests of one operation are under way side by side and end in any order, so
-// a write that would make its file longer stays one request, which does the same step by step (direct_request.hpp).
+// and after the last whole page through the page cache. Requests of one operation are under way side by side and end in any order. So
+// a write that would make its file longer stays one request. That does the same step by step (direct_request.hpp).
 #pragma once
 
 #include <array>

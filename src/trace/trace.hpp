@@ -158,8 +158,8 @@ inline void message_ended(std::uint64_t message, std::uint32_t peer = unknown_nu
 }
 /// @}
 
-/// @name A signal between processes: a message without a wait of its own, which is kept where it arrives until a task takes it
-/// Those of one process to another with one identifier are taken in the order in which they are sent.
+/// @name A signal between processes: a message without a wait of its own
+/// It is kept where it arrives until a task takes it. Those of one process to another with one identifier are taken in the order in which they are sent.
 /// @{
 /// `task`: which sends it; 0: none.
 inline void signal_sent(std::uint64_t task, std::string_view channel, std::uint32_t peer,

@@ -166,8 +166,8 @@ TEST(RequestLevel, WhenTheLoadGoesTheTrialIsBegunAgain) {
   EXPECT_TRUE(level.route().threads);
 }
 
-// Requests of a program that keeps so many under way, on a device that ends all it has been given at one moment, and then takes as long
-// for each as for any other: how deep its queue is makes no difference, and threads are no faster.
+// Requests of a program that keeps so many under way. The device ends all that it has been given at one moment, and takes as long for each
+// as for any other. So how deep its queue is makes no difference, and threads are no faster.
 TEST(RequestLevel, MeasuresCrowdsWithTheGapsThatTheyFill) {
   for (const unsigned together : {24U, 64U, 100U}) {
     RequestLevel level(Route{false, 8});

@@ -20,8 +20,8 @@ using dovetail::test::previous_of;
 using dovetail::test::Ranks;
 namespace mpi = dovetail::mpi;
 
-// All are waited for, by one task, before the first is sent. In one order and few at a time, since MPI looks for the receive of a message in a
-// list, and Open MPI at all sends that it has not begun, again and again.
+// All are waited for, by one task, before the first is sent. They go in one order and few at a time: MPI looks for
+// the receive of a message in a list. Open MPI looks at all sends that it has not begun, again and again.
 void a_hundred_thousand_requests(const Ranks& ranks) {
   constexpr int messages = 100'000;
   constexpr int in_a_task = 100;
