@@ -70,8 +70,8 @@ extern "C" NB_EXPORT PyObject* PyInit__core() {
     return nullptr;
   }
   PyObject* const made = PyInit_core_of_main_interpreter();
-  // Since Python 3.13 this function runs in the main interpreter whichever imports, so the module is refused once more where
-  // it is filled, before anything else is done there.
+  // Since Python 3.13 this function runs in the main interpreter whichever imports. So the code that fills the module refuses it once
+  // more, before all else.
   static std::array<PyModuleDef_Slot, 8> slots{};
   if (made != nullptr && PyObject_TypeCheck(made, &PyModuleDef_Type) && slots[0].slot == 0) {
     auto* const definition = reinterpret_cast<PyModuleDef*>(made);

@@ -47,8 +47,8 @@ struct ProcessMutex::All {
     mutex.unlock();
   }
 
-  // All or none, as `std::lock` does it: it never waits while it holds one, so that it does not matter in which order others nest
-  // them, nor that a mutex may be made while another one is held.
+  // All or none, as `std::lock` does it: it never waits while it holds one. So it does not matter in which order others nest them, nor
+  // that a mutex may be made while another one is held.
   bool try_lock() NO_THREAD_SAFETY_ANALYSIS {
     mutex.lock();
     for (ProcessMutex* each = first; each != nullptr; each = each->next_) {

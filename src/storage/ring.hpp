@@ -27,7 +27,7 @@ class Ring final : public WorkerQueue, public BufferUser {
   static RingFeatures allowed;
 
   /// Requests gathered before they are handed over without being asked: so many that the device begins while others are still being
-  /// prepared, and more where what is handed over ends at once, so that nothing is won by beginning.
+  /// prepared. It is more where what is handed over ends at once, since an early beginning gains nothing there.
   static constexpr unsigned batch = 16;
   static constexpr unsigned batch_that_ends_at_once = 32;
 

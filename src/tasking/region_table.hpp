@@ -1,7 +1,7 @@
 // The accesses of one domain to one space, found by region. See docs/design/dependencies.md.
 //
-// Regions that lie on grids (one length and one phase each, with bounds that do not meet) cannot overlap partially, so an exact
-// match is enough and a hash finds it. The first region that fits no grid turns the table into an ordered index of intervals,
+// Regions that lie on grids (one length and one phase each, with bounds that do not meet) cannot overlap partially. So an exact match
+// is enough, and a hash finds it. The first region that fits no grid turns the table into an ordered index of intervals,
 // which is correct for all and slower.
 #pragma once
 

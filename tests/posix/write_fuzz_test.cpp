@@ -1,5 +1,5 @@
-// Random writes through descriptors that are shared, replaced and opened for appending, on several kinds of file system, step by
-// step against a model that knows what every call has to give.
+// Random writes through descriptors that are shared, replaced and opened for appending, on several kinds of file system. Each step is
+// compared with a model that knows what the call has to give.
 #include <dirent.h>
 #include <sys/uio.h>
 

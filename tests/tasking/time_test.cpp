@@ -51,8 +51,8 @@ TEST(TimeTest, APollingFunctionIsCalledWhileAllWorkersCompute) {
   }
 }
 
-// Each wait names a deadline earlier than the one for which the keeper of time sleeps. If it were not woken for it, each would take until
-// something else wakes it, a second or for ever, and all together longer than a test may take.
+// Each wait names a deadline earlier than the one for which the keeper of time sleeps. If nobody woke it for that, each would take until
+// something else does, a second or for ever: all together longer than a test may take.
 // It sleeps elsewhere while a task waits for a descriptor.
 TEST(TimeTest, ManyWaitsWhileNothingElseWakesAnybody) {
   for (const bool beside_a_descriptor : {false, true}) {

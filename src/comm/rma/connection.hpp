@@ -1,5 +1,5 @@
-// A connection between two processes. It carries messages when a group or a segment begins, within a node with descriptors of shared memory, and its
-// end tells of the end of the other process, however that ended: within a node at once.
+// A connection between two processes. It carries messages when a group or a segment begins, within a node with descriptors of shared memory. The
+// end of the connection tells of the end of the other process, however that ended: within a node at once.
 #pragma once
 
 #include <array>
