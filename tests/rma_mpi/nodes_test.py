@@ -21,6 +21,8 @@ import nodes  # noqa: E402
 import starters  # noqa: E402
 
 SECONDS = 400
+PACKAGE = Path(os.environ["DOVETAIL_BUILD_DIR"], "python")
+HAS_PYTHON = Path(PACKAGE, "dovetail", "_core.pyi").exists()
 RANKS_PROGRAM, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX = PROGRAMS
 BY_MPI = {"DOVETAIL_FABRIC": "mpi", "DOVETAIL_TEST_TRANSPORT": "MPI"}
 
@@ -38,6 +40,9 @@ def main() -> None:
         for ranks in (2, 4) if is_long else (2,):
             for program in (RANKS_PROGRAM, C_RANKS, PROGRAM_MEMORY, INBOX):
                 run(environment, *starters.command(ranks, program))
+            if HAS_PYTHON:
+                python = environment | {"PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
+                run(python, *starters.command(ranks, sys.executable, str(RANKS / "python_ranks.py")))
         if is_long:
             run(environment, sys.executable, str(RANKS / "launch_test.py"), *PROGRAMS)
             run(environment, sys.executable, str(RANKS / "ends_test.py"), ENDS)
