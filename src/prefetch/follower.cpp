@@ -22,9 +22,22 @@ std::uint32_t first_behind(const FilePlan& plan, std::uint64_t offset) noexcept 
   return low;
 }
 
+bool come_to(const FilePlan& plan, std::uint32_t number) noexcept {
+  if (plan.come_to[number].load(std::memory_order_relaxed) != 0) {
+    return false;
+  }
+  plan.come_to[number].store(1, std::memory_order_relaxed);
+  return true;
+}
+
 // Of the extents that the read touches, the furthest in the plan that is near to where the program is; else any; else none.
 std::uint32_t touched(const FilePlan& plan, std::uint64_t offset, std::uint64_t end, std::uint32_t cursor,
                       bool& first_time) noexcept {
+  // What is needed next, and nothing else: extents do not overlap, so that there is nothing to look for.
+  if (cursor < plan.count && offset >= plan.extents[cursor].offset && end <= plan.extents[cursor].end()) {
+    first_time = come_to(plan, cursor);
+    return cursor;
+  }
   std::uint32_t best = none;
   bool best_is_near = false;
   first_time = false;
@@ -34,10 +47,7 @@ std::uint32_t touched(const FilePlan& plan, std::uint64_t offset, std::uint64_t 
     if (plan.extents[number].offset >= end) {
       break;
     }
-    if (plan.come_to[number].load(std::memory_order_relaxed) == 0) {
-      plan.come_to[number].store(1, std::memory_order_relaxed);
-      first_time = true;
-    }
+    first_time = come_to(plan, number) || first_time;
     const bool near = number >= cursor && number - cursor <= reach;
     if (best == none || (near && (!best_is_near || number > best))) {
       best = number;

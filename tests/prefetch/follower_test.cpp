@@ -45,6 +45,17 @@ TEST(Follower, KnowsTheRunInTheMiddleOfWhichTheProgramIs) {
   EXPECT_EQ(cursor(plan), 2U);
 }
 
+TEST(Follower, KnowsAReadOfMoreThanWhatIsNeededNext) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file({{0, 4096}, {4096, 4096}, {8192, 8192}, {20480, 4096}}).only();
+  follow(plan, 0, 12288);
+  EXPECT_EQ(cursor(plan), 2U);
+  EXPECT_EQ(plan.come_to[0].load() + plan.come_to[1].load() + plan.come_to[2].load(), 3);
+  follow(plan, 12288, 4096);
+  EXPECT_EQ(cursor(plan), 3U);
+  EXPECT_EQ(plan.progress->strayed.load(), 0);
+}
+
 TEST(Follower, GivesUpAfterAFewReadsThatThePlanDoesNotHave) {
   PlanMemory memory;
   const FilePlan plan = memory.file(strides(100, 10 * run_bytes)).only();
@@ -157,6 +168,22 @@ TEST(Advice, StaysWithinTheWindow) {
     follow(plan, i * 3 * run_bytes, run_bytes);
   }
   EXPECT_EQ(advised, 200 * run_bytes);
+}
+
+TEST(Advice, FillsGapsOnlyWhileTheWindowHasRoomForThem) {
+  PlanMemory memory;
+  memory.window = 40 * run_bytes;
+  memory.gap = 100 * run_bytes;
+  const FilePlan plan = memory.file(strides(20, 10 * run_bytes)).only();
+  Advice advice;
+  advice.take(plan);
+  std::uint64_t asked = 0;
+  for (const Advice::Range& range : advice) {
+    asked += range.end - range.offset;
+  }
+  // Two gaps of nine runs, and no third one.
+  EXPECT_EQ(asked, (20 + 18) * run_bytes);
+  EXPECT_EQ(advice.begin()->end, 21 * run_bytes);
 }
 
 TEST(Advice, OfARunThatIsLargerThanTheWindowIsGivenAllTheSame) {
