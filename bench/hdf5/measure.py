@@ -22,9 +22,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "devices"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
 
 from fault_fs import FaultFs, FaultFsUnavailable  # noqa: E402 (beside this folder)
+from harness.script import report  # noqa: E402 (beside this folder)
 
 CONNECTOR = "dovetail under_vol=0;under_info={}"
 
@@ -147,12 +148,7 @@ def main() -> int:
     except FaultFsUnavailable as reason:
         print(reason, file=sys.stderr)
         return 77
-    if arguments.json:
-        print(json.dumps({"correct": True, "wrong": "", "metrics": metrics}))
-    else:
-        for name, values in metrics.items():
-            print(f"{name:12} {statistics.median(values):9.3f}   ({min(values):.3f} to {max(values):.3f})")
-    return 0
+    return report(metrics, arguments.json)
 
 
 if __name__ == "__main__":

@@ -1,27 +1,28 @@
 """Programs as they are, and with a plan. Each launch measures one or more pairs in turn.
 
-strided: 4 400 reads of 250 KB with gaps and steps back, from a disk of so many MB/s and requests a second; cold caches.
+read: so many reads of a pattern (reader.c), cold unless --cached, from a disk of so many MB/s and requests a second. Seconds, and what the disk saw.
 calls: a pread of one cached byte, ns above the C library's: of a file that no plan is about, of one in a plan, and while it is observed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "devices")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
 
 from device_unavailable import DeviceUnavailable  # noqa: E402 (beside this folder)
+from harness.script import report, report_wrong  # noqa: E402 (beside this folder)
 from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 
-PIECE = 250_000
+# Bytes of a file for each read, in pieces; the clusters of "strided" leave out more.
+SPREAD = {"strided": 1.25, "near": 1.25, "twice": 0.5}
+PATTERNS = ("strided", "near", "sequential", "backward", "random", "twice", "files")
 Metrics = dict[str, list[float]]
 
 
@@ -46,40 +47,86 @@ class Programs:
         return self.output(sys.executable, "-m", "dovetail.cli", *words)
 
 
-def forget(file: Path) -> None:
-    """Takes a file out of the page cache."""
-    descriptor = os.open(file, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(descriptor)
+def forget(*files: Path) -> None:
+    """Takes files out of the page cache."""
+    for file in files:
+        descriptor = os.open(file, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
     Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
-def strided(programs: Programs, arguments: argparse.Namespace) -> Metrics:
+def fill(file: Path, size: int) -> None:
+    block = os.urandom(min(size, 4 << 20))
+    with file.open("wb") as out:
+        for at in range(0, size, len(block)):
+            out.write(block[: size - at])
+
+
+def make_data(data: Path, arguments: argparse.Namespace) -> None:
+    if arguments.pattern == "files":
+        data.mkdir()
+        for number in range(arguments.reads):
+            fill(data / str(number), arguments.piece)
+    else:
+        fill(data, size_of_data(arguments))
+
+
+def size_of_data(arguments: argparse.Namespace) -> int:
+    size = int(arguments.reads * arguments.piece * SPREAD.get(arguments.pattern, 1)) + arguments.piece
+    return size + (arguments.reads // 22 + 1) * (4 << 20 if arguments.pattern == "strided" else 0)
+
+
+def seen_by(disk: SlowDisk) -> tuple[int, float]:
+    """Reads so far, and their MB."""
+    fields = Path(f"/sys/dev/block/{disk.device_number}/stat").read_text().split()
+    return int(fields[0]), int(fields[2]) * 512 / 1e6
+
+
+def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     metrics: Metrics = {}
-    size = arguments.reads * PIECE * 5 // 4 + (arguments.reads // 22 + 1) * (4 << 20)
-    disk = SlowDisk(0, 0, (size >> 20) * 9 // 8 + 64, arguments.folder)
-    with disk:
+    # A small file needs a page, and has an inode.
+    on_disk = size_of_data(arguments) + (arguments.reads * 8192 if arguments.pattern == "files" else 0)
+    disk = SlowDisk(0, 0, (on_disk >> 20) * 9 // 8 + 64, arguments.folder)
+    # The plan is not on the disk: what reads it would use up what a limit lends at its start.
+    with disk, tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder) as folder:
         data = disk.path / "data"
-        block = os.urandom(4 << 20)
-        with data.open("wb") as file:
-            for _ in range(size // len(block) + 1):
-                file.write(block)
-        forget(data)
-        plan = disk.path / "plan.json"
-        command = [*programs.reader, "strided", data, arguments.reads, PIECE, arguments.compute]
+        make_data(data, arguments)
+        plan = Path(folder) / "plan.json"
+        command = [
+            *programs.reader,
+            "read",
+            arguments.pattern,
+            data,
+            arguments.reads,
+            arguments.piece,
+            arguments.compute,
+        ]
+        os.sync()
         programs.dovetail("observe", "--output", plan, "--", *command)
-        disk.set_bandwidth(arguments.bandwidth, 0, arguments.requests)
-        for _ in range(arguments.repeat):
-            forget(data)
-            first, seconds = programs.output(*command)
-            forget(data)
-            second, with_plan = programs.dovetail("run", "--plan", plan, "--", *command)
-            if first != second:
-                raise Wrong(f"the checksums are {first} and {second}")
-            metrics.setdefault("as_it_is", []).append(float(seconds))
-            metrics.setdefault("with_plan", []).append(float(with_plan))
-            metrics.setdefault("ratio", []).append(float(with_plan) / float(seconds))
+        ways = {"as_it_is": command, "with_plan": ["run", "--plan", plan, "--", *command]}
+        for number in range(arguments.repeat):
+            sums = set()
+            # In turn, and neither is always the first.
+            for name in list(ways) if number % 2 == 0 else reversed(list(ways)):
+                if arguments.cached:
+                    programs.output(*command)
+                else:
+                    forget(*([data] if data.is_file() else data.iterdir()))
+                # A new limit, so that both are lent the same.
+                disk.set_bandwidth(arguments.bandwidth, 0, arguments.requests)
+                requests, megabytes = seen_by(disk)
+                start = programs.output if name == "as_it_is" else programs.dovetail
+                checksum, seconds = start(*ways[name])
+                sums.add(checksum)
+                after = seen_by(disk)
+                metrics.setdefault(name, []).append(float(seconds))
+                metrics.setdefault(f"{name}_requests", []).append(after[0] - requests)
+                metrics.setdefault(f"{name}_mb", []).append(after[1] - megabytes)
+            if len(sums) != 1:
+                raise Wrong(f"the checksums are {sums}")
+            metrics.setdefault("ratio", []).append(metrics["with_plan"][-1] / metrics["as_it_is"][-1])
     return metrics
 
 
@@ -108,37 +155,31 @@ def calls(programs: Programs, arguments: argparse.Namespace) -> Metrics:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--way", choices=("strided", "calls"), default="strided")
+    parser.add_argument("--way", choices=("read", "calls"), default="read")
+    parser.add_argument("--pattern", choices=PATTERNS, default="strided")
     parser.add_argument("--reads", type=int, default=4400)
+    parser.add_argument("--piece", type=int, default=250_000, help="bytes of a read")
     parser.add_argument("--compute", type=float, default=0, help="microseconds after each read")
-    parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk")
-    parser.add_argument("--requests", type=int, default=500, help="a second")
+    parser.add_argument("--cached", action="store_true", help="all is in the page cache")
+    parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk; 0: no limit")
+    parser.add_argument("--requests", type=int, default=500, help="a second; 0: no limit")
     parser.add_argument("--pairs", type=int, default=5000, help="of batches of calls")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--folder", help="where the files are made (default: a temporary folder)")
     parser.add_argument("--build-dir", type=Path, default=HERE.parents[1] / "build" / "release")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    if min(arguments.reads, arguments.repeat, arguments.pairs) < 1:
-        parser.error("reads, pairs and repeats are at least 1")
+    if min(arguments.reads, arguments.piece, arguments.repeat, arguments.pairs) < 1:
+        parser.error("reads, bytes, pairs and repeats are at least 1")
     programs = Programs(arguments.build_dir.resolve())
     try:
-        metrics = (strided if arguments.way == "strided" else calls)(programs, arguments)
+        metrics = (read if arguments.way == "read" else calls)(programs, arguments)
     except DeviceUnavailable as reason:
         print(reason, file=sys.stderr)
         return 77
     except Wrong as reason:
-        if not arguments.json:
-            print(reason, file=sys.stderr)
-            return 1
-        print(json.dumps({"correct": False, "wrong": str(reason), "metrics": {}}))
-        return 1
-    if arguments.json:
-        print(json.dumps({"correct": True, "wrong": "", "metrics": metrics}))
-    else:
-        for name, values in metrics.items():
-            print(f"{name:12} {statistics.median(values):9.3f}   ({min(values):.3f} to {max(values):.3f})")
-    return 0
+        return report_wrong(str(reason), arguments.json)
+    return report(metrics, arguments.json)
 
 
 if __name__ == "__main__":

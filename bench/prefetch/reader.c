@@ -1,5 +1,11 @@
-// reader strided FILE READS PIECE MICROSECONDS: an analysis as figure 5.1 of the Mercury paper: clusters of pieces with small gaps between
-// them and steps back within a cluster, and between the clusters what the analysis does not want. Computes for so many microseconds after each read. Prints a checksum and the seconds.
+// reader read PATTERN PATH READS PIECE MICROSECONDS: reads a file, or the files of a folder, and computes for so many microseconds after each
+// read. Prints a checksum and the seconds. Patterns:
+//   strided     an analysis as figure 5.1 of the Mercury paper: clusters of pieces with small gaps between them and steps back within a cluster,
+//               and between the clusters what the analysis does not want
+//   near        the same with nothing between the clusters, so that nearly all is read
+//   sequential, backward, random
+//   twice       the file in sequence, then once more
+//   files       one piece of each of the files 0, 1, 2 ... of the folder
 // reader calls FILE PAIRS: what a pread of a cached byte costs in the C library, and how much more the one costs that this program sees.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,41 +34,82 @@ static uint64_t random_number(void) {
   return state;
 }
 
-static int strided(const char* path, long reads, size_t piece, double compute) {
+static void swap(off_t* one, off_t* other) {
+  const off_t kept = *one;
+  *one = *other;
+  *other = kept;
+}
+
+// In the order of a cluster: ascending, but for a few pieces that are wanted later.
+static void clusters(off_t* at, long reads, size_t piece, off_t between) {
+  off_t base = 0;
+  for (long first = 0; first < reads; first += cluster) {
+    off_t one[cluster];
+    for (int i = 0; i < cluster; ++i) {
+      one[i] = base;
+      base += (off_t)piece + (off_t)(random_number() % (piece * 2 / 5));
+    }
+    base += between;
+    for (int i = 0; i < cluster; i += 4) {
+      swap(&one[i], &one[i + (int)(random_number() % (uint64_t)(cluster - i))]);
+    }
+    for (int i = 0; i < cluster && first + i < reads; ++i) {
+      at[first + i] = one[i];
+    }
+  }
+}
+
+// Where each read begins. False: there is no such pattern.
+static int offsets(const char* pattern, off_t* at, long reads, size_t piece) {
+  if (strcmp(pattern, "strided") == 0 || strcmp(pattern, "near") == 0) {
+    clusters(at, reads, piece, strcmp(pattern, "near") == 0 ? 0 : unwanted);
+    return 1;
+  }
+  const int twice = strcmp(pattern, "twice") == 0;
+  for (long i = 0; i < reads; ++i) {
+    at[i] = (off_t)(twice ? i % ((reads + 1) / 2) : i) * (off_t)piece;
+  }
+  for (long i = 0; strcmp(pattern, "backward") == 0 && i < reads / 2; ++i) {
+    swap(&at[i], &at[reads - 1 - i]);
+  }
+  for (long i = reads - 1; strcmp(pattern, "random") == 0 && i > 0; --i) {
+    swap(&at[i], &at[random_number() % (uint64_t)(i + 1)]);
+  }
+  return twice || strcmp(pattern, "sequential") == 0 || strcmp(pattern, "backward") == 0 ||
+         strcmp(pattern, "random") == 0;
+}
+
+// One piece of a file of its own.
+static ssize_t read_file(const char* folder, long number, unsigned char* data, size_t piece) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%ld", folder, number);
   const int fd = open(path, O_RDONLY);
-  const off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+  const ssize_t bytes = fd < 0 ? -1 : read(fd, data, piece);
+  close(fd);
+  return bytes;
+}
+
+static int read_all(const char* pattern, const char* path, long reads, size_t piece, double compute) {
+  const int files = strcmp(pattern, "files") == 0;
+  off_t* at = calloc((size_t)reads, sizeof *at);
   unsigned char* data = malloc(piece);
-  if (size < 0 || data == NULL) {
-    perror(path);
+  if (at == NULL || data == NULL || (!files && !offsets(pattern, at, reads, piece))) {
+    fprintf(stderr, "%s: no such pattern\n", pattern);
     return 2;
   }
   uint64_t sum = 0;
   const double start = now();
-  off_t base = 0;
-  for (long done = 0; done < reads;) {
-    // The order of one cluster: ascending, but for a few pieces that are wanted later.
-    off_t at[cluster];
-    for (int i = 0; i < cluster; ++i) {
-      at[i] = base;
-      base += (off_t)piece + (off_t)(random_number() % (piece * 2 / 5));
+  const int fd = files ? -1 : open(path, O_RDONLY);
+  for (long done = 0; done < reads; ++done) {
+    const ssize_t bytes = files ? read_file(path, done, data, piece) : pread(fd, data, piece, at[done]);
+    if (bytes != (ssize_t)piece) {
+      fprintf(stderr, "%s: read %ld of %ld failed\n", path, done, reads);
+      return 1;
     }
-    base += unwanted;
-    for (int i = 0; i < cluster; i += 4) {
-      const int other = i + (int)(random_number() % (uint64_t)(cluster - i));
-      const off_t kept = at[i];
-      at[i] = at[other];
-      at[other] = kept;
+    for (size_t j = 0; j < piece; j += 512) {
+      sum = sum * 31 + data[j];
     }
-    for (int i = 0; i < cluster && done < reads; ++i, ++done) {
-      if (at[i] + (off_t)piece > size || pread(fd, data, piece, at[i]) != (ssize_t)piece) {
-        fprintf(stderr, "%s: read %ld of %ld failed\n", path, done, reads);
-        return 1;
-      }
-      for (size_t j = 0; j < piece; j += 512) {
-        sum = sum * 31 + data[j];
-      }
-      for (const double until = now() + compute; compute > 0 && now() < until;) {
-      }
+    for (const double until = now() + compute; compute > 0 && now() < until;) {
     }
   }
   printf("%llu %.6f\n", (unsigned long long)sum, now() - start);
@@ -112,12 +159,12 @@ static int calls(const char* path, long pairs) {
 }
 
 int main(int argc, char** argv) {
-  if (argc == 6 && strcmp(argv[1], "strided") == 0) {
-    return strided(argv[2], atol(argv[3]), (size_t)atol(argv[4]), atof(argv[5]) / 1e6);
+  if (argc == 7 && strcmp(argv[1], "read") == 0 && atol(argv[4]) > 0 && atol(argv[5]) > 0) {
+    return read_all(argv[2], argv[3], atol(argv[4]), (size_t)atol(argv[5]), atof(argv[6]) / 1e6);
   }
   if (argc == 4 && strcmp(argv[1], "calls") == 0) {
     return calls(argv[2], atol(argv[3]));
   }
-  fprintf(stderr, "reader strided FILE READS PIECE MICROSECONDS | reader calls FILE PAIRS\n");
+  fprintf(stderr, "reader read PATTERN PATH READS PIECE MICROSECONDS | reader calls FILE PAIRS\n");
   return 2;
 }

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.script import report  # noqa: E402 (beside this folder)
 
 PROGRAMS = {
     "dovetail": "import dovetail as dt\nf = dt.task(lambda: 1)\nassert dt.wait(f()) == 1",
@@ -31,11 +35,7 @@ def main() -> int:
         seconds_of(text)  # what is read from disk is read
     pairs = [(seconds_of("pass"), seconds_of(PROGRAMS[arguments.runtime])) for _ in range(arguments.repeat)]
     samples = [(whole - bare) * 1e3 for bare, whole in pairs]
-    if arguments.json:
-        print(json.dumps({"correct": True, "wrong": "", "metrics": {"ms": samples}}))
-    else:
-        print(f"{arguments.runtime}: {sorted(samples)[len(samples) // 2]:.1f} ms")
-    return 0
+    return report({"ms": samples}, arguments.json)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.script import report  # noqa: E402 (beside this folder)
+
 VARIANTS = ("standalone", "threads", "blocking", "nonblocking")
 NO_MODEL = "--no-model"  # its curve takes longer to measure than the point
 
@@ -50,12 +54,7 @@ def main() -> int:
     base = os.environ.get("DOVETAIL_BENCH_DIR", ".")
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-tiom-", dir=base) as folder:
         metrics = measure(arguments, Path(folder))
-    if arguments.json:
-        print(json.dumps({"correct": True, "wrong": "", "metrics": metrics}))
-    else:
-        for name, (value,) in metrics.items():
-            print(f"{name:32} {value:.3f}")
-    return 0
+    return report(metrics, arguments.json)
 
 
 if __name__ == "__main__":
