@@ -14,11 +14,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from . import hdf5, preload
+from . import preload
 from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
 from .plan import read as read_plan
 
@@ -81,14 +78,9 @@ def _devices_without_device() -> set[int]:
 def _unchanged(file: PlannedFile) -> bool:
     """Whether it is still the file that was read: what a program writes itself will be another one the next time."""
     try:
-        status = os.stat(file.path)
+        return file.is_described_by(os.stat(file.path))
     except OSError:
         return False
-    return stat.S_ISREG(status.st_mode) and (status.st_ino, status.st_size, status.st_mtime_ns) == (
-        file.inode,
-        file.size,
-        file.modified,
-    )
 
 
 class _Builder:
@@ -144,7 +136,7 @@ def _not_seen(words: list[str], processes: int, plan: Plan, lost: int) -> Iterat
     mode = program.stat().st_mode
     if mode & (stat.S_ISUID | stat.S_ISGID):
         yield f"{program} runs with the rights of another user: nothing can be loaded before it, and its reads are not seen"
-    elif processes == 0 and hdf5.is_binary(program) and hdf5.is_linked_statically(program):
+    elif processes == 0 and preload.is_binary(program) and preload.is_linked_statically(program):
         yield f"{program} is linked statically: nothing can be loaded before it, and its reads are not seen"
     elif processes == 0:
         yield f"the library was not loaded into {program}, so that its reads are not seen"
@@ -192,20 +184,3 @@ def observe(words: list[str], output: Path) -> int:
 def _refuse(text: str) -> int:
     print(f"dovetail observe: {text}", file=sys.stderr)
     return _BAD_USAGE
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the sub-command."""
-
-    @app.command(
-        "observe",
-        help="Runs a program and writes down what it reads: dovetail observe --output plan.json -- program ARGUMENTS...",
-        context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
-    )
-    def command(
-        words: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGUMENTS...", help="What is run.")],
-        output: Annotated[Path, typer.Option(help="The plan, which `dovetail run --plan` follows.")] = Path(
-            "plan.json"
-        ),
-    ) -> None:
-        preload.end_as(observe(words, output))

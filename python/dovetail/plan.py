@@ -57,6 +57,14 @@ class PlannedFile:
     def bytes(self) -> int:
         return sum(extent.bytes for extent in self.extents)
 
+    def is_described_by(self, status: os.stat_result) -> bool:
+        """Whether this is still the file that was read; wherever it is now."""
+        return stat.S_ISREG(status.st_mode) and (status.st_ino, status.st_size, status.st_mtime_ns) == (
+            self.inode,
+            self.size,
+            self.modified,
+        )
+
 
 @dataclass(slots=True)
 class Plan:

@@ -27,6 +27,10 @@ _READ_AHEAD = 128 << 10  # of a device that does not say
 # What is read in the time of a request: of a disk whose head moves, and of others.
 _GAP_OF_HEADS = 1 << 20
 _GAP = 256 << 10
+# Runs of pages for each step to elsewhere, of a file that is read in sequence.
+_RUNS_IN_SEQUENCE = 32
+# Seconds in which a device reads more than what the system reads ahead.
+_LONG = 0.01
 
 
 class BadSetting(Exception):
@@ -35,10 +39,12 @@ class BadSetting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """`piece`: bytes that one advice can be about. `gap`: bytes that are read rather than left out."""
+    """`piece`: bytes that one advice can be about. `gap`: bytes that are read rather than left out. `read_ahead`: bytes that the system itself
+    reads ahead of a program."""
 
     piece: int
     gap: int
+    read_ahead: int = _READ_AHEAD
 
 
 def _setting(name: str, text: str | None, unit: int) -> int | None:
@@ -62,14 +68,14 @@ def device_of(number: int) -> Device:
     # Of a partition the folder above has it.
     block = Path(f"/sys/dev/block/{name}").resolve()
     queue = next((folder / "queue" for folder in (block, block.parent) if (folder / "queue").is_dir()), block / "queue")
-    read_ahead = _number(Path(f"/sys/class/bdi/{name}/read_ahead_kb")) or _number(queue / "read_ahead_kb") or 0
+    read_ahead = (_number(Path(f"/sys/class/bdi/{name}/read_ahead_kb")) or _number(queue / "read_ahead_kb") or 0) << 10
     # The kernel cuts advice at the greater of the two.
-    largest = max(read_ahead, _number(queue / "max_sectors_kb") or 0) << 10
+    largest = max(read_ahead, (_number(queue / "max_sectors_kb") or 0) << 10)
     piece = largest // 4096 * 4096 or _READ_AHEAD
     gap = _setting("DOVETAIL_PREFETCH_GAP_KB", os.environ.get("DOVETAIL_PREFETCH_GAP_KB"), 1 << 10)
     if gap is None:
         gap = _GAP_OF_HEADS if _number(queue / "rotational") == 1 else _GAP
-    return Device(min(piece, 1 << 30), min(gap, 1 << 30))
+    return Device(min(piece, 1 << 30), min(gap, 1 << 30), read_ahead)
 
 
 def _free_memory() -> int:
@@ -108,15 +114,26 @@ def _fits(file: PlannedFile) -> tuple[int, str]:
         status = os.stat(file.path)
     except OSError as error:
         return 0, f"{file.path}: {error.strerror}"
-    if (status.st_ino, status.st_size, status.st_mtime_ns) != (file.inode, file.size, file.modified):
+    if not file.is_described_by(status):
         return 0, f"{file.path}: it is not the file that was observed, or has changed since"
     return status.st_dev, ""
+
+
+def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
+    """Whether the system itself reads ahead as well: the program goes through the file from front to back, and nothing gives the device
+    time to be further ahead. Pages that come by advice cost more, since the kernel takes small ones for them."""
+    jumps = sum(one.end != other.offset for one, other in zip(file.extents, file.extents[1:], strict=False))
+    if jumps * _RUNS_IN_SEQUENCE > len(file.extents) or any(extent.think > _LONG for extent in file.extents):
+        return False
+    # One request brings all; or each brings so much that the time of a request is small beside it.
+    return file.bytes <= device.read_ahead or device.read_ahead >= 2 * device.gap
 
 
 def compact(plan: Plan, ahead: int) -> tuple[bytes, list[str]]:
     """The plan as the library has it, and a sentence for each file that it does not fit any more."""
     problems = []
     found: dict[tuple[int, int], PlannedFile] = {}
+    devices: dict[int, Device] = {}
     for file in plan.files:
         if not file.extents:
             continue
@@ -124,12 +141,13 @@ def compact(plan: Plan, ahead: int) -> tuple[bytes, list[str]]:
         if problem:
             problems.append(problem)
         else:
-            found[place, file.inode] = file
+            device = devices[place] = devices.get(place) or device_of(place)
+            if not is_left_to_the_system(file, device):
+                found[place, file.inode] = file
     files, extents, orders = [], [], []
-    devices: dict[int, Device] = {}
     first = 0
     for (number, inode), file in sorted(found.items()):
-        device = devices[number] = devices.get(number) or device_of(number)
+        device = devices[number]
         count = len(file.extents)
         seconds, nanoseconds = divmod(file.modified, 1_000_000_000)
         files.append(

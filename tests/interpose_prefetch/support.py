@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"]).resolve()
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(BUILD / "python")]
@@ -19,19 +20,28 @@ import hangs  # noqa: E402 (behind the path to it)
 
 try:
     from dovetail import observe, plan_show, preload, replay
+    from dovetail.plan import Extent, PlannedFile
 except ImportError as error:
     print(f"the Python package is not built: {error}")
     sys.exit(77)
 
+__all__ = ["BUILD", "PAGE", "Case", "Extent", "PlannedFile", "need", "observe", "plan_show", "preload", "replay"]
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
 class Case(unittest.TestCase):
+    sequences_are_left = False
+
     def setUp(self):
         # Not in the temporary folder, which may lie in memory.
         self.folder = Path(tempfile.mkdtemp(prefix="prefetch-test-", dir=BUILD))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.plan_file = self.folder / "plan.json"
+        # Whatever a program reads: most of what the tests read is in sequence, or small.
+        if not self.sequences_are_left:
+            left = mock.patch.object(replay, "is_left_to_the_system", return_value=False)
+            left.start()
+            self.addCleanup(left.stop)
 
     def file(self, name: str, size: int, seed: int = 1) -> Path:
         path = self.folder / name
