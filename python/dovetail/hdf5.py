@@ -8,26 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-import struct
-import sys
-from collections.abc import Iterator, MutableMapping
-from importlib.util import find_spec
+from collections.abc import MutableMapping
 from pathlib import Path
+
+from .preload import LIBRARIES, prefixes, preloaded
 
 PLUGIN = "libdovetail-hdf5-plugin.so"
 CONNECTOR = "libdovetail-hdf5.so.0"
 WHEN = ("wait", "background")
-LIBRARIES = ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")
-_ELF = b"\x7fELF"
-
-
-def prefixes() -> Iterator[Path]:
-    """Where the library may be installed: with this package, beside it, with the interpreter, or by `make install`."""
-    yield Path(__file__).resolve().parent
-    core = find_spec(f"{__package__}._core")
-    if core is not None and core.origin is not None:
-        yield Path(core.origin).resolve().parents[2]
-    yield from map(Path, (sys.prefix, sys.base_prefix, "/usr/local", "/usr"))
 
 
 def plugin() -> Path | None:
@@ -41,10 +29,6 @@ def plugin() -> Path | None:
             if file.exists():
                 return file
     return None
-
-
-def preloaded(environment: MutableMapping[str, str]) -> list[str]:
-    return environment.get("LD_PRELOAD", "").replace(":", " ").split()
 
 
 def is_used() -> bool:
@@ -85,31 +69,3 @@ def write_trace(path: Path) -> None:
     except OSError:
         return  # not loaded
     connector.dovetail_hdf5_write_trace(os.fsencode(path))
-
-
-def interpreter_of(path: Path) -> str | None:
-    """What the first line of a script asks for (`#!`); None if there is no such line."""
-    with path.open("rb") as file:
-        line = file.readline(4096)
-    return os.fsdecode(line[2:]).strip() if line.startswith(b"#!") else None
-
-
-def is_binary(path: Path) -> bool:
-    """Whether this is a program that the system runs itself."""
-    with path.open("rb") as file:
-        return file.read(4) == _ELF
-
-
-def is_linked_statically(path: Path) -> bool:
-    """Whether a program loads no library at all, and so none before it. Of a program of 64 bits; False of others."""
-    with path.open("rb") as file:
-        header = file.read(64)
-        if len(header) < 64 or header[:6] != _ELF + b"\x02\x01":
-            return False
-        (offset,) = struct.unpack_from("<Q", header, 32)
-        size, count = struct.unpack_from("<HH", header, 54)
-        file.seek(offset)
-        table = file.read(size * count)
-    program_interpreter = 3
-    kinds = [struct.unpack_from("<I", table, size * number)[0] for number in range(len(table) // size)] if size else []
-    return bool(kinds) and program_interpreter not in kinds

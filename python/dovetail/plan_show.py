@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from .plan import Extent, Plan, PlanError, PlannedFile, Seen, read, write
 
@@ -111,23 +108,3 @@ def merge(paths: list[Path], output: Path) -> int:
 def _refuse(text: str) -> int:
     print(f"dovetail plan: {text}", file=sys.stderr)
     return _BAD_USAGE
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the sub-commands."""
-    plans = typer.Typer(help="Shows and joins plans of `dovetail observe`.", no_args_is_help=True)
-    app.add_typer(plans, name="plan")
-
-    @plans.command("show", help="Prints a table with a line for each file.")
-    def show_command(
-        plan: Annotated[Path, typer.Argument(help="The plan.")],
-        picture: Annotated[Path | None, typer.Option(help="Draws offset over time (.png, .svg, .pdf).")] = None,
-    ) -> None:
-        sys.exit(show(plan, picture))
-
-    @plans.command("merge", help="Makes one plan of those of several runs.")
-    def merge_command(
-        plans: Annotated[list[Path], typer.Argument(help="The plans.")],
-        output: Annotated[Path, typer.Option("--output", "-o", help="The plan of all.")],
-    ) -> None:
-        sys.exit(merge(plans, output))

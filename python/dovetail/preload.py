@@ -9,37 +9,75 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import hdf5
-
 LIBRARY = "libdovetail-prefetch.so"
+LIBRARIES = ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")
+_ELF = b"\x7fELF"
 
 
 class Refused(Exception):
     """Nothing was started; the message says why."""
 
 
-def _prefixes() -> Iterator[Path]:
-    # In the tree of a build this package is made of links to its sources.
-    yield Path(__file__).absolute().parents[2]
-    yield from hdf5.prefixes()
+def prefixes() -> Iterator[Path]:
+    """Where the library may be installed: with this package, beside it, with the interpreter, or by `make install`."""
+    yield Path(__file__).resolve().parent
+    core = find_spec(f"{__package__}._core")
+    if core is not None and core.origin is not None:
+        yield Path(core.origin).resolve().parents[2]
+    yield from map(Path, (sys.prefix, sys.base_prefix, "/usr/local", "/usr"))
 
 
 def library() -> Path:
     """The library that is loaded before programs. Raises Refused."""
-    for prefix in _prefixes():
-        for folder in hdf5.LIBRARIES:
+    # In the tree of a build this package is made of links to its sources.
+    for prefix in (Path(__file__).absolute().parents[2], *prefixes()):
+        for folder in LIBRARIES:
             file = prefix / folder / LIBRARY
             if file.exists():
                 if any(character in str(file) for character in " :"):
                     raise Refused(f"{file} cannot be preloaded, since its path has a space or a colon in it")
                 return file
     raise Refused(f"{LIBRARY} is not installed beside {Path(__file__).parent}")
+
+
+def interpreter_of(path: Path) -> str | None:
+    """What the first line of a script asks for (`#!`); None if there is no such line."""
+    with path.open("rb") as file:
+        line = file.readline(4096)
+    return os.fsdecode(line[2:]).strip() if line.startswith(b"#!") else None
+
+
+def is_binary(path: Path) -> bool:
+    """Whether this is a program that the system runs itself."""
+    with path.open("rb") as file:
+        return file.read(4) == _ELF
+
+
+def is_linked_statically(path: Path) -> bool:
+    """Whether a program loads no library at all, and so none before it. Of a program of 64 bits; False of others."""
+    with path.open("rb") as file:
+        header = file.read(64)
+        if len(header) < 64 or header[:6] != _ELF + b"\x02\x01":
+            return False
+        (offset,) = struct.unpack_from("<Q", header, 32)
+        size, count = struct.unpack_from("<HH", header, 54)
+        file.seek(offset)
+        table = file.read(size * count)
+    program_interpreter = 3
+    kinds = [struct.unpack_from("<I", table, size * number)[0] for number in range(len(table) // size)] if size else []
+    return bool(kinds) and program_interpreter not in kinds
+
+
+def preloaded(environment: MutableMapping[str, str]) -> list[str]:
+    return environment.get("LD_PRELOAD", "").replace(":", " ").split()
 
 
 def find(program: str) -> str:
@@ -88,7 +126,7 @@ def run(words: list[str], variable: str, memory: str) -> int:
         environment.pop(other, None)
     environment[variable] = memory
     environment["DOVETAIL_PREFETCH_FILTERS"] = str(_filters())
-    environment["LD_PRELOAD"] = ":".join([str(library()), *hdf5.preloaded(environment)])
+    environment["LD_PRELOAD"] = ":".join([str(library()), *preloaded(environment)])
     child: subprocess.Popen[bytes] | None = None
 
     def pass_on(number: int, _: Any) -> None:

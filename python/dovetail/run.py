@@ -139,9 +139,10 @@ def _under_hdf5(
     """Starts the program with the connector. Returns a status if that cannot be, and None if the program is one in Python, which runs in
     this process."""
     from . import hdf5 as connector
+    from . import preload
 
-    binary = connector.is_binary(file)
-    other = binary or not _is_python(file, connector.interpreter_of(file), only_python)
+    binary = preload.is_binary(file)
+    other = binary or not _is_python(file, preload.interpreter_of(file), only_python)
     if other and only_python:
         return _refuse(f"{given} is no Python program: of the options only --hdf5 goes with it")
     if connector.is_used() and not other:
@@ -149,7 +150,7 @@ def _under_hdf5(
     refusal = connector.use(os.environ, flush, close)
     if refusal is not None:
         return _refuse(refusal)
-    if binary and connector.is_linked_statically(file):
+    if binary and preload.is_linked_statically(file):
         print(
             f"dovetail: HDF5 runs natively, its files are not written in the background: {given} is linked statically",
             file=sys.stderr,

@@ -1,0 +1,50 @@
+"""The commands of guided prefetching: `dovetail observe`, `dovetail plan show`, `dovetail plan merge`. Every start of `dovetail` imports this
+module, so that it has no more than their options; what they do is imported by the command that is called."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the sub-commands."""
+
+    @app.command(
+        "observe",
+        help="Runs a program and writes down what it reads: dovetail observe --output plan.json -- program ARGUMENTS...",
+        context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+    )
+    def observe_command(
+        words: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGUMENTS...", help="What is run.")],
+        output: Annotated[Path, typer.Option(help="The plan, which `dovetail run --plan` follows.")] = Path(
+            "plan.json"
+        ),
+    ) -> None:
+        from . import observe, preload
+
+        preload.end_as(observe.observe(words, output))
+
+    plans = typer.Typer(help="Shows and joins plans of `dovetail observe`.", no_args_is_help=True)
+    app.add_typer(plans, name="plan")
+
+    @plans.command("show", help="Prints a table with a line for each file.")
+    def show_command(
+        plan: Annotated[Path, typer.Argument(help="The plan.")],
+        picture: Annotated[Path | None, typer.Option(help="Draws offset over time (.png, .svg, .pdf).")] = None,
+    ) -> None:
+        from . import plan_show
+
+        sys.exit(plan_show.show(plan, picture))
+
+    @plans.command("merge", help="Makes one plan of those of several runs.")
+    def merge_command(
+        plans: Annotated[list[Path], typer.Argument(help="The plans.")],
+        output: Annotated[Path, typer.Option("--output", "-o", help="The plan of all.")],
+    ) -> None:
+        from . import plan_show
+
+        sys.exit(plan_show.merge(plans, output))
