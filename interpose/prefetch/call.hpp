@@ -18,14 +18,14 @@ namespace dovetail::prefetch {
 class Reading {
  public:
   Reading(int number, Descriptor& descriptor) noexcept
-      : number_(number), descriptor_(descriptor), begun_(recorder.on() ? nanoseconds() : 0) {}
+      : number_(number), descriptor_(descriptor), begun_(recorder.on() || replayer.timed() ? nanoseconds() : 0) {}
 
   /// It has read this.
   void read(std::uint64_t offset, std::uint64_t bytes) noexcept {
     if (recorder.on()) {
       recorder.note(descriptor_, Observation::Kind::read, offset, bytes, begun_, nanoseconds());
     } else {
-      replayer.note(number_, descriptor_, offset, bytes);
+      replayer.note(number_, descriptor_, offset, bytes, begun_ == 0 ? 0 : nanoseconds() - begun_);
     }
   }
   /// It has read so many bytes, up to where the file position is now.

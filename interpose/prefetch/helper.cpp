@@ -106,6 +106,7 @@ void Helper::give() noexcept {
         }
         const std::uint64_t bytes = std::min<std::uint64_t>(plan_.piece, range.end - at);
         bare_call(SYS_fadvise64, descriptor_, static_cast<long>(at), static_cast<long>(bytes), POSIX_FADV_WILLNEED);
+        plan_.progress->asked.fetch_add(bytes, std::memory_order_relaxed);
       }
     }
   }

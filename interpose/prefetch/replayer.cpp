@@ -42,12 +42,16 @@ void Replayer::go_on(int number, std::uint32_t state) noexcept {
   }
 }
 
-void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {
+void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes,
+                    std::uint64_t took) noexcept {
   const std::uint32_t state = descriptor.state.load(std::memory_order_acquire);
   if (state < Descriptor::first_file || state - Descriptor::first_file >= plan_.files()) {
     return;
   }
   const FilePlan plan = plan_.file(state - Descriptor::first_file);
+  if (took != 0) {
+    count_read(plan, bytes, took);
+  }
   switch (follow(plan, offset, bytes)) {
     case Followed::fits:
       break;

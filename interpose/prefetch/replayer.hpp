@@ -16,8 +16,10 @@ class Replayer {
   std::uint32_t begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept;
   /// Has advice given if it is due.
   void go_on(int number, std::uint32_t state) noexcept;
-  /// The program has read.
-  void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  /// Whether it wants to know how long reads take.
+  bool timed() const noexcept { return plan_.timed(); }
+  /// The program has read, in a call of so many nanoseconds (0: not known).
+  void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes, std::uint64_t took) noexcept;
 
  private:
   Plan plan_;

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from .plan import Extent, Plan, PlanError, PlannedFile, Seen, read, write
+from .plan_report import table
 
 _BAD_USAGE = 2
 _MOST_IN_PICTURE = 8
@@ -29,8 +30,7 @@ def _table(plan: Plan) -> list[str]:
                 file.path,
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    return ["  ".join([*(f"{row[i]:>{widths[i]}}" for i in range(6)), row[6]]) for row in rows]
+    return table(rows)
 
 
 def _draw(plan: Plan, picture: Path) -> None:

@@ -12,14 +12,16 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import preload
+from . import plan_report, preload
 from .plan import Plan, PlanError, PlannedFile, read
+from .plan_report import Done
 
 _MAGIC = 0x31304E414C505444
-_HEADER = struct.Struct("<QQQQQ24x")
+_HEADER = struct.Struct("<QQQQQQ16x")
 _FILE = struct.Struct("<QQQQQQIIII")
 _EXTENT = struct.Struct("<QQQ")
-_PROGRESS = 16  # bytes for each file
+# Extents that the program has come to, and that were asked for; what was not foretold, less what was; whether the plan was given up; then as in Done.
+_PROGRESS = struct.Struct("<IIiIQQQQQ")
 _BAD_USAGE = 2
 _WINDOW = 64 << 20
 _SMALLEST_WINDOW = 1 << 20
@@ -129,9 +131,30 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
     return file.bytes <= device.read_ahead or device.read_ahead >= 2 * device.gap
 
 
-def compact(plan: Plan, ahead: int) -> tuple[bytes, list[str]]:
-    """The plan as the library has it, and a sentence for each file that it does not fit any more."""
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """The plan as the library has it; its files in that order, those that are left to the system, and a sentence for each file that it does
+    not fit any more."""
+
+    content: bytes
+    files: list[PlannedFile]
+    left: list[PlannedFile]
+    problems: list[str]
+
+    def done(self, memory: bytes) -> list[Done]:
+        """What the plan did for each file, from the memory that the program had."""
+        at = _HEADER.size + len(self.files) * _FILE.size + sum(len(file.extents) for file in self.files) * _EXTENT.size
+        found = []
+        for number, file in enumerate(self.files):
+            fields = _PROGRESS.unpack_from(memory, at + number * _PROGRESS.size)
+            found.append(Done(file.path, *fields[4:8], fields[8] / 1e9, fields[3] != 0))
+        return found
+
+
+def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
+    """`timed`: the library notes how long reads take."""
     problems = []
+    left = []
     found: dict[tuple[int, int], PlannedFile] = {}
     devices: dict[int, Device] = {}
     for file in plan.files:
@@ -142,7 +165,9 @@ def compact(plan: Plan, ahead: int) -> tuple[bytes, list[str]]:
             problems.append(problem)
         else:
             device = devices[place] = devices.get(place) or device_of(place)
-            if not is_left_to_the_system(file, device):
+            if is_left_to_the_system(file, device):
+                left.append(file)
+            else:
                 found[place, file.inode] = file
     files, extents, orders = [], [], []
     first = 0
@@ -160,18 +185,33 @@ def compact(plan: Plan, ahead: int) -> tuple[bytes, list[str]]:
         order = sorted(range(count), key=lambda place, file=file: file.extents[place].offset)  # type: ignore[misc]
         orders.append(struct.pack(f"<{count}I", *order))
         first += count
-    body = b"".join([*files, *extents, bytes(_PROGRESS * len(files)), *orders, bytes(first)])
-    return _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, ahead) + body, problems
+    body = b"".join([*files, *extents, bytes(_PROGRESS.size * len(files)), *orders, bytes(first)])
+    content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, ahead, timed) + body
+    return Compact(content, [file for _, file in sorted(found.items())], left, problems)
 
 
-def run(words: list[str], path: Path) -> int:
-    """Runs the program. Returns its status, negative for a signal; or 2 if nothing was started."""
+def run(words: list[str], path: Path, report: Path | None = None) -> int:
+    """Runs the program. `report`: what the plan did is written there. Returns the program's status, negative for a signal; or 2 if nothing
+    was started."""
     try:
-        content, problems = compact(read(path), window())
-        for problem in problems:
+        if report is not None and (report.is_dir() or not os.access(report.absolute().parent, os.W_OK)):
+            raise BadSetting(f"{report}: a report cannot be written there")
+        plan = compact(read(path), window(), timed=report is not None)
+        for problem in plan.problems:
             print(f"dovetail run: not read ahead: {problem}", file=sys.stderr)
-        with preload.shared_memory("dovetail-plan", content, len(content)) as (_, memory):
-            return preload.run(words, "DOVETAIL_PREFETCH_PLAN", memory)
+        with preload.shared_memory("dovetail-plan", plan.content, len(plan.content)) as (descriptor, memory):
+            status = preload.run(words, "DOVETAIL_PREFETCH_PLAN", memory)
+            if report is not None:
+                _report(plan, os.pread(descriptor, len(plan.content), 0), report)
+            return status
     except (PlanError, BadSetting, preload.Refused) as error:
         print(f"dovetail run: {error}", file=sys.stderr)
         return _BAD_USAGE
+
+
+def _report(plan: Compact, memory: bytes, path: Path) -> None:
+    """What goes wrong here is not the program's fault, whose status stays."""
+    try:
+        path.write_text("\n".join(plan_report.lines(plan.done(memory), plan.left, plan.problems)) + "\n")
+    except OSError as error:
+        print(f"dovetail run: no report, {path}: {error.strerror}", file=sys.stderr)

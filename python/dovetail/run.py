@@ -252,14 +252,17 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run --plan plan.json -- program ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run --plan plan.json [--report FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
         script: Annotated[str, typer.Argument(help="The program.")],
         arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments, left as they are.")] = None,
         report: Annotated[
-            Path | None, typer.Option(help="Writes a page (.html), and beside it a picture and a trace for Perfetto.")
+            Path | None,
+            typer.Option(
+                help="Writes a page (.html), and beside it a picture and a trace for Perfetto; with --plan a text, what the plan did."
+            ),
         ] = None,
         pycompss: Annotated[bool, typer.Option("--pycompss", help="The program is written for PyCOMPSs.")] = False,
         hdf5: Annotated[
@@ -283,9 +286,9 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> None:
         if plan is not None:
-            if report is not None or pycompss or hdf5 or flush is not None or close is not None:
-                sys.exit(_refuse("--plan goes with no other option"))
+            if pycompss or hdf5 or flush is not None or close is not None:
+                sys.exit(_refuse("--plan goes with no other option but --report"))
             from . import preload, replay  # what few programs need
 
-            preload.end_as(replay.run([script, *(arguments or [])], plan))
+            preload.end_as(replay.run([script, *(arguments or [])], plan, report))
         sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))

@@ -72,6 +72,7 @@ void foretold(Progress& progress) noexcept {
 }
 
 bool lost_patience(Progress& progress) noexcept {
+  progress.left.fetch_add(1, std::memory_order_relaxed);
   if (progress.strayed.fetch_add(1, std::memory_order_relaxed) + 1 <= patience) {
     return false;
   }
@@ -118,6 +119,16 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
     return Followed::over;
   }
   return wants_advice(plan) ? Followed::wants : Followed::fits;
+}
+
+void count_read(const FilePlan& plan, std::uint64_t bytes, std::uint64_t nanoseconds) noexcept {
+  // A system call with a page or two, and memory that is copied at 1 GB/s.
+  constexpr std::uint64_t of_a_call = 100'000;
+  plan.progress->reads.fetch_add(1, std::memory_order_relaxed);
+  if (nanoseconds > of_a_call + bytes) {
+    plan.progress->waited.fetch_add(1, std::memory_order_relaxed);
+    plan.progress->nanoseconds.fetch_add(nanoseconds, std::memory_order_relaxed);
+  }
 }
 
 bool is_over(const FilePlan& plan) noexcept {

@@ -22,6 +22,9 @@ inline constexpr std::int32_t patience = 8;
 /// Notes that the program reads these bytes. Any thread and any signal handler may call it, of any process that shares the progress.
 Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
+/// Notes, for the report, how long it took the program to read so many bytes: whether they were in memory.
+void count_read(const FilePlan& plan, std::uint64_t bytes, std::uint64_t nanoseconds) noexcept;
+
 /// Whether the plan has nothing more to say: the system reads ahead as it likes then, also what the program reads once more.
 bool is_over(const FilePlan& plan) noexcept;
 

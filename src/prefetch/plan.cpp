@@ -35,6 +35,7 @@ Plan Plan::in(std::byte* memory, std::uint64_t bytes) noexcept {
   plan.files_ = static_cast<std::uint32_t>(header.files);
   plan.all_extents_ = header.extents;
   plan.window_ = header.window;
+  plan.timed_ = header.timed != 0;
   return plan;
 }
 

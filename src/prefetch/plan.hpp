@@ -17,14 +17,20 @@ struct Extent {
   std::uint64_t end() const noexcept { return offset + bytes; }
 };
 
-/// Where the program is. All processes that follow the plan share it.
+/// Where the program is, and what the plan did. All processes that follow the plan share it.
 struct Progress {
   std::atomic<std::uint32_t> cursor;    // the extent that is needed next
   std::atomic<std::uint32_t> issued;    // the first one that nobody has been asked for
   std::atomic<std::int32_t> strayed;    // reads that the plan did not foretell, less those that it did
   std::atomic<std::uint32_t> given_up;  // the plan does not fit: the file is left to the system
+  // For the report at the end.
+  std::atomic<std::uint64_t> asked;        // bytes that the system was asked to read
+  std::atomic<std::uint64_t> left;         // reads that the plan did not foretell
+  std::atomic<std::uint64_t> reads;        // this and what follows: only of a plan whose reads are timed
+  std::atomic<std::uint64_t> waited;       // reads that took longer than from memory
+  std::atomic<std::uint64_t> nanoseconds;  // that these took
 };
-static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// The plan of one file. A copy: what lies in the shared memory may change under a reader, these numbers do not.
 struct FilePlan {
@@ -61,6 +67,8 @@ class Plan {
   /// The memory of a plan, readable and writable, as long as the plan is used. An unusable one gives an empty plan.
   static Plan in(std::byte* memory, std::uint64_t bytes) noexcept;
   std::uint32_t files() const noexcept { return files_; }
+  /// Whether the report wants to know how long reads take.
+  bool timed() const noexcept { return timed_; }
   /// The number of the file; `files()`: the plan has nothing to say about it, or about another version of it.
   std::uint32_t find(const FileIdentity& identity) const noexcept;
   /// Of a number below `files()`.
@@ -73,7 +81,8 @@ class Plan {
     std::uint64_t files;
     std::uint64_t extents;
     std::uint64_t window;
-    std::uint64_t reserved[3];
+    std::uint64_t timed;
+    std::uint64_t reserved[2];
   };
   struct Entry {  // in the order of device and inode
     FileIdentity identity;
@@ -83,7 +92,7 @@ class Plan {
     std::uint32_t gap;
     std::uint32_t reserved;
   };
-  static_assert(sizeof(Header) == 64 && sizeof(Entry) == 64 && sizeof(Extent) == 24 && sizeof(Progress) == 16);
+  static_assert(sizeof(Header) == 64 && sizeof(Entry) == 64 && sizeof(Extent) == 24 && sizeof(Progress) == 56);
 
   const Entry* entries_ = nullptr;
   const Extent* extents_ = nullptr;
@@ -93,6 +102,7 @@ class Plan {
   std::uint32_t files_ = 0;
   std::uint64_t all_extents_ = 0;
   std::uint64_t window_ = 0;
+  bool timed_ = false;
 };
 
 }  // namespace dovetail::prefetch

@@ -62,7 +62,11 @@ class Luck(Case):
         # As a user calls it.
         self.assertEqual(self.dovetail("observe", "--output", self.plan_file, "--", "sh", "-c", "exit 43")[0], 43)
         for script, status in (("kill -TERM $$", -signal.SIGTERM), ("exit 44", 44)):
-            self.assertEqual(self.dovetail("run", "--plan", self.plan_file, "--", "sh", "-c", script)[0], status)
+            report = self.folder / "report.txt"
+            words = ("run", "--plan", self.plan_file, "--report", report, "--", "sh", "-c", script)
+            self.assertEqual(self.dovetail(*words)[0], status)
+            self.assertIn("nothing was read ahead", report.read_text())
+            report.unlink()
 
     def test_a_program_that_is_not_there(self):
         for run in (self.observe, self.run_with_plan):

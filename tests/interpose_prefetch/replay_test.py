@@ -21,13 +21,14 @@ def cached(offset):
     state = (ctypes.c_ubyte * 1)()
     assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(4096), state) == 0
     return state[0] & 1
-if way == "one":
+if way in ("one", "wait_then_all"):
     os.pread(descriptor, 8192, 0)
     # No call of this program brings them in.
     while not all(cached(offset) and cached(offset + 4096) for offset in steps[:8]):
         os.pread(descriptor, 10, 0)
-    print(sum(cached(offset + 131072) for offset in steps))
-elif way == "all":
+    if way == "one":
+        print(sum(cached(offset + 131072) for offset in steps))
+if way in ("all", "wait_then_all"):
     for offset in steps:
         os.pread(descriptor, 8192, offset)
 elif way == "sequence":
@@ -78,7 +79,7 @@ class Replay(Reading):
         self.assertGreater(int(output), 5)
 
     def test_the_system_does_not_read_ahead_as_well(self):
-        advice = self.advice("all")
+        advice = self.advice("wait_then_all")
         self.assertGreater(advice.count("WILLNEED"), 0)
         # The end of the plan: what is read after it is the system's to read ahead.
         self.assertEqual([one for one in advice if one != "WILLNEED"], ["RANDOM", "NORMAL"])
@@ -96,26 +97,93 @@ class Replay(Reading):
         self.assertEqual(found, ["RANDOM", "NORMAL"])
 
 
+class Report(Reading):
+    def setUp(self):
+        super().setUp()
+        self.assertEqual(self.observe(*self.words("all"))[0], 0)
+        self.forget(self.path)
+        self.report = self.folder / "report.txt"
+
+    def reported(self, way: str) -> tuple[list[str], str]:
+        """The numbers of the file, and what is behind them."""
+        environment = {"DOVETAIL_PREFETCH_GAP_KB": "0"}
+        found = self.run_with_plan(*self.words(way), report=self.report, environment=environment)
+        self.assertEqual(found, (0, b"", b""))
+        head, *lines = self.report.read_text().splitlines()
+        (line,) = [line for line in lines if str(self.path) in line]
+        self.assertTrue(head.startswith("reads  in memory  waited"), head)
+        numbers, path, note = line.partition(str(self.path))
+        self.assertEqual(path, str(self.path))
+        return numbers.split(), note
+
+    def test_what_a_plan_did_is_written_to_a_file(self):
+        (reads, in_memory, waited, _, strayed, asked), note = self.reported("wait_then_all")
+        self.assertEqual((strayed, asked, note), ("0", "0.5", ""))
+        self.assertGreaterEqual(int(reads), 64 + 1)
+        self.assertEqual(int(in_memory) + int(waited), int(reads))
+
+    def test_what_was_cached_was_in_memory_and_not_asked_for(self):
+        self.path.read_bytes()
+        (reads, in_memory, _, _, _, asked), _ = self.reported("all")
+        if float(asked) > 0:
+            self.skipTest("this kernel has no cachestat")
+        self.assertEqual(reads, "64")
+        self.assertGreater(int(in_memory), 48, "a busy machine makes some of them wait")
+
+    def test_a_plan_that_was_given_up_is_named(self):
+        numbers, note = self.reported("other")
+        self.assertIn("given up", note)
+        self.assertEqual(numbers[4], "9")
+
+    def test_what_was_not_read_ahead_is_named(self):
+        self.path.write_bytes(b"other")
+        self.run_with_plan("true", report=self.report)
+        text = self.report.read_text()
+        self.assertIn("more files of the plan were not read", text)
+        self.assertIn(f"not read ahead: {self.path}: it is not the file", text)
+
+    def test_it_is_written_when_the_program_is_killed_too(self):
+        status, _, _ = self.run_with_plan("sh", "-c", "cat data > copy; kill -KILL $$", report=self.report)
+        self.assertEqual(status, -9)
+        self.assertIn(str(self.path), self.report.read_text())
+
+    def test_where_it_cannot_be_written_nothing_is_run(self):
+        for place in (self.folder, self.folder / "none" / "report.txt"):
+            status, output, errors = self.run_with_plan("echo", "ran", report=place)
+            self.assertEqual((status, output), (2, b""))
+            self.assertIn(b"a report cannot be written there", errors)
+
+
 class InSequence(Reading):
     """What the system reads ahead as well by itself gets no advice: it takes large pages, which advice does not."""
 
     sequences_are_left = True
 
-    def observed(self, way: str, read_ahead: int, gap: int) -> list[str]:
+    def given(self, way: str, read_ahead: int, gap: int) -> list[str]:
+        """The advice with a plan of such reads, for a device with such numbers."""
         self.assertEqual(self.observe(*self.words(way))[0], 0)
         self.forget(self.path)
         device = replay.Device(max(read_ahead, 1 << 17), gap, read_ahead)
         with mock.patch.object(replay, "device_of", return_value=device):
-            return self.advice(way)
+            return self.advice(way if read_ahead > gap and way == "sequence" else "wait_then_all")
 
     def test_it_is_left_to_a_system_that_reads_enough_ahead(self):
-        self.assertEqual(self.observed("sequence", read_ahead=2 << 20, gap=1 << 20), [])
+        self.assertEqual(self.given("sequence", read_ahead=2 << 20, gap=1 << 20), [])
+
+    def test_the_report_says_so(self):
+        self.assertEqual(self.observe(*self.words("sequence"))[0], 0)
+        report = self.folder / "report.txt"
+        with mock.patch.object(replay, "is_left_to_the_system", return_value=True):
+            self.run_with_plan(*self.words("sequence"), report=report)
+        self.assertIn(
+            f"left to the system, which reads ahead as well what is read in sequence: {self.path}", report.read_text()
+        )
 
     def test_but_not_to_one_that_reads_little(self):
-        self.assertIn("WILLNEED", self.observed("sequence", read_ahead=128 << 10, gap=1 << 20))
+        self.assertIn("WILLNEED", self.given("sequence", read_ahead=128 << 10, gap=1 << 20))
 
     def test_strides_are_not_in_sequence(self):
-        self.assertIn("WILLNEED", self.observed("all", read_ahead=2 << 20, gap=1 << 20))
+        self.assertIn("WILLNEED", self.given("all", read_ahead=2 << 20, gap=1 << 20))
 
     def test_which_files_are(self):
         device = replay.Device(piece=1 << 20, gap=1 << 20, read_ahead=2 << 20)

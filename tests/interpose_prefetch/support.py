@@ -20,12 +20,15 @@ import hangs  # noqa: E402 (behind the path to it)
 
 try:
     from dovetail import observe, plan_show, preload, replay
-    from dovetail.plan import Extent, PlannedFile
+    from dovetail.plan import Extent, PlanError, PlannedFile
+    from dovetail.plan import read as read_plan
 except ImportError as error:
     print(f"the Python package is not built: {error}")
     sys.exit(77)
 
-__all__ = ["BUILD", "PAGE", "Case", "Extent", "PlannedFile", "need", "observe", "plan_show", "preload", "replay"]
+__all__ = [
+    "BUILD", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "need", "observe", "plan_show", "preload", "read_plan", "replay",
+]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
@@ -86,8 +89,8 @@ class Case(unittest.TestCase):
     def observe(self, *words: object, **options):
         return self._in_child(lambda: observe.observe([str(word) for word in words], self.plan_file), **options)
 
-    def run_with_plan(self, *words: object, **options):
-        return self._in_child(lambda: replay.run([str(word) for word in words], self.plan_file), **options)
+    def run_with_plan(self, *words: object, report: Path | None = None, **options):
+        return self._in_child(lambda: replay.run([str(word) for word in words], self.plan_file, report), **options)
 
     def show(self, picture: Path | None = None):
         return self._in_child(lambda: plan_show.show(self.plan_file, picture))

@@ -1,0 +1,60 @@
+"""What a plan did in one run: `dovetail run --plan plan.json --report FILE`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from .plan import PlannedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What the plan did for one file. `asked`: bytes that the system was asked to read ahead. `strayed`: reads that the plan did not foretell.
+    `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all. `given_up`: the plan did not fit."""
+
+    path: str
+    asked: int
+    strayed: int
+    reads: int
+    waited: int
+    seconds: float
+    given_up: bool
+
+
+def table(rows: list[tuple[str, ...]]) -> list[str]:
+    """All columns but the last are right-aligned."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return ["  ".join([*(f"{row[i]:>{width}}" for i, width in enumerate(widths)), row[-1]]) for row in rows]
+
+
+def lines(done: Iterable[Done], left: Iterable[PlannedFile], problems: Iterable[str]) -> Iterator[str]:
+    """A line for each file that the program has read."""
+    rows = [("reads", "in memory", "waited", "for s", "left the plan", "MB asked for", "file")]
+    unread = 0
+    for file in done:
+        if file.reads == file.asked == 0:
+            unread += 1
+            continue
+        note = " (given up: the program read elsewhere, or in another order)" if file.given_up else ""
+        rows.append(
+            (
+                str(file.reads),
+                str(max(0, file.reads - file.waited)),
+                str(file.waited),
+                f"{file.seconds:.3f}",
+                str(file.strayed),
+                f"{file.asked / 1e6:.1f}",
+                file.path + note,
+            )
+        )
+    if len(rows) > 1:
+        yield from table(rows)
+    else:
+        yield "nothing was read ahead"
+    if unread:
+        yield f"{unread} more files of the plan were not read"
+    for other in left:
+        yield f"left to the system, which reads ahead as well what is read in sequence: {other.path}"
+    for problem in problems:
+        yield f"not read ahead: {problem}"
