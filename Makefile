@@ -14,7 +14,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi test test-hdf5 test-foreign test-nodes test-refinement stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi test test-hdf5 test-foreign test-nodes test-refinement test-plans stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -73,7 +73,10 @@ test-refinement: build-tests ## The example refinement with random meshes and ra
 test-nodes: build-tests ## One-sided communication between two nodes of this machine, with all its tests
 	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^rma_ranks_nodes$$'
 
-test-long: test-nodes test-hdf5 test-foreign test-refinement stress ## What takes too long for every change
+test-plans: build-tests ## Programs with plans that have anything in them, and random calls with a plan, for some minutes
+	@DOVETAIL_TEST_ROUNDS=300 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls)_test$$'
+
+test-long: test-nodes test-hdf5 test-foreign test-refinement test-plans stress ## What takes too long for every change
 
 mutants: setup ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)
