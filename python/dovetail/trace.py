@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .trace_join import Joined, join
-from .trace_parts import UnusableTrace
+if TYPE_CHECKING:
+    from .trace_join import Joined
 
 
 def describe(joined: Joined, path: Path) -> list[str]:
@@ -42,6 +42,9 @@ def register(app: typer.Typer) -> None:
         trace: Annotated[Path, typer.Argument(help="What DOVETAIL_TRACE was: the parts are TRACE.0, TRACE.1, ...")],
         output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to; else TRACE itself.")] = None,
     ) -> None:
+        from .trace_join import join
+        from .trace_parts import UnusableTrace
+
         try:
             joined = join(trace, output)
         except UnusableTrace as error:

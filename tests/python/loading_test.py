@@ -148,3 +148,10 @@ def test_a_subinterpreter_is_refused_and_the_main_one_stays_whole(first: str) ->
     lines = done.stdout.splitlines()
     assert len(lines) == 2 and all("main interpreter only" in line for line in lines), done.stdout
     assert done.stderr == "", done.stderr
+
+
+def test_the_command_starts_without_what_only_some_commands_need() -> None:
+    heavy = ["observe", "plan", "plan_show", "preload", "replay", "hdf5", "trace_join", "trace_parts"]
+    run(
+        f"import sys, dovetail.cli\nassert not {{'dovetail.' + name for name in {heavy}}} & set(sys.modules), list(sys.modules)"
+    )
