@@ -146,8 +146,9 @@ class Compact:
         at = _HEADER.size + len(self.files) * _FILE.size + sum(len(file.extents) for file in self.files) * _EXTENT.size
         found = []
         for number, file in enumerate(self.files):
-            fields = _PROGRESS.unpack_from(memory, at + number * _PROGRESS.size)
-            found.append(Done(file.path, *fields[4:8], fields[8] / 1e9, fields[3] != 0))
+            place = at + number * _PROGRESS.size
+            _, _, _, given_up, asked, strayed, reads, waited, spent = _PROGRESS.unpack_from(memory, place)
+            found.append(Done(file.path, asked, strayed, reads, waited, spent / 1e9, given_up != 0))
         return found
 
 
