@@ -9,6 +9,7 @@ import os
 import re
 import struct
 import sys
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from . import plan_report, preload
 from .plan import Plan, PlanError, PlannedFile, read
 from .plan_report import Done
 
-_MAGIC = 0x31304E414C505444
-_HEADER = struct.Struct("<QQQQQQ16x")
+_MAGIC = 0x32304E414C505444
+_HEADER = struct.Struct("<QQQQQ24x")
 _FILE = struct.Struct("<QQQQQQIIII")
 _EXTENT = struct.Struct("<QQQ")
 # Extents that the program has come to, and that were asked for; what was not foretold, less what was; whether the plan was given up; then as in Done.
@@ -25,6 +26,7 @@ _PROGRESS = struct.Struct("<IIiIQQQQQ")
 _BAD_USAGE = 2
 _WINDOW = 64 << 20
 _SMALLEST_WINDOW = 1 << 20
+_PAGE = 4096  # the unit of windows
 _READ_AHEAD = 128 << 10  # of a device that does not say
 # What is read in the time of a request: of a disk whose head moves, and of others.
 _GAP_OF_HEADS = 1 << 20
@@ -105,7 +107,7 @@ def _free_memory() -> int:
 
 
 def window() -> int:
-    """Bytes that are read ahead of the program at most."""
+    """Bytes that are read ahead of the program at most, of all files together."""
     wanted = _setting("DOVETAIL_PREFETCH_WINDOW_MB", os.environ.get("DOVETAIL_PREFETCH_WINDOW_MB"), 1 << 20)
     return max(_SMALLEST_WINDOW, min(wanted if wanted is not None else _WINDOW, _free_memory() // 4))
 
@@ -119,6 +121,36 @@ def _fits(file: PlannedFile) -> tuple[int, str]:
     if not file.is_described_by(status):
         return 0, f"{file.path}: it is not the file that was observed, or has changed since"
     return status.st_dev, ""
+
+
+def windows(files: list[PlannedFile], whole: int) -> list[int]:
+    """For each file, how much of it is read ahead at most. Files that the program reads at the same time share the whole by what they need
+    of it: a small one no more than it has, with the gaps."""
+    needs = [min(whole, 2 * file.size) for file in files]
+    events = []
+    for number, file in enumerate(files):
+        times = [extent.at for extent in file.extents]
+        events += [(min(times), 0, number), (max(times), 1, number)]
+    begun = [0] * len(files)
+    shares = [0] * len(files)
+    under_way = 0
+    # What all under way needed at an event, as far as nothing later was more: the first one since a file began is the most since then.
+    places: list[int] = []
+    amounts: list[int] = []
+    for place, (_, ends, number) in enumerate(sorted(events)):
+        if ends:
+            most = amounts[bisect_left(places, begun[number])]
+            under_way -= needs[number]
+            shares[number] = max(_SMALLEST_WINDOW, whole * needs[number] // max(most, whole))
+            continue
+        begun[number] = place
+        under_way += needs[number]
+        while amounts and amounts[-1] <= under_way:
+            places.pop()
+            amounts.pop()
+        places.append(place)
+        amounts.append(under_way)
+    return shares
 
 
 def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
@@ -153,7 +185,7 @@ class Compact:
 
 
 def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
-    """`timed`: the library notes how long reads take."""
+    """`ahead`: bytes that are read ahead of the program at most. `timed`: the library notes how long reads take."""
     problems = []
     left = []
     found: dict[tuple[int, int], PlannedFile] = {}
@@ -172,12 +204,16 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
                 found[place, file.inode] = file
     files, extents, orders = [], [], []
     first = 0
-    for (number, inode), file in sorted(found.items()):
+    ready = sorted(found.items())
+    rooms = windows([file for _, file in ready], ahead)
+    for ((number, inode), file), room in zip(ready, rooms, strict=True):
         device = devices[number]
         count = len(file.extents)
         seconds, nanoseconds = divmod(file.modified, 1_000_000_000)
         files.append(
-            _FILE.pack(number, inode, file.size, seconds, nanoseconds, first, count, device.piece, device.gap, 0)
+            _FILE.pack(
+                number, inode, file.size, seconds, nanoseconds, first, count, device.piece, device.gap, room // _PAGE
+            )
         )
         before = 0
         for extent in file.extents:
@@ -187,8 +223,8 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
         orders.append(struct.pack(f"<{count}I", *order))
         first += count
     body = b"".join([*files, *extents, bytes(_PROGRESS.size * len(files)), *orders, bytes(first)])
-    content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, ahead, timed) + body
-    return Compact(content, [file for _, file in sorted(found.items())], left, problems)
+    content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, timed) + body
+    return Compact(content, [file for _, file in ready], left, problems)
 
 
 def run(words: list[str], path: Path, report: Path | None = None) -> int:

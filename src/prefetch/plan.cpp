@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::uint64_t most_files = 1U << 20;
 constexpr std::uint64_t most_extents = 1U << 24;
-constexpr std::uint64_t most_window = std::uint64_t{1} << 40;
+constexpr std::uint64_t unit_of_windows = 4096;
 
 }  // namespace
 
@@ -16,8 +16,7 @@ Plan Plan::in(std::byte* memory, std::uint64_t bytes) noexcept {
     return plan;
   }
   const Header header = *reinterpret_cast<const Header*>(memory);
-  if (header.magic != magic || header.bytes != bytes || header.files > most_files || header.extents > most_extents ||
-      header.window > most_window) {
+  if (header.magic != magic || header.bytes != bytes || header.files > most_files || header.extents > most_extents) {
     return plan;
   }
   const std::uint64_t extents_at = sizeof(Header) + header.files * sizeof(Entry);
@@ -34,7 +33,6 @@ Plan Plan::in(std::byte* memory, std::uint64_t bytes) noexcept {
   plan.come_to_ = reinterpret_cast<std::atomic<std::uint8_t>*>(memory + come_to_at);
   plan.files_ = static_cast<std::uint32_t>(header.files);
   plan.all_extents_ = header.extents;
-  plan.window_ = header.window;
   plan.timed_ = header.timed != 0;
   return plan;
 }
@@ -74,7 +72,7 @@ FilePlan Plan::file(std::uint32_t number) const noexcept {
   plan.piece = entry.piece;
   plan.gap = entry.gap;
   plan.size = entry.identity.size;
-  plan.window = window_;
+  plan.window = entry.window * unit_of_windows;
   return plan;
 }
 

@@ -62,7 +62,7 @@ struct FileIdentity {
 
 class Plan {
  public:
-  static constexpr std::uint64_t magic = 0x31304e414c505444;  // "DTPLAN01"
+  static constexpr std::uint64_t magic = 0x32304e414c505444;  // "DTPLAN02"
 
   /// The memory of a plan, readable and writable, as long as the plan is used. An unusable one gives an empty plan.
   static Plan in(std::byte* memory, std::uint64_t bytes) noexcept;
@@ -80,9 +80,8 @@ class Plan {
     std::uint64_t bytes;
     std::uint64_t files;
     std::uint64_t extents;
-    std::uint64_t window;
     std::uint64_t timed;
-    std::uint64_t reserved[2];
+    std::uint64_t reserved[3];
   };
   struct Entry {  // in the order of device and inode
     FileIdentity identity;
@@ -90,7 +89,7 @@ class Plan {
     std::uint32_t count;
     std::uint32_t piece;
     std::uint32_t gap;
-    std::uint32_t reserved;
+    std::uint32_t window;  // in units of 4 KiB
   };
   static_assert(sizeof(Header) == 64 && sizeof(Entry) == 64 && sizeof(Extent) == 24 && sizeof(Progress) == 56);
 
@@ -101,7 +100,6 @@ class Plan {
   std::atomic<std::uint8_t>* come_to_ = nullptr;
   std::uint32_t files_ = 0;
   std::uint64_t all_extents_ = 0;
-  std::uint64_t window_ = 0;
   bool timed_ = false;
 };
 

@@ -1,5 +1,6 @@
 """With a plan the system reads ahead what the program will need, and nothing else; without one that fits it does what it always does."""
 
+import random
 import re
 import sys
 import unittest
@@ -95,6 +96,44 @@ class Replay(Reading):
     def test_a_program_that_takes_another_way_is_left_to_the_system(self):
         found = [one for one in self.advice("other") if one != "WILLNEED"]
         self.assertEqual(found, ["RANDOM", "NORMAL"])
+
+
+class Windows(unittest.TestCase):
+    """All files together get no more memory than there is for them."""
+
+    def shares(self, *files: tuple[float, float, int]) -> list[int]:
+        """Of files that are read from then to then, and have so many MiB, in MiB; 64 in all."""
+        planned = [
+            PlannedFile("/data", 1, 1, size << 20, 1, [Extent(0, 4096, begin, 0), Extent(4096, 4096, end, 0)])
+            for begin, end, size in files
+        ]
+        return [share >> 20 for share in replay.windows(planned, 64 << 20)]
+
+    def test_files_that_are_read_at_the_same_time_share(self):
+        self.assertEqual(self.shares((0, 2, 100), (1, 3, 100)), [32, 32])
+        self.assertEqual(self.shares((0, 9, 100), (1, 2, 100), (3, 4, 100), (5, 6, 100)), [32, 32, 32, 32])
+
+    def test_files_that_are_read_one_after_the_other_do_not(self):
+        self.assertEqual(self.shares((0, 1, 100), (2, 3, 100)), [64, 64])
+
+    def test_a_small_file_takes_little_from_a_large_one(self):
+        small, large = self.shares((0, 1, 1), (0, 1, 100))
+        self.assertLess(small, 4)
+        self.assertGreater(large, 60)
+
+    def test_at_no_time_more_than_all(self):
+        seed = random.randrange(1 << 30)
+        dice = random.Random(seed)
+        for _ in range(200):
+            files = [
+                (begin, begin + dice.random() / 2, dice.randrange(1, 200))
+                for begin in [dice.random() for _ in range(12)]
+            ]
+            shares = self.shares(*files)
+            for time in (file[0] for file in files):
+                at_once = [share for share, (begin, end, _) in zip(shares, files, strict=True) if begin <= time <= end]
+                # Each has a MiB, whatever the others have.
+                self.assertLessEqual(sum(share for share in at_once if share > 1), 64, f"seed {seed}")
 
 
 class Report(Reading):

@@ -34,11 +34,12 @@ class PlanMemory {
     for (const auto& runs : files_) {
       extents += runs.size();
     }
-    put(std::vector<std::uint64_t>{Plan::magic, 0, files_.size(), extents, window, 0, 0, 0});
+    put(std::vector<std::uint64_t>{Plan::magic, 0, files_.size(), extents, 0, 0, 0, 0});
     std::uint64_t first = 0;
     for (std::size_t number = 0; number < files_.size(); ++number) {
       put(std::vector<std::uint64_t>{7, number + 1, size, 100, 5, first});
-      put(std::vector<std::uint32_t>{static_cast<std::uint32_t>(files_[number].size()), piece, gap, 0});
+      put(std::vector<std::uint32_t>{static_cast<std::uint32_t>(files_[number].size()), piece, gap,
+                                     static_cast<std::uint32_t>(window / 4096)});
       first += files_[number].size();
     }
     for (const auto& runs : files_) {
