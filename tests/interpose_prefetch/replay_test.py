@@ -25,7 +25,7 @@ def cached(offset):
 if way in ("one", "wait_then_all"):
     os.pread(descriptor, 8192, 0)
     # No call of this program brings them in.
-    while not all(cached(offset) and cached(offset + 4096) for offset in steps[:8]):
+    while not all(cached(offset) and cached(offset + 4096) for offset in (steps[:8] if way == "one" else steps)):
         os.pread(descriptor, 10, 0)
     if way == "one":
         print(sum(cached(offset + 131072) for offset in steps))
@@ -163,11 +163,11 @@ class Report(Reading):
 
     def test_what_was_cached_was_in_memory_and_not_asked_for(self):
         self.path.read_bytes()
-        (reads, in_memory, _, _, _, asked), _ = self.reported("all")
+        (reads, in_memory, waited, _, _, asked), _ = self.reported("all")
         if float(asked) > 0:
             self.skipTest("this kernel has no cachestat")
-        self.assertEqual(reads, "64")
-        self.assertGreater(int(in_memory), 48, "a busy machine makes some of them wait")
+        # A busy machine makes some of them wait.
+        self.assertEqual((reads, int(in_memory) + int(waited)), ("64", 64))
 
     def test_a_plan_that_was_given_up_is_named(self):
         numbers, note = self.reported("other")
