@@ -92,6 +92,12 @@ int Helper::main(void* self) noexcept {
 }
 
 void Helper::give() noexcept {
+  // Once, before anything is asked for: what would have to be asked for each piece costs more than it brings.
+  if (plan_.count != 0 && plan_.progress->issued.load(std::memory_order_relaxed) == 0 &&
+      is_cached(descriptor_, {0, plan_.size})) {
+    plan_.progress->given_up.store(2, std::memory_order_relaxed);
+    return;
+  }
   Advice advice;
   for (advice.take(plan_); !advice.empty(); advice.take(plan_)) {
     for (const Advice::Range& range : advice) {

@@ -11,7 +11,7 @@ from .plan import PlannedFile
 @dataclass(frozen=True, slots=True)
 class Done:
     """What the plan did for one file. `asked`: bytes that the system was asked to read ahead. `strayed`: reads that the plan did not foretell.
-    `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all. `given_up`: the plan did not fit."""
+    `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all. `given_up`: why the plan was not followed to its end."""
 
     path: str
     asked: int
@@ -19,7 +19,14 @@ class Done:
     reads: int
     waited: int
     seconds: float
-    given_up: bool
+    given_up: int
+
+
+# As in src/prefetch/plan.hpp.
+_WHY = {
+    1: " (given up: the program read elsewhere, or in another order)",
+    2: " (left to the system: all of it was in memory)",
+}
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -33,10 +40,10 @@ def lines(done: Iterable[Done], left: Iterable[PlannedFile], problems: Iterable[
     rows = [("reads", "in memory", "waited", "for s", "left the plan", "MB asked for", "file")]
     unread = 0
     for file in done:
-        if file.reads == file.asked == 0:
+        if file.reads == file.asked == file.given_up == 0:
             unread += 1
             continue
-        note = " (given up: the program read elsewhere, or in another order)" if file.given_up else ""
+        note = _WHY.get(file.given_up, "")
         rows.append(
             (
                 str(file.reads),

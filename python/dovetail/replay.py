@@ -180,7 +180,7 @@ class Compact:
         for number, file in enumerate(self.files):
             place = at + number * _PROGRESS.size
             _, _, _, given_up, asked, strayed, reads, waited, spent = _PROGRESS.unpack_from(memory, place)
-            found.append(Done(file.path, asked, strayed, reads, waited, spent / 1e9, given_up != 0))
+            found.append(Done(file.path, asked, strayed, reads, waited, spent / 1e9, given_up))
         return found
 
 

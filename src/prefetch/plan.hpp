@@ -22,7 +22,7 @@ struct Progress {
   std::atomic<std::uint32_t> cursor;    // the extent that is needed next
   std::atomic<std::uint32_t> issued;    // the first one that nobody has been asked for
   std::atomic<std::int32_t> strayed;    // reads that the plan did not foretell, less those that it did
-  std::atomic<std::uint32_t> given_up;  // the plan does not fit: the file is left to the system
+  std::atomic<std::uint32_t> given_up;  // the file is left to the system: 1: the plan does not fit; 2: all is cached
   // For the report at the end.
   std::atomic<std::uint64_t> asked;        // bytes that the system was asked to read
   std::atomic<std::uint64_t> left;         // reads that the plan did not foretell

@@ -1,5 +1,6 @@
 """With a plan the system reads ahead what the program will need, and nothing else; without one that fits it does what it always does."""
 
+import json
 import random
 import re
 import sys
@@ -162,12 +163,15 @@ class Report(Reading):
         self.assertEqual(int(in_memory) + int(waited), int(reads))
 
     def test_what_was_cached_was_in_memory_and_not_asked_for(self):
+        # A helper that is busy with other files comes too late for this one.
+        plan = self.plan()
+        plan["files"] = [file for file in plan["files"] if file["path"] == str(self.path)]
+        self.plan_file.write_text(json.dumps(plan))
         self.path.read_bytes()
-        (reads, in_memory, waited, _, _, asked), _ = self.reported("all")
+        (_, _, _, _, _, asked), note = self.reported("all")
         if float(asked) > 0:
             self.skipTest("this kernel has no cachestat")
-        # A busy machine makes some of them wait.
-        self.assertEqual((reads, int(in_memory) + int(waited)), ("64", 64))
+        self.assertEqual((asked, note), ("0.0", " (left to the system: all of it was in memory)"))
 
     def test_a_plan_that_was_given_up_is_named(self):
         numbers, note = self.reported("other")
