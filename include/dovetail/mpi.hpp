@@ -91,11 +91,11 @@ inline void parrived(MPI_Request request, int partition) {
 /// @name Operations that suspend the current task until they have ended; outside of a task they block. @throws Error
 /// @{
 inline void send(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
-  detail::wait(detail::to("MPI_Send", rank, tag, communicator),
+  detail::wait(detail::to("MPI_Send", count, type, rank, tag, communicator),
                [=](MPI_Request* request) { return MPI_Isend(data, count, type, rank, tag, communicator, request); });
 }
 inline void ssend(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
-  detail::wait(detail::to("MPI_Ssend", rank, tag, communicator),
+  detail::wait(detail::to("MPI_Ssend", count, type, rank, tag, communicator),
                [=](MPI_Request* request) { return MPI_Issend(data, count, type, rank, tag, communicator, request); });
 }
 inline void recv(void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator,
@@ -169,11 +169,11 @@ inline void mrecv(void* data, int count, MPI_Datatype type, MPI_Message& message
 /// A failure fails the task with `Error`. For any other operation that has a request, start it and `iwait`.
 /// @{
 inline void isend(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
-  detail::bind(detail::to("MPI_Isend", rank, tag, communicator),
+  detail::bind(detail::to("MPI_Isend", count, type, rank, tag, communicator),
                [=](MPI_Request* request) { return MPI_Isend(data, count, type, rank, tag, communicator, request); });
 }
 inline void issend(const void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator) {
-  detail::bind(detail::to("MPI_Issend", rank, tag, communicator),
+  detail::bind(detail::to("MPI_Issend", count, type, rank, tag, communicator),
                [=](MPI_Request* request) { return MPI_Issend(data, count, type, rank, tag, communicator, request); });
 }
 inline void irecv(void* data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm communicator,

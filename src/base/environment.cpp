@@ -22,6 +22,7 @@ constexpr std::string_view known[] = {
     "DOVETAIL_IO_EXECUTORS",
     "DOVETAIL_STACK_SIZE",
     "DOVETAIL_TRACE",
+    "DOVETAIL_TRACE_ACCESSES",
     "DOVETAIL_TRACE_EVENTS",
     "DOVETAIL_WORKERS",
     // Messages (docs/messages.md), one-sided communication (docs/one_sided.md).

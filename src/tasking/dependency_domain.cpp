@@ -113,6 +113,9 @@ void DependencyDomain::enter_all(Task* task, const AccessList& accesses, std::ui
 }
 
 bool DependencyDomain::enter(Task* task, const AccessList& accesses, std::exception_ptr& refused) {
+  if (trace::records_accesses()) [[unlikely]] {
+    record_accesses(trace::number_of(task), accesses);
+  }
   // Before the accesses are entered: afterwards a predecessor that fails on another thread may read the label.
   if (std::any_of(accesses.begin(), accesses.end(),
                   [](const Access& access) { return may_be_named(access.region.space); })) [[unlikely]] {

@@ -1,6 +1,8 @@
 #include "tasking/named_spaces.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstdio>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -76,6 +78,19 @@ std::string record_named_accesses(std::uint64_t task, const AccessList& accesses
     trace::append_access(text, mode, name, region.begin, region.length);
   }
   return text;
+}
+
+void record_accesses(std::uint64_t task, const AccessList& accesses) noexcept {
+  for (const Access& access : accesses) {
+    const Region& region = access.region;
+    if (may_be_named(region.space) || region.length == 0) {
+      continue;
+    }
+    std::array<char, 32> file{};
+    std::snprintf(file.data(), file.size(), "file %llx", static_cast<unsigned long long>(region.space));
+    trace::accessed(task, text_of(access.mode), region.space == 0 ? "memory" : file.data(), region.begin,
+                    region.length);
+  }
 }
 
 }  // namespace dovetail::tasking

@@ -27,4 +27,7 @@ constexpr bool may_be_named(std::uint64_t space) noexcept { return space >> 32 =
 /// The regions of named spaces among these accesses, in words. They are recorded as accesses of the task with this number.
 std::string record_named_accesses(std::uint64_t task, const AccessList& accesses);
 
+/// Records those accesses of the task that `record_named_accesses` does not: of memory and of files.
+void record_accesses(std::uint64_t task, const AccessList& accesses) noexcept;
+
 }  // namespace dovetail::tasking

@@ -106,20 +106,23 @@ class Exporter final : public TimelineVisitor {
     if (slice.created && slice.dependencies_met)
       file_.raw(R"(,"waited_for_accesses_us":)").microseconds(*slice.dependencies_met - *slice.created);
     if (slice.ready) file_.raw(R"(,"ready_for_us":)").microseconds(slice.begin - *slice.ready);
-    write_accesses(slice.accesses);
+    write_accesses(slice);
     if (slice.ended_by == Kind::paused) file_.raw(R"(,"paused_for":)").raw(names_[slice.pause_reason]);
     if (slice.processor) file_.raw(R"(,"processor_us":)").microseconds(*slice.processor);
     if (!slice.ended_by) file_.raw(R"(,"still_running":true)");
     file_.raw("}}");
   }
 
-  void write_accesses(const std::vector<NamedAccess>& accesses) {
+  // What was made first comes first in the order that accesses give.
+  void write_accesses(const Slice& slice) {
     std::string text;
-    for (const NamedAccess& access : accesses) {
+    for (const NamedAccess& access : slice.accesses) {
       append_access(text, name_at(recording_.operations, access.mode), name_at(recording_.names, access.space),
                     access.begin, access.length);
     }
-    if (!text.empty()) file_.raw(R"(,"accesses":)").raw(json_string(text));
+    if (text.empty()) return;
+    file_.raw(R"(,"accesses":)").raw(json_string(text));
+    if (slice.made != 0) file_.raw(R"(,"made":)").number(slice.made);
   }
 
   void idle(std::size_t thread, Time begin, Time end) override {
@@ -177,6 +180,7 @@ class Exporter final : public TimelineVisitor {
     if (message.direction != Direction::none && message.peer != unknown_number) {
       file_.raw(R"(,"peer":)").number(std::uint64_t{message.peer});
       file_.raw(R"(,"tag":)").number(std::uint64_t{message.tag});
+      if (message.bytes > 0) file_.raw(R"(,"bytes":)").number(message.bytes);
     }
     if (message.touches) {
       file_.raw(R"(,"touches":{"tid":)").number(tracks_[message.touches->thread]);

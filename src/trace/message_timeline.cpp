@@ -52,6 +52,7 @@ void MessageTimeline::apply(Time now, std::size_t thread, const Event& event, co
   open.message.direction = kind_of(event) == Kind::send_posted ? Direction::send : Direction::receive;
   open.message.peer = pair.first;
   open.message.tag = pair.second;
+  open.message.bytes = length_of(event);
   open.message.order = order_++;
 }
 
@@ -116,6 +117,7 @@ void MessageTimeline::send_signal(Time now, std::size_t thread, const Event& eve
   message.channel = name_of(event);
   message.peer = pair_of(event.value).first;
   message.tag = pair_of(event.value).second;
+  message.bytes = length_of(event);
   message.order = order_++;
   message.task = event.id;
   send_from(message, now, thread, place);

@@ -6,6 +6,7 @@ namespace dovetail::trace {
 
 namespace detail {
 constinit std::atomic<std::uint64_t> state{0};
+constinit std::atomic<bool> has_accesses{false};
 }
 
 namespace {
@@ -144,10 +145,10 @@ void record_message(std::uint64_t message, std::uint64_t task, std::string_view 
   }
 }
 
-void record_pair(Kind kind, std::uint64_t id, Pair pair, std::string_view channel) noexcept {
+void record_pair(Kind kind, std::uint64_t id, Pair pair, std::string_view channel, std::uint64_t bytes) noexcept {
   if (ThreadBuffer* buffer = buffer_to_write()) {
     const std::uint32_t name = buffer->names.number(Recorder::instance().names, channel);
-    buffer->ring.push({make_stamp(kind, ticks()), id, make_pair_value(pair), make_detail(name)});
+    buffer->ring.push({make_stamp(kind, ticks()), id, make_pair_value(pair), make_detail(name, 0, bytes)});
   }
 }
 

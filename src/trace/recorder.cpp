@@ -30,6 +30,11 @@ std::size_t capacity_from_environment() noexcept {
   return rounded_capacity(events);
 }
 
+bool wants_accesses() noexcept {
+  const char* text = std::getenv("DOVETAIL_TRACE_ACCESSES");
+  return text != nullptr && std::strcmp(text, "1") == 0;
+}
+
 std::uint64_t current_recording() noexcept { return detail::state.load(std::memory_order_relaxed) >> 1; }
 
 }  // namespace
@@ -73,6 +78,7 @@ void Recorder::start() {
   operations.clear();
   lost_elsewhere_.store(0, std::memory_order_relaxed);
   use_counter.store(counter_is_trustworthy(), std::memory_order_relaxed);
+  detail::has_accesses.store(wants_accesses(), std::memory_order_relaxed);
   begin_ = read_clocks();
   // Release: a thread that sees the recording sees its clock and its empty tables (partner: the acquire load in `detail::record`).
   detail::state.store((current_recording() + 1) << 1 | 1, std::memory_order_release);

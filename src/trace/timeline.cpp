@@ -23,6 +23,7 @@ struct TaskState {
   std::optional<Time> dependencies_met;
   std::optional<Time> ready;
   std::vector<NamedAccess> accesses;
+  std::uint64_t made = 0;
 };
 
 struct ThreadState {
@@ -70,6 +71,7 @@ class Replay {
       case Kind::created:
         tasks_[event.id] = TaskState();
         tasks_[event.id].created = now;
+        tasks_[event.id].made = ++made_;
         break;
       case Kind::dependencies_met:
         tasks_[event.id].dependencies_met = now;
@@ -149,6 +151,7 @@ class Replay {
       slice.created = task.created;
       slice.dependencies_met = task.dependencies_met;
       slice.accesses = std::move(task.accesses);
+      slice.made = task.made;
     }
     threads_[thread].open.push_back(std::move(slice));
     threads_[thread].ran = true;
@@ -249,6 +252,7 @@ class Replay {
   Lanes lanes_;
   MessageTimeline messages_;
   std::uint64_t flows_ = 0;
+  std::uint64_t made_ = 0;
 };
 
 }  // namespace

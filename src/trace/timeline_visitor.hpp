@@ -43,6 +43,7 @@ struct Slice {
   std::optional<Time> dependencies_met;
   std::optional<Time> ready;
   std::vector<NamedAccess> accesses;  ///< Of the task, with its first slice.
+  std::uint64_t made = 0;             ///< How many tasks were created until it was, with it. 0: that was not recorded.
 };
 
 /// One request, from its submission to its completion.
@@ -81,6 +82,7 @@ struct Message {
   std::uint32_t channel = 0;  ///< In `Recording::names`.
   std::uint32_t peer = unknown_number;  ///< A process.
   std::uint32_t tag = unknown_number;
+  std::uint64_t bytes = 0;  ///< Of what is sent, where that is recorded.
   std::uint64_t order = 0;  ///< How many took their place before it in this process: unset where `direction` is `none`.
   std::uint64_t task = 0;   ///< 0: of none.
   std::uint32_t label = 0;  ///< Of the task.

@@ -24,6 +24,8 @@ enum class Transfer : std::uint8_t { none, read, write };
 namespace detail {
 /// Twice the number of the recording, plus one while it runs. Written by `start` and `stop`, under their lock.
 extern std::atomic<std::uint64_t> state;
+/// Whether the recording has the accesses of all tasks. Written by `start`.
+extern std::atomic<bool> has_accesses;
 
 void record(Kind kind, std::uint64_t id) noexcept;
 void record_named(Kind kind, std::uint64_t id, std::string_view name) noexcept;
@@ -36,11 +38,14 @@ void record_range(Kind kind, std::uint64_t id, std::string_view operation, std::
                   std::uint64_t offset) noexcept;
 void record_completed(std::uint64_t id, std::int64_t result) noexcept;
 void record_message(std::uint64_t message, std::uint64_t task, std::string_view call) noexcept;
-void record_pair(Kind kind, std::uint64_t id, Pair pair, std::string_view channel) noexcept;
+void record_pair(Kind kind, std::uint64_t id, Pair pair, std::string_view channel, std::uint64_t bytes = 0) noexcept;
 }  // namespace detail
 
 /// Whether events are being recorded. For callers that would have to compute what they pass.
 inline bool enabled() noexcept { return (detail::state.load(std::memory_order_relaxed) & 1) != 0; }
+
+/// Whether the accesses of all tasks are recorded, from which their order follows (`DOVETAIL_TRACE_ACCESSES=1`). Else only those of named spaces are.
+inline bool records_accesses() noexcept { return enabled() && detail::has_accesses.load(std::memory_order_relaxed); }
 
 /// A number for a task or request, out of its address. A number may be used again once the task has completed, or the
 /// request has.
@@ -142,10 +147,10 @@ inline void io_completed(std::uint64_t request, std::int64_t result) noexcept {
 inline void message_begun(std::uint64_t message, std::uint64_t task, std::string_view call) noexcept {
   if (enabled()) detail::record_message(message, task, call);
 }
-/// It takes its place among the messages to `peer`.
-inline void send_posted(std::uint64_t message, std::string_view channel, std::uint32_t peer,
-                        std::uint32_t tag) noexcept {
-  if (enabled()) detail::record_pair(Kind::send_posted, message, {peer, tag}, channel);
+/// It takes its place among the messages to `peer`. `bytes`: 0 where that is not known.
+inline void send_posted(std::uint64_t message, std::string_view channel, std::uint32_t peer, std::uint32_t tag,
+                        std::uint64_t bytes = 0) noexcept {
+  if (enabled()) detail::record_pair(Kind::send_posted, message, {peer, tag}, channel, bytes);
 }
 /// It takes its place among those that take messages. Which it takes is said at its end.
 inline void receive_posted(std::uint64_t message, std::string_view channel) noexcept {
@@ -161,10 +166,10 @@ inline void message_ended(std::uint64_t message, std::uint32_t peer = unknown_nu
 /// @name A signal between processes: a message without a wait of its own
 /// It is kept where it arrives until a task takes it. Those of one process to another with one identifier are taken in the order in which they are sent.
 /// @{
-/// `task`: which sends it; 0: none.
-inline void signal_sent(std::uint64_t task, std::string_view channel, std::uint32_t peer,
-                        std::uint32_t identifier) noexcept {
-  if (enabled()) detail::record_pair(Kind::signal_sent, task, {peer, identifier}, channel);
+/// `task`: which sends it; 0: none. `bytes`: of the data that it says have come; 0 where it comes alone.
+inline void signal_sent(std::uint64_t task, std::string_view channel, std::uint32_t peer, std::uint32_t identifier,
+                        std::uint64_t bytes = 0) noexcept {
+  if (enabled()) detail::record_pair(Kind::signal_sent, task, {peer, identifier}, channel, bytes);
 }
 inline void signal_arrived(std::string_view channel, std::uint32_t peer, std::uint32_t identifier) noexcept {
   if (enabled()) detail::record_pair(Kind::signal_arrived, 0, {peer, identifier}, channel);

@@ -20,6 +20,11 @@ struct Communicator {
   alignas(8) std::array<std::byte, 8> handle{};
 };
 
+/// A datatype as it lies in memory.
+struct Datatype {
+  alignas(8) std::array<std::byte, 8> handle{};
+};
+
 /// @name Values of `Description::peer` and `tag` that are no numbers of a rank or a tag
 /// @{
 inline constexpr int no_peer = -1;
@@ -48,6 +53,10 @@ struct Description {
   int sent_tag = no_tag;
   /// Of a call without a request: what it writes this to, as long as it is under way. Null: it does not.
   const Found* found = nullptr;
+  /// Of what it sends, where `has_size` says so; for traces.
+  bool has_size = false;
+  std::int64_t count = 0;
+  Datatype type;
 
   static Description of(const char* call) noexcept {
     Description made;

@@ -47,6 +47,17 @@ inline Description to(const char* call, int rank, int tag, MPI_Comm communicator
   return made;
 }
 
+/// The same, with what is sent.
+inline Description to(const char* call, int count, MPI_Datatype type, int rank, int tag,
+                      MPI_Comm communicator) noexcept {
+  static_assert(sizeof type <= sizeof(dovetail::detail::mpi::Datatype));
+  Description made = to(call, rank, tag, communicator);
+  made.has_size = true;
+  made.count = count;
+  std::memcpy(made.type.handle.data(), &type, sizeof type);
+  return made;
+}
+
 /// Of a message from a rank, or from any.
 inline Description from(const char* call, int rank, int tag, MPI_Comm communicator) noexcept {
   Description made = to(call, rank, tag, communicator);

@@ -124,6 +124,7 @@ class MpiLibrary final : public comm::mpi::Library {
   void leave() noexcept override { errors_return = false; }
   void expect_errors(const Communicator& communicator) noexcept override;
   const comm::mpi::Channel* channel_of(const Communicator& communicator) noexcept override;
+  std::uint64_t bytes_of(const comm::mpi::Description& description) const noexcept override;
   std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override;
   int start(const void* request) noexcept override;
   bool has_ended(const void* request) noexcept override;
@@ -212,6 +213,16 @@ void MpiLibrary::expect_errors(const Communicator& communicator) noexcept {
   if (handle != handles_.world && handle != handles_.self) {
     replace_if_fatal(handle);
   }
+}
+
+std::uint64_t MpiLibrary::bytes_of(const comm::mpi::Description& description) const noexcept {
+  MPI_Datatype type;
+  std::memcpy(&type, description.type.handle.data(), sizeof type);
+  MPI_Count bytes = 0;
+  if (mpi().Type_size_x(type, &bytes) != MPI_SUCCESS || bytes < 0 || description.count < 0) {
+    return 0;
+  }
+  return static_cast<std::uint64_t>(bytes) * static_cast<std::uint64_t>(description.count);
 }
 
 const comm::mpi::Channel* MpiLibrary::channel_of(const Communicator& communicator) noexcept {

@@ -50,6 +50,8 @@ class Library {
   virtual void expect_errors(const Communicator& communicator) noexcept = 0;
   /// What a trace calls the communicator, which is still there. Null: messages in it cannot be told from others', as between two groups.
   virtual const Channel* channel_of(const Communicator& /*communicator*/) noexcept { return nullptr; }
+  /// Of a message whose description has a size.
+  virtual std::uint64_t bytes_of(const Description& /*description*/) const noexcept { return 0; }
   /// Looks which requests have ended. Their numbers among `requests` are written to `ended`; each one's code, source and tag to its operation,
   /// and its status where that operation wants it. The array of requests lies as MPI wants it; `operations` are theirs. Never blocks. One thread at
   /// a time. @returns How many have ended.

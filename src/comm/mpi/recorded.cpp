@@ -37,9 +37,9 @@ bool is_message(const Operation& operation) noexcept {
          (!operation.is_attempt || description.exchanges || is_matched_probe(description));
 }
 
-void send(std::uint64_t message, const Channel& channel, int rank, int tag) noexcept {
+void send(std::uint64_t message, const Channel& channel, int rank, int tag, std::uint64_t bytes = 0) noexcept {
   if (const std::uint32_t peer = rank_in_world(channel, rank); peer != trace::unknown_number) {
-    trace::send_posted(message, channel.name, peer, tag_of(tag));
+    trace::send_posted(message, channel.name, peer, tag_of(tag), bytes);
   }
 }
 
@@ -62,7 +62,8 @@ void post(Operation& operation, Library& library) noexcept {
   if (description.receives && description.peer != detail::mpi::no_peer && !is_matched_probe(description)) {
     trace::receive_posted(number_of(operation), operation.channel->name);
   } else if (!description.receives && description.peer >= 0) {
-    send(number_of(operation), *operation.channel, description.peer, description.tag);
+    send(number_of(operation), *operation.channel, description.peer, description.tag,
+         description.has_size ? library.bytes_of(description) : 0);
   }
   if (description.exchanges) {
     send(number_of_sent(operation), *operation.channel, description.sent_to, description.sent_tag);

@@ -91,10 +91,10 @@ void require_notification(const Target& target, std::uint8_t segment, const Noti
   }
 }
 
-// To a rank that has not ended.
-void send(State& in, Peer& to, std::uint8_t segment, const Notify& sent) {
+// To a rank that has not ended. `bytes`: of what was written before.
+void send(State& in, Peer& to, std::uint8_t segment, const Notify& sent, std::size_t bytes = 0) {
   const Notification notification{.segment = segment, .id = sent.id, .value = sent.value};
-  comm::rma::record_sent(to.rank, notification);
+  comm::rma::record_sent(to.rank, notification, bytes);
   if (in.notify(to, notification)) [[likely]] {
     return;
   }
@@ -312,7 +312,7 @@ void write_notify(std::span<const std::byte> data, const Remote& to, const Notif
   } else {
     write_here(to, target, data);
   }
-  send(in, target.peer, to.segment, notification);
+  send(in, target.peer, to.segment, notification, data.size());
 }
 
 void write_list_notify(std::span<const Transfer> parts, const Notify& notification) {

@@ -222,7 +222,7 @@ bool Group::write_notify(Peer& to, RemoteMemory place, std::span<const std::byte
   const base::LockGuard lock(to.sending);
   const bool has_room = to.held_back.empty() && takes_room(to);
   if (has_room) {
-    record_sent(to.rank, notification);
+    record_sent(to.rank, notification, data.size());
   }
   fabric_->write(to.rank, place, data, has_room ? &notification : nullptr, call);
   return has_room;

@@ -25,12 +25,12 @@ std::uint64_t task_number(const Task* task) noexcept { return task != nullptr ? 
 
 }  // namespace
 
-void sent(int to, Notification notification) noexcept {
+void sent(int to, Notification notification, std::size_t bytes) noexcept {
   if (is_of_barrier(notification)) {
     return;
   }
   trace::signal_sent(task_number(tasking::task_that_binds()), ChannelName(notification.segment).view(),
-                     static_cast<std::uint32_t>(to), notification.id);
+                     static_cast<std::uint32_t>(to), notification.id, bytes);
 }
 
 void arrived(int from, Notification notification) noexcept {

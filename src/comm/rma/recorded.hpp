@@ -1,6 +1,8 @@
 // What traces have of notifications: which task sends each, and which takes it.
 #pragma once
 
+#include <cstddef>
+
 #include "comm/rma/await.hpp"
 #include "comm/rma/mailbox.hpp"
 #include "trace/trace.hpp"
@@ -9,7 +11,7 @@ namespace dovetail::comm::rma {
 
 namespace recorded {
 
-void sent(int to, Notification notification) noexcept;
+void sent(int to, Notification notification, std::size_t bytes) noexcept;
 void arrived(int from, Notification notification) noexcept;
 void begin(const Await& await) noexcept;
 void end(const Await& await) noexcept;
@@ -17,10 +19,10 @@ void take(std::uint8_t segment, std::uint32_t id) noexcept;
 
 }  // namespace recorded
 
-/// By the thread that sends, before it does.
-inline void record_sent(int to, Notification notification) noexcept {
+/// By the thread that sends, before it does. `bytes`: of the data that go before it.
+inline void record_sent(int to, Notification notification, std::size_t bytes = 0) noexcept {
   if (trace::enabled()) [[unlikely]] {
-    recorded::sent(to, notification);
+    recorded::sent(to, notification, bytes);
   }
 }
 

@@ -1,0 +1,254 @@
+"""The task graph of a recorded run, as dovetail-scaling reads it.
+
+The run is one of several ranks with `DOVETAIL_TRACE=trace.json DOVETAIL_TRACE_ACCESSES=1`; `dovetail trace join trace.json` has made one file of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+BAD_INPUT = 2
+_PROCESSES_OF_RANK = 3
+_ACCESS = re.compile(r"(in|out|inout|commutative) '((?:[^'])*)' \[(\d+), (\d+)\)")
+
+
+class BadInput(Exception):
+    """What is wrong with what the user gave, as a sentence."""
+
+
+@dataclass
+class RecordedTask:
+    """One task of a rank: where it comes in the order of making, and what its body took."""
+
+    made: int
+    name: str
+    accesses: list[tuple[str, tuple[str, int, int]]]
+    seconds: float = 0.0
+    slices: list[tuple[float, float]] = field(default_factory=list)
+
+
+@dataclass
+class RecordedMessage:
+    """Both ends of a message: ranks, and the names and numbers of their tasks."""
+
+    sender: int
+    receiver: int
+    tag: int
+    bytes: int
+    is_signal: bool
+    sending: RecordedTask | None
+    receiving: RecordedTask | None
+
+
+@dataclass
+class Recording:
+    """What a joined trace has of tasks with accesses, by rank, and of the messages between them."""
+
+    ranks: int
+    tasks: list[list[RecordedTask]]
+    messages: list[RecordedMessage]
+
+
+def _events(trace: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    try:
+        whole = json.loads(trace.read_text())
+        return whole["otherData"], whole["traceEvents"]
+    except OSError as error:
+        raise BadInput(f"cannot read the trace {trace}: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput(f"the trace {trace} is no JSON, or was cut off: {error}") from error
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{trace} is no trace of Dovetail: {error} is missing") from error
+
+
+class _Tasks:
+    """The tasks of one rank. Their identities are used again, so a message belongs to the task that ran at its time or was last to run before."""
+
+    def __init__(self) -> None:
+        self.all: list[RecordedTask] = []
+        self._by_identity: dict[str, list[tuple[float, RecordedTask]]] = defaultdict(list)
+
+    def add(self, event: dict[str, Any]) -> None:
+        facts = event["args"]
+        begin, length = event["ts"], event["dur"]
+        known = self._by_identity[facts["task"]]
+        if "made" in facts:
+            task = RecordedTask(facts["made"], event["name"], [(m, (s, int(b), int(e))) for m, s, b, e in _ACCESS.findall(facts["accesses"])])
+            self.all.append(task)
+            known.append((begin, task))
+        elif not known or "bind_id" not in event:
+            known.append((begin, RecordedTask(0, event["name"], [])))
+        known[-1][1].seconds += length / 1e6
+        known[-1][1].slices.append((begin, begin + length))
+
+    def at(self, identity: str, time: float, begins_later: bool) -> RecordedTask | None:
+        """`begins_later`: the task may have been bound to the message before its body began."""
+        found = None
+        for begin, task in self._by_identity.get(identity, []):
+            if begin <= time or (begins_later and found is None):
+                found = task
+        return found
+
+
+def read_recording(trace: Path) -> Recording:
+    """Raises BadInput."""
+    facts, events = _events(trace)
+    if facts.get("producer") != "dovetail" or not isinstance(facts.get("ranks"), list):
+        raise BadInput(f"{trace} is no joined trace of Dovetail: make it by `dovetail trace join {trace}`")
+    if any(rank["lost_events"] for rank in facts["ranks"]):
+        raise BadInput(f"the trace {trace} has lost events: set DOVETAIL_TRACE_EVENTS to more, or record fewer steps")
+    count = len(facts["ranks"])
+    tasks = [_Tasks() for _ in range(count)]
+    for event in sorted((event for event in events if event.get("cat") == "task"), key=lambda event: event["ts"]):
+        tasks[(event["pid"] - 1) // _PROCESSES_OF_RANK].add(event)
+    if not any(rank.all for rank in tasks):
+        raise BadInput(f"the trace {trace} has no accesses of tasks: record it with DOVETAIL_TRACE_ACCESSES=1")
+    return Recording(count, [sorted(rank.all, key=lambda task: task.made) for rank in tasks], _messages(events, tasks))
+
+
+def _messages(events: list[dict[str, Any]], tasks: list[_Tasks]) -> list[RecordedMessage]:
+    """The n-th that one rank sends to another in a channel with a tag is the n-th that the other takes."""
+    ends: dict[tuple[str, int, int, int], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = defaultdict(lambda: ([], []))
+    for event in events:
+        if event.get("cat") != "message" or event.get("ph") != "X" or "peer" not in event["args"]:
+            continue
+        told = event["args"]
+        rank = (event["pid"] - 1) // _PROCESSES_OF_RANK
+        is_sent = told["direction"] == "send"
+        pair = (rank, told["peer"]) if is_sent else (told["peer"], rank)
+        ends[told["channel"], *pair, told["tag"]][0 if is_sent else 1].append(event)
+    made = []
+    for (_, sender, receiver, tag), lists in ends.items():
+        for each in lists:
+            each.sort(key=lambda event: event["args"]["order"])
+        for sent, received in zip(*lists, strict=False):
+            made.append(
+                RecordedMessage(
+                    sender,
+                    receiver,
+                    tag,
+                    sent["args"].get("bytes", 0),
+                    sent["name"] == "signal",
+                    tasks[sender].at(sent["args"]["task"], sent["ts"], False),
+                    tasks[receiver].at(received["args"]["task"], received["ts"] + received["dur"], True),
+                )
+            )
+    return made
+
+
+def _edges(tasks: list[RecordedTask]) -> list[tuple[int, int]]:
+    """The order that accesses to equal regions give. Numbers are places in the list."""
+    writer: dict[tuple[str, int, int], int] = {}
+    readers: dict[tuple[str, int, int], list[int]] = defaultdict(list)
+    edges = []
+    for number, task in enumerate(tasks):
+        for mode, region in sorted(task.accesses, key=lambda access: access[0] == "out"):
+            before = [writer[region]] if region in writer else []
+            if mode == "in":
+                readers[region].append(number)
+            else:
+                before = readers.pop(region, []) or before
+                writer[region] = number
+            edges += [(earlier, number) for earlier in before if earlier != number]
+    return edges
+
+
+def median_costs(recording: Recording) -> dict[str, float]:
+    """Seconds of a body of each name."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for rank in recording.tasks:
+        for task in rank:
+            seconds[task.name].append(task.seconds)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def graph_of(recording: Recording, names: list[str] | None) -> dict[str, Any]:
+    """`names`: of the tasks that are kept, with the messages between them; all, if there are none. The costs are the medians of each name: a body
+    that lost its core meanwhile is no longer one."""
+    costs = median_costs(recording)
+    kept = names or sorted(costs)
+    numbers: dict[int, int] = {}
+    graph: dict[str, Any] = {"ranks": recording.ranks, "names": kept, "tasks": [], "edges": [], "messages": []}
+    by_notification = any(message.is_signal for message in recording.messages)
+    graph["variant"] = "one-sided" if by_notification else "two-sided"
+    receiving = {id(message.receiving) for message in recording.messages}
+    for rank, tasks in enumerate(recording.tasks):
+        mine = [task for task in tasks if task.name in kept]
+        first = len(graph["tasks"])
+        for task in mine:
+            numbers[id(task)] = len(graph["tasks"])
+            ends_by_message = not by_notification and id(task) in receiving
+            is_message = task.name.startswith(("send", "receive"))
+            cost = 0.0 if is_message else costs[task.name]
+            graph["tasks"].append([rank, kept.index(task.name), int(is_message), ends_by_message, cost])
+        graph["edges"] += [[first + before, first + after] for before, after in _edges(mine)]
+    for message in recording.messages:
+        to_task = numbers.get(id(message.receiving))
+        if to_task is None:
+            continue
+        from_task = numbers.get(id(message.sending), -1)
+        graph["messages"].append([message.sender, message.receiver, from_task, to_task, message.tag, message.bytes])
+    return graph
+
+
+def differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+    """What two graphs do not have in common, in sentences: tasks of each name and rank, edges between names, and messages by ranks, tag and bytes."""
+
+    def parts(graph: dict[str, Any]) -> dict[str, Counter[Any]]:
+        names = [graph["names"][task[1]] for task in graph["tasks"]]
+        ranks = [task[0] for task in graph["tasks"]]
+        named = lambda task: names[task] if task >= 0 else "the begin"  # noqa: E731
+        return {
+            "tasks (rank, name)": Counter(zip(ranks, names, strict=True)),
+            "edges (rank, from, to)": Counter((ranks[a], names[a], names[b]) for a, b in set(map(tuple, graph["edges"]))),
+            "messages (from, to, sender, receiver, tag, bytes)": Counter(
+                (m[0], m[1], named(m[2]), named(m[3]), m[4], m[5]) for m in graph["messages"]
+            ),
+        }
+
+    found = []
+    for (what, ours), theirs in zip(parts(first).items(), parts(second).values(), strict=True):
+        for key in sorted(set(ours) | set(theirs)):
+            if ours[key] != theirs[key]:
+                found.append(f"{what} {key}: {ours[key]} and {theirs[key]}")
+    return found
+
+
+def main() -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trace", type=Path)
+    parser.add_argument("-o", "--output", type=Path, help="the graph; without it, what bodies cost is printed")
+    parser.add_argument("--names", help="of the tasks to keep, separated by commas")
+    parser.add_argument("--compare", type=Path, help="a graph that must be the same; exit status 1 if it is not")
+    arguments = parser.parse_args()
+    try:
+        recording = read_recording(arguments.trace)
+        graph = graph_of(recording, arguments.names.split(",") if arguments.names else None)
+        if arguments.output:
+            arguments.output.write_text(json.dumps(graph) + "\n")
+        else:
+            print(json.dumps(median_costs(recording)))
+        if arguments.compare:
+            found = differences(graph, json.loads(arguments.compare.read_text()))
+            print("\n".join(found) or "the graphs are the same")
+            return 1 if found else 0
+    except BadInput as error:
+        print(f"recording: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except (OSError, ValueError) as error:
+        print(f"recording: cannot use {arguments.compare or arguments.output}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

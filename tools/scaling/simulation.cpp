@@ -1,0 +1,279 @@
+#include "simulation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+#include <string>
+#include <unordered_map>
+
+namespace scaling {
+namespace {
+
+namespace s4u = simgrid::s4u;
+
+// More than any program computes.
+constexpr double endless = 1e30;
+
+struct TaskState {
+  std::uint32_t waits = 0;     ///< Tasks and messages that must come before it begins.
+  std::uint32_t messages = 0;  ///< That must come before it completes, once its body has ended.
+  std::uint32_t receives = 0;
+  bool has_returned = false;
+};
+
+struct RankState {
+  // The highest priority first, then the lowest number.
+  std::priority_queue<std::pair<int, std::int64_t>> ready;
+  unsigned idle_workers = 0;
+  double library_is_free_at = 0;
+  s4u::ExecPtr spin;  ///< What a rank that waits does; suspended while it does not.
+  bool spins = false;
+  s4u::Host* node = nullptr;
+};
+
+class Simulation {
+ public:
+  Simulation(const Graph& graph, const Machine& machine)
+      : graph_(graph),
+        machine_(machine),
+        costs_(machine.of(graph.variant)),
+        successors_(successors_of(graph)),
+        sent_(sent_by(graph)),
+        tasks_(graph.tasks.size()),
+        ranks_(graph.ranks),
+        left_(graph.tasks.size()) {
+    for (const Edge& edge : graph.edges) ++tasks_[edge.after].waits;
+    for (const Message& message : graph.messages) {
+      if (message.to_task == no_task) continue;
+      TaskState& state = tasks_[message.to_task];
+      ++state.receives;
+      ++(graph.tasks[message.to_task].ends_by_message ? state.messages : state.waits);
+    }
+    build_nodes();
+  }
+
+  Outcome run() {
+    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { ended(activity); });
+    for (std::uint32_t number = 0; number < graph_.messages.size(); ++number) {
+      if (graph_.messages[number].from_task == no_task) send(number);
+    }
+    for (std::uint32_t task = 0; task < tasks_.size(); ++task) {
+      if (tasks_[task].waits == 0) enqueue(task);
+    }
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) dispatch(rank);
+    has_begun_ = true;
+    engine().run();
+    if (left_ > 0) {
+      throw BadInput("the graph cannot end: " + std::to_string(left_) +
+                     " tasks wait for each other, or for messages that nobody sends");
+    }
+    return outcome_;
+  }
+
+  static s4u::Engine& engine() {
+    static s4u::Engine* const made = [] {
+      // A message takes latency + bytes / bandwidth: without the model of TCP's window and start.
+      static std::array<std::string, 6> words{"dovetail-scaling",        "--cfg=network/model:CM02",
+                                              "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0",
+                                              "--cfg=surf/precision:1e-12", "--log=root.thres:error"};
+      static std::array<char*, words.size() + 1> arguments{};
+      std::transform(words.begin(), words.end(), arguments.begin(), [](std::string& word) { return word.data(); });
+      static auto count = static_cast<int>(words.size());
+      return new s4u::Engine(&count, arguments.data());
+    }();
+    return *made;
+  }
+
+ private:
+  void build_nodes() {
+    engine();
+    const std::uint32_t on_node = machine_.ranks_per_node == 0 ? graph_.ranks : machine_.ranks_per_node;
+    const std::uint32_t nodes = (graph_.ranks + on_node - 1) / on_node;
+    s4u::NetZone* const zone = s4u::create_star_zone("machine");
+    std::vector<s4u::Host*> hosts;
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      const std::string name = std::to_string(node);
+      s4u::Host* const host =
+          zone->create_host("node " + name, machine_.speed)->set_core_count(static_cast<int>(machine_.cores));
+      // Half of the latency at each end.
+      const s4u::Link* const up = link(zone, "up " + name, machine_.bandwidth, machine_.latency / 2);
+      const s4u::Link* const down = link(zone, "down " + name, machine_.bandwidth, machine_.latency / 2);
+      const s4u::Link* const inside = link(zone, "inside " + name, machine_.local_bandwidth, machine_.local_latency);
+      zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {s4u::LinkInRoute(up)}, false);
+      zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(down)}, false);
+      zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(inside)}, false);
+      hosts.push_back(host);
+    }
+    zone->seal();
+    for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+      ranks_[rank].node = hosts[rank / on_node];
+      ranks_[rank].idle_workers = machine_.workers;
+    }
+  }
+  static s4u::Link* link(s4u::NetZone* zone, const std::string& name, double bandwidth, double latency) {
+    s4u::Link* const made = zone->create_link(name, bandwidth);
+    made->set_latency(latency);
+    return made->seal();
+  }
+
+  void enqueue(std::uint32_t task) {
+    ranks_[graph_.tasks[task].rank].ready.emplace(graph_.tasks[task].priority, -std::int64_t{task});
+  }
+
+  // Idle workers begin what is ready.
+  void dispatch(std::uint32_t rank) {
+    RankState& state = ranks_[rank];
+    while (state.idle_workers > 0 && !state.ready.empty()) {
+      const auto task = static_cast<std::uint32_t>(-state.ready.top().second);
+      state.ready.pop();
+      --state.idle_workers;
+      begin(task);
+    }
+    const bool waits = costs_.spins && state.idle_workers == machine_.workers && left_ > 0;
+    if (waits == state.spins) return;
+    state.spins = waits;
+    if (state.spin == nullptr) {
+      state.spin = execution(state, endless);
+      state.spin->start();
+    } else if (waits) {
+      state.spin->resume();
+    } else {
+      state.spin->suspend();
+    }
+  }
+
+  static s4u::ExecPtr execution(const RankState& state, double work) {
+    s4u::ExecPtr made = s4u::Exec::init();
+    made->set_host(state.node);
+    made->set_flops_amount(work);
+    return made;
+  }
+
+  double messages_of(std::uint32_t task) const {
+    return static_cast<double>(sent_.begin[task + 1] - sent_.begin[task]) + tasks_[task].receives;
+  }
+
+  void begin(std::uint32_t task) {
+    const double sends = static_cast<double>(sent_.begin[task + 1] - sent_.begin[task]);
+    const double overhead = costs_.task + sends * costs_.send + tasks_[task].receives * costs_.receive;
+    const Task& what = graph_.tasks[task];
+    outcome_.computing += what.seconds / machine_.speed;
+    outcome_.overhead += overhead;
+    ++outcome_.events;
+    RankState& rank = ranks_[what.rank];
+    start(execution(rank, what.seconds + overhead * machine_.speed), [this, task] { leave_body(task); });
+  }
+
+  template <class Pointer>
+  void start(Pointer activity, std::function<void()> then) {
+    then_.emplace(activity.get(), Pending{activity, std::move(then)});
+    activity->start();
+  }
+
+  void ended(const s4u::Activity& activity) {
+    const auto found = then_.find(&activity);
+    if (found == then_.end()) return;
+    const Pending pending = std::move(found->second);
+    then_.erase(found);
+    keep_a_while(pending.activity);
+    pending.then();
+  }
+
+  // SimGrid uses an activity that has ended for a moment more.
+  void keep_a_while(s4u::ActivityPtr activity) {
+    constexpr std::size_t kept = 4096;
+    ended_.push_back(std::move(activity));
+    if (ended_.size() > kept) ended_.pop_front();
+  }
+
+  static void after(double seconds, std::function<void()> then) {
+    if (seconds <= 0) {
+      then();
+      return;
+    }
+    simgrid::kernel::timer::Timer::set(s4u::Engine::get_clock() + seconds, std::move(then));
+  }
+
+  // The worker waits for the library, if that lets in one at a time.
+  void leave_body(std::uint32_t task) {
+    RankState& rank = ranks_[graph_.tasks[task].rank];
+    const double locked = costs_.locked * messages_of(task);
+    if (locked <= 0) {
+      has_returned(task);
+      return;
+    }
+    const double now = s4u::Engine::get_clock();
+    rank.library_is_free_at = std::max(rank.library_is_free_at, now) + locked;
+    outcome_.locked += rank.library_is_free_at - now;
+    after(rank.library_is_free_at - now, [this, task] { has_returned(task); });
+  }
+
+  void has_returned(std::uint32_t task) {
+    for (std::uint64_t i = sent_.begin[task]; i < sent_.begin[task + 1]; ++i) send(sent_.of[i]);
+    tasks_[task].has_returned = true;
+    const std::uint32_t rank = graph_.tasks[task].rank;
+    ++ranks_[rank].idle_workers;
+    if (tasks_[task].messages == 0) complete(task);
+    dispatch(rank);
+  }
+
+  void complete(std::uint32_t task) {
+    --left_;
+    outcome_.seconds = s4u::Engine::get_clock();
+    for (std::uint64_t i = successors_.begin[task]; i < successors_.begin[task + 1]; ++i) {
+      if (--tasks_[successors_.of[i]].waits == 0) enqueue(successors_.of[i]);
+    }
+    if (left_ == 0) {
+      for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) dispatch(rank);
+    }
+  }
+
+  void send(std::uint32_t number) {
+    const Message& message = graph_.messages[number];
+    ++outcome_.events;
+    s4u::CommPtr comm = s4u::Comm::sendto_init(ranks_[message.from_rank].node, ranks_[message.to_rank].node);
+    // SimGrid takes a message of no bytes for one that never ends.
+    comm->set_payload_size(std::max<std::uint64_t>(message.bytes, 1));
+    start(comm, [this, number] { after(costs_.notice, [this, number] { arrive(number); }); });
+  }
+
+  void arrive(std::uint32_t number) {
+    const std::uint32_t task = graph_.messages[number].to_task;
+    if (task == no_task) return;
+    const std::uint32_t rank = graph_.tasks[task].rank;
+    if (graph_.tasks[task].ends_by_message) {
+      if (--tasks_[task].messages == 0 && tasks_[task].has_returned) complete(task);
+    } else if (--tasks_[task].waits == 0) {
+      enqueue(task);
+    }
+    if (has_begun_) dispatch(rank);
+  }
+
+  struct Pending {
+    s4u::ActivityPtr activity;
+    std::function<void()> then;
+  };
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const VariantCosts& costs_;
+  const Groups successors_;
+  const Groups sent_;
+  std::vector<TaskState> tasks_;
+  std::vector<RankState> ranks_;
+  std::uint64_t left_;
+  bool has_begun_ = false;
+  std::unordered_map<const s4u::Activity*, Pending> then_;
+  std::deque<s4u::ActivityPtr> ended_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome simulate(const Graph& graph, const Machine& machine) { return Simulation(graph, machine).run(); }
+
+}  // namespace scaling
