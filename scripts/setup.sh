@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test and run: packages of the system (packages/apt.txt) and a Python environment in .venv
 # (packages/python.txt). In the names of packages, `@python3@` is the version of the system's Python, such as 3.11. With `lint` it also
-# installs packages/python-lint.txt. When everything is there it needs no network, no root and almost no time.
+# installs packages/python-lint.txt, with `scaling` packages/apt-scaling.txt. When everything is there it needs no network, no root and almost no time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,6 +10,7 @@ fail() {
     exit 2
 }
 
+# missing_packages LIST: those of packages/LIST.txt that are not installed.
 missing_packages() {
     local package version
     # Before there is one, its packages cannot be named; they are missing afterwards.
@@ -20,9 +21,10 @@ missing_packages() {
         package=${package//@python3@/$version}
         [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
             printf '%s\n' "$package"
-    done <packages/apt.txt
+    done <"packages/$1.txt"
 }
 
+# install_packages LIST
 install_packages() {
     if ! command -v dpkg-query >/dev/null; then
         echo "setup: no dpkg here, so the packages of the system are not checked." \
@@ -30,7 +32,7 @@ install_packages() {
         return
     fi
     local missing as_root=()
-    mapfile -t missing < <(missing_packages)
+    mapfile -t missing < <(missing_packages "$1")
     ((${#missing[@]})) || return 0
     echo "setup: installing ${#missing[@]} packages: ${missing[*]}"
     if ((EUID != 0)); then
@@ -71,8 +73,8 @@ install_python() {
     cp "$list" "$stamp"
 }
 
-install_packages
-install_packages # those whose names the first ones decide
+install_packages apt
+install_packages apt # those whose names the first ones decide
 if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     python=$(find_python)
     echo "setup: creating .venv with $("$python" --version)"
@@ -81,4 +83,6 @@ fi
 install_python python
 if [[ ${1:-} == lint ]]; then
     install_python python-lint
+elif [[ ${1:-} == scaling ]]; then
+    install_packages apt-scaling
 fi

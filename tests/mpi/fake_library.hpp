@@ -101,6 +101,9 @@ class FakeLibrary final : public Library {
     static const Channel channel{"fake", {3, 2, 1, 0}};
     return &channel;
   }
+  std::uint64_t bytes_of(const Description& description) const noexcept override {
+    return static_cast<std::uint64_t>(description.count) * 8;
+  }
 
   // The status of a request is its number, which is the tag of what was received, too. It came from rank 1.
   std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override {

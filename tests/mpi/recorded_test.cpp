@@ -33,6 +33,8 @@ Description with(const char* call, int peer, int tag, bool receives) {
   made.tag = tag;
   made.receives = receives;
   made.has_communicator = true;
+  made.has_size = !receives;
+  made.count = receives ? 0 : tag;
   return made;
 }
 
@@ -114,6 +116,7 @@ TEST(MessagesRecorded, InTheOrderInWhichTheLibraryGetsThemAndWithTheirTasks) {
   for (std::size_t i = 0; i < tasks; ++i) {
     const Message& message = messages[i];
     EXPECT_EQ(message.order, i);
+    EXPECT_EQ(message.bytes, message.direction == Direction::send ? std::uint64_t{message.tag} * 8 : 0);
     EXPECT_TRUE(message.has_ended);
     EXPECT_LE(message.begin, message.end);
     const auto task = static_cast<std::size_t>(std::stoul(recorded.label(message)));

@@ -1,6 +1,9 @@
 // Regions in spaces of the program's own: ordered as those of memory are, and named where somebody asks who waits for what.
 #include "dovetail/space.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "support.hpp"
 #include "trace/recorder.hpp"
 #include "trace/timeline.hpp"
@@ -125,6 +128,26 @@ TEST(SpaceTest, ARecordingHasTheRegionsWithTheFirstSlice) {
   Accesses accesses(recording);
   trace::replay(recording, accesses);
   EXPECT_EQ(accesses.found, (std::vector<std::string>{"in rank 3 4 8", "commutative rank 3 100 1"}));
+}
+
+TEST(SpaceTest, ARecordingHasAllRegionsWhereTheyAreAskedFor) {
+  ::setenv("DOVETAIL_TRACE_ACCESSES", "1", 1);
+  trace::start();
+  ::unsetenv("DOVETAIL_TRACE_ACCESSES");
+  int memory = 0;
+  {
+    Runtime runtime(Options{.workers = 1});
+    const Space rank = Space::make("rank 3");
+    runtime.spawn({.access = {in(rank, 4, 8), inout(memory), in(Region{0x1f, 16, 8}), in(Region{0, 5, 0})}}, [] {});
+  }
+  trace::stop();
+  const trace::Recording recording = trace::Recorder::instance().copy();
+  Accesses accesses(recording);
+  trace::replay(recording, accesses);
+  const std::string place = std::to_string(reinterpret_cast<std::uintptr_t>(&memory));
+  std::ranges::sort(accesses.found);
+  EXPECT_EQ(accesses.found,
+            (std::vector<std::string>{"in file 1f 16 8", "in rank 3 4 8", "inout memory " + place + " 4"}));
 }
 
 // Random regions of two spaces: whoever writes a unit is alone on it, and each reader sees the last writer before it.

@@ -80,7 +80,7 @@ TEST_F(Export, OfARankHasNumbersOfItsOwnAndBothEndsOfMessages) {
   builder.process(3, 4);
   const auto worker = builder.worker(0);
   builder.add(worker, 100, Kind::started, 1, "sender").begin_message(worker, 150, 7, 1, "MPI_Send");
-  builder.pair(worker, 160, Kind::send_posted, 7, {2, 9}, "world").add(worker, 200, Kind::returned, 1);
+  builder.pair(worker, 160, Kind::send_posted, 7, {2, 9}, "world", 4096).add(worker, 200, Kind::returned, 1);
   builder.pair(worker, 400, Kind::message_ended, 7, {unknown_number, unknown_number});
   builder.begin_message(worker, 500, 8, 1, "MPI_Recv");
   builder.pair(worker, 510, Kind::receive_posted, 8, {unknown_number, unknown_number}, "world");
@@ -95,6 +95,8 @@ TEST_F(Export, OfARankHasNumbersOfItsOwnAndBothEndsOfMessages) {
   const Json& sent = messages[0]["args"];
   EXPECT_EQ(sent["direction"].get<std::string>(), "send");
   EXPECT_EQ(sent["channel"].get<std::string>(), "world");
+  EXPECT_EQ(sent["bytes"].get<int>(), 4096);
+  EXPECT_FALSE(messages[1]["args"].contains("bytes"));
   EXPECT_EQ(sent["peer"].get<int>(), 2);
   EXPECT_EQ(sent["tag"].get<int>(), 9);
   EXPECT_EQ(sent["task_name"].get<std::string>(), "sender");
@@ -144,7 +146,9 @@ TEST_F(Export, SlicesAreOnTheTrackOfTheirThread) {
   EXPECT_EQ(slices[0]["args"]["ready_for_us"].get<double>(), 0.5);
   EXPECT_EQ(slices[0]["args"]["waited_for_accesses_us"].get<double>(), 0.1);
   EXPECT_EQ(slices[0]["args"]["accesses"].get<std::string>(), "in 'rank 3' [4, 12), out 'b\"c' [0, 1)");
+  EXPECT_EQ(slices[0]["args"]["made"].get<int>(), 1);
   EXPECT_FALSE(slices[1]["args"].contains("accesses"));
+  EXPECT_FALSE(slices[1]["args"].contains("made"));
   EXPECT_TRUE(slices[0].contains("flow_out"));
   EXPECT_FALSE(slices[0].contains("flow_in"));
   EXPECT_TRUE(slices[1].contains("flow_in"));

@@ -67,9 +67,9 @@ class RecordingBuilder {
   }
   /// Of the other events about messages and signals.
   RecordingBuilder& pair(std::size_t thread, std::uint64_t time, Kind kind, std::uint64_t id, Pair pair,
-                         const std::string& channel = "channel") {
-    return push(thread,
-                {make_stamp(kind, time), id, make_pair_value(pair), make_detail(number(recording_.names, channel))});
+                         const std::string& channel = "channel", std::uint64_t bytes = 0) {
+    return push(thread, {make_stamp(kind, time), id, make_pair_value(pair),
+                         make_detail(number(recording_.names, channel), 0, bytes)});
   }
   RecordingBuilder& process(int rank, int size) {
     recording_.process = {rank, size};

@@ -78,7 +78,8 @@ Places common_places(Machine& machine) {
           {"latency", into(machine.latency)},
           {"bandwidth", into(machine.bandwidth)},
           {"local_latency", into(machine.local_latency)},
-          {"local_bandwidth", into(machine.local_bandwidth)}};
+          {"local_bandwidth", into(machine.local_bandwidth)},
+          {"slice", into(machine.slice)}};
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct VariantCosts {
   double send = 0;     ///< To send a message, of a core.
   double receive = 0;  ///< To take one, of a core.
   double locked = 0;   ///< Of each message: in the MPI library, which lets one thread of a rank in at a time.
-  double notice = 0;   ///< From the arrival of a message until its task knows.
+  double notice = 0;   ///< From the arrival of a message until its task knows, if the rank has nothing to do meanwhile.
   bool spins = false;  ///< A rank that waits uses a core.
 };
 
@@ -28,6 +28,7 @@ struct Machine {
   double bandwidth = 0;            ///< Bytes a second of a node's link, each way.
   double local_latency = 0;        ///< The same within a node.
   double local_bandwidth = 0;
+  double slice = 0;  ///< For so long a rank that never sleeps keeps a core that it shares; 0: they compute side by side.
   std::array<VariantCosts, 3> variants;  ///< By `Variant`.
 
   const VariantCosts& of(Variant variant) const { return variants[static_cast<std::size_t>(variant)]; }

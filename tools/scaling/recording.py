@@ -81,7 +81,11 @@ class _Tasks:
         begin, length = event["ts"], event["dur"]
         known = self._by_identity[facts["task"]]
         if "made" in facts:
-            task = RecordedTask(facts["made"], event["name"], [(m, (s, int(b), int(e))) for m, s, b, e in _ACCESS.findall(facts["accesses"])])
+            task = RecordedTask(
+                facts["made"],
+                event["name"],
+                [(m, (s, int(b), int(e))) for m, s, b, e in _ACCESS.findall(facts["accesses"])],
+            )
             self.all.append(task)
             known.append((begin, task))
         elif not known or "bind_id" not in event:
@@ -116,7 +120,9 @@ def read_recording(trace: Path) -> Recording:
 
 def _messages(events: list[dict[str, Any]], tasks: list[_Tasks]) -> list[RecordedMessage]:
     """The n-th that one rank sends to another in a channel with a tag is the n-th that the other takes."""
-    ends: dict[tuple[str, int, int, int], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = defaultdict(lambda: ([], []))
+    ends: dict[tuple[str, int, int, int], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = defaultdict(
+        lambda: ([], [])
+    )
     for event in events:
         if event.get("cat") != "message" or event.get("ph") != "X" or "peer" not in event["args"]:
             continue
@@ -208,7 +214,9 @@ def differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
         named = lambda task: names[task] if task >= 0 else "the begin"  # noqa: E731
         return {
             "tasks (rank, name)": Counter(zip(ranks, names, strict=True)),
-            "edges (rank, from, to)": Counter((ranks[a], names[a], names[b]) for a, b in set(map(tuple, graph["edges"]))),
+            "edges (rank, from, to)": Counter(
+                (ranks[a], names[a], names[b]) for a, b in set(map(tuple, graph["edges"]))
+            ),
             "messages (from, to, sender, receiver, tag, bytes)": Counter(
                 (m[0], m[1], named(m[2]), named(m[3]), m[4], m[5]) for m in graph["messages"]
             ),

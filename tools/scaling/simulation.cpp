@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <queue>
@@ -91,8 +92,9 @@ class Simulation {
  private:
   void build_nodes() {
     engine();
-    const std::uint32_t on_node = machine_.ranks_per_node == 0 ? graph_.ranks : machine_.ranks_per_node;
-    const std::uint32_t nodes = (graph_.ranks + on_node - 1) / on_node;
+    on_node_ = machine_.ranks_per_node == 0 ? graph_.ranks : machine_.ranks_per_node;
+    takes_turns_ = costs_.spins && machine_.slice > 0 && std::min(on_node_, graph_.ranks) > machine_.cores;
+    const std::uint32_t nodes = (graph_.ranks + on_node_ - 1) / on_node_;
     s4u::NetZone* const zone = s4u::create_star_zone("machine");
     std::vector<s4u::Host*> hosts;
     for (std::uint32_t node = 0; node < nodes; ++node) {
@@ -110,7 +112,7 @@ class Simulation {
     }
     zone->seal();
     for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
-      ranks_[rank].node = hosts[rank / on_node];
+      ranks_[rank].node = hosts[rank / on_node_];
       ranks_[rank].idle_workers = machine_.workers;
     }
   }
@@ -133,6 +135,7 @@ class Simulation {
       --state.idle_workers;
       begin(task);
     }
+    if (takes_turns_) return;  // a rank that spins has its core in any case
     const bool waits = costs_.spins && state.idle_workers == machine_.workers && left_ > 0;
     if (waits == state.spins) return;
     state.spins = waits;
@@ -165,7 +168,12 @@ class Simulation {
     outcome_.overhead += overhead;
     ++outcome_.events;
     RankState& rank = ranks_[what.rank];
-    start(execution(rank, what.seconds + overhead * machine_.speed), [this, task] { leave_body(task); });
+    const double work = what.seconds + overhead * machine_.speed;
+    if (takes_turns_) {
+      after(seconds_in_turns(what.rank, work / machine_.speed), [this, task] { leave_body(task); });
+    } else {
+      start(execution(rank, work), [this, task] { leave_body(task); });
+    }
   }
 
   template <class Pointer>
@@ -196,6 +204,25 @@ class Simulation {
       return;
     }
     simgrid::kernel::timer::Timer::set(s4u::Engine::get_clock() + seconds, std::move(then));
+  }
+
+  // The ranks of a core take turns, each for a slice, whether they compute or spin. From now until one has computed for so long.
+  double seconds_in_turns(std::uint32_t rank, double computes) const {
+    const std::uint32_t first = rank / on_node_ * on_node_;
+    const std::uint32_t on_this_node = std::min(on_node_, graph_.ranks - first);
+    const std::uint32_t place = rank - first;
+    const std::uint32_t of_core = (on_this_node - place % machine_.cores + machine_.cores - 1) / machine_.cores;
+    const double slice = machine_.slice;
+    const double period = slice * of_core;
+    const double now = s4u::Engine::get_clock();
+    // Since the begin of its last turn, or until the next one.
+    const double since = std::fmod(now - place / machine_.cores * slice + period, period);
+    const double until = since < slice ? 0 : period - since;
+    const double rest = since < slice ? slice - since : slice;  // of that turn
+    if (computes <= rest) return until + computes;
+    const double more = computes - rest;
+    const double turns = std::ceil(more / slice) - 1;  // that are full
+    return until + rest + (period - slice) + turns * period + (more - turns * slice);
   }
 
   // The worker waits for the library, if that lets in one at a time.
@@ -238,7 +265,11 @@ class Simulation {
     s4u::CommPtr comm = s4u::Comm::sendto_init(ranks_[message.from_rank].node, ranks_[message.to_rank].node);
     // SimGrid takes a message of no bytes for one that never ends.
     comm->set_payload_size(std::max<std::uint64_t>(message.bytes, 1));
-    start(comm, [this, number] { after(costs_.notice, [this, number] { arrive(number); }); });
+    start(comm, [this, number] {
+      const RankState& rank = ranks_[graph_.messages[number].to_rank];
+      // A rank that works looks between two bodies.
+      after(rank.idle_workers == machine_.workers ? costs_.notice : 0, [this, number] { arrive(number); });
+    });
   }
 
   void arrive(std::uint32_t number) {
@@ -266,6 +297,8 @@ class Simulation {
   std::vector<TaskState> tasks_;
   std::vector<RankState> ranks_;
   std::uint64_t left_;
+  std::uint32_t on_node_ = 1;
+  bool takes_turns_ = false;  ///< Ranks that never sleep, and are more than a node has cores.
   bool has_begun_ = false;
   std::unordered_map<const s4u::Activity*, Pending> then_;
   std::deque<s4u::ActivityPtr> ended_;

@@ -1,0 +1,174 @@
+"""dovetail-scaling: a graph whose time is known, bad input, and graphs of generators that equal those of recorded runs.
+
+Status 77 where SimGrid, and with it the program, is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(os.environ["DOVETAIL_SOURCE_DIR"])
+BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"])
+sys.path[:0] = [str(SOURCE / "tools" / "scaling")]
+
+import recording  # noqa: E402
+import runs  # noqa: E402
+
+SIMULATOR = BUILD / "bin" / "dovetail-scaling"
+
+
+def check(holds: bool, what: str) -> None:
+    if not holds:
+        raise AssertionError(what)
+
+
+def figure(value: float) -> dict[str, Any]:
+    return {"value": value, "source": "this test"}
+
+
+def machine(**more: Any) -> dict[str, Any]:
+    common = {"cores": 1, "ranks_per_node": 1, "workers": 1, "latency": 0.25, "bandwidth": 1000}
+    inside = {"local_latency": 0.5, "local_bandwidth": 2000}
+    made: dict[str, Any] = {name: figure(value) for name, value in {**common, **inside}.items()}
+    return made | {"name": "test", "messages-only": {"spins": figure(1)}, "two-sided": {}, "one-sided": {}} | more
+
+
+def graph(variant: str = "two-sided", **more: Any) -> dict[str, Any]:
+    """A task of rank 0 computes for 1.5 s and sends 500 bytes to one of rank 1, which computes for 2 s."""
+    tasks = [[0, 0, 0, False, 1.5], [1, 1, 0, False, 2.0]]
+    made = {
+        "variant": variant,
+        "ranks": 2,
+        "names": ["a", "b"],
+        "tasks": tasks,
+        "edges": [],
+        "messages": [[0, 1, 0, 1, 0, 500]],
+    }
+    return made | more
+
+
+def simulate(folder: Path, tasks: Any, on: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
+    for name, content in (("graph", tasks), ("machine", on)):
+        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    command = [SIMULATOR, "--graph", folder / "graph", "--machine", folder / "machine", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def seconds_are(expected: float, folder: Path, tasks: Any, on: Any, *arguments: str) -> None:
+    done = simulate(folder, tasks, on, *arguments)
+    check(done.returncode == 0, done.stderr)
+    found = json.loads(done.stdout)["seconds"]
+    check(abs(found - expected) < 1e-6, f"{found} s, and {expected} expected")
+
+
+def known_graphs_take_their_time(folder: Path) -> None:
+    seconds_are(1.5 + 0.25 + 0.5 + 2, folder, graph(), machine())
+    # In one node the message takes 0.75 s, and both ranks would share the core if both had something to do.
+    seconds_are(1.5 + 0.5 + 0.25 + 2, folder, graph(), machine(), "--ranks-per-node", "2")
+    # The rank that waits uses half of the core meanwhile.
+    seconds_are(3 + 0.5 + 0.25 + 4, folder, graph("messages-only"), machine(), "--ranks-per-node", "2")
+    # In turns of a second the first rank computes until 2.5; what it sends is there at 3.25, and the other has the core from 3 to 4, from 5 to 6 and
+    # from 7 on.
+    turns = machine(slice=figure(1))
+    seconds_are(7.25, folder, graph("messages-only"), turns, "--ranks-per-node", "2")
+    # A message that comes while its rank works is noticed at once; else it takes longer.
+    late = machine(**{"two-sided": {"notice": figure(0.125), "send": figure(0.5), "receive": figure(0.25)}})
+    seconds_are(1.5 + 0.5 + 0.25 + 0.5 + 0.125 + 0.25 + 2, folder, graph(), late)
+    # The second message waits for the first in the link.
+    two = graph(
+        tasks=[[0, 0, 0, False, 1.5], [1, 1, 0, False, 2.0]], messages=[[0, 1, 0, 1, 0, 500], [0, 1, 0, 1, 1, 500]]
+    )
+    seconds_are(1.5 + 0.25 + 1 + 2, folder, two, machine())
+    locked = machine(**{"two-sided": {"locked": figure(0.125)}})
+    seconds_are(1.5 + 0.125 + 0.25 + 0.5 + 2 + 0.125, folder, graph(), locked)
+
+
+def bad_input_is_said(folder: Path) -> None:
+    good = json.dumps(graph())
+    cases = [
+        ("'frobs' is no key of a machine", graph(), machine(frobs=figure(1))),
+        ("'one-sided.frobs' is no key", graph(), machine(**{"one-sided": {"frobs": figure(1)}})),
+        ("must be an object with a number, `value`, and a text, `source`", graph(), machine(cores=2)),
+        ("must not be negative", graph(), machine(latency=figure(-1))),
+        ("must be above 0", graph(), machine(workers=figure(0))),
+        ("'messages-only' is missing", graph(), {"name": "test"}),
+        ("is no JSON", graph(), "{"),
+        ("was cut off", good[: len(good) // 2], machine()),
+        ("'frobs' is no key of a graph", graph(frobs=1), machine()),
+        ("is not as it should be", {"variant": "two-sided"}, machine()),
+        ("the variant is 'three-sided'", graph("three-sided"), machine()),
+        ("a task that is not there", graph(edges=[[0, 5]]), machine()),
+        ("cannot end: 2 tasks wait for each other", graph(edges=[[0, 1], [1, 0]]), machine()),
+    ]
+    for text, tasks, on in cases:
+        done = simulate(folder, tasks, on)
+        check(done.returncode == 2 and text in done.stderr, f"{text}: {done.returncode} {done.stderr}")
+    for text, words in {
+        "update=x": ["--application", "heat", "--cost", "update=x", "--machine", "m"],
+        "what a task 'update' costs is not known": ["--application", "heat", "--machine", "m"],
+        "rows of blocks for 9 ranks": ["--application", "heat", "--cost", "update=1", "--ranks", "9", "--machine", "m"],
+        "give --graph FILE": ["--machine", "m"],
+        "--frobs": ["--frobs"],
+        "cannot read the machine": ["--graph", folder / "graph", "--machine", folder / "none"],
+        "it cannot be read": ["--graph", folder / "none", "--machine", folder / "none"],
+    }.items():
+        (folder / "graph").write_text(good)
+        done = subprocess.run([SIMULATOR, *words], capture_output=True, text=True, check=False)
+        check(
+            done.returncode == 2 and text in done.stderr + done.stdout,
+            f"{text}: {done.returncode} {done.stderr}{done.stdout}",
+        )
+
+
+def generated(folder: Path, *words: object) -> dict[str, Any]:
+    path = folder / "generated"
+    runs.call([SIMULATOR, *words, "--write", path])
+    return dict(json.loads(path.read_text()))
+
+
+def generators_equal_recordings(folder: Path) -> None:
+    """Of the real programs with 4 ranks: tasks of each name, edges between them, and messages with ranks, tags and bytes."""
+    try:
+        programs = runs.Programs(BUILD)
+    except runs.Missing as missing:
+        print(f"skipped: {missing}")
+        return
+    # The last row and column of blocks are smaller than the others.
+    heat = runs.Heat(rows=200, columns=360, block=32, steps=4)
+    chain: list[object] = ["--chunks", 5, "--blocks", 6, "--block-bytes", 512]
+    for variant in ("two-sided", "one-sided"):
+        trace = runs.record_heat(programs, heat, 4, variant, folder)
+        names = runs.HEAT_NAMES if variant == "two-sided" else "update"
+        recorded = recording.graph_of(recording.read_recording(trace), names.split(","))
+        found = recording.differences(recorded, generated(folder, *heat.simulated(4, variant, 1e-6)))
+        check(found == [], f"heat, {variant}: " + "; ".join(found[:5]))
+        trace = runs.record_streaming(programs, chain, 4, variant, folder)
+        recorded = recording.graph_of(recording.read_recording(trace), ["block"])
+        which: list[object] = ["--application", "streaming", "--variant", variant, "--ranks", 4, "--cost", "block=1e-6"]
+        found = recording.differences(recorded, generated(folder, *which, *chain))
+        check(found == [], f"streaming, {variant}: " + "; ".join(found[:5]))
+        # What was recorded can be replayed as it is.
+        (folder / "recorded").write_text(json.dumps(recorded))
+        seconds = runs.simulate(programs, ["--graph", folder / "recorded"], runs.HERE / "here.json")["seconds"]
+        check(seconds > 0, "a recorded graph takes no time")
+
+
+def main() -> int:
+    if not SIMULATOR.is_file():
+        print(f"skipped: {SIMULATOR} is missing: `make scaling` installs SimGrid and builds it")
+        return 77
+    for case in (known_graphs_take_their_time, bad_input_is_said, generators_equal_recordings):
+        with tempfile.TemporaryDirectory() as name:
+            case(Path(name))
+            print(f"{case.__name__}: ok")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

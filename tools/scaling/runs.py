@@ -1,0 +1,151 @@
+"""Runs of the examples with ranks, recorded or timed, and the simulation of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import recording
+
+VARIANTS = ("messages-only", "two-sided", "one-sided")
+HERE = Path(__file__).resolve().parent
+LONGEST = 120.0  # seconds for one run
+# Tasks of the example heat that are no part of a checkpoint.
+HEAT_NAMES = "update,send up,send down,receive above,receive below"
+# More ranks than cores, and as root.
+_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+
+
+class Missing(Exception):
+    """Something that is not there and has to be, as a sentence."""
+
+
+class RunFailed(Exception):
+    """A program ended otherwise than well."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Where everything is. Raises Missing when it is made."""
+
+    build: Path
+    library: str = "mpich"
+
+    def __post_init__(self) -> None:
+        if shutil.which(f"mpiexec.{self.library}") is None:
+            raise Missing(f"mpiexec.{self.library} is not installed: `make setup` installs it")
+        for program in (self.simulator, self.heat, self.streaming):
+            if not program.is_file():
+                raise Missing(f"{program} is missing: `make scaling` installs SimGrid and builds it")
+
+    @property
+    def simulator(self) -> Path:
+        return self.build / "bin" / "dovetail-scaling"
+
+    @property
+    def heat(self) -> Path:
+        return self.build / "bin" / f"heat_ranks_{self.library}"
+
+    @property
+    def streaming(self) -> Path:
+        return self.build / "bin" / "ranks" / f"streaming_{self.library}"
+
+    def start(self, ranks: int, program: Path, arguments: list[object], **variables: object) -> str:
+        """What the program prints."""
+        return call([f"mpiexec.{self.library}", "-n", ranks, program, *arguments], **_ENVIRONMENT, **variables)
+
+
+def call(command: list[object], **variables: object) -> str:
+    """What the command prints. Raises RunFailed."""
+    words = [str(word) for word in command]
+    environment = os.environ | {name: str(value) for name, value in variables.items()}
+    try:
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise RunFailed(f"`{' '.join(words)}` has not ended after {LONGEST:.0f} s") from error
+    if done.returncode != 0:
+        raise RunFailed(f"`{' '.join(words)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Heat:
+    """One problem of the example heat, with square blocks."""
+
+    rows: int = 256
+    columns: int = 2048
+    block: int = 32
+    steps: int = 100
+
+    def arguments(self, variant: str, folder: Path) -> list[object]:
+        """Of the program. The field is made once in the folder."""
+        field = folder / "field"
+        if not field.is_file():
+            sys.path.insert(0, str(HERE.parents[1] / "bench" / "comm" / "gauss_seidel"))
+            import ranks
+
+            ranks.write_field(field)
+        size = f"{self.rows}x{self.columns}"
+        work: list[object] = ["--size", size, "--block", self.block, "--steps", self.steps, "--workers", 1]
+        return ["--variant", variant, "--field", field, *work]
+
+    def simulated(self, ranks: int, variant: str, cost: float) -> list[object]:
+        """Arguments of dovetail-scaling. `cost`: seconds of an update."""
+        shape: list[object] = ["--rows", self.rows, "--columns", self.columns, "--steps", self.steps]
+        blocks: list[object] = ["--block-rows", self.block, "--block-columns", self.block]
+        which: list[object] = ["--application", "heat", "--variant", variant, "--ranks", ranks]
+        return [*which, *shape, *blocks, "--cost", f"update={cost!r}"]
+
+
+def time_heat(programs: Programs, heat: Heat, ranks: int, variant: str, folder: Path) -> float:
+    """Seconds until the last update."""
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        report = Path(own) / "report.json"
+        files: list[object] = ["--directory", own, "--json", report]
+        programs.start(ranks, programs.heat, [*heat.arguments(variant, folder), *files])
+        return float(json.loads(report.read_text())["seconds"])
+
+
+def record_heat(programs: Programs, heat: Heat, ranks: int, variant: str, folder: Path) -> Path:
+    """A joined trace."""
+    trace = folder / f"heat-{variant}.json"
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        files: list[object] = ["--directory", own, "--trace", trace]
+        programs.start(ranks, programs.heat, [*heat.arguments(variant, folder), *files], DOVETAIL_TRACE_ACCESSES=1)
+    return join(programs, trace)
+
+
+def record_streaming(programs: Programs, arguments: list[object], ranks: int, variant: str, folder: Path) -> Path:
+    """A joined trace."""
+    trace = folder / f"streaming-{variant}.json"
+    given: list[object] = ["--variant", variant, "--workers", 1, *arguments]
+    programs.start(ranks, programs.streaming, given, DOVETAIL_TRACE=trace, DOVETAIL_TRACE_ACCESSES=1)
+    return join(programs, trace)
+
+
+def join(programs: Programs, trace: Path) -> Path:
+    """One file of those of all ranks."""
+    call([sys.executable, "-m", "dovetail.cli", "trace", "join", trace], PYTHONPATH=programs.build / "python")
+    return trace
+
+
+def simulate(programs: Programs, arguments: list[object], machine: Path) -> dict[str, Any]:
+    """What dovetail-scaling says."""
+    return dict(json.loads(call([programs.simulator, *arguments, "--machine", machine])))
+
+
+def cost_of(trace: Path, name: str) -> float:
+    """Median seconds of the bodies of this name."""
+    return recording.median_costs(recording.read_recording(trace))[name]
