@@ -7,7 +7,7 @@ namespace dovetail::trace {
 namespace detail {
 constinit std::atomic<std::uint64_t> state{0};
 constinit std::atomic<bool> has_accesses{false};
-}
+}  // namespace detail
 
 namespace {
 

@@ -27,10 +27,11 @@ inline constexpr std::uint32_t no_task = 0xffff'ffff;
 /// One body. Its number is its place in `Graph::tasks`.
 struct Task {
   std::uint32_t rank = 0;
-  std::uint16_t name = 0;      ///< In `Graph::names`.
-  std::uint8_t priority = 0;   ///< Of the ready tasks of a rank, those of the highest priority begin first, then those with the lowest number.
+  std::uint16_t name = 0;  ///< In `Graph::names`.
+  std::uint8_t priority =
+      0;  ///< Of the ready tasks of a rank, those of the highest priority begin first, then those with the lowest number.
   bool ends_by_message = false;  ///< What it receives must have come for it to complete; else, for it to begin.
-  double seconds = 0;          ///< That its body computes.
+  double seconds = 0;            ///< That its body computes.
 };
 
 struct Edge {

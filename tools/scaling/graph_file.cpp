@@ -27,14 +27,17 @@ void require(bool holds, const std::string& path, const std::string& what) {
 
 void check(const Graph& graph, const std::string& path) {
   for (const Task& task : graph.tasks) {
-    require(task.rank < graph.ranks && task.name < graph.names.size(), path, "a task has a rank or name that is not there");
+    require(task.rank < graph.ranks && task.name < graph.names.size(), path,
+            "a task has a rank or name that is not there");
     require(std::isfinite(task.seconds) && task.seconds >= 0, path, "a task takes a negative time");
   }
   for (const Edge& edge : graph.edges) {
-    require(edge.before < graph.tasks.size() && edge.after < graph.tasks.size(), path, "an edge has a task that is not there");
+    require(edge.before < graph.tasks.size() && edge.after < graph.tasks.size(), path,
+            "an edge has a task that is not there");
   }
   for (const Message& message : graph.messages) {
-    require(message.from_rank < graph.ranks && message.to_rank < graph.ranks, path, "a message has a rank that is not there");
+    require(message.from_rank < graph.ranks && message.to_rank < graph.ranks, path,
+            "a message has a rank that is not there");
     for (const std::uint32_t task : {message.from_task, message.to_task}) {
       require(task == no_task || task < graph.tasks.size(), path, "a message has a task that is not there");
     }
@@ -53,8 +56,8 @@ Graph graph_of(const Json& json) {
     graph.edges.push_back({edge.at(0), edge.at(1)});
   }
   for (const Json& message : json.at("messages")) {
-    graph.messages.push_back({message.at(0), message.at(1), task_of(message.at(2)), task_of(message.at(3)), message.at(4),
-                              message.at(5)});
+    graph.messages.push_back(
+        {message.at(0), message.at(1), task_of(message.at(2)), task_of(message.at(3)), message.at(4), message.at(5)});
   }
   return graph;
 }
@@ -67,8 +70,9 @@ Graph read_graph(const std::string& path) {
   try {
     const Json json = Json::parse(file);
     for (const auto& [key, value] : json.items()) {
-      require(key == "variant" || key == "ranks" || key == "names" || key == "tasks" || key == "edges" || key == "messages",
-              path, "'" + key + "' is no key of a graph");
+      require(
+          key == "variant" || key == "ranks" || key == "names" || key == "tasks" || key == "edges" || key == "messages",
+          path, "'" + key + "' is no key of a graph");
     }
     Graph graph = graph_of(json);
     check(graph, path);
@@ -92,8 +96,8 @@ void write_graph(const Graph& graph, const std::string& path) {
     json["edges"].push_back({edge.before, edge.after});
   }
   for (const Message& message : graph.messages) {
-    json["messages"].push_back({message.from_rank, message.to_rank, number_of(message.from_task), number_of(message.to_task),
-                                message.tag, message.bytes});
+    json["messages"].push_back({message.from_rank, message.to_rank, number_of(message.from_task),
+                                number_of(message.to_task), message.tag, message.bytes});
   }
   std::ofstream file(path);
   file << json.dump() << "\n";

@@ -186,7 +186,8 @@ Graph heat_graph(const Heat& heat) {
   }
   if (RankOfHeat::blocks(heat.rows, heat.block_rows) < heat.ranks) {
     throw BadInput("there are " + std::to_string(RankOfHeat::blocks(heat.rows, heat.block_rows)) +
-                   " rows of blocks for " + std::to_string(heat.ranks) + " ranks: choose smaller blocks or fewer ranks");
+                   " rows of blocks for " + std::to_string(heat.ranks) +
+                   " ranks: choose smaller blocks or fewer ranks");
   }
   Graph graph;
   graph.variant = heat.variant;

@@ -8,8 +8,8 @@ namespace scaling {
 struct Heat {
   Variant variant = Variant::two_sided;
   std::uint32_t ranks = 1;
-  std::uint32_t rows = 256;      ///< Of cells.
-  std::uint32_t columns = 2048;  ///< Of cells.
+  std::uint32_t rows = 256;          ///< Of cells.
+  std::uint32_t columns = 2048;      ///< Of cells.
   std::uint32_t block_rows = 32;     ///< Of cells.
   std::uint32_t block_columns = 32;  ///< Of cells.
   std::uint32_t steps = 1;

@@ -100,8 +100,12 @@ Machine read_machine(const std::string& path, Variant variant) {
     VariantCosts& costs = machine.variants[static_cast<std::size_t>(each)];
     double spins = 0;
     unsigned ignored = 0;
-    Places places{{"task", into(costs.task)},       {"send", into(costs.send)},     {"receive", into(costs.receive)},
-                  {"locked", into(costs.locked)},   {"notice", into(costs.notice)}, {"spins", into(spins)},
+    Places places{{"task", into(costs.task)},
+                  {"send", into(costs.send)},
+                  {"receive", into(costs.receive)},
+                  {"locked", into(costs.locked)},
+                  {"notice", into(costs.notice)},
+                  {"spins", into(spins)},
                   {"ranks_per_node", into(each == variant ? machine.ranks_per_node : ignored)},
                   {"workers", into(each == variant ? machine.workers : ignored)}};
     reader.figures(json[name_of(each)], std::string(name_of(each)) + ".", places, {});

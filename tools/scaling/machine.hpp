@@ -14,21 +14,22 @@ struct VariantCosts {
   double send = 0;     ///< To send a message, of a core.
   double receive = 0;  ///< To take one, of a core.
   double locked = 0;   ///< Of each message: in the MPI library, which lets one thread of a rank in at a time.
-  double notice = 0;   ///< From the arrival of a message until its task knows, if the rank has nothing to do meanwhile.
+  double notice = 0;   ///< From the arrival of a message until its task knows, if all its workers wait.
   bool spins = false;  ///< A rank that waits uses a core.
 };
 
 struct Machine {
   std::string name;
-  unsigned cores = 1;              ///< Of a node.
-  unsigned ranks_per_node = 0;     ///< 0: all ranks are on one node.
-  unsigned workers = 1;            ///< Of a rank.
-  double speed = 1;                ///< Of a core; 1: that on which the costs of bodies were measured.
-  double latency = 0;              ///< Seconds between nodes.
-  double bandwidth = 0;            ///< Bytes a second of a node's link, each way.
-  double local_latency = 0;        ///< The same within a node.
+  unsigned cores = 1;           ///< Of a node.
+  unsigned ranks_per_node = 0;  ///< 0: all ranks are on one node.
+  unsigned workers = 1;         ///< Of a rank.
+  double speed = 1;             ///< Of a core; 1: that on which the costs of bodies were measured.
+  double latency = 0;           ///< Seconds between nodes.
+  double bandwidth = 0;         ///< Bytes a second of a node's link, each way.
+  double local_latency = 0;     ///< The same within a node.
   double local_bandwidth = 0;
-  double slice = 0;  ///< For so long a rank that never sleeps keeps a core that it shares; 0: they compute side by side.
+  double slice =
+      0;  ///< For so long a rank that never sleeps keeps a core that it shares; 0: they compute side by side.
   std::array<VariantCosts, 3> variants;  ///< By `Variant`.
 
   const VariantCosts& of(Variant variant) const { return variants[static_cast<std::size_t>(variant)]; }

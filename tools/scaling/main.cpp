@@ -76,15 +76,16 @@ Graph graph_of(Options& options) {
 
 void print_outcome(const Graph& graph, const scaling::Machine& machine) {
   const scaling::Outcome outcome = scaling::simulate(graph, machine);
-  const nlohmann::ordered_json json{{"seconds", outcome.seconds},   {"computing", outcome.computing},
-                                    {"overhead", outcome.overhead}, {"locked", outcome.locked},
-                                    {"events", outcome.events},     {"tasks", graph.tasks.size()},
+  const nlohmann::ordered_json json{{"seconds", outcome.seconds},       {"computing", outcome.computing},
+                                    {"overhead", outcome.overhead},     {"locked", outcome.locked},
+                                    {"events", outcome.events},         {"tasks", graph.tasks.size()},
                                     {"messages", graph.messages.size()}};
   std::printf("%s\n", json.dump().c_str());
 }
 
 int run(int count, char** arguments) {
-  CLI::App app{"Simulates a task graph of many ranks, or makes one. The outcome is an object of JSON.", "dovetail-scaling"};
+  CLI::App app{"Simulates a task graph of many ranks, or makes one. The outcome is an object of JSON.",
+               "dovetail-scaling"};
   Options options;
   app.add_option("--graph", options.graph, "the graph to replay: tools/scaling/recording.py makes it from a trace");
   app.add_option("--application", options.application, "make the graph of this application instead: heat, streaming");

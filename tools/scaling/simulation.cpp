@@ -10,6 +10,7 @@
 #include <simgrid/s4u.hpp>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace scaling {
 namespace {
@@ -31,8 +32,8 @@ struct RankState {
   std::priority_queue<std::pair<int, std::int64_t>> ready;
   unsigned idle_workers = 0;
   double library_is_free_at = 0;
-  s4u::ExecPtr spin;  ///< What a rank that waits does; suspended while it does not.
-  bool spins = false;
+  bool is_idle = false;
+  s4u::ExecPtr spin;  ///< What a rank does that waits and does not sleep.
   s4u::Host* node = nullptr;
 };
 
@@ -78,8 +79,8 @@ class Simulation {
   static s4u::Engine& engine() {
     static s4u::Engine* const made = [] {
       // A message takes latency + bytes / bandwidth: without the model of TCP's window and start.
-      static std::array<std::string, 6> words{"dovetail-scaling",        "--cfg=network/model:CM02",
-                                              "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0",
+      static std::array<std::string, 6> words{"dovetail-scaling",           "--cfg=network/model:CM02",
+                                              "--cfg=network/TCP-gamma:0",  "--cfg=network/crosstraffic:0",
                                               "--cfg=surf/precision:1e-12", "--log=root.thres:error"};
       static std::array<char*, words.size() + 1> arguments{};
       std::transform(words.begin(), words.end(), arguments.begin(), [](std::string& word) { return word.data(); });
@@ -93,7 +94,9 @@ class Simulation {
   void build_nodes() {
     engine();
     on_node_ = machine_.ranks_per_node == 0 ? graph_.ranks : machine_.ranks_per_node;
-    takes_turns_ = costs_.spins && machine_.slice > 0 && std::min(on_node_, graph_.ranks) > machine_.cores;
+    const bool is_full = std::min(on_node_, graph_.ranks) * machine_.workers > machine_.cores;
+    takes_turns_ = costs_.spins && machine_.slice > 0 && is_full;
+    shares_cores_ = is_full && !takes_turns_;
     const std::uint32_t nodes = (graph_.ranks + on_node_ - 1) / on_node_;
     s4u::NetZone* const zone = s4u::create_star_zone("machine");
     std::vector<s4u::Host*> hosts;
@@ -135,18 +138,27 @@ class Simulation {
       --state.idle_workers;
       begin(task);
     }
-    if (takes_turns_) return;  // a rank that spins has its core in any case
-    const bool waits = costs_.spins && state.idle_workers == machine_.workers && left_ > 0;
-    if (waits == state.spins) return;
-    state.spins = waits;
-    if (state.spin == nullptr) {
-      state.spin = execution(state, endless);
-      state.spin->start();
-    } else if (waits) {
-      state.spin->resume();
-    } else {
-      state.spin->suspend();
+    const bool is_idle = state.idle_workers == machine_.workers && left_ > 0;
+    if (is_idle == state.is_idle) return;
+    state.is_idle = is_idle;
+    if (!is_idle) {
+      end_spin(state);
+    } else if (shares_cores_ && costs_.spins) {
+      begin_spin(state);
     }
+  }
+
+  // It takes a core from others until it has something to do.
+  static void begin_spin(RankState& state) {
+    state.spin = execution(state, endless);
+    state.spin->start();
+  }
+  // SimGrid takes the core from what is suspended at once, and from what is cancelled later.
+  void end_spin(RankState& state) {
+    if (state.spin == nullptr) return;
+    state.spin->suspend();
+    suspended_.push_back(std::move(state.spin));
+    state.spin = nullptr;
   }
 
   static s4u::ExecPtr execution(const RankState& state, double work) {
@@ -298,10 +310,12 @@ class Simulation {
   std::vector<RankState> ranks_;
   std::uint64_t left_;
   std::uint32_t on_node_ = 1;
+  bool shares_cores_ = false;
   bool takes_turns_ = false;  ///< Ranks that never sleep, and are more than a node has cores.
   bool has_begun_ = false;
   std::unordered_map<const s4u::Activity*, Pending> then_;
   std::deque<s4u::ActivityPtr> ended_;
+  std::vector<s4u::ExecPtr> suspended_;
   Outcome outcome_;
 };
 

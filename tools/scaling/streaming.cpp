@@ -34,7 +34,8 @@ Graph streaming_graph(const Streaming& streaming) {
   const std::uint32_t stages = streaming.stages == 0 ? streaming.ranks : streaming.stages;
   if (streaming.ranks < 2 || streaming.ranks % stages != 0 || streaming.blocks < streaming.ranks / stages ||
       streaming.chunks == 0) {
-    throw BadInput("a chain of streaming has 2 ranks or more, shared out evenly among the stages, with a block or more for each");
+    throw BadInput(
+        "a chain of streaming has 2 ranks or more, shared out evenly among the stages, with a block or more for each");
   }
   const double seconds = cost_of(streaming.costs, "block");
   const std::uint32_t lanes = streaming.ranks / stages;
@@ -56,7 +57,8 @@ Graph streaming_graph(const Streaming& streaming) {
         graph.messages.push_back({rank, next, sender, receiver, block, streaming.block_bytes});
         // The place may be written once more.
         if (streaming.variant == Variant::one_sided && chunk + 1 < streaming.chunks) {
-          graph.messages.push_back({next, rank, receiver, made[rank].task(chunk + 1, block), made[rank].blocks + block, 0});
+          graph.messages.push_back(
+              {next, rank, receiver, made[rank].task(chunk + 1, block), made[rank].blocks + block, 0});
         }
       }
     }
