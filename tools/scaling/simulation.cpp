@@ -107,7 +107,8 @@ class Simulation {
       // Half of the latency at each end.
       const s4u::Link* const up = link(zone, "up " + name, machine_.bandwidth, machine_.latency / 2);
       const s4u::Link* const down = link(zone, "down " + name, machine_.bandwidth, machine_.latency / 2);
-      const s4u::Link* const inside = link(zone, "inside " + name, machine_.local_bandwidth, machine_.local_latency);
+      const s4u::Link* const inside = link(zone, "inside " + name, machine_.local_bandwidth, machine_.local_latency,
+                                           s4u::Link::SharingPolicy::FATPIPE);
       zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {s4u::LinkInRoute(up)}, false);
       zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(down)}, false);
       zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(inside)}, false);
@@ -119,9 +120,12 @@ class Simulation {
       ranks_[rank].idle_workers = machine_.workers;
     }
   }
-  static s4u::Link* link(s4u::NetZone* zone, const std::string& name, double bandwidth, double latency) {
+  // Each core copies within the node at the whole rate; what goes through the node's link shares it.
+  static s4u::Link* link(s4u::NetZone* zone, const std::string& name, double bandwidth, double latency,
+                         s4u::Link::SharingPolicy policy = s4u::Link::SharingPolicy::SHARED) {
     s4u::Link* const made = zone->create_link(name, bandwidth);
     made->set_latency(latency);
+    made->set_sharing_policy(policy);
     return made->seal();
   }
 
@@ -181,10 +185,12 @@ class Simulation {
     ++outcome_.events;
     RankState& rank = ranks_[what.rank];
     const double work = what.seconds + overhead * machine_.speed;
-    if (takes_turns_) {
-      after(seconds_in_turns(what.rank, work / machine_.speed), [this, task] { leave_body(task); });
-    } else {
+    const double alone = work / machine_.speed;
+    if (shares_cores_) {
       start(execution(rank, work), [this, task] { leave_body(task); });
+    } else {
+      // It has a core when it has one: there is nothing to share.
+      after(takes_turns_ ? seconds_in_turns(what.rank, alone) : alone, [this, task] { leave_body(task); });
     }
   }
 
