@@ -39,6 +39,7 @@ def slice_of(rank: int, begin: float, task: str, name: str, made: int, accesses:
 def message_of(rank: int, time: float, task: str, direction: str, peer: int, order: int) -> dict[str, Any]:
     told: dict[str, Any] = {
         "task": task,
+        "task_name": "block",
         "direction": direction,
         "channel": "segment 0",
         "order": order,

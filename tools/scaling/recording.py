@@ -70,7 +70,7 @@ def _events(trace: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 class _Tasks:
-    """The tasks of one rank. Their identities are used again, so a message belongs to the task that ran at its time or was last to run before."""
+    """The tasks of one rank. Their identities are used again: times tell them apart."""
 
     def __init__(self) -> None:
         self.all: list[RecordedTask] = []
@@ -93,13 +93,20 @@ class _Tasks:
         known[-1][1].seconds += length / 1e6
         known[-1][1].slices.append((begin, begin + length))
 
-    def at(self, identity: str, time: float, begins_later: bool) -> RecordedTask | None:
-        """`begins_later`: the task may have been bound to the message before its body began."""
-        found = None
-        for begin, task in self._by_identity.get(identity, []):
-            if begin <= time or (begins_later and found is None):
-                found = task
-        return found
+    def of_message(self, event: dict[str, Any], time: float) -> RecordedTask | None:
+        """Whose message it is, which begins, or is taken, at this time: the task whose body runs then, else the next one of its name to begin. For it
+        the message was bound in `onready`. If there is none, it was bound by a body that had returned."""
+        told = event["args"]
+        named = [
+            (begin, task) for begin, task in self._by_identity.get(told["task"], []) if task.name == told["task_name"]
+        ]
+        for _, task in named:
+            if any(begin <= time <= end for begin, end in task.slices):
+                return task
+        later = [task for begin, task in named if begin >= time]
+        if later:
+            return later[0]
+        return named[-1][1] if named else None
 
 
 def read_recording(trace: Path) -> Recording:
@@ -136,15 +143,16 @@ def _messages(events: list[dict[str, Any]], tasks: list[_Tasks]) -> list[Recorde
         for each in lists:
             each.sort(key=lambda event: event["args"]["order"])
         for sent, received in zip(*lists, strict=False):
+            is_signal = sent["name"] == "signal"
             made.append(
                 RecordedMessage(
                     sender,
                     receiver,
                     tag,
                     sent["args"].get("bytes", 0),
-                    sent["name"] == "signal",
-                    tasks[sender].at(sent["args"]["task"], sent["ts"], False),
-                    tasks[receiver].at(received["args"]["task"], received["ts"] + received["dur"], True),
+                    is_signal,
+                    tasks[sender].of_message(sent, sent["ts"]),
+                    tasks[receiver].of_message(received, received["ts"] + (received["dur"] if is_signal else 0)),
                 )
             )
     return made
