@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The model from 1 to 256 nodes, drawn as figures 9 and 13 of the paper on TAGASPI: Gauss-Seidel by nodes, Streaming by size of blocks.
+"""The model from 1 to 256 nodes, drawn as figure 9 of the paper on TAGASPI: Gauss-Seidel by nodes.
 
 Writes pictures and all numbers as JSON. Exit status 2 for bad input.
 """
@@ -28,7 +28,6 @@ from matplotlib import pyplot as plt  # noqa: E402
 NODES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 COLORS = {"messages-only": "#7b8794", "two-sided": "#3a6ea5", "one-sided": "#2a9d8f"}
 CELLS_OF_COST = 64 * 64  # of the block whose cost is recorded
-BYTES_OF_ELEMENT = 8
 # Of a node, as the paper has them.
 RANKS = {"messages-only": 48, "two-sided": 2, "one-sided": 2}
 WORKERS = 24
@@ -50,10 +49,10 @@ LARGE, SMALL = Problem(256 * 1024, 128 * 1024), Problem(64 * 1024, 32 * 1024)
 class Model:
     """Simulations on one machine, each made once."""
 
-    def __init__(self, programs: runs.Programs, machine: Path, costs: dict[str, float]):
+    def __init__(self, programs: runs.Programs, machine: Path, cost: float):
         self._programs = programs
         self._machine = machine
-        self._costs = costs
+        self._cost = cost
         self.simulate = lru_cache(maxsize=None)(self._simulate)
 
     def _simulate(self, *words: object) -> float:
@@ -68,7 +67,7 @@ class Model:
         rows_of_blocks = max(1, round(rows / block_rows))
         # All workers of a rank have a block when enough steps are under way.
         steps = 2 * (math.ceil(2 * WORKERS / rows_of_blocks) + 4) if has_tasks else 8
-        cost = self._costs["update"] * block_rows * block_columns / CELLS_OF_COST
+        cost = self._cost * block_rows * block_columns / CELLS_OF_COST
 
         def simulated(some: int, few: int) -> float:
             shape: list[object] = [
@@ -88,45 +87,13 @@ class Model:
         window = Window(8 if has_tasks else 96, steps)
         return window.seconds(simulated, ranks, problem.steps)
 
-    def streaming(self, variant: str, nodes: int, chunks: int, elements: int, block: int) -> float:
-        """Seconds. A stage for each node."""
-        lanes = RANKS[variant]
 
-        def simulated(stages: int, few: int) -> float:
-            which: list[object] = [
-                "--application",
-                "streaming",
-                "--variant",
-                variant,
-                "--ranks",
-                stages * lanes,
-                "--stages",
-                stages,
-            ]
-            cost = self._costs["block"] * block
-            work: list[object] = [
-                "--chunks",
-                few,
-                "--blocks",
-                elements // block,
-                "--block-bytes",
-                block * BYTES_OF_ELEMENT,
-            ]
-            return self.simulate(*which, *work, "--cost", f"block={cost!r}")
-
-        return Window(4, 8).seconds(simulated, nodes, chunks)
-
-
-def recorded_costs(programs: runs.Programs) -> dict[str, float]:
-    """Seconds of an update of 64 x 64 cells, and of an element of streaming."""
+def recorded_cost(programs: runs.Programs) -> float:
+    """Seconds of an update of 64 x 64 cells."""
     with tempfile.TemporaryDirectory(prefix="dovetail-scaling-") as name:
-        heat = runs.record_heat(programs, runs.Heat(256, 2048, 64, 20), 4, "two-sided", Path(name))
-        work: list[object] = ["--chunks", 20, "--blocks", 32, "--block-bytes", 65536]
-        chain = runs.record_streaming(programs, work, 4, "two-sided", Path(name))
-        return {
-            "update": runs.cost_of(heat, "update"),
-            "block": runs.cost_of(chain, "block") / (65536 / BYTES_OF_ELEMENT),
-        }
+        return runs.cost_of(
+            runs.record_heat(programs, runs.Heat(256, 2048, 64, 20), 4, "two-sided", Path(name)), "update"
+        )
 
 
 def draw_heat(rows: list[dict[str, Any]], title: str, target: Path) -> None:
@@ -144,22 +111,6 @@ def draw_heat(rows: list[dict[str, Any]], title: str, target: Path) -> None:
     lower.set(xlabel="nodes", ylabel="efficiency, of itself in one node", ylim=(0, 1.1))
     for axes in (upper, lower):
         axes.grid(alpha=0.3)
-    figure.savefig(target, dpi=120)
-    plt.close(figure)
-
-
-def draw_streaming(rows: list[dict[str, Any]], title: str, target: Path) -> None:
-    """Throughput by size of blocks."""
-    figure, axes = plt.subplots(figsize=(7, 4))
-    for variant, color in COLORS.items():
-        mine = [row for row in rows if row["variant"] == variant]
-        axes.plot(
-            [row["block"] for row in mine], [row["gelements_s"] for row in mine], marker="o", color=color, label=variant
-        )
-    axes.set_xscale("log", base=2)
-    axes.set(xlabel="elements of a block", ylabel="10⁹ elements of all stages a second", title=title, ylim=(0, None))
-    axes.legend()
-    axes.grid(alpha=0.3)
     figure.savefig(target, dpi=120)
     plt.close(figure)
 
@@ -193,18 +144,6 @@ def heat_rows(model: Model, nodes: list[int], is_weak: bool) -> list[dict[str, A
     return rows
 
 
-def streaming_rows(model: Model, blocks: list[int]) -> list[dict[str, Any]]:
-    """Section VI-C: 250 chunks of 768K elements through 64 nodes."""
-    nodes, chunks, elements = 64, 250, 768 * 1024
-    points = [(variant, block) for variant in runs.VARIANTS for block in blocks]
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        seconds = list(pool.map(lambda point: model.streaming(point[0], nodes, chunks, elements, point[1]), points))
-    return [
-        {"variant": variant, "block": block, "seconds": time, "gelements_s": nodes * chunks * elements / time / 1e9}
-        for (variant, block), time in zip(points, seconds, strict=True)
-    ]
-
-
 def main() -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -212,29 +151,25 @@ def main() -> int:
     parser.add_argument("--machine", type=Path, default=runs.HERE / "paper.json")
     parser.add_argument("--library", default="mpich", choices=("mpich", "openmpi"))
     parser.add_argument("--nodes", default=",".join(map(str, NODES)), help="separated by commas")
-    parser.add_argument("--blocks", default="256,512,1024,2048,4096,8192,16384", help="of streaming, in elements")
     parser.add_argument("--output", type=Path, required=True, help="a folder")
     arguments = parser.parse_args()
     try:
         nodes = [int(count) for count in arguments.nodes.split(",")]
-        blocks = [int(block) for block in arguments.blocks.split(",")]
         programs = runs.Programs(arguments.build_dir, arguments.library)
-        costs = recorded_costs(programs)
-        model = Model(programs, arguments.machine, costs)
+        cost = recorded_cost(programs)
+        model = Model(programs, arguments.machine, cost)
         arguments.output.mkdir(parents=True, exist_ok=True)
         strong, weak = heat_rows(model, nodes, False), heat_rows(model, nodes, True)
         draw_heat(strong, "Gauss-Seidel, strong scaling (model)", arguments.output / "gauss-seidel-strong.png")
         draw_heat(weak, "Gauss-Seidel, weak scaling (model)", arguments.output / "gauss-seidel-weak.png")
-        stream = streaming_rows(model, blocks)
-        draw_streaming(stream, "Streaming, 64 nodes (model)", arguments.output / "streaming.png")
     except (runs.Missing, recording.BadInput, runs.RunFailed, OSError, ValueError) as error:
         print(f"figures: {error}", file=sys.stderr)
         return 1 if isinstance(error, runs.RunFailed) else recording.BAD_INPUT
-    numbers = {"costs": costs, "gauss-seidel-strong": strong, "gauss-seidel-weak": weak, "streaming": stream}
-    (arguments.output / "scaling.json").write_text(json.dumps(numbers, indent=1) + "\n")
-    for name in ("gauss-seidel-strong", "gauss-seidel-weak", "streaming"):
+    rows = {"gauss-seidel-strong": strong, "gauss-seidel-weak": weak}
+    (arguments.output / "scaling.json").write_text(json.dumps({"update_s": cost, **rows}, indent=1) + "\n")
+    for name, points in rows.items():
         print(name)
-        for row in numbers[name]:
+        for row in points:
             print(
                 "  "
                 + "  ".join(

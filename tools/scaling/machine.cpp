@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 namespace scaling {
 namespace {
@@ -27,7 +27,7 @@ class Reader {
   Json load() const {
     std::ifstream file(path_);
     if (!file) {
-      throw BadInput("cannot read the machine " + path_ + ": " + std::strerror(errno));
+      throw BadInput("cannot read the machine " + path_ + ": " + std::generic_category().message(errno));
     }
     try {
       return Json::parse(file);
