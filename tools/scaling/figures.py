@@ -65,8 +65,8 @@ class Model:
         has_tasks = variant != "messages-only"
         block_rows, block_columns = (512, 512) if has_tasks else (math.ceil(rows), 1024)
         rows_of_blocks = max(1, round(rows / block_rows))
-        # All workers of a rank have a block when enough steps are under way.
-        steps = 2 * (math.ceil(2 * WORKERS / rows_of_blocks) + 4) if has_tasks else 8
+        # All workers of a rank have a block when enough steps are under way; until then the time is no straight line.
+        steps = 6 * (math.ceil(2 * WORKERS / rows_of_blocks) + 4) if has_tasks else 8
         cost = self._cost * block_rows * block_columns / CELLS_OF_COST
 
         def simulated(some: int, few: int) -> float:
@@ -84,7 +84,7 @@ class Model:
             share = rows / (rows_of_blocks * block_rows)
             return self.simulate(*which, *shape, *blocks, "--cost", f"update={cost * share!r}")
 
-        window = Window(8 if has_tasks else 96, steps)
+        window = Window(4 if has_tasks else 96, steps)
         return window.seconds(simulated, ranks, problem.steps)
 
 

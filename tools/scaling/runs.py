@@ -16,7 +16,7 @@ import recording
 
 VARIANTS = ("messages-only", "two-sided", "one-sided")
 HERE = Path(__file__).resolve().parent
-LONGEST = 120.0  # seconds for one run
+LONGEST = 600.0  # seconds for one run
 # Tasks of the example heat that are no part of a checkpoint.
 HEAT_NAMES = "update,send up,send down,receive above,receive below"
 # More ranks than cores, and as root.
