@@ -84,7 +84,7 @@ class Model:
             share = rows / (rows_of_blocks * block_rows)
             return self.simulate(*which, *shape, *blocks, "--cost", f"update={cost * share!r}")
 
-        window = Window(4 if has_tasks else 96, steps)
+        window = Window(8 if has_tasks else 96, steps)
         return window.seconds(simulated, ranks, problem.steps)
 
 

@@ -66,7 +66,7 @@ Graph graph_of(const Json& json) {
 
 Graph read_graph(const std::string& path) {
   std::ifstream file(path);
-  require(static_cast<bool>(file), path, std::string("it cannot be read: ") + std::generic_category().message(errno));
+  require(static_cast<bool>(file), path, std::string("it cannot be read: ") + std::system_category().message(errno));
   try {
     const Json json = Json::parse(file);
     for (const auto& [key, value] : json.items()) {
@@ -102,8 +102,7 @@ void write_graph(const Graph& graph, const std::string& path) {
   std::ofstream file(path);
   file << json.dump() << "\n";
   file.close();
-  require(static_cast<bool>(file), path,
-          std::string("it cannot be written: ") + std::generic_category().message(errno));
+  require(static_cast<bool>(file), path, std::string("it cannot be written: ") + std::system_category().message(errno));
 }
 
 }  // namespace scaling

@@ -27,7 +27,7 @@ class Reader {
   Json load() const {
     std::ifstream file(path_);
     if (!file) {
-      throw BadInput("cannot read the machine " + path_ + ": " + std::generic_category().message(errno));
+      throw BadInput("cannot read the machine " + path_ + ": " + std::system_category().message(errno));
     }
     try {
       return Json::parse(file);
@@ -44,10 +44,12 @@ class Reader {
     }
     for (const auto& [key, value] : object.items()) {
       const auto found = places.find(key);
+      std::string name = where;
+      name += key;
       if (found != places.end()) {
-        found->second(number(value, where + key));
+        found->second(number(value, name));
       } else if (std::find(others.begin(), others.end(), key) == others.end()) {
-        refuse("'" + where + key + "' is no key of a machine");
+        refuse("'" + name + "' is no key of a machine");
       }
     }
   }

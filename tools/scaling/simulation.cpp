@@ -195,7 +195,7 @@ class Simulation {
   }
 
   template <class Pointer>
-  void start(Pointer activity, std::function<void()> then) {
+  void start(const Pointer& activity, std::function<void()> then) {
     then_.emplace(activity.get(), Pending{activity, std::move(then)});
     activity->start();
   }
@@ -234,7 +234,8 @@ class Simulation {
     const double period = slice * of_core;
     const double now = s4u::Engine::get_clock();
     // Since the begin of its last turn, or until the next one.
-    const double since = std::fmod(now - place / machine_.cores * slice + period, period);
+    const std::uint32_t turn = place / machine_.cores;
+    const double since = std::fmod(now - turn * slice + period, period);
     const double until = since < slice ? 0 : period - since;
     const double rest = since < slice ? slice - since : slice;  // of that turn
     if (computes <= rest) return until + computes;
