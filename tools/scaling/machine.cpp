@@ -103,6 +103,7 @@ Machine read_machine(const std::string& path, Variant variant) {
     double spins = 0;
     unsigned ignored = 0;
     Places places{{"task", into(costs.task)},
+                  {"spawn", into(costs.spawn)},
                   {"send", into(costs.send)},
                   {"receive", into(costs.receive)},
                   {"locked", into(costs.locked)},

@@ -10,8 +10,9 @@ namespace scaling {
 
 /// What one way to communicate costs, in seconds.
 struct VariantCosts {
-  double task = 0;     ///< To spawn, schedule and complete one task, of a core.
-  double send = 0;     ///< To send a message, of a core.
+  double task = 0;   ///< To schedule and complete one task, of the core of its worker.
+  double spawn = 0;  ///< To spawn one, of a core: of the worker's, unless the node has one for the thread that spawns.
+  double send = 0;   ///< To send a message, of a core.
   double receive = 0;  ///< To take one, of a core.
   double locked = 0;   ///< Of each message: in the MPI library, which lets one thread of a rank in at a time.
   double notice = 0;   ///< From the arrival of a message until its task knows, if all its workers wait.

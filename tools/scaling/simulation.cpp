@@ -97,6 +97,7 @@ class Simulation {
     const bool is_full = std::min(on_node_, graph_.ranks) * machine_.workers > machine_.cores;
     takes_turns_ = costs_.spins && machine_.slice > 0 && is_full;
     shares_cores_ = is_full && !takes_turns_;
+    spawns_beside_ = std::min(on_node_, graph_.ranks) * (machine_.workers + 1) <= machine_.cores;
     const std::uint32_t nodes = (graph_.ranks + on_node_ - 1) / on_node_;
     s4u::NetZone* const zone = s4u::create_star_zone("machine");
     std::vector<s4u::Host*> hosts;
@@ -178,7 +179,8 @@ class Simulation {
 
   void begin(std::uint32_t task) {
     const double sends = static_cast<double>(sent_.begin[task + 1] - sent_.begin[task]);
-    const double overhead = costs_.task + sends * costs_.send + tasks_[task].receives * costs_.receive;
+    const double spawning = spawns_beside_ ? 0 : costs_.spawn;
+    const double overhead = costs_.task + spawning + sends * costs_.send + tasks_[task].receives * costs_.receive;
     const Task& what = graph_.tasks[task];
     outcome_.computing += what.seconds / machine_.speed;
     outcome_.overhead += overhead;
@@ -318,7 +320,8 @@ class Simulation {
   std::uint64_t left_;
   std::uint32_t on_node_ = 1;
   bool shares_cores_ = false;
-  bool takes_turns_ = false;  ///< Ranks that never sleep, and are more than a node has cores.
+  bool spawns_beside_ = false;  ///< The thread of a rank that spawns has a core of its own.
+  bool takes_turns_ = false;    ///< Ranks that never sleep, and are more than a node has cores.
   bool has_begun_ = false;
   std::unordered_map<const s4u::Activity*, Pending> then_;
   std::deque<s4u::ActivityPtr> ended_;
