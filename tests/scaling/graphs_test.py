@@ -80,6 +80,10 @@ def known_graphs_take_their_time(folder: Path) -> None:
     # A message that comes while its rank works is noticed at once; else it takes longer.
     late = machine(**{"two-sided": {"notice": figure(0.125), "send": figure(0.5), "receive": figure(0.25)}})
     seconds_are(1.5 + 0.5 + 0.25 + 0.5 + 0.125 + 0.25 + 2, folder, graph(), late)
+    # What is spawned takes time of the worker, unless the node has a core more.
+    spawns = {"two-sided": {"spawn": figure(0.25)}}
+    seconds_are(2 * 0.25 + 1.5 + 0.25 + 0.5 + 2, folder, graph(), machine(**spawns))
+    seconds_are(1.5 + 0.25 + 0.5 + 2, folder, graph(), machine(cores=figure(2), **spawns))
     # The second message waits for the first in the link.
     two = graph(
         tasks=[[0, 0, 0, False, 1.5], [1, 1, 0, False, 2.0]], messages=[[0, 1, 0, 1, 0, 500], [0, 1, 0, 1, 1, 500]]
