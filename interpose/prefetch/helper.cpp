@@ -91,11 +91,17 @@ int Helper::main(void* self) noexcept {
   return 0;
 }
 
+bool Helper::has_the_file() const noexcept {
+  return descriptors[descriptor_].state.load(std::memory_order_relaxed) == state_;
+}
+
 void Helper::give() noexcept {
   // Once, before anything is asked for: what would have to be asked for each piece costs more than it brings.
   if (plan_.count != 0 && plan_.progress->issued.load(std::memory_order_relaxed) == 0 &&
       is_cached(descriptor_, {0, plan_.size})) {
-    plan_.progress->given_up.store(2, std::memory_order_relaxed);
+    if (has_the_file()) {
+      plan_.progress->given_up.store(all_is_cached, std::memory_order_relaxed);
+    }
     return;
   }
   Advice advice;
@@ -105,9 +111,7 @@ void Helper::give() noexcept {
         continue;
       }
       for (std::uint64_t at = range.offset; at < range.end; at += plan_.piece) {
-        // It may have been closed, and may be another file's by now.
-        if (stop_.load(std::memory_order_relaxed) ||
-            descriptors[descriptor_].state.load(std::memory_order_relaxed) != state_) {
+        if (stop_.load(std::memory_order_relaxed) || !has_the_file()) {
           return;
         }
         const std::uint64_t bytes = std::min<std::uint64_t>(plan_.piece, range.end - at);

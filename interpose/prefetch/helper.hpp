@@ -26,6 +26,8 @@ class Helper {
  private:
   static int main(void* self) noexcept;
   void give() noexcept;
+  /// Whether the descriptor is still that of the file. It may have been closed, and may be another file's by now.
+  bool has_the_file() const noexcept;
 
   std::byte* stack_ = nullptr;
   // Its number, which the system sets to 0 when it has ended. -1: it is being started.

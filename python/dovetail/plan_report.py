@@ -10,19 +10,19 @@ from .plan import PlannedFile
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What the plan did for one file. `asked`: bytes that the system was asked to read ahead. `strayed`: reads that the plan did not foretell.
+    """What the plan did for one file. `asked`: bytes that the system was asked to read ahead. `unforeseen`: reads that the plan did not foretell.
     `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all. `given_up`: why the plan was not followed to its end."""
 
     path: str
     asked: int
-    strayed: int
+    unforeseen: int
     reads: int
     waited: int
     seconds: float
     given_up: int
 
 
-# As in src/prefetch/plan.hpp.
+# `GivenUp` in src/prefetch/plan.hpp.
 _WHY = {
     1: " (given up: the program read elsewhere, or in another order)",
     2: " (left to the system: all of it was in memory)",
@@ -35,7 +35,7 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  ".join([*(f"{row[i]:>{width}}" for i, width in enumerate(widths)), row[-1]]) for row in rows]
 
 
-def lines(done: Iterable[Done], left: Iterable[PlannedFile], problems: Iterable[str]) -> Iterator[str]:
+def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: Iterable[str]) -> Iterator[str]:
     """A line for each file that the program has read."""
     rows = [("reads", "in memory", "waited", "for s", "left the plan", "MB asked for", "file")]
     unread = 0
@@ -50,7 +50,7 @@ def lines(done: Iterable[Done], left: Iterable[PlannedFile], problems: Iterable[
                 str(max(0, file.reads - file.waited)),
                 str(file.waited),
                 f"{file.seconds:.3f}",
-                str(file.strayed),
+                str(file.unforeseen),
                 f"{file.asked / 1e6:.1f}",
                 file.path + note,
             )
@@ -61,7 +61,7 @@ def lines(done: Iterable[Done], left: Iterable[PlannedFile], problems: Iterable[
         yield "nothing was read ahead"
     if unread:
         yield f"{unread} more files of the plan were not read"
-    for other in left:
+    for other in in_sequence:
         yield f"left to the system, which reads ahead as well what is read in sequence: {other.path}"
     for problem in problems:
         yield f"not read ahead: {problem}"

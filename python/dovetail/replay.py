@@ -31,7 +31,7 @@ _READ_AHEAD = 128 << 10  # of a device that does not say
 # What is read in the time of a request: of a disk whose head moves, and of others.
 _GAP_OF_HEADS = 1 << 20
 _GAP = 256 << 10
-# Runs of pages for each step to elsewhere, of a file that is read in sequence.
+# Runs of pages for each step to elsewhere, and for each long time between two reads, of a file that is read in sequence.
 _RUNS_IN_SEQUENCE = 32
 # Seconds in which a device reads more than what the system reads ahead.
 _LONG = 0.01
@@ -44,11 +44,12 @@ class BadSetting(Exception):
 @dataclass(frozen=True, slots=True)
 class Device:
     """`piece`: bytes that one advice can be about. `gap`: bytes that are read rather than left out. `read_ahead`: bytes that the system itself
-    reads ahead of a program."""
+    reads ahead of a program. `of_a_request`: bytes that the device reads in the time of a request."""
 
     piece: int
     gap: int
     read_ahead: int = _READ_AHEAD
+    of_a_request: int = _GAP
 
 
 def _setting(name: str, text: str | None, unit: int) -> int | None:
@@ -76,10 +77,9 @@ def device_of(number: int) -> Device:
     # The kernel cuts advice at the greater of the two.
     largest = max(read_ahead, (_number(queue / "max_sectors_kb") or 0) << 10)
     piece = largest // 4096 * 4096 or _READ_AHEAD
+    of_a_request = _GAP_OF_HEADS if _number(queue / "rotational") == 1 else _GAP
     gap = _setting("DOVETAIL_PREFETCH_GAP_KB", os.environ.get("DOVETAIL_PREFETCH_GAP_KB"), 1 << 10)
-    if gap is None:
-        gap = _GAP_OF_HEADS if _number(queue / "rotational") == 1 else _GAP
-    return Device(min(piece, 1 << 30), min(gap, 1 << 30), read_ahead)
+    return Device(min(piece, 1 << 30), of_a_request if gap is None else min(gap, 1 << 30), read_ahead, of_a_request)
 
 
 def _free_memory() -> int:
@@ -134,7 +134,7 @@ def windows(files: list[PlannedFile], whole: int) -> list[int]:
     begun = [0] * len(files)
     shares = [0] * len(files)
     under_way = 0
-    # What all under way needed at an event, as far as nothing later was more: the first one since a file began is the most since then.
+    # Events after which less was needed at once, and how much it was. The first of them since a file began has the most since then.
     places: list[int] = []
     amounts: list[int] = []
     for place, (_, ends, number) in enumerate(sorted(events)):
@@ -157,10 +157,12 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
     """Whether the system itself reads ahead as well: the program goes through the file from front to back, and nothing gives the device
     time to be further ahead. Pages that come by advice cost more, since the kernel takes small ones for them."""
     jumps = sum(one.end != other.offset for one, other in zip(file.extents, file.extents[1:], strict=False))
-    if jumps * _RUNS_IN_SEQUENCE > len(file.extents) or any(extent.think > _LONG for extent in file.extents):
+    # What comes before the first read gives the device no time: nobody knows of the file yet.
+    pauses = sum(extent.think > _LONG for extent in file.extents[1:])
+    if max(jumps, pauses) * _RUNS_IN_SEQUENCE > len(file.extents):
         return False
     # One request brings all; or each brings so much that the time of a request is small beside it.
-    return file.bytes <= device.read_ahead or device.read_ahead >= 2 * device.gap
+    return file.bytes <= device.read_ahead or device.read_ahead >= 2 * device.of_a_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ class Compact:
 
     content: bytes
     files: list[PlannedFile]
-    left: list[PlannedFile]
+    in_sequence: list[PlannedFile]
     problems: list[str]
 
     def done(self, memory: bytes) -> list[Done]:
@@ -179,15 +181,15 @@ class Compact:
         found = []
         for number, file in enumerate(self.files):
             place = at + number * _PROGRESS.size
-            _, _, _, given_up, asked, strayed, reads, waited, spent = _PROGRESS.unpack_from(memory, place)
-            found.append(Done(file.path, asked, strayed, reads, waited, spent / 1e9, given_up))
+            _, _, _, given_up, asked, unforeseen, reads, waited, spent = _PROGRESS.unpack_from(memory, place)
+            found.append(Done(file.path, asked, unforeseen, reads, waited, spent / 1e9, given_up))
         return found
 
 
 def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
     """`ahead`: bytes that are read ahead of the program at most. `timed`: the library notes how long reads take."""
     problems = []
-    left = []
+    in_sequence = []
     found: dict[tuple[int, int], PlannedFile] = {}
     devices: dict[int, Device] = {}
     for file in plan.files:
@@ -199,7 +201,7 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
         else:
             device = devices[place] = devices.get(place) or device_of(place)
             if is_left_to_the_system(file, device):
-                left.append(file)
+                in_sequence.append(file)
             else:
                 found[place, file.inode] = file
     files, extents, orders = [], [], []
@@ -224,7 +226,7 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
         first += count
     body = b"".join([*files, *extents, bytes(_PROGRESS.size * len(files)), *orders, bytes(first)])
     content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, timed) + body
-    return Compact(content, [file for _, file in ready], left, problems)
+    return Compact(content, [file for _, file in ready], in_sequence, problems)
 
 
 def run(words: list[str], path: Path, report: Path | None = None) -> int:
@@ -248,7 +250,8 @@ def run(words: list[str], path: Path, report: Path | None = None) -> int:
 
 def _report(plan: Compact, memory: bytes, path: Path) -> None:
     """What goes wrong here is not the program's fault, whose status stays."""
+    lines = plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems)
     try:
-        path.write_text("\n".join(plan_report.lines(plan.done(memory), plan.left, plan.problems)) + "\n")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         print(f"dovetail run: no report, {path}: {error.strerror}", file=sys.stderr)

@@ -72,11 +72,11 @@ void foretold(Progress& progress) noexcept {
 }
 
 bool lost_patience(Progress& progress) noexcept {
-  progress.left.fetch_add(1, std::memory_order_relaxed);
+  progress.unforeseen.fetch_add(1, std::memory_order_relaxed);
   if (progress.strayed.fetch_add(1, std::memory_order_relaxed) + 1 <= patience) {
     return false;
   }
-  progress.given_up.store(1, std::memory_order_relaxed);
+  progress.given_up.store(does_not_fit, std::memory_order_relaxed);
   return true;
 }
 
@@ -124,6 +124,9 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
 void count_read(const FilePlan& plan, std::uint64_t bytes, std::uint64_t nanoseconds) noexcept {
   // A system call with a page or two, and memory that is copied at 1 GB/s.
   constexpr std::uint64_t of_a_call = 100'000;
+  if (plan.count == 0) {
+    return;
+  }
   plan.progress->reads.fetch_add(1, std::memory_order_relaxed);
   if (nanoseconds > of_a_call + bytes) {
     plan.progress->waited.fetch_add(1, std::memory_order_relaxed);
@@ -132,7 +135,7 @@ void count_read(const FilePlan& plan, std::uint64_t bytes, std::uint64_t nanosec
 }
 
 bool is_over(const FilePlan& plan) noexcept {
-  return plan.count == 0 || plan.progress->given_up.load(std::memory_order_relaxed) != 0 ||
+  return plan.count == 0 || plan.progress->given_up.load(std::memory_order_relaxed) != not_given_up ||
          plan.progress->cursor.load(std::memory_order_relaxed) >= plan.count;
 }
 
@@ -149,7 +152,7 @@ std::uint64_t ahead(const FilePlan& plan) noexcept {
 }
 
 bool wants_advice(const FilePlan& plan) noexcept {
-  return plan.count != 0 && plan.progress->given_up.load(std::memory_order_relaxed) == 0 &&
+  return plan.count != 0 && plan.progress->given_up.load(std::memory_order_relaxed) == not_given_up &&
          std::max(plan.progress->issued.load(std::memory_order_relaxed),
                   plan.progress->cursor.load(std::memory_order_relaxed)) < plan.count &&
          ahead(plan) < plan.window / 2 + 1;

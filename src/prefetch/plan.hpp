@@ -17,15 +17,18 @@ struct Extent {
   std::uint64_t end() const noexcept { return offset + bytes; }
 };
 
+/// Why a file is left to the system. As in python/dovetail/plan_report.py.
+enum GivenUp : std::uint32_t { not_given_up = 0, does_not_fit = 1, all_is_cached = 2 };
+
 /// Where the program is, and what the plan did. All processes that follow the plan share it.
 struct Progress {
   std::atomic<std::uint32_t> cursor;    // the extent that is needed next
   std::atomic<std::uint32_t> issued;    // the first one that nobody has been asked for
   std::atomic<std::int32_t> strayed;    // reads that the plan did not foretell, less those that it did
-  std::atomic<std::uint32_t> given_up;  // the file is left to the system: 1: the plan does not fit; 2: all is cached
+  std::atomic<std::uint32_t> given_up;  // a `GivenUp`
   // For the report at the end.
   std::atomic<std::uint64_t> asked;        // bytes that the system was asked to read
-  std::atomic<std::uint64_t> left;         // reads that the plan did not foretell
+  std::atomic<std::uint64_t> unforeseen;   // reads that the plan did not foretell
   std::atomic<std::uint64_t> reads;        // this and what follows: only of a plan whose reads are timed
   std::atomic<std::uint64_t> waited;       // reads that took longer than from memory
   std::atomic<std::uint64_t> nanoseconds;  // that these took

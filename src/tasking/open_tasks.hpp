@@ -31,8 +31,8 @@ Activity activity_of(pid_t thread);
 /// Of an open task that this thread runs. One that is paused until its time ends some time, as one that computes.
 Activity activity_of(const Task* task, pid_t thread);
 
-/// With how many places open tasks begin, if the program does not say how many executors it wants. Twice the workers: twice the writers that it
-/// would have without I/O tasks. Four: while two use the device, two fill their buffers.
+/// With how many places open tasks begin, if the program does not say how many executors it wants. Twice the workers are twice
+/// the writers that it would have without I/O tasks. With four, two fill their buffers while two use the device.
 unsigned places_to_begin_with(const Options& options) noexcept;
 
 /// Open tasks that are ready, and the places of those that run: all that decides how many these are. Not thread-safe.

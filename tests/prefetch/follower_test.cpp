@@ -24,6 +24,21 @@ std::vector<PlanMemory::Run> strides(std::uint64_t count, std::uint64_t stride) 
 std::uint32_t cursor(const FilePlan& plan) { return plan.progress->cursor.load(); }
 bool given_up(const FilePlan& plan) { return plan.progress->given_up.load() != 0; }
 
+TEST(Follower, CountsTheReadsThatTookLongerThanFromMemory) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file(strides(1, run_bytes)).only();
+  count_read(plan, 1000, 101'000);  // a system call, and a nanosecond for each byte
+  EXPECT_EQ(plan.progress->waited.load(), 0U);
+  count_read(plan, 1000, 101'001);
+  count_read(plan, 0, 200'000);
+  EXPECT_EQ(plan.progress->reads.load(), 3U);
+  EXPECT_EQ(plan.progress->waited.load(), 2U);
+  EXPECT_EQ(plan.progress->nanoseconds.load(), 301'001U);
+}
+
+// What others have written into the shared memory meanwhile.
+TEST(Follower, CountsNothingOfAPlanThatIsNotThere) { count_read(FilePlan{}, 1000, 1'000'000); }
+
 TEST(Follower, GoesOnWithTheProgram) {
   PlanMemory memory;
   const FilePlan plan = memory.file(strides(300, 10 * run_bytes)).only();
