@@ -27,6 +27,7 @@ constexpr std::string_view known[] = {
     "DOVETAIL_WORKERS",
     // Messages (docs/messages.md), one-sided communication (docs/one_sided.md).
     "DOVETAIL_FABRIC",
+    "DOVETAIL_GASPI_LIBRARY",
     "DOVETAIL_MPI_LINGER",
     "DOVETAIL_MPI_POLL",
     // The HDF5 connector (docs/hdf5.md).

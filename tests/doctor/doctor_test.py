@@ -125,9 +125,10 @@ class DoctorTest(unittest.TestCase):
         self.assertRegex(fabric["name"], r"libfabric \(.+\)" if fabric["works"] else "libfabric")
         self.assertTrue(found["transports"][0]["works"])
         text = self.run_doctor("--no-measure", "/dev/shm").stdout
-        by_mpi = found["transports"][3:]
+        *by_mpi, by_gaspi = found["transports"][3:]
         self.assertTrue(all(one["name"].startswith("MPI") for one in by_mpi) and by_mpi)
-        others = [one["name"] for one in (fabric, *by_mpi) if one["works"]]
+        self.assertRegex(by_gaspi["name"], r"GASPI \(GPI-2 .+\)" if by_gaspi["works"] else "GASPI")
+        others = [one["name"] for one in (fabric, *by_mpi, by_gaspi) if one["works"]]
         to_others = f"{others[0]} to other nodes" if others else "there is none to other nodes"
         self.assertIn(f"chosen               shared memory, between the processes of this node; {to_others}", text)
 

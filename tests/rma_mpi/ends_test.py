@@ -94,7 +94,7 @@ def main() -> None:
                 4,
                 "without channel",
                 {
-                    "start: Rank 1 has no duplicate of MPI_COMM_WORLD, and says why": [0, 2, 3],
+                    "start: Rank 1 has no channel by MPI_Comm_idup of MPI_COMM_WORLD, and says why": [0, 2, 3],
                     "start: MPI_Comm_idup of MPI_COMM_WORLD has failed": [1],
                     "right": [0, 1, 2, 3],
                 },

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "comm/rma/gaspi.hpp"
+
 namespace dovetail::comm::rma {
 namespace {
 
@@ -18,7 +20,9 @@ class Alone final : public Bootstrap {
   std::vector<std::string> exchange(const std::string& card) override { return {card}; }
 };
 
-bool has_starter() { return std::getenv("PMI_FD") != nullptr || std::getenv("OMPI_COMM_WORLD_RANK") != nullptr; }
+bool has_starter() {
+  return std::getenv("PMI_FD") != nullptr || std::getenv("OMPI_COMM_WORLD_RANK") != nullptr || is_started_by_gaspi();
+}
 
 // The child of a fork has a copy of the connection to the starter. It would speak as its parent.
 void require_rank_of_own() {
@@ -57,6 +61,9 @@ std::unique_ptr<Bootstrap> find_bootstrap(std::chrono::milliseconds limit) {
     return found;
   }
   if (auto found = find_openmpi_bootstrap(limit, why_not_mpi)) {
+    return found;
+  }
+  if (auto found = find_gaspi_bootstrap(limit)) {
     return found;
   }
   return std::make_unique<Alone>();

@@ -19,7 +19,8 @@ class Bootstrap {
   virtual std::vector<std::string> exchange(const std::string& card) = 0;
 };
 
-/// That of the starter which started this process: one that speaks PMI 1 (MPICH's, `dovetail launch`), or Open MPI's; else the process is alone.
+/// That of the starter which started this process: one that speaks PMI 1 (MPICH's, `dovetail launch`), Open MPI's, or
+/// gaspi_run; else the process is alone.
 /// `limit`: of each answer. @throws std::runtime_error if it does not answer as it should, and in the child of a rank that has called this.
 std::unique_ptr<Bootstrap> find_bootstrap(std::chrono::milliseconds limit);
 
@@ -31,6 +32,8 @@ std::unique_ptr<Bootstrap> find_openmpi_bootstrap(std::chrono::milliseconds limi
 /// By MPI, where Open MPI's starter has started ranks on several nodes, or the user wants messages of MPI between nodes. Null also where MPI cannot be
 /// used, and the reason in `why_not`.
 std::unique_ptr<Bootstrap> find_mpi_bootstrap(std::chrono::milliseconds limit, std::string& why_not);
+/// By GASPI, where gaspi_run has started the process. @throws std::runtime_error where GASPI cannot be used
+std::unique_ptr<Bootstrap> find_gaspi_bootstrap(std::chrono::milliseconds limit);
 /// @}
 
 /// A variable of the environment as a number of at least `least`; -1 if it is not set. @throws std::runtime_error if it is none.

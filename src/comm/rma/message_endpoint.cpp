@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned most_found = 64;  // in one poll
 constexpr std::uint64_t taken_between_answers = MessageEndpoint::window / 4;
 constexpr std::chrono::seconds longest_end{1};
-constexpr const char* has_ended = "MPI has been finalised";
+constexpr const char* mpi_has_ended = "MPI has been finalised";
 
 // What MPI has, and no endpoint waits for any more. Under the lock of `living`.
 std::vector<Moving>& left_behind() {
@@ -127,13 +127,13 @@ void MessageEndpoint::end_messages() noexcept {
     }
     for (const Job& job : each.jobs) {
       if (job.operation != nullptr && job.kind != Frame::Kind::read) {
-        give_back(*job.operation, has_ended);
+        give_back(*job.operation, mpi_has_ended);
       }
     }
     each.jobs.clear();
   }
   for (const auto& [id, read] : reads_) {
-    give_back(*read.operation, has_ended);
+    give_back(*read.operation, mpi_has_ended);
   }
   reads_.clear();
   has_mpi_ended_ = true;
@@ -182,7 +182,7 @@ FabricEndpoint::Posted MessageEndpoint::post(Operation& operation) {
   const base::LockGuard lock(mutex_);
   Peer& to = peers_[static_cast<std::size_t>(operation.rank)];
   if (has_mpi_ended_ || to.has_failed) {
-    failure_ = has_mpi_ended_ ? has_ended : "a message could not be sent";
+    failure_ = has_mpi_ended_ ? mpi_has_ended : "a message could not be sent";
     return Posted::never;
   }
   Job job{.operation = &operation, .memory = operation.remote, .bytes = operation.bytes};
@@ -460,7 +460,7 @@ unsigned MessageEndpoint::poll(FabricEvents& events) noexcept {
     }
   }
   if (is_broken) {
-    events.broke(has_ended);
+    events.broke(mpi_has_ended);
   }
   const auto count = static_cast<unsigned>(told_.size());
   told_.clear();

@@ -14,21 +14,21 @@
 namespace dovetail::comm::rma {
 namespace {
 
-constinit std::atomic<MessageLibrary*> the_library{nullptr};
+constinit std::atomic<MessageLibrary*> library_of_process{nullptr};
 
 constexpr std::size_t longest_name = 40;
 constexpr std::string_view spaces = " \t:";
 
 // Before MPI_Init there is a library, too, which says so better than the refusal.
 MessageLibrary* load(std::string& refusal) {
-  if (the_library.load(std::memory_order_acquire) == nullptr) {
+  if (library_of_process.load(std::memory_order_acquire) == nullptr) {
     try {
       detail::mpi::request_size();
     } catch (const std::exception& refused) {
       refusal = refused.what();
     }
   }
-  return the_library.load(std::memory_order_acquire);
+  return library_of_process.load(std::memory_order_acquire);
 }
 
 // What stands behind `label`, up to a space or a comma.
@@ -44,7 +44,9 @@ std::string_view word_behind(std::string_view text, std::string_view label) {
 
 }  // namespace
 
-void set_message_library(MessageLibrary* library) noexcept { the_library.store(library, std::memory_order_release); }
+void set_message_library(MessageLibrary* library) noexcept {
+  library_of_process.store(library, std::memory_order_release);
+}
 
 MessageLibrary& require_message_library(int rank, int size) {
   std::string why_not;
@@ -96,6 +98,9 @@ std::string name_of_message_library(const std::string& version) {
     return "MPI (MPICH " + std::string(number) + ")";
   }
   const std::string_view line = std::string_view(version).substr(0, version.find_first_of("\r\n,"));
+  if (line.starts_with("GPI-2 ")) {
+    return "GASPI (" + std::string(line) + ")";
+  }
   return "MPI (" + std::string(line.substr(0, longest_name)) + ")";
 }
 

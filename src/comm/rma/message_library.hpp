@@ -1,5 +1,5 @@
-// What one-sided communication needs of an MPI library, where that reaches other nodes. Implemented once for each application binary interface
-// (interpose/mpi/abi), and by a library of the tests.
+// What one-sided communication needs of a library that reaches other nodes by messages. Implemented for MPI once for each application binary interface
+// (interpose/mpi/abi), by GASPI (gaspi_messages), and by a library of the tests.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace dovetail::comm::rma {
 
-/// Of an MPI library with `MPI_THREAD_MULTIPLE`. Errors are returned. Nothing blocks. Messages lie in a channel of their own, a duplicate of
-/// `MPI_COMM_WORLD`, which is made once and kept until MPI ends.
+/// Of an MPI library with `MPI_THREAD_MULTIPLE`, or of GASPI. Errors are returned. Nothing blocks. Messages lie in a channel of their own, for MPI a duplicate
+/// of `MPI_COMM_WORLD`, which is made once and kept until the library ends.
 class MessageLibrary {
  public:
   /// A handle as it lies in memory.
@@ -42,6 +42,8 @@ class MessageLibrary {
   /// One thread at a time calls these.
   /// @{
   virtual bool has_channel() const noexcept = 0;
+  /// What makes it, for users.
+  virtual const char* channel() const noexcept { return "MPI_Comm_idup of MPI_COMM_WORLD"; }
   /// By all ranks. Begins to make it, unless that has begun; called again and again until it has ended or failed.
   virtual State make_channel() noexcept = 0;
   /// It is of no use, since some rank has none. Also where it is being made.
@@ -78,7 +80,7 @@ bool is_message_library_wanted();
 void finish_in_time(const std::function<MessageLibrary::State()>& step, std::chrono::milliseconds limit,
                     const std::string& what);
 
-/// "MPI (MPICH 4.0.2)", of what a library says of itself.
+/// "MPI (MPICH 4.0.2)", "GASPI (GPI-2 1.6)", of what a library says of itself.
 std::string name_of_message_library(const std::string& version);
 
 }  // namespace dovetail::comm::rma

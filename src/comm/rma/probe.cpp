@@ -17,6 +17,7 @@
 
 #include "base/descriptor.hpp"
 #include "comm/rma/connection.hpp"
+#include "comm/rma/gaspi.hpp"
 #include "comm/rma/message_library.hpp"
 #include "comm/rma/program_memory.hpp"
 #include "comm/rma/shared_memory.hpp"
@@ -120,12 +121,24 @@ void probe_message_libraries(std::vector<TransportProbe>& found) {
   }
 }
 
+TransportProbe probe_gaspi() {
+  try {
+    return {.name = name_of_message_library(Gaspi::get().name()),
+            .works = true,
+            .why_not = "",
+            .where = "in programs that gaspi_run has started, or with DOVETAIL_FABRIC=gaspi where they initialise it"};
+  } catch (const std::exception& error) {
+    return {.name = "GASPI", .works = false, .why_not = error.what(), .where = {}};
+  }
+}
+
 }  // namespace
 
 std::vector<TransportProbe> probe_transports() {
   std::vector<TransportProbe> found{probe("shared memory", why_no_shared_memory()),
                                     probe("copies by the kernel", why_no_copies_by_kernel()), probe_fabric()};
   probe_message_libraries(found);
+  found.push_back(probe_gaspi());
   return found;
 }
 

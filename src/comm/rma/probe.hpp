@@ -14,7 +14,7 @@ struct TransportProbe {
 };
 
 /// That of segments which are allocated, that of memory of the program's own, and those between nodes: libfabric, then MPI libraries, of which each that is
-/// found by its name is told, or one that does not work. Forks for a moment.
+/// found by its name is told, or one that does not work, then GASPI. Forks for a moment.
 std::vector<TransportProbe> probe_transports();
 
 }  // namespace dovetail::comm::rma

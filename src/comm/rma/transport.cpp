@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "comm/rma/bootstrap.hpp"
+#include "comm/rma/gaspi.hpp"
+#include "comm/rma/gaspi_messages.hpp"
 #include "comm/rma/libfabric_endpoint.hpp"
 #include "comm/rma/message_endpoint.hpp"
 #include "comm/rma/message_library.hpp"
@@ -21,7 +23,7 @@ constexpr std::string_view of_libfabric = "libfabric";
 constexpr std::string_view of_nothing = "none";
 constexpr std::string_view made = "made";
 
-// Of groups by MPI that this process has begun. All ranks take the next number behind the highest.
+// Of groups by messages that this process has begun. All ranks take the next number behind the highest.
 constinit unsigned groups_begun = 0;
 
 // What this process could reach other nodes by. None: the exception says why.
@@ -39,10 +41,12 @@ MessageLibrary& library_in_place_of(const NoLibfabric& missing, const Bootstrap&
   }
 }
 
-Choice choose(const Bootstrap& starter, const std::string& local_address) {
+Choice choose(const Bootstrap& starter, const std::string& local_address, std::chrono::milliseconds limit) {
   Choice choice;
   try {
-    if (is_message_library_wanted()) {
+    if (is_gaspi_wanted()) {
+      choice.messages = &require_gaspi_messages(starter.rank(), starter.size(), limit);
+    } else if (is_message_library_wanted()) {
       choice.messages = &require_message_library(starter.rank(), starter.size());
     } else {
       try {
@@ -57,7 +61,7 @@ Choice choose(const Bootstrap& starter, const std::string& local_address) {
   return choice;
 }
 
-// What the others are told: a name, and of MPI behind a "/" how many groups there were, and whether there is a channel.
+// What the others are told: a name, and of messages behind a "/" how many groups there were, and whether there is a channel.
 struct Card {
   std::string name;
   unsigned groups = 0;
@@ -131,7 +135,7 @@ void make_channel(Bootstrap& starter, MessageLibrary& library, std::chrono::mill
   library.drop_channel();
   std::exception_ptr why_not;
   try {
-    finish_in_time([&] { return library.make_channel(); }, limit, "MPI_Comm_idup of MPI_COMM_WORLD");
+    finish_in_time([&] { return library.make_channel(); }, limit, library.channel());
   } catch (...) {
     why_not = std::current_exception();
   }
@@ -144,15 +148,16 @@ void make_channel(Bootstrap& starter, MessageLibrary& library, std::chrono::mill
   if (why_not != nullptr) {
     std::rethrow_exception(why_not);
   }
-  throw std::runtime_error("Rank " + std::to_string(without - verdicts.begin()) +
-                           " has no duplicate of MPI_COMM_WORLD, and says why");
+  throw std::runtime_error("Rank " + std::to_string(without - verdicts.begin()) + " has no channel by " +
+                           library.channel() + ", and says why");
 }
 
 }  // namespace
 
 std::unique_ptr<FabricEndpoint> open_wanted_libfabric(const std::string& local_address) {
   LibfabricOptions options;
-  if (const char* const wanted = std::getenv("DOVETAIL_FABRIC"); wanted != nullptr && !is_message_library_wanted()) {
+  if (const char* const wanted = std::getenv("DOVETAIL_FABRIC");
+      wanted != nullptr && !is_message_library_wanted() && !is_gaspi_wanted()) {
     options.provider = wanted;
   }
   options.local_address = local_address;
@@ -161,7 +166,7 @@ std::unique_ptr<FabricEndpoint> open_wanted_libfabric(const std::string& local_a
 
 std::unique_ptr<FabricEndpoint> open_transport(Bootstrap& starter, const std::string& local_address,
                                                std::chrono::milliseconds limit) {
-  Choice choice = choose(starter, local_address);
+  Choice choice = choose(starter, local_address, limit);
   const Card own = card_of(choice);
   const std::vector<Card> cards = exchange(starter, own);
   if (choice.why_none != nullptr) {

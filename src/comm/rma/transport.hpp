@@ -1,4 +1,5 @@
-// By what a group reaches other nodes: libfabric, or an MPI library where that is not there, or where the user wants it.
+// By what a group reaches other nodes: libfabric, or an MPI library where that is not there, or where the user wants it; or GASPI, where gaspi_run has
+// started the ranks, or the user wants it.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Where Open MPI's starter has started ranks on several nodes, they find each other by MPI itself.
+// Where Open MPI's starter has started ranks on several nodes, they find each other by MPI itself; where gaspi_run has started them, by GASPI.
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -10,14 +10,16 @@
 #include <vector>
 
 #include "comm/rma/bootstrap.hpp"
+#include "comm/rma/gaspi.hpp"
+#include "comm/rma/gaspi_messages.hpp"
 #include "comm/rma/message_library.hpp"
 
 namespace dovetail::comm::rma {
 namespace {
 
-class ByMpi final : public Bootstrap {
+class ByMessages final : public Bootstrap {
  public:
-  ByMpi(MessageLibrary& library, int rank, int size, std::chrono::milliseconds limit)
+  ByMessages(MessageLibrary& library, int rank, int size, std::chrono::milliseconds limit)
       : library_(library), rank_(rank), size_(size), limit_(limit) {}
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return size_; }
@@ -28,16 +30,16 @@ class ByMpi final : public Bootstrap {
     }
     is_out_of_step = true;  // until all have done it
     if (!library_.has_channel()) {
-      finish_in_time([&] { return library_.make_channel(); }, limit_, "MPI_Comm_idup of MPI_COMM_WORLD");
+      finish_in_time([&] { return library_.make_channel(); }, limit_, library_.channel());
     }
-    // MPI writes into this until it has ended, also where it does not end in time.
+    // The library writes into this until it has ended, also where it does not end in time.
     auto* const cards = new Cards{.own = {}, .all = std::vector<char>(most_bytes * static_cast<std::size_t>(size_))};
     card.copy(cards->own.data(), most_bytes - 1);
     finish_in_time(
         [&] {
           return library_.gather(std::as_bytes(std::span(cards->own)), std::as_writable_bytes(std::span(cards->all)));
         },
-        limit_, "MPI_Iallgather");
+        limit_, "The exchange of cards by " + name_of_message_library(library_.version()));
     const std::unique_ptr<const Cards> owned(cards);
     is_out_of_step = false;
     std::vector<std::string> found;
@@ -71,11 +73,20 @@ std::unique_ptr<Bootstrap> find_mpi_bootstrap(std::chrono::milliseconds limit, s
     return nullptr;
   }
   try {
-    return std::make_unique<ByMpi>(require_message_library(rank, size), rank, size, limit);
+    return std::make_unique<ByMessages>(require_message_library(rank, size), rank, size, limit);
   } catch (const std::runtime_error& refused) {
     why_not = refused.what();
     return nullptr;
   }
+}
+
+std::unique_ptr<Bootstrap> find_gaspi_bootstrap(std::chrono::milliseconds limit) {
+  if (!is_started_by_gaspi()) {
+    return nullptr;
+  }
+  const int rank = number_from_starter("GASPI_RANK", 0);
+  const int size = number_from_starter("GASPI_NRANKS", 1);
+  return std::make_unique<ByMessages>(require_gaspi_messages(rank, size, limit), rank, size, limit);
 }
 
 }  // namespace dovetail::comm::rma
