@@ -28,7 +28,7 @@ def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:
     told = [line for line in done.stdout.splitlines() if not starters.MPI or line.startswith("rank ")]
     lines = (re.sub(r"process \d+", "process P", line) for line in told)
     # The provider between nodes may fail a call before the kernel says that the process has ended.
-    lines = (re.sub(r"cannot be reached any more \((libfabric|MPI) .*\)$", "has died", line) for line in lines)
+    lines = (re.sub(r"cannot be reached any more \((libfabric|MPI|GASPI) .*\)$", "has died", line) for line in lines)
     return sorted(re.sub(r"write of \d+ bytes at \d+ in segment \d+ of rank \d+ failed", SENT, line) for line in lines)
 
 
