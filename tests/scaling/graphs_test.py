@@ -130,6 +130,14 @@ def bad_input_is_said(folder: Path) -> None:
         )
 
 
+def one_sweep_has_its_messages(folder: Path) -> None:
+    # Two columns of blocks on each of 2 ranks: with one sweep, one message up and one down for each column.
+    for variant in runs.VARIANTS:
+        made = generated(folder, *runs.Heat(rows=4, columns=4, block=2, steps=1).simulated(2, variant, 1e-6))
+        found = sorted((m[0], m[1]) for m in made["messages"])
+        check(found == [(0, 1), (0, 1), (1, 0), (1, 0)], f"{variant}: {found}")
+
+
 def generated(folder: Path, *words: object) -> dict[str, Any]:
     path = folder / "generated"
     runs.call([SIMULATOR, *words, "--write", path])
@@ -167,7 +175,12 @@ def main() -> int:
     if not SIMULATOR.is_file():
         print(f"skipped: {SIMULATOR} is missing: `make scaling` installs SimGrid and builds it")
         return 77
-    for case in (known_graphs_take_their_time, bad_input_is_said, generators_equal_recordings):
+    for case in (
+        known_graphs_take_their_time,
+        bad_input_is_said,
+        one_sweep_has_its_messages,
+        generators_equal_recordings,
+    ):
         with tempfile.TemporaryDirectory() as name:
             case(Path(name))
             print(f"{case.__name__}: ok")

@@ -23,7 +23,10 @@ class RankOfHeat {
         first_(share(rank)),
         rows_(share(rank + 1) - first_),
         order_(graph, std::size_t{rows_ + 2} * columns_),
-        update_seconds_(cost_of(heat.costs, "update")) {}
+        update_seconds_(cost_of(heat.costs, "update")) {
+    up.resize(columns_);
+    down.resize(columns_);
+  }
 
   static std::uint32_t blocks(std::uint32_t cells, std::uint32_t block) { return (cells + block - 1) / block; }
 
@@ -148,14 +151,10 @@ class RankOfHeat {
     from_below(column).push_back(task);
   }
 
-  std::vector<std::uint32_t>& to_above(std::uint32_t column) { return place(up, column).sent; }
-  std::vector<std::uint32_t>& from_above(std::uint32_t column) { return place(down, column).received; }
-  std::vector<std::uint32_t>& to_below(std::uint32_t column) { return place(down, column).sent; }
-  std::vector<std::uint32_t>& from_below(std::uint32_t column) { return place(up, column).received; }
-  Ends& place(std::vector<Ends>& list, std::uint32_t column) const {
-    list.resize(columns_);
-    return list[column];
-  }
+  std::vector<std::uint32_t>& to_above(std::uint32_t column) { return up[column].sent; }
+  std::vector<std::uint32_t>& from_above(std::uint32_t column) { return down[column].received; }
+  std::vector<std::uint32_t>& to_below(std::uint32_t column) { return down[column].sent; }
+  std::vector<std::uint32_t>& from_below(std::uint32_t column) { return up[column].received; }
 
   const Heat& heat_;
   Graph& graph_;
