@@ -89,6 +89,11 @@ def known_graphs_take_their_time(folder: Path) -> None:
         tasks=[[0, 0, 0, False, 1.5], [1, 1, 0, False, 2.0]], messages=[[0, 1, 0, 1, 0, 500], [0, 1, 0, 1, 1, 500]]
     )
     seconds_are(1.5 + 0.25 + 1 + 2, folder, two, machine())
+    # Many tasks that take no time end one within the other.
+    chain = graph(
+        tasks=[[0, 0, 0, False, 0]] * 200_000, edges=[[n, n + 1] for n in range(199_999)], messages=[], names=["a"]
+    )
+    seconds_are(0, folder, chain, machine())
     locked = machine(**{"two-sided": {"locked": figure(0.125)}})
     seconds_are(1.5 + 0.125 + 0.25 + 0.5 + 2 + 0.125, folder, graph(), locked)
 

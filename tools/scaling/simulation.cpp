@@ -33,6 +33,7 @@ struct RankState {
   unsigned idle_workers = 0;
   double library_is_free_at = 0;
   bool is_idle = false;
+  bool is_listed = false;  ///< In `to_dispatch_`.
   s4u::ExecPtr spin;  ///< What a rank does that waits and does not sleep.
   s4u::Host* node = nullptr;
 };
@@ -94,10 +95,10 @@ class Simulation {
   void build_nodes() {
     engine();
     on_node_ = machine_.ranks_per_node == 0 ? graph_.ranks : machine_.ranks_per_node;
-    const bool is_full = std::min(on_node_, graph_.ranks) * machine_.workers > machine_.cores;
+    const bool is_full = std::uint64_t{std::min(on_node_, graph_.ranks)} * machine_.workers > machine_.cores;
     takes_turns_ = costs_.spins && machine_.slice > 0 && is_full;
     shares_cores_ = is_full && !takes_turns_;
-    spawns_beside_ = std::min(on_node_, graph_.ranks) * (machine_.workers + 1) <= machine_.cores;
+    spawns_beside_ = std::uint64_t{std::min(on_node_, graph_.ranks)} * (machine_.workers + 1) <= machine_.cores;
     const std::uint32_t nodes = (graph_.ranks + on_node_ - 1) / on_node_;
     s4u::NetZone* const zone = s4u::create_star_zone("machine");
     std::vector<s4u::Host*> hosts;
@@ -134,8 +135,23 @@ class Simulation {
     ranks_[graph_.tasks[task].rank].ready.emplace(graph_.tasks[task].priority, -std::int64_t{task});
   }
 
-  // Idle workers begin what is ready.
+  // A body that takes no time ends while it is dispatched. So the outermost call works off what the inner ones ask for.
   void dispatch(std::uint32_t rank) {
+    if (ranks_[rank].is_listed) return;
+    ranks_[rank].is_listed = true;
+    to_dispatch_.push_back(rank);
+    if (is_dispatching_) return;
+    is_dispatching_ = true;
+    while (!to_dispatch_.empty()) {
+      const std::uint32_t next = to_dispatch_.front();
+      to_dispatch_.pop_front();
+      ranks_[next].is_listed = false;
+      begin_what_is_ready(next);
+    }
+    is_dispatching_ = false;
+  }
+
+  void begin_what_is_ready(std::uint32_t rank) {
     RankState& state = ranks_[rank];
     while (state.idle_workers > 0 && !state.ready.empty()) {
       const auto task = static_cast<std::uint32_t>(-state.ready.top().second);
@@ -323,6 +339,8 @@ class Simulation {
   bool spawns_beside_ = false;  ///< The thread of a rank that spawns has a core of its own.
   bool takes_turns_ = false;    ///< Ranks that never sleep, and are more than a node has cores.
   bool has_begun_ = false;
+  bool is_dispatching_ = false;
+  std::deque<std::uint32_t> to_dispatch_;  ///< Ranks whose idle workers may have something to begin.
   std::unordered_map<const s4u::Activity*, Pending> then_;
   std::deque<s4u::ActivityPtr> ended_;
   std::vector<s4u::ExecPtr> suspended_;
