@@ -53,6 +53,14 @@ def graph(variant: str = "two-sided", **more: Any) -> dict[str, Any]:
     return made | more
 
 
+def task(rank: int = 0, name: int = 0, priority: int = 0) -> list[list[Any]]:
+    return [[rank, name, priority, False, 1.5], [1, 1, 0, False, 2.0]]
+
+
+def message(from_task: int = 0, to_task: int = 1, tag: int = 0, size: int = 500) -> list[list[int]]:
+    return [[0, 1, from_task, to_task, tag, size]]
+
+
 def simulate(folder: Path, tasks: Any, on: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
     for name, content in (("graph", tasks), ("machine", on)):
         (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
@@ -112,7 +120,22 @@ def bad_input_is_said(folder: Path) -> None:
         ("'frobs' is no key of a graph", graph(frobs=1), machine()),
         ("is not as it should be", {"variant": "two-sided"}, machine()),
         ("the variant is 'three-sided'", graph("three-sided"), machine()),
-        ("a task that is not there", graph(edges=[[0, 5]]), machine()),
+        ("'ranks' is 0, but must be a whole number from 1 to 1000000", graph(ranks=0), machine()),
+        ("'ranks' is -1", graph(ranks=-1), machine()),
+        ("'ranks' is 2.5", graph(ranks=2.5), machine()),
+        ("'ranks' is 4294967298", graph(ranks=2**32 + 2), machine()),
+        ("the rank of a task is 2, but must be a whole number from 0 to 1", graph(tasks=task(rank=2)), machine()),
+        ("the name of a task is 65536", graph(tasks=task(name=65536)), machine()),
+        ("the priority of a task is 256", graph(tasks=task(priority=256)), machine()),
+        ("the second task of an edge is 5", graph(edges=[[0, 5]]), machine()),
+        ("the first task of an edge is 4294967296", graph(edges=[[2**32, 1]]), machine()),
+        ("the task that receives a message is 4294967296", graph(messages=message(to_task=2**32)), machine()),
+        ("the task that sends a message is -2", graph(messages=message(from_task=-2)), machine()),
+        ("the tag of a message is -1", graph(messages=message(tag=-1)), machine()),
+        ("the size of a message is -1", graph(messages=message(size=-1)), machine()),
+        ("'cores' is 4294967297", graph(), machine(cores=figure(2**32 + 1))),
+        ("'workers' is 1.5", graph(), machine(workers=figure(1.5))),
+        ("'two-sided.workers' is 1e+30", graph(), machine(**{"two-sided": {"workers": figure(1e30)}})),
         ("cannot end: 2 tasks wait for each other", graph(edges=[[0, 1], [1, 0]]), machine()),
     ]
     for text, tasks, on in cases:
@@ -121,6 +144,20 @@ def bad_input_is_said(folder: Path) -> None:
     for text, words in {
         "update=x": ["--application", "heat", "--cost", "update=x", "--machine", "m"],
         "what a task 'update' costs is not known": ["--application", "heat", "--machine", "m"],
+        "update=nan": ["--application", "heat", "--cost", "update=nan", "--machine", "m"],
+        "update=inf": ["--application", "heat", "--cost", "update=inf", "--machine", "m"],
+        "--ranks": ["--application", "heat", "--cost", "update=1", "--ranks", "1000001", "--machine", "m"],
+        "--rows": ["--application", "heat", "--cost", "update=1", "--rows", "4294967295", "--machine", "m"],
+        "--block-bytes": [
+            "--application",
+            "streaming",
+            "--cost",
+            "block=1",
+            "--block-bytes",
+            "-1",
+            "--write",
+            "/dev/null",
+        ],
         "rows of blocks for 9 ranks": ["--application", "heat", "--cost", "update=1", "--ranks", "9", "--machine", "m"],
         "give --graph FILE": ["--machine", "m"],
         "--frobs": ["--frobs"],

@@ -1,10 +1,14 @@
 #include "graph_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
+
+#include "whole_number.hpp"
 
 namespace scaling {
 namespace {
@@ -13,10 +17,6 @@ using Json = nlohmann::json;
 
 // A task is [rank, name, priority, ends by a message, seconds]; an edge [before, after]; a message [from rank, to rank, from task or -1, to task or
 // -1, tag, bytes].
-std::uint32_t task_of(const Json& number) {
-  const std::int64_t value = number.get<std::int64_t>();
-  return value < 0 ? no_task : static_cast<std::uint32_t>(value);
-}
 std::int64_t number_of(std::uint32_t task) { return task == no_task ? -1 : std::int64_t{task}; }
 
 void require(bool holds, const std::string& path, const std::string& what) {
@@ -25,39 +25,61 @@ void require(bool holds, const std::string& path, const std::string& what) {
   }
 }
 
-void check(const Graph& graph, const std::string& path) {
-  for (const Task& task : graph.tasks) {
-    require(task.rank < graph.ranks && task.name < graph.names.size(), path,
-            "a task has a rank or name that is not there");
-    require(std::isfinite(task.seconds) && task.seconds >= 0, path, "a task takes a negative time");
-  }
-  for (const Edge& edge : graph.edges) {
-    require(edge.before < graph.tasks.size() && edge.after < graph.tasks.size(), path,
-            "an edge has a task that is not there");
-  }
-  for (const Message& message : graph.messages) {
-    require(message.from_rank < graph.ranks && message.to_rank < graph.ranks, path,
-            "a message has a rank that is not there");
-    for (const std::uint32_t task : {message.from_task, message.to_task}) {
-      require(task == no_task || task < graph.tasks.size(), path, "a message has a task that is not there");
-    }
-  }
-}
+// Of an array in the file, the numbers at their places.
+class Row {
+ public:
+  Row(const Json& row, const std::string& where) : row_(row), where_(where) {}
 
-Graph graph_of(const Json& json) {
+  template <class Number>
+  Number whole(std::size_t place, const char* what, std::int64_t highest) const {
+    return static_cast<Number>(whole_number(row_.at(place), where_, what, 0, highest));
+  }
+  std::uint32_t task(std::size_t place, const char* what, std::int64_t tasks) const {
+    return whole<std::uint32_t>(place, what, tasks - 1);
+  }
+  std::uint32_t task_or_none(std::size_t place, const char* what, std::int64_t tasks) const {
+    const std::int64_t number = whole_number(row_.at(place), where_, what, -1, tasks - 1);
+    return number < 0 ? no_task : static_cast<std::uint32_t>(number);
+  }
+
+ private:
+  const Json& row_;
+  const std::string& where_;
+};
+
+Graph graph_of(const Json& json, const std::string& path) {
+  const std::string where = "the graph " + path + ": ";
   Graph graph;
   graph.variant = variant_of(json.at("variant"));
-  graph.ranks = json.at("ranks");
+  graph.ranks = static_cast<std::uint32_t>(whole_number(json.at("ranks"), where, "'ranks'", 1, highest_count));
   graph.names = json.at("names").get<std::vector<std::string>>();
+  constexpr std::int64_t highest_name = std::numeric_limits<std::uint16_t>::max();
+  constexpr std::int64_t highest_number = std::numeric_limits<std::uint32_t>::max();
+  const std::int64_t last_name = std::min(static_cast<std::int64_t>(graph.names.size()) - 1, highest_name);
+  const std::int64_t last_rank = std::int64_t{graph.ranks} - 1;
   for (const Json& task : json.at("tasks")) {
-    graph.tasks.push_back({task.at(0), task.at(1), task.at(2), task.at(3).get<bool>(), task.at(4)});
+    const Row row(task, where);
+    const double seconds = task.at(4);
+    require(std::isfinite(seconds) && seconds >= 0, path, "a task takes a negative time");
+    graph.tasks.push_back({row.whole<std::uint32_t>(0, "the rank of a task", last_rank),
+                           row.whole<std::uint16_t>(1, "the name of a task", last_name),
+                           row.whole<std::uint8_t>(2, "the priority of a task", 255), task.at(3).get<bool>(), seconds});
   }
+  require(graph.tasks.size() < no_task, path, "it has too many tasks");
+  const auto tasks = static_cast<std::int64_t>(graph.tasks.size());
   for (const Json& edge : json.at("edges")) {
-    graph.edges.push_back({edge.at(0), edge.at(1)});
+    const Row row(edge, where);
+    graph.edges.push_back(
+        {row.task(0, "the first task of an edge", tasks), row.task(1, "the second task of an edge", tasks)});
   }
   for (const Json& message : json.at("messages")) {
-    graph.messages.push_back(
-        {message.at(0), message.at(1), task_of(message.at(2)), task_of(message.at(3)), message.at(4), message.at(5)});
+    const Row row(message, where);
+    graph.messages.push_back({row.whole<std::uint32_t>(0, "the rank that sends a message", last_rank),
+                              row.whole<std::uint32_t>(1, "the rank that receives a message", last_rank),
+                              row.task_or_none(2, "the task that sends a message", tasks),
+                              row.task_or_none(3, "the task that receives a message", tasks),
+                              row.whole<std::uint32_t>(4, "the tag of a message", highest_number),
+                              row.whole<std::uint64_t>(5, "the size of a message", highest_bytes)});
   }
   return graph;
 }
@@ -74,9 +96,7 @@ Graph read_graph(const std::string& path) {
           key == "variant" || key == "ranks" || key == "names" || key == "tasks" || key == "edges" || key == "messages",
           path, "'" + key + "' is no key of a graph");
     }
-    Graph graph = graph_of(json);
-    check(graph, path);
-    return graph;
+    return graph_of(json, path);
   } catch (const Json::parse_error& error) {
     throw BadInput("the graph " + path + " is no JSON, or was cut off: " + error.what());
   } catch (const Json::exception& error) {

@@ -8,16 +8,24 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <type_traits>
+
+#include "whole_number.hpp"
 
 namespace scaling {
 namespace {
 
 using Json = nlohmann::json;
-using Places = std::map<std::string, std::function<void(double)>>;
+
+struct Place {
+  std::function<void(double)> set;
+  bool is_whole;
+};
+using Places = std::map<std::string, Place>;
 
 template <class Number>
-std::function<void(double)> into(Number& place) {
-  return [&place](double value) { place = static_cast<Number>(value); };
+Place into(Number& place) {
+  return {[&place](double value) { place = static_cast<Number>(value); }, std::is_integral_v<Number>};
 }
 
 class Reader {
@@ -47,7 +55,7 @@ class Reader {
       std::string name = where;
       name += key;
       if (found != places.end()) {
-        found->second(number(value, name));
+        found->second.set(number(value, name, found->second.is_whole));
       } else if (std::find(others.begin(), others.end(), key) == others.end()) {
         refuse("'" + name + "' is no key of a machine");
       }
@@ -57,10 +65,14 @@ class Reader {
   [[noreturn]] void refuse(const std::string& what) const { throw BadInput("the machine " + path_ + ": " + what); }
 
  private:
-  double number(const Json& figure, const std::string& where) const {
+  double number(const Json& figure, const std::string& where, bool is_whole) const {
     if (!figure.is_object() || figure.size() != 2 || !figure.contains("value") || !figure.contains("source") ||
         !figure["value"].is_number() || !figure["source"].is_string()) {
       refuse("'" + where + "' must be an object with a number, `value`, and a text, `source`");
+    }
+    if (is_whole) {
+      const std::string what = "'" + where + "'";
+      return static_cast<double>(whole_number(figure["value"], "the machine " + path_ + ": ", what, 0, highest_count));
     }
     const double value = figure["value"];
     if (!std::isfinite(value) || value < 0) {

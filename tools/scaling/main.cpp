@@ -1,6 +1,7 @@
 // dovetail-scaling: what the command line asks for.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -13,11 +14,15 @@
 #include "machine.hpp"
 #include "simulation.hpp"
 #include "streaming.hpp"
+#include "whole_number.hpp"
 
 namespace {
 
 using scaling::BadInput;
 using scaling::Graph;
+using scaling::highest_bytes;
+using scaling::highest_count;
+using scaling::highest_size;
 
 constexpr int bad_input = 2;
 
@@ -46,7 +51,7 @@ scaling::Costs costs_of(const std::vector<std::string>& texts) {
     } catch (const std::exception&) {
       seconds = -1;
     }
-    if (seconds < 0 || sign + 1 + used != text.size()) {
+    if (!std::isfinite(seconds) || seconds < 0 || sign + 1 + used != text.size()) {
       throw BadInput("--cost is '" + text + "', but must be NAME=SECONDS");
     }
     made[text.substr(0, sign)] = seconds;
@@ -83,6 +88,8 @@ void print_outcome(const Graph& graph, const scaling::Machine& machine) {
   std::printf("%s\n", json.dump().c_str());
 }
 
+CLI::Range within(std::int64_t lowest, std::int64_t highest) { return {lowest, highest}; }
+
 int run(int count, char** arguments) {
   CLI::App app{"Simulates a task graph of many ranks, or makes one. The outcome is an object of JSON.",
                "dovetail-scaling"};
@@ -93,18 +100,21 @@ int run(int count, char** arguments) {
   app.add_option("--machine", options.machine, "the file that describes the machine; without it nothing is simulated");
   app.add_option("--write", options.output, "a file that the graph is written to");
   app.add_option("--cost", options.costs, "NAME=SECONDS: what the body of a task of this name computes");
-  app.add_option("--ranks", options.ranks, "how many")->check(CLI::PositiveNumber);
-  app.add_option("--workers", options.workers, "of a rank, instead of the machine's");
-  app.add_option("--ranks-per-node", options.ranks_per_node, "instead of the machine's");
-  app.add_option("--rows", options.heat.rows, "heat: of cells");
-  app.add_option("--columns", options.heat.columns, "heat: of cells");
-  app.add_option("--block-rows", options.heat.block_rows, "heat: of cells");
-  app.add_option("--block-columns", options.heat.block_columns, "heat: of cells");
-  app.add_option("--steps", options.heat.steps, "heat: sweeps");
-  app.add_option("--stages", options.streaming.stages, "streaming: of the chain; 0: as many as ranks");
-  app.add_option("--chunks", options.streaming.chunks, "streaming: how many");
-  app.add_option("--blocks", options.streaming.blocks, "streaming: of a chunk");
-  app.add_option("--block-bytes", options.streaming.block_bytes, "streaming: of a block");
+  app.add_option("--ranks", options.ranks, "how many")->check(within(1, highest_count));
+  app.add_option("--workers", options.workers, "of a rank, instead of the machine's")->check(within(0, highest_count));
+  app.add_option("--ranks-per-node", options.ranks_per_node, "instead of the machine's")
+      ->check(within(0, highest_count));
+  app.add_option("--rows", options.heat.rows, "heat: of cells")->check(within(1, highest_size));
+  app.add_option("--columns", options.heat.columns, "heat: of cells")->check(within(1, highest_size));
+  app.add_option("--block-rows", options.heat.block_rows, "heat: of cells")->check(within(1, highest_size));
+  app.add_option("--block-columns", options.heat.block_columns, "heat: of cells")->check(within(1, highest_size));
+  app.add_option("--steps", options.heat.steps, "heat: sweeps")->check(within(0, highest_size));
+  app.add_option("--stages", options.streaming.stages, "streaming: of the chain; 0: as many as ranks")
+      ->check(within(0, highest_count));
+  app.add_option("--chunks", options.streaming.chunks, "streaming: how many")->check(within(1, highest_size));
+  app.add_option("--blocks", options.streaming.blocks, "streaming: of a chunk")->check(within(1, highest_size));
+  app.add_option("--block-bytes", options.streaming.block_bytes, "streaming: of a block")
+      ->check(within(0, highest_bytes));
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {

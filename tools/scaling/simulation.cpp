@@ -34,7 +34,7 @@ struct RankState {
   double library_is_free_at = 0;
   bool is_idle = false;
   bool is_listed = false;  ///< In `to_dispatch_`.
-  s4u::ExecPtr spin;  ///< What a rank does that waits and does not sleep.
+  s4u::ExecPtr spin;       ///< What a rank does that waits and does not sleep.
   s4u::Host* node = nullptr;
 };
 

@@ -45,7 +45,8 @@ Graph streaming_graph(const Streaming& streaming) {
   std::vector<Stage> made;
   for (std::uint32_t rank = 0; rank < streaming.ranks; ++rank) {
     const std::uint32_t lane = rank % lanes;
-    const std::uint32_t blocks = streaming.blocks * (lane + 1) / lanes - streaming.blocks * lane / lanes;
+    const auto before = [&](std::uint32_t some) { return std::uint64_t{streaming.blocks} * some / lanes; };
+    const auto blocks = static_cast<std::uint32_t>(before(lane + 1) - before(lane));
     made.push_back(add_stage(graph, streaming, rank, blocks, seconds));
   }
   for (std::uint32_t rank = 0; rank + lanes < streaming.ranks; ++rank) {
