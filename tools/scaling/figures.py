@@ -144,6 +144,23 @@ def heat_rows(model: Model, nodes: list[int], is_weak: bool) -> list[dict[str, A
     return rows
 
 
+def checked(arguments: argparse.Namespace) -> list[int]:
+    """Numbers of nodes. Makes the folder. Raises BadInput for what would fail in the runs, or after them."""
+    try:
+        nodes = [int(count) for count in arguments.nodes.split(",")]
+    except ValueError as error:
+        raise recording.BadInput("--nodes must be numbers separated by commas") from error
+    if min(nodes) < 1:
+        raise recording.BadInput("--nodes must be above 0")
+    runs.check_readable(arguments.machine)
+    try:
+        arguments.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise recording.BadInput(f"cannot make the folder {arguments.output}: {error.strerror}") from error
+    recording.check_writable(arguments.output / "scaling.json")
+    return nodes
+
+
 def main() -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -154,11 +171,11 @@ def main() -> int:
     parser.add_argument("--output", type=Path, required=True, help="a folder")
     arguments = parser.parse_args()
     try:
-        nodes = [int(count) for count in arguments.nodes.split(",")]
+        nodes = checked(arguments)
         programs = runs.Programs(arguments.build_dir, arguments.library)
+        runs.check_machine(programs, arguments.machine)
         cost = recorded_cost(programs)
         model = Model(programs, arguments.machine, cost)
-        arguments.output.mkdir(parents=True, exist_ok=True)
         strong, weak = heat_rows(model, nodes, False), heat_rows(model, nodes, True)
         draw_heat(strong, "Gauss-Seidel, strong scaling (model)", arguments.output / "gauss-seidel-strong.png")
         draw_heat(weak, "Gauss-Seidel, weak scaling (model)", arguments.output / "gauss-seidel-weak.png")

@@ -46,6 +46,7 @@ class RecordedMessage:
     is_signal: bool
     sending: RecordedTask | None
     receiving: RecordedTask | None
+    is_bound_by_body: bool  # of the task that receives; else in `onready`, before it
 
 
 @dataclass
@@ -60,13 +61,35 @@ class Recording:
 def _events(trace: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         whole = json.loads(trace.read_text())
-        return whole["otherData"], whole["traceEvents"]
     except OSError as error:
         raise BadInput(f"cannot read the trace {trace}: {error.strerror}") from error
     except ValueError as error:
         raise BadInput(f"the trace {trace} is no JSON, or was cut off: {error}") from error
+    if isinstance(whole, dict):
+        facts, events = whole.get("otherData"), whole.get("traceEvents")
+        if isinstance(facts, dict) and isinstance(events, list):
+            return facts, events
+    raise BadInput(f"{trace} is no trace of Dovetail: it must be an object with `otherData` and `traceEvents`")
+
+
+def _number_of_ranks(trace: Path, facts: dict[str, Any]) -> int:
+    """As each rank's part says it. All must be there."""
+    ranks = facts.get("ranks")
+    if facts.get("producer") != "dovetail" or not isinstance(ranks, list) or not ranks:
+        raise BadInput(f"{trace} is no joined trace of Dovetail: make it by `dovetail trace join {trace}`")
+    try:
+        found = [rank["rank"] for rank in ranks]
+        size = max(rank["ranks"] for rank in ranks)
+        if found != list(range(size)) or any(rank["ranks"] != size for rank in ranks):
+            told = ", ".join(map(str, found))
+            raise BadInput(f"the trace {trace} has the ranks {told}, but must have all of one run, which has {size}")
+        if any(rank["lost_events"] for rank in ranks):
+            raise BadInput(
+                f"the trace {trace} has lost events: set DOVETAIL_TRACE_EVENTS to more, or record fewer steps"
+            )
     except (KeyError, TypeError) as error:
-        raise BadInput(f"{trace} is no trace of Dovetail: {error} is missing") from error
+        raise BadInput(f"{trace} is no joined trace of Dovetail: what it says of its ranks is not complete") from error
+    return len(found)
 
 
 class _Tasks:
@@ -112,17 +135,23 @@ class _Tasks:
 def read_recording(trace: Path) -> Recording:
     """Raises BadInput."""
     facts, events = _events(trace)
-    if facts.get("producer") != "dovetail" or not isinstance(facts.get("ranks"), list):
-        raise BadInput(f"{trace} is no joined trace of Dovetail: make it by `dovetail trace join {trace}`")
-    if any(rank["lost_events"] for rank in facts["ranks"]):
-        raise BadInput(f"the trace {trace} has lost events: set DOVETAIL_TRACE_EVENTS to more, or record fewer steps")
-    count = len(facts["ranks"])
-    tasks = [_Tasks() for _ in range(count)]
-    for event in sorted((event for event in events if event.get("cat") == "task"), key=lambda event: event["ts"]):
-        tasks[(event["pid"] - 1) // _PROCESSES_OF_RANK].add(event)
+    count = _number_of_ranks(trace, facts)
+    try:
+        tasks = _tasks(events, count)
+        messages = _messages(events, tasks)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise BadInput(f"{trace}: an event is not as it should be: {type(error).__name__} {error}") from error
     if not any(rank.all for rank in tasks):
         raise BadInput(f"the trace {trace} has no accesses of tasks: record it with DOVETAIL_TRACE_ACCESSES=1")
-    return Recording(count, [sorted(rank.all, key=lambda task: task.made) for rank in tasks], _messages(events, tasks))
+    return Recording(count, [sorted(rank.all, key=lambda task: task.made) for rank in tasks], messages)
+
+
+def _tasks(events: list[dict[str, Any]], ranks: int) -> list[_Tasks]:
+    """By rank."""
+    made = [_Tasks() for _ in range(ranks)]
+    for event in sorted((event for event in events if event.get("cat") == "task"), key=lambda event: event["ts"]):
+        made[(event["pid"] - 1) // _PROCESSES_OF_RANK].add(event)
+    return made
 
 
 def _messages(events: list[dict[str, Any]], tasks: list[_Tasks]) -> list[RecordedMessage]:
@@ -144,6 +173,7 @@ def _messages(events: list[dict[str, Any]], tasks: list[_Tasks]) -> list[Recorde
             each.sort(key=lambda event: event["args"]["order"])
         for sent, received in zip(*lists, strict=False):
             is_signal = sent["name"] == "signal"
+            receiving = tasks[receiver].of_message(received, received["ts"] + (received["dur"] if is_signal else 0))
             made.append(
                 RecordedMessage(
                     sender,
@@ -152,7 +182,8 @@ def _messages(events: list[dict[str, Any]], tasks: list[_Tasks]) -> list[Recorde
                     sent["args"].get("bytes", 0),
                     is_signal,
                     tasks[sender].of_message(sent, sent["ts"]),
-                    tasks[receiver].of_message(received, received["ts"] + (received["dur"] if is_signal else 0)),
+                    receiving,
+                    receiving is not None and receiving.slices[0][0] <= received["ts"],
                 )
             )
     return made
@@ -186,23 +217,25 @@ def median_costs(recording: Recording) -> dict[str, float]:
 
 def graph_of(recording: Recording, names: list[str] | None) -> dict[str, Any]:
     """`names`: of the tasks that are kept, with the messages between them; all, if there are none. The costs are the medians of each name: a body
-    that lost its core meanwhile is no longer one."""
+    that lost its core meanwhile is no longer one. Raises BadInput for a name that no task has."""
     costs = median_costs(recording)
     kept = names or sorted(costs)
+    for name in kept:
+        if name not in costs:
+            raise BadInput(f"no task of the trace has the name '{name}': there are {', '.join(sorted(costs))}")
     numbers: dict[int, int] = {}
     graph: dict[str, Any] = {"ranks": recording.ranks, "names": kept, "tasks": [], "edges": [], "messages": []}
     by_notification = any(message.is_signal for message in recording.messages)
     graph["variant"] = "one-sided" if by_notification else "two-sided"
-    receiving = {id(message.receiving) for message in recording.messages}
+    ending = {id(message.receiving) for message in recording.messages if message.is_bound_by_body}
     for rank, tasks in enumerate(recording.tasks):
         mine = [task for task in tasks if task.name in kept]
         first = len(graph["tasks"])
         for task in mine:
             numbers[id(task)] = len(graph["tasks"])
-            ends_by_message = not by_notification and id(task) in receiving
             is_message = task.name.startswith(("send", "receive"))
             cost = 0.0 if is_message else costs[task.name]
-            graph["tasks"].append([rank, kept.index(task.name), int(is_message), ends_by_message, cost])
+            graph["tasks"].append([rank, kept.index(task.name), int(is_message), id(task) in ending, cost])
         graph["edges"] += [[first + before, first + after] for before, after in _edges(mine)]
     for message in recording.messages:
         to_task = numbers.get(id(message.receiving))
@@ -213,29 +246,64 @@ def graph_of(recording: Recording, names: list[str] | None) -> dict[str, Any]:
     return graph
 
 
+def _parts(graph: dict[str, Any]) -> dict[str, Counter[Any]]:
+    """What can be compared. A task is known by its rank, its name, and how many of both were made before it."""
+    made: Counter[tuple[int, str]] = Counter()
+    tasks = []
+    for rank, name, *_ in graph["tasks"]:
+        key = (rank, graph["names"][name])
+        tasks.append((*key, made[key]))
+        made[key] += 1
+    end = lambda task: tasks[task] if task >= 0 else ()  # noqa: E731
+    return {
+        "ranks": Counter([graph["ranks"]]),
+        "variant": Counter([graph["variant"]]),
+        "tasks (rank, name, place, priority, ends by a message)": Counter(
+            (*known, task[2], task[3]) for known, task in zip(tasks, graph["tasks"], strict=True)
+        ),
+        "edges (from, to)": Counter((tasks[before], tasks[after]) for before, after in set(map(tuple, graph["edges"]))),
+        "messages (from, to, sender, receiver, tag, bytes)": Counter(
+            (sender, receiver, end(first), end(last), tag, size)
+            for sender, receiver, first, last, tag, size in graph["messages"]
+        ),
+    }
+
+
 def differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
-    """What two graphs do not have in common, in sentences: tasks of each name and rank, edges between names, and messages by ranks, tag and bytes."""
-
-    def parts(graph: dict[str, Any]) -> dict[str, Counter[Any]]:
-        names = [graph["names"][task[1]] for task in graph["tasks"]]
-        ranks = [task[0] for task in graph["tasks"]]
-        named = lambda task: names[task] if task >= 0 else "the begin"  # noqa: E731
-        return {
-            "tasks (rank, name)": Counter(zip(ranks, names, strict=True)),
-            "edges (rank, from, to)": Counter(
-                (ranks[a], names[a], names[b]) for a, b in set(map(tuple, graph["edges"]))
-            ),
-            "messages (from, to, sender, receiver, tag, bytes)": Counter(
-                (m[0], m[1], named(m[2]), named(m[3]), m[4], m[5]) for m in graph["messages"]
-            ),
-        }
-
+    """What two graphs do not have in common, in sentences: ranks, variant, tasks with their flags, edges, and messages with both ends. What bodies
+    cost is not compared."""
     found = []
-    for (what, ours), theirs in zip(parts(first).items(), parts(second).values(), strict=True):
+    for (what, ours), theirs in zip(_parts(first).items(), _parts(second).values(), strict=True):
         for key in sorted(set(ours) | set(theirs)):
             if ours[key] != theirs[key]:
                 found.append(f"{what} {key}: {ours[key]} and {theirs[key]}")
     return found
+
+
+def read_graph(path: Path) -> dict[str, Any]:
+    """Raises BadInput."""
+    try:
+        graph = json.loads(path.read_text())
+        _parts(graph)
+    except OSError as error:
+        raise BadInput(f"cannot read the graph {path}: {error.strerror}") from error
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise BadInput(f"{path} is no graph: {type(error).__name__} {error}") from error
+    except ValueError as error:
+        raise BadInput(f"{path} is no graph: {error}") from error
+    return dict(graph)
+
+
+def check_writable(path: Path) -> None:
+    """Raises BadInput if no file of this name can be written."""
+    is_there = path.exists()
+    try:
+        with path.open("a"):
+            pass
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
+    if not is_there:
+        path.unlink()
 
 
 def main() -> int:
@@ -247,21 +315,21 @@ def main() -> int:
     parser.add_argument("--compare", type=Path, help="a graph that must be the same; exit status 1 if it is not")
     arguments = parser.parse_args()
     try:
+        expected = read_graph(arguments.compare) if arguments.compare else None
+        if arguments.output:
+            check_writable(arguments.output)
         recording = read_recording(arguments.trace)
         graph = graph_of(recording, arguments.names.split(",") if arguments.names else None)
         if arguments.output:
             arguments.output.write_text(json.dumps(graph) + "\n")
         else:
             print(json.dumps(median_costs(recording)))
-        if arguments.compare:
-            found = differences(graph, json.loads(arguments.compare.read_text()))
+        if expected is not None:
+            found = differences(graph, expected)
             print("\n".join(found) or "the graphs are the same")
             return 1 if found else 0
     except BadInput as error:
         print(f"recording: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except (OSError, ValueError) as error:
-        print(f"recording: cannot use {arguments.compare or arguments.output}: {error}", file=sys.stderr)
         return BAD_INPUT
     return 0
 

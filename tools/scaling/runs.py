@@ -146,6 +146,25 @@ def simulate(programs: Programs, arguments: list[object], machine: Path) -> dict
     return dict(json.loads(call([programs.simulator, *arguments, "--machine", machine])))
 
 
+def check_readable(machine: Path) -> None:
+    """Raises BadInput if the file cannot be read."""
+    try:
+        machine.read_text()
+    except OSError as error:
+        raise recording.BadInput(f"cannot read the machine {machine}: {error.strerror}") from error
+    except ValueError as error:
+        raise recording.BadInput(f"the machine {machine} is no text: {error}") from error
+
+
+def check_machine(programs: Programs, machine: Path) -> None:
+    """Raises BadInput with what dovetail-scaling says of the file. It replays one task."""
+    one = Heat(rows=1, columns=1, block=1, steps=1)
+    try:
+        simulate(programs, one.simulated(1, "messages-only", 1e-6), machine)
+    except RunFailed as error:
+        raise recording.BadInput(str(error)) from error
+
+
 def cost_of(trace: Path, name: str) -> float:
     """Median seconds of the bodies of this name."""
     return recording.median_costs(recording.read_recording(trace))[name]

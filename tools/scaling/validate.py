@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -70,6 +71,32 @@ def show(cells: list[dict[str, Any]]) -> None:
         )
 
 
+def checked(arguments: argparse.Namespace) -> tuple[int, int, list[int]]:
+    """Rows, columns and blocks. Raises BadInput for what would fail in the runs, or after them."""
+    try:
+        rows, columns = (int(number) for number in arguments.size.split("x"))
+        blocks = [int(block) for block in arguments.blocks.split(",")]
+    except ValueError as error:
+        raise recording.BadInput(
+            "--size must be ROWSxCOLUMNS, and --blocks must be numbers separated by commas"
+        ) from error
+    for name, numbers in {
+        "--size": [rows, columns],
+        "--blocks": blocks,
+        "--steps": [arguments.steps],
+        "--repeat": [arguments.repeat],
+    }.items():
+        if min(numbers) < 1:
+            raise recording.BadInput(f"{name} must be above 0")
+    for block in blocks:
+        if math.ceil(rows / block) < max(RANKS):
+            raise recording.BadInput(f"blocks of {block} cells give {max(RANKS)} ranks less than a row of blocks each")
+    runs.check_readable(arguments.machine)
+    if arguments.json:
+        recording.check_writable(arguments.json)
+    return rows, columns, blocks
+
+
 def main() -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -82,16 +109,12 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path, help="a file for all numbers")
     arguments = parser.parse_args()
-    try:
-        rows, columns = (int(number) for number in arguments.size.split("x"))
-        blocks = [int(block) for block in arguments.blocks.split(",")]
-    except ValueError:
-        print("validate: --size is ROWSxCOLUMNS and --blocks are numbers separated by commas", file=sys.stderr)
-        return recording.BAD_INPUT
     before = os.getloadavg()[0]
     in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     try:
+        rows, columns, blocks = checked(arguments)
         programs = runs.Programs(arguments.build_dir, arguments.library)
+        runs.check_machine(programs, arguments.machine)
         cells: list[dict[str, Any]] = []
         for block in blocks:
             heat = runs.Heat(rows, columns, block, arguments.steps)
