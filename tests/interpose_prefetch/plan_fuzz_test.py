@@ -1,6 +1,7 @@
 """Plans with anything in them: the commands use them or name what is wrong, and the program gives what it gives without."""
 
 import contextlib
+import copy
 import json
 import os
 import random
@@ -80,7 +81,8 @@ def changed_document(text: bytes, dice: random.Random) -> bytes:
         elif dice.random() < 0.1:
             del place[key]
         else:
-            place[key] = dice.choice((*VALUES, *NUMBERS))
+            # A copy: what is changed next may lie in it.
+            place[key] = copy.deepcopy(dice.choice((*VALUES, *NUMBERS)))
         if not isinstance(document, dict) or not document:
             break
     return json.dumps(document).encode()
