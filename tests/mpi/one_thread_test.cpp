@@ -96,17 +96,22 @@ TEST_F(OneThread, AnOnreadyIsServedToo) {
 }
 
 TEST_F(OneThread, TheEndOfMpiStartsWhatWasSubmitted) {
-  std::atomic<bool> begun{false};
-  std::atomic<bool> started{false};
-  auto task = runtime_.spawn([&] {
-    begun = true;
-    detail::mpi::start_and_wait(Abi::mpich, {}, begins(started), nullptr);
-    detail::mpi::start_and_wait(Abi::mpich, {}, begins(started), nullptr);
-  });
-  await([&] { return begun.load(); });
+  std::atomic<Engine*> engine{nullptr};
+  std::array<std::atomic<bool>, 2> started{};
+  const auto message = [&](std::atomic<bool>& its) {
+    return runtime_.spawn([&] {
+      engine = &Engine::of(tasking::current_task());
+      detail::mpi::start_and_wait(Abi::mpich, {}, begins(its), nullptr);
+    });
+  };
+  std::array<Future<void>, 2> tasks{message(started[0]), message(started[1])};
+  // A task that calls MPI only when that has ended has a fault.
+  await([&] { return engine.load() != nullptr && engine.load()->in_flight() == 2; });
   EXPECT_TRUE(detail::mpi::end_operations());
-  task.get();
-  EXPECT_TRUE(started);
+  for (Future<void>& task : tasks) {
+    task.get();
+  }
+  EXPECT_TRUE(started[0] && started[1]);
 }
 
 TEST_F(OneThread, ACallWithoutAnotherFormIsMadeByIt) {

@@ -109,12 +109,12 @@ TEST_F(GaspiMessagesTest, MessagesArriveWholeAndInOrder) {
           const std::size_t number = begun[from][to]++;
           Sent& next = under_way.emplace_back();
           next.bytes.resize(random_.once_in(3) ? Frames::largest : random_.between(0, 300));
-          std::memcpy(next.bytes.data(), content(from, number, next.bytes.size()).data(), next.bytes.size());
+          std::ranges::copy(content(from, number, next.bytes.size()), next.bytes.begin());
           ASSERT_TRUE(as(from).send(next.bytes, static_cast<int>(to), static_cast<int>(number), next.request));
         }
         // Memory of a message that has ended is another one's.
         while (!under_way.empty() && as(from).test(under_way.front().request) == State::ended) {
-          std::memset(under_way.front().bytes.data(), 0xee, under_way.front().bytes.size());
+          std::ranges::fill(under_way.front().bytes, std::byte{0xee});
           under_way.pop_front();
         }
       }
@@ -122,8 +122,7 @@ TEST_F(GaspiMessagesTest, MessagesArriveWholeAndInOrder) {
         const auto sender = static_cast<std::size_t>(found.rank);
         const std::size_t number = taken[sender][from]++;
         ASSERT_EQ(found.tag, static_cast<int>(number));
-        ASSERT_EQ(std::memcmp(bytes.data(), content(sender, number, bytes.size()).data(), bytes.size()), 0)
-            << "message " << number;
+        ASSERT_TRUE(std::ranges::equal(bytes, content(sender, number, bytes.size()))) << "message " << number;
         --left;
       }
     }

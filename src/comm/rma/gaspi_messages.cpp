@@ -408,7 +408,7 @@ bool GaspiMessages::receive(Found& found, std::span<std::byte> into, Request& re
   const auto rank = static_cast<std::size_t>(found.rank);
   Peer& from = peers_[rank];
   request = {};
-  std::memcpy(into.data(), memory_ + in_ring(rank) + from.taken % ring_ + sizeof(MessageHead), into.size());
+  std::copy_n(memory_ + in_ring(rank) + from.taken % ring_ + sizeof(MessageHead), into.size(), into.data());
   from.taken += in_units(sizeof(MessageHead) + into.size());
   ready_.pop_front();
   ready_.push_back(rank);
