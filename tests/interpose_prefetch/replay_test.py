@@ -35,6 +35,9 @@ if way in ("one", "wait_then_all"):
 if way in ("all", "wait_then_all"):
     for offset in steps:
         os.pread(descriptor, 8192, offset)
+elif way == "settled":
+    os.pread(descriptor, 8192, 0)
+    libc.unshare(0)  # before which the helper ends
 elif way == "sequence":
     for offset in range(0, size, 131072):
         os.pread(descriptor, 131072, offset)
@@ -191,7 +194,8 @@ class Report(Reading):
         self.path.read_bytes()
         if not has_cachestat():
             self.skipTest("this kernel has no cachestat")
-        (_, _, _, _, _, asked), note = self.reported("all")
+        # A program that comes to the end of the plan before the helper has looked is left to the system for that.
+        (_, _, _, _, _, asked), note = self.reported("settled")
         self.assertEqual((asked, note), ("0.0", " (left to the system: all of it was in memory)"))
 
     def test_a_plan_that_was_given_up_is_named(self):
