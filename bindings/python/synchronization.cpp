@@ -28,7 +28,8 @@ using std::chrono::nanoseconds;
 
 bool in_worker_process = false;  // under the interpreter's lock
 
-// In another process it would be another object: that lock would exclude nobody here, and that latch would never open.
+// An object in a worker process is not the program's object: its lock would not exclude tasks of the program, and no task of the program could open its
+// latch.
 void require_process_of_program(const char* what) {
   if (in_worker_process) {
     throw std::runtime_error(std::string("a ") + what +
@@ -255,7 +256,7 @@ void bind_lock(nb::module_& module) {
       .def("acquire", &Lock::acquire, nb::arg("blocking") = true, nb::arg("timeout").none() = nb::none(),
            "Waits until the caller holds the lock. Returns whether it does.")
       .def("release", &Lock::release, "By whoever holds it. The one that has waited longest gets it.")
-      .def("locked", &Lock::locked, "Whether somebody holds it.")
+      .def("locked", &Lock::locked, "Whether a task or a thread holds it.")
       .def("__enter__", [](Lock& self) { return self.acquire(true, std::nullopt); })
       .def("__exit__", [](Lock& self, const nb::args&) { self.release(); })
       .def("__reduce__", &refuse_to_pickle)

@@ -85,7 +85,7 @@ class Mutex {
   }
   /// By the task or thread that holds it. The one that has waited longest gets it. Never suspends.
   void unlock() noexcept { free_.release(); }
-  /// Whether somebody holds it. Other threads may change that before the caller looks at it.
+  /// Whether a task or a thread holds the lock. Another thread may lock or unlock it before the caller uses the answer.
   bool is_locked() const noexcept { return free_.available() == 0; }
 
  private:

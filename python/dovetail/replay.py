@@ -157,7 +157,7 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
     """Whether the system itself reads ahead as well: the program goes through the file from front to back, and nothing gives the device
     time to be further ahead. Pages that come by advice cost more, since the kernel takes small ones for them."""
     jumps = sum(one.end != other.offset for one, other in zip(file.extents, file.extents[1:], strict=False))
-    # What comes before the first read gives the device no time: nobody knows of the file yet.
+    # The time before the first read does not count: the helper gives no advice for a file that the program has not read.
     pauses = sum(extent.think > _LONG for extent in file.extents[1:])
     if max(jumps, pauses) * _RUNS_IN_SEQUENCE > len(file.extents):
         return False

@@ -51,9 +51,9 @@ TEST(TimeTest, APollingFunctionIsCalledWhileAllWorkersCompute) {
   }
 }
 
-// Each wait names a deadline earlier than the one for which the keeper of time sleeps. If nobody woke it for that, each would take until
-// something else does, a second or for ever: all together longer than a test may take.
-// It sleeps elsewhere while a task waits for a descriptor.
+// Each wait has an earlier deadline than the one until which the timer thread sleeps, so the wait has to wake that thread. If it did not, each wait
+// would take until something else wakes the thread, a second or for ever: all together longer than a test may take.
+// While a task waits for a descriptor, the timer thread sleeps in `epoll_wait`.
 TEST(TimeTest, ManyWaitsWhileNothingElseWakesAnybody) {
   for (const bool beside_a_descriptor : {false, true}) {
     Runtime runtime(Options{.workers = 2, .report_after = std::chrono::seconds(0)});

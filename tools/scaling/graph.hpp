@@ -43,7 +43,7 @@ struct Message {
   std::uint32_t from_rank = 0;
   std::uint32_t to_rank = 0;
   std::uint32_t from_task = no_task;  ///< It is sent when this one's body ends.
-  std::uint32_t to_task = no_task;    ///< `no_task`: nobody waits for it.
+  std::uint32_t to_task = no_task;    ///< The task that waits for the message; or `no_task`.
   std::uint32_t tag = 0;
   std::uint64_t bytes = 0;
 };

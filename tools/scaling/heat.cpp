@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint8_t message_priority = 1;
 constexpr std::uint32_t bytes_of_cell = 8;
 
-// The blocks of one rank, and who sends its neighbours what.
+// The blocks of one rank, and which of its tasks send which messages to the neighbours.
 class RankOfHeat {
  public:
   RankOfHeat(const Heat& heat, Graph& graph, std::uint32_t rank)

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/without_signals.hpp"
+#include "comm/rma/library_function.hpp"
 
 namespace dovetail::comm::rma {
 namespace {
@@ -30,38 +31,33 @@ void* open_library() {
   throw std::runtime_error("GASPI cannot be loaded (DOVETAIL_GASPI_LIBRARY names its library): " + refusals);
 }
 
-template <class Function>
-void find_function(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) {
-    throw std::runtime_error(std::string("The library of GASPI has no function ") + name);
-  }
-}
-
 Gaspi load_gaspi() {
   void* const library = open_library();
   Gaspi found;
-  find_function(library, "gaspi_version", found.version);
-  find_function(library, "gaspi_initialized", found.initialized);
-  find_function(library, "gaspi_proc_init", found.proc_init);
-  find_function(library, "gaspi_proc_rank", found.proc_rank);
-  find_function(library, "gaspi_proc_num", found.proc_num);
-  find_function(library, "gaspi_connect", found.connect);
-  find_function(library, "gaspi_barrier", found.barrier);
-  find_function(library, "gaspi_segment_max", found.segment_max);
-  find_function(library, "gaspi_segment_alloc", found.segment_alloc);
-  find_function(library, "gaspi_segment_register", found.segment_register);
-  find_function(library, "gaspi_segment_ptr", found.segment_ptr);
-  find_function(library, "gaspi_notification_num", found.notification_num);
-  find_function(library, "gaspi_queue_create", found.queue_create);
-  find_function(library, "gaspi_queue_num", found.queue_num);
-  find_function(library, "gaspi_queue_size", found.queue_size);
-  find_function(library, "gaspi_queue_size_max", found.queue_size_max);
-  find_function(library, "gaspi_wait", found.wait);
-  find_function(library, "gaspi_write_notify", found.write_notify);
-  find_function(library, "gaspi_notify", found.notify);
-  find_function(library, "gaspi_notify_waitsome", found.notify_waitsome);
-  find_function(library, "gaspi_notify_reset", found.notify_reset);
+  const auto find = [library](const char* name, auto& function) {
+    find_function(library, "The library of GASPI", name, function);
+  };
+  find("gaspi_version", found.version);
+  find("gaspi_initialized", found.initialized);
+  find("gaspi_proc_init", found.proc_init);
+  find("gaspi_proc_rank", found.proc_rank);
+  find("gaspi_proc_num", found.proc_num);
+  find("gaspi_connect", found.connect);
+  find("gaspi_barrier", found.barrier);
+  find("gaspi_segment_max", found.segment_max);
+  find("gaspi_segment_alloc", found.segment_alloc);
+  find("gaspi_segment_register", found.segment_register);
+  find("gaspi_segment_ptr", found.segment_ptr);
+  find("gaspi_notification_num", found.notification_num);
+  find("gaspi_queue_create", found.queue_create);
+  find("gaspi_queue_num", found.queue_num);
+  find("gaspi_queue_size", found.queue_size);
+  find("gaspi_queue_size_max", found.queue_size_max);
+  find("gaspi_wait", found.wait);
+  find("gaspi_write_notify", found.write_notify);
+  find("gaspi_notify", found.notify);
+  find("gaspi_notify_waitsome", found.notify_waitsome);
+  find("gaspi_notify_reset", found.notify_reset);
   return found;
 }
 

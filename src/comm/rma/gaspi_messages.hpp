@@ -29,7 +29,7 @@ class GaspiMessages final : public MessageLibrary {
 
   std::string version() const override { return gaspi_.name(); }
   std::string why_not(int rank, int size) const override;
-  void at_end(void (* /*call*/)() noexcept) override {}  // GASPI tells nobody
+  void at_end(void (* /*call*/)() noexcept) override {}  // GASPI calls no function when it ends
   const char* channel() const noexcept override { return "the segment of Dovetail in GASPI"; }
 
   bool has_channel() const noexcept override { return step_ == Step::done; }

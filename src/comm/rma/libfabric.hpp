@@ -17,6 +17,7 @@
 #include <string>
 
 #include "comm/rma/libfabric_endpoint.hpp"
+#include "comm/rma/library_function.hpp"
 
 namespace dovetail::comm::rma {
 
@@ -52,19 +53,15 @@ struct Libfabric {
       throw NoLibfabric(std::string("Ranks on several nodes need libfabric (libfabric1): ") + dlerror());
     }
     Libfabric found;
-    find(library, "fi_getinfo", found.getinfo);
-    find(library, "fi_freeinfo", found.freeinfo);
-    find(library, "fi_dupinfo", found.dupinfo);
-    find(library, "fi_fabric", found.fabric);
-    find(library, "fi_strerror", found.strerror);
+    const auto find = [library](const char* name, auto& function) {
+      find_function(library, "libfabric", name, function);
+    };
+    find("fi_getinfo", found.getinfo);
+    find("fi_freeinfo", found.freeinfo);
+    find("fi_dupinfo", found.dupinfo);
+    find("fi_fabric", found.fabric);
+    find("fi_strerror", found.strerror);
     return found;
-  }
-  template <class Function>
-  static void find(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    if (function == nullptr) {
-      throw std::runtime_error(std::string("libfabric has no function ") + name);
-    }
   }
 };
 
