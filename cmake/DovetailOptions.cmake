@@ -51,7 +51,7 @@ set(CMAKE_C_FLAGS_RELEASE "-O3 -g1 -DNDEBUG")
 
 add_library(dovetail_flags INTERFACE)
 target_compile_options(dovetail_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wshadow -Wconversion>
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wshadow -Wconversion -Wundef>
   # g++ 12 sees overlapping copies in `"text" + string` (GCC bug 105651).
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   # Not of instrumented code, about which g++ warns where there is nothing; the release is built of the same sources.

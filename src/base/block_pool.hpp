@@ -15,7 +15,7 @@
 
 #include "base/process_mutex.hpp"
 #include "base/sanitizer.hpp"
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -79,14 +79,14 @@ class BlockPool {
   void return_magazines(Cache& cache) noexcept;
   static void register_thread();
   void poison([[maybe_unused]] void* block) const noexcept {
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
     if (!visited_) {
       __asan_poison_memory_region(block, block_size_);
     }
 #endif
   }
   void unpoison([[maybe_unused]] void* block) const noexcept {
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
     __asan_unpoison_memory_region(block, block_size_);
 #endif
   }

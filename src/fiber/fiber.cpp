@@ -1,13 +1,14 @@
 #include "fiber/fiber.hpp"
 
+#include "base/sanitizer.hpp"
 #include "fiber/jump.hpp"
 
 #include <cstring>
 
-#ifdef DOVETAIL_THREAD_SANITIZER
+#if DOVETAIL_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -49,17 +50,17 @@ struct Fiber::Transfer {
 };
 
 Fiber::Fiber() {
-#ifdef DOVETAIL_THREAD_SANITIZER
+#if DOVETAIL_THREAD_SANITIZER
   thread_sanitizer_ = __tsan_get_current_fiber();
 #endif
 }
 
 Fiber::Fiber(Stack stack, Entry entry, void* argument) : stack_(stack), entry_(entry), argument_(argument) {
   context_ = boost::context::detail::make_fcontext(stack.bottom(), stack.size, &Fiber::start);
-#ifdef DOVETAIL_THREAD_SANITIZER
+#if DOVETAIL_THREAD_SANITIZER
   thread_sanitizer_ = __tsan_create_fiber(0);
 #endif
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
   // A fiber never leaves its outermost functions: what they marked on this stack is still marked.
   __asan_unpoison_memory_region(stack.lowest, stack.size);
   known_bottom_ = stack.lowest;
@@ -68,7 +69,7 @@ Fiber::Fiber(Stack stack, Entry entry, void* argument) : stack_(stack), entry_(e
 }
 
 Fiber::~Fiber() {
-#ifdef DOVETAIL_THREAD_SANITIZER
+#if DOVETAIL_THREAD_SANITIZER
   if (stack_.lowest != nullptr) {
     __tsan_destroy_fiber(thread_sanitizer_);
   }
@@ -78,7 +79,7 @@ Fiber::~Fiber() {
 void Fiber::arrive(boost::context::detail::transfer_t transfer) {
   const Transfer message = *static_cast<Transfer*>(transfer.data);
   message.from->context_ = transfer.fctx;
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(message.to->fake_stack_, &message.from->known_bottom_, &message.from->known_size_);
 #endif
   message.arrival(message.argument);
@@ -92,17 +93,17 @@ void Fiber::start(boost::context::detail::transfer_t transfer) {
   __builtin_trap();  // an entry that returns has no caller to return to
 }
 
-#ifdef DOVETAIL_THREAD_SANITIZER
+#if DOVETAIL_THREAD_SANITIZER
 // Instrumented, its exit would be booked on the wrong fiber.
 __attribute__((no_sanitize("thread")))
 #endif
 void Fiber::switch_to(Fiber& target, void (*arrival)(void*), void* argument) {
   Transfer message{this, &target, arrival, argument};
   const ExceptionState kept = exception_state();
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(&fake_stack_, target.known_bottom_, target.known_size_);
 #endif
-#ifdef DOVETAIL_THREAD_SANITIZER
+#if DOVETAIL_THREAD_SANITIZER
   __tsan_switch_to_fiber(target.thread_sanitizer_, 0);
 #endif
   const auto back = jump(target.context_, &message);

@@ -39,10 +39,10 @@ class Fiber {
   Stack stack_;
   Entry entry_ = nullptr;
   void* argument_ = nullptr;
-#ifdef DOVETAIL_THREAD_SANITIZER
+#if DOVETAIL_THREAD_SANITIZER
   void* thread_sanitizer_ = nullptr;
 #endif
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
   void* fake_stack_ = nullptr;
   const void* known_bottom_ = nullptr;
   std::size_t known_size_ = 0;

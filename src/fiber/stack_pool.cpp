@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "base/sanitizer.hpp"
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -37,7 +37,7 @@ StackPool::StackPool(std::size_t size)
 
 StackPool::~StackPool() {
   for (std::byte* slab : slabs_) {
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
     // What it marked on the stacks would stick to whatever is mapped here next.
     __asan_unpoison_memory_region(slab, slab_bytes_);
 #endif

@@ -23,7 +23,7 @@ struct SliceKind {
 class SlicePredictor {
  public:
   /// What lasts longer than this is long. Instrumented code takes so much longer.
-#ifdef DOVETAIL_THREAD_SANITIZER
+#if DOVETAIL_THREAD_SANITIZER
   static constexpr std::uint64_t short_microseconds = 240;
 #else
   static constexpr std::uint64_t short_microseconds = 12;

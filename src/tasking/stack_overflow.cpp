@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t alternate_bytes = 64UL * 1024;
 
-#if !defined(DOVETAIL_THREAD_SANITIZER) && !defined(DOVETAIL_ADDRESS_SANITIZER)  // they have a handler of their own
+#if !DOVETAIL_THREAD_SANITIZER && !DOVETAIL_ADDRESS_SANITIZER  // they have a handler of their own
 
 struct sigaction previous;
 
@@ -85,7 +85,7 @@ void handle(int number, siginfo_t* information, void* registers) {
 }  // namespace
 
 void report_stack_overflows() {
-#if !defined(DOVETAIL_THREAD_SANITIZER) && !defined(DOVETAIL_ADDRESS_SANITIZER)
+#if !DOVETAIL_THREAD_SANITIZER && !DOVETAIL_ADDRESS_SANITIZER
   static const bool installed = [] {
     struct sigaction action{};
     action.sa_sigaction = &handle;

@@ -6,6 +6,7 @@
 
 #include "admitted.hpp"
 #include "base/last_resort.hpp"
+#include "base/sanitizer.hpp"
 #include "device/device.hpp"
 #include "device/facts.hpp"
 #include "device/remembered.hpp"
@@ -434,7 +435,7 @@ TEST_F(Admission, WhatThreadsTransferIsCounted) {
 }
 
 TEST_F(Admission, TheChildOfAForkHasBudgetsOfItsOwn) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if DOVETAIL_THREAD_SANITIZER || DOVETAIL_ADDRESS_SANITIZER
   GTEST_SKIP() << "the sanitizers do not allow threads in the child of a fork, whose memory may be locked by a thread "
                   "that is not there";
 #endif

@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, StackPoolGuardTest, testing::Bool(),
                          [](const auto& kernel) { return kernel.param ? "New" : "Old"; });
 
 TEST_P(StackPoolGuardTest, MoreStacksThanThereAreGuardsWithMappings) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "a sanitizer needs its address space";
 #endif
   StackPool pool(16 * 1024);
@@ -139,7 +139,7 @@ TEST_P(StackPoolGuardTest, MoreStacksThanThereAreGuardsWithMappings) {
 }
 
 TEST_P(StackPoolGuardTest, TouchingAGuardIsAFault) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer reports the fault in its own way";
 #endif
   StackPool pool(16 * 1024);
@@ -160,7 +160,7 @@ TEST_P(StackPoolGuardTest, TouchingAGuardIsAFault) {
 }
 
 TEST(StackPoolTest, NoMemoryIsAnErrorThatSaysWhatToDo) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "a sanitizer needs its address space";
 #endif
   const pid_t child = fork();

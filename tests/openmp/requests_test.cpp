@@ -330,7 +330,7 @@ int in_child(Body&& body) {
 
 // ThreadSanitizer allows no threads in the child of a fork; under AddressSanitizer they are known to hang there.
 bool no_threads_after_fork() {
-#if defined(DOVETAIL_ADDRESS_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER
   return true;
 #else
   const char* sanitizer = std::getenv("DOVETAIL_SANITIZE");

@@ -23,7 +23,7 @@ void read_from_nobody() {
 class ClosedDescriptorsTest : public testing::Test {
  protected:
   void SetUp() override {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
     GTEST_SKIP() << "a sanitizer has descriptors of its own";
 #endif
     std::string why_not;

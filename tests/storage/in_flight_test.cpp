@@ -73,7 +73,7 @@ class InFlightTest : public EngineTest {
 };
 
 TEST_P(InFlightTest, TheChildOfAForkHasFilesOfItsOwnAndTheParentGetsItsAnswers) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   // Found in a debugger: the child waits for a lock of the sanitizer's own allocator, held by a thread that is not there.
   GTEST_SKIP() << "g++ 12's sanitizers do not release the locks of their allocators in the child of a fork";
 #endif

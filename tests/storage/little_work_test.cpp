@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizer.hpp"
 #include "storage/ring.hpp"
 #include "support.hpp"
 
@@ -262,7 +263,7 @@ TEST_F(LittleWorkTest, ShortSlicesComeBeforeLongOnes) {
 // Each task reads a block past the page cache, computes for some microseconds and spawns the next one. Nothing can be done beside it, so no worker
 // is woken for it. Where the system interrupts one the chain may move, hence the median.
 TEST_F(LittleWorkTest, AChainOfTransfersStaysWithItsWorker) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "no slice is short there";
 #endif
   constexpr int links = 3000;

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/last_resort.hpp"
+#include "base/sanitizer.hpp"
 #include "support.hpp"
 #include "tasking/core.hpp"
 #include "tasking/hosting.hpp"
@@ -133,7 +134,7 @@ TEST_F(BackgroundTest, ThreadsOfItsOwnRuntimeTakeNoSignalsOfTheProgram) {
 }
 
 TEST_F(BackgroundTest, TheChildOfAForkHasARuntimeOfItsOwnAndNoCallsOfTheParent) {
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
   GTEST_SKIP() << "g++ 12's AddressSanitizer does not release the locks of its allocator in the child of a fork";
 #endif
   const char* sanitizer = std::getenv("DOVETAIL_SANITIZE");

@@ -51,7 +51,7 @@ TEST(DequeTest, GrowsWhereverItsWindowLies) {
 
 // Room of tasks that were stolen is used again.
 TEST(DequeTest, NeedsNoMoreMemoryForHoweverManyThatCameAndWent) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer does not say what is in use";
 #endif
   constexpr std::size_t tasks = 200'000;

@@ -62,7 +62,7 @@ TEST(ForkTest, TheRuntimeOfTheParentSaysThatItIsUnusable) {
 }
 
 TEST(ForkTest, ARuntimeOfItsOwnWorks) {
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
   // Found in a debugger: the child waits for a lock of the sanitizer's own allocator, held by a thread that is not there.
   GTEST_SKIP() << "g++ 12's AddressSanitizer does not release the locks of its allocator in the child of a fork";
 #endif

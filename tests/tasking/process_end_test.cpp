@@ -8,7 +8,7 @@
 #include "support.hpp"
 #include "tasking/core.hpp"
 
-#ifdef DOVETAIL_ADDRESS_SANITIZER
+#if DOVETAIL_ADDRESS_SANITIZER
 // A child that ends in a task, or after a fork, cannot take apart what threads use that it does not wait for, or does not have.
 extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved-identifier)
 #endif
@@ -445,7 +445,7 @@ TEST(ProcessEndTest, StaticsInEveryOrder) {
 
 // As much stays for a thousand runtimes as for one.
 TEST(ProcessEndTest, RuntimesLeaveNothingBehind) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer keeps memory of its own";
 #endif
   const auto outcome = run_in_child([] {

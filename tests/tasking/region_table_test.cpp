@@ -165,7 +165,7 @@ TEST_F(RegionTableTest, EverNewAddressesKeepASmallGeneralTable) {
 
 // The table lets go of each access that it forgets, and the memory of its task with it.
 TEST_F(RegionTableTest, WhatIsForgottenNeedsNoMemory) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer keeps what is freed";
 #endif
   constexpr std::size_t accesses = 200'000;

@@ -66,7 +66,7 @@ TEST(StackTest, LargeLocalArraysDeepInARecursion) {
 }
 
 TEST(StackTest, AnOverflowNamesTheTask) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer reports the fault in its own way";
 #endif
   // By one frame that is too large, and by many small ones.
@@ -92,7 +92,7 @@ TEST(StackTest, AnOverflowNamesTheTask) {
 
 // It runs on the stack of its thread.
 TEST(StackTest, AnOverflowOfAnIoTaskNamesItToo) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer reports the fault in its own way";
 #endif
   const auto outcome = run_in_child([&] {
@@ -107,7 +107,7 @@ TEST(StackTest, AnOverflowOfAnIoTaskNamesItToo) {
 }
 
 TEST(StackTest, ARuntimeThatGetsNoStacksIsAnException) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer needs more address space than any limit";
 #endif
   int refused = 0;
@@ -136,7 +136,7 @@ TEST(StackTest, ARuntimeThatGetsNoStacksIsAnException) {
 void end_process(int /*signal*/) { _exit(77); }
 
 TEST(StackTest, AHandlerOfTheProgramComesAfterTheMessage) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer reports the fault in its own way";
 #endif
   // In a process that has had no runtime, since Dovetail's handler is installed once.
@@ -153,7 +153,7 @@ TEST(StackTest, AHandlerOfTheProgramComesAfterTheMessage) {
 }
 
 TEST(StackTest, MemoryIsGivenBackWhenItIsNotNeeded) {
-#if defined(DOVETAIL_ADDRESS_SANITIZER) || defined(DOVETAIL_THREAD_SANITIZER)
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer keeps memory of its own for each stack";
 #endif
   Runtime runtime(Options{.workers = 2, .pending_limit = 100'000});
