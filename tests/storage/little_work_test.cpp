@@ -7,10 +7,13 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/sanitizer.hpp"
+#include "storage/perform.hpp"
 #include "storage/ring.hpp"
 #include "support.hpp"
 
@@ -50,6 +53,14 @@ class Turnstile {
 // Whether an operation has been delivered, asked by a slice that goes on: only that a worker beside it delivers can be seen so.
 [[gnu::noinline, gnu::no_sanitize("thread")]] std::size_t peek(const std::size_t* result) {
   return *static_cast<const volatile std::size_t*>(result);
+}
+
+// The load is made so, nothing waits for anything by it.
+void pace(std::chrono::microseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
 }
 
 class LittleWorkTest : public testing::Test {
@@ -131,12 +142,6 @@ TEST_F(LittleWorkTest, WhoeverComputesKeepsNothing) {
     const int before = passed;
     often.open();
     while (passed == before) {
-      std::this_thread::yield();
-    }
-  };
-  const auto pace = [](std::chrono::microseconds time) {  // the load is made so, nobody waits for anything by it
-    const auto until = std::chrono::steady_clock::now() + time;
-    while (std::chrono::steady_clock::now() < until) {
       std::this_thread::yield();
     }
   };
@@ -258,6 +263,98 @@ TEST_F(LittleWorkTest, ShortSlicesComeBeforeLongOnes) {
   in_flight.open();
   runtime.wait();
   EXPECT_EQ(order, "ssssllll");
+}
+
+// Passes by each of two workers: after some that let them find out how it is, of so many together.
+class Shares {
+ public:
+  explicit Shares(int known_after) : known_after_(known_after) {}
+  void count() {
+    if (++passed_ <= known_after_) return;
+    const std::lock_guard lock(mutex_);
+    ++by_worker_[std::this_thread::get_id()];
+  }
+  int passed() const { return passed_; }
+  // In percent, of the worker that has passed less often.
+  int least() const {
+    int all = 0;
+    int most = 0;
+    for (const auto& [worker, times] : by_worker_) {
+      all += times;
+      most = std::max(most, times);
+    }
+    return 100 * (all - most) / all;
+  }
+
+ private:
+  const int known_after_;
+  std::atomic<int> passed_{0};
+  std::mutex mutex_;
+  std::map<std::thread::id, int> by_worker_;
+};
+
+// Many tasks wait, and each now and then has to do for some microseconds: one worker does it all, since a second one would wake as often.
+// Where the system interrupts one the tasks may spread again, hence the median.
+TEST_F(LittleWorkTest, LittleIsLeftToOneWorker) {
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
+  GTEST_SKIP() << "no slice is short there";
+#endif
+  constexpr int chains = 16;
+  constexpr int passes = 6000;
+  constexpr int most_percent = 20;
+  std::array<int, 5> shares{};
+  for (int& share : shares) {
+    std::array<Turnstile, chains> turnstiles;
+    Shares counted(passes / 2);
+    std::atomic<bool> over{false};
+    Runtime runtime(Options{.workers = 2, .engine = "uring"});
+    for (Turnstile& turnstile : turnstiles) {
+      runtime.spawn([&] {
+        while (!over) {
+          turnstile.pass();
+          counted.count();
+        }
+      });
+    }
+    for (int i = 0; i < passes; ++i) {
+      turnstiles[static_cast<std::size_t>(i) % chains].open();
+      pace(std::chrono::microseconds(100));
+    }
+    over = true;
+    for (Turnstile& turnstile : turnstiles) {
+      turnstile.open();
+    }
+    runtime.wait();
+    share = counted.least();
+    std::cerr << "the other worker passed " << share << " % of the times\n";
+  }
+  std::ranges::sort(shares);
+  EXPECT_LE(shares[shares.size() / 2], most_percent);
+}
+
+// Requests that end at once leave no worker any time, although it makes many system calls: both have their part.
+TEST_F(LittleWorkTest, WhatEndsAtOnceIsSharedByBoth) {
+  constexpr int chains = 64;
+  constexpr int passes = 100'000;
+  constexpr int least_percent = 10;
+  std::array<int, 5> shares{};
+  for (int& share : shares) {
+    Shares counted(passes / 2);
+    Runtime runtime(Options{.workers = 2, .engine = "uring"});
+    for (int chain = 0; chain < chains; ++chain) {
+      runtime.spawn([&] {
+        while (counted.passed() < passes) {
+          storage::nop();
+          counted.count();
+        }
+      });
+    }
+    runtime.wait();
+    share = counted.least();
+    std::cerr << "the other worker passed " << share << " % of the times\n";
+  }
+  std::ranges::sort(shares);
+  EXPECT_GE(shares[shares.size() / 2], least_percent);
 }
 
 // Each task reads a block past the page cache, computes for some microseconds and spawns the next one. Nothing can be done beside it, so no worker
