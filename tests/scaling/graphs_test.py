@@ -99,6 +99,14 @@ def known_graphs_take_their_time(folder: Path) -> None:
         tasks=[[0, 0, 0, False, 1.5], [1, 1, 0, False, 2.0]], messages=[[0, 1, 0, 1, 0, 500], [0, 1, 0, 1, 1, 500]]
     )
     seconds_are(1.5 + 0.25 + 1 + 2, folder, two, machine())
+    # What comes behind a task that sends waits until the message is on the link, for half a second; what may begin when the body has ended does not.
+    third = [[0, 0, 0, False, 3.0]]
+    seconds_are(1.5 + 0.5 + 3, folder, graph(tasks=task() + third, edges=[[0, 2]]), machine())
+    seconds_are(1.5 + 3, folder, graph(tasks=task() + third, edges=[[0, 2, True]]), machine())
+    # A node sends one message after the other: of two ranks, the second one's waits, and what it may send has gone a second later.
+    both = [[0, 0, 0, False, 1.5], [2, 1, 0, False, 2.0], [1, 0, 0, False, 1.5], [1, 0, 0, False, 3.0]]
+    two_ranks = graph(ranks=4, tasks=both, edges=[[2, 3]], messages=[[0, 2, 0, 1, 0, 500], [1, 2, 2, 1, 1, 500]])
+    seconds_are(1.5 + 1 + 3, folder, two_ranks, machine(cores=figure(2)), "--ranks-per-node", "2")
     # Many tasks that take no time end one within the other.
     chain = graph(
         tasks=[[0, 0, 0, False, 0]] * 200_000, edges=[[n, n + 1] for n in range(199_999)], messages=[], names=["a"]
@@ -182,6 +190,16 @@ def one_sweep_has_its_messages(folder: Path) -> None:
         check(found == [(0, 1), (0, 1), (1, 0), (1, 0)], f"{variant}: {found}")
 
 
+def a_buffer_is_sent_before_it_is_written(folder: Path) -> None:
+    # Without tasks, 2 ranks with one block: each chunk waits for the body of the one before, and for what that has sent.
+    words = ["--application", "streaming", "--variant", "messages-only", "--ranks", 2, "--chunks", 2, "--blocks", 1]
+    made = generated(folder, *words, "--cost", "block=1")
+    check(made["edges"] == [[0, 1, True], [0, 1], [2, 3, True], [2, 3]], f"streaming: {made['edges']}")
+    heat = runs.Heat(rows=4, columns=4, block=2, steps=2)
+    found = generated(folder, *heat.simulated(1, "messages-only", 1e-6))["edges"]
+    check(sorted(found) == [[0, 1, True], [0, 2], [1, 2, True], [1, 3], [2, 3, True]], f"heat: {found}")
+
+
 def generated(folder: Path, *words: object) -> dict[str, Any]:
     path = folder / "generated"
     runs.call([SIMULATOR, *words, "--write", path])
@@ -234,6 +252,7 @@ def main() -> int:
         known_graphs_take_their_time,
         bad_input_is_said,
         one_sweep_has_its_messages,
+        a_buffer_is_sent_before_it_is_written,
         a_bad_machine_is_said_before_the_runs,
         generators_equal_recordings,
     ):

@@ -72,9 +72,10 @@ double cost_of(const Costs& costs, const std::string& name) {
   return found->second;
 }
 
-Groups successors_of(const Graph& graph) {
+Groups successors_of(const Graph& graph, bool by_return) {
   return grouped(
-      graph.tasks.size(), graph.edges, [](const Edge& edge) { return edge.before; },
+      graph.tasks.size(), graph.edges,
+      [by_return](const Edge& edge) { return edge.by_return == by_return ? edge.before : no_task; },
       [](std::size_t, const Edge& edge) { return edge.after; });
 }
 

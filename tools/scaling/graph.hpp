@@ -34,9 +34,11 @@ struct Task {
   double seconds = 0;            ///< That its body computes.
 };
 
+/// A task has completed when its body has ended, and what it sends has gone, and what it receives has come.
 struct Edge {
   std::uint32_t before = 0;
   std::uint32_t after = 0;
+  bool by_return = false;  ///< The second one may begin when the body of the first has ended; else, when the first has completed.
 };
 
 struct Message {
@@ -69,7 +71,8 @@ struct Groups {
   std::vector<std::uint64_t> begin;
   std::vector<std::uint32_t> of;
 };
-Groups successors_of(const Graph& graph);
+/// By edges that ask for the end of the body, or by the others.
+Groups successors_of(const Graph& graph, bool by_return);
 Groups sent_by(const Graph& graph);
 
 }  // namespace scaling

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A task is [rank, name, priority, ends by a message, seconds]; an edge [before, after]; a message [from rank, to rank, from task or -1, to task or
+// A task is [rank, name, priority, ends by a message, seconds]; an edge [before, after], or [before, after, whether the end of the first body is enough]; a message [from rank, to rank, from task or -1, to task or
 // -1, tag, bytes].
 std::int64_t number_of(std::uint32_t task) { return task == no_task ? -1 : std::int64_t{task}; }
 
@@ -69,8 +69,9 @@ Graph graph_of(const Json& json, const std::string& path) {
   const auto tasks = static_cast<std::int64_t>(graph.tasks.size());
   for (const Json& edge : json.at("edges")) {
     const Row row(edge, where);
-    graph.edges.push_back(
-        {row.task(0, "the first task of an edge", tasks), row.task(1, "the second task of an edge", tasks)});
+    graph.edges.push_back({row.task(0, "the first task of an edge", tasks),
+                           row.task(1, "the second task of an edge", tasks),
+                           edge.size() > 2 && edge.at(2).get<bool>()});
   }
   for (const Json& message : json.at("messages")) {
     const Row row(message, where);
@@ -113,7 +114,7 @@ void write_graph(const Graph& graph, const std::string& path) {
     json["tasks"].push_back({task.rank, task.name, task.priority, task.ends_by_message, task.seconds});
   }
   for (const Edge& edge : graph.edges) {
-    json["edges"].push_back({edge.before, edge.after});
+    json["edges"].push_back(edge.by_return ? Json{edge.before, edge.after, true} : Json{edge.before, edge.after});
   }
   for (const Message& message : graph.messages) {
     json["messages"].push_back({message.from_rank, message.to_rank, number_of(message.from_task),

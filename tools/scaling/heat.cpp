@@ -1,6 +1,7 @@
 #include "heat.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <string>
 
 #include "order.hpp"
@@ -22,7 +23,7 @@ class RankOfHeat {
         columns_(blocks(heat.columns, heat.block_columns)),
         first_(share(rank)),
         rows_(share(rank + 1) - first_),
-        order_(graph, std::size_t{rows_ + 2} * columns_),
+        order_(graph, std::size_t{rows_ + 2} * columns_, heat.variant == Variant::messages_only),
         update_seconds_(cost_of(heat.costs, "update")) {
     up.resize(columns_);
     down.resize(columns_);
@@ -127,6 +128,12 @@ class RankOfHeat {
     for (std::uint32_t row = 0; row < rows_; ++row) cost += seconds(row, column);
     const std::uint32_t task = add("column", cost);
     order_.writes(task, 0);
+    if (columns_before_.size() == columns_) {
+      // MPI has sent what the column gave its neighbours in the sweep before.
+      graph_.edges.push_back({columns_before_.front(), task});
+      columns_before_.pop_front();
+    }
+    columns_before_.push_back(task);
     talk(task, column, has_above(), has_below(), is_last);
   }
 
@@ -164,6 +171,7 @@ class RankOfHeat {
   std::uint32_t first_;
   std::uint32_t rows_;
   Order order_;
+  std::deque<std::uint32_t> columns_before_;  ///< Tasks of the last sweep over each, without tasks of blocks.
   double update_seconds_;
 };
 

@@ -10,8 +10,9 @@ namespace scaling {
 
 class Order {
  public:
-  /// Regions are numbers below `regions`.
-  Order(Graph& graph, std::size_t regions) : graph_(graph), regions_(regions) {}
+  /// Regions are numbers below `regions`. `by_return`: as of an edge.
+  Order(Graph& graph, std::size_t regions, bool by_return = false)
+      : graph_(graph), regions_(regions), by_return_(by_return) {}
 
   void reads(std::uint32_t task, std::size_t region) {
     Region& at = regions_[region];
@@ -37,12 +38,13 @@ class Order {
   };
   void add(std::uint32_t before, std::uint32_t after) {
     if (before != no_task && before != after) {
-      graph_.edges.push_back({before, after});
+      graph_.edges.push_back({before, after, by_return_});
     }
   }
 
   Graph& graph_;
   std::vector<Region> regions_;
+  bool by_return_;
 };
 
 }  // namespace scaling

@@ -24,6 +24,7 @@ struct TaskState {
   std::uint32_t waits = 0;     ///< Tasks and messages that must come before it begins.
   std::uint32_t messages = 0;  ///< That must come before it completes, once its body has ended.
   std::uint32_t receives = 0;
+  std::uint32_t leaving = 0;  ///< Messages that it has sent and that have not gone.
   bool has_returned = false;
 };
 
@@ -38,13 +39,20 @@ struct RankState {
   s4u::Host* node = nullptr;
 };
 
+// The network card of a node puts one message after the other on its link.
+struct NodeState {
+  std::deque<std::uint32_t> leaving;
+  bool is_sending = false;
+};
+
 class Simulation {
  public:
   Simulation(const Graph& graph, const Machine& machine)
       : graph_(graph),
         machine_(machine),
         costs_(machine.of(graph.variant)),
-        successors_(successors_of(graph)),
+        successors_(successors_of(graph, false)),
+        followers_(successors_of(graph, true)),
         sent_(sent_by(graph)),
         tasks_(graph.tasks.size()),
         ranks_(graph.ranks),
@@ -100,6 +108,7 @@ class Simulation {
     shares_cores_ = is_full && !takes_turns_;
     spawns_beside_ = std::uint64_t{std::min(on_node_, graph_.ranks)} * (machine_.workers + 1) <= machine_.cores;
     const std::uint32_t nodes = (graph_.ranks + on_node_ - 1) / on_node_;
+    nodes_.resize(nodes);
     s4u::NetZone* const zone = s4u::create_star_zone("machine");
     std::vector<s4u::Host*> hosts;
     for (std::uint32_t node = 0; node < nodes; ++node) {
@@ -277,32 +286,83 @@ class Simulation {
   }
 
   void has_returned(std::uint32_t task) {
+    tasks_[task].leaving = static_cast<std::uint32_t>(sent_.begin[task + 1] - sent_.begin[task]);
     for (std::uint64_t i = sent_.begin[task]; i < sent_.begin[task + 1]; ++i) send(sent_.of[i]);
     tasks_[task].has_returned = true;
     const std::uint32_t rank = graph_.tasks[task].rank;
     ++ranks_[rank].idle_workers;
-    if (tasks_[task].messages == 0) complete(task);
+    release(followers_, task);
+    complete_if_all_is_over(task);
     dispatch(rank);
   }
 
-  void complete(std::uint32_t task) {
+  void release(const Groups& successors, std::uint32_t task) {
+    for (std::uint64_t i = successors.begin[task]; i < successors.begin[task + 1]; ++i) {
+      if (--tasks_[successors.of[i]].waits == 0) enqueue(successors.of[i]);
+    }
+  }
+
+  void complete_if_all_is_over(std::uint32_t task) {
+    const TaskState& state = tasks_[task];
+    if (!state.has_returned || state.messages > 0 || state.leaving > 0) return;
     --left_;
     outcome_.seconds = s4u::Engine::get_clock();
-    for (std::uint64_t i = successors_.begin[task]; i < successors_.begin[task + 1]; ++i) {
-      if (--tasks_[successors_.of[i]].waits == 0) enqueue(successors_.of[i]);
-    }
+    release(successors_, task);
     if (left_ == 0) {
       for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) dispatch(rank);
     }
   }
 
   void send(std::uint32_t number) {
-    const Message& message = graph_.messages[number];
     ++outcome_.events;
+    const Message& message = graph_.messages[number];
+    if (node_of(message.from_rank) == node_of(message.to_rank)) {
+      start_message(number, true);
+      return;
+    }
+    NodeState& node = nodes_[node_of(message.from_rank)];
+    node.leaving.push_back(number);
+    if (!node.is_sending) put_on_link(node);
+  }
+
+  std::uint32_t node_of(std::uint32_t rank) const { return rank / on_node_; }
+
+  void put_on_link(NodeState& node) {
+    node.is_sending = true;
+    while (!node.leaving.empty()) {
+      const std::uint32_t number = node.leaving.front();
+      node.leaving.pop_front();
+      start_message(number, false);
+      const double seconds = static_cast<double>(graph_.messages[number].bytes) / machine_.bandwidth;
+      if (seconds > 0) {
+        after(seconds, [this, number, &node] {
+          has_gone(number);
+          put_on_link(node);
+        });
+        return;
+      }
+      has_gone(number);
+    }
+    node.is_sending = false;
+  }
+
+  // Its memory may be written again.
+  void has_gone(std::uint32_t number) {
+    const std::uint32_t task = graph_.messages[number].from_task;
+    if (task == no_task) return;
+    --tasks_[task].leaving;
+    complete_if_all_is_over(task);
+    if (has_begun_) dispatch(graph_.tasks[task].rank);
+  }
+
+  // `goes_by_coming`: within a node, where the copy is the transfer.
+  void start_message(std::uint32_t number, bool goes_by_coming) {
+    const Message& message = graph_.messages[number];
     s4u::CommPtr comm = s4u::Comm::sendto_init(ranks_[message.from_rank].node, ranks_[message.to_rank].node);
     // SimGrid takes a message of no bytes for one that never ends.
     comm->set_payload_size(std::max<std::uint64_t>(message.bytes, 1));
-    start(comm, [this, number] {
+    start(comm, [this, number, goes_by_coming] {
+      if (goes_by_coming) has_gone(number);
       const RankState& rank = ranks_[graph_.messages[number].to_rank];
       // A rank that works looks between two bodies.
       after(rank.idle_workers == machine_.workers ? costs_.notice : 0, [this, number] { arrive(number); });
@@ -314,7 +374,8 @@ class Simulation {
     if (task == no_task) return;
     const std::uint32_t rank = graph_.tasks[task].rank;
     if (graph_.tasks[task].ends_by_message) {
-      if (--tasks_[task].messages == 0 && tasks_[task].has_returned) complete(task);
+      --tasks_[task].messages;
+      complete_if_all_is_over(task);
     } else if (--tasks_[task].waits == 0) {
       enqueue(task);
     }
@@ -329,10 +390,12 @@ class Simulation {
   const Graph& graph_;
   const Machine& machine_;
   const VariantCosts& costs_;
-  const Groups successors_;
+  const Groups successors_;  ///< That may begin when a task has completed.
+  const Groups followers_;   ///< That may begin when its body has ended.
   const Groups sent_;
   std::vector<TaskState> tasks_;
   std::vector<RankState> ranks_;
+  std::vector<NodeState> nodes_;
   std::uint64_t left_;
   std::uint32_t on_node_ = 1;
   bool shares_cores_ = false;

@@ -18,11 +18,15 @@ struct Stage {
 Stage add_stage(Graph& graph, const Streaming& streaming, std::uint32_t rank, std::uint32_t blocks, double seconds) {
   const Stage made{static_cast<std::uint32_t>(graph.tasks.size()), blocks};
   const bool is_sequential = streaming.variant == Variant::messages_only;
-  Order order(graph, is_sequential ? 1 : blocks);
+  Order order(graph, is_sequential ? 1 : blocks, is_sequential);
   for (std::uint32_t chunk = 0; chunk < streaming.chunks; ++chunk) {
     for (std::uint32_t block = 0; block < blocks; ++block) {
       graph.tasks.push_back({rank, graph.name("block"), 0, false, seconds});
       order.writes(made.task(chunk, block), is_sequential ? 0 : block);
+      if (is_sequential && chunk > 0) {
+        // MPI has sent what the buffer of the block held before.
+        graph.edges.push_back({made.task(chunk - 1, block), made.task(chunk, block)});
+      }
     }
   }
   return made;
