@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The model from 1 to 256 nodes, drawn as figure 9 of the paper on TAGASPI: Gauss-Seidel by nodes.
+"""The model, drawn as figures 9 and 13 of the paper on TAGASPI: Gauss-Seidel on 1 to 256 nodes, and Streaming by the size of its blocks.
 
 Writes pictures and all numbers as JSON. Exit status 2 for bad input.
 """
@@ -20,6 +20,7 @@ from typing import Any
 import matplotlib
 import recording
 import runs
+import streaming_figure
 from extrapolation import Window
 
 matplotlib.use("Agg")
@@ -66,7 +67,7 @@ class Model:
         block_rows, block_columns = (512, 512) if has_tasks else (math.ceil(rows), 1024)
         rows_of_blocks = max(1, round(rows / block_rows))
         # All workers of a rank have a block when enough steps are under way; until then the time is no straight line.
-        steps = 6 * (math.ceil(2 * WORKERS / rows_of_blocks) + 4) if has_tasks else 8
+        full = math.ceil(2 * WORKERS / rows_of_blocks) + 4 if has_tasks else 4
         cost = self._cost * block_rows * block_columns / CELLS_OF_COST
 
         def simulated(some: int, few: int) -> float:
@@ -84,7 +85,7 @@ class Model:
             share = rows / (rows_of_blocks * block_rows)
             return self.simulate(*which, *shape, *blocks, "--cost", f"update={cost * share!r}")
 
-        window = Window(8 if has_tasks else 96, steps)
+        window = Window(8, 6 * full, 32, full) if has_tasks else Window(96, 2 * full, 192, full)
         return window.seconds(simulated, ranks, problem.steps)
 
 
@@ -179,11 +180,15 @@ def main() -> int:
         strong, weak = heat_rows(model, nodes, False), heat_rows(model, nodes, True)
         draw_heat(strong, "Gauss-Seidel, strong scaling (model)", arguments.output / "gauss-seidel-strong.png")
         draw_heat(weak, "Gauss-Seidel, weak scaling (model)", arguments.output / "gauss-seidel-weak.png")
+        cost_of_element = streaming_figure.recorded_cost(programs)
+        streaming = streaming_figure.rows(model.simulate, RANKS, cost_of_element)
+        streaming_figure.draw(streaming, COLORS, arguments.output / "streaming.png")
     except (runs.Missing, recording.BadInput, runs.RunFailed, OSError, ValueError) as error:
         print(f"figures: {error}", file=sys.stderr)
         return 1 if isinstance(error, runs.RunFailed) else recording.BAD_INPUT
-    rows = {"gauss-seidel-strong": strong, "gauss-seidel-weak": weak}
-    (arguments.output / "scaling.json").write_text(json.dumps({"update_s": cost, **rows}, indent=1) + "\n")
+    rows = {"gauss-seidel-strong": strong, "gauss-seidel-weak": weak, "streaming": streaming}
+    costs = {"update_s": cost, "element_s": cost_of_element}
+    (arguments.output / "scaling.json").write_text(json.dumps({**costs, **rows}, indent=1) + "\n")
     for name, points in rows.items():
         print(name)
         for row in points:
