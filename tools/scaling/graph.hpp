@@ -38,7 +38,8 @@ struct Task {
 struct Edge {
   std::uint32_t before = 0;
   std::uint32_t after = 0;
-  bool by_return = false;  ///< The second one may begin when the body of the first has ended; else, when the first has completed.
+  bool by_return =
+      false;  ///< The second one may begin when the body of the first has ended; else, when the first has completed.
 };
 
 struct Message {

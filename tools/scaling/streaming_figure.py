@@ -17,7 +17,9 @@ from matplotlib import pyplot as plt  # noqa: E402
 
 # Section VI-C.
 NODES, CHUNKS, ELEMENTS = 64, 250, 768 * 1024
-BLOCKS = tuple(2**power for power in range(8, 15))  # elements of a block; the last one gives each rank without tasks a block
+BLOCKS = tuple(
+    2**power for power in range(8, 15)
+)  # elements of a block; the last one gives each rank without tasks a block
 BYTES = 8  # of an element
 # How often a stage applies its function. Once, as the example does, the link of a node bounds all variants. The paper does not say how long its
 # functions take.
