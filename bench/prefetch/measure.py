@@ -1,7 +1,8 @@
-"""Programs as they are, and with a plan. Each launch measures one or more pairs in turn.
+"""Programs as they are, with a plan, and with detection. Each launch measures one or more rounds of them in turn.
 
 read: so many reads of a pattern (reader.c), cold unless --cached, from a disk of so many MB/s and requests a second. Seconds, and what the disk saw.
-calls: a pread of one cached byte, ns above the C library's: of a file that no plan is about, of one in a plan, and while it is observed.
+calls: a pread of one cached byte, ns above the C library's: of a file that no plan is about, of one in a plan, while it is observed, and with detection, of
+the same byte again and of bytes at random.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 # Bytes of a file for each read, in pieces; the clusters of "strided" leave out more.
 SPREAD = {"strided": 1.25, "near": 1.25, "twice": 0.5}
 PATTERNS = ("strided", "near", "sequential", "backward", "random", "twice", "files")
+WAYS = ("as_it_is", "with_plan", "detect")
 Metrics = dict[str, list[float]]
 
 
@@ -105,11 +107,15 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
         ]
         os.sync()
         programs.dovetail("observe", "--output", plan, "--", *command)
-        ways = {"as_it_is": command, "with_plan": ["run", "--plan", plan, "--", *command]}
+        ways = {
+            "as_it_is": command,
+            "with_plan": ["run", "--plan", plan, "--", *command],
+            "detect": ["run", "--detect", "--", *command],
+        }
         for number in range(arguments.repeat):
             sums = set()
-            # In turn, and neither is always the first.
-            for name in list(ways) if number % 2 == 0 else reversed(list(ways)):
+            # In turn, and none is always the first.
+            for name in [*WAYS[number % 3 :], *WAYS[: number % 3]]:
                 if arguments.cached:
                     programs.output(*command)
                 else:
@@ -128,7 +134,8 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
                 metrics.setdefault(f"{name}_mb", []).append(after[1] - megabytes)
             if len(sums) != 1:
                 raise Wrong(f"the checksums are {sums}")
-            metrics.setdefault("ratio", []).append(metrics["with_plan"][-1] / metrics["as_it_is"][-1])
+            for name in WAYS[1:]:
+                metrics.setdefault(f"{name}_ratio", []).append(metrics[name][-1] / metrics["as_it_is"][-1])
     return metrics
 
 
@@ -136,9 +143,9 @@ def calls(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     metrics: Metrics = {}
     # Where there is a device: nothing is observed of files in memory.
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder or os.getcwd()) as folder:
-        files = [Path(folder) / name for name in ("planned", "other")]
+        files = [Path(folder) / name for name in ("planned", "other", "detected")]
         for file in files:
-            file.write_bytes(os.urandom(1 << 16))
+            file.write_bytes(os.urandom(1 << 16 if file.name != "detected" else 1 << 24))
         plan = Path(folder) / "plan.json"
         programs.dovetail("observe", "--output", plan, "--", *programs.reader, "calls", files[0], 1)
         command = [*programs.reader, "calls"]
@@ -147,6 +154,10 @@ def calls(programs: Programs, arguments: argparse.Namespace) -> Metrics:
                 plain, extra = programs.dovetail("run", "--plan", plan, "--", *command, file, arguments.pairs)
                 metrics.setdefault(name, []).append(float(extra))
                 metrics.setdefault("libc_ns", []).append(float(plain))
+            for name, pattern in (("detect_ns", "calls"), ("detect_random_ns", "random_calls")):
+                words = [*programs.reader, pattern, files[2], arguments.pairs]
+                _, extra = programs.dovetail("run", "--detect", "--", *words)
+                metrics.setdefault(name, []).append(float(extra))
             observed = Path(folder) / "observed.json"
             _, extra = programs.dovetail(
                 "observe", "--output", observed, "--", *command, files[1], min(arguments.pairs, 2000)

@@ -6,7 +6,7 @@
 //   sequential, backward, random
 //   twice       the file in sequence, then once more
 //   files       one piece of each of the files 0, 1, 2 ... of the folder
-// reader calls FILE PAIRS: what a pread of a cached byte costs in the C library, and how much more the one costs that this program sees.
+// reader calls|random_calls FILE PAIRS: what a pread of a cached byte, the same again or any, costs in the C library, and how much more the one costs that this program sees.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -116,11 +116,13 @@ static int read_all(const char* pattern, const char* path, long reads, size_t pi
   return 0;
 }
 
+static uint64_t anywhere;  // bytes of the file that calls are about
+
 static double run_batch(Pread call, int fd) {
   char byte = 0;
   const double start = now();
   for (int i = 0; i < batch; ++i) {
-    if (call(fd, &byte, 1, 0) != 1) {
+    if (call(fd, &byte, 1, anywhere == 0 ? 0 : (off_t)(random_number() % anywhere)) != 1) {
       exit(1);
     }
   }
@@ -132,13 +134,14 @@ static int compare(const void* one, const void* other) {
   return (difference > 0) - (difference < 0);
 }
 
-static int calls(const char* path, long pairs) {
+static int calls(const char* path, long pairs, int any) {
   void* library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   Pread bare;
   Pread seen = pread;
   void* found = library == NULL ? NULL : dlsym(library, "pread64");
   memcpy(&bare, &found, sizeof bare);
   const int fd = open(path, O_RDONLY);
+  anywhere = any && fd >= 0 ? (uint64_t)lseek(fd, 0, SEEK_END) : 0;
   double* plain = malloc(sizeof(double) * (size_t)pairs);
   double* more = malloc(sizeof(double) * (size_t)pairs);
   if (found == NULL || fd < 0 || plain == NULL || more == NULL) {
@@ -163,8 +166,11 @@ int main(int argc, char** argv) {
     return read_all(argv[2], argv[3], atol(argv[4]), (size_t)atol(argv[5]), atof(argv[6]) / 1e6);
   }
   if (argc == 4 && strcmp(argv[1], "calls") == 0) {
-    return calls(argv[2], atol(argv[3]));
+    return calls(argv[2], atol(argv[3]), 0);
   }
-  fprintf(stderr, "reader read PATTERN PATH READS PIECE MICROSECONDS | reader calls FILE PAIRS\n");
+  if (argc == 4 && strcmp(argv[1], "random_calls") == 0) {
+    return calls(argv[2], atol(argv[3]), 1);
+  }
+  fprintf(stderr, "reader read PATTERN PATH READS PIECE MICROSECONDS | reader calls|random_calls FILE PAIRS\n");
   return 2;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "libc.hpp"
+#include "predictor.hpp"
 #include "recorder.hpp"
 #include "replayer.hpp"
 #include "watching.hpp"
@@ -24,6 +25,8 @@ class Reading {
   void read(std::uint64_t offset, std::uint64_t bytes) noexcept {
     if (recorder.on()) {
       recorder.note(descriptor_, Observation::Kind::read, offset, bytes, begun_, nanoseconds());
+    } else if (descriptor_.is_detected()) {
+      predictor.note(number_, descriptor_, offset, bytes);
     } else {
       replayer.note(number_, descriptor_, offset, bytes, begun_ == 0 ? 0 : nanoseconds() - begun_);
     }
@@ -31,6 +34,11 @@ class Reading {
   /// It has read so many bytes, up to where the file position is now.
   void read_here(std::int64_t bytes) noexcept {
     const int error = errno;
+    if (descriptor_.is_detected()) {
+      predictor.note_on(number_, descriptor_, bytes);
+      errno = error;
+      return;
+    }
     const off64_t position = lseek64_of(number_);
     if (bytes > 0 && position >= bytes) {
       read(static_cast<std::uint64_t>(position - bytes), static_cast<std::uint64_t>(bytes));

@@ -13,15 +13,29 @@ struct Descriptor {
   static constexpr std::uint32_t unknown = 0;
   static constexpr std::uint32_t ignored = 1;
   static constexpr std::uint32_t first_file = 2;
+  static constexpr std::uint32_t first_detected = 0x40000000;
+  static constexpr std::uint32_t fresh = 0x80000000;
 
-  std::atomic<std::uint32_t> state;       // from `first_file` on: the number of the file, in a plan
-  std::atomic<std::uint32_t> left_alone;  // the system reads ahead as it likes: the plan was given up
+  // From `first_file` on: the number of the file, in a plan; from `first_detected` on: in the table of detection; from `fresh` on: reads
+  // before a look is worth its while.
+  std::atomic<std::uint32_t> state;
+  std::atomic<std::uint32_t> left_alone;  // the system reads ahead as it likes: no plan, or it was given up
   // What a recorder knows.
   std::atomic<std::uint64_t> device;
   std::atomic<std::uint64_t> inode;
   std::atomic<std::uint64_t> last;  // the slot of the last read, and one more
   // Where the stream of the C library has read to; 0: not known. One more than the offset.
   std::atomic<std::uint64_t> stream;
+  // What detection knows.
+  std::atomic<std::uint64_t> position;  // where `read` goes on; 0: not known. One more than the offset
+  std::atomic<std::uint64_t> next;      // where reading in sequence goes on
+  std::atomic<std::uint64_t> noted;     // up to where the detector was told of it
+  std::atomic<std::uint32_t> resting;   // reads that it is not told of
+
+  bool is_detected() const noexcept {
+    const std::uint32_t now = state.load(std::memory_order_relaxed);
+    return now >= first_detected && now < fresh;
+  }
 };
 
 /// Descriptors above are not looked at.
@@ -33,6 +47,8 @@ extern constinit std::atomic<bool> active;
 
 /// A regular file that a descriptor reads through the page cache. False: it is something else.
 bool look_at(int descriptor, FileIdentity& identity) noexcept;
+/// The path of its file, as /proc has it. Returns its length; 0: it has none, or a longer one.
+std::size_t name_of(int descriptor, char* path, std::size_t room) noexcept;
 /// It will lead to something else, or does already.
 inline void forget(int descriptor) noexcept {
   if (static_cast<unsigned>(descriptor) < most_descriptors &&

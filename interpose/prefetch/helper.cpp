@@ -11,7 +11,6 @@
 #include <cerrno>
 
 #include "descriptors.hpp"
-#include "prefetch/advice.hpp"
 #include "system.hpp"
 
 namespace dovetail::prefetch {
@@ -47,6 +46,9 @@ bool Helper::prepare() noexcept {
   if (DOVETAIL_PREFETCH_HELPER == 0) {
     return false;
   }
+  if (stack_ != nullptr) {
+    return true;
+  }
   // A page that nobody may touch, the stack, and the thread's own memory.
   void* memory =
       mmap(nullptr, page + stack_bytes + thread_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -64,15 +66,33 @@ bool Helper::prepare() noexcept {
   return true;
 }
 
-void Helper::advise(int descriptor, std::uint32_t state, const FilePlan& plan) noexcept {
+bool Helper::begin(int descriptor, std::uint32_t state) noexcept {
   std::int32_t nobody = 0;
   if (stop_.load(std::memory_order_relaxed) ||
       !thread_.compare_exchange_strong(nobody, -1, std::memory_order_acquire)) {
-    return;  // the next read comes here again, if it is still due then
+    return false;  // the next read comes here again, if it is still due then
   }
   descriptor_ = descriptor;
   state_ = state;
-  plan_ = plan;
+  return true;
+}
+
+void Helper::advise(int descriptor, std::uint32_t state, const FilePlan& plan) noexcept {
+  if (begin(descriptor, state)) {
+    plan_ = plan;
+    detected_ = nullptr;
+    start();
+  }
+}
+
+void Helper::advise(int descriptor, std::uint32_t state, DetectedFile& file) noexcept {
+  if (begin(descriptor, state)) {
+    detected_ = &file;
+    start();
+  }
+}
+
+void Helper::start() noexcept {
   const std::uint64_t all = ~std::uint64_t{0};
   std::uint64_t before = 0;
   bare_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all), reinterpret_cast<long>(&before), sizeof all);
@@ -96,6 +116,14 @@ bool Helper::has_the_file() const noexcept {
 }
 
 void Helper::give() noexcept {
+  if (detected_ != nullptr) {
+    give_detected();
+  } else {
+    give_planned();
+  }
+}
+
+void Helper::give_planned() noexcept {
   // Once, before anything is asked for: what would have to be asked for each piece costs more than it brings.
   if (plan_.count != 0 && plan_.progress->issued.load(std::memory_order_relaxed) == 0 &&
       is_cached(descriptor_, {0, plan_.size})) {
@@ -107,19 +135,46 @@ void Helper::give() noexcept {
   Advice advice;
   for (advice.take(plan_); !advice.empty(); advice.take(plan_)) {
     for (const Advice::Range& range : advice) {
-      if (is_cached(descriptor_, range)) {
-        continue;
-      }
-      for (std::uint64_t at = range.offset; at < range.end; at += plan_.piece) {
-        if (stop_.load(std::memory_order_relaxed) || !has_the_file()) {
-          return;
-        }
-        const std::uint64_t bytes = std::min<std::uint64_t>(plan_.piece, range.end - at);
-        bare_call(SYS_fadvise64, descriptor_, static_cast<long>(at), static_cast<long>(bytes), POSIX_FADV_WILLNEED);
-        plan_.progress->asked.fetch_add(bytes, std::memory_order_relaxed);
+      if (!ask(range, plan_.piece, plan_.progress->asked)) {
+        return;
       }
     }
   }
+}
+
+void Helper::give_detected() noexcept {
+  if (detected_->asked.load(std::memory_order_relaxed) == 0 &&
+      is_cached(descriptor_, {0, detected_->size.load(std::memory_order_relaxed)})) {
+    if (has_the_file()) {
+      detected_->given_up.store(all_is_cached, std::memory_order_relaxed);
+    }
+    return;
+  }
+  // Others can write into the memory: there is an end to what they may ask for.
+  constexpr std::uint32_t most = 4096;
+  const std::uint32_t piece = std::max(detected_->piece, static_cast<std::uint32_t>(page));
+  Detector::Range range{};
+  for (std::uint32_t count = 0; count < most && detected_->detector.take(range); ++count) {
+    if (range.end > detected_->size.load(std::memory_order_relaxed) ||
+        !ask({range.offset, range.end}, piece, detected_->asked)) {
+      return;
+    }
+  }
+}
+
+bool Helper::ask(const Advice::Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept {
+  if (is_cached(descriptor_, range)) {
+    return true;
+  }
+  for (std::uint64_t at = range.offset; at < range.end; at += piece) {
+    if (stop_.load(std::memory_order_relaxed) || !has_the_file()) {
+      return false;
+    }
+    const std::uint64_t bytes = std::min<std::uint64_t>(piece, range.end - at);
+    bare_call(SYS_fadvise64, descriptor_, static_cast<long>(at), static_cast<long>(bytes), POSIX_FADV_WILLNEED);
+    asked.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  return true;
 }
 
 void Helper::settle() noexcept {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "prefetch/advice.hpp"
+#include "prefetch/detection_table.hpp"
 #include "prefetch/plan.hpp"
 
 namespace dovetail::prefetch {
@@ -14,10 +16,11 @@ namespace dovetail::prefetch {
 /// system calls, and takes no signal.
 class Helper {
  public:
-  /// Takes memory for the thread. False: there is none, or there can be no such thread on this processor.
+  /// Takes memory for the thread, once. False: there is none, or there can be no such thread on this processor.
   bool prepare() noexcept;
   /// Starts the thread for this file, unless it runs.
   void advise(int descriptor, std::uint32_t state, const FilePlan& plan) noexcept;
+  void advise(int descriptor, std::uint32_t state, DetectedFile& file) noexcept;
   /// Waits until it has ended: before what a process can do only with one thread, or must do with all of its threads.
   void settle() noexcept;
   /// In the child of a fork, where the thread is not.
@@ -25,7 +28,13 @@ class Helper {
 
  private:
   static int main(void* self) noexcept;
+  bool begin(int descriptor, std::uint32_t state) noexcept;
+  void start() noexcept;
   void give() noexcept;
+  void give_planned() noexcept;
+  void give_detected() noexcept;
+  // Whether there may be more of it.
+  bool ask(const Advice::Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept;
   /// Whether the descriptor is still that of the file. It may have been closed, and may be another file's by now.
   bool has_the_file() const noexcept;
 
@@ -37,6 +46,7 @@ class Helper {
   int descriptor_ = -1;
   std::uint32_t state_ = 0;
   FilePlan plan_;
+  DetectedFile* detected_ = nullptr;  // null: it is about the plan
 };
 extern constinit Helper helper;
 

@@ -84,10 +84,14 @@ DOVETAIL_CALL ssize_t preadv64v2(int fd, const iovec* vectors, int count, off64_
 }
 
 DOVETAIL_CALL off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
-  if (Descriptor* descriptor = watched(fd)) [[unlikely]] {
-    by_descriptor(*descriptor);
+  Descriptor* descriptor = watched(fd);
+  if (descriptor == nullptr) [[likely]] {
+    return libc::lseek64(fd, offset, whence);
   }
-  return libc::lseek64(fd, offset, whence);
+  by_descriptor(*descriptor);
+  const off64_t now = libc::lseek64(fd, offset, whence);
+  descriptor->position.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
+  return now;
 }
 
 DOVETAIL_CALL void* mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,

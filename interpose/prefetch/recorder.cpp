@@ -13,23 +13,6 @@ constexpr std::uint64_t largest_joined = 1U << 20;
 constexpr std::uint64_t at_once = 1'000'000;
 constexpr std::size_t longest_path = 4096;
 
-// The way to the descriptor in /proc, without the C library's printf, which a signal handler must not call.
-void name_of(int descriptor, char* name) noexcept {
-  constexpr char folder[] = "/proc/self/fd/";
-  std::memcpy(name, folder, sizeof folder);
-  char digits[12];
-  int count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + descriptor % 10);
-    descriptor /= 10;
-  } while (descriptor != 0);
-  char* at = name + sizeof folder - 1;
-  while (count > 0) {
-    *at++ = digits[--count];
-  }
-  *at = '\0';
-}
-
 }  // namespace
 
 constinit Recorder recorder;
@@ -59,14 +42,11 @@ Observation::Slot* Recorder::take(std::uint64_t count, std::uint64_t& number) no
 }
 
 std::uint32_t Recorder::begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept {
-  char name[32];
   char path[longest_path];
-  name_of(number, name);
-  const ssize_t length = readlink(name, path, sizeof path);
-  if (length <= 0 || length == static_cast<ssize_t>(sizeof path) || path[0] != '/') {
+  const std::uint64_t bytes = name_of(number, path, sizeof path);
+  if (bytes == 0) {
     return Descriptor::ignored;
   }
-  const auto bytes = static_cast<std::uint64_t>(length);
   const std::uint64_t more = (bytes + sizeof(Observation::Slot) - 1) / sizeof(Observation::Slot);
   std::uint64_t taken = 0;
   Observation::Slot* slot = take(1 + more, taken);

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "helper.hpp"
+#include "predictor.hpp"
 #include "prefetch/follower.hpp"
 
 namespace dovetail::prefetch {
@@ -62,7 +63,10 @@ void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, st
       if (descriptor.left_alone.exchange(1, std::memory_order_relaxed) == 0) {
         posix_fadvise(number, 0, 0, POSIX_FADV_NORMAL);
         std::uint32_t seen = state;
-        descriptor.state.compare_exchange_strong(seen, Descriptor::ignored, std::memory_order_release);
+        // What the plan does not say may show in the reads.
+        const bool cached = plan.count != 0 && plan.progress->given_up.load(std::memory_order_relaxed) == all_is_cached;
+        descriptor.state.compare_exchange_strong(
+            seen, predictor.on() && !cached ? Descriptor::fresh : Descriptor::ignored, std::memory_order_release);
       }
       break;
   }

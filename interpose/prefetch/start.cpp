@@ -43,11 +43,25 @@ long filters() noexcept {
   return found == nullptr ? 0 : std::strtol(found + 17, nullptr, 10);
 }
 
+bool is_set(const char* path) noexcept { return path != nullptr && *path != '\0'; }
+
+// Whether there is memory by this path, and what it holds can be used.
+template <class Start>
+bool starts(const char* path, const Start& start) noexcept {
+  std::uint64_t bytes = 0;
+  std::byte* memory = is_set(path) ? mapped(path, bytes) : nullptr;
+  if (memory != nullptr && !start(memory, bytes)) {
+    munmap(memory, bytes);
+    return false;
+  }
+  return memory != nullptr;
+}
+
 void start() noexcept {
   const char* log = secure_getenv("DOVETAIL_PREFETCH_LOG");
   const char* plan = secure_getenv("DOVETAIL_PREFETCH_PLAN");
-  const char* path = log != nullptr ? log : plan;
-  if (path == nullptr || *path == '\0') {
+  const char* detection = secure_getenv("DOVETAIL_PREFETCH_DETECTION");
+  if (!is_set(log) && !is_set(plan) && !is_set(detection)) {
     return;
   }
   // One that `dovetail` was not under may end the process for a call that it would not have made.
@@ -55,16 +69,17 @@ void start() noexcept {
   if (filters() != (usual == nullptr ? 0 : std::strtol(usual, nullptr, 10))) {
     return;
   }
-  std::uint64_t bytes = 0;
-  std::byte* memory = mapped(path, bytes);
-  if (memory == nullptr) {
-    return;
+  bool used = false;
+  if (log != nullptr) {
+    used = starts(log, [](std::byte* memory, std::uint64_t bytes) { return recorder.start(memory, bytes); });
+  } else {
+    used = starts(plan, [](std::byte* memory, std::uint64_t bytes) { return replayer.start(memory, bytes); });
+    used = starts(detection, [](std::byte* memory, std::uint64_t bytes) { return predictor.start(memory, bytes); }) ||
+           used;
   }
-  if (log != nullptr ? recorder.start(memory, bytes) : replayer.start(memory, bytes)) {
+  if (used) {
     pthread_atfork(nullptr, nullptr, [] { helper.forget(); });
     active.store(true, std::memory_order_release);
-  } else {
-    munmap(memory, bytes);
   }
 }
 

@@ -18,6 +18,11 @@ class Stream {
  public:
   explicit Stream(FILE* file) noexcept : file_(file), number_(fileno_unlocked(file)), descriptor_(watched(number_)) {}
   bool is_watched() const noexcept { return descriptor_ != nullptr; }
+  /// Whether a call that reads is of interest. To detection only of a stream that has sought: any other is read in sequence.
+  bool is_read() const noexcept {
+    return descriptor_ != nullptr &&
+           (!descriptor_->is_detected() || descriptor_->stream.load(std::memory_order_relaxed) != 0);
+  }
 
   /// Before the call.
   void look() noexcept {
@@ -37,7 +42,7 @@ class Stream {
   void note_all() noexcept {
     const int error = errno;
     const std::uint64_t before = descriptor_->stream.load(std::memory_order_relaxed);
-    const off64_t now = Reading::lseek64_of(number_);
+    const off64_t now = position();
     if (before != 0 && now >= 0 && static_cast<std::uint64_t>(now) > before - 1) {
       Reading(number_, *descriptor_).read(before - 1, static_cast<std::uint64_t>(now) - (before - 1));
     }
@@ -47,7 +52,7 @@ class Stream {
   /// The position is somewhere else. What is in the buffer now was read there.
   void moved() noexcept {
     const int error = errno;
-    const off64_t now = Reading::lseek64_of(number_);
+    const off64_t now = position();
     const std::uint64_t before = descriptor_->stream.load(std::memory_order_relaxed);
     const auto held = file_->_IO_read_end - file_->_IO_read_base;
     if (now >= held && held > 0 && static_cast<std::uint64_t>(now) + 1 != before) {
@@ -58,9 +63,13 @@ class Stream {
   }
 
  private:
+  // Of the descriptor. Detection asks the stream, which costs no system call: it knows once it has sought.
+  off64_t position() const noexcept {
+    return descriptor_->is_detected() ? file_->_offset : Reading::lseek64_of(number_);
+  }
   void stay() noexcept {
     const int error = errno;
-    const off64_t now = Reading::lseek64_of(number_);
+    const off64_t now = position();
     descriptor_->stream.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
     errno = error;
   }
@@ -75,7 +84,7 @@ class Stream {
 template <class Call>
 auto streamed(FILE* file, const Call& call) {
   Stream stream(file);
-  if (!stream.is_watched()) [[likely]] {
+  if (!stream.is_read()) [[likely]] {
     return call();
   }
   stream.look();

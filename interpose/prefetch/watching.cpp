@@ -2,25 +2,50 @@
 
 #include <cerrno>
 
+#include "predictor.hpp"
 #include "recorder.hpp"
 #include "replayer.hpp"
 
 namespace dovetail::prefetch {
+namespace {
 
-Descriptor* classify(int descriptor) noexcept {
-  const int error = errno;
-  Descriptor& found = descriptors[descriptor];
+// Reads that show no pattern yet. Of most files there are no more, and what they cost without a look is all that they cost.
+constexpr std::uint32_t reads_before_a_look = 4;
+
+std::uint32_t state_after_a_look(int number, Descriptor& descriptor, std::uint32_t state) noexcept {
   FileIdentity identity{};
-  std::uint32_t state = Descriptor::ignored;
-  if (look_at(descriptor, identity)) {
-    state = recorder.on() ? recorder.begin(descriptor, found, identity) : replayer.begin(descriptor, found, identity);
+  if (!look_at(number, identity)) {
+    return Descriptor::ignored;
   }
-  found.state.store(state, std::memory_order_release);
-  if (state != Descriptor::ignored && !recorder.on()) {
-    replayer.go_on(descriptor, state);
+  if (recorder.on()) {
+    return recorder.begin(number, descriptor, identity);
+  }
+  if (state == Descriptor::unknown && replayer.on()) {
+    const std::uint32_t planned = replayer.begin(number, descriptor, identity);
+    return planned == Descriptor::ignored && predictor.on() ? Descriptor::fresh : planned;
+  }
+  return predictor.begin(number, descriptor, identity);
+}
+
+}  // namespace
+
+Descriptor* classify(int number) noexcept {
+  Descriptor& found = descriptors[number];
+  std::uint32_t state = found.state.load(std::memory_order_acquire);
+  const bool only_detected = predictor.on() && !replayer.on() && state == Descriptor::unknown;
+  if (only_detected || (state >= Descriptor::fresh && state < Descriptor::fresh + reads_before_a_look)) {
+    found.state.compare_exchange_strong(state, only_detected ? Descriptor::fresh + 1 : state + 1,
+                                        std::memory_order_relaxed);
+    return nullptr;
+  }
+  const int error = errno;
+  const std::uint32_t now = state_after_a_look(number, found, state);
+  found.state.store(now, std::memory_order_release);
+  if (now >= Descriptor::first_file && now < Descriptor::first_detected && !recorder.on()) {
+    replayer.go_on(number, now);
   }
   errno = error;
-  return state == Descriptor::ignored ? nullptr : &found;
+  return now == Descriptor::ignored || now >= Descriptor::fresh ? nullptr : &found;
 }
 
 }  // namespace dovetail::prefetch

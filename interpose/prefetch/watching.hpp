@@ -19,7 +19,7 @@ inline Descriptor* watched(int descriptor) noexcept {
   if (state == Descriptor::ignored) [[likely]] {
     return nullptr;
   }
-  return state == Descriptor::unknown ? classify(descriptor) : &found;
+  return state == Descriptor::unknown || state >= Descriptor::fresh ? classify(descriptor) : &found;
 }
 
 }  // namespace dovetail::prefetch

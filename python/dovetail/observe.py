@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import preload
+from . import mounts, preload
 from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
 from .plan import read as read_plan
 
@@ -27,11 +27,6 @@ _READ, _FILE, _MAP = 1, 2, 3
 _PAGE = mmap.PAGESIZE
 # Runs are no longer, so that where the program is in one of them is known well enough.
 _LONGEST_RUN = 1 << 20
-# What has no device behind it, or whose content is made when it is read.
-_WITHOUT_DEVICE = {
-    "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
-    "hugetlbfs", "mqueue", "proc", "pstore", "ramfs", "securityfs", "sysfs", "tmpfs", "tracefs",
-}  # fmt: skip
 _BAD_USAGE = 2
 
 
@@ -63,16 +58,6 @@ def _notes(memory: bytes, used: int) -> Iterator[Noted]:
             path = os.fsdecode(text.partition(b"\0")[0])
         if kind in (_READ, _FILE, _MAP):
             yield Noted(kind, begun, ended, device, inode, offset, count, process, path)
-
-
-def _devices_without_device() -> set[int]:
-    found = set()
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        before, _, after = line.partition(" - ")
-        if after.split(" ")[0] in _WITHOUT_DEVICE:
-            major, _, minor = before.split(" ")[2].partition(":")
-            found.add(os.makedev(int(major), int(minor)))
-    return found
 
 
 def _unchanged(file: PlannedFile) -> bool:
@@ -111,7 +96,7 @@ def plan_of(memory: bytes, used: int, program: list[str], started: int, started_
     """The plan in what the processes have noted. `started`, `started_at`: when the program was, on the monotonic clock and since 1970."""
     builders: dict[tuple[int, int], _Builder] = {}
     idle: dict[int, int] = {}  # since when a process has not read
-    without = _devices_without_device()
+    without = {device for device, is_there in mounts.devices() if not is_there}
     for note in sorted(_notes(memory, used), key=lambda note: (note.begun, note.kind != _FILE)):
         identity = (note.device, note.inode)
         if note.kind == _FILE:
@@ -159,7 +144,7 @@ def observe(words: list[str], output: Path) -> int:
     started, started_at = time.monotonic_ns(), time.time_ns()
     try:
         with preload.shared_memory("dovetail-observe", _HEADER.pack(_MAGIC, _SLOTS, 0, 0), size) as (descriptor, path):
-            status = preload.run(words, "DOVETAIL_PREFETCH_LOG", path)
+            status = preload.run(words, {"DOVETAIL_PREFETCH_LOG": path})
             with mmap.mmap(descriptor, size, prot=mmap.PROT_READ) as log:
                 _, _, used, processes = _HEADER.unpack_from(log, 0)
                 memory = log[: _HEADER.size + min(used, _SLOTS) * _SLOT.size]

@@ -1,4 +1,4 @@
-"""What a plan did in one run: `dovetail run --plan plan.json --report FILE`."""
+"""What a plan, or detection, did in one run: `dovetail run --plan plan.json --report FILE`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,19 @@ class Done:
     reads: int
     waited: int
     seconds: float
+    given_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """What was done for one file without a plan, in bytes. `asked`: that the system was asked to read ahead, with gaps. `used` and `wasted`: of
+    guesses that are decided. `late`: guesses that the program came to before the system was asked. `given_up`: why the file was left to the system."""
+
+    path: str
+    asked: int
+    used: int
+    wasted: int
+    late: int
     given_up: int
 
 
@@ -65,3 +78,21 @@ def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: It
         yield f"left to the system, which reads ahead as well what is read in sequence: {other.path}"
     for problem in problems:
         yield f"not read ahead: {problem}"
+
+
+def lines_of_detection(files: Iterable[Detected]) -> Iterator[str]:
+    """A line for each file in whose reads there was a pattern, or that was in memory."""
+    rows = [("MB asked for", "used", "wasted", "late", "file, without a plan")]
+    others = 0
+    for file in files:
+        if file.asked == file.late == file.given_up == 0:
+            others += 1
+            continue
+        bytes_of = [f"{count / 1e6:.1f}" for count in (file.asked, file.used, file.wasted)]
+        rows.append((*bytes_of, str(file.late), file.path + _WHY.get(file.given_up, "")))
+    if len(rows) > 1:
+        yield from table(rows)
+    else:
+        yield "without a plan nothing was read ahead"
+    if others:
+        yield f"{others} more files were read without a pattern, or in sequence"

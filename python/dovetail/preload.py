@@ -12,7 +12,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
@@ -119,12 +119,12 @@ def _filters() -> int:
     return int(found[1]) if found else 0
 
 
-def run(words: list[str], variable: str, memory: str) -> int:
-    """Starts the program and waits for it. Returns its status as subprocess does: negative for a signal. Raises Refused."""
+def run(words: list[str], memories: Mapping[str, str]) -> int:
+    """`memories`: variables of the library, with the ways to its memory. Starts the program and waits for it. Returns its status as subprocess does: negative for a signal. Raises Refused."""
     environment = dict(os.environ)
-    for other in ("DOVETAIL_PREFETCH_LOG", "DOVETAIL_PREFETCH_PLAN"):
+    for other in ("DOVETAIL_PREFETCH_LOG", "DOVETAIL_PREFETCH_PLAN", "DOVETAIL_PREFETCH_DETECTION"):
         environment.pop(other, None)
-    environment[variable] = memory
+    environment.update(memories)
     environment["DOVETAIL_PREFETCH_FILTERS"] = str(_filters())
     environment["LD_PRELOAD"] = ":".join([str(library()), *preloaded(environment)])
     child: subprocess.Popen[bytes] | None = None

@@ -1,4 +1,4 @@
-"""`dovetail run --plan`: runs a program while the system reads ahead what the plan says.
+"""The plan of `dovetail run --plan`, in the form in which the program has it.
 
 The library that is loaded into the program parses no JSON: it gets the plan in a form that it can use as it lies in memory (src/prefetch/plan.hpp).
 """
@@ -8,13 +8,11 @@ from __future__ import annotations
 import os
 import re
 import struct
-import sys
 from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import plan_report, preload
-from .plan import Plan, PlanError, PlannedFile, read
+from .plan import Plan, PlannedFile
 from .plan_report import Done
 
 _MAGIC = 0x32304E414C505444
@@ -23,7 +21,6 @@ _FILE = struct.Struct("<QQQQQQIIII")
 _EXTENT = struct.Struct("<QQQ")
 # Extents that the program has come to, and that were asked for; what was not foretold, less what was; whether the plan was given up; then as in Done.
 _PROGRESS = struct.Struct("<IIiIQQQQQ")
-_BAD_USAGE = 2
 _WINDOW = 64 << 20
 _SMALLEST_WINDOW = 1 << 20
 _PAGE = 4096  # the unit of windows
@@ -227,31 +224,3 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
     body = b"".join([*files, *extents, bytes(_PROGRESS.size * len(files)), *orders, bytes(first)])
     content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, timed) + body
     return Compact(content, [file for _, file in ready], in_sequence, problems)
-
-
-def run(words: list[str], path: Path, report: Path | None = None) -> int:
-    """Runs the program. `report`: what the plan did is written there. Returns the program's status, negative for a signal; or 2 if nothing
-    was started."""
-    try:
-        if report is not None and (report.is_dir() or not os.access(report.absolute().parent, os.W_OK)):
-            raise BadSetting(f"{report}: a report cannot be written there")
-        plan = compact(read(path), window(), timed=report is not None)
-        for problem in plan.problems:
-            print(f"dovetail run: not read ahead: {problem}", file=sys.stderr)
-        with preload.shared_memory("dovetail-plan", plan.content, len(plan.content)) as (descriptor, memory):
-            status = preload.run(words, "DOVETAIL_PREFETCH_PLAN", memory)
-            if report is not None:
-                _report(plan, os.pread(descriptor, len(plan.content), 0), report)
-            return status
-    except (PlanError, BadSetting, preload.Refused) as error:
-        print(f"dovetail run: {error}", file=sys.stderr)
-        return _BAD_USAGE
-
-
-def _report(plan: Compact, memory: bytes, path: Path) -> None:
-    """What goes wrong here is not the program's fault, whose status stays."""
-    lines = plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems)
-    try:
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        print(f"dovetail run: no report, {path}: {error.strerror}", file=sys.stderr)

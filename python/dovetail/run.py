@@ -252,7 +252,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run --plan plan.json [--report FILE] -- program ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json] [--detect] [--report FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -261,7 +261,7 @@ def register(app: typer.Typer) -> None:
         report: Annotated[
             Path | None,
             typer.Option(
-                help="Writes a page (.html), and beside it a picture and a trace for Perfetto; with --plan a text, what the plan did."
+                help="Writes a page (.html), and beside it a picture and a trace for Perfetto; with --plan or --detect a text, what was read ahead."
             ),
         ] = None,
         pycompss: Annotated[bool, typer.Option("--pycompss", help="The program is written for PyCOMPSs.")] = False,
@@ -284,11 +284,18 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(help="What is read ahead of the program, which may be any: see `dovetail observe`."),
         ] = None,
+        detect: Annotated[
+            bool,
+            typer.Option(
+                "--detect",
+                help="Patterns in what a program reads are recognised, and what comes next is read ahead; the program may be any.",
+            ),
+        ] = False,
     ) -> None:
-        if plan is not None:
+        if plan is not None or detect:
             if pycompss or hdf5 or flush is not None or close is not None:
-                sys.exit(_refuse("--plan goes with no other option but --report"))
-            from . import preload, replay  # what few programs need
+                sys.exit(_refuse("--plan and --detect go with no other option but --report"))
+            from . import prefetch_run, preload  # what few programs need
 
-            preload.end_as(replay.run([script, *(arguments or [])], plan, report))
+            preload.end_as(prefetch_run.run([script, *(arguments or [])], plan, report, detect))
         sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))

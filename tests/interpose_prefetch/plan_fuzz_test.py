@@ -123,7 +123,7 @@ class PlanFuzz(Case):
     def with_memory(self, content: bytes):
         def run() -> int:
             with preload.shared_memory("plan", content, len(content)) as (_, memory):
-                return preload.run(self.words, "DOVETAIL_PREFETCH_PLAN", memory)
+                return preload.run(self.words, {"DOVETAIL_PREFETCH_PLAN": memory})
 
         return self._in_child(run)[:2]
 

@@ -19,7 +19,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(BUILD 
 import hangs  # noqa: E402 (behind the path to it)
 
 try:
-    from dovetail import observe, plan_show, preload, replay
+    from dovetail import observe, plan_show, prefetch_run, preload, replay
     from dovetail.plan import Extent, PlanError, PlannedFile
     from dovetail.plan import read as read_plan
 except ImportError as error:
@@ -90,7 +90,14 @@ class Case(unittest.TestCase):
         return self._in_child(lambda: observe.observe([str(word) for word in words], self.plan_file), **options)
 
     def run_with_plan(self, *words: object, report: Path | None = None, **options):
-        return self._in_child(lambda: replay.run([str(word) for word in words], self.plan_file, report), **options)
+        return self._in_child(
+            lambda: prefetch_run.run([str(word) for word in words], self.plan_file, report), **options
+        )
+
+    def run_with_detection(self, *words: object, plan: bool = False, report: Path | None = None, **options):
+        path = self.plan_file if plan else None
+        given = [str(word) for word in words]
+        return self._in_child(lambda: prefetch_run.run(given, path, report, detection=True), **options)
 
     def show(self, picture: Path | None = None):
         return self._in_child(lambda: plan_show.show(self.plan_file, picture))

@@ -1,0 +1,116 @@
+#include "predictor.hpp"
+
+#include <fcntl.h>
+
+#include "helper.hpp"
+#include "libc.hpp"
+
+namespace dovetail::prefetch {
+namespace {
+
+// What is read in sequence is told in pieces of this size.
+constexpr std::uint64_t told_at_once = 256U << 10;
+
+void leave_to_the_system(int number, Descriptor& descriptor, bool left) noexcept {
+  if (descriptor.left_alone.exchange(left ? 1 : 0, std::memory_order_relaxed) != (left ? 1U : 0U)) {
+    posix_fadvise(number, 0, 0, left ? POSIX_FADV_NORMAL : POSIX_FADV_RANDOM);
+  }
+}
+
+}  // namespace
+
+constinit Predictor predictor;
+
+bool Predictor::start(std::byte* memory, std::uint64_t bytes) noexcept {
+  table_ = DetectionTable::in(memory, bytes);
+  if (table_.files() == 0 || !helper.prepare()) {
+    table_ = {};
+    return false;
+  }
+  return true;
+}
+
+std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept {
+  bool made = false;
+  const std::uint32_t found = table_.find(identity, made);
+  if (found == table_.files() || table_.file(found).given_up.load(std::memory_order_relaxed) != not_given_up) {
+    return Descriptor::ignored;
+  }
+  if (made && table_.named()) {
+    name_of(number, table_.file(found).name, DetectedFile::longest_name);
+  }
+  descriptor.left_alone.store(1, std::memory_order_relaxed);
+  descriptor.stream.store(0, std::memory_order_relaxed);
+  descriptor.position.store(0, std::memory_order_relaxed);
+  descriptor.next.store(0, std::memory_order_relaxed);
+  descriptor.noted.store(0, std::memory_order_relaxed);
+  descriptor.resting.store(0, std::memory_order_relaxed);
+  return Descriptor::first_detected + found;
+}
+
+void Predictor::note_on(int number, Descriptor& descriptor, std::int64_t bytes) noexcept {
+  if (bytes <= 0) {
+    return;
+  }
+  const auto count = static_cast<std::uint64_t>(bytes);
+  std::uint64_t from = descriptor.position.load(std::memory_order_relaxed);
+  if (from == 0) {
+    const off64_t now = libc::lseek64(number, 0, SEEK_CUR);
+    if (now < bytes) {
+      return;
+    }
+    from = static_cast<std::uint64_t>(now - bytes) + 1;
+  }
+  descriptor.position.store(from + count, std::memory_order_relaxed);
+  note(number, descriptor, from - 1, count);
+}
+
+void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const std::uint32_t resting = descriptor.resting.load(std::memory_order_relaxed);
+  if (resting != 0) {
+    descriptor.resting.store(resting - 1, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint32_t file = descriptor.state.load(std::memory_order_acquire) - Descriptor::first_detected;
+  if (file >= table_.files()) {
+    return;
+  }
+  const std::uint64_t next = descriptor.next.load(std::memory_order_relaxed);
+  const std::uint64_t noted = descriptor.noted.load(std::memory_order_relaxed);
+  descriptor.next.store(offset + bytes, std::memory_order_relaxed);
+  if (offset == next && offset + bytes - noted < told_at_once) {
+    return;
+  }
+  DetectedFile& detected = table_.file(file);
+  descriptor.noted.store(offset + bytes, std::memory_order_relaxed);
+  if (offset == next) {
+    tell(number, descriptor, detected, noted, offset + bytes - noted);
+    return;
+  }
+  if (next > noted) {
+    tell(number, descriptor, detected, noted, next - noted);
+  }
+  tell(number, descriptor, detected, offset, bytes);
+}
+
+void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset,
+                     std::uint64_t bytes) noexcept {
+  if (file.given_up.load(std::memory_order_relaxed) != not_given_up) {
+    leave_to_the_system(number, descriptor, true);
+    std::uint32_t seen = descriptor.state.load(std::memory_order_relaxed);
+    if (seen >= Descriptor::first_detected && seen < Descriptor::fresh) {
+      descriptor.state.compare_exchange_strong(seen, Descriptor::ignored, std::memory_order_release);
+    }
+    return;
+  }
+  if (file.detector.note(offset, bytes, table_.limits(file))) {
+    descriptor.resting.store(file.detector.rest(), std::memory_order_relaxed);
+  }
+  table_.settle(file);
+  leave_to_the_system(number, descriptor, !file.detector.foretells());
+  if (file.detector.has_advice()) {
+    helper.advise(number, descriptor.state.load(std::memory_order_relaxed), file);
+  }
+}
+
+}  // namespace dovetail::prefetch

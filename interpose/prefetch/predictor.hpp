@@ -1,0 +1,30 @@
+// Gives the system advice without a plan, for files whose reads show a pattern.
+#pragma once
+
+#include <cstdint>
+
+#include "descriptors.hpp"
+#include "prefetch/detection_table.hpp"
+
+namespace dovetail::prefetch {
+
+class Predictor {
+ public:
+  /// In memory that stays. False: there is no table in it, or advice cannot be given here.
+  bool start(std::byte* memory, std::uint64_t bytes) noexcept;
+  bool on() const noexcept { return table_.files() != 0; }
+  /// The first look at a descriptor. Returns its state.
+  std::uint32_t begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept;
+  /// The program has read there.
+  void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  /// The program has read so many bytes from the file position, up to where it is now.
+  void note_on(int number, Descriptor& descriptor, std::int64_t bytes) noexcept;
+
+ private:
+  void tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
+
+  DetectionTable table_;
+};
+extern constinit Predictor predictor;
+
+}  // namespace dovetail::prefetch

@@ -1,0 +1,21 @@
+"""What file systems are mounted, and which of them have a device behind them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+# What has no device behind it, or whose content is made when it is read.
+_WITHOUT_DEVICE = {
+    "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
+    "hugetlbfs", "mqueue", "proc", "pstore", "ramfs", "securityfs", "sysfs", "tmpfs", "tracefs",
+}  # fmt: skip
+
+
+def devices() -> Iterator[tuple[int, bool]]:
+    """The number of each mounted file system, and whether there is a device behind it."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        major, _, minor = before.split(" ")[2].partition(":")
+        yield os.makedev(int(major), int(minor)), after.split(" ")[0] not in _WITHOUT_DEVICE

@@ -1,0 +1,87 @@
+// The files whose reads are watched for patterns, in memory that all processes of one `dovetail run --detect` share
+// (python/dovetail/detect.py makes it). Read and written in programs that have nothing to do with Dovetail: no allocation, no lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "prefetch/detector.hpp"
+#include "prefetch/plan.hpp"
+
+namespace dovetail::prefetch {
+
+/// One file. `python/dovetail/detect.py` reads what is in front of the detector.
+struct alignas(4096) DetectedFile {
+  enum State : std::uint32_t { unused = 0, being_made = 1, ready = 2 };
+  static constexpr std::size_t longest_name = 192;
+
+  std::atomic<std::uint32_t> state;
+  std::atomic<std::uint32_t> given_up;  // a `GivenUp`
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::atomic<std::uint64_t> size;
+  std::atomic<std::uint64_t> asked;        // bytes that the system was asked to read
+  std::atomic<std::uint64_t> outstanding;  // as it is counted for all files
+  std::atomic<std::uint64_t> turn;         // when it was last read
+  std::uint32_t piece;                     // bytes of one advice: the kernel cuts longer ones short
+  std::uint32_t gap;                       // bytes that cost less than a request
+  char name[longest_name];                 // for the report, if it wants to know
+  Detector detector;
+};
+static_assert(sizeof(DetectedFile) == 8192 && offsetof(DetectedFile, name) == 64 &&
+              offsetof(DetectedFile, detector) == 256);
+
+class DetectionTable {
+ public:
+  static constexpr std::uint64_t magic = 0x3130544345544544;  // "DETECT01"
+  static constexpr std::uint64_t smallest_file = 1U << 20;
+
+  /// The memory of a table, readable and writable, at the beginning of a page, as long as the table is used. An unusable one gives an empty table.
+  static DetectionTable in(std::byte* memory, std::uint64_t bytes) noexcept;
+  std::uint32_t files() const noexcept { return files_; }
+  /// Whether the report wants the names of files.
+  bool named() const noexcept { return named_; }
+  /// The number of the file, which gets a place in the table if it has none (`made`: now). `files()`: it is too small, is not on a device, or the table is full.
+  std::uint32_t find(const FileIdentity& identity, bool& made) noexcept;
+  /// Of a number below `files()`.
+  DetectedFile& file(std::uint32_t number) const noexcept { return table_[number]; }
+
+  /// What the file may ask for, beside what other files have asked for.
+  Detector::Limits limits(const DetectedFile& file) const noexcept;
+  /// After each read: counts what the file has asked for and was not read yet.
+  void settle(DetectedFile& file) const noexcept;
+
+ private:
+  static constexpr std::size_t most_devices = 128;
+  struct Device {
+    std::uint64_t number;
+    std::uint32_t piece;  // 0: there is no device behind these files
+    std::uint32_t gap;
+  };
+  struct alignas(4096) Header {
+    std::uint64_t magic;
+    std::uint64_t bytes;
+    std::uint64_t files;
+    std::uint64_t devices;
+    std::uint64_t window;
+    std::uint64_t named;
+    std::atomic<std::uint64_t> outstanding;  // of all files, in bytes
+    std::atomic<std::uint64_t> turns;
+    std::atomic<std::uint64_t> released;  // the turn in which what was old was last looked for
+    std::array<Device, most_devices> device;
+  };
+  static_assert(sizeof(Header) == 4096 && sizeof(Device) == 16);
+
+  void release_old() const noexcept;
+  Device device_of(std::uint64_t number) const noexcept;
+
+  Header* header_ = nullptr;
+  DetectedFile* table_ = nullptr;
+  std::uint32_t files_ = 0;
+  std::uint64_t window_ = 0;
+  bool named_ = false;
+};
+
+}  // namespace dovetail::prefetch

@@ -1,0 +1,134 @@
+// Recognises where a program reads next in one file that no plan is about. It lies in memory that several processes share: no allocation,
+// no pointer, no lock that anyone waits for.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace dovetail::prefetch {
+
+/// What is known of a file are regions: reads that lie near each other are one. Two patterns follow from them. Regions of about the same length at
+/// about the same distance go on in the same direction: strides, and clusters with steps back in them (Congiu, figure 5.1). A region that grows, with gaps or
+/// backward, goes on growing. What is read front to back is neither. All bytes zero is a detector of a file that was not read yet.
+class Detector {
+ public:
+  struct Range {
+    std::uint64_t offset;
+    std::uint64_t end;
+  };
+  /// In bytes. `size`: of the file. `window`: that may be asked for and not be read yet. `gap`: that cost less than another request.
+  struct Limits {
+    std::uint64_t size;
+    std::uint64_t window;
+    std::uint64_t gap;
+  };
+  /// In bytes of guesses, but for `late`: guesses that the program came to before they were taken.
+  struct Counts {
+    std::atomic<std::uint64_t> used;
+    std::atomic<std::uint64_t> wasted;
+    std::atomic<std::uint64_t> late;
+  };
+
+  /// What may be wasted before the file is left alone for a while, and the part of what was used that may be wasted as well.
+  static constexpr std::uint64_t allowance = 4U << 20;
+  static constexpr std::uint64_t part_wasted = 8;
+
+  /// Notes a read. Any thread and any signal handler may call it; one that comes while another is in it changes nothing. Returns whether
+  /// there is no pattern: the detector need not be told of the next `rest()` reads.
+  bool note(std::uint64_t offset, std::uint64_t bytes, const Limits& limits) noexcept;
+  /// Whether there is something to take.
+  bool has_advice() const noexcept {
+    return head_.load(std::memory_order_relaxed) != tail_.load(std::memory_order_relaxed);
+  }
+  /// What is to be read ahead next. False: nothing is. Any number of threads may call it, beside `note`.
+  bool take(Range& range) noexcept;
+  /// Whether the guesses foretell what the program reads, so that the system need not read ahead itself.
+  bool foretells() const noexcept { return trust_.load(std::memory_order_relaxed) >= trusted; }
+  std::uint32_t rest() const noexcept { return rest_.load(std::memory_order_relaxed); }
+  /// Bytes of guesses that the program has not come to.
+  std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
+  const Counts& counts() const noexcept { return counts_; }
+
+ private:
+  static constexpr std::uint32_t most_regions = 48;
+  static constexpr std::uint32_t most_series = 8;
+  static constexpr std::uint32_t most_guesses = 64;
+  static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::uint32_t trusted = 8;
+
+  struct Region {
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint64_t bytes;    // that were read of it
+    std::uint32_t born;     // in reads, as all times
+    std::uint32_t touched;  // when it was last read
+    std::int32_t grown;     // how often in a row upward, or downward (negative), without being read in sequence
+    std::uint32_t reserved;
+  };
+  /// Offsets are along the direction: `seen_from` turns a file that is read backward around.
+  struct Series {
+    std::uint64_t begin;       // of the region that the program is in
+    std::uint64_t length;      // of a region: seldom exceeded; of one that grows: how far it is asked for ahead
+    std::uint64_t shortest;    // seldom less
+    std::uint64_t gap;         // to the next one: seldom less
+    std::uint64_t period;      // from the begin of one to that of the next
+    std::uint64_t guessed_to;  // what lies before needs no guess
+    std::uint64_t front;       // of a region that grows
+    std::uint32_t touched;
+    std::uint32_t ahead;     // regions
+    std::int32_t direction;  // 1 or -1; 0: no series
+    std::uint32_t grows;
+  };
+  struct Guess {
+    std::uint64_t begin;
+    std::uint64_t end;  // 0: no guess
+    std::uint64_t low;  // what was read of it lies from here
+    std::uint64_t high;
+    std::uint32_t series;
+    std::uint32_t number;  // in the queue
+  };
+
+  static Range seen_from(Range range, std::int32_t direction) noexcept;
+  bool note_held(Range read, const Limits& limits) noexcept;
+  // The region that the read lies in now.
+  std::uint32_t place(Range read, std::uint64_t near, bool& fresh) noexcept;
+  std::uint32_t make_region(std::uint32_t at, Range read) noexcept;
+  void join(std::uint32_t at, std::uint64_t near) noexcept;
+
+  std::uint32_t foretold(Range read, std::uint32_t at) noexcept;
+  void go_on(Series& series, std::uint32_t index, std::uint32_t steps, std::uint32_t at) noexcept;
+  std::uint32_t recognise(Range read, std::uint32_t at, bool fresh) noexcept;
+  bool is_regular(Range read, std::uint32_t at, std::int32_t direction, Series& made) const noexcept;
+  bool is_growing(std::uint32_t at, std::int32_t direction, Series& made) const noexcept;
+  void drop(std::uint32_t index) noexcept;
+
+  void ask(std::uint32_t index, const Limits& limits) noexcept;
+  bool guess(std::uint32_t index, Range along, const Limits& limits, Range& pending) noexcept;
+  bool push(const Range& range) noexcept;
+  void touch(Range read) noexcept;
+  void take_off(std::uint64_t bytes) noexcept;
+  void retire(Guess& guess) noexcept;
+  bool is_wasteful() const noexcept;
+  void begin_rest() noexcept;
+
+  Counts counts_;  // first: the report finds them there
+  std::atomic<std::uint32_t> held_;
+  std::atomic<std::uint32_t> trust_;
+  std::atomic<std::uint32_t> rest_;
+  std::uint32_t reads_;
+  std::uint32_t idle_;  // reads in a row that no series has foretold
+  std::uint32_t count_;
+  std::uint64_t used_;  // since the last rest
+  std::uint64_t wasted_;
+  std::atomic<std::uint64_t> outstanding_;
+  std::array<Region, most_regions> regions_;  // in the order of the file; they do not overlap
+  std::array<Series, most_series> series_;
+  std::array<Guess, most_guesses> guesses_;
+  // What is to be asked for. The detector writes behind `head_`, and never where nobody has taken yet.
+  std::atomic<std::uint32_t> head_;
+  std::atomic<std::uint32_t> tail_;
+  std::array<std::atomic<std::uint64_t>, 2 * most_guesses> queue_;
+};
+
+}  // namespace dovetail::prefetch
