@@ -8,10 +8,12 @@ the same byte again and of bytes at random.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -22,8 +24,8 @@ from harness.script import report, report_wrong  # noqa: E402 (beside this folde
 from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 
 # Bytes of a file for each read, in pieces; the clusters of "strided" leave out more.
-SPREAD = {"strided": 1.25, "near": 1.25, "twice": 0.5}
-PATTERNS = ("strided", "near", "sequential", "backward", "random", "twice", "files")
+SPREAD = {"strided": 1.25, "near": 1.25, "twice": 0.5, "grows": 0.5}
+PATTERNS = ("strided", "near", "sequential", "backward", "random", "twice", "files", "grows")
 WAYS = ("as_it_is", "with_plan", "detect")
 Metrics = dict[str, list[float]]
 
@@ -35,6 +37,7 @@ class Wrong(Exception):
 class Programs:
     def __init__(self, build: Path) -> None:
         self.reader = [str(build / "bin" / "prefetch_reader")]
+        self.command = [sys.executable, "-m", "dovetail.cli"]
         self._environment = os.environ | {"PYTHONPATH": str(build / "python")}
 
     def output(self, *words: object) -> list[str]:
@@ -46,7 +49,25 @@ class Programs:
         return done.stdout.split()
 
     def dovetail(self, *words: object) -> list[str]:
-        return self.output(sys.executable, "-m", "dovetail.cli", *words)
+        return self.output(*self.command, *words)
+
+
+@contextlib.contextmanager
+def little_memory(megabytes: int) -> Iterator[list[str]]:
+    """Words before a program that is to have so much memory, with its page cache; 0: as much as there is."""
+    if megabytes == 0:
+        yield []
+        return
+    group = Path(f"/sys/fs/cgroup/memory/dovetail-bench-{os.getpid()}")
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(megabytes << 20))
+    except OSError as error:
+        raise DeviceUnavailable(f"{group}: {error.strerror}") from error
+    try:
+        yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
+    finally:
+        group.rmdir()
 
 
 def forget(*files: Path) -> None:
@@ -90,9 +111,14 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     metrics: Metrics = {}
     # A small file needs a page, and has an inode.
     on_disk = size_of_data(arguments) + (arguments.reads * 8192 if arguments.pattern == "files" else 0)
+    on_disk += arguments.reads * arguments.piece if arguments.pattern == "grows" else 0
     disk = SlowDisk(0, 0, (on_disk >> 20) * 9 // 8 + 64, arguments.folder)
     # The plan is not on the disk: what reads it would use up what a limit lends at its start.
-    with disk, tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder) as folder:
+    with (
+        disk,
+        tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder) as folder,
+        little_memory(arguments.memory) as limited,
+    ):
         data = disk.path / "data"
         make_data(data, arguments)
         plan = Path(folder) / "plan.json"
@@ -109,8 +135,8 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
         programs.dovetail("observe", "--output", plan, "--", *command)
         ways = {
             "as_it_is": command,
-            "with_plan": ["run", "--plan", plan, "--", *command],
-            "detect": ["run", "--detect", "--", *command],
+            "with_plan": [*programs.command, "run", "--plan", plan, "--", *command],
+            "detect": [*programs.command, "run", "--detect", "--", *command],
         }
         for number in range(arguments.repeat):
             sums = set()
@@ -125,8 +151,7 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
                 for file in [data] if data.is_file() else data.iterdir():
                     os.stat(file)
                 requests, megabytes = seen_by(disk)
-                start = programs.output if name == "as_it_is" else programs.dovetail
-                checksum, seconds = start(*ways[name])
+                checksum, seconds = programs.output(*limited, *ways[name])
                 sums.add(checksum)
                 after = seen_by(disk)
                 metrics.setdefault(name, []).append(float(seconds))
@@ -176,6 +201,7 @@ def main() -> int:
     parser.add_argument("--cached", action="store_true", help="all is in the page cache")
     parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk; 0: no limit")
     parser.add_argument("--requests", type=int, default=500, help="a second; 0: no limit")
+    parser.add_argument("--memory", type=int, default=0, help="MB for the program and its page cache; 0: no limit")
     parser.add_argument("--pairs", type=int, default=5000, help="of batches of calls")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--folder", help="where the files are made (default: a temporary folder)")

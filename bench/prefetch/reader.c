@@ -5,6 +5,7 @@
 //   near        the same with nothing between the clusters, so that nearly all is read
 //   sequential, backward, random
 //   twice       the file in sequence, then once more
+//   grows       in sequence a file that has half of what is read, and gets another piece after each read
 //   files       one piece of each of the files 0, 1, 2 ... of the folder
 // reader calls|random_calls FILE PAIRS: what a pread of a cached byte, the same again or any, costs in the C library, and how much more the one costs that this program sees.
 #define _GNU_SOURCE
@@ -75,7 +76,7 @@ static int offsets(const char* pattern, off_t* at, long reads, size_t piece) {
   for (long i = reads - 1; strcmp(pattern, "random") == 0 && i > 0; --i) {
     swap(&at[i], &at[random_number() % (uint64_t)(i + 1)]);
   }
-  return twice || strcmp(pattern, "sequential") == 0 || strcmp(pattern, "backward") == 0 ||
+  return twice || strcmp(pattern, "sequential") == 0 || strcmp(pattern, "grows") == 0 || strcmp(pattern, "backward") == 0 ||
          strcmp(pattern, "random") == 0;
 }
 
@@ -89,6 +90,12 @@ static ssize_t read_file(const char* folder, long number, unsigned char* data, s
   return bytes;
 }
 
+// The file as it was before, to be written at its end.
+static int open_to_grow(const char* path, long reads, size_t piece) {
+  const int fd = open(path, O_WRONLY | O_APPEND);
+  return fd >= 0 && ftruncate(fd, (off_t)((reads + 1) / 2) * (off_t)piece) == 0 ? fd : -1;
+}
+
 static int read_all(const char* pattern, const char* path, long reads, size_t piece, double compute) {
   const int files = strcmp(pattern, "files") == 0;
   off_t* at = calloc((size_t)reads, sizeof *at);
@@ -98,12 +105,17 @@ static int read_all(const char* pattern, const char* path, long reads, size_t pi
     return 2;
   }
   uint64_t sum = 0;
+  const int grows = strcmp(pattern, "grows") == 0 ? open_to_grow(path, reads, piece) : -1;
   const double start = now();
   const int fd = files ? -1 : open(path, O_RDONLY);
   for (long done = 0; done < reads; ++done) {
     const ssize_t bytes = files ? read_file(path, done, data, piece) : pread(fd, data, piece, at[done]);
     if (bytes != (ssize_t)piece) {
       fprintf(stderr, "%s: read %ld of %ld failed\n", path, done, reads);
+      return 1;
+    }
+    if (grows >= 0 && write(grows, data, piece) != (ssize_t)piece) {
+      fprintf(stderr, "%s: write %ld of %ld failed\n", path, done, reads);
       return 1;
     }
     for (size_t j = 0; j < piece; j += 512) {

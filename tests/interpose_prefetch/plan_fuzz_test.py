@@ -114,7 +114,7 @@ def changed_text(text: bytes, dice: random.Random) -> bytes:
 class PlanFuzz(Case):
     def setUp(self):
         super().setUp()
-        self.files = [self.file(name, 300_000 + 150_000 * number, number) for number, name in enumerate("abc")]
+        self.files = [self.file(name, 1_100_000 + 300_000 * number, number) for number, name in enumerate("abc")]
         self.words = [str(PROGRAM), str(self.folder), "11", str(CALLS)]
         self.plain = self.run_as_it_is(*self.words)[:2]
         self.assertEqual(self.observe(*self.words)[:2], self.plain)

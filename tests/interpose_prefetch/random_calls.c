@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { room = 1 << 16, numbers = 24, streams = 4, largest = 700000 };
+enum { room = 1 << 16, numbers = 24, streams = 4, largest = 1900000 };
 
 static uint64_t state;
 static uint64_t any(uint64_t below) {

@@ -1,5 +1,6 @@
-"""Random calls give the same as they are, observed and with a plan: results, errors, errno, data, file positions."""
+"""Random calls give the same as they are, observed, with a plan and with detection: results, errors, errno, data, file positions."""
 
+import functools
 import os
 import random
 import unittest
@@ -13,7 +14,7 @@ CALLS = 1500
 class RandomCalls(Case):
     def setUp(self):
         super().setUp()
-        self.files = [self.file(name, 300_000 + 150_000 * number, number) for number, name in enumerate("abc")]
+        self.files = [self.file(name, 1_100_000 + 300_000 * number, number) for number, name in enumerate("abc")]
 
     def compare(self, seed: int) -> None:
         words = (PROGRAM, self.folder, seed, CALLS)
@@ -21,7 +22,12 @@ class RandomCalls(Case):
         written = (self.folder / "out").read_bytes()
         self.assertEqual(plain[0], 3, f"seed {seed}: {plain}")
         self.assertEqual(plain[1].count(b"\n") > CALLS * 0.6, True, plain)
-        for what, run in (("observed", self.observe), ("with its plan", self.run_with_plan)):
+        for what, run in (
+            ("observed", self.observe),
+            ("with its plan", self.run_with_plan),
+            ("with detection", self.run_with_detection),
+            ("with both", functools.partial(self.run_with_detection, plan=True)),
+        ):
             self.forget(*self.files)
             found = run(*words)
             for one, other in zip(plain[1].splitlines(), found[1].splitlines(), strict=False):

@@ -19,7 +19,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(BUILD 
 import hangs  # noqa: E402 (behind the path to it)
 
 try:
-    from dovetail import observe, plan_show, prefetch_run, preload, replay
+    from dovetail import detect, observe, plan_show, prefetch_run, preload, replay
     from dovetail.plan import Extent, PlanError, PlannedFile
     from dovetail.plan import read as read_plan
 except ImportError as error:
@@ -27,7 +27,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "need", "observe", "plan_show", "preload", "read_plan", "replay",
+    "BUILD", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "detect", "need", "observe", "plan_show", "preload", "read_plan", "replay",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 
