@@ -66,7 +66,7 @@ class DriverFile {
 
   Handle handle_;
   staging::StagedFile staged_;
-  std::optional<prefetch::ReadAhead> ahead_;
+  std::optional<prefetching::ReadAhead> ahead_;
   bool flush_waits_;
   const bool close_waits_;
   bool reads_may_go_on_ = true;

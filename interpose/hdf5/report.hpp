@@ -21,7 +21,7 @@ struct Report {
   std::array<std::uint64_t, causes> waited{};
 
   std::uint64_t& of(Cause cause) noexcept { return waited[static_cast<std::size_t>(cause)]; }
-  void print(base::Overlap::Times overlap, const staging::Statistics& staged, const prefetch::Statistics& ahead,
+  void print(base::Overlap::Times overlap, const staging::Statistics& staged, const prefetching::Statistics& ahead,
              const compression::Statistics& compressed) const;
 };
 

@@ -23,7 +23,7 @@ struct Services {
   base::LastingBudget lasting{memory, for_long};
   base::Overlap overlap;
   staging::Stage& stage;
-  prefetch::Statistics ahead{overlap};
+  prefetching::Statistics ahead{overlap};
   compression::Statistics compressed{overlap};
   compression::ChunkTable chunks;  ///< For the thread that is in HDF5.
   Report report;

@@ -13,7 +13,7 @@
 #define DOVETAIL_CALL extern "C" [[gnu::visibility("default")]]
 #define DOVETAIL_ALIAS(name) __attribute__((alias(name), visibility("default")))
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// A call of a program on a descriptor that is of interest.
 class Reading {
@@ -81,4 +81,4 @@ inline int opened(int descriptor) noexcept {
   return descriptor;
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 // The way to the descriptor in /proc, without the C library's printf, which a signal handler must not call.
@@ -59,4 +59,4 @@ void forget_from(unsigned first, unsigned last) noexcept {
   }
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

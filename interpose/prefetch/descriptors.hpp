@@ -7,7 +7,7 @@
 
 #include "prefetch/plan.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 struct Descriptor {
   static constexpr std::uint32_t unknown = 0;
@@ -59,4 +59,4 @@ inline void forget(int descriptor) noexcept {
 }
 void forget_from(unsigned first, unsigned last) noexcept;
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -13,7 +13,7 @@
 #include "descriptors.hpp"
 #include "system.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr std::size_t page = 4096;
@@ -192,4 +192,4 @@ void Helper::settle() noexcept {
   stop_.store(false, std::memory_order_relaxed);
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

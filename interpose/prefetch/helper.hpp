@@ -9,7 +9,7 @@
 #include "prefetch/detection_table.hpp"
 #include "prefetch/plan.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// The thread is not the C library's: a program with one thread keeps what the C library does for such programs, and one whose first thread ends by
 /// pthread_exit still ends with its last. A signal handler may start it. It touches nothing that belongs to a thread, makes bare
@@ -50,4 +50,4 @@ class Helper {
 };
 extern constinit Helper helper;
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

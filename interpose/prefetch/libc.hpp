@@ -24,7 +24,7 @@ int __openat64_2(int, const char*, int);
 int _IO_getc(FILE*);
 }
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// Found when it is first called, or by `find_all`. Calls before that are those of constructors that run earlier.
 template <class Type>
@@ -78,4 +78,4 @@ inline void find_all() noexcept {
 #undef DOVETAIL_PREFETCH_FIND
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -4,12 +4,12 @@
 #include "call.hpp"
 #include "helper.hpp"
 
-using dovetail::prefetch::active;
-using dovetail::prefetch::forget;
-using dovetail::prefetch::forget_from;
-using dovetail::prefetch::helper;
-using dovetail::prefetch::opened;
-namespace libc = dovetail::prefetch::libc;
+using dovetail::prefetching::active;
+using dovetail::prefetching::forget;
+using dovetail::prefetching::forget_from;
+using dovetail::prefetching::helper;
+using dovetail::prefetching::opened;
+namespace libc = dovetail::prefetching::libc;
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include "helper.hpp"
 #include "libc.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 // What is read in sequence is told in pieces of this size.
@@ -113,4 +113,4 @@ void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std
   }
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

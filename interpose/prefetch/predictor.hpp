@@ -6,7 +6,7 @@
 #include "descriptors.hpp"
 #include "prefetch/detection_table.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 class Predictor {
  public:
@@ -27,4 +27,4 @@ class Predictor {
 };
 extern constinit Predictor predictor;
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -1,13 +1,13 @@
 // The calls that read, and those that map and move.
 #include "call.hpp"
 
-using dovetail::prefetch::Descriptor;
-using dovetail::prefetch::nanoseconds;
-using dovetail::prefetch::Observation;
-using dovetail::prefetch::Reading;
-using dovetail::prefetch::recorder;
-using dovetail::prefetch::watched;
-namespace libc = dovetail::prefetch::libc;
+using dovetail::prefetching::Descriptor;
+using dovetail::prefetching::nanoseconds;
+using dovetail::prefetching::Observation;
+using dovetail::prefetching::Reading;
+using dovetail::prefetching::recorder;
+using dovetail::prefetching::watched;
+namespace libc = dovetail::prefetching::libc;
 
 namespace {
 
@@ -159,13 +159,13 @@ ssize_t sendfile(int, int, off_t*, std::size_t) noexcept DOVETAIL_ALIAS("sendfil
 // What fortified programs call where the compiler knows the size of the buffer but not of the transfer.
 DOVETAIL_CALL ssize_t __read_chk(int fd, void* data, std::size_t bytes, std::size_t room) {
   if (bytes > room) {
-    dovetail::prefetch::buffer_overrun();
+    dovetail::prefetching::buffer_overrun();
   }
   return read(fd, data, bytes);
 }
 DOVETAIL_CALL ssize_t __pread64_chk(int fd, void* data, std::size_t bytes, off64_t offset, std::size_t room) {
   if (bytes > room) {
-    dovetail::prefetch::buffer_overrun();
+    dovetail::prefetching::buffer_overrun();
   }
   return pread64(fd, data, bytes, offset);
 }

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 // Reads that follow each other at once are one, up to this size.
@@ -108,4 +108,4 @@ void Recorder::note(Descriptor& descriptor, Observation::Kind kind, std::uint64_
   }
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -6,7 +6,7 @@
 #include "descriptors.hpp"
 #include "prefetch/observation.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 class Recorder {
  public:
@@ -31,4 +31,4 @@ extern constinit Recorder recorder;
 
 std::uint64_t nanoseconds() noexcept;
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

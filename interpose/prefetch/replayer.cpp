@@ -8,7 +8,7 @@
 #include "predictor.hpp"
 #include "prefetch/follower.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 constinit Replayer replayer;
 
@@ -72,4 +72,4 @@ void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, st
   }
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

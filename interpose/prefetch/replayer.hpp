@@ -5,7 +5,7 @@
 
 #include "descriptors.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 class Replayer {
  public:
@@ -26,4 +26,4 @@ class Replayer {
 };
 extern constinit Replayer replayer;
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -9,7 +9,7 @@
 #include "call.hpp"
 #include "helper.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 // Of the memory that `dovetail` has made, which no one can shorten.
@@ -91,4 +91,4 @@ void start() noexcept {
 }
 
 }  // namespace
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

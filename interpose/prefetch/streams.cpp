@@ -4,12 +4,12 @@
 
 #include "call.hpp"
 
-using dovetail::prefetch::Descriptor;
-using dovetail::prefetch::forget;
-using dovetail::prefetch::opened;
-using dovetail::prefetch::Reading;
-using dovetail::prefetch::watched;
-namespace libc = dovetail::prefetch::libc;
+using dovetail::prefetching::Descriptor;
+using dovetail::prefetching::forget;
+using dovetail::prefetching::opened;
+using dovetail::prefetching::Reading;
+using dovetail::prefetching::watched;
+namespace libc = dovetail::prefetching::libc;
 
 namespace {
 
@@ -193,26 +193,26 @@ bool overruns(std::size_t size, std::size_t count, std::size_t room) noexcept {
 
 DOVETAIL_CALL std::size_t __fread_chk(void* data, std::size_t room, std::size_t size, std::size_t count, FILE* file) {
   if (overruns(size, count, room)) {
-    dovetail::prefetch::buffer_overrun();
+    dovetail::prefetching::buffer_overrun();
   }
   return fread(data, size, count, file);
 }
 DOVETAIL_CALL std::size_t __fread_unlocked_chk(void* data, std::size_t room, std::size_t size, std::size_t count,
                                                FILE* file) {
   if (overruns(size, count, room)) {
-    dovetail::prefetch::buffer_overrun();
+    dovetail::prefetching::buffer_overrun();
   }
   return fread_unlocked(data, size, count, file);
 }
 DOVETAIL_CALL char* __fgets_chk(char* line, std::size_t size, int room, FILE* file) {
   if (room > 0 && static_cast<std::size_t>(room) > size) {
-    dovetail::prefetch::buffer_overrun();
+    dovetail::prefetching::buffer_overrun();
   }
   return fgets(line, room, file);
 }
 DOVETAIL_CALL char* __fgets_unlocked_chk(char* line, std::size_t size, int room, FILE* file) {
   if (room > 0 && static_cast<std::size_t>(room) > size) {
-    dovetail::prefetch::buffer_overrun();
+    dovetail::prefetching::buffer_overrun();
   }
   return fgets_unlocked(line, room, file);
 }

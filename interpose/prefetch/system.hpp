@@ -3,7 +3,7 @@
 
 #include <sys/syscall.h>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 #if defined(__x86_64__)
 #define DOVETAIL_PREFETCH_HELPER 1
@@ -37,4 +37,4 @@ inline long bare_call(long number, long first, long second = 0, long third = 0, 
 inline long bare_call(long, long, long = 0, long = 0, long = 0) noexcept { return -38; }
 #endif
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

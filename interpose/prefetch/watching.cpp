@@ -6,7 +6,7 @@
 #include "recorder.hpp"
 #include "replayer.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 // Reads that show no pattern yet. Of most files there are no more, and what they cost without a look is all that they cost.
@@ -48,4 +48,4 @@ Descriptor* classify(int number) noexcept {
   return now == Descriptor::ignored || now >= Descriptor::fresh ? nullptr : &found;
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -4,7 +4,7 @@
 
 #include "descriptors.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// Looks at the descriptor for the first time. Null: it is none of the files that are of interest.
 Descriptor* classify(int descriptor) noexcept;
@@ -22,4 +22,4 @@ inline Descriptor* watched(int descriptor) noexcept {
   return state == Descriptor::unknown || state >= Descriptor::fresh ? classify(descriptor) : &found;
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

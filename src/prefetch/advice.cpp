@@ -4,7 +4,7 @@
 
 #include "prefetch/follower.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 void Advice::take(const FilePlan& plan) noexcept {
   count_ = 0;
@@ -51,4 +51,4 @@ void Advice::arrange(std::uint64_t gap, std::uint64_t room) noexcept {
   count_ = count_ == 0 ? 0 : kept + 1;
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

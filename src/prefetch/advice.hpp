@@ -6,7 +6,7 @@
 
 #include "prefetch/plan.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// Some extents, taken out of the plan together.
 class Advice {
@@ -32,4 +32,4 @@ class Advice {
   std::uint32_t count_ = 0;
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

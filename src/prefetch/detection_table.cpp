@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint64_t most_places = 1U << 16;
@@ -118,4 +118,4 @@ void DetectionTable::release_old() const noexcept {
   }
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -10,7 +10,7 @@
 #include "prefetch/detector.hpp"
 #include "prefetch/plan.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// One file. `python/dovetail/detect.py` reads what is in front of the detector.
 struct alignas(4096) DetectedFile {
@@ -84,4 +84,4 @@ class DetectionTable {
   bool named_ = false;
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint64_t page = 4096;
@@ -447,4 +447,4 @@ void Detector::begin_rest() noexcept {
   rest_.store(std::clamp(2 * rest, first_rest, longest_rest), std::memory_order_relaxed);
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// What is known of a file are regions: reads that lie near each other are one. Two patterns follow from them. Regions of about the same length at
 /// about the same distance go on in the same direction: strides, and clusters with steps back in them (Congiu, figure 5.1). A region that grows, with gaps or
@@ -131,4 +131,4 @@ class Detector {
   std::array<std::atomic<std::uint64_t>, 2 * most_guesses> queue_;
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

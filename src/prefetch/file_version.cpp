@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 bool equal(const timespec& one, const timespec& other) noexcept {
@@ -30,4 +30,4 @@ std::uint64_t FileVersion::granularity() const noexcept {
   return modified.tv_nsec != 0 || changed.tv_nsec != 0 ? of_kernels : of_seconds;
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 struct FileVersion {
   timespec modified{};
@@ -20,4 +20,4 @@ struct FileVersion {
   std::uint64_t granularity() const noexcept;
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint32_t none = UINT32_MAX;
@@ -158,4 +158,4 @@ bool wants_advice(const FilePlan& plan) noexcept {
          ahead(plan) < plan.window / 2 + 1;
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -5,7 +5,7 @@
 
 #include "prefetch/plan.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// What a read says about the plan.
 enum class Followed : std::uint8_t {
@@ -34,4 +34,4 @@ std::uint64_t ahead(const FilePlan& plan) noexcept;
 /// Whether advice is due: less than half of the window lies ahead, and the plan has more.
 bool wants_advice(const FilePlan& plan) noexcept;
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 struct Observation {
   static constexpr std::uint64_t magic = 0x3153444145525444;  // "DTREADS1"
@@ -35,4 +35,4 @@ struct Observation {
   static_assert(sizeof(Header) == 64 && sizeof(Slot) == 56);
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

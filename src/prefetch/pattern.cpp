@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 // Reads that are further apart in time than this belong to different steps.
@@ -112,4 +112,4 @@ void Pattern::guess_strides(std::size_t index, std::uint64_t size, std::uint64_t
   }
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -9,7 +9,7 @@
 
 #include "base/byte_range.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// A program that reads in steps computes between them. Its reads form streams, each of which goes on where it was (with gaps for data that the program does
 /// not want) or by a constant stride. Not thread-safe.
@@ -57,4 +57,4 @@ class Pattern {
   std::size_t last_burst_ = 0;  // bytes of the one before
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

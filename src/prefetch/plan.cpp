@@ -1,6 +1,6 @@
 #include "prefetch/plan.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint64_t most_files = 1U << 20;
@@ -76,4 +76,4 @@ FilePlan Plan::file(std::uint32_t number) const noexcept {
   return plan;
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// A run of pages that the program needs. Those of one file never overlap.
 struct Extent {
@@ -106,4 +106,4 @@ class Plan {
   bool timed_ = false;
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

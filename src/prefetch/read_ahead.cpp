@@ -14,7 +14,7 @@
 #include "dovetail/file.hpp"
 #include "tasking/background.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr std::size_t most_blocks = 512;
@@ -205,4 +205,4 @@ void ReadAhead::stop() noexcept {
   spare_.clear();
 }
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

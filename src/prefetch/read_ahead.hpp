@@ -15,7 +15,7 @@
 #include "prefetch/file_version.hpp"
 #include "prefetch/pattern.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 /// Of all files together. Times in nanoseconds.
 struct Statistics {
@@ -74,4 +74,4 @@ class ReadAhead {
   std::vector<std::shared_ptr<Block>> fetched_;  // blocks that a task may be reading into
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

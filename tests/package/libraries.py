@@ -10,11 +10,11 @@ from pathlib import Path
 
 # Names of rooms that the library shows nevertheless, to the bindings that are installed with it.
 FOR_BINDINGS = """
-base::ProcessMutex base::allowed_processors base::memory_limit base::rank_of_process comm::rma::set_message_library compression prefetch staging tasking::end_background tasking::set_background_options trace::detail::record_waited trace::detail::state trace::detail::wait_begins tasking::bind_event tasking::current_runtime tasking::current_task
+base::ProcessMutex base::allowed_processors base::memory_limit base::rank_of_process comm::rma::set_message_library compression prefetching staging tasking::end_background tasking::set_background_options trace::detail::record_waited trace::detail::state trace::detail::wait_begins tasking::bind_event tasking::current_runtime tasking::current_task
 tasking::current_worker tasking::fulfill_event tasking::pause_switches tasking::register_service tasking::request_flush
 tasking::set_interrupt_look tasking::set_system_call_pause tasking::task_that_binds tasking::Throttle::pending
 """.split()
-ROOMS = ("base", "fiber", "trace", "tasking", "storage", "admission", "staging", "prefetch", "compression", "comm", "c")
+ROOMS = ("base", "fiber", "trace", "tasking", "storage", "admission", "staging", "prefetching", "compression", "comm", "c")
 # What the C library keeps for all libraries that are loaded late is 1 664 bytes, 512 of them for another purpose.
 MOST_THREAD_LOCAL = 384
 

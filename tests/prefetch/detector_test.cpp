@@ -13,7 +13,7 @@
 #include "prefetch/detection_table.hpp"
 #include "storage/support.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint64_t kibibyte = 1U << 10;
@@ -427,4 +427,4 @@ TEST(DetectionTableTest, WhateverIsInItNothingElseIsTouched) {
 }
 
 }  // namespace
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

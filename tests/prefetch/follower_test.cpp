@@ -9,7 +9,7 @@
 #include "plan_memory.hpp"
 #include "prefetch/advice.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint64_t run_bytes = 4096;
@@ -225,4 +225,4 @@ TEST(Advice, BeginsWhereAProgramIsThatHasLeftSomethingOut) {
 }
 
 }  // namespace
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -9,7 +9,7 @@
 
 #include "storage/support.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 using base::ByteRange;
@@ -185,4 +185,4 @@ TEST(PatternTest, WhatAStepHasReadIsPassedWhenTheNextOneBegins) {
 }
 
 }  // namespace
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

@@ -8,7 +8,7 @@
 
 #include "prefetch/plan.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 
 class PlanMemory {
  public:
@@ -75,4 +75,4 @@ class PlanMemory {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

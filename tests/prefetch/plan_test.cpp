@@ -9,7 +9,7 @@
 #include "prefetch/advice.hpp"
 #include "prefetch/follower.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 constexpr FileIdentity second{7, 2, PlanMemory::size, 100, 5};
@@ -71,4 +71,4 @@ TEST(Plan, WhateverIsInItNothingElseIsTouched) {
 }
 
 }  // namespace
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching

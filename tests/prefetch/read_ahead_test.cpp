@@ -13,7 +13,7 @@
 #include "storage/fault_folder.hpp"
 #include "tasking/background.hpp"
 
-namespace dovetail::prefetch {
+namespace dovetail::prefetching {
 namespace {
 
 using base::ByteRange;
@@ -187,4 +187,4 @@ TEST_F(ReadAheadTest, AfterStopNothingIsServedOrFetched) {
 }
 
 }  // namespace
-}  // namespace dovetail::prefetch
+}  // namespace dovetail::prefetching
