@@ -1,11 +1,16 @@
 #include "file_binding.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "call.hpp"
+#include "dovetail/prefetch.hpp"
 #include "failure.hpp"
 #include "file.hpp"
 #include "memory.hpp"
@@ -61,6 +66,21 @@ std::size_t write_durably(OpenedFile& self, nb::handle array, std::int64_t offse
   });
 }
 
+void prefetch_ranges(OpenedFile& self, const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges) {
+  translated([&] {
+    std::vector<FileRange> translated_ranges;
+    translated_ranges.reserve(ranges.size());
+    for (const auto& [offset, length] : ranges) {
+      if (length < 0) {
+        throw std::invalid_argument("the length must not be negative, and is " + std::to_string(length));
+      }
+      translated_ranges.push_back({checked_offset(offset), static_cast<std::uint64_t>(length)});
+    }
+    const Unlocked without_interpreter;
+    prefetch(self.file(), translated_ranges);
+  });
+}
+
 template <class Action>
 void unlocked(const Action& action) {
   translated([&] {
@@ -89,6 +109,7 @@ void bind_file(nb::module_& module) {
           "truncate",
           [](OpenedFile& self, std::int64_t size) { unlocked([&] { self.file().truncate(checked_offset(size)); }); },
           nb::arg("size"), "Cuts or extends the file.")
+      .def("prefetch", &prefetch_ranges, nb::arg("ranges"), "As dovetail.prefetch, for a list of (offset, length).")
       .def(
           "close", [](OpenedFile& self) { unlocked([&] { self.file().close(); }); },
           "Closes the file when the transfers in flight have ended.")

@@ -13,6 +13,7 @@
 #include "dovetail/options.hpp"
 #include "dovetail/parallel.hpp"
 #include "dovetail/polling.hpp"
+#include "dovetail/prefetch.hpp"
 #include "dovetail/runtime.hpp"
 #include "dovetail/select.hpp"
 #include "dovetail/space.hpp"

@@ -26,6 +26,11 @@ module dovetail_files
     integer(c_size_t) :: length = 0
   end type
 
+  type, bind(c) :: dovetail_range
+    integer(c_int64_t) :: offset = 0
+    integer(c_int64_t) :: length = 0
+  end type
+
   interface
     function dovetail_file_open(path, flags, options, file) bind(c) result(answer)
       import
@@ -195,6 +200,14 @@ module dovetail_files
       type(c_ptr), value, intent(in) :: file
       integer(c_int32_t), value, intent(in) :: mode
       integer(c_int64_t), value, intent(in) :: offset, length
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_file_prefetch(file, ranges, count) bind(c) result(answer)
+      import
+      type(c_ptr), value, intent(in) :: file
+      type(dovetail_range), dimension(*), intent(in) :: ranges
+      integer(c_size_t), value, intent(in) :: count
       integer(c_int32_t) :: answer
     end function
 

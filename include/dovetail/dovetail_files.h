@@ -54,6 +54,12 @@ typedef struct dovetail_buffer {
   size_t length;  ///< Bytes.
 } dovetail_buffer;
 
+/// Consecutive bytes of a file.
+typedef struct dovetail_range {
+  int64_t offset;  ///< First byte.
+  int64_t length;  ///< In bytes.
+} dovetail_range;
+
 /// Opens `path` with the flags of `open(2)` (`O_CLOEXEC` is added). `options` may be null: all defaults. `*file` is the caller's
 /// until `dovetail_file_close`. Context: wait. Suspends: may. Errors: those of `open(2)`.
 int32_t dovetail_file_open(const char* path, int32_t flags, const dovetail_file_options* options, dovetail_file** file);
@@ -122,6 +128,10 @@ int32_t dovetail_file_fdatasync(const dovetail_file* file);
 int32_t dovetail_file_ifdatasync(const dovetail_file* file);
 /// Reserves space as `fallocate(2)`, with its `mode`. Context: wait. Suspends: may. Errors: those of `fallocate(2)`.
 int32_t dovetail_file_fallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length);
+/// Has `count` ranges brought into the page cache in the background; returns at once. It is advice: what goes wrong later is told by the
+/// read that needs the bytes. Nothing happens for a stream, nor for a file that bypasses the page cache. More is said in
+/// `dovetail/prefetch.hpp`. The ranges are copied. Context: any. Suspends: no. Errors: -EBADF, -EINVAL.
+int32_t dovetail_file_prefetch(const dovetail_file* file, const dovetail_range* ranges, size_t count);
 
 // Raw descriptors, which the caller owns and keeps open (-EBADF for one that is not) ---------------------------------
 

@@ -20,8 +20,8 @@ double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 <
 
 }  // namespace
 
-void Report::print(base::Overlap::Times overlap, const staging::Statistics& staged, const prefetching::Statistics& ahead,
-                   const compression::Statistics& compressed) const {
+void Report::print(base::Overlap::Times overlap, const staging::Statistics& staged,
+                   const prefetching::Statistics& ahead, const compression::Statistics& compressed) const {
   constexpr std::size_t other_waits = 6;
   std::array<std::pair<const char*, std::uint64_t>, causes + other_waits> waits{
       {{"space in the buffer (DOVETAIL_HDF5_BUFFER)", staged.waited_for_space},

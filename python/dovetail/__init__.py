@@ -42,7 +42,7 @@ from .directions import (
     Direction,
 )
 from .errors import Stuck, TaskFailed
-from .file import File, OpenFile, empty, open
+from .file import File, OpenFile, empty, open, prefetch
 from .future import Future
 from .runtime import Runtime, barrier, wait
 from .task import Task, constraint, io, task
@@ -90,6 +90,7 @@ __all__ = [
     "io",
     "mpi",
     "open",
+    "prefetch",
     "rma",
     "select",
     "shared",

@@ -159,6 +159,8 @@ class OpenFile:
         """Writes the whole array at the offset (bytes). Returns the bytes written."""
     def pwrite_durable(self, array: Any, offset: int = 0) -> int:
         """As pwrite and fdatasync in one go."""
+    def prefetch(self, ranges: list[tuple[int, int]]) -> None:
+        """As dovetail.prefetch, for a list of (offset, length)."""
     def fsync(self) -> None:
         """Makes data and metadata durable."""
     def fdatasync(self) -> None:

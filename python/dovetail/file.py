@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from . import _core
@@ -76,6 +77,17 @@ def open(
     if flags is None:
         raise ValueError(f"mode must be one of {', '.join(map(repr, _FLAGS))}, not {mode!r}")
     return _core.open_file(name, flags, permissions, direct, urgency)
+
+
+def prefetch(file: OpenFile, ranges: Iterable[tuple[int, int]] | None = None) -> None:
+    """Has parts of an open file brought into the page cache in the background, and returns at once. Any task or thread may call it.
+
+    ranges: pairs of offset and length in bytes; without them, all of the file. A gap that takes less time than a request is read as well.
+    It is advice: what goes wrong later is told by the `pread` that needs the bytes. One call brings at most a quarter of the memory that is
+    free. Nothing happens for a file that bypasses the page cache (`direct`), nor for a stream.
+    Raises `ValueError` for negative numbers, `OSError` for a closed file or a range that no file can have.
+    """
+    file.prefetch([(0, file.size)] if ranges is None else [(offset, length) for offset, length in ranges])
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = float) -> Any:

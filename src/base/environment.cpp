@@ -44,6 +44,7 @@ constexpr std::string_view known[] = {
     "DOVETAIL_PREFETCH_LOG",
     "DOVETAIL_PREFETCH_PLAN",
     "DOVETAIL_PREFETCH_GAP_KB",
+    "DOVETAIL_PREFETCH_TASKS",
     "DOVETAIL_PREFETCH_WINDOW_MB",
     // Python.
     "DOVETAIL_PROGRESS",

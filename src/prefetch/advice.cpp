@@ -31,24 +31,7 @@ void Advice::take(const FilePlan& plan) noexcept {
     const Extent& extent = plan.extents[number];
     ranges_[count_++] = {extent.offset, extent.end()};
   }
-  arrange(plan.gap, plan.window / 2);
-}
-
-void Advice::arrange(std::uint64_t gap, std::uint64_t room) noexcept {
-  std::sort(ranges_.data(), ranges_.data() + count_,
-            [](const Range& one, const Range& other) { return one.offset < other.offset; });
-  std::uint32_t kept = 0;
-  for (std::uint32_t i = 1; i < count_; ++i) {
-    Range& last = ranges_[kept];
-    const std::uint64_t between = ranges_[i].offset > last.end ? ranges_[i].offset - last.end : 0;
-    if (between == 0 || (between <= gap && between <= room)) {
-      room -= between;
-      last.end = std::max(last.end, ranges_[i].end);
-    } else {
-      ranges_[++kept] = ranges_[i];
-    }
-  }
-  count_ = count_ == 0 ? 0 : kept + 1;
+  count_ = arrange(ranges_.data(), count_, plan.gap, plan.window / 2);
 }
 
 }  // namespace dovetail::prefetching

@@ -5,16 +5,14 @@
 #include <cstdint>
 
 #include "prefetch/plan.hpp"
+#include "prefetch/ranges.hpp"
 
 namespace dovetail::prefetching {
 
 /// Some extents, taken out of the plan together.
 class Advice {
  public:
-  struct Range {
-    std::uint64_t offset;
-    std::uint64_t end;
-  };
+  using Range = prefetching::Range;
   static constexpr std::uint32_t most = 512;
 
   /// Takes what comes next in the plan, as much as half of the window has room for, and nobody else will take it. Sorted, with gaps that are
@@ -25,9 +23,6 @@ class Advice {
   const Range* end() const noexcept { return ranges_.data() + count_; }
 
  private:
-  // `room`: bytes that all gaps may have together.
-  void arrange(std::uint64_t gap, std::uint64_t room) noexcept;
-
   std::array<Range, most> ranges_;
   std::uint32_t count_ = 0;
 };

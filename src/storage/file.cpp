@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "dovetail/failure.hpp"
+#include "storage/declared_files.hpp"
 #include "storage/open_close.hpp"
 #include "storage/open_file.hpp"
 #include "storage/perform.hpp"
@@ -100,6 +101,9 @@ const std::string& File::path() const noexcept { return file_ != nullptr ? file_
 std::uint64_t File::space() const {
   if (file_ == nullptr) {
     throw IoError(EBADF, "declare a region of", "a File that was never opened", 0, 0);
+  }
+  if (storage::are_declared_files_kept()) [[unlikely]] {
+    storage::keep_declared_file(file_);
   }
   return file_->space();
 }

@@ -82,6 +82,10 @@ bool spawn_in_background(const TaskDescription& description, std::function<void(
   });
 }
 
+bool with_background_runtime(const std::function<void(detail::RuntimeCore&)>& use) noexcept {
+  return with_runtime([&](const RuntimeCore* last) { return with_host(last, use); });
+}
+
 bool call_in_background(base::TimePoint when, std::function<void()> action) noexcept {
   return with_runtime([&](const RuntimeCore* last) { return call_on_host(last, when, action); });
 }

@@ -17,6 +17,9 @@ void set_background_options(const Options& options);
 /// made, which is told once.
 bool spawn_in_background(const TaskDescription& description, std::function<void()> body) noexcept;
 
+/// Calls `use` with a runtime that takes such work, which does not end meanwhile. `use` must be short. False as above.
+bool with_background_runtime(const std::function<void(detail::RuntimeCore&)>& use) noexcept;
+
 /// Has `action` called at `when`, or earlier if the program ends its runtime before: outside of any task, on any thread. It must be short
 /// and must not block. False as above.
 bool call_in_background(base::TimePoint when, std::function<void()> action) noexcept;

@@ -138,5 +138,7 @@ struct BlockingWork {
 };
 /// Runs the work on an executor thread of the runtime; starts one if all are busy and the limit allows, else queues it.
 void post_blocking(detail::RuntimeCore& core, BlockingWork* work);
+/// Whether the runtime waits only for what its executors have begun, and then is gone: long work that no task waits for should end.
+bool is_ending(const detail::RuntimeCore& core) noexcept;
 
 }  // namespace dovetail::tasking

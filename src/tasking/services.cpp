@@ -117,4 +117,6 @@ void request_flush() noexcept {
 
 void post_blocking(RuntimeCore& core, BlockingWork* work) { core.executors->run_work(work); }
 
+bool is_ending(const RuntimeCore& core) noexcept { return core.stopping.load(std::memory_order_relaxed); }
+
 }  // namespace dovetail::tasking

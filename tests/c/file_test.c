@@ -52,6 +52,18 @@ static int32_t use_plain_operations(void* argument) {
   return 0;
 }
 
+static void test_prefetching(const dovetail_file* file) {
+  const dovetail_range ranges[2] = {{10, 20}, {0, 5}};
+  CHECK_EQUAL(dovetail_file_prefetch(file, ranges, 2), 0);
+  CHECK_EQUAL(dovetail_file_prefetch(file, NULL, 0), 0);
+  CHECK_EQUAL(dovetail_file_prefetch(file, NULL, 1), -EINVAL);
+  CHECK_EQUAL(dovetail_file_prefetch(NULL, ranges, 2), -EINVAL);
+  const dovetail_range wrong[3] = {{-1, 5}, {0, -1}, {1, INT64_MAX}};
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK_EQUAL(dovetail_file_prefetch(file, wrong + i, 1), -EINVAL);
+  }
+}
+
 // More buffers than one system call takes.
 static int32_t use_many_buffers(void* argument) {
   const dovetail_file* const file = argument;
@@ -261,6 +273,7 @@ int main(void) {
     test_bound_operations(runtime, file);
     test_buffers(file);
     test_refused_arguments(file);
+    test_prefetching(file);
     CHECK_EQUAL(dovetail_file_close(file), 0);
   }
   test_failing_bound_operations(runtime);

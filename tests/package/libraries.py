@@ -14,7 +14,19 @@ base::ProcessMutex base::allowed_processors base::memory_limit base::rank_of_pro
 tasking::current_worker tasking::fulfill_event tasking::pause_switches tasking::register_service tasking::request_flush
 tasking::set_interrupt_look tasking::set_system_call_pause tasking::task_that_binds tasking::Throttle::pending
 """.split()
-ROOMS = ("base", "fiber", "trace", "tasking", "storage", "admission", "staging", "prefetching", "compression", "comm", "c")
+ROOMS = (
+    "base",
+    "fiber",
+    "trace",
+    "tasking",
+    "storage",
+    "admission",
+    "staging",
+    "prefetching",
+    "compression",
+    "comm",
+    "c",
+)
 # What the C library keeps for all libraries that are loaded late is 1 664 bytes, 512 of them for another purpose.
 MOST_THREAD_LOCAL = 384
 

@@ -1,0 +1,193 @@
+#include "prefetch/fetch.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+
+#include "device/device.hpp"
+#include "device/request_facts.hpp"
+#include "storage/open_file.hpp"
+#include "storage/uninterposed.hpp"
+
+namespace dovetail::prefetching {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t most_bytes = std::uint64_t{4} << 20;
+constexpr std::size_t most_pieces = 32;
+constexpr std::size_t most_pieces_beside_others = 2;
+constexpr long call_cachestat = 451;  // since Linux 6.5
+
+struct CacheRange {
+  std::uint64_t offset;
+  std::uint64_t length;
+};
+struct CachedPages {
+  std::uint64_t cached;
+  std::uint64_t others[4];
+};
+
+/// Keeps the descriptor open meanwhile; -1: the file is closed, or a number of the program's leads to another file now.
+class Use {
+ public:
+  explicit Use(const std::weak_ptr<storage::OpenFile>& file) noexcept {
+    const std::shared_ptr<storage::OpenFile> shared = file.lock();
+    if (shared == nullptr || !shared->begin()) {
+      return;
+    }
+    file_ = shared.get();  // the last share may go: the operation in flight keeps it
+    const int found = file_->direct_descriptor() >= 0 || file_->stream() ? -1 : file_->cached_descriptor();
+    descriptor_ = file_->leads_here(found) ? found : -1;
+  }
+  ~Use() {
+    if (file_ != nullptr) {
+      file_->end();
+    }
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  storage::OpenFile& file() const noexcept { return *file_; }
+  int descriptor() const noexcept { return descriptor_; }
+
+ private:
+  storage::OpenFile* file_ = nullptr;
+  int descriptor_ = -1;
+};
+
+bool is_cached(int descriptor, const Range& range) noexcept {
+  CacheRange asked{range.offset, range.end - range.offset};
+  CachedPages pages{};
+  return syscall(call_cachestat, descriptor, &asked, &pages, 0) == 0 &&
+         pages.cached >= (range.end - 1) / page - range.offset / page + 1;
+}
+
+// Bytes read; -1: see errno.
+ssize_t read_at(int descriptor, std::byte* target, std::size_t length, std::uint64_t offset, int flags) noexcept {
+  const iovec buffer{target, length};
+  ssize_t result = 0;
+  do {
+    result = preadv2(descriptor, &buffer, 1, static_cast<off_t>(offset), flags);
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+// Where the file system does not care for advice.
+void read_all(int descriptor, const Range& range) noexcept {
+  std::array<std::byte, 64 * 1024> rest;
+  for (std::uint64_t at = range.offset; at < range.end;) {
+    const ssize_t result =
+        read_at(descriptor, rest.data(), std::min<std::uint64_t>(rest.size(), range.end - at), at, 0);
+    if (result <= 0) {
+      return;
+    }
+    at += static_cast<std::uint64_t>(result);
+  }
+}
+
+// Returns false if nothing is on its way.
+bool ask_for(const Use& use, Range& range) noexcept {
+  struct stat status{};
+  if (fstat(use.descriptor(), &status) != 0) {
+    return false;
+  }
+  if (S_ISREG(status.st_mode)) {
+    range.end = std::min(range.end, static_cast<std::uint64_t>(status.st_size));
+  }
+  if (range.offset >= range.end || is_cached(use.descriptor(), range)) {
+    return false;
+  }
+  return posix_fadvise(use.descriptor(), static_cast<off_t>(range.offset), static_cast<off_t>(range.end - range.offset),
+                       POSIX_FADV_WILLNEED) == 0;
+}
+
+void await(int descriptor, const Range& range) noexcept {
+  std::byte byte{};
+  if (read_at(descriptor, &byte, 1, range.end - 1, 0) != 1) {
+    return;
+  }
+  const bool has_others = range.offset / page != (range.end - 1) / page;
+  if (has_others && read_at(descriptor, &byte, 1, range.offset, RWF_NOWAIT) < 0 && errno == EAGAIN) {
+    read_all(descriptor, range);
+  }
+}
+
+}  // namespace
+
+void arrange(std::vector<Range>& ranges, const storage::OpenFile& file, const Settings& settings) {
+  const std::uint64_t gap = settings.gap ? *settings.gap : device::request_facts_of(file.device().id).of_request;
+  ranges.resize(arrange(ranges.data(), static_cast<std::uint32_t>(ranges.size()), gap, settings.window / 2));
+}
+
+bool Fetch::has_room() const noexcept {
+  const std::size_t most = program_reads_ ? most_pieces_beside_others : most_pieces;
+  return under_way_.size() < most && (bytes_ < most_bytes || under_way_.size() < most_pieces_beside_others);
+}
+
+bool Fetch::next_piece(const Next& next, Piece& piece) {
+  if (next_range_ >= wanted_.ranges.size()) {
+    wanted_ = {};
+    next_range_ = 0;
+    done_ = 0;
+    if (!next(wanted_)) {
+      return false;
+    }
+    const std::shared_ptr<storage::OpenFile> file = wanted_.file.lock();
+    advised_ = file != nullptr ? device::request_facts_of(file->device().id).advised : most_bytes;
+    if (wanted_.ranges.empty()) {
+      return next_piece(next, piece);
+    }
+  }
+  const Range& range = wanted_.ranges[next_range_];
+  const std::uint64_t begin = range.offset + done_;
+  // The kernel reads whole pages: a piece that ends within one would have it asked for twice.
+  const std::uint64_t end = std::min(range.end, (begin + advised_) / page * page);
+  piece = {wanted_.file, {begin, std::max(end, std::min(begin + 1, range.end))}};
+  done_ += piece.range.end - begin;
+  if (piece.range.end >= range.end) {
+    ++next_range_;
+    done_ = 0;
+  }
+  return true;
+}
+
+void Fetch::wait_for_first() {
+  const Piece piece = std::move(under_way_.front());
+  under_way_.pop_front();
+  bytes_ -= piece.range.end - piece.range.offset;
+  const Use use(piece.file);
+  if (use.descriptor() >= 0) {
+    await(use.descriptor(), piece.range);
+  }
+}
+
+void Fetch::run(const Next& next, const Stop& stop) {
+  const storage::Uninterposed plain;
+  Piece piece;
+  while (!stop()) {
+    if (has_room() && next_piece(next, piece)) {
+      const Use use(piece.file);
+      if (use.descriptor() >= 0 && ask_for(use, piece.range)) {
+        program_reads_ = use.file().device().requests_under_way() > 0;
+        bytes_ += piece.range.end - piece.range.offset;
+        under_way_.push_back(piece);
+      }
+    } else if (!under_way_.empty()) {
+      wait_for_first();
+    } else {
+      break;
+    }
+  }
+  under_way_.clear();
+  bytes_ = 0;
+  program_reads_ = false;
+}
+
+}  // namespace dovetail::prefetching
