@@ -1,6 +1,8 @@
 """Programs as they are, with a plan, and with detection. Each launch measures one or more rounds of them in turn.
 
 read: so many reads of a pattern (reader.c), cold unless --cached, from a disk of so many MB/s and requests a second. Seconds, and what the disk saw.
+tasks: tasks that each read a block and compute, one after the other (tasks.cpp), from the same disk: as they are, with DOVETAIL_PREFETCH_TASKS, beside
+a thread that reads in exactly that order, and with all cached before. "share": the time beside the thread over the time with.
 calls: a pread of one cached byte, ns above the C library's: of a file that no plan is about, of one in a plan, while it is observed, and with detection, of
 the same byte again and of bytes at random.
 """
@@ -37,12 +39,14 @@ class Wrong(Exception):
 class Programs:
     def __init__(self, build: Path) -> None:
         self.reader = [str(build / "bin" / "prefetch_reader")]
+        self.tasks = str(build / "bin" / "prefetch_tasks")
         self.command = [sys.executable, "-m", "dovetail.cli"]
         self._environment = os.environ | {"PYTHONPATH": str(build / "python")}
 
-    def output(self, *words: object) -> list[str]:
+    def output(self, *words: object, **variables: str) -> list[str]:
+        environment = self._environment | variables
         done = subprocess.run(
-            [str(word) for word in words], env=self._environment, capture_output=True, text=True, check=False
+            [str(word) for word in words], env=environment, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             raise Wrong(f"{' '.join(map(str, words))}: exit status {done.returncode}: {done.stderr}")
@@ -164,6 +168,52 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     return metrics
 
 
+def tasks(programs: Programs, arguments: argparse.Namespace) -> Metrics:
+    metrics: Metrics = {}
+    disk = SlowDisk(0, 0, (arguments.reads * arguments.piece >> 20) * 9 // 8 + 64, arguments.folder)
+    with disk:
+        data = disk.path / "data"
+        fill(data, arguments.reads * arguments.piece)
+        os.sync()
+        order = "random" if arguments.pattern == "random" else "forward"
+        chained = "free" if arguments.pattern == "free" else "tasks"
+        ways = {
+            "as_it_is": (chained, "0"),
+            "with_graph": (chained, "1"),
+            "reader": ("reader", "0"),
+            "cached": (chained, "0"),
+        }
+        if arguments.cached:
+            ways = {"as_it_is": (chained, "0"), "with_graph": (chained, "1")}
+        for number in range(arguments.repeat):
+            sums = set()
+            for name in list(ways) if number % 2 == 0 else reversed(list(ways)):
+                way, ahead = ways[name]
+                disk.set_bandwidth(0, 0)
+                if arguments.cached or name == "cached":
+                    data.read_bytes()
+                else:
+                    forget(data)
+                disk.set_bandwidth(arguments.bandwidth, 0, arguments.requests)
+                os.stat(data)
+                requests, megabytes = seen_by(disk)
+                checksum, seconds = programs.output(
+                    programs.tasks, data, arguments.reads, arguments.piece, int(arguments.compute), order, way,
+                    DOVETAIL_PREFETCH_TASKS=ahead,
+                )  # fmt: skip
+                sums.add(checksum)
+                after = seen_by(disk)
+                metrics.setdefault(name, []).append(float(seconds))
+                metrics.setdefault(f"{name}_requests", []).append(after[0] - requests)
+                metrics.setdefault(f"{name}_mb", []).append(after[1] - megabytes)
+            if len(sums) != 1:
+                raise Wrong(f"the checksums are {sums}")
+            metrics.setdefault("ratio", []).append(metrics["with_graph"][-1] / metrics["as_it_is"][-1])
+            if "reader" in metrics:
+                metrics.setdefault("share", []).append(metrics["reader"][-1] / metrics["with_graph"][-1])
+    return metrics
+
+
 def calls(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     metrics: Metrics = {}
     # Where there is a device: nothing is observed of files in memory.
@@ -193,8 +243,13 @@ def calls(programs: Programs, arguments: argparse.Namespace) -> Metrics:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--way", choices=("read", "calls"), default="read")
-    parser.add_argument("--pattern", choices=PATTERNS, default="strided")
+    parser.add_argument("--way", choices=("read", "tasks", "calls"), default="read")
+    parser.add_argument(
+        "--pattern",
+        choices=(*PATTERNS, "free"),
+        default="strided",
+        help="of tasks: random, free (all ready at once), or else in order",
+    )
     parser.add_argument("--reads", type=int, default=4400)
     parser.add_argument("--piece", type=int, default=250_000, help="bytes of a read")
     parser.add_argument("--compute", type=float, default=0, help="microseconds after each read")
@@ -212,7 +267,7 @@ def main() -> int:
         parser.error("reads, bytes, pairs and repeats are at least 1")
     programs = Programs(arguments.build_dir.resolve())
     try:
-        metrics = (read if arguments.way == "read" else calls)(programs, arguments)
+        metrics = {"read": read, "tasks": tasks, "calls": calls}[arguments.way](programs, arguments)
     except DeviceUnavailable as reason:
         print(reason, file=sys.stderr)
         return 77

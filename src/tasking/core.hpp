@@ -11,6 +11,7 @@
 #include "base/mutex.hpp"
 #include "dovetail/options.hpp"
 #include "fiber/stack_pool.hpp"
+#include "tasking/access_observer.hpp"
 #include "tasking/dependency_domain.hpp"
 #include "tasking/fiber_cache.hpp"
 #include "tasking/idle_workers.hpp"
@@ -95,6 +96,7 @@ struct RuntimeCore {
   std::vector<std::unique_ptr<tasking::Worker>> workers;
   tasking::IdleWorkers idle;
   std::unique_ptr<tasking::Executors> executors;
+  std::unique_ptr<tasking::AccessObserver> observer;  ///< Null: there is none.
   tasking::PolledServices polled;
   std::shared_ptr<tasking::SourceRegistry> sources = std::make_shared<tasking::SourceRegistry>();
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "tasking/access_observer.hpp"
 #include "tasking/cancellation.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
@@ -138,6 +139,7 @@ void complete_specials(Task* task, Failure* failure) noexcept {
     if (task->extra->ticket != nullptr) {
       task->extra->ticket->leave(failure != nullptr);
     }
+    task->extra->observed.reset();
     if (task->extra->asked_for_stop_token) {
       task->core->stops.forget(task);
     }
@@ -309,6 +311,9 @@ void run_body(Task* task) {
   } else {
     set_state(task, TaskState::running);
     task->has_run = true;
+    if (task->extra != nullptr && task->extra->observed != nullptr) [[unlikely]] {
+      task->extra->observed->begins();
+    }
     context().task = task;
     trace::started(trace::number_of(task), task->label->text);
     try {

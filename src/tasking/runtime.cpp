@@ -12,6 +12,7 @@
 
 #include "base/process_barrier.hpp"
 #include "base/topology.hpp"
+#include "tasking/access_observer.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/executors.hpp"
@@ -84,6 +85,7 @@ RuntimeCore::RuntimeCore(const Options& given)
       *this, &tasking::run_body, [](Task* task) { tasking::schedule(task); }, options.io_executors,
       tasking::places_to_begin_with(options));
   tasking::make_services(*this);
+  observer = tasking::make_access_observer(*this);
   for (unsigned index = 0; index < options.workers; ++index) {
     workers.push_back(std::make_unique<tasking::Worker>(*this, index));
     idle.add(workers.back()->sleeper);

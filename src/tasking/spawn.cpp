@@ -3,6 +3,7 @@
 
 #include "base/mutex.hpp"
 #include "dovetail/task.hpp"
+#include "tasking/access_observer.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
 #include "tasking/gate.hpp"
@@ -58,6 +59,12 @@ void describe(Task* task, const TaskDescription& description) {
   }
 }
 
+[[gnu::cold]] void show_to_observer(Task* task, const AccessList& accesses, tasking::AccessObserver& observer) {
+  if (auto observed = observer.spawned(accesses)) {
+    tasking::extra_of(task).observed = std::move(observed);
+  }
+}
+
 // Whether the task, once it waits for nothing, just has to be queued.
 bool is_plain(const Task* task) noexcept { return task->extra == nullptr && task->priority == 0 && !task->io; }
 
@@ -65,6 +72,9 @@ bool is_plain(const Task* task) noexcept { return task->extra == nullptr && task
 bool enter_accesses(Task* task, const AccessList& accesses, std::exception_ptr& refused) {
   Task* const parent = task->parent;
   try {
+    if (tasking::AccessObserver* const observer = task->core->observer.get()) [[unlikely]] {
+      show_to_observer(task, accesses, *observer);
+    }
     tasking::DependencyDomain& domain = domain_of(parent);
     if (parent == task->core->root) {
       const base::LockGuard lock(domain.lock());

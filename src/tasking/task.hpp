@@ -31,6 +31,7 @@ class DependencyDomain;
 class DependencyNode;
 class Exclusion;
 class Failure;
+class ObservedTask;
 class Ticket;
 struct Label;
 struct WaitNode;
@@ -57,8 +58,9 @@ struct TaskExtra {
   std::vector<Failure*> child_failures;      ///< Not taken yet, oldest first. Guarded by the runtime's failure mutex.
   std::vector<Exclusion*> exclusions;        ///< Of commutative accesses, in a global order.
   std::size_t exclusions_held = 0;
-  void* external_frame = nullptr;  ///< A frame too large for the block.
-  std::unique_ptr<Ticket> ticket;  ///< Of a task that has to be admitted.
+  void* external_frame = nullptr;          ///< A frame too large for the block.
+  std::unique_ptr<Ticket> ticket;          ///< Of a task that has to be admitted.
+  std::unique_ptr<ObservedTask> observed;  ///< Until it has completed: where the runtime has an `AccessObserver`.
   bool asked_for_stop_token = false;
 };
 

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/block_pool.hpp"
+#include "tasking/access_observer.hpp"
 #include "tasking/context.hpp"
 #include "tasking/dependency_domain.hpp"
 #include "tasking/exclusion.hpp"
