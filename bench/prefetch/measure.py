@@ -137,8 +137,11 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
         ]
         os.sync()
         programs.dovetail("observe", "--output", plan, "--", *command)
+        nothing = Path(folder) / "nothing.json"
+        nothing.write_text('{"dovetail_plan": 1, "program": ["none"], "files": []}')
+        launched = [*programs.command, "run", "--plan", nothing, "--", *command]
         ways = {
-            "as_it_is": command,
+            "as_it_is": launched if arguments.launched else command,
             "with_plan": [*programs.command, "run", "--plan", plan, "--", *command],
             "detect": [*programs.command, "run", "--detect", "--", *command],
         }
@@ -254,6 +257,7 @@ def main() -> int:
     parser.add_argument("--piece", type=int, default=250_000, help="bytes of a read")
     parser.add_argument("--compute", type=float, default=0, help="microseconds after each read")
     parser.add_argument("--cached", action="store_true", help="all is in the page cache")
+    parser.add_argument("--launched", action="store_true", help="as it is: under dovetail, which does nothing then")
     parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk; 0: no limit")
     parser.add_argument("--requests", type=int, default=500, help="a second; 0: no limit")
     parser.add_argument("--memory", type=int, default=0, help="MB for the program and its page cache; 0: no limit")

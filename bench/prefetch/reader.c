@@ -76,8 +76,8 @@ static int offsets(const char* pattern, off_t* at, long reads, size_t piece) {
   for (long i = reads - 1; strcmp(pattern, "random") == 0 && i > 0; --i) {
     swap(&at[i], &at[random_number() % (uint64_t)(i + 1)]);
   }
-  return twice || strcmp(pattern, "sequential") == 0 || strcmp(pattern, "grows") == 0 || strcmp(pattern, "backward") == 0 ||
-         strcmp(pattern, "random") == 0;
+  return twice || strcmp(pattern, "sequential") == 0 || strcmp(pattern, "grows") == 0 ||
+         strcmp(pattern, "backward") == 0 || strcmp(pattern, "random") == 0;
 }
 
 // One piece of a file of its own.

@@ -82,7 +82,7 @@ def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: It
 
 def lines_of_detection(files: Iterable[Detected]) -> Iterator[str]:
     """A line for each file in whose reads there was a pattern, or that was in memory."""
-    rows = [("MB asked for", "used", "wasted", "late", "file, without a plan")]
+    rows: list[tuple[str, ...]] = [("MB asked for", "used", "wasted", "late", "file, without a plan")]
     others = 0
     for file in files:
         if file.asked == file.late == file.given_up == 0:

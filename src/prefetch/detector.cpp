@@ -337,7 +337,9 @@ void Detector::ask(std::uint32_t index, const Limits& limits) noexcept {
 // Ranges that are near to the one before are one request. False: there is no room.
 bool Detector::guess(std::uint32_t index, Range along, const Limits& limits, Range& pending) noexcept {
   along.end = std::min(along.end, far_end);
-  if (along.offset >= along.end) {
+  // Room for what is pending and for this.
+  const std::uint32_t waiting = head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);
+  if (along.offset >= along.end || waiting + 2 > most_guesses) {
     return false;
   }
   // No more may be under way than what has come true: nothing is lost by a pattern that was none.

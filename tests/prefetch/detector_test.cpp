@@ -53,6 +53,7 @@ class Program {
       }
     }
     EXPECT_LE(detector->outstanding(), limits_.window);
+    EXPECT_LE(detector->outstanding(), Detector::allowance + detector->counts().used) << "more than has come true";
   }
 
   // All bytes zero.
@@ -193,6 +194,12 @@ TEST(DetectorTest, NothingIsAskedForWithoutAPattern) {
   }
   EXPECT_EQ(short_one.requests, 0U) << "three reads are no pattern";
 
+  Program another_order(64 * mebibyte, 0);
+  for (const std::uint64_t i : {20U, 10U, 0U, 30U}) {
+    another_order.read(i * mebibyte, page);
+  }
+  EXPECT_EQ(another_order.requests, 0U) << "a stride, but not in the order of the reads";
+
   Program anywhere(std::uint64_t{100} << 30, 256 * kibibyte);
   for (int i = 0; i < 20000; ++i) {
     anywhere.read(random() % ((std::uint64_t{100} << 30) - mebibyte), 1 + random() % (128 * kibibyte));
@@ -266,7 +273,7 @@ TEST(DetectorTest, SeveralThreadsNoteAndTake) {
       --under_way;
     });
   }
-  std::atomic<std::uint64_t> taken = 0;
+  std::atomic<std::uint64_t> taken = 0;  // bytes
   for (int number = 0; number < 2; ++number) {
     threads.emplace_back([&] {
       Detector::Range range{};
@@ -275,7 +282,7 @@ TEST(DetectorTest, SeveralThreadsNoteAndTake) {
           ASSERT_LT(range.offset, range.end);
           ASSERT_EQ((range.end - range.offset) % page, 0U) << "one half of each of two ranges";
           ASSERT_EQ(range.offset % mebibyte, 0U);
-          ++taken;
+          taken += range.end - range.offset;
         }
       }
     });
@@ -284,6 +291,8 @@ TEST(DetectorTest, SeveralThreadsNoteAndTake) {
     thread.join();
   }
   EXPECT_FALSE(detector->has_advice());
+  const auto& counts = detector->counts();
+  EXPECT_EQ(taken, counts.used + counts.wasted + detector->outstanding()) << "each range is taken once";
 }
 
 /// The memory that `dovetail run --detect` makes.
@@ -313,6 +322,14 @@ class TableMemory {
 
 FileIdentity file(std::uint64_t device, std::uint64_t inode, std::uint64_t size = 100 * mebibyte) {
   return {device, inode, size, 1, 2};
+}
+
+void read(DetectionTable& table, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes) {
+  file.detector.note(offset, bytes, table.limits(file));
+  table.settle(file);
+  Detector::Range range{};
+  while (file.detector.take(range)) {
+  }
 }
 
 TEST(DetectionTableTest, AFileHasAPlaceOfItsOwnUntilTheTableIsFull) {
@@ -354,8 +371,7 @@ TEST(DetectionTableTest, AllFilesTogetherHaveOneWindow) {
   DetectedFile& other = table.file(table.find(file(7, 2, 8192 * mebibyte), made));
   EXPECT_EQ(table.limits(other).window, 64 * mebibyte);
   for (std::uint64_t i = 0; i < 300; ++i) {
-    one.detector.note(i * 8 * mebibyte, mebibyte, table.limits(one));
-    table.settle(one);
+    read(table, one, i * 8 * mebibyte, mebibyte);
   }
   EXPECT_GE(one.detector.outstanding(), 16 * mebibyte);
   EXPECT_EQ(table.limits(other).window, 64 * mebibyte - one.detector.outstanding());
@@ -369,13 +385,11 @@ TEST(DetectionTableTest, WhatAClosedFileHasAskedForStopsCounting) {
   DetectedFile& closed = table.file(table.find(file(7, 1, 8192 * mebibyte), made));
   DetectedFile& other = table.file(table.find(file(7, 2, std::uint64_t{1} << 40), made));
   for (std::uint64_t i = 0; i < 300; ++i) {
-    closed.detector.note(i * 8 * mebibyte, mebibyte, table.limits(closed));
-    table.settle(closed);
+    read(table, closed, i * 8 * mebibyte, mebibyte);
   }
   EXPECT_LT(table.limits(other).window, 4 * mebibyte);
   for (std::uint64_t i = 0; i < 4000; ++i) {
-    other.detector.note(i * 8 * mebibyte, 4 * kibibyte, table.limits(other));
-    table.settle(other);
+    read(table, other, i * 8 * mebibyte, 4 * kibibyte);
   }
   EXPECT_EQ(table.limits(other).window, 8 * mebibyte);
 }
