@@ -1,5 +1,5 @@
 // Recognises where a program reads next in one file that no plan is about. It lies in memory that several processes share: no allocation,
-// no pointer, no lock that anyone waits for.
+// no pointer, no lock that is waited for.
 #pragma once
 
 #include <array>
@@ -125,7 +125,7 @@ class Detector {
   std::array<Region, most_regions> regions_;  // in the order of the file; they do not overlap
   std::array<Series, most_series> series_;
   std::array<Guess, most_guesses> guesses_;
-  // What is to be asked for. The detector writes behind `head_`, and never where nobody has taken yet.
+  // What is to be asked for. The detector writes at `head_`, never over a range that was not taken.
   std::atomic<std::uint32_t> head_;
   std::atomic<std::uint32_t> tail_;
   std::array<std::atomic<std::uint64_t>, 2 * most_guesses> queue_;
