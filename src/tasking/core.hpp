@@ -73,6 +73,7 @@ struct RuntimeCore {
   Options options;
   fiber::StackPool stacks;
   Task* root = nullptr;  ///< Parent of the tasks that are spawned from outside; never runs and never completes.
+  std::unique_ptr<tasking::AccessObserver> observer;  ///< Null: there is none.
   tasking::TaskTotals totals;
   tasking::SharedQueues queues{totals};
   tasking::Reactor reactor;
@@ -96,7 +97,6 @@ struct RuntimeCore {
   std::vector<std::unique_ptr<tasking::Worker>> workers;
   tasking::IdleWorkers idle;
   std::unique_ptr<tasking::Executors> executors;
-  std::unique_ptr<tasking::AccessObserver> observer;  ///< Null: there is none.
   tasking::PolledServices polled;
   std::shared_ptr<tasking::SourceRegistry> sources = std::make_shared<tasking::SourceRegistry>();
 
