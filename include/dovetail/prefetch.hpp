@@ -16,7 +16,7 @@ struct FileRange {
   std::uint64_t length = 0;  ///< In bytes.
 };
 
-/// Has these bytes brought into the page cache in the background, in the order of the file. Returns at once; suspends and blocks never. Any
+/// Has these bytes brought into the page cache in the background, in the order of the file. Does not suspend, and waits for no device. Any
 /// task or thread may call it. The ranges are copied. A later read of them finds what has come, and waits for what is on its way.
 ///
 /// It is advice. Bytes that are cached already, or lie behind the end of the file, cost a look. A gap of up to 256 KiB between two ranges (1
@@ -28,7 +28,7 @@ struct FileRange {
 ///
 /// It does not wait for accesses: bytes that another task is about to write are brought as they are, which is useless and not wrong.
 /// A program without a `Runtime` gets a small one of its own for this.
-/// @throws IoError EBADF for a file that is not open, EINVAL for a range that ends behind 2^63 - 1; std::bad_alloc.
+/// @throws IoError EBADF for a closed file, EINVAL for a range beyond 2^63 - 1; std::invalid_argument for a setting; std::bad_alloc.
 void prefetch(const File& file, std::span<const FileRange> ranges);
 /// As above, for ranges that are written in place.
 inline void prefetch(const File& file, std::initializer_list<FileRange> ranges) {

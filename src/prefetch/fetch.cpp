@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 
@@ -22,6 +21,8 @@ namespace {
 constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t most_bytes = std::uint64_t{4} << 20;
 constexpr std::size_t most_pieces = 32;
+constexpr std::uint64_t bytes_of_a_turn = std::uint64_t{64} << 20;
+constexpr std::size_t bytes_together = 64 * 1024;  // that are read where advice does nothing
 constexpr std::size_t most_pieces_beside_others = 2;
 constexpr long call_cachestat = 451;  // since Linux 6.5
 
@@ -79,19 +80,6 @@ ssize_t read_at(int descriptor, std::byte* target, std::size_t length, std::uint
   return result;
 }
 
-// Where the file system does not care for advice.
-void read_all(int descriptor, const Range& range) noexcept {
-  std::array<std::byte, 64 * 1024> rest;
-  for (std::uint64_t at = range.offset; at < range.end;) {
-    const ssize_t result =
-        read_at(descriptor, rest.data(), std::min<std::uint64_t>(rest.size(), range.end - at), at, 0);
-    if (result <= 0) {
-      return;
-    }
-    at += static_cast<std::uint64_t>(result);
-  }
-}
-
 // Returns false if nothing is on its way.
 bool ask_for(const Use& use, Range& range) noexcept {
   struct stat status{};
@@ -108,15 +96,14 @@ bool ask_for(const Use& use, Range& range) noexcept {
                        POSIX_FADV_WILLNEED) == 0;
 }
 
-void await(int descriptor, const Range& range) noexcept {
+// Waits for the last byte. False: the first one is not there then, so the file system does not care for advice.
+bool comes_by_advice(int descriptor, const Range& range) noexcept {
   std::byte byte{};
   if (read_at(descriptor, &byte, 1, range.end - 1, 0) != 1) {
-    return;
+    return true;
   }
   const bool has_others = range.offset / page != (range.end - 1) / page;
-  if (has_others && read_at(descriptor, &byte, 1, range.offset, RWF_NOWAIT) < 0 && errno == EAGAIN) {
-    read_all(descriptor, range);
-  }
+  return !has_others || read_at(descriptor, &byte, 1, range.offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
 }
 
 }  // namespace
@@ -158,21 +145,45 @@ bool Fetch::next_piece(const Next& next, Piece& piece) {
   return true;
 }
 
-void Fetch::wait_for_first() {
+void Fetch::wait_for_first(const Stop& stop) {
   const Piece piece = std::move(under_way_.front());
   under_way_.pop_front();
   bytes_ -= piece.range.end - piece.range.offset;
-  const Use use(piece.file);
-  if (use.descriptor() >= 0) {
-    await(use.descriptor(), piece.range);
+  {
+    const Use use(piece.file);
+    if (use.descriptor() < 0 || comes_by_advice(use.descriptor(), piece.range)) {
+      return;
+    }
+  }
+  std::vector<std::byte> target(bytes_together);
+  for (std::uint64_t at = piece.range.offset; at < piece.range.end && !stop();) {
+    const Use use(piece.file);  // for each call, since closing the file waits for it
+    const std::size_t length = std::min<std::uint64_t>(target.size(), piece.range.end - at);
+    const ssize_t result = use.descriptor() < 0 ? -1 : read_at(use.descriptor(), target.data(), length, at, 0);
+    if (result <= 0) {
+      return;
+    }
+    at += static_cast<std::uint64_t>(result);
   }
 }
 
-void Fetch::run(const Next& next, const Stop& stop) {
+void Fetch::forget() noexcept {
+  under_way_.clear();
+  bytes_ = 0;
+  wanted_ = {};
+  next_range_ = 0;
+  done_ = 0;
+}
+
+bool Fetch::run(const Next& next, const Stop& stop) {
   const storage::Uninterposed plain;
   Piece piece;
+  std::uint64_t looked_at = 0;
+  program_reads_ = false;
   while (!stop()) {
-    if (has_room() && next_piece(next, piece)) {
+    const bool is_over = looked_at >= bytes_of_a_turn;
+    if (!is_over && has_room() && next_piece(next, piece)) {
+      looked_at += piece.range.end - piece.range.offset;
       const Use use(piece.file);
       if (use.descriptor() >= 0 && ask_for(use, piece.range)) {
         program_reads_ = use.file().device().requests_under_way() > 0;
@@ -180,14 +191,13 @@ void Fetch::run(const Next& next, const Stop& stop) {
         under_way_.push_back(piece);
       }
     } else if (!under_way_.empty()) {
-      wait_for_first();
+      wait_for_first(stop);
     } else {
-      break;
+      return is_over;
     }
   }
-  under_way_.clear();
-  bytes_ = 0;
-  program_reads_ = false;
+  forget();
+  return false;
 }
 
 }  // namespace dovetail::prefetching

@@ -33,9 +33,9 @@ class Fetch {
   /// Whether to give up.
   using Stop = std::function<bool()>;
 
-  /// Returns when everything that `next` gave is in the page cache, and it gives no more, or when it has to stop. Errors end only what they
-  /// are about.
-  void run(const Next& next, const Stop& stop);
+  /// Returns when everything that `next` gave is in the page cache, and it gives no more, or when it has to stop. True: a turn is over and
+  /// there may be more, so that other work of the thread can come between. Errors end only what they are about.
+  bool run(const Next& next, const Stop& stop);
 
  private:
   struct Piece {
@@ -44,7 +44,8 @@ class Fetch {
   };
   bool has_room() const noexcept;
   bool next_piece(const Next& next, Piece& piece);
-  void wait_for_first();
+  void wait_for_first(const Stop& stop);
+  void forget() noexcept;
 
   Wanted wanted_;
   std::size_t next_range_ = 0;  // of the wanted

@@ -7,7 +7,7 @@ namespace dovetail::prefetching {
 namespace {
 
 constexpr unsigned most_looked_at = 256;
-constexpr std::uint32_t for_ever = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t left_to_itself = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void PendingReads::enter(const std::shared_ptr<PendingTask>& task) {
     task->bytes += part.range.length;
   }
   if (!wait_for_writers(task)) {
-    task->writers = for_ever;
+    task->writers = left_to_itself;
   }
   for (const FilePart& part : task->writes) {
     Written& file = written_[part.space];
@@ -79,24 +79,23 @@ void PendingReads::ends(PendingTask& task) noexcept {
     }
   }
   for (const std::shared_ptr<PendingTask>& reader : std::exchange(task.readers, {})) {
-    if (reader->writers != for_ever && --reader->writers == 0 && !reader->begun) {
+    if (reader->writers != left_to_itself && --reader->writers == 0 && !reader->begun) {
       try {
         due_.emplace(reader->number, reader);
       } catch (const std::bad_alloc&) {
-        reader->writers = for_ever;  // it is read when it asks
+        reader->writers = left_to_itself;  // it is read when it asks
       }
     }
   }
 }
 
 std::shared_ptr<PendingTask> PendingReads::take(std::uint64_t window) noexcept {
-  const auto first = due_.begin();
-  full_ = first != due_.end() && first->second->bytes > window - std::min(window, ahead_);
   // One that never fits must not keep back the others: it is left to itself.
-  if (full_ && first->second->bytes > window) {
-    due_.erase(first);
-    return take(window);
+  while (!due_.empty() && due_.begin()->second->bytes > window) {
+    due_.erase(due_.begin());
   }
+  const auto first = due_.begin();
+  full_ = first != due_.end() && !fits(*first->second, window);
   if (first == due_.end() || full_) {
     return nullptr;
   }
@@ -108,7 +107,12 @@ std::shared_ptr<PendingTask> PendingReads::take(std::uint64_t window) noexcept {
 }
 
 bool PendingReads::is_due(std::uint64_t window) const noexcept {
-  return !due_.empty() && (!full_ || ahead_ <= window - window / 8);
+  return !due_.empty() && fits(*due_.begin()->second, window) && (!full_ || ahead_ <= window - window / 8);
+}
+
+// One that never fits does so, too: it is due to be left to itself.
+bool PendingReads::fits(const PendingTask& task, std::uint64_t window) const noexcept {
+  return task.bytes > window || task.bytes <= window - std::min(window, ahead_);
 }
 
 }  // namespace dovetail::prefetching

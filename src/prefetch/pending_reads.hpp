@@ -57,6 +57,7 @@ class PendingReads {
   };
   /// The task waits for those that write what it reads. False: there are too many to look at.
   bool wait_for_writers(const std::shared_ptr<PendingTask>& task);
+  bool fits(const PendingTask& task, std::uint64_t window) const noexcept;
 
   std::uint64_t next_number_ = 0;
   std::uint64_t ahead_ = 0;

@@ -2,24 +2,23 @@
 #include "dovetail/prefetch.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <deque>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "base/available_memory.hpp"
 #include "base/process_mutex.hpp"
 #include "dovetail/failure.hpp"
+#include "prefetch/executor_work.hpp"
 #include "prefetch/fetch.hpp"
 #include "storage/declared_files.hpp"
 #include "storage/open_file.hpp"
 #include "tasking/background.hpp"
 #include "tasking/hosting.hpp"
-#include "tasking/service.hpp"
 
 namespace dovetail {
 namespace prefetching {
@@ -28,7 +27,7 @@ namespace {
 constexpr std::size_t most_calls = 1024;
 
 // Of the process: a program may ask outside of its runtimes. One of them lends an executor.
-class Requests : tasking::BlockingWork {
+class Requests {
  public:
   static Requests& instance() {
     static auto* const made = new Requests;  // never destroyed: threads may ask until the very end of the process
@@ -42,32 +41,32 @@ class Requests : tasking::BlockingWork {
     }
     calls_.push_back(std::move(wanted));
     if (!reading_) {
-      reading_ = tasking::with_background_runtime([this](detail::RuntimeCore& core) { begin(core); });
-      give_up_if_not_reading();
+      begin([](const auto& use) { return tasking::with_background_runtime(use); });
     }
   }
 
  private:
   Requests() {
-    run = [](BlockingWork* work) { static_cast<Requests*>(work)->read(); };
-    // What was asked for is the parent's, and no thread reads here.
+    // What was asked for is the parent's, and no thread reads here: one of the parent's may have been at it.
     pthread_atfork(nullptr, nullptr, []() NO_THREAD_SAFETY_ANALYSIS {
       instance().calls_.clear();
       instance().reading_ = false;
+      [[maybe_unused]] const auto* const left = instance().fetch_.release();
+      instance().fetch_ = std::make_unique<Fetch>();
     });
   }
 
-  void begin(detail::RuntimeCore& core) {
-    host_ = &core;
-    beginner_.store(gettid(), std::memory_order_relaxed);
-    tasking::post_blocking(core, this);
-    beginner_.store(0, std::memory_order_relaxed);
-  }
-
-  // Nothing can be read: there is no memory for a runtime or no thread for it, or the program's last runtime ends.
-  void give_up_if_not_reading() REQUIRES(mutex_) {
-    reading_ = reading_ && !std::exchange(no_thread_, false);
+  // `with`: calls a function with a runtime, if there is one.
+  template <class With>
+  void begin(const With& with) REQUIRES(mutex_) {
+    bool is_posted = false;
+    with([&](detail::RuntimeCore& core) {
+      host_ = &core;
+      is_posted = work_.post(core);
+    });
+    reading_ = is_posted;
     if (!reading_) {
+      // Nothing can be read: there is no memory for a runtime or no thread for it, or the program's last runtime ends.
       calls_.clear();
     }
   }
@@ -91,28 +90,27 @@ class Requests : tasking::BlockingWork {
   }
 
   void read() noexcept {
-    // No thread can be made, and this is the one that asks: it must not wait.
-    if (beginner_.load(std::memory_order_relaxed) == gettid()) {
-      no_thread_ = true;
-      return;
-    }
+    bool is_more = false;
     try {
-      Fetch().run([this](Wanted& wanted) { return next(wanted); }, [this] { return tasking::is_ending(*host_); });
+      is_more =
+          fetch_->run([this](Wanted& wanted) { return next(wanted); }, [this] { return tasking::is_ending(*host_); });
     } catch (const std::bad_alloc&) {
       // What was being asked for is read when the program asks.
     }
     const base::LockGuard lock(mutex_);
-    reading_ = !calls_.empty() && tasking::with_host(nullptr, [this](detail::RuntimeCore& core) { begin(core); });
-    give_up_if_not_reading();
+    reading_ = is_more || !calls_.empty();
+    if (reading_) {
+      begin([](const auto& use) { return tasking::with_host(nullptr, use); });
+    }
   }
 
   base::ProcessMutex mutex_;
   std::deque<Wanted> calls_ GUARDED_BY(mutex_);
   bool reading_ GUARDED_BY(mutex_) = false;
-  std::atomic<pid_t> beginner_{0};  // the thread that hands this over
-  bool no_thread_ = false;          // written by that thread alone
+  ExecutorWork work_{[this] { read(); }};
   // For the executor that reads.
   detail::RuntimeCore* host_ = nullptr;
+  std::unique_ptr<Fetch> fetch_ = std::make_unique<Fetch>();
 };
 
 }  // namespace

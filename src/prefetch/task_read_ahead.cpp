@@ -65,10 +65,7 @@ class TaskReadAhead::Observed : public tasking::ObservedTask {
 };
 
 TaskReadAhead::TaskReadAhead(detail::RuntimeCore& core, const Settings& settings)
-    : core_(core), settings_(settings), window_(settings.window) {
-  work_.owner = this;
-  work_.run = [](tasking::BlockingWork* work) { static_cast<Work*>(work)->owner->read(); };
-}
+    : core_(core), settings_(settings), window_(settings.window) {}
 
 // Null: it has nothing to do with files.
 std::shared_ptr<PendingTask> TaskReadAhead::describe(const AccessList& accesses) {
@@ -128,24 +125,31 @@ void TaskReadAhead::change(Change change) {
     }
     reading_ = true;
   }
-  tasking::post_blocking(core_, &work_);
+  begin();
+}
+
+void TaskReadAhead::begin() {
+  if (!work_.post(core_)) {
+    const base::LockGuard lock(mutex_);
+    reading_ = false;  // what tasks do next tries again
+  }
 }
 
 void TaskReadAhead::read() noexcept {
   bytes_together_ = first_bytes_together;
+  bool again = false;
   try {
-    Fetch().run([this](Wanted& wanted) { return next(wanted); }, [this] { return tasking::is_ending(core_); });
+    again = fetch_.run([this](Wanted& wanted) { return next(wanted); }, [this] { return tasking::is_ending(core_); });
   } catch (const std::bad_alloc&) {
     batch_.clear();  // no memory: what was taken is read when its task asks
   }
-  bool again = false;
   {
     const base::LockGuard lock(mutex_);
-    again = !tasking::is_ending(core_) && pending_.is_due(window_);
+    again = !tasking::is_ending(core_) && (again || !batch_.empty() || pending_.is_due(window_));
     reading_ = again;
   }
   if (again) {
-    tasking::post_blocking(core_, &work_);
+    begin();
   }
 }
 

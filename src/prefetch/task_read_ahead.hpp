@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "base/mutex.hpp"
+#include "prefetch/executor_work.hpp"
 #include "prefetch/fetch.hpp"
 #include "prefetch/pending_reads.hpp"
 #include "prefetch/settings.hpp"
 #include "tasking/access_observer.hpp"
-#include "tasking/service.hpp"
 
 namespace dovetail::prefetching {
 
@@ -25,14 +25,12 @@ class TaskReadAhead : public tasking::AccessObserver {
 
  private:
   class Observed;
-  struct Work : tasking::BlockingWork {
-    TaskReadAhead* owner = nullptr;
-  };
   static std::shared_ptr<PendingTask> describe(const AccessList& accesses);
 
   template <class Change>
   void change(Change change);
   void read() noexcept;
+  void begin();
   bool next(Wanted& wanted);
   void refresh_window();
 
@@ -42,8 +40,9 @@ class TaskReadAhead : public tasking::AccessObserver {
   PendingReads pending_ GUARDED_BY(mutex_);
   std::uint64_t window_ GUARDED_BY(mutex_);
   bool reading_ GUARDED_BY(mutex_) = false;
-  Work work_;
+  ExecutorWork work_{[this] { read(); }};
   // For the executor that reads.
+  Fetch fetch_;
   std::vector<Wanted> batch_;
   std::uint64_t bytes_together_ = 0;  // of the next batch, about
   std::uint64_t window_since_ = 0;    // nanoseconds

@@ -70,20 +70,22 @@ void set_background_options(const Options& options) {
 }
 
 bool spawn_in_background(const TaskDescription& description, std::function<void()> body) noexcept {
-  return with_runtime([&](const RuntimeCore* last) {
-    return with_host(last, [&](RuntimeCore& core) {
-      Task* crowded = nullptr;  // nobody is held back: the work may be what others wait for
-      std::optional<base::WithoutSignals> quiet;
-      if (&core == last) {
-        quiet.emplace();  // a thread may be made for it
-      }
-      spawn_in(&core, &description, std::move(body), crowded);
-    });
+  return with_background_runtime([&](RuntimeCore& core) {
+    Task* crowded = nullptr;  // nobody is held back: the work may be what others wait for
+    spawn_in(&core, &description, std::move(body), crowded);
   });
 }
 
 bool with_background_runtime(const std::function<void(detail::RuntimeCore&)>& use) noexcept {
-  return with_runtime([&](const RuntimeCore* last) { return with_host(last, use); });
+  return with_runtime([&](const RuntimeCore* last) {
+    return with_host(last, [&](RuntimeCore& core) {
+      std::optional<base::WithoutSignals> quiet;
+      if (&core == last) {
+        quiet.emplace();  // a thread may be made for it
+      }
+      use(core);
+    });
+  });
 }
 
 bool call_in_background(base::TimePoint when, std::function<void()> action) noexcept {

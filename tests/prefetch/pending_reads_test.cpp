@@ -56,7 +56,7 @@ TEST_F(PendingReadsTest, AfterItWasFullAnEighthOfTheWindowHasToBeFree) {
   for (int i = 0; i < 16; ++i) {
     EXPECT_NE(pending_.take(1600), nullptr);
   }
-  EXPECT_TRUE(pending_.is_due(1600));
+  EXPECT_FALSE(pending_.is_due(1600));
   EXPECT_EQ(pending_.take(1600), nullptr);
   EXPECT_FALSE(pending_.is_due(1600));
   pending_.begins(*tasks[0]);
@@ -64,6 +64,17 @@ TEST_F(PendingReadsTest, AfterItWasFullAnEighthOfTheWindowHasToBeFree) {
   pending_.begins(*tasks[1]);
   EXPECT_TRUE(pending_.is_due(1600));
   EXPECT_EQ(pending_.take(1600), tasks[16]);
+}
+
+TEST_F(PendingReadsTest, NothingIsDueThatHasNoRoomYet) {
+  const Task first = enter({{1, {0, 40}}});
+  const Task second = enter({{1, {40, 40}}});
+  EXPECT_EQ(pending_.take(64), first);
+  EXPECT_EQ(pending_.take(64), nullptr);
+  EXPECT_FALSE(pending_.is_due(64)) << "whoever asks would find nothing, again and again";
+  pending_.begins(*first);
+  EXPECT_TRUE(pending_.is_due(64));
+  EXPECT_EQ(pending_.take(64), second);
 }
 
 TEST_F(PendingReadsTest, WhatDoesNotFitKeepsNothingBack) {

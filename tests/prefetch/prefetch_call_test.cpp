@@ -53,6 +53,8 @@ TEST_F(PrefetchCallTest, ASmallGapIsReadAsWell) {
   const File file = File::open(cold_.path(), O_RDONLY);
   prefetch(file, {{512 * kibibyte, 64 * kibibyte}, {128 * kibibyte, 64 * kibibyte}, {0, 64 * kibibyte}});
   cold_.await(512 * kibibyte, 64 * kibibyte);
+  cold_.await(0, 192 * kibibyte);
+  await_earlier_calls();
   EXPECT_EQ(cold_.cached(0, 8 * mebibyte), 256 * kibibyte);
 }
 
