@@ -76,7 +76,11 @@ void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, s
     return;
   }
   const std::uint64_t next = descriptor.next.load(std::memory_order_relaxed);
-  const std::uint64_t noted = descriptor.noted.load(std::memory_order_relaxed);
+  std::uint64_t noted = descriptor.noted.load(std::memory_order_relaxed);
+  // One thread keeps these less than that apart. Of several that share the descriptor, each may have stored one of the two.
+  if (next - noted >= told_at_once) {
+    noted = next;
+  }
   descriptor.next.store(offset + bytes, std::memory_order_relaxed);
   if (offset == next && offset + bytes - noted < told_at_once) {
     return;
