@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "prefetch/plan.hpp"
+#include "prefetch/trust.hpp"
 
 namespace dovetail::prefetching {
 
@@ -31,6 +32,7 @@ struct Descriptor {
   std::atomic<std::uint64_t> next;      // where reading in sequence goes on
   std::atomic<std::uint64_t> noted;     // up to where the detector was told of it
   std::atomic<std::uint32_t> resting;   // reads that it is not told of
+  Trust trust;
 
   bool is_detected() const noexcept {
     const std::uint32_t now = state.load(std::memory_order_relaxed);

@@ -45,6 +45,7 @@ std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIde
   descriptor.next.store(0, std::memory_order_relaxed);
   descriptor.noted.store(0, std::memory_order_relaxed);
   descriptor.resting.store(0, std::memory_order_relaxed);
+  descriptor.trust.lose();
   return Descriptor::first_detected + found;
 }
 
@@ -107,11 +108,13 @@ void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std
     }
     return;
   }
-  if (file.detector.note(offset, bytes, table_.limits(file))) {
+  const Detector::Noted noted = file.detector.note(offset, bytes, table_.limits(file));
+  descriptor.trust.note(noted);
+  if (noted == Detector::Noted::no_pattern) {
     descriptor.resting.store(file.detector.rest(), std::memory_order_relaxed);
   }
   table_.settle(file);
-  leave_to_the_system(number, descriptor, !file.detector.foretells());
+  leave_to_the_system(number, descriptor, !descriptor.trust.is_enough());
   if (file.detector.has_advice()) {
     helper.advise(number, descriptor.state.load(std::memory_order_relaxed), file);
   }

@@ -19,7 +19,6 @@ constexpr std::uint32_t longest_absence = 64;
 constexpr std::uint32_t reads_before_a_rest = 256;
 constexpr std::uint32_t first_rest = 512;
 constexpr std::uint32_t longest_rest = 8192;
-constexpr std::uint32_t most_trust = 16;
 constexpr std::uint32_t most_ahead = 32;
 // Of regions whose length is not always the same: where they lie is known the less the further ahead.
 constexpr std::uint32_t most_ahead_if_uneven = 2;
@@ -34,33 +33,31 @@ Detector::Range Detector::seen_from(Range range, std::int32_t direction) noexcep
   return direction > 0 ? range : Range{far_end - range.end, far_end - range.offset};
 }
 
-bool Detector::note(std::uint64_t offset, std::uint64_t bytes, const Limits& limits) noexcept {
+Detector::Noted Detector::note(std::uint64_t offset, std::uint64_t bytes, const Limits& limits) noexcept {
   if (bytes == 0 || limits.size > far_end || offset >= limits.size ||
       held_.exchange(1, std::memory_order_acquire) != 0) {
-    return false;
+    return Noted::nothing;
   }
   const std::uint64_t end = bytes > limits.size - offset ? limits.size : offset + bytes;
-  const bool rests = note_held({offset, end}, limits);
+  const Noted noted = note_held({offset, end}, limits);
   held_.store(0, std::memory_order_release);
-  return rests;
+  return noted;
 }
 
-bool Detector::note_held(Range read, const Limits& limits) noexcept {
+Detector::Noted Detector::note_held(Range read, const Limits& limits) noexcept {
   ++reads_;
   count_ = std::min(count_, most_regions);
   touch(read);
   bool fresh = false;
   const std::uint32_t at = place(read, std::min(limits.gap, 2 * (read.end - read.offset)), fresh);
   std::uint32_t index = foretold(read, at);
-  const std::uint32_t trust = trust_.load(std::memory_order_relaxed);
+  Noted noted = Noted::not_foretold;
   if (index != none) {
     idle_ = 0;
-    // Of one that is asked for only in part the system reads the rest.
     const bool whole = series_[index].grows != 0 || series_[index].length <= limits.window / 2;
-    trust_.store(whole ? std::min(trust + 1, most_trust) : trust, std::memory_order_relaxed);
+    noted = whole ? Noted::foretold : Noted::foretold_in_part;
   } else {
     ++idle_;
-    trust_.store(trust < 2 ? 0 : trust - 2, std::memory_order_relaxed);
     index = recognise(read, at, fresh);
   }
   for (std::uint32_t other = 0; other < most_series; ++other) {
@@ -70,12 +67,12 @@ bool Detector::note_held(Range read, const Limits& limits) noexcept {
   }
   if (is_wasteful() || idle_ >= reads_before_a_rest) {
     begin_rest();
-    return true;
+    return Noted::no_pattern;
   }
   if (index != none) {
     ask(index, limits);
   }
-  return false;
+  return noted;
 }
 
 // Regions.
@@ -444,7 +441,6 @@ void Detector::begin_rest() noexcept {
   idle_ = 0;
   used_ = 0;
   wasted_ = 0;
-  trust_.store(0, std::memory_order_relaxed);
   const std::uint32_t rest = rest_.load(std::memory_order_relaxed);
   rest_.store(std::clamp(2 * rest, first_rest, longest_rest), std::memory_order_relaxed);
 }

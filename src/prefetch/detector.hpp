@@ -34,17 +34,17 @@ class Detector {
   static constexpr std::uint64_t allowance = 4U << 20;
   static constexpr std::uint64_t part_wasted = 8;
 
-  /// Notes a read. Any thread and any signal handler may call it; one that comes while another is in it changes nothing. Returns whether
-  /// there is no pattern: the detector need not be told of the next `rest()` reads.
-  bool note(std::uint64_t offset, std::uint64_t bytes, const Limits& limits) noexcept;
+  /// What became of a read. `nothing`: another thread is noting one, a process was killed while it did, or the read is behind the end.
+  /// `foretold_in_part`: of what comes there the system reads the rest. `no_pattern`: the detector need not be told of the next `rest()` reads.
+  enum class Noted { nothing, not_foretold, foretold, foretold_in_part, no_pattern };
+  /// Notes a read. Any thread and any signal handler may call it; one that comes while another is in it changes nothing.
+  Noted note(std::uint64_t offset, std::uint64_t bytes, const Limits& limits) noexcept;
   /// Whether there is something to take.
   bool has_advice() const noexcept {
     return head_.load(std::memory_order_relaxed) != tail_.load(std::memory_order_relaxed);
   }
   /// What is to be read ahead next. False: nothing is. Any number of threads may call it, beside `note`.
   bool take(Range& range) noexcept;
-  /// Whether the guesses foretell what the program reads, so that the system need not read ahead itself.
-  bool foretells() const noexcept { return trust_.load(std::memory_order_relaxed) >= trusted; }
   std::uint32_t rest() const noexcept { return rest_.load(std::memory_order_relaxed); }
   /// Bytes of guesses that the program has not come to.
   std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
@@ -55,7 +55,6 @@ class Detector {
   static constexpr std::uint32_t most_series = 8;
   static constexpr std::uint32_t most_guesses = 64;
   static constexpr std::uint32_t none = UINT32_MAX;
-  static constexpr std::uint32_t trusted = 8;
 
   struct Region {
     std::uint64_t begin;
@@ -90,7 +89,7 @@ class Detector {
   };
 
   static Range seen_from(Range range, std::int32_t direction) noexcept;
-  bool note_held(Range read, const Limits& limits) noexcept;
+  Noted note_held(Range read, const Limits& limits) noexcept;
   // The region that the read lies in now.
   std::uint32_t place(Range read, std::uint64_t near, bool& fresh) noexcept;
   std::uint32_t make_region(std::uint32_t at, Range read) noexcept;
@@ -114,7 +113,6 @@ class Detector {
 
   Counts counts_;  // first: the report finds them there
   std::atomic<std::uint32_t> held_;
-  std::atomic<std::uint32_t> trust_;
   std::atomic<std::uint32_t> rest_;
   std::uint32_t reads_;
   std::uint32_t idle_;  // reads in a row that no series has foretold

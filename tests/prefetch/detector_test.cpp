@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "prefetch/detection_table.hpp"
+#include "prefetch/trust.hpp"
 #include "storage/support.hpp"
 
 namespace dovetail::prefetching {
@@ -38,7 +39,9 @@ class Program {
       --resting_;
       return;
     }
-    if (detector->note(offset, bytes, limits_)) {
+    const Detector::Noted noted = detector->note(offset, bytes, limits_);
+    trust.note(noted);
+    if (noted == Detector::Noted::no_pattern) {
       ++rests;
       resting_ = detector->rest();
     }
@@ -57,7 +60,8 @@ class Program {
   }
 
   // All bytes zero.
-  std::unique_ptr<Detector> detector = std::make_unique<Detector>();
+  std::shared_ptr<Detector> detector = std::make_shared<Detector>();
+  Trust trust{};
   bool takes = true;
   std::uint64_t reads = 0;
   std::uint64_t from_memory = 0;
@@ -104,7 +108,7 @@ TEST(DetectorTest, StridesForwardAndBackwardAreAskedForExactly) {
       EXPECT_GE(program.from_memory, count - 5) << bytes << backward;
       EXPECT_LE(program.asked, count * bytes) << "nothing between them";
       EXPECT_EQ(program.detector->counts().wasted, 0U);
-      EXPECT_TRUE(program.detector->foretells());
+      EXPECT_TRUE(program.trust.is_enough());
     }
   }
 }
@@ -135,7 +139,7 @@ TEST(DetectorTest, ClustersWithStepsBackAndALeapBetweenThem) {
   EXPECT_GT(program.from_memory, program.reads * 2 / 3);
   // With the small gaps, but without what lies between the clusters, which is 4 MiB each.
   EXPECT_LT(program.asked, offsets.size() * 250'000 * 6 / 5 * 11 / 10);
-  EXPECT_TRUE(program.detector->foretells());
+  EXPECT_TRUE(program.trust.is_enough());
 }
 
 TEST(DetectorTest, BackwardInSequenceAndForwardWithGapsGoOnUpToTheWindow) {
@@ -172,6 +176,31 @@ TEST(DetectorTest, SeveralStreamsInOneFile) {
   EXPECT_EQ(program.detector->counts().wasted, 0U);
 }
 
+TEST(DetectorTest, AReaderThatStreamsIsNotTrustedForAnotherThatStrides) {
+  constexpr std::uint64_t size = 1024 * mebibyte;
+  Program strides(size);
+  Program stream(size);
+  stream.detector = strides.detector;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    strides.read(i * 4 * mebibyte, page);
+    stream.read(size / 2 + i * 128 * kibibyte, 128 * kibibyte);
+  }
+  EXPECT_TRUE(strides.trust.is_enough());
+  EXPECT_FALSE(stream.trust.is_enough());
+}
+
+TEST(DetectorTest, AReaderWhoseReadsAreNotNotedIsTrustedNoLonger) {
+  Program program(1024 * mebibyte);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    program.read(i * 4 * mebibyte, page);
+  }
+  ASSERT_TRUE(program.trust.is_enough());
+  for (int i = 0; i < 8; ++i) {
+    program.trust.note(Detector::Noted::nothing);
+  }
+  EXPECT_FALSE(program.trust.is_enough());
+}
+
 TEST(DetectorTest, NothingIsAskedForWithoutAPattern) {
   const std::uint64_t seed = test::seed();
   std::mt19937_64 random(seed);
@@ -180,7 +209,7 @@ TEST(DetectorTest, NothingIsAskedForWithoutAPattern) {
     in_sequence.read(at, 128 * kibibyte);
   }
   EXPECT_EQ(in_sequence.requests, 0U) << "the system reads ahead as well";
-  EXPECT_FALSE(in_sequence.detector->foretells());
+  EXPECT_FALSE(in_sequence.trust.is_enough());
 
   Program again(64 * mebibyte, 256 * kibibyte);
   for (int i = 0; i < 3000; ++i) {
@@ -205,7 +234,7 @@ TEST(DetectorTest, NothingIsAskedForWithoutAPattern) {
     anywhere.read(random() % ((std::uint64_t{100} << 30) - mebibyte), 1 + random() % (128 * kibibyte));
   }
   EXPECT_LT(anywhere.asked, Detector::allowance / 4);
-  EXPECT_FALSE(anywhere.detector->foretells());
+  EXPECT_FALSE(anywhere.trust.is_enough());
 }
 
 TEST(DetectorTest, AFileWithoutAPatternIsLeftAloneForLongerAndLonger) {
