@@ -46,7 +46,6 @@ Detector::Noted Detector::note(std::uint64_t offset, std::uint64_t bytes, const 
 
 Detector::Noted Detector::note_held(Range read, const Limits& limits) noexcept {
   ++reads_;
-  count_ = std::min(count_, most_regions);
   touch(read);
   bool fresh = false;
   const std::uint32_t at = place(read, std::min(limits.gap, 2 * (read.end - read.offset)), fresh);
@@ -78,11 +77,12 @@ Detector::Noted Detector::note_held(Range read, const Limits& limits) noexcept {
 // Regions.
 
 std::uint32_t Detector::place(Range read, std::uint64_t near, bool& fresh) noexcept {
+  const std::uint32_t used = count();
   const auto* found =
-      std::lower_bound(regions_.data(), regions_.data() + count_, read,
+      std::lower_bound(regions_.data(), regions_.data() + used, read,
                        [near](const Region& region, const Range& wanted) { return region.end + near < wanted.offset; });
   auto at = static_cast<std::uint32_t>(found - regions_.data());
-  fresh = at == count_ || regions_[at].begin > read.end + near;
+  fresh = at == used || regions_[at].begin > read.end + near;
   if (fresh) {
     return make_region(at, read);
   }
@@ -102,17 +102,19 @@ std::uint32_t Detector::place(Range read, std::uint64_t near, bool& fresh) noexc
 }
 
 std::uint32_t Detector::make_region(std::uint32_t at, Range read) noexcept {
-  if (count_ == most_regions) {
+  std::uint32_t used = count();
+  at = std::min(at, used);
+  if (used == most_regions) {
     const auto* oldest = std::min_element(regions_.begin(), regions_.end(), [](const Region& one, const Region& other) {
       return one.touched < other.touched;
     });
     const auto gone = static_cast<std::uint32_t>(oldest - regions_.begin());
-    std::move(regions_.begin() + gone + 1, regions_.begin() + count_, regions_.begin() + gone);
-    --count_;
+    std::move(regions_.begin() + gone + 1, regions_.begin() + used, regions_.begin() + gone);
+    --used;
     at -= gone < at ? 1 : 0;
   }
-  std::move_backward(regions_.begin() + at, regions_.begin() + count_, regions_.begin() + count_ + 1);
-  ++count_;
+  std::move_backward(regions_.begin() + at, regions_.begin() + used, regions_.begin() + used + 1);
+  count_.store(used + 1, std::memory_order_relaxed);
   regions_[at] = {read.offset, read.end, read.end - read.offset, reads_, reads_, 0, 0};
   return at;
 }
@@ -120,14 +122,15 @@ std::uint32_t Detector::make_region(std::uint32_t at, Range read) noexcept {
 // What the region has grown up to becomes a part of it.
 void Detector::join(std::uint32_t at, std::uint64_t near) noexcept {
   Region& region = regions_[at];
+  const std::uint32_t used = std::max(count(), at + 1);
   std::uint32_t next = at + 1;
-  for (; next < count_ && regions_[next].begin <= region.end + near; ++next) {
+  for (; next < used && regions_[next].begin <= region.end + near; ++next) {
     region.end = std::max(region.end, regions_[next].end);
     region.bytes += regions_[next].bytes;
     region.born = std::min(region.born, regions_[next].born);
   }
-  std::move(regions_.begin() + next, regions_.begin() + count_, regions_.begin() + at + 1);
-  count_ -= next - at - 1;
+  std::move(regions_.begin() + next, regions_.begin() + used, regions_.begin() + at + 1);
+  count_.store(used - (next - at - 1), std::memory_order_relaxed);
 }
 
 // Series.
@@ -168,7 +171,7 @@ void Detector::go_on(Series& series, std::uint32_t index, std::uint32_t steps, s
   const std::uint64_t slack = std::min(series.length / part_wasted + page_bytes, series.gap / 4);
   const std::uint32_t before = at - static_cast<std::uint32_t>(series.direction);
   std::uint64_t begin = series.begin + steps * series.period;
-  if (steps == 1 && before < count_) {
+  if (steps == 1 && before < count()) {
     const Range last = seen_from({regions_[before].begin, regions_[before].end}, series.direction);
     const std::uint64_t length = last.end - last.offset;
     const std::uint64_t off = last.offset > series.begin ? last.offset - series.begin : series.begin - last.offset;
@@ -181,7 +184,7 @@ void Detector::go_on(Series& series, std::uint32_t index, std::uint32_t steps, s
       series.period = period > series.period ? series.period + (period - series.period + 7) / 8
                                              : series.period - (series.period - period + 7) / 8;
       const std::uint32_t second = before - static_cast<std::uint32_t>(series.direction);
-      if (second < count_) {
+      if (second < count()) {
         const Range other = seen_from({regions_[second].begin, regions_[second].end}, series.direction);
         const std::uint64_t gap = last.offset - other.end;
         if (last.offset > other.end && gap + slack >= series.gap && gap <= series.gap + slack) {
@@ -229,7 +232,7 @@ bool Detector::is_regular(Range read, std::uint32_t at, std::int32_t direction, 
   std::uint32_t number = at;
   for (Range& region : last) {
     number -= static_cast<std::uint32_t>(direction);  // below 0 it is above all
-    if (number >= count_ || regions_[number].born >= born) {
+    if (number >= count() || regions_[number].born >= born) {
       return false;
     }
     born = regions_[number].born;
@@ -437,7 +440,7 @@ void Detector::begin_rest() noexcept {
   for (std::uint32_t index = 0; index < most_series; ++index) {
     drop(index);
   }
-  count_ = 0;
+  count_.store(0, std::memory_order_relaxed);
   idle_ = 0;
   used_ = 0;
   wasted_ = 0;

@@ -2,6 +2,7 @@
 // no pointer, no lock that is waited for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -88,6 +89,9 @@ class Detector {
     std::uint32_t number;  // in the queue
   };
 
+  // Others can write into the memory at any time: it is limited at each use, and loaded once for each.
+  std::uint32_t count() const noexcept { return std::min(count_.load(std::memory_order_relaxed), most_regions); }
+
   static Range seen_from(Range range, std::int32_t direction) noexcept;
   Noted note_held(Range read, const Limits& limits) noexcept;
   // The region that the read lies in now.
@@ -116,7 +120,7 @@ class Detector {
   std::atomic<std::uint32_t> rest_;
   std::uint32_t reads_;
   std::uint32_t idle_;  // reads in a row that no series has foretold
-  std::uint32_t count_;
+  std::atomic<std::uint32_t> count_;  // of the regions
   std::uint64_t used_;  // since the last rest
   std::uint64_t wasted_;
   std::atomic<std::uint64_t> outstanding_;
