@@ -440,6 +440,8 @@ void Detector::begin_rest() noexcept {
   for (std::uint32_t index = 0; index < most_series; ++index) {
     drop(index);
   }
+  // What has just been judged wasted is not asked for any more.
+  tail_.store(head_.load(std::memory_order_relaxed), std::memory_order_release);
   count_.store(0, std::memory_order_relaxed);
   idle_ = 0;
   used_ = 0;
