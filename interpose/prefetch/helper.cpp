@@ -20,6 +20,8 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t stack_bytes = 64 << 10;
 // In place of what the C library keeps for a thread, in the middle of it.
 constexpr std::size_t thread_bytes = 4 * page;
+// Longer ones are cut short by every kernel.
+constexpr std::uint32_t longest_piece = 64 << 20;
 constexpr long call_cachestat = 451;  // since Linux 6.5
 
 struct CachedRange {
@@ -151,12 +153,20 @@ void Helper::give_detected() noexcept {
     return;
   }
   // Others can write into the memory: there is an end to what they may ask for.
-  constexpr std::uint32_t most = 4096;
-  const std::uint32_t piece = std::max(detected_->piece, static_cast<std::uint32_t>(page));
+  constexpr std::uint32_t most_ranges = 4096;
+  constexpr std::uint64_t most_bytes = 1U << 30;
+  constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
+  const std::uint32_t piece = std::clamp<std::uint32_t>(detected_->piece, page, longest_piece);
+  std::uint64_t left = most_bytes;
   Detector::Range range{};
-  for (std::uint32_t count = 0; count < most && detected_->detector.take(range); ++count) {
-    if (range.end > detected_->size.load(std::memory_order_relaxed) ||
-        !ask({range.offset, range.end}, piece, detected_->asked)) {
+  for (std::uint32_t count = 0; count < most_ranges && left != 0 && detected_->detector.take(range); ++count) {
+    if (range.offset >= range.end ||
+        range.end > std::min(detected_->size.load(std::memory_order_relaxed), far_end)) {
+      return;
+    }
+    const std::uint64_t bytes = std::min(range.end - range.offset, left);
+    left -= bytes;
+    if (!ask({range.offset, range.offset + bytes}, piece, detected_->asked)) {
       return;
     }
   }
