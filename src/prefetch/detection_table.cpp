@@ -71,6 +71,9 @@ std::uint32_t DetectionTable::find(const FileIdentity& identity, bool& made) noe
       made = true;
       return number;
     }
+    if (state == DetectedFile::being_made) {
+      return files_;  // it may be this file's: the next look knows
+    }
     if (state == DetectedFile::ready && file.device == identity.device && file.inode == identity.inode) {
       file.size.store(identity.size, std::memory_order_relaxed);
       return number;

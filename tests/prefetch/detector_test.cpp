@@ -288,6 +288,23 @@ TEST(DetectorTest, AGuessThatTheProgramComesToBeforeItIsTakenIsLate) {
   EXPECT_TRUE(program.detector->has_advice());
 }
 
+TEST(DetectorTest, WhatARestHasGivenUpIsNotAskedFor) {
+  const std::uint64_t seed = test::seed();
+  std::mt19937_64 random(seed);
+  constexpr std::uint64_t size = std::uint64_t{1} << 40;
+  Program program(size);
+  program.takes = false;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    program.read(i * 8 * mebibyte, page);
+  }
+  ASSERT_TRUE(program.detector->has_advice());
+  while (program.rests == 0) {
+    program.read(random() % (size - page), page);
+  }
+  EXPECT_EQ(program.detector->outstanding(), 0U);
+  EXPECT_FALSE(program.detector->has_advice());
+}
+
 TEST(DetectorTest, SeveralThreadsNoteAndTake) {
   constexpr std::uint64_t count = 4000;
   constexpr std::uint64_t size = count * 4 * 2 * mebibyte;
@@ -381,6 +398,18 @@ TEST(DetectionTableTest, AFileHasAPlaceOfItsOwnUntilTheTableIsFull) {
   EXPECT_EQ(table.file(found).size, 200 * mebibyte) << "it has grown";
   EXPECT_EQ(table.file(found).piece, 128 * kibibyte);
   EXPECT_EQ(table.file(found).gap, 64 * kibibyte);
+}
+
+TEST(DetectionTableTest, AFileHasOnePlaceWhileAnotherProcessMakesIt) {
+  TableMemory memory;
+  DetectionTable table = memory.table();
+  bool made = false;
+  DetectedFile& place = table.file(table.find(file(7, 1), made));
+  place.state = DetectedFile::being_made;
+  EXPECT_EQ(table.find(file(7, 1), made), table.files());
+  EXPECT_FALSE(made);
+  place.state = DetectedFile::ready;
+  EXPECT_EQ(&table.file(table.find(file(7, 1), made)), &place);
 }
 
 TEST(DetectionTableTest, SmallFilesAndFilesInMemoryAreLeftAlone) {
