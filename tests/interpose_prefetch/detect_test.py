@@ -5,6 +5,8 @@ import random
 import re
 import sys
 import unittest
+from pathlib import Path
+from unittest import mock
 
 from support import BUILD, Case, detect, need, preload
 
@@ -110,6 +112,13 @@ elif way == "lost":
         at(offset)
     for _ in range(300):
         at(dice.randrange(size - 8192))
+elif way == "duplicate":
+    for offset in steps[:30]:
+        at(offset)
+    wait_for(steps[30:32], lambda: at(steps[29]))
+    other = os.dup(descriptor)
+    for offset in range(0, size, 131072):
+        os.pread(other, 131072, offset)
 elif way == "planned_then_strides":
     # What the plan does not have.
     for offset in steps[:24]:
@@ -174,6 +183,10 @@ class Detection(Case):
     def test_the_system_is_told_and_told_again_when_the_pattern_is_lost(self):
         found = self.advice("lost")
         self.assertIn("WILLNEED", found)
+        self.assertEqual([one for one in found if one != "WILLNEED"], ["RANDOM", "NORMAL"])
+
+    def test_a_duplicate_that_is_read_in_sequence_is_left_to_the_system(self):
+        found = self.advice("duplicate")
         self.assertEqual([one for one in found if one != "WILLNEED"], ["RANDOM", "NORMAL"])
 
     def test_no_advice_where_there_is_no_pattern(self):
@@ -278,6 +291,18 @@ class Memory(Case):
                     return status
 
             self.assertEqual(self._in_child(run), (0, b"", b""), f"DOVETAIL_TEST_SEED={seed + number}")
+
+
+class Mounts(Case):
+    def test_a_mount_point_with_any_name(self):
+        table = self.folder / "mountinfo"
+        names = (b"/\xe9", b"/\r", "/\u2028".encode())
+        table.write_bytes(
+            b"".join(b"36 35 98:%d / %s rw - ext4 /dev/x rw\n" % (i, name) for i, name in enumerate(names))
+        )
+        with mock.patch.object(detect.mounts, "Path", lambda _: Path(table)):
+            found = list(detect.mounts.devices())
+        self.assertEqual(found, [(os.makedev(98, number), True) for number in range(3)])
 
 
 if __name__ == "__main__":
