@@ -20,7 +20,8 @@ struct Descriptor {
   // From `first_file` on: the number of the file, in a plan; from `first_detected` on: in the table of detection; from `fresh` on: reads
   // before a look is worth its while.
   std::atomic<std::uint32_t> state;
-  std::atomic<std::uint32_t> left_alone;  // the system reads ahead as it likes: no plan, or it was given up
+  // The system reads ahead as it likes: no plan, or it was given up. 0: it was told not to; 1: it does; 2: not known.
+  std::atomic<std::uint32_t> left_alone;
   // What a recorder knows.
   std::atomic<std::uint64_t> device;
   std::atomic<std::uint64_t> inode;

@@ -39,7 +39,9 @@ std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIde
   if (made && table_.named()) {
     name_of(number, table_.file(found).name, DetectedFile::longest_name);
   }
-  descriptor.left_alone.store(1, std::memory_order_relaxed);
+  // One that was duplicated or inherited may have been told already, but not about a file that nothing was asked for.
+  const bool told = table_.file(found).asked.load(std::memory_order_relaxed) != 0;
+  descriptor.left_alone.store(told ? 2 : 1, std::memory_order_relaxed);
   descriptor.stream.store(0, std::memory_order_relaxed);
   descriptor.position.store(0, std::memory_order_relaxed);
   descriptor.next.store(0, std::memory_order_relaxed);
