@@ -37,7 +37,10 @@ std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIde
     return Descriptor::ignored;
   }
   if (made && table_.named()) {
-    name_of(number, table_.file(found).name, DetectedFile::longest_name);
+    char* name = table_.file(found).name;
+    if (name_of(number, name, DetectedFile::longest_name) == 0) {
+      name[0] = '\0';  // what there was room for is no path
+    }
   }
   // One that was duplicated or inherited may have been told already, but not about a file that nothing was asked for.
   const bool told = table_.file(found).asked.load(std::memory_order_relaxed) != 0;

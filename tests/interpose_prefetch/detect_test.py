@@ -45,7 +45,8 @@ elif way == "all":
 elif way == "waits":
     for offset in steps[:12]:
         at(offset)
-    wait_for(steps[12:14], lambda: at(steps[11]))
+    # Enough to be seen in the report, which has tenths of a megabyte.
+    wait_for(steps[12:20], lambda: at(steps[11]))
     for offset in steps[12:]:
         at(offset)
 elif way == "sought":
@@ -234,6 +235,17 @@ class Detection(Case):
         self.assertGreater(float(used), 0.2)
         self.assertEqual(wasted, "0.0")
         self.assertGreaterEqual(int(late), 0)
+
+    def test_the_report_does_not_cut_a_long_path_short(self):
+        folder = self.folder / ("long" * 50)
+        folder.mkdir()
+        path = self.file(f"{folder.name}/data", 48 * MIB)
+        self.forget(path)
+        report = self.folder / "report.txt"
+        found = self.run_with_detection(*self.words("waits", path), environment=EXACT, report=report)
+        self.assertEqual((found[0], found[2]), (0, b""))
+        self.assertIn("a file whose path is long", report.read_text())
+        self.assertNotIn("longlong", report.read_text())
 
     def test_the_report_of_a_program_that_is_killed(self):
         report = self.folder / "report.txt"
