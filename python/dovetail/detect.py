@@ -20,7 +20,7 @@ _FILE_BYTES = 8192
 _READY = 2
 # What it is doing; why it was given up; device, inode, size; bytes asked for; two numbers of the table; those of the device; its name; bytes
 # used and wasted, and late guesses.
-_FILE = struct.Struct("<II4Q16x8x192sQQQ")
+_FILE = struct.Struct("<II4Q16x8x184s8xQQQ")
 SIZE = _PAGE + _FILES * _FILE_BYTES
 
 

@@ -50,6 +50,7 @@ std::uint32_t DetectionTable::find(const FileIdentity& identity, bool& made) noe
     return files_;
   }
   const std::uint64_t hash = (identity.inode * 0x9E3779B97F4A7C15 + identity.device) >> 20;
+  const std::uint64_t modified = identity.seconds * 1'000'000'000 + identity.nanoseconds;
   for (std::uint32_t probe = 0; probe < probes; ++probe) {
     const auto number = static_cast<std::uint32_t>((hash + probe) % files_);
     DetectedFile& file = table_[number];
@@ -65,6 +66,7 @@ std::uint32_t DetectionTable::find(const FileIdentity& identity, bool& made) noe
       file.device = identity.device;
       file.inode = identity.inode;
       file.size.store(identity.size, std::memory_order_relaxed);
+      file.modified.store(modified, std::memory_order_relaxed);
       file.piece = device.piece;
       file.gap = device.gap;
       file.state.store(DetectedFile::ready, std::memory_order_release);
@@ -75,7 +77,11 @@ std::uint32_t DetectionTable::find(const FileIdentity& identity, bool& made) noe
       return files_;  // it may be this file's: the next look knows
     }
     if (state == DetectedFile::ready && file.device == identity.device && file.inode == identity.inode) {
-      file.size.store(identity.size, std::memory_order_relaxed);
+      const bool same_size = file.size.exchange(identity.size, std::memory_order_relaxed) == identity.size;
+      if (file.modified.exchange(modified, std::memory_order_relaxed) != modified || !same_size) {
+        file.given_up.store(not_given_up, std::memory_order_relaxed);
+        file.detector.forget();
+      }
       return number;
     }
   }

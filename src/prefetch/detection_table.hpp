@@ -15,7 +15,7 @@ namespace dovetail::prefetching {
 /// One file. `python/dovetail/detect.py` reads what is in front of the detector.
 struct alignas(4096) DetectedFile {
   enum State : std::uint32_t { unused = 0, being_made = 1, ready = 2 };
-  static constexpr std::size_t longest_name = 192;
+  static constexpr std::size_t longest_name = 184;
 
   std::atomic<std::uint32_t> state;
   std::atomic<std::uint32_t> given_up;  // a `GivenUp`
@@ -28,6 +28,7 @@ struct alignas(4096) DetectedFile {
   std::uint32_t piece;                     // bytes of one advice: the kernel cuts longer ones short
   std::uint32_t gap;                       // bytes that cost less than a request
   char name[longest_name];                 // for the report, if it wants to know
+  std::atomic<std::uint64_t> modified;     // when its content was changed last, in nanoseconds
   Detector detector;
 };
 static_assert(sizeof(DetectedFile) == 8192 && offsetof(DetectedFile, name) == 64 &&
@@ -43,7 +44,7 @@ class DetectionTable {
   std::uint32_t files() const noexcept { return files_; }
   /// Whether the report wants the names of files.
   bool named() const noexcept { return named_; }
-  /// The number of the file, which gets a place in the table if it has none (`made`: now). `files()`: it is too small, is not on a device, or the table is full.
+  /// The number of the file, which gets a place in the table if it has none (`made`: now). What was known of another version of it is forgotten. `files()`: it is too small, is not on a device, or the table is full.
   std::uint32_t find(const FileIdentity& identity, bool& made) noexcept;
   /// Of a number below `files()`.
   DetectedFile& file(std::uint32_t number) const noexcept { return table_[number]; }

@@ -44,6 +44,14 @@ Detector::Noted Detector::note(std::uint64_t offset, std::uint64_t bytes, const 
   return noted;
 }
 
+void Detector::forget() noexcept {
+  if (held_.exchange(1, std::memory_order_acquire) == 0) {
+    begin_rest();
+    rest_.store(0, std::memory_order_relaxed);
+    held_.store(0, std::memory_order_release);
+  }
+}
+
 Detector::Noted Detector::note_held(Range read, const Limits& limits) noexcept {
   ++reads_;
   touch(read);

@@ -40,6 +40,8 @@ class Detector {
   enum class Noted { nothing, not_foretold, foretold, foretold_in_part, no_pattern };
   /// Notes a read. Any thread and any signal handler may call it; one that comes while another is in it changes nothing.
   Noted note(std::uint64_t offset, std::uint64_t bytes, const Limits& limits) noexcept;
+  /// The file has another content: what was read of it foretells nothing. Changes nothing while a read is noted.
+  void forget() noexcept;
   /// Whether there is something to take.
   bool has_advice() const noexcept {
     return head_.load(std::memory_order_relaxed) != tail_.load(std::memory_order_relaxed);

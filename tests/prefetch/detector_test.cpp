@@ -412,6 +412,29 @@ TEST(DetectionTableTest, AFileHasOnePlaceWhileAnotherProcessMakesIt) {
   EXPECT_EQ(&table.file(table.find(file(7, 1), made)), &place);
 }
 
+TEST(DetectionTableTest, OfAFileThatWasChangedNothingIsKnown) {
+  TableMemory memory;
+  DetectionTable table = memory.table();
+  FileIdentity identity = file(7, 1);
+  bool made = false;
+  const std::uint32_t number = table.find(identity, made);
+  DetectedFile& found = table.file(number);
+  for (const auto change : {&FileIdentity::size, &FileIdentity::seconds, &FileIdentity::nanoseconds}) {
+    for (std::uint64_t i = 0; i < 12; ++i) {
+      read(table, found, i * 2 * mebibyte, page);
+    }
+    found.given_up = all_is_cached;
+    EXPECT_EQ(table.find(identity, made), number);
+    EXPECT_EQ(found.given_up, all_is_cached) << "it is the same";
+    EXPECT_NE(found.detector.outstanding(), 0U);
+    identity.*change += 1;
+    EXPECT_EQ(table.find(identity, made), number);
+    EXPECT_FALSE(made);
+    EXPECT_EQ(found.given_up, not_given_up);
+    EXPECT_EQ(found.detector.outstanding(), 0U);
+  }
+}
+
 TEST(DetectionTableTest, SmallFilesAndFilesInMemoryAreLeftAlone) {
   TableMemory memory;
   DetectionTable table = memory.table();
