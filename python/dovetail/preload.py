@@ -120,7 +120,9 @@ def _filters() -> int:
 
 
 def run(words: list[str], memories: Mapping[str, str]) -> int:
-    """`memories`: variables of the library, with the ways to its memory. Starts the program and waits for it. Returns its status as subprocess does: negative for a signal. Raises Refused."""
+    """Runs a program with the library loaded into it, and waits for its end. Returns its status as subprocess does: negative for a signal.
+
+    `memories`: variables of the library, each with the path of the memory that it uses. Raises Refused if the program cannot be started."""
     environment = dict(os.environ)
     for other in ("DOVETAIL_PREFETCH_LOG", "DOVETAIL_PREFETCH_PLAN", "DOVETAIL_PREFETCH_DETECTION"):
         environment.pop(other, None)
