@@ -160,8 +160,7 @@ void Helper::give_detected() noexcept {
   std::uint64_t left = most_bytes;
   Detector::Range range{};
   for (std::uint32_t count = 0; count < most_ranges && left != 0 && detected_->detector.take(range); ++count) {
-    if (range.offset >= range.end ||
-        range.end > std::min(detected_->size.load(std::memory_order_relaxed), far_end)) {
+    if (range.offset >= range.end || range.end > std::min(detected_->size.load(std::memory_order_relaxed), far_end)) {
       return;
     }
     const std::uint64_t bytes = std::min(range.end - range.offset, left);

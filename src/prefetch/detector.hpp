@@ -121,9 +121,9 @@ class Detector {
   std::atomic<std::uint32_t> held_;
   std::atomic<std::uint32_t> rest_;
   std::uint32_t reads_;
-  std::uint32_t idle_;  // reads in a row that no series has foretold
+  std::uint32_t idle_;                // reads in a row that no series has foretold
   std::atomic<std::uint32_t> count_;  // of the regions
-  std::uint64_t used_;  // since the last rest
+  std::uint64_t used_;                // since the last rest
   std::uint64_t wasted_;
   std::atomic<std::uint64_t> outstanding_;
   std::array<Region, most_regions> regions_;  // in the order of the file; they do not overlap
