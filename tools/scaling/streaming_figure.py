@@ -85,9 +85,9 @@ def draw(points: list[dict[str, Any]], colors: dict[str, str], target: Path) -> 
             )
         times = "once" if work == 1 else f"{work} times"
         axes.set(ylabel="10⁹ elements a second", title=f"Streaming, {NODES} nodes, function applied {times} (model)")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.2 * max(row["gelements_s"] for row in points if row["work"] == work))
         axes.grid(alpha=0.3)
-    places[0].legend()
+    places[0].legend(loc="lower left")
     places[-1].set_xscale("log", base=2)
     places[-1].set_xlabel("elements of a block")
     figure.savefig(target, dpi=120)
