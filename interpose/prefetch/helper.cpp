@@ -105,6 +105,8 @@ void Helper::start() noexcept {
   bare_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&before), 0, sizeof all);
   if (started < 0) {
     thread_.store(0, std::memory_order_release);
+  } else {
+    last_.store(started, std::memory_order_relaxed);
   }
 }
 
@@ -189,14 +191,21 @@ bool Helper::ask(const Advice::Range& range, std::uint32_t piece, std::atomic<st
 void Helper::settle() noexcept {
   stop_.store(true, std::memory_order_relaxed);
   const timespec longest{1, 0};
+  bool is_held_up = false;
   for (std::int32_t seen = thread_.load(std::memory_order_acquire); seen > 0;
        seen = thread_.load(std::memory_order_acquire)) {
     // The system wakes who waits for a thread to end. One that is held up by a device is not waited for.
     const long waited =
         bare_call(SYS_futex, reinterpret_cast<long>(&thread_), FUTEX_WAIT, seen, reinterpret_cast<long>(&longest));
     if (waited == -ETIMEDOUT) {
+      is_held_up = true;
       break;
     }
+  }
+  // The system says that it has ended a moment before it has left the process, which still has two threads until then.
+  const std::int32_t last = last_.load(std::memory_order_relaxed);
+  while (!is_held_up && last > 0 && bare_call(SYS_tgkill, bare_call(SYS_getpid, 0), last, 0) == 0) {
+    bare_call(SYS_sched_yield, 0);
   }
   stop_.store(false, std::memory_order_relaxed);
 }

@@ -41,6 +41,7 @@ class Helper {
   std::byte* stack_ = nullptr;
   // Its number, which the system sets to 0 when it has ended. -1: it is being started.
   alignas(4) std::atomic<std::int32_t> thread_{0};
+  std::atomic<std::int32_t> last_{0};  // the number of the last one, also when it has ended
   std::atomic<bool> stop_{false};
   // What it is about. Written by who has set `thread_` to -1.
   int descriptor_ = -1;

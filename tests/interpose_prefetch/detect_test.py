@@ -42,6 +42,12 @@ if way in ("strides", "backward"):
 elif way == "all":
     for offset in steps:
         at(offset)
+elif way == "cached":
+    for offset in steps:
+        at(offset)
+    while len(os.listdir("/proc/self/task")) > 1:
+        pass  # the helper looks whether the file is cached, and ends
+    at(steps[0])
 elif way == "waits":
     for offset in steps[:12]:
         at(offset)
@@ -201,7 +207,7 @@ class Detection(Case):
 
     def test_what_is_cached_is_left_to_the_system(self):
         self.path.read_bytes()
-        found = self.advice("all")
+        found = self.advice("cached")
         if "WILLNEED" in found:
             self.skipTest("this kernel has no cachestat")
         self.assertEqual(found.count("RANDOM"), found.count("NORMAL"))
