@@ -24,6 +24,8 @@ constinit std::atomic<unsigned> users{0};
 
 // Of one look and of each rank, so that one that sends much does not hold up what others send.
 constexpr unsigned most_arrivals = 64;
+// After the end of a connection to another node, for the goodbye. So long later the death of a rank is told.
+constexpr std::chrono::milliseconds longest_behind_the_end{20};
 
 std::exception_ptr failure_to_send(const Waiter& held_back, int rank, const std::string& why) {
   return std::make_exception_ptr(dovetail::rma::Error(held_back.text() + " cannot be sent: " + why, rank));
@@ -344,6 +346,14 @@ bool Group::may_sleep() noexcept {
 
 bool Group::must_take_events() noexcept { return has_long_not_looked() || !own_.says_asleep(); }
 
+// What it had sent before its end comes first. The messages come another way than the end of the connection, so the last one may be late.
+void Group::take_last_of(const Peer& gone, base::Fifo<Waiter>& ended) noexcept {
+  const base::TimePoint end = base::Clock::now() + longest_behind_the_end;
+  do {
+    fabric_->drain(ended);
+  } while (!gone.says_goodbye() && base::Clock::now() < end);
+}
+
 void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
   std::array<epoll_event, 16> events;
   bool silenced = false;
@@ -359,7 +369,7 @@ void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
     watched_.remove(gone.connection->descriptor());
     watched_.remove(gone.connection->life());
     if (gone.is_on_other_node) {
-      fabric_->drain(ended);  // what it had sent before comes first
+      take_last_of(gone, ended);
     }
     const base::LockGuard lock(arriving_);
     if (gone.standing.load(std::memory_order_relaxed) != Standing::present) {

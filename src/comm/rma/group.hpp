@@ -191,6 +191,7 @@ class Group final : private FabricArrivals {
   void accept_from_nodes(const class TcpListener& listener, std::uint64_t token);
   void join(int rank, base::Descriptor socket, const Introduction& introduction);
   void open_fabric(Bootstrap& starter);
+  void take_last_of(const Peer& gone, base::Fifo<Waiter>& ended) noexcept;
   void end_way_to(Peer& gone, Standing standing, base::Fifo<Waiter>& ended) REQUIRES(arriving_);
   void part_from_nodes(base::Fifo<Waiter>& failed) noexcept;
   void notified(int rank, Notification notification) noexcept override;
