@@ -29,6 +29,7 @@ void way_to(int descriptor, char* name) noexcept {
 }  // namespace
 
 constinit Descriptor descriptors[most_descriptors];
+constinit Detection detections[most_descriptors];
 constinit std::atomic<bool> active{false};
 
 bool look_at(int descriptor, FileIdentity& identity) noexcept {

@@ -28,12 +28,6 @@ struct Descriptor {
   std::atomic<std::uint64_t> last;  // the slot of the last read, and one more
   // Where the stream of the C library has read to; 0: not known. One more than the offset.
   std::atomic<std::uint64_t> stream;
-  // What detection knows.
-  std::atomic<std::uint64_t> position;  // where `read` goes on; 0: not known. One more than the offset
-  std::atomic<std::uint64_t> next;      // where reading in sequence goes on
-  std::atomic<std::uint64_t> noted;     // up to where the detector was told of it
-  std::atomic<std::uint32_t> resting;   // reads that it is not told of
-  Trust trust;
 
   bool is_detected() const noexcept {
     const std::uint32_t now = state.load(std::memory_order_relaxed);
@@ -41,10 +35,21 @@ struct Descriptor {
   }
 };
 
+/// What detection knows of one whose state says that it is detected.
+struct Detection {
+  std::atomic<std::uint64_t> position;  // where `read` goes on; 0: not known. One more than the offset
+  std::atomic<std::uint64_t> next;      // where reading in sequence goes on
+  std::atomic<std::uint64_t> noted;     // up to where the detector was told of it
+  std::atomic<std::uint32_t> resting;   // reads that it is not told of
+  Trust trust;
+};
+
 /// Descriptors above are not looked at.
 inline constexpr int most_descriptors = 65536;
 /// The memory is the system's until it is used: zero, which is `unknown`.
 extern constinit Descriptor descriptors[most_descriptors];
+/// By the same numbers. An array of its own, since compilers evaluate only so much at a time.
+extern constinit Detection detections[most_descriptors];
 /// Whether the library does anything at all in this process.
 extern constinit std::atomic<bool> active;
 

@@ -46,11 +46,11 @@ std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIde
   const bool told = table_.file(found).asked.load(std::memory_order_relaxed) != 0;
   descriptor.left_alone.store(told ? 2 : 1, std::memory_order_relaxed);
   descriptor.stream.store(0, std::memory_order_relaxed);
-  descriptor.position.store(0, std::memory_order_relaxed);
-  descriptor.next.store(0, std::memory_order_relaxed);
-  descriptor.noted.store(0, std::memory_order_relaxed);
-  descriptor.resting.store(0, std::memory_order_relaxed);
-  descriptor.trust.lose();
+  detections[number].position.store(0, std::memory_order_relaxed);
+  detections[number].next.store(0, std::memory_order_relaxed);
+  detections[number].noted.store(0, std::memory_order_relaxed);
+  detections[number].resting.store(0, std::memory_order_relaxed);
+  detections[number].trust.lose();
   return Descriptor::first_detected + found;
 }
 
@@ -59,7 +59,7 @@ void Predictor::note_on(int number, Descriptor& descriptor, std::int64_t bytes) 
     return;
   }
   const auto count = static_cast<std::uint64_t>(bytes);
-  std::uint64_t from = descriptor.position.load(std::memory_order_relaxed);
+  std::uint64_t from = detections[number].position.load(std::memory_order_relaxed);
   if (from == 0) {
     const off64_t now = libc::lseek64(number, 0, SEEK_CUR);
     if (now < bytes) {
@@ -67,32 +67,32 @@ void Predictor::note_on(int number, Descriptor& descriptor, std::int64_t bytes) 
     }
     from = static_cast<std::uint64_t>(now - bytes) + 1;
   }
-  descriptor.position.store(from + count, std::memory_order_relaxed);
+  detections[number].position.store(from + count, std::memory_order_relaxed);
   note(number, descriptor, from - 1, count);
 }
 
 void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  const std::uint32_t resting = descriptor.resting.load(std::memory_order_relaxed);
+  const std::uint32_t resting = detections[number].resting.load(std::memory_order_relaxed);
   if (resting != 0) {
-    descriptor.resting.store(resting - 1, std::memory_order_relaxed);
+    detections[number].resting.store(resting - 1, std::memory_order_relaxed);
     return;
   }
   const std::uint32_t file = descriptor.state.load(std::memory_order_acquire) - Descriptor::first_detected;
   if (file >= table_.files()) {
     return;
   }
-  const std::uint64_t next = descriptor.next.load(std::memory_order_relaxed);
-  std::uint64_t noted = descriptor.noted.load(std::memory_order_relaxed);
+  const std::uint64_t next = detections[number].next.load(std::memory_order_relaxed);
+  std::uint64_t noted = detections[number].noted.load(std::memory_order_relaxed);
   // One thread keeps these less than that apart. Of several that share the descriptor, each may have stored one of the two.
   if (next - noted >= told_at_once) {
     noted = next;
   }
-  descriptor.next.store(offset + bytes, std::memory_order_relaxed);
+  detections[number].next.store(offset + bytes, std::memory_order_relaxed);
   if (offset == next && offset + bytes - noted < told_at_once) {
     return;
   }
   DetectedFile& detected = table_.file(file);
-  descriptor.noted.store(offset + bytes, std::memory_order_relaxed);
+  detections[number].noted.store(offset + bytes, std::memory_order_relaxed);
   if (offset == next) {
     tell(number, descriptor, detected, noted, offset + bytes - noted);
     return;
@@ -114,12 +114,12 @@ void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std
     return;
   }
   const Detector::Noted noted = file.detector.note(offset, bytes, table_.limits(file));
-  descriptor.trust.note(noted);
+  detections[number].trust.note(noted);
   if (noted == Detector::Noted::no_pattern) {
-    descriptor.resting.store(file.detector.rest(), std::memory_order_relaxed);
+    detections[number].resting.store(file.detector.rest(), std::memory_order_relaxed);
   }
   table_.settle(file);
-  leave_to_the_system(number, descriptor, !descriptor.trust.is_enough());
+  leave_to_the_system(number, descriptor, !detections[number].trust.is_enough());
   if (file.detector.has_advice()) {
     helper.advise(number, descriptor.state.load(std::memory_order_relaxed), file);
   }

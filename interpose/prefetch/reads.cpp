@@ -2,6 +2,7 @@
 #include "call.hpp"
 
 using dovetail::prefetching::Descriptor;
+using dovetail::prefetching::detections;
 using dovetail::prefetching::nanoseconds;
 using dovetail::prefetching::Observation;
 using dovetail::prefetching::Reading;
@@ -90,7 +91,7 @@ DOVETAIL_CALL off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
   }
   by_descriptor(*descriptor);
   const off64_t now = libc::lseek64(fd, offset, whence);
-  descriptor->position.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
+  detections[fd].position.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
   return now;
 }
 

@@ -79,7 +79,11 @@ void PendingReads::ends(PendingTask& task) noexcept {
     }
   }
   for (const std::shared_ptr<PendingTask>& reader : std::exchange(task.readers, {})) {
-    if (reader->writers != left_to_itself && --reader->writers == 0 && !reader->begun) {
+    if (reader->writers == left_to_itself) {
+      continue;
+    }
+    --reader->writers;
+    if (reader->writers == 0 && !reader->begun) {
       try {
         due_.emplace(reader->number, reader);
       } catch (const std::bad_alloc&) {

@@ -95,7 +95,7 @@ class Requests {
       is_more =
           fetch_->run([this](Wanted& wanted) { return next(wanted); }, [this] { return tasking::is_ending(*host_); });
     } catch (const std::bad_alloc&) {
-      // What was being asked for is read when the program asks.
+      is_more = false;  // what was being asked for is read when the program asks
     }
     const base::LockGuard lock(mutex_);
     reading_ = is_more || !calls_.empty();
