@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -111,6 +112,17 @@ def seen_by(disk: SlowDisk) -> tuple[int, float]:
     return int(fields[0]), int(fields[2]) * 512 / 1e6
 
 
+def measured(metrics: Metrics, name: str, disk: SlowDisk, start: Callable[..., list[str]], *words: object) -> str:
+    """Adds the seconds of one run, and what the disk saw of it. Returns the checksum that it printed."""
+    requests, megabytes = seen_by(disk)
+    checksum, seconds = start(*words)
+    after = seen_by(disk)
+    metrics.setdefault(name, []).append(float(seconds))
+    metrics.setdefault(f"{name}_requests", []).append(after[0] - requests)
+    metrics.setdefault(f"{name}_mb", []).append(after[1] - megabytes)
+    return checksum
+
+
 def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     metrics: Metrics = {}
     # A small file needs a page, and has an inode.
@@ -157,13 +169,7 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
                 # As `dovetail run` does: the first request ends what an idle disk with a limit lends.
                 for file in [data] if data.is_file() else data.iterdir():
                     os.stat(file)
-                requests, megabytes = seen_by(disk)
-                checksum, seconds = programs.output(*limited, *ways[name])
-                sums.add(checksum)
-                after = seen_by(disk)
-                metrics.setdefault(name, []).append(float(seconds))
-                metrics.setdefault(f"{name}_requests", []).append(after[0] - requests)
-                metrics.setdefault(f"{name}_mb", []).append(after[1] - megabytes)
+                sums.add(measured(metrics, name, disk, programs.output, *limited, *ways[name]))
             if len(sums) != 1:
                 raise Wrong(f"the checksums are {sums}")
             for name in WAYS[1:]:
@@ -199,16 +205,9 @@ def tasks(programs: Programs, arguments: argparse.Namespace) -> Metrics:
                     forget(data)
                 disk.set_bandwidth(arguments.bandwidth, 0, arguments.requests)
                 os.stat(data)
-                requests, megabytes = seen_by(disk)
-                checksum, seconds = programs.output(
-                    programs.tasks, data, arguments.reads, arguments.piece, int(arguments.compute), order, way,
-                    DOVETAIL_PREFETCH_TASKS=ahead,
-                )  # fmt: skip
-                sums.add(checksum)
-                after = seen_by(disk)
-                metrics.setdefault(name, []).append(float(seconds))
-                metrics.setdefault(f"{name}_requests", []).append(after[0] - requests)
-                metrics.setdefault(f"{name}_mb", []).append(after[1] - megabytes)
+                words = [programs.tasks, data, arguments.reads, arguments.piece, int(arguments.compute), order, way]
+                start = functools.partial(programs.output, DOVETAIL_PREFETCH_TASKS=ahead)
+                sums.add(measured(metrics, name, disk, start, *words))
             if len(sums) != 1:
                 raise Wrong(f"the checksums are {sums}")
             metrics.setdefault("ratio", []).append(metrics["with_graph"][-1] / metrics["as_it_is"][-1])

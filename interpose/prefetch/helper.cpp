@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "descriptors.hpp"
+#include "prefetch/page_cache.hpp"
 #include "system.hpp"
 
 namespace dovetail::prefetching {
@@ -22,22 +23,11 @@ constexpr std::size_t stack_bytes = 64 << 10;
 constexpr std::size_t thread_bytes = 4 * page;
 // Longer ones are cut short by every kernel.
 constexpr std::uint32_t longest_piece = 64 << 20;
-constexpr long call_cachestat = 451;  // since Linux 6.5
 
-struct CachedRange {
-  std::uint64_t offset;
-  std::uint64_t length;
-};
-struct CachedPages {
-  std::uint64_t cached, dirty, written_back, evicted, recently_evicted;
-};
-
-bool is_cached(int descriptor, const Advice::Range& range) noexcept {
-  CachedRange asked{range.offset, range.end - range.offset};
-  CachedPages pages{};
-  const long failed =
-      bare_call(call_cachestat, descriptor, reinterpret_cast<long>(&asked), reinterpret_cast<long>(&pages), 0);
-  return failed == 0 && pages.cached >= (range.end + page - 1) / page - range.offset / page;
+bool is_cached(int descriptor, const Range& range) noexcept {
+  return is_cached(descriptor, range, [](long number, int of, void* asked, void* pages, long flags) noexcept {
+    return bare_call(number, of, reinterpret_cast<long>(asked), reinterpret_cast<long>(pages), flags);
+  });
 }
 
 }  // namespace
@@ -138,7 +128,7 @@ void Helper::give_planned() noexcept {
   }
   Advice advice;
   for (advice.take(plan_); !advice.empty(); advice.take(plan_)) {
-    for (const Advice::Range& range : advice) {
+    for (const Range& range : advice) {
       if (!ask(range, plan_.piece, plan_.progress->asked)) {
         return;
       }
@@ -160,7 +150,7 @@ void Helper::give_detected() noexcept {
   constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
   const std::uint32_t piece = std::clamp<std::uint32_t>(detected_->piece, page, longest_piece);
   std::uint64_t left = most_bytes;
-  Detector::Range range{};
+  Range range{};
   for (std::uint32_t count = 0; count < most_ranges && left != 0 && detected_->detector.take(range); ++count) {
     if (range.offset >= range.end || range.end > std::min(detected_->size.load(std::memory_order_relaxed), far_end)) {
       return;
@@ -173,7 +163,7 @@ void Helper::give_detected() noexcept {
   }
 }
 
-bool Helper::ask(const Advice::Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept {
+bool Helper::ask(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept {
   if (is_cached(descriptor_, range)) {
     return true;
   }

@@ -34,7 +34,7 @@ class Helper {
   void give_planned() noexcept;
   void give_detected() noexcept;
   // Whether there may be more of it.
-  bool ask(const Advice::Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept;
+  bool ask(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept;
   /// Whether the descriptor is still that of the file. It may have been closed, and may be another file's by now.
   bool has_the_file() const noexcept;
 

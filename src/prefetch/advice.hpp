@@ -12,7 +12,6 @@ namespace dovetail::prefetching {
 /// Some extents, taken out of the plan together.
 class Advice {
  public:
-  using Range = prefetching::Range;
   static constexpr std::uint32_t most = 512;
 
   /// Takes what comes next in the plan, as much as half of the window has room for, and nobody else will take it. Sorted, with gaps that are

@@ -6,7 +6,6 @@
 namespace dovetail::prefetching {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
 // Behind the end of any file.
 constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
 // Times that a region must have grown in the same way, and reads within which it must have grown again.
@@ -29,7 +28,7 @@ constexpr std::uint32_t most_steps = 4;
 
 }  // namespace
 
-Detector::Range Detector::seen_from(Range range, std::int32_t direction) noexcept {
+Range Detector::seen_from(Range range, std::int32_t direction) noexcept {
   return direction > 0 ? range : Range{far_end - range.end, far_end - range.offset};
 }
 
@@ -159,7 +158,7 @@ std::uint32_t Detector::foretold(Range read, std::uint32_t at) noexcept {
       }
       continue;
     }
-    const std::uint64_t slack = std::min(series.length / part_wasted + page_bytes, series.gap / 4);
+    const std::uint64_t slack = series.slack();
     for (std::uint32_t steps = 0; steps <= most_steps; ++steps) {
       const std::uint64_t begin = series.begin + steps * series.period;
       if (seen.offset + slack >= begin && seen.offset <= begin + series.length + slack) {
@@ -176,7 +175,7 @@ std::uint32_t Detector::foretold(Range read, std::uint32_t at) noexcept {
 
 // The program has come to a later region: what the one before was like is known now.
 void Detector::go_on(Series& series, std::uint32_t index, std::uint32_t steps, std::uint32_t at) noexcept {
-  const std::uint64_t slack = std::min(series.length / part_wasted + page_bytes, series.gap / 4);
+  const std::uint64_t slack = series.slack();
   const std::uint32_t before = at - static_cast<std::uint32_t>(series.direction);
   std::uint64_t begin = series.begin + steps * series.period;
   if (steps == 1 && before < count()) {
@@ -255,7 +254,7 @@ bool Detector::is_regular(Range read, std::uint32_t at, std::int32_t direction, 
   const std::uint64_t one = last[0].offset - last[1].end;
   const std::uint64_t other = last[1].offset - last[2].end;
   const std::uint64_t least = std::min(one, other);
-  const std::uint64_t tolerance = longest / part_wasted + page_bytes;
+  const std::uint64_t tolerance = longest / part_wasted + bytes_of_page;
   if (longest - shortest + std::max(one, other) - least > tolerance) {
     return false;
   }
@@ -270,7 +269,7 @@ bool Detector::is_regular(Range read, std::uint32_t at, std::int32_t direction, 
   made.shortest = shortest;
   made.gap = least;
   made.period = (last[0].offset - last[2].offset) / 2;
-  made.guessed_to = seen.offset <= begin + page_bytes ? seen.end : begin;
+  made.guessed_to = seen.offset <= begin + bytes_of_page ? seen.end : begin;
   made.ahead = 1;
   made.direction = direction;
   return true;
@@ -324,7 +323,7 @@ void Detector::ask(std::uint32_t index, const Limits& limits) noexcept {
     const std::uint64_t spread = series.length - series.shortest;
     const std::uint64_t margin = spread / 4;
     const std::uint64_t part = std::min(series.length, limits.window / 2);
-    const std::uint32_t ahead = std::min(series.ahead, spread > page_bytes ? most_ahead_if_uneven : most_ahead);
+    const std::uint32_t ahead = std::min(series.ahead, spread > bytes_of_page ? most_ahead_if_uneven : most_ahead);
     if (series.guessed_to >= series.begin + (ahead + 1) / 2 * series.period + series.length) {
       return;  // several at a time
     }

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "prefetch/ranges.hpp"
+
 namespace dovetail::prefetching {
 
 /// What is known of a file are regions: reads that lie near each other are one. Two patterns follow from them. Regions of about the same length at
@@ -14,10 +16,6 @@ namespace dovetail::prefetching {
 /// backward, goes on growing. What is read front to back is neither. All bytes zero is a detector of a file that was not read yet.
 class Detector {
  public:
-  struct Range {
-    std::uint64_t offset;
-    std::uint64_t end;
-  };
   /// In bytes. `size`: of the file. `window`: that may be asked for and not be read yet. `gap`: that cost less than another request.
   struct Limits {
     std::uint64_t size;
@@ -58,6 +56,7 @@ class Detector {
   static constexpr std::uint32_t most_series = 8;
   static constexpr std::uint32_t most_guesses = 64;
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::uint64_t bytes_of_page = 4096;
 
   struct Region {
     std::uint64_t begin;
@@ -81,6 +80,9 @@ class Detector {
     std::uint32_t ahead;     // regions
     std::int32_t direction;  // 1 or -1; 0: no series
     std::uint32_t grows;
+
+    // How far a region may lie from where it is expected.
+    std::uint64_t slack() const noexcept { return std::min(length / part_wasted + bytes_of_page, gap / 4); }
   };
   struct Guess {
     std::uint64_t begin;

@@ -12,6 +12,7 @@
 
 #include "device/device.hpp"
 #include "device/request_facts.hpp"
+#include "prefetch/page_cache.hpp"
 #include "storage/open_file.hpp"
 #include "storage/uninterposed.hpp"
 
@@ -24,16 +25,6 @@ constexpr std::size_t most_pieces = 32;
 constexpr std::uint64_t bytes_of_a_turn = std::uint64_t{64} << 20;
 constexpr std::size_t bytes_together = 64 * 1024;  // that are read where advice does nothing
 constexpr std::size_t most_pieces_beside_others = 2;
-constexpr long call_cachestat = 451;  // since Linux 6.5
-
-struct CacheRange {
-  std::uint64_t offset;
-  std::uint64_t length;
-};
-struct CachedPages {
-  std::uint64_t cached;
-  std::uint64_t others[4];
-};
 
 /// Keeps the descriptor open meanwhile; -1: the file is closed, or a number of the program's leads to another file now.
 class Use {
@@ -63,13 +54,6 @@ class Use {
   int descriptor_ = -1;
 };
 
-bool is_cached(int descriptor, const Range& range) noexcept {
-  CacheRange asked{range.offset, range.end - range.offset};
-  CachedPages pages{};
-  return syscall(call_cachestat, descriptor, &asked, &pages, 0) == 0 &&
-         pages.cached >= (range.end - 1) / page - range.offset / page + 1;
-}
-
 // Bytes read; -1: see errno.
 ssize_t read_at(int descriptor, std::byte* target, std::size_t length, std::uint64_t offset, int flags) noexcept {
   const iovec buffer{target, length};
@@ -89,7 +73,7 @@ bool ask_for(const Use& use, Range& range) noexcept {
   if (S_ISREG(status.st_mode)) {
     range.end = std::min(range.end, static_cast<std::uint64_t>(status.st_size));
   }
-  if (range.offset >= range.end || is_cached(use.descriptor(), range)) {
+  if (range.offset >= range.end || is_cached(use.descriptor(), range, syscall)) {
     return false;
   }
   return posix_fadvise(use.descriptor(), static_cast<off_t>(range.offset), static_cast<off_t>(range.end - range.offset),

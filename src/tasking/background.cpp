@@ -71,7 +71,7 @@ void set_background_options(const Options& options) {
 
 bool spawn_in_background(const TaskDescription& description, std::function<void()> body) noexcept {
   return with_background_runtime([&](RuntimeCore& core) {
-    Task* crowded = nullptr;  // nobody is held back: the work may be what others wait for
+    Task* crowded = nullptr;  // the throttle does not delay the caller: other threads may wait for this work
     spawn_in(&core, &description, std::move(body), crowded);
   });
 }

@@ -51,7 +51,7 @@ FileIdentity file(std::uint64_t device, std::uint64_t inode, std::uint64_t size 
 void read(DetectionTable& table, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes) {
   file.detector.note(offset, bytes, table.limits(file));
   table.settle(file);
-  Detector::Range range{};
+  Range range{};
   while (file.detector.take(range)) {
   }
 }
@@ -191,7 +191,7 @@ TEST(DetectionTableTest, WhateverIsInItNothingElseIsTouched) {
     }
     for (std::uint64_t i = 0; i < 100; ++i) {
       changed.detector.note(random() % (100 * mebibyte), 1 + random() % mebibyte, table.limits(changed));
-      Detector::Range range{};
+      Range range{};
       changed.detector.take(range);
       table.settle(changed);
     }

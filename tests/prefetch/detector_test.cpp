@@ -44,7 +44,7 @@ class Program {
       ++rests;
       resting_ = detector->rest();
     }
-    Detector::Range range{};
+    Range range{};
     while (takes && detector->take(range)) {
       EXPECT_LT(range.offset, range.end);
       EXPECT_LE(range.end, limits_.size);
@@ -321,7 +321,7 @@ TEST(DetectorTest, SeveralThreadsNoteAndTake) {
   std::atomic<std::uint64_t> taken = 0;  // bytes
   for (int number = 0; number < 2; ++number) {
     threads.emplace_back([&] {
-      Detector::Range range{};
+      Range range{};
       while (under_way != 0 || detector->has_advice()) {
         if (detector->take(range)) {
           ASSERT_LT(range.offset, range.end);

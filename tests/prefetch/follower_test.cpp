@@ -156,7 +156,7 @@ TEST(Advice, IsSortedAndGapsThatCostLessThanARequestAreFilled) {
   const FilePlan plan = memory.file({{40960, 4096}, {0, 4096}, {8192, 4096}, {20480, 4096}}).only();
   Advice advice;
   advice.take(plan);
-  const std::vector<Advice::Range> ranges(advice.begin(), advice.end());
+  const std::vector<Range> ranges(advice.begin(), advice.end());
   ASSERT_EQ(ranges.size(), 3U);
   EXPECT_EQ(ranges[0].offset, 0U);
   EXPECT_EQ(ranges[0].end, 12288U);
@@ -174,7 +174,7 @@ TEST(Advice, StaysWithinTheWindow) {
   for (std::uint64_t i = 0; i < 200; ++i) {
     Advice advice;
     for (advice.take(plan); !advice.empty(); advice.take(plan)) {
-      for (const Advice::Range& range : advice) {
+      for (const Range& range : advice) {
         advised += range.end - range.offset;
       }
       EXPECT_LE(ahead(plan), memory.window);
@@ -193,7 +193,7 @@ TEST(Advice, FillsGapsOnlyWhileTheWindowHasRoomForThem) {
   Advice advice;
   advice.take(plan);
   std::uint64_t asked = 0;
-  for (const Advice::Range& range : advice) {
+  for (const Range& range : advice) {
     asked += range.end - range.offset;
   }
   // Two gaps of nine runs, and no third one.
