@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "guide.hpp"
 #include "libc.hpp"
 #include "predictor.hpp"
 #include "recorder.hpp"
@@ -27,6 +28,8 @@ class Reading {
       recorder.note(descriptor_, Observation::Kind::read, offset, bytes, begun_, nanoseconds());
     } else if (descriptor_.is_detected()) {
       predictor.note(number_, descriptor_, offset, bytes);
+    } else if (descriptor_.is_guided()) {
+      guide.note(number_, descriptor_, offset, bytes);
     } else {
       replayer.note(number_, descriptor_, offset, bytes, begun_ == 0 ? 0 : nanoseconds() - begun_);
     }
@@ -34,14 +37,9 @@ class Reading {
   /// It has read so many bytes, up to where the file position is now.
   void read_here(std::int64_t bytes) noexcept {
     const int error = errno;
-    if (descriptor_.is_detected()) {
-      predictor.note_on(number_, descriptor_, bytes);
-      errno = error;
-      return;
-    }
-    const off64_t position = lseek64_of(number_);
-    if (bytes > 0 && position >= bytes) {
-      read(static_cast<std::uint64_t>(position - bytes), static_cast<std::uint64_t>(bytes));
+    const std::int64_t from = bytes <= 0 ? -1 : begin_of(bytes);
+    if (from >= 0) {
+      read(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(bytes));
     }
     errno = error;
   }
@@ -56,6 +54,24 @@ class Reading {
   static off64_t lseek64_of(int number) noexcept { return libc::lseek64(number, 0, SEEK_CUR); }
 
  private:
+  // Where a read from the file position began; negative: not known. What `lseek` and earlier reads have told spares a system call.
+  std::int64_t begin_of(std::int64_t bytes) noexcept {
+    if (!descriptor_.is_detected() && !descriptor_.is_guided()) {
+      return lseek64_of(number_) - bytes;
+    }
+    std::atomic<std::uint64_t>& position = detections[number_].position;
+    std::uint64_t from = position.load(std::memory_order_relaxed);
+    if (from == 0) {
+      const off64_t now = lseek64_of(number_);
+      if (now < bytes) {
+        return -1;
+      }
+      from = static_cast<std::uint64_t>(now - bytes) + 1;
+    }
+    position.store(from + static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+    return static_cast<std::int64_t>(from - 1);
+  }
+
   int number_;
   Descriptor& descriptor_;
   std::uint64_t begun_;

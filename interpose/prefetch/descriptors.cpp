@@ -30,6 +30,7 @@ void way_to(int descriptor, char* name) noexcept {
 
 constinit Descriptor descriptors[most_descriptors];
 constinit Detection detections[most_descriptors];
+constinit Guidance guidances[most_descriptors];
 constinit std::atomic<bool> active{false};
 
 bool look_at(int descriptor, FileIdentity& identity) noexcept {

@@ -14,10 +14,11 @@ struct Descriptor {
   static constexpr std::uint32_t unknown = 0;
   static constexpr std::uint32_t ignored = 1;
   static constexpr std::uint32_t first_file = 2;
+  static constexpr std::uint32_t first_guided = 0x20000000;
   static constexpr std::uint32_t first_detected = 0x40000000;
   static constexpr std::uint32_t fresh = 0x80000000;
 
-  // From `first_file` on: the number of the file, in a plan; from `first_detected` on: in the table of detection; from `fresh` on: reads
+  // From `first_file` on: the number of the file, in a plan; from `first_guided` on: in the table of a configuration; from `first_detected` on: in the table of detection; from `fresh` on: reads
   // before a look is worth its while.
   std::atomic<std::uint32_t> state;
   // The system reads ahead as it likes: no plan, or it was given up. 0: it was told not to; 1: it does; 2: not known.
@@ -33,6 +34,10 @@ struct Descriptor {
     const std::uint32_t now = state.load(std::memory_order_relaxed);
     return now >= first_detected && now < fresh;
   }
+  bool is_guided() const noexcept {
+    const std::uint32_t now = state.load(std::memory_order_relaxed);
+    return now >= first_guided && now < first_detected;
+  }
 };
 
 /// What detection knows of one whose state says that it is detected.
@@ -44,12 +49,21 @@ struct Detection {
   Trust trust;
 };
 
+/// What the guide knows of one whose state says that it is guided.
+struct Guidance {
+  std::atomic<std::uint64_t> from;  // reads from here to `to` change nothing: they are in the same block, or a part without blocks
+  std::atomic<std::uint64_t> to;
+  std::atomic<std::uint32_t> rule;
+  std::atomic<std::int32_t> advice;  // what the system was told of the descriptor last; -1: not known
+};
+
 /// Descriptors above are not looked at.
 inline constexpr int most_descriptors = 65536;
 /// The memory is the system's until it is used: zero, which is `unknown`.
 extern constinit Descriptor descriptors[most_descriptors];
 /// By the same numbers. An array of its own, since compilers evaluate only so much at a time.
 extern constinit Detection detections[most_descriptors];
+extern constinit Guidance guidances[most_descriptors];
 /// Whether the library does anything at all in this process.
 extern constinit std::atomic<bool> active;
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "descriptors.hpp"
+#include "prefetch/block_advice.hpp"
 #include "prefetch/page_cache.hpp"
 #include "system.hpp"
 
@@ -24,11 +25,9 @@ constexpr std::size_t thread_bytes = 4 * page;
 // Longer ones are cut short by every kernel.
 constexpr std::uint32_t longest_piece = 64 << 20;
 
-bool is_cached(int descriptor, const Range& range) noexcept {
-  return is_cached(descriptor, range, [](long number, int of, void* asked, void* pages, long flags) noexcept {
-    return bare_call(number, of, reinterpret_cast<long>(asked), reinterpret_cast<long>(pages), flags);
-  });
-}
+constexpr auto cachestat = [](long number, int of, void* asked, void* pages, long flags) noexcept {
+  return bare_call(number, of, reinterpret_cast<long>(asked), reinterpret_cast<long>(pages), flags);
+};
 
 }  // namespace
 
@@ -73,6 +72,7 @@ void Helper::advise(int descriptor, std::uint32_t state, const FilePlan& plan) n
   if (begin(descriptor, state)) {
     plan_ = plan;
     detected_ = nullptr;
+    advised_ = nullptr;
     start();
   }
 }
@@ -80,6 +80,15 @@ void Helper::advise(int descriptor, std::uint32_t state, const FilePlan& plan) n
 void Helper::advise(int descriptor, std::uint32_t state, DetectedFile& file) noexcept {
   if (begin(descriptor, state)) {
     detected_ = &file;
+    advised_ = nullptr;
+    start();
+  }
+}
+
+void Helper::advise(int descriptor, std::uint32_t state, AdvisedFile& file, std::uint64_t block_bytes) noexcept {
+  if (begin(descriptor, state)) {
+    advised_ = &file;
+    block_bytes_ = block_bytes;
     start();
   }
 }
@@ -110,7 +119,9 @@ bool Helper::has_the_file() const noexcept {
 }
 
 void Helper::give() noexcept {
-  if (detected_ != nullptr) {
+  if (advised_ != nullptr) {
+    give_advised();
+  } else if (detected_ != nullptr) {
     give_detected();
   } else {
     give_planned();
@@ -120,7 +131,7 @@ void Helper::give() noexcept {
 void Helper::give_planned() noexcept {
   // Once, before anything is asked for: what would have to be asked for each piece costs more than it brings.
   if (plan_.count != 0 && plan_.progress->issued.load(std::memory_order_relaxed) == 0 &&
-      is_cached(descriptor_, {0, plan_.size})) {
+      is_cached(descriptor_, {0, plan_.size}, cachestat)) {
     if (has_the_file()) {
       plan_.progress->given_up.store(all_is_cached, std::memory_order_relaxed);
     }
@@ -138,7 +149,7 @@ void Helper::give_planned() noexcept {
 
 void Helper::give_detected() noexcept {
   if (detected_->asked.load(std::memory_order_relaxed) == 0 &&
-      is_cached(descriptor_, {0, detected_->size.load(std::memory_order_relaxed)})) {
+      is_cached(descriptor_, {0, detected_->size.load(std::memory_order_relaxed)}, cachestat)) {
     if (has_the_file()) {
       detected_->given_up.store(all_is_cached, std::memory_order_relaxed);
     }
@@ -163,10 +174,27 @@ void Helper::give_detected() noexcept {
   }
 }
 
+void Helper::give_advised() noexcept {
+  struct OpenFile {
+    Helper& helper;
+    std::uint32_t piece;
+
+    std::int64_t cached_pages(const Range& range) const noexcept {
+      return prefetching::cached_pages(helper.descriptor_, range, cachestat);
+    }
+    bool has_the_file() const noexcept { return helper.has_the_file(); }
+    bool will_need(const Range& range) const noexcept { return helper.ask_all(range, piece, helper.advised_->asked); }
+    bool dont_need(const Range& range) const noexcept { return helper.release(range); }
+  };
+  const std::uint32_t piece = std::clamp<std::uint32_t>(advised_->piece, page, longest_piece);
+  give_advice(*advised_, block_bytes_, OpenFile{*this, piece});
+}
+
 bool Helper::ask(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept {
-  if (is_cached(descriptor_, range)) {
-    return true;
-  }
+  return is_cached(descriptor_, range, cachestat) || ask_all(range, piece, asked);
+}
+
+bool Helper::ask_all(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept {
   for (std::uint64_t at = range.offset; at < range.end; at += piece) {
     if (stop_.load(std::memory_order_relaxed) || !has_the_file()) {
       return false;
@@ -175,6 +203,15 @@ bool Helper::ask(const Range& range, std::uint32_t piece, std::atomic<std::uint6
     bare_call(SYS_fadvise64, descriptor_, static_cast<long>(at), static_cast<long>(bytes), POSIX_FADV_WILLNEED);
     asked.fetch_add(bytes, std::memory_order_relaxed);
   }
+  return true;
+}
+
+bool Helper::release(const Range& range) noexcept {
+  if (stop_.load(std::memory_order_relaxed) || !has_the_file()) {
+    return false;
+  }
+  bare_call(SYS_fadvise64, descriptor_, static_cast<long>(range.offset), static_cast<long>(range.end - range.offset),
+            POSIX_FADV_DONTNEED);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "prefetch/advice.hpp"
+#include "prefetch/advice_table.hpp"
 #include "prefetch/detection_table.hpp"
 #include "prefetch/plan.hpp"
 
@@ -21,6 +22,7 @@ class Helper {
   /// Starts the thread for this file, unless it runs.
   void advise(int descriptor, std::uint32_t state, const FilePlan& plan) noexcept;
   void advise(int descriptor, std::uint32_t state, DetectedFile& file) noexcept;
+  void advise(int descriptor, std::uint32_t state, AdvisedFile& file, std::uint64_t block_bytes) noexcept;
   /// Waits until it has ended: before what a process can do only with one thread, or must do with all of its threads.
   void settle() noexcept;
   /// In the child of a fork, where the thread is not.
@@ -33,8 +35,12 @@ class Helper {
   void give() noexcept;
   void give_planned() noexcept;
   void give_detected() noexcept;
+  void give_advised() noexcept;
   // Whether there may be more of it.
   bool ask(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept;
+  // The same, of what may be cached in part.
+  bool ask_all(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept;
+  bool release(const Range& range) noexcept;
   /// Whether the descriptor is still that of the file. It may have been closed, and may be another file's by now.
   bool has_the_file() const noexcept;
 
@@ -47,7 +53,10 @@ class Helper {
   int descriptor_ = -1;
   std::uint32_t state_ = 0;
   FilePlan plan_;
-  DetectedFile* detected_ = nullptr;  // null: it is about the plan
+  // One of them, or none: then it is about the plan.
+  DetectedFile* detected_ = nullptr;
+  AdvisedFile* advised_ = nullptr;
+  std::uint64_t block_bytes_ = 0;
 };
 extern constinit Helper helper;
 

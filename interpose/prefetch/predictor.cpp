@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include "helper.hpp"
-#include "libc.hpp"
 
 namespace dovetail::prefetching {
 namespace {
@@ -52,23 +51,6 @@ std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIde
   detections[number].resting.store(0, std::memory_order_relaxed);
   detections[number].trust.lose();
   return Descriptor::first_detected + found;
-}
-
-void Predictor::note_on(int number, Descriptor& descriptor, std::int64_t bytes) noexcept {
-  if (bytes <= 0) {
-    return;
-  }
-  const auto count = static_cast<std::uint64_t>(bytes);
-  std::uint64_t from = detections[number].position.load(std::memory_order_relaxed);
-  if (from == 0) {
-    const off64_t now = libc::lseek64(number, 0, SEEK_CUR);
-    if (now < bytes) {
-      return;
-    }
-    from = static_cast<std::uint64_t>(now - bytes) + 1;
-  }
-  detections[number].position.store(from + count, std::memory_order_relaxed);
-  note(number, descriptor, from - 1, count);
 }
 
 void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {

@@ -17,8 +17,6 @@ class Predictor {
   std::uint32_t begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept;
   /// The program has read there.
   void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept;
-  /// The program has read so many bytes from the file position, up to where it is now.
-  void note_on(int number, Descriptor& descriptor, std::int64_t bytes) noexcept;
 
  private:
   void tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes) noexcept;

@@ -60,8 +60,9 @@ bool starts(const char* path, const Start& start) noexcept {
 void start() noexcept {
   const char* log = secure_getenv("DOVETAIL_PREFETCH_LOG");
   const char* plan = secure_getenv("DOVETAIL_PREFETCH_PLAN");
+  const char* advice = secure_getenv("DOVETAIL_PREFETCH_ADVICE");
   const char* detection = secure_getenv("DOVETAIL_PREFETCH_DETECTION");
-  if (!is_set(log) && !is_set(plan) && !is_set(detection)) {
+  if (!is_set(log) && !is_set(plan) && !is_set(advice) && !is_set(detection)) {
     return;
   }
   // One that `dovetail` was not under may end the process for a call that it would not have made.
@@ -74,6 +75,7 @@ void start() noexcept {
     used = starts(log, [](std::byte* memory, std::uint64_t bytes) { return recorder.start(memory, bytes); });
   } else {
     used = starts(plan, [](std::byte* memory, std::uint64_t bytes) { return replayer.start(memory, bytes); });
+    used = starts(advice, [](std::byte* memory, std::uint64_t bytes) { return guide.start(memory, bytes); }) || used;
     used = starts(detection, [](std::byte* memory, std::uint64_t bytes) { return predictor.start(memory, bytes); }) ||
            used;
   }

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "guide.hpp"
 #include "predictor.hpp"
 #include "recorder.hpp"
 #include "replayer.hpp"
@@ -20,11 +21,14 @@ std::uint32_t state_after_a_look(int number, Descriptor& descriptor, std::uint32
   if (recorder.on()) {
     return recorder.begin(number, descriptor, identity);
   }
-  if (state == Descriptor::unknown && replayer.on()) {
-    const std::uint32_t planned = replayer.begin(number, descriptor, identity);
-    return planned == Descriptor::ignored && predictor.on() ? Descriptor::fresh : planned;
+  if (state != Descriptor::unknown) {
+    return predictor.begin(number, descriptor, identity);
   }
-  return predictor.begin(number, descriptor, identity);
+  std::uint32_t now = replayer.on() ? replayer.begin(number, descriptor, identity) : Descriptor::ignored;
+  if (now == Descriptor::ignored && guide.on()) {
+    now = guide.begin(number, descriptor, identity);
+  }
+  return now == Descriptor::ignored && predictor.on() ? Descriptor::fresh : now;
 }
 
 }  // namespace
@@ -32,7 +36,7 @@ std::uint32_t state_after_a_look(int number, Descriptor& descriptor, std::uint32
 Descriptor* classify(int number) noexcept {
   Descriptor& found = descriptors[number];
   std::uint32_t state = found.state.load(std::memory_order_acquire);
-  const bool only_detected = predictor.on() && !replayer.on() && state == Descriptor::unknown;
+  const bool only_detected = predictor.on() && !replayer.on() && !guide.on() && state == Descriptor::unknown;
   if (only_detected || (state >= Descriptor::fresh && state < Descriptor::fresh + reads_before_a_look)) {
     found.state.compare_exchange_strong(state, only_detected ? Descriptor::fresh + 1 : state + 1,
                                         std::memory_order_relaxed);
@@ -41,7 +45,7 @@ Descriptor* classify(int number) noexcept {
   const int error = errno;
   const std::uint32_t now = state_after_a_look(number, found, state);
   found.state.store(now, std::memory_order_release);
-  if (now >= Descriptor::first_file && now < Descriptor::first_detected && !recorder.on()) {
+  if (now >= Descriptor::first_file && now < Descriptor::first_guided && !recorder.on()) {
     replayer.go_on(number, now);
   }
   errno = error;

@@ -6,8 +6,6 @@ namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint64_t most_places = 1U << 16;
-// Places at which a file may be.
-constexpr std::uint32_t probes = 16;
 // What each file may ask for, whatever others have asked for.
 constexpr std::uint64_t least_room = 1U << 20;
 // Reads of other files after which what a file has asked for does not count any more: it was closed, say.
@@ -34,58 +32,21 @@ DetectionTable DetectionTable::in(std::byte* memory, std::uint64_t bytes) noexce
   return table;
 }
 
-DetectionTable::Device DetectionTable::device_of(std::uint64_t number) const noexcept {
-  const std::uint64_t count = std::min<std::uint64_t>(header_->devices, most_devices);
-  for (std::uint64_t place = 0; place < count; ++place) {
-    if (header_->device[place].number == number) {
-      return header_->device[place];
-    }
-  }
-  return {number, 128U << 10, 256U << 10};  // mounted since, say
-}
-
 std::uint32_t DetectionTable::find(const FileIdentity& identity, bool& made) noexcept {
   made = false;
   if (files_ == 0 || identity.size < smallest_file) {
     return files_;
   }
-  const std::uint64_t hash = (identity.inode * 0x9E3779B97F4A7C15 + identity.device) >> 20;
-  const std::uint64_t modified = identity.seconds * 1'000'000'000 + identity.nanoseconds;
-  for (std::uint32_t probe = 0; probe < probes; ++probe) {
-    const auto number = static_cast<std::uint32_t>((hash + probe) % files_);
-    DetectedFile& file = table_[number];
-    std::uint32_t state = file.state.load(std::memory_order_acquire);
-    if (state == DetectedFile::unused) {
-      const Device device = device_of(identity.device);
-      if (device.piece == 0) {
-        return files_;
-      }
-      if (!file.state.compare_exchange_strong(state, DetectedFile::being_made, std::memory_order_acquire)) {
-        return files_;  // another process is faster; the next look finds what it has made
-      }
-      file.device = identity.device;
-      file.inode = identity.inode;
-      file.size.store(identity.size, std::memory_order_relaxed);
-      file.modified.store(modified, std::memory_order_relaxed);
-      file.piece = device.piece;
-      file.gap = device.gap;
-      file.state.store(DetectedFile::ready, std::memory_order_release);
-      made = true;
-      return number;
-    }
-    if (state == DetectedFile::being_made) {
-      return files_;  // it may be this file's: the next look knows
-    }
-    if (state == DetectedFile::ready && file.device == identity.device && file.inode == identity.inode) {
-      const bool same_size = file.size.exchange(identity.size, std::memory_order_relaxed) == identity.size;
-      if (file.modified.exchange(modified, std::memory_order_relaxed) != modified || !same_size) {
-        file.given_up.store(not_given_up, std::memory_order_relaxed);
-        file.detector.forget();
-      }
-      return number;
-    }
+  std::uint32_t number = files_;
+  const Found found = find_place(
+      table_, files_, identity, header_->devices, number, [](const DetectedFile&) { return true; },
+      [](DetectedFile&) {});
+  if (found == Found::changed) {
+    table_[number].given_up.store(not_given_up, std::memory_order_relaxed);
+    table_[number].detector.forget();
   }
-  return files_;
+  made = found == Found::made;
+  return found == Found::none ? files_ : number;
 }
 
 Detector::Limits DetectionTable::limits(const DetectedFile& file) const noexcept {

@@ -2,37 +2,22 @@
 // (python/dovetail/detect.py makes it). Read and written in programs that have nothing to do with Dovetail: no allocation, no lock.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "prefetch/detector.hpp"
-#include "prefetch/plan.hpp"
+#include "prefetch/file_table.hpp"
 
 namespace dovetail::prefetching {
 
-/// One file. `python/dovetail/detect.py` reads what is in front of the detector.
-struct alignas(4096) DetectedFile {
-  enum State : std::uint32_t { unused = 0, being_made = 1, ready = 2 };
-  static constexpr std::size_t longest_name = 184;
-
-  std::atomic<std::uint32_t> state;
-  std::atomic<std::uint32_t> given_up;  // a `GivenUp`
-  std::uint64_t device;
-  std::uint64_t inode;
-  std::atomic<std::uint64_t> size;
-  std::atomic<std::uint64_t> asked;        // bytes that the system was asked to read
+/// One file. `python/dovetail/detect.py` reads what is in front of the detector, and its counts.
+struct alignas(4096) DetectedFile : FileEntry {
   std::atomic<std::uint64_t> outstanding;  // as it is counted for all files
   std::atomic<std::uint64_t> turn;         // when it was last read
-  std::uint32_t piece;                     // bytes of one advice: the kernel cuts longer ones short
-  std::uint32_t gap;                       // bytes that cost less than a request
-  char name[longest_name];                 // for the report, if it wants to know
-  std::atomic<std::uint64_t> modified;     // when its content was changed last, in nanoseconds
   Detector detector;
 };
-static_assert(sizeof(DetectedFile) == 8192 && offsetof(DetectedFile, name) == 64 &&
-              offsetof(DetectedFile, detector) == 256);
+static_assert(sizeof(DetectedFile) == 8192);
 
 class DetectionTable {
  public:
@@ -55,28 +40,20 @@ class DetectionTable {
   void settle(DetectedFile& file) const noexcept;
 
  private:
-  static constexpr std::size_t most_devices = 128;
-  struct Device {
-    std::uint64_t number;
-    std::uint32_t piece;  // 0: there is no device behind these files
-    std::uint32_t gap;
-  };
   struct alignas(4096) Header {
     std::uint64_t magic;
     std::uint64_t bytes;
     std::uint64_t files;
-    std::uint64_t devices;
     std::uint64_t window;
     std::uint64_t named;
     std::atomic<std::uint64_t> outstanding;  // of all files, in bytes
     std::atomic<std::uint64_t> turns;
     std::atomic<std::uint64_t> released;  // the turn in which what was old was last looked for
-    std::array<Device, most_devices> device;
+    DeviceList devices;
   };
-  static_assert(sizeof(Header) == 4096 && sizeof(Device) == 16);
+  static_assert(sizeof(Header) == 4096 && offsetof(Header, devices) == 64);
 
   void release_old() const noexcept;
-  Device device_of(std::uint64_t number) const noexcept;
 
   Header* header_ = nullptr;
   DetectedFile* table_ = nullptr;

@@ -337,7 +337,7 @@ void Detector::ask(std::uint32_t index, const Limits& limits) noexcept {
     }
   }
   if (pending.end != 0) {
-    push(pending);
+    queue_.push(pending);
   }
 }
 
@@ -345,8 +345,7 @@ void Detector::ask(std::uint32_t index, const Limits& limits) noexcept {
 bool Detector::guess(std::uint32_t index, Range along, const Limits& limits, Range& pending) noexcept {
   along.end = std::min(along.end, far_end);
   // Room for what is pending and for this.
-  const std::uint32_t waiting = head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);
-  if (along.offset >= along.end || waiting + 2 > most_guesses) {
+  if (along.offset >= along.end || queue_.waiting() + 2 > most_guesses) {
     return false;
   }
   // No more may be under way than what has come true: nothing is lost by a pattern that was none.
@@ -368,36 +367,13 @@ bool Detector::guess(std::uint32_t index, Range along, const Limits& limits, Ran
   const Range both{std::min(pending.offset, range.offset), std::max(pending.end, range.end)};
   const std::uint64_t bytes = range.end - range.offset + pending.end - pending.offset;
   const bool near = pending.end != 0 && both.end - both.offset <= std::min(bytes + limits.gap, bytes * most_with_gaps);
-  if (free == guesses_.end() || (pending.end != 0 && !near && !push(pending))) {
+  if (free == guesses_.end() || (pending.end != 0 && !near && !queue_.push(pending))) {
     return false;
   }
   pending = near ? both : range;
-  *free = {range.offset, range.end, 0, 0, index, head_.load(std::memory_order_relaxed)};
+  *free = {range.offset, range.end, 0, 0, index, queue_.next()};
   outstanding_.store(outstanding + (range.end - range.offset), std::memory_order_relaxed);
   series_[index].guessed_to = along.end;
-  return true;
-}
-
-bool Detector::push(const Range& range) noexcept {
-  const std::uint32_t head = head_.load(std::memory_order_relaxed);
-  if (head - tail_.load(std::memory_order_acquire) >= most_guesses) {
-    return false;
-  }
-  queue_[head % most_guesses * 2].store(range.offset, std::memory_order_relaxed);
-  queue_[head % most_guesses * 2 + 1].store(range.end, std::memory_order_relaxed);
-  head_.store(head + 1, std::memory_order_release);
-  return true;
-}
-
-bool Detector::take(Range& range) noexcept {
-  std::uint32_t tail = tail_.load(std::memory_order_relaxed);
-  do {
-    if (tail == head_.load(std::memory_order_acquire)) {
-      return false;
-    }
-    range = {queue_[tail % most_guesses * 2].load(std::memory_order_relaxed),
-             queue_[tail % most_guesses * 2 + 1].load(std::memory_order_relaxed)};
-  } while (!tail_.compare_exchange_weak(tail, tail + 1, std::memory_order_acq_rel));
   return true;
 }
 
@@ -413,8 +389,7 @@ void Detector::touch(Range read) noexcept {
     }
     const std::uint64_t before = guess.high - guess.low;
     if (before == 0) {
-      const std::uint32_t waiting = guess.number - tail_.load(std::memory_order_relaxed);
-      counts_.late.fetch_add(waiting < most_guesses ? 1 : 0, std::memory_order_relaxed);
+      counts_.late.fetch_add(queue_.waits(guess.number) ? 1 : 0, std::memory_order_relaxed);
       guess.low = low;
       guess.high = high;
     } else {
@@ -448,7 +423,7 @@ void Detector::begin_rest() noexcept {
     drop(index);
   }
   // What has just been judged wasted is not asked for any more.
-  tail_.store(head_.load(std::memory_order_relaxed), std::memory_order_release);
+  queue_.clear();
   count_.store(0, std::memory_order_relaxed);
   idle_ = 0;
   used_ = 0;

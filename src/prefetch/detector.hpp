@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "prefetch/range_queue.hpp"
 #include "prefetch/ranges.hpp"
 
 namespace dovetail::prefetching {
@@ -41,11 +42,9 @@ class Detector {
   /// The file has another content: what was read of it foretells nothing. Changes nothing while a read is noted.
   void forget() noexcept;
   /// Whether there is something to take.
-  bool has_advice() const noexcept {
-    return head_.load(std::memory_order_relaxed) != tail_.load(std::memory_order_relaxed);
-  }
+  bool has_advice() const noexcept { return !queue_.empty(); }
   /// What is to be read ahead next. False: nothing is. Any number of threads may call it, beside `note`.
-  bool take(Range& range) noexcept;
+  bool take(Range& range) noexcept { return queue_.take(range); }
   std::uint32_t rest() const noexcept { return rest_.load(std::memory_order_relaxed); }
   /// Bytes of guesses that the program has not come to.
   std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
@@ -112,7 +111,6 @@ class Detector {
 
   void ask(std::uint32_t index, const Limits& limits) noexcept;
   bool guess(std::uint32_t index, Range along, const Limits& limits, Range& pending) noexcept;
-  bool push(const Range& range) noexcept;
   void touch(Range read) noexcept;
   void take_off(std::uint64_t bytes) noexcept;
   void retire(Guess& guess) noexcept;
@@ -131,10 +129,7 @@ class Detector {
   std::array<Region, most_regions> regions_;  // in the order of the file; they do not overlap
   std::array<Series, most_series> series_;
   std::array<Guess, most_guesses> guesses_;
-  // What is to be asked for. The detector writes at `head_`, never over a range that was not taken.
-  std::atomic<std::uint32_t> head_;
-  std::atomic<std::uint32_t> tail_;
-  std::array<std::atomic<std::uint64_t>, 2 * most_guesses> queue_;
+  RangeQueue<most_guesses> queue_;  // what is to be asked for
 };
 
 }  // namespace dovetail::prefetching

@@ -1,4 +1,4 @@
-// Whether bytes of a file are in the page cache.
+// How much of a file is in the page cache.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,16 @@
 
 namespace dovetail::prefetching {
 
-/// Whether all pages of a range that is not empty are in memory. False also where the kernel cannot say (before Linux 6.5). `call`: makes a system
+constexpr std::uint64_t pages_of(const Range& range) noexcept {
+  constexpr std::uint64_t page = 4096;
+  return (range.end + page - 1) / page - range.offset / page;
+}
+
+/// The pages of a range that is not empty which are in memory; negative where the kernel cannot say (before Linux 6.5). `call`: makes a system
 /// call, given its number and four arguments, and returns 0 if it succeeds: a library in foreign programs must not touch errno.
 template <class Call>
-bool is_cached(int descriptor, const Range& range, const Call& call) noexcept {
+std::int64_t cached_pages(int descriptor, const Range& range, const Call& call) noexcept {
   constexpr long cachestat = 451;
-  constexpr std::uint64_t page = 4096;
   struct {
     std::uint64_t offset;
     std::uint64_t length;
@@ -20,8 +24,14 @@ bool is_cached(int descriptor, const Range& range, const Call& call) noexcept {
   struct {
     std::uint64_t cached, dirty, written_back, evicted, recently_evicted;
   } pages{};
-  return call(cachestat, descriptor, &asked, &pages, 0) == 0 &&
-         pages.cached >= (range.end + page - 1) / page - range.offset / page;
+  return call(cachestat, descriptor, &asked, &pages, 0) == 0 ? static_cast<std::int64_t>(pages.cached) : -1;
+}
+
+/// Whether all pages of the range are in memory. False also where the kernel cannot say.
+template <class Call>
+bool is_cached(int descriptor, const Range& range, const Call& call) noexcept {
+  const std::int64_t pages = cached_pages(descriptor, range, call);
+  return pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of(range);
 }
 
 }  // namespace dovetail::prefetching

@@ -26,9 +26,9 @@ class TableMemory {
   static constexpr std::uint64_t bytes = 4096 + files * sizeof(DetectedFile);
 
   explicit TableMemory(std::uint64_t window = 64 * mebibyte) {
-    put({DetectionTable::magic, bytes, files, 2, window, 0});
+    put({DetectionTable::magic, bytes, files, window, 0});
     // A device with requests of 128 KiB, and memory.
-    devices({7, 128 * kibibyte | (64 * kibibyte) << 32, 9, 0});
+    devices({2, 7, 128 * kibibyte | (64 * kibibyte) << 32, 9, 0});
   }
   DetectionTable table() noexcept { return DetectionTable::in(memory(), bytes); }
   std::byte* memory() noexcept { return pages_->data(); }
@@ -39,7 +39,7 @@ class TableMemory {
  private:
   struct alignas(4096) Pages : std::array<std::byte, bytes> {};
   void devices(const std::vector<std::uint64_t>& numbers) noexcept {
-    std::copy(numbers.begin(), numbers.end(), reinterpret_cast<std::uint64_t*>(memory() + 72));
+    std::copy(numbers.begin(), numbers.end(), reinterpret_cast<std::uint64_t*>(memory() + 64));
   }
   std::unique_ptr<Pages> pages_ = std::make_unique<Pages>();
 };

@@ -1,0 +1,33 @@
+// Gives the system advice by the rules of a configuration.
+#pragma once
+
+#include <cstdint>
+
+#include "descriptors.hpp"
+#include "prefetch/advice_table.hpp"
+
+namespace dovetail::prefetching {
+
+class Guide {
+ public:
+  /// In memory that stays. False: there is no table in it, or advice cannot be given here.
+  bool start(std::byte* memory, std::uint64_t bytes) noexcept;
+  bool on() const noexcept { return table_.files() != 0; }
+  /// The first look at a descriptor. Returns its state.
+  std::uint32_t begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept;
+  /// The program has read there.
+  void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept;
+
+ private:
+  static constexpr std::size_t longest_name = 256;
+
+  void advise(int number, std::uint32_t state, AdvisedFile& file, std::uint64_t block_bytes) noexcept;
+
+  AdviceTable table_;
+  // Of the program: what the system calls it, which of a script is the script's name, and the file that runs.
+  char name_[16] = {};
+  char program_[longest_name] = {};
+};
+extern constinit Guide guide;
+
+}  // namespace dovetail::prefetching

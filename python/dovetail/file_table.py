@@ -1,0 +1,52 @@
+"""What tables of files in shared memory have in common (src/prefetch/file_table.hpp, device_list.hpp)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from . import mounts, replay
+
+PAGE = 4096
+# Files beyond these are left alone. Memory is taken for those that are there.
+FILES = 1024
+PLACE_BYTES = 8192
+_DEVICE = struct.Struct("<QII")
+_MOST_DEVICES = 128
+_READY = 2
+# What it is doing; why it was given up; device, inode, size, time of its last change; bytes asked for; two numbers of the device; its name.
+_ENTRY = struct.Struct("<II5QII184s")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file. `path`: empty if it was too long to be kept. `rest`: the bytes behind."""
+
+    path: str
+    size: int
+    asked: int
+    given_up: int
+    rest: bytes
+
+
+def device_list() -> bytes:
+    """The devices of all mounted file systems."""
+    numbers = dict(mounts.devices())
+    # One behind which there is none comes first: what is not in the list counts as a device.
+    chosen = sorted(numbers.items(), key=lambda item: item[1])[:_MOST_DEVICES]
+    devices = []
+    for number, is_there in chosen:
+        device = replay.device_of(number) if is_there else replay.Device(0, 0)
+        devices.append(_DEVICE.pack(number, device.piece, device.gap))
+    return struct.pack("<Q", len(devices)) + b"".join(devices)
+
+
+def entries(descriptor: int, first: int, rest: int) -> Iterator[Entry]:
+    """The files of a table that begins at `first`, each with `rest` bytes of what stands behind its entry."""
+    for number in range(FILES):
+        found = os.pread(descriptor, _ENTRY.size + rest, first + number * PLACE_BYTES)
+        state, given_up, _, _, size, _, asked, _, _, name = _ENTRY.unpack_from(found)
+        if state == _READY:
+            yield Entry(os.fsdecode(name.partition(b"\0")[0]), size, asked, given_up, found[_ENTRY.size :])

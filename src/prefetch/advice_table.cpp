@@ -1,0 +1,99 @@
+#include "prefetch/advice_table.hpp"
+
+#include <algorithm>
+
+#include "prefetch/path_pattern.hpp"
+
+namespace dovetail::prefetching {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
+constexpr std::uint64_t largest_block = 1U << 30;
+
+}  // namespace
+
+AdviceTable AdviceTable::in(std::byte* memory, std::uint64_t bytes) noexcept {
+  AdviceTable table;
+  if (memory == nullptr || bytes < sizeof(Header)) {
+    return table;
+  }
+  auto* header = reinterpret_cast<Header*>(memory);
+  // Loaded once: others can write into the memory.
+  const std::uint64_t files = header->files;
+  const std::uint64_t rules = header->rules;
+  const std::uint64_t regions = header->regions;
+  const std::uint64_t text = header->text;
+  if (header->magic != magic || header->bytes != bytes || files > most_files || rules > most_rules ||
+      regions > most_regions || text > most_text) {
+    return table;
+  }
+  const std::uint64_t described = rules * sizeof(Rule) + regions * sizeof(Region) + text;
+  const std::uint64_t first_file = sizeof(Header) + (described + page - 1) / page * page;
+  if (first_file + files * sizeof(AdvisedFile) != bytes) {
+    return table;
+  }
+  const std::byte* at = memory + sizeof(Header);
+  table.header_ = header;
+  table.rules_ = reinterpret_cast<const Rule*>(at);
+  table.regions_ = reinterpret_cast<const Region*>(at + rules * sizeof(Rule));
+  table.text_ = reinterpret_cast<const char*>(at + rules * sizeof(Rule) + regions * sizeof(Region));
+  table.table_ = reinterpret_cast<AdvisedFile*>(memory + first_file);
+  table.files_ = static_cast<std::uint32_t>(files);
+  table.all_rules_ = static_cast<std::uint32_t>(rules);
+  table.all_regions_ = static_cast<std::uint32_t>(regions);
+  table.all_text_ = static_cast<std::uint32_t>(text);
+  return table;
+}
+
+std::string_view AdviceTable::text(std::uint32_t from, std::uint32_t bytes) const noexcept {
+  from = std::min(from, all_text_);
+  return {text_ + from, std::min(bytes, all_text_ - from)};
+}
+
+std::uint32_t AdviceTable::rule_for(std::string_view path, std::string_view program,
+                                    std::string_view also_named) const noexcept {
+  for (std::uint32_t number = 0; number < all_rules_; ++number) {
+    const Rule& rule = rules_[number];
+    const std::string_view process = text(rule.process, rule.process_bytes);
+    if (matches(text(rule.pattern, rule.pattern_bytes), path) &&
+        (process.empty() || matches(process, program) || matches(process, also_named))) {
+      return number;
+    }
+  }
+  return no_rule;
+}
+
+AdvisedPart AdviceTable::part(std::uint32_t rule, std::uint64_t offset) const noexcept {
+  const Rule& found = rules_[rule];
+  const std::uint32_t first = std::min(found.first_region, all_regions_);
+  const Region* begin = regions_ + first;
+  const Region* end = begin + std::min(found.regions, all_regions_ - first);
+  const Region* next =
+      std::partition_point(begin, end, [offset](const Region& region) { return region.end <= offset; });
+  if (next == end || next->offset > offset) {
+    const std::uint64_t from = next == begin ? 0 : (next - 1)->end;
+    return {{from, next == end ? far_end : next->offset}, AdviceKind::normal};
+  }
+  return {{next->offset, next->end}, static_cast<AdviceKind>(next->kind)};
+}
+
+BlockCache::Sizes AdviceTable::sizes(std::uint32_t rule) const noexcept {
+  const Rule& found = rules_[rule];
+  return {std::clamp(found.block_bytes, page, largest_block), found.cache_blocks, found.ahead_blocks};
+}
+
+std::uint32_t AdviceTable::find(const FileIdentity& identity, std::uint32_t rule, bool& made) noexcept {
+  std::uint32_t number = files_;
+  const Found found = find_place(
+      table_, files_, identity, header_->devices, number,
+      [rule](const AdvisedFile& file) { return file.rule == rule; }, [rule](AdvisedFile& file) { file.rule = rule; });
+  if (found == Found::changed) {
+    table_[number].given_up.store(not_given_up, std::memory_order_relaxed);
+    table_[number].blocks.forget();
+  }
+  made = found == Found::made;
+  return found == Found::none ? files_ : number;
+}
+
+}  // namespace dovetail::prefetching

@@ -1,0 +1,64 @@
+// What is done for the blocks that a cache of blocks wants and gives up: by the helper in a program, or by an advisor outside of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "prefetch/advice_table.hpp"
+#include "prefetch/page_cache.hpp"
+
+namespace dovetail::prefetching {
+
+/// `system` is about the open file. It has `cached_pages(range)` as above, `has_the_file()`, and `will_need(range)` and `dont_need(range)`, which return
+/// false where the file must be left. Only blocks none of whose pages were cached are ever released: all others were brought in by others, and where the
+/// kernel cannot say, none is.
+template <class System>
+void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& system) noexcept {
+  // Others can write into the memory: there is an end to what they may ask for.
+  constexpr std::uint32_t most_blocks = 4096;
+  const std::uint64_t size = file.size.load(std::memory_order_relaxed);
+  if (block_bytes == 0 || size == 0) {
+    return;
+  }
+  if (file.asked.load(std::memory_order_relaxed) == 0) {
+    const std::int64_t pages = system.cached_pages({0, size});
+    if (pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of({0, size})) {
+      if (system.has_the_file()) {
+        file.given_up.store(all_is_cached, std::memory_order_relaxed);
+      }
+      return;
+    }
+  }
+  std::uint32_t left = most_blocks;
+  Range range{};
+  while (left != 0 && file.blocks.take_wanted(range)) {
+    range.end = std::min(range.end, size);
+    for (std::uint64_t at = range.offset; at < range.end && left != 0; --left) {
+      const std::uint64_t number = at / block_bytes;
+      const Range block{at, std::min(range.end, (number + 1) * block_bytes)};
+      at = block.end;
+      const std::int64_t pages = system.cached_pages(block);
+      if (pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of(block)) {
+        continue;
+      }
+      if (!system.will_need(block)) {
+        return;
+      }
+      if (pages == 0) {
+        file.blocks.brought(number);
+      }
+    }
+  }
+  while (left != 0 && file.blocks.take_released(range)) {
+    --left;
+    range.end = std::min(range.end, size);
+    if (range.offset < range.end) {
+      if (!system.dont_need(range)) {
+        return;
+      }
+      file.blocks.count_released(range.end - range.offset);
+    }
+  }
+}
+
+}  // namespace dovetail::prefetching

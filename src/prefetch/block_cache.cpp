@@ -1,0 +1,140 @@
+#include "prefetch/block_cache.hpp"
+
+#include <algorithm>
+
+namespace dovetail::prefetching {
+
+void BlockCache::note(Range read, std::uint64_t reader, Range part, const Sizes& sizes) noexcept {
+  read = {std::max(read.offset, part.offset), std::min(read.end, part.end)};
+  if (read.offset >= read.end || sizes.block_bytes == 0 || held_.exchange(1, std::memory_order_acquire) != 0) {
+    return;
+  }
+  note_held(read, reader, part, sizes);
+  held_.store(0, std::memory_order_release);
+}
+
+void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const Sizes& sizes) noexcept {
+  ++turn_;
+  const std::uint64_t bytes = sizes.block_bytes;
+  const std::uint32_t most = std::clamp(sizes.cache_blocks, 1U, most_of_a_reader);
+  const std::uint64_t last = (read.end - 1) / bytes;
+  // Of a read that is longer than all that is kept, the end is what the next one goes on from.
+  const std::uint64_t first = std::max(read.offset / bytes, last - std::min<std::uint64_t>(last, most - 1));
+  const std::uint64_t ahead = first + std::min(sizes.ahead_blocks, most);
+  const std::uint64_t end = std::max(last + 1, std::min(ahead, (part.end - 1) / bytes + 1));
+  count({first, last + 1});
+
+  Range pending{0, 0};
+  for (std::uint64_t number = first; number < end; ++number) {
+    Block* block = find(number);
+    if (block == nullptr) {
+      const bool is_wanted = sizes.ahead_blocks != 0;
+      const Range range{std::max(number * bytes, part.offset), std::min((number + 1) * bytes, part.end)};
+      if (is_wanted && wanted_.waiting() + 2 > decltype(wanted_)::most) {
+        break;  // it is asked for by one of the next reads
+      }
+      if (is_wanted && pending.end != 0 && pending.end != range.offset) {
+        wanted_.push(pending);
+        pending = {0, 0};
+      }
+      block = &room(bytes);
+      // What is to go once it was read was brought by the program itself.
+      block->key.store((number + 1) << flag_bits | (is_wanted ? 0 : flag_brought), std::memory_order_relaxed);
+      block->asked_as = is_wanted ? wanted_.next() : wanted_.next() - decltype(wanted_)::most;
+      if (is_wanted) {
+        pending = {pending.end != 0 ? pending.offset : range.offset, range.end};
+      }
+    }
+    block->reader = reader;
+    block->touched = turn_;
+    if (number <= last) {
+      block->key.fetch_or(flag_read, std::memory_order_relaxed);
+    }
+  }
+  if (pending.end != 0) {
+    wanted_.push(pending);
+  }
+  trim(reader, most, bytes);
+}
+
+void BlockCache::count(Range blocks) noexcept {
+  counts_.reads.fetch_add(1, std::memory_order_relaxed);
+  bool is_late = false;
+  for (std::uint64_t number = blocks.offset; number < blocks.end; ++number) {
+    const Block* block = find(number);
+    if (block == nullptr) {
+      return;
+    }
+    is_late = is_late || wanted_.waits(block->asked_as);
+  }
+  (is_late ? counts_.late : counts_.hits).fetch_add(1, std::memory_order_relaxed);
+}
+
+BlockCache::Block* BlockCache::find(std::uint64_t number) noexcept {
+  auto* found = std::find_if(blocks_.begin(), blocks_.end(),
+                             [number](const Block& block) { return block.is_used() && block.number() == number; });
+  return found == blocks_.end() ? nullptr : found;
+}
+
+BlockCache::Block& BlockCache::room(std::uint64_t block_bytes) noexcept {
+  auto* free = std::find_if(blocks_.begin(), blocks_.end(), [](const Block& block) { return !block.is_used(); });
+  if (free == blocks_.end()) {
+    free = std::max_element(blocks_.begin(), blocks_.end(),
+                            [this](const Block& one, const Block& other) { return age(one) < age(other); });
+    drop(*free, block_bytes);
+  }
+  return *free;
+}
+
+void BlockCache::trim(std::uint64_t reader, std::uint32_t most, std::uint64_t block_bytes) noexcept {
+  for (std::uint32_t dropped = 0; dropped < most_blocks; ++dropped) {
+    Block* oldest = nullptr;
+    std::uint32_t owned = 0;
+    for (Block& block : blocks_) {
+      if (block.is_used() && block.reader == reader) {
+        ++owned;
+        // Of those that are equally old, what lies behind goes first.
+        const bool is_older = oldest == nullptr || age(block) > age(*oldest) ||
+                              (age(block) == age(*oldest) && block.number() < oldest->number());
+        oldest = is_older ? &block : oldest;
+      }
+    }
+    if (owned <= most) {
+      return;
+    }
+    drop(*oldest, block_bytes);
+  }
+}
+
+void BlockCache::drop(Block& block, std::uint64_t block_bytes) noexcept {
+  const std::uint64_t number = block.number();
+  const std::uint64_t key = block.key.exchange(0, std::memory_order_relaxed);
+  if ((key & flag_read) == 0) {
+    counts_.unused.fetch_add(1, std::memory_order_relaxed);
+  }
+  if ((key & flag_brought) != 0) {
+    released_.push({number * block_bytes, (number + 1) * block_bytes});
+  }
+}
+
+void BlockCache::brought(std::uint64_t number) noexcept {
+  if (Block* block = find(number)) {
+    std::uint64_t key = block->key.load(std::memory_order_relaxed);
+    while (key >> flag_bits == number + 1 &&
+           !block->key.compare_exchange_weak(key, key | flag_brought, std::memory_order_relaxed)) {
+    }
+  }
+}
+
+void BlockCache::forget() noexcept {
+  if (held_.exchange(1, std::memory_order_acquire) == 0) {
+    for (Block& block : blocks_) {
+      block.key.store(0, std::memory_order_relaxed);
+    }
+    wanted_.clear();
+    released_.clear();
+    held_.store(0, std::memory_order_release);
+  }
+}
+
+}  // namespace dovetail::prefetching
