@@ -22,7 +22,7 @@ app = typer.Typer(
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
-def _program(name: str) -> str:
+def find_program(name: str) -> str:
     """The installed program: below the package (pip), in the build tree, or on the path."""
     package = Path(__file__).parent
     for folder in (package / "bin", Path(os.environ.get("DOVETAIL_BUILD_DIR", package / "bin")) / "bin"):
@@ -36,7 +36,7 @@ def _program(name: str) -> str:
 
 
 def _become(name: str, arguments: list[str]) -> NoReturn:
-    program = _program(name)
+    program = find_program(name)
     sys.stdout.flush()
     os.execv(program, [program, *arguments])
 

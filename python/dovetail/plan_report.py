@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from .advice_memory import Advised
 from .plan import PlannedFile
 
 
@@ -39,6 +40,7 @@ class Detected:
 _WHY = {
     1: " (given up: the program read elsewhere, or in another order)",
     2: " (left to the system: all of it was in memory)",
+    3: " (left to the system: the advisor may not open it)",
 }
 
 
@@ -96,3 +98,18 @@ def lines_of_detection(files: Iterable[Detected]) -> Iterator[str]:
         yield "without a plan nothing was read ahead"
     if others:
         yield f"{others} more files were read without a pattern, or in sequence"
+
+
+def lines_of_advice(files: Iterable[Advised]) -> Iterator[str]:
+    """A line for each file that a rule is about."""
+    rows: list[tuple[str, ...]] = [
+        ("MB asked for", "MB released", "blocks read", "in time", "late", "blocks unused", "file, by a rule")
+    ]
+    for file in files:
+        numbers = (file.reads, file.hits, file.late, file.unused)
+        bytes_of = (f"{file.asked / 1e6:.1f}", f"{file.released / 1e6:.1f}")
+        rows.append((*bytes_of, *map(str, numbers), file.path + _WHY.get(file.given_up, "")))
+    if len(rows) > 1:
+        yield from table(rows)
+    else:
+        yield "no file was read that a rule is about"

@@ -1,4 +1,4 @@
-"""The commands of guided prefetching: `dovetail observe`, `dovetail plan show`, `dovetail plan merge`. Every start of `dovetail` imports this
+"""The commands of guided prefetching: `dovetail observe`, `dovetail plan`, `dovetail advisord`, `dovetail prefetch`. Every start of `dovetail` imports this
 module, so that it has no more than their options; what they do is imported by the command that is called."""
 
 from __future__ import annotations
@@ -48,3 +48,26 @@ def register(app: typer.Typer) -> None:
         from . import plan_show
 
         sys.exit(plan_show.merge(plans, output))
+
+    @app.command("advisord", help="Gives the advice that all programs of `dovetail run --advised` want, by one set of rules.")
+    def advisord_command(
+        configuration: Annotated[Path, typer.Option(help="The rules (JSON).")],
+        stay: Annotated[bool, typer.Option("--stay", help="Do not end with the last program.")] = False,
+    ) -> None:
+        from . import advisor, cli
+
+        advisor.serve(configuration, stay, cli.find_program("dovetail-advisord"))
+
+    prefetch = typer.Typer(help="Shows what the advisor does.", no_args_is_help=True)
+    app.add_typer(prefetch, name="prefetch")
+
+    # With one command alone its name would be left out.
+    @prefetch.callback()
+    def prefetch_command() -> None:
+        pass
+
+    @prefetch.command("status", help="Prints a line for each file that the advisor looks after.")
+    def status_command() -> None:
+        from . import advisor
+
+        sys.exit(advisor.status())

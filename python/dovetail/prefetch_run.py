@@ -1,4 +1,4 @@
-"""`dovetail run --plan` and `dovetail run --detect`: runs a program while the system reads ahead what it will need."""
+"""`dovetail run` with `--plan`, `--configuration`, `--advised` or `--detect`: runs a program while the system reads ahead what it will need."""
 
 from __future__ import annotations
 
@@ -6,17 +6,30 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import detect, plan_report, preload, replay
+from . import advice_configuration, advice_memory, advisor, detect, plan_report, preload, replay
 from .plan import PlanError, read
 
 _BAD_USAGE = 2
 
 
-def run(words: list[str], path: Path | None, report: Path | None = None, detection: bool = False) -> int:
-    """Runs the program with the plan, or with `detection`, or with both. `report`: what was done is written there. Returns the program's
-    status, negative for a signal; or 2 if nothing was started."""
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How it is known what the program will read; several may be given, and the first that knows a file counts. `advised`: by the rules of the advisor that
+    runs already."""
+
+    plan: Path | None = None
+    configuration: Path | None = None
+    advised: bool = False
+    detection: bool = False
+
+
+def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
+    """Runs the program. `report`: what was done is written there. Returns the program's status, negative for a signal; or 2 if nothing was
+    started."""
+    path = ways.plan
     try:
         if report is not None and (report.is_dir() or not os.access(report.absolute().parent, os.W_OK)):
             raise replay.BadSetting(f"{report}: a report cannot be written there")
@@ -32,7 +45,11 @@ def run(words: list[str], path: Path | None, report: Path | None = None, detecti
                 planned, memory = stack.enter_context(preload.shared_memory("dovetail-plan", plan.content, size))
                 memories["DOVETAIL_PREFETCH_PLAN"] = memory
                 lines.append(_of_plan(plan, planned))
-            if detection:
+            rules = _rules(ways, stack, named=report is not None)
+            if rules is not None:
+                memories["DOVETAIL_PREFETCH_ADVICE"] = rules.way
+                lines.append(_of_rules(rules))
+            if ways.detection:
                 content = detect.content(window, named=report is not None)
                 watched, memory = stack.enter_context(preload.shared_memory("dovetail-detection", content, detect.SIZE))
                 memories["DOVETAIL_PREFETCH_DETECTION"] = memory
@@ -41,9 +58,38 @@ def run(words: list[str], path: Path | None, report: Path | None = None, detecti
             if report is not None:
                 _write([line for part in lines for line in part], report)
             return status
-    except (PlanError, replay.BadSetting, preload.Refused) as error:
+    except (PlanError, advice_configuration.ConfigurationError, replay.BadSetting, preload.Refused) as error:
         print(f"dovetail run: {error}", file=sys.stderr)
         return _BAD_USAGE
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Memory with rules: `way`: its path for programs of this user."""
+
+    memory: int
+    size: int
+    way: str
+
+
+def _rules(ways: Ways, stack: contextlib.ExitStack, named: bool) -> _Rules | None:
+    if ways.configuration is not None:
+        content, size = advice_memory.content(advice_configuration.read(ways.configuration), named)
+        memory, way = stack.enter_context(preload.shared_memory("dovetail-advice", content, size))
+        return _Rules(memory, size, way)
+    if not ways.advised:
+        return None
+    try:
+        memory, size, connection = stack.enter_context(advisor.connected(b"r"))
+    except advisor.NoAdvisor as error:
+        print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
+        return None
+    advisor.watch(connection, memory)
+    return _Rules(memory, size, f"/proc/{os.getpid()}/fd/{memory}")
+
+
+def _of_rules(rules: _Rules) -> Iterator[str]:
+    yield from plan_report.lines_of_advice(advice_memory.advised(rules.memory, rules.size))
 
 
 def _of_plan(plan: replay.Compact, memory: int) -> Iterator[str]:

@@ -252,7 +252,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json] [--detect] [--report FILE] -- program ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--report FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -261,7 +261,7 @@ def register(app: typer.Typer) -> None:
         report: Annotated[
             Path | None,
             typer.Option(
-                help="Writes a page (.html), and beside it a picture and a trace for Perfetto; with --plan or --detect a text, what was read ahead."
+                help="Writes a page (.html), and beside it a picture and a trace for Perfetto; with --plan, --configuration, --advised or --detect a text, what was read ahead."
             ),
         ] = None,
         pycompss: Annotated[bool, typer.Option("--pycompss", help="The program is written for PyCOMPSs.")] = False,
@@ -284,6 +284,14 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(help="What is read ahead of the program, which may be any: see `dovetail observe`."),
         ] = None,
+        configuration: Annotated[
+            Path | None,
+            typer.Option(help="The same by rules that were written by hand (JSON); the program may be any."),
+        ] = None,
+        advised: Annotated[
+            bool,
+            typer.Option("--advised", help="The same by the rules of `dovetail advisord`, which several programs share."),
+        ] = False,
         detect: Annotated[
             bool,
             typer.Option(
@@ -292,10 +300,15 @@ def register(app: typer.Typer) -> None:
             ),
         ] = False,
     ) -> None:
-        if plan is not None or detect:
+        if plan is not None or configuration is not None or advised or detect:
             if pycompss or hdf5 or flush is not None or close is not None:
-                sys.exit(_refuse("--plan and --detect go with no other option but --report"))
+                sys.exit(
+                    _refuse("--plan, --configuration, --advised and --detect go with no other option but --report")
+                )
+            if configuration is not None and advised:
+                sys.exit(_refuse("--configuration and --advised: the rules are either this program's or the advisor's"))
             from . import prefetch_run, preload  # what few programs need
 
-            preload.end_as(prefetch_run.run([script, *(arguments or [])], plan, report, detect))
+            ways = prefetch_run.Ways(plan, configuration, advised, detect)
+            preload.end_as(prefetch_run.run([script, *(arguments or [])], ways, report))
         sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))

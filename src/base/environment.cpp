@@ -39,6 +39,7 @@ constexpr std::string_view known[] = {
     "DOVETAIL_HDF5_READ_AHEAD",
     "DOVETAIL_HDF5_REPORT",
     // Programs that are observed, have a plan or are detected (docs/prefetch.md). The commands give the first four.
+    "DOVETAIL_PREFETCH_ADVICE",
     "DOVETAIL_PREFETCH_DETECTION",
     "DOVETAIL_PREFETCH_FILTERS",
     "DOVETAIL_PREFETCH_LOG",

@@ -50,10 +50,11 @@ class AdviceTable {
   /// The memory of a table, readable and writable, at the beginning of a page, as long as the table is used. An unusable one gives an empty table.
   static AdviceTable in(std::byte* memory, std::uint64_t bytes) noexcept;
   std::uint32_t files() const noexcept { return files_; }
+  std::uint32_t rules() const noexcept { return all_rules_; }
   bool named() const noexcept { return header_->named != 0; }
   /// The first rule for this path in a program of one of these names; `no_rule`: there is none.
   std::uint32_t rule_for(std::string_view path, std::string_view program, std::string_view also_named) const noexcept;
-  /// The part of a file that `offset` lies in, by a rule. What no part has is one that is read as usual.
+  /// The part of a file that `offset` lies in, by a rule; its number is below `rules()`, here and in what follows. What no part has is one that is read as usual.
   AdvisedPart part(std::uint32_t rule, std::uint64_t offset) const noexcept;
   BlockCache::Sizes sizes(std::uint32_t rule) const noexcept;
   /// The number of the file under a rule; it gets a place if it has none (`made`: now). `files()`: it is not on a device, or the table is full.

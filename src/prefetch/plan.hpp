@@ -18,7 +18,7 @@ struct Extent {
 };
 
 /// Why a file is left to the system. As in python/dovetail/plan_report.py.
-enum GivenUp : std::uint32_t { not_given_up = 0, does_not_fit = 1, all_is_cached = 2 };
+enum GivenUp : std::uint32_t { not_given_up = 0, does_not_fit = 1, all_is_cached = 2, cannot_be_opened = 3 };
 
 /// Where the program is, and what the plan did. All processes that follow the plan share it.
 struct Progress {

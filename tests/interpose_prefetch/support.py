@@ -91,13 +91,13 @@ class Case(unittest.TestCase):
 
     def run_with_plan(self, *words: object, report: Path | None = None, **options):
         return self._in_child(
-            lambda: prefetch_run.run([str(word) for word in words], self.plan_file, report), **options
+            lambda: prefetch_run.run([str(word) for word in words], prefetch_run.Ways(plan=self.plan_file), report), **options
         )
 
     def run_with_detection(self, *words: object, plan: bool = False, report: Path | None = None, **options):
         path = self.plan_file if plan else None
         given = [str(word) for word in words]
-        return self._in_child(lambda: prefetch_run.run(given, path, report, detection=True), **options)
+        return self._in_child(lambda: prefetch_run.run(given, prefetch_run.Ways(plan=path, detection=True), report), **options)
 
     def show(self, picture: Path | None = None):
         return self._in_child(lambda: plan_show.show(self.plan_file, picture))

@@ -1,0 +1,56 @@
+// Who uses the advisor: every `dovetail run --advised` is connected as long as its program runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dovetail::advisord {
+
+/// A descriptor that is closed with its owner.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+  int get() const noexcept { return number_; }
+  int release() noexcept;
+
+ private:
+  int number_;
+};
+
+/// The socket, which belongs to the user alone, and the connections to it. Each client gets the memory when it connects, and says by one byte what it is:
+/// `r` a run, `s` one that only looks (`dovetail prefetch status`). Who says something else, or is another user, is sent away.
+class Clients {
+ public:
+  /// `memory`: what clients get. Throws std::system_error if the socket cannot be had, std::runtime_error if an advisor has it already.
+  Clients(const std::string& socket, int memory);
+  ~Clients();
+  Clients(const Clients&) = delete;
+  Clients& operator=(const Clients&) = delete;
+
+  /// Serves clients until a signal is read from `signals` (a signalfd), or until the last run has ended, unless it is to `stay`.
+  void serve(int signals, bool stay);
+
+ private:
+  static constexpr std::size_t most = 256;
+  struct Client {
+    Descriptor connection;
+    bool runs = false;
+  };
+
+  void accept_one();
+  bool send_memory(int connection) const noexcept;
+  // Whether it stays.
+  bool hear(Client& client) noexcept;
+
+  std::string path_;
+  int memory_;
+  Descriptor lock_;
+  Descriptor listening_;
+  std::vector<Client> clients_;
+  bool had_a_run_ = false;
+};
+
+}  // namespace dovetail::advisord
