@@ -22,8 +22,6 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t stack_bytes = 64 << 10;
 // In place of what the C library keeps for a thread, in the middle of it.
 constexpr std::size_t thread_bytes = 4 * page;
-// Longer ones are cut short by every kernel.
-constexpr std::uint32_t longest_piece = 64 << 20;
 
 constexpr auto cachestat = [](long number, int of, void* asked, void* pages, long flags) noexcept {
   return bare_call(number, of, reinterpret_cast<long>(asked), reinterpret_cast<long>(pages), flags);
@@ -158,8 +156,7 @@ void Helper::give_detected() noexcept {
   // Others can write into the memory: there is an end to what they may ask for.
   constexpr std::uint32_t most_ranges = 4096;
   constexpr std::uint64_t most_bytes = 1U << 30;
-  constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
-  const std::uint32_t piece = std::clamp<std::uint32_t>(detected_->piece, page, longest_piece);
+  const std::uint32_t piece = detected_->piece_bytes();
   std::uint64_t left = most_bytes;
   Range range{};
   for (std::uint32_t count = 0; count < most_ranges && left != 0 && detected_->detector.take(range); ++count) {
@@ -186,8 +183,7 @@ void Helper::give_advised() noexcept {
     bool will_need(const Range& range) const noexcept { return helper.ask_all(range, piece, helper.advised_->asked); }
     bool dont_need(const Range& range) const noexcept { return helper.release(range); }
   };
-  const std::uint32_t piece = std::clamp<std::uint32_t>(advised_->piece, page, longest_piece);
-  give_advice(*advised_, block_bytes_, OpenFile{*this, piece});
+  give_advice(*advised_, block_bytes_, OpenFile{*this, advised_->piece_bytes()});
 }
 
 bool Helper::ask(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept {

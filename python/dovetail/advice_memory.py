@@ -5,34 +5,19 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from . import file_table
 from .advice_configuration import Rule, packed
+from .plan_report import Advised
 
 _MAGIC = 0x3130454349564441
 # In front of the devices: numbers of bytes, files, rules, regions and bytes of text, and whether the report wants names; then what programs and
 # the advisor tell each other.
 _HEADER = struct.Struct("<7Q16x128x")
 _SERVED = 56
+_REGION_BYTES = 24
 # Two numbers of the table; reads, hits, late ones, bytes released, blocks that nobody read.
 _ADVISED = struct.Struct("<16x5Q")
-
-
-@dataclass(frozen=True, slots=True)
-class Advised:
-    """What was done for one file by its rule. `asked`, `released`: bytes. `reads`: those that came to another block; `hits`: whose blocks had been asked for before;
-    `late`: which came before the system was asked. `unused`: blocks that were given up before anything read them. `given_up`: why the file was left to the
-    system."""
-
-    path: str
-    asked: int
-    released: int
-    reads: int
-    hits: int
-    late: int
-    unused: int
-    given_up: int
 
 
 def content(rules: Sequence[Rule], named: bool) -> tuple[bytes, int]:
@@ -40,7 +25,7 @@ def content(rules: Sequence[Rule], named: bool) -> tuple[bytes, int]:
     described = packed(rules)
     body = described.rules + described.regions + described.text
     size = file_table.PAGE + -(-len(body) // file_table.PAGE) * file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
-    counts = (len(rules), sum(len(rule.regions) for rule in rules), len(described.text))
+    counts = (len(rules), len(described.regions) // _REGION_BYTES, len(described.text))
     header = _HEADER.pack(_MAGIC, size, file_table.FILES, *counts, named) + file_table.device_list()
     return header.ljust(file_table.PAGE, b"\0") + body, size
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .advice_memory import Advised
 from .plan import PlannedFile
 
 
@@ -33,6 +32,22 @@ class Detected:
     used: int
     wasted: int
     late: int
+    given_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """What was done for one file by its rule. `asked`, `released`: bytes. `reads`: those that came to another block; `hits`: whose blocks had been asked for before;
+    `late`: which came before the system was asked. `unused`: blocks that were given up before anything read them. `given_up`: why the file was left to the
+    system."""
+
+    path: str
+    asked: int
+    released: int
+    reads: int
+    hits: int
+    late: int
+    unused: int
     given_up: int
 
 

@@ -7,8 +7,7 @@
 namespace dovetail::prefetching {
 namespace {
 
-constexpr std::uint64_t page = 4096;
-constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
+constexpr std::uint64_t smallest_block = 4096;
 constexpr std::uint64_t largest_block = 1U << 30;
 
 }  // namespace
@@ -29,7 +28,7 @@ AdviceTable AdviceTable::in(std::byte* memory, std::uint64_t bytes) noexcept {
     return table;
   }
   const std::uint64_t described = rules * sizeof(Rule) + regions * sizeof(Region) + text;
-  const std::uint64_t first_file = sizeof(Header) + (described + page - 1) / page * page;
+  const std::uint64_t first_file = sizeof(Header) + (described + sizeof(Header) - 1) / sizeof(Header) * sizeof(Header);
   if (first_file + files * sizeof(AdvisedFile) != bytes) {
     return table;
   }
@@ -80,7 +79,7 @@ AdvisedPart AdviceTable::part(std::uint32_t rule, std::uint64_t offset) const no
 
 BlockCache::Sizes AdviceTable::sizes(std::uint32_t rule) const noexcept {
   const Rule& found = rules_[rule];
-  return {std::clamp(found.block_bytes, page, largest_block), found.cache_blocks, found.ahead_blocks};
+  return {std::clamp(found.block_bytes, smallest_block, largest_block), found.cache_blocks, found.ahead_blocks};
 }
 
 std::uint32_t AdviceTable::find(const FileIdentity& identity, std::uint32_t rule, bool& made) noexcept {

@@ -19,8 +19,6 @@ namespace {
 
 // An open file keeps its file system from being unmounted, and its space when it is deleted.
 constexpr std::uint64_t rounds_until_closed = 2;
-constexpr std::uint32_t page = 4096;
-constexpr std::uint32_t longest_piece = 64U << 20;
 
 /// An open file, as `give_advice` wants it.
 struct System {
@@ -114,9 +112,8 @@ void Advisor::serve(std::uint32_t number) {
     discard(file);
     return;
   }
-  const std::uint32_t piece = std::clamp(file.piece, page, longest_piece);
   give_advice(file, table_.sizes(static_cast<std::uint32_t>(rule)).block_bytes,
-              System{open_file.descriptor, piece, file.asked});
+              System{open_file.descriptor, file.piece_bytes(), file.asked});
 }
 
 bool Advisor::open(OpenFile& open, AdvisedFile& file) noexcept {

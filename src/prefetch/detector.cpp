@@ -6,8 +6,6 @@
 namespace dovetail::prefetching {
 namespace {
 
-// Behind the end of any file.
-constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
 // Times that a region must have grown in the same way, and reads within which it must have grown again.
 constexpr std::int32_t grown_enough = 8;
 constexpr std::uint32_t soon = 16;

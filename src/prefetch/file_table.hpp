@@ -24,9 +24,12 @@ struct FileEntry {
   std::atomic<std::uint64_t> size;
   std::atomic<std::uint64_t> modified;  // when its content was changed last, in nanoseconds
   std::atomic<std::uint64_t> asked;     // bytes that the system was asked to read
-  std::uint32_t piece;                  // of its device, as in `DeviceList`
+  std::uint32_t piece;                  // of its device, as in `DeviceList`: see `piece_bytes`
   std::uint32_t gap;
   char name[longest_name];  // for the report, if it wants to know
+
+  /// Others can write into the memory: a sensible piece in any case.
+  std::uint32_t piece_bytes() const noexcept { return std::clamp<std::uint32_t>(piece, 4096, 64U << 20); }
 };
 static_assert(sizeof(FileEntry) == 240 && offsetof(FileEntry, name) == 56);
 

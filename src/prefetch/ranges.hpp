@@ -6,6 +6,9 @@
 
 namespace dovetail::prefetching {
 
+/// Behind the end of any file.
+inline constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
+
 struct Range {
   std::uint64_t offset;
   std::uint64_t end;

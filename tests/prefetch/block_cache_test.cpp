@@ -17,7 +17,6 @@ namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint64_t block = 1U << 20;
-constexpr std::uint64_t far_end = std::uint64_t{1} << 62;
 constexpr Range whole{0, 1000 * block};
 
 /// Blocks by their numbers, as they are asked for and released.
