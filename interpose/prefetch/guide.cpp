@@ -18,9 +18,13 @@ namespace {
 // A call may come in a signal handler, whose stack is small: longer paths are not looked at.
 constexpr std::size_t longest_path = 1024;
 
+// What the system takes only for all of a descriptor.
+AdviceKind of_descriptor(AdviceKind kind) noexcept {
+  return kind == AdviceKind::random || kind == AdviceKind::sequential ? kind : AdviceKind::normal;
+}
+
 void set_advice(int number, Guidance& guidance, AdviceKind kind) noexcept {
   const auto wanted = static_cast<int>(kind);
-  // It is what the system does anyway.
   const int now = guidance.advice.load(std::memory_order_relaxed);
   if (now != wanted) {
     guidance.advice.store(wanted, std::memory_order_relaxed);
@@ -79,6 +83,8 @@ std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentit
   guidance.to.store(0, std::memory_order_relaxed);
   // One that was duplicated or inherited may have been told something else.
   guidance.advice.store(-1, std::memory_order_relaxed);
+  // Most programs begin there, and the first read counts for the system's own reading ahead.
+  set_advice(number, guidance, of_descriptor(table_.part(rule, 0).kind));
   descriptor.stream.store(0, std::memory_order_relaxed);
   detections[number].position.store(0, std::memory_order_relaxed);
   return Descriptor::first_guided + found;
@@ -107,7 +113,7 @@ void Guide::note(int number, Descriptor& descriptor, std::uint64_t offset, std::
   const std::uint32_t rule = guidance.rule.load(std::memory_order_relaxed);
   const AdvisedPart part = table_.part(rule, offset);
   const bool by_blocks = part.kind == AdviceKind::will_need || part.kind == AdviceKind::dont_need;
-  set_advice(number, guidance, part.kind == AdviceKind::random || part.kind == AdviceKind::sequential ? part.kind : AdviceKind::normal);
+  set_advice(number, guidance, of_descriptor(part.kind));
   BlockCache::Sizes sizes = table_.sizes(rule);
   const std::uint64_t size = file.size.load(std::memory_order_relaxed);
   // A file that one request brings in whole is not read ahead.

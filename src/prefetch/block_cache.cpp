@@ -23,6 +23,7 @@ void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const S
   const std::uint64_t ahead = first + std::min(sizes.ahead_blocks, most);
   const std::uint64_t end = std::max(last + 1, std::min(ahead, (part.end - 1) / bytes + 1));
   count({first, last + 1});
+  const std::uint32_t bit = bit_of(reader, bytes);
 
   Range pending{0, 0};
   for (std::uint64_t number = first; number < end; ++number) {
@@ -40,12 +41,13 @@ void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const S
       block = &room(bytes);
       // What is to go once it was read was brought by the program itself.
       block->key.store((number + 1) << flag_bits | (is_wanted ? 0 : flag_brought), std::memory_order_relaxed);
+      block->holders = 0;
       block->asked_as = is_wanted ? wanted_.next() : wanted_.next() - decltype(wanted_)::most;
       if (is_wanted) {
         pending = {pending.end != 0 ? pending.offset : range.offset, range.end};
       }
     }
-    block->reader = reader;
+    block->holders |= bit;
     block->touched = turn_;
     if (number <= last) {
       block->key.fetch_or(flag_read, std::memory_order_relaxed);
@@ -54,7 +56,7 @@ void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const S
   if (pending.end != 0) {
     wanted_.push(pending);
   }
-  trim(reader, most, bytes);
+  trim(bit, most, bytes);
 }
 
 void BlockCache::count(Range blocks) noexcept {
@@ -76,6 +78,25 @@ BlockCache::Block* BlockCache::find(std::uint64_t number) noexcept {
   return found == blocks_.end() ? nullptr : found;
 }
 
+std::uint32_t BlockCache::bit_of(std::uint64_t reader, std::uint64_t block_bytes) noexcept {
+  std::uint32_t oldest = 0;
+  for (std::uint32_t number = 0; number < most_readers; ++number) {
+    Reader& known = readers_[number];
+    if (known.is_known != 0 && known.id == reader) {
+      known.last_turn = turn_;
+      return 1U << number;
+    }
+    const auto age_of = [this](const Reader& of) { return of.is_known == 0 ? UINT32_MAX : turn_ - of.last_turn; };
+    oldest = age_of(known) > age_of(readers_[oldest]) ? number : oldest;
+  }
+  const std::uint32_t bit = 1U << oldest;
+  for (Block& block : blocks_) {
+    let_go(block, bit, block_bytes);
+  }
+  readers_[oldest] = {reader, turn_, 1};
+  return bit;
+}
+
 BlockCache::Block& BlockCache::room(std::uint64_t block_bytes) noexcept {
   auto* free = std::find_if(blocks_.begin(), blocks_.end(), [](const Block& block) { return !block.is_used(); });
   if (free == blocks_.end()) {
@@ -86,23 +107,32 @@ BlockCache::Block& BlockCache::room(std::uint64_t block_bytes) noexcept {
   return *free;
 }
 
-void BlockCache::trim(std::uint64_t reader, std::uint32_t most, std::uint64_t block_bytes) noexcept {
-  for (std::uint32_t dropped = 0; dropped < most_blocks; ++dropped) {
+void BlockCache::trim(std::uint32_t bit, std::uint32_t most, std::uint64_t block_bytes) noexcept {
+  for (std::uint32_t count = 0; count < most_blocks; ++count) {
     Block* oldest = nullptr;
-    std::uint32_t owned = 0;
+    std::uint32_t held = 0;
     for (Block& block : blocks_) {
-      if (block.is_used() && block.reader == reader) {
-        ++owned;
+      if (block.is_used() && (block.holders & bit) != 0) {
+        ++held;
         // Of those that are equally old, what lies behind goes first.
         const bool is_older = oldest == nullptr || age(block) > age(*oldest) ||
                               (age(block) == age(*oldest) && block.number() < oldest->number());
         oldest = is_older ? &block : oldest;
       }
     }
-    if (owned <= most) {
+    if (held <= most) {
       return;
     }
-    drop(*oldest, block_bytes);
+    let_go(*oldest, bit, block_bytes);
+  }
+}
+
+void BlockCache::let_go(Block& block, std::uint32_t bit, std::uint64_t block_bytes) noexcept {
+  if (block.is_used() && (block.holders & bit) != 0) {
+    block.holders &= ~bit;
+    if (block.holders == 0) {
+      drop(block, block_bytes);
+    }
   }
 }
 

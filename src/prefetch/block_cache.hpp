@@ -11,9 +11,9 @@
 
 namespace dovetail::prefetching {
 
-/// The blocks are those of all processes: what one has asked for is there for the others. Each reader keeps its `cache_blocks` most recent ones; what it has
-/// not touched for longest goes first. A block belongs to the reader that has touched it last, so that a fast one takes nothing from a slow one. All bytes
-/// zero is the cache of a file that was not read yet.
+/// The blocks are those of all processes: what one has asked for is there for the others. Each reader holds its `cache_blocks` most recent ones; what was
+/// not touched for longest goes first. A block is released when no reader holds it any more, so that a fast one takes nothing from a slow one. Only the
+/// `most_readers` latest readers hold blocks. All bytes zero is the cache of a file that was not read yet.
 class BlockCache {
  public:
   struct Sizes {
@@ -29,6 +29,7 @@ class BlockCache {
     std::atomic<std::uint64_t> unused;    // blocks that went before they were read
   };
   static constexpr std::uint32_t most_of_a_reader = 128;
+  static constexpr std::uint32_t most_readers = 32;
 
   /// A read of a part of the file that lies within `part`; blocks are asked for up to the end of `part`. `reader`: any number that tells
   /// readers apart. Any thread and any signal handler may call it; one that comes while another is in it changes nothing.
@@ -53,30 +54,41 @@ class BlockCache {
 
   struct Block {
     std::atomic<std::uint64_t> key;  // its number and one more, and flags; 0: no block
-    std::uint64_t reader;
+    std::uint32_t holders;           // a bit for each reader
     std::uint32_t touched;
     std::uint32_t asked_as;  // its number in the queue
+    std::uint32_t reserved;
 
     std::uint64_t number() const noexcept { return (key.load(std::memory_order_relaxed) >> flag_bits) - 1; }
     bool is_used() const noexcept { return key.load(std::memory_order_relaxed) != 0; }
+  };
+
+  struct Reader {
+    std::uint64_t id;
+    std::uint32_t last_turn;
+    std::uint32_t is_known;
   };
 
   void note_held(Range read, std::uint64_t reader, Range part, const Sizes& sizes) noexcept;
   void count(Range blocks) noexcept;
   Block* find(std::uint64_t number) noexcept;
   std::uint32_t age(const Block& block) const noexcept { return turn_ - block.touched; }
-  // A place for another block. If there is none, the oldest block of all goes: its reader may have ended.
+  // The bit of a reader. If there are too many, the one that has not read for longest has ended, or may as well.
+  std::uint32_t bit_of(std::uint64_t reader, std::uint64_t block_bytes) noexcept;
+  // A place for another block. If there is none, the oldest block of all goes.
   Block& room(std::uint64_t block_bytes) noexcept;
   // Leaves so many blocks to the reader.
-  void trim(std::uint64_t reader, std::uint32_t most, std::uint64_t block_bytes) noexcept;
+  void trim(std::uint32_t bit, std::uint32_t most, std::uint64_t block_bytes) noexcept;
+  void let_go(Block& block, std::uint32_t bit, std::uint64_t block_bytes) noexcept;
   void drop(Block& block, std::uint64_t block_bytes) noexcept;
 
   Counts counts_;  // first: the report finds them there
   std::atomic<std::uint32_t> held_;
   std::uint32_t turn_;
+  std::array<Reader, most_readers> readers_;
   std::array<Block, most_blocks> blocks_;
   RangeQueue<64> wanted_;
-  RangeQueue<64> released_;
+  RangeQueue<32> released_;
 };
 
 }  // namespace dovetail::prefetching

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import BUILD, Case, detect, need, preload
+from support import BUILD, Case, detect, mounts, need, preload
 
 MIB = 1 << 20
 # Reads in a pattern, then waits until pages are cached that no call has read, then ends or goes on.
@@ -318,8 +318,8 @@ class Mounts(Case):
         table.write_bytes(
             b"".join(b"36 35 98:%d / %s rw - ext4 /dev/x rw\n" % (i, name) for i, name in enumerate(names))
         )
-        with mock.patch.object(detect.mounts, "Path", lambda _: Path(table)):
-            found = list(detect.mounts.devices())
+        with mock.patch.object(mounts, "Path", lambda _: Path(table)):
+            found = list(mounts.devices())
         self.assertEqual(found, [(os.makedev(98, number), True) for number in range(3)])
 
 

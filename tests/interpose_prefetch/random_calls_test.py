@@ -1,4 +1,4 @@
-"""Random calls give the same as they are, observed, with a plan and with detection: results, errors, errno, data, file positions."""
+"""Random calls give the same as they are, observed, with a plan, by rules and with detection: results, errors, errno, data, file positions."""
 
 import functools
 import os
@@ -16,6 +16,17 @@ class RandomCalls(Case):
         super().setUp()
         self.files = [self.file(name, 1_100_000 + 300_000 * number, number) for number, name in enumerate("abc")]
 
+    def rules(self) -> dict:
+        """A part for each kind of advice, small blocks, and few of them."""
+        kinds = ("WillNeed", "Random", "Sequential", "DontNeed", "Normal", "WillNeed")
+        parts: dict[str, list[dict]] = {}
+        for number, kind in enumerate(kinds):
+            last = number == len(kinds) - 1
+            part = {"Offset": number * 100_000} if last else {"Offset": number * 100_000, "Length": 100_000}
+            parts.setdefault(kind, []).append(part)
+        sizes = {"BlockSize": 16384, "CacheSize": 3, "ReadAheadSize": 2}
+        return {"Directory": {"Path": str(self.folder), **sizes, **parts}}
+
     def compare(self, seed: int) -> None:
         words = (PROGRAM, self.folder, seed, CALLS)
         plain = self.run_as_it_is(*words)
@@ -27,6 +38,7 @@ class RandomCalls(Case):
             ("with its plan", self.run_with_plan),
             ("with detection", self.run_with_detection),
             ("with both", functools.partial(self.run_with_detection, plan=True)),
+            ("by rules", functools.partial(self.run_with_rules, self.rules())),
         ):
             self.forget(*self.files)
             found = run(*words)

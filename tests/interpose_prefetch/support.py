@@ -19,15 +19,16 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(BUILD 
 import hangs  # noqa: E402 (behind the path to it)
 
 try:
-    from dovetail import detect, observe, plan_show, prefetch_run, preload, replay
+    from dovetail import advisor, detect, mounts, observe, plan_show, prefetch_run, preload, replay
     from dovetail.plan import Extent, PlanError, PlannedFile
     from dovetail.plan import read as read_plan
+    from dovetail.prefetch_run import Ways
 except ImportError as error:
     print(f"the Python package is not built: {error}")
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "detect", "need", "observe", "plan_show", "preload", "read_plan", "replay",
+    "BUILD", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "mounts", "need", "observe", "plan_show", "preload", "read_plan", "replay",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 
@@ -89,15 +90,24 @@ class Case(unittest.TestCase):
     def observe(self, *words: object, **options):
         return self._in_child(lambda: observe.observe([str(word) for word in words], self.plan_file), **options)
 
-    def run_with_plan(self, *words: object, report: Path | None = None, **options):
-        return self._in_child(
-            lambda: prefetch_run.run([str(word) for word in words], prefetch_run.Ways(plan=self.plan_file), report), **options
-        )
-
-    def run_with_detection(self, *words: object, plan: bool = False, report: Path | None = None, **options):
-        path = self.plan_file if plan else None
+    def run_in(self, ways: prefetch_run.Ways, *words: object, report: Path | None = None, **options):
         given = [str(word) for word in words]
-        return self._in_child(lambda: prefetch_run.run(given, prefetch_run.Ways(plan=path, detection=True), report), **options)
+        return self._in_child(lambda: prefetch_run.run(given, ways, report), **options)
+
+    def run_with_plan(self, *words: object, **options):
+        return self.run_in(Ways(plan=self.plan_file), *words, **options)
+
+    def run_with_detection(self, *words: object, plan: bool = False, **options):
+        return self.run_in(Ways(plan=self.plan_file if plan else None, detection=True), *words, **options)
+
+    def run_with_rules(self, rules: dict, *words: object, **options):
+        """`rules`: of the configuration."""
+        return self.run_in(Ways(configuration=self.configuration(rules)), *words, **options)
+
+    def configuration(self, rules: dict) -> Path:
+        path = self.folder / "advice.json"
+        path.write_text(json.dumps(rules, indent=2))
+        return path
 
     def show(self, picture: Path | None = None):
         return self._in_child(lambda: plan_show.show(self.plan_file, picture))

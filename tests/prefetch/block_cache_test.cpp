@@ -9,6 +9,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "storage/support.hpp"
@@ -132,6 +133,20 @@ TEST_F(BlockCacheTest, WhatOneHasAskedForIsThereForTheNext) {
   EXPECT_EQ(std::set<std::uint64_t>(all.begin(), all.end()).size(), all.size()) << "each once";
 }
 
+TEST_F(BlockCacheTest, AReaderThatOvertakesAnotherTakesNothingFromIt) {
+  read(20 * block, 10, 1);
+  asked();
+  for (std::uint64_t number = 15; number < 60; ++number) {
+    read(number * block, 10, 2);
+    asked();
+    for (const std::uint64_t gone : released()) {
+      EXPECT_TRUE(gone < 20 || gone > 23) << gone;
+    }
+  }
+  read(21 * block, 10, 1);
+  EXPECT_EQ(asked(), (Numbers{24})) << "its own are still there";
+}
+
 TEST_F(BlockCacheTest, AReaderThatFollowsAnotherKeepsNoMoreThanItsOwn) {
   std::set<std::uint64_t> kept;
   for (std::uint64_t number = 0; number < 200; ++number) {
@@ -212,34 +227,35 @@ TEST_F(BlockCacheTest, AReadLongerThanAllThatIsKeptGoesOnFromItsEnd) {
   EXPECT_EQ(asked(), (Numbers{92, 93, 94, 95, 96, 97, 98, 99}));
 }
 
-// A model: for each reader a list of blocks, the most recent last.
+// A model: when each block was touched last, and the blocks that each reader holds.
 TEST_F(BlockCacheTest, AgreesWithASimpleModel) {
   std::mt19937_64 random(test::seed());
-  std::map<std::uint64_t, std::vector<std::uint64_t>> lists;
-  std::set<std::uint64_t> present;
-  for (int step = 0; step < 20000; ++step) {
+  std::map<std::uint64_t, std::set<std::uint64_t>> held;
+  std::map<std::uint64_t, int> touched;
+  part_ = {0, 60 * block};
+  for (int step = 1; step <= 20000; ++step) {
     const std::uint64_t reader = random() % 4;
     const std::uint64_t first = random() % 60;
     const std::uint64_t last = std::min<std::uint64_t>(59, first + random() % 3);
-    part_ = {0, 60 * block};
     read(first * block, (last - first + 1) * block, reader);
-    const std::uint64_t end = std::max(last + 1, std::min<std::uint64_t>(first + 4, 60));
     std::set<std::uint64_t> wanted;
     std::set<std::uint64_t> gone;
-    for (std::uint64_t number = first; number < end; ++number) {
-      if (present.insert(number).second) {
+    for (std::uint64_t number = first; number < std::max(last + 1, std::min<std::uint64_t>(first + 4, 60)); ++number) {
+      if (!touched.contains(number)) {
         wanted.insert(number);
       }
-      for (auto& [_, list] : lists) {
-        std::erase(list, number);
-      }
-      lists[reader].push_back(number);
+      touched[number] = step;
+      held[reader].insert(number);
     }
-    auto& own = lists[reader];
-    while (own.size() > 8) {
-      gone.insert(own.front());
-      present.erase(own.front());
-      own.erase(own.begin());
+    while (held[reader].size() > 8) {
+      const std::uint64_t oldest = *std::ranges::min_element(held[reader], {}, [&](std::uint64_t number) {
+        return std::pair(touched[number], number);
+      });
+      held[reader].erase(oldest);
+      if (std::ranges::none_of(held, [oldest](const auto& each) { return each.second.contains(oldest); })) {
+        gone.insert(oldest);
+        touched.erase(oldest);
+      }
     }
     const Numbers numbers = asked();
     ASSERT_EQ(std::set<std::uint64_t>(numbers.begin(), numbers.end()), wanted) << "step " << step;

@@ -1,0 +1,272 @@
+"""One advisor for several programs: what they share, and what happens when it is not there, is killed, hangs, or is another user's."""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import BUILD, Case, Ways, advisor
+
+BLOCK = 1 << 20
+# Reads a byte of some blocks, waits until the blocks behind the last one are cached, and prints what it has read.
+READER = """
+import ctypes, mmap, os, sys
+path, first, last, way = sys.argv[1], *map(int, sys.argv[2:4]), sys.argv[4]
+size = os.path.getsize(path)
+BLOCK = 1 << 20
+libc = ctypes.CDLL(None)
+descriptor = os.open(path, os.O_RDONLY)
+map_of = libc.mmap
+map_of.restype, map_of.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+memory = map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+def cached(offset):
+    state = (ctypes.c_ubyte * 1)()
+    assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(4096), state) == 0
+    return state[0] & 1
+def come_to(number):
+    print(os.pread(descriptor, 8, number * BLOCK).hex(), flush=True)
+    end = min(number + 4, size // BLOCK)
+    while way != "reads" and not all(cached(block * BLOCK + (1 << 19)) for block in range(number, end)):
+        os.pread(descriptor, 8, number * BLOCK)
+for number in range(first, last):
+    come_to(number)
+    if way == "asks":
+        sys.stdin.readline()
+"""
+
+
+class Advisor(Case):
+    def setUp(self):
+        super().setUp()
+        # The path of a socket is limited to 107 bytes.
+        short = tempfile.mkdtemp(prefix="dovetail-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, short)
+        self.socket = f"{short}/socket"
+        os.environ["DOVETAIL_ADVISORD_SOCKET"] = self.socket
+        self.addCleanup(os.environ.pop, "DOVETAIL_ADVISORD_SOCKET")
+        self.path = self.file("data", 16 * BLOCK)
+        self.forget(self.path)
+        self.reader = self.folder / "reader.py"
+        self.reader.write_text(READER)
+        self.rules = self.rules_with(8)
+
+    def rules_with(self, blocks: int) -> Path:
+        sizes = {"BlockSize": BLOCK, "CacheSize": blocks, "ReadAheadSize": 4}
+        return self.configuration({"File": {"Path": str(self.path), **sizes, "WillNeed": {}}})
+
+    def start(self, *options: str) -> subprocess.Popen:
+        words = [sys.executable, "-m", "dovetail.cli", "advisord", "--configuration", str(self.rules), *options]
+        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
+        process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        self.assertEqual(process.stdout.readline(), f"dovetail advisord: at {self.socket}\n")
+        return process
+
+    def end(self, process: subprocess.Popen) -> None:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def read(self, first: int = 0, last: int = 16, way: str = "waits", stdin: bytes = b""):
+        words = (sys.executable, self.reader, self.path, first, last, way)
+        return self.run_in(Ways(advised=True), *words, stdin=stdin)
+
+    def expect(self, first: int = 0, last: int = 16) -> bytes:
+        data = self.path.read_bytes()
+        return b"".join(data[number * BLOCK : number * BLOCK + 8].hex().encode() + b"\n" for number in range(first, last))
+
+    def status(self) -> list[str]:
+        status, output, errors = self.dovetail("prefetch", "status")
+        self.assertEqual((status, errors), (0, b""))
+        return output.decode().splitlines()
+
+    def test_programs_share_what_one_of_them_has_asked_for(self):
+        process = self.start("--stay")
+        self.assertEqual(self.read(0, 4)[0], 0)
+        asked = self.status()[1].split()
+        self.assertEqual((asked[0], asked[-1]), ("7.3", str(self.path)), "seven blocks")
+        self.assertEqual(self.read(0, 4)[0], 0)
+        again = self.status()[1].split()
+        self.assertEqual(again[0], asked[0], "each block was asked for once")
+        self.assertEqual(int(again[3]) + int(again[4]), 7, "all but the first one were there")
+        process.terminate()
+        self.assertEqual(process.wait(), 0)
+
+    def test_eight_programs_at_once_read_each_block_once(self):
+        self.rules = self.rules_with(16)
+        self.start("--stay")
+        with contextlib.ExitStack() as stack:
+            words = [sys.executable, "-m", "dovetail.cli", "run", "--advised", "--", sys.executable]
+            words += [str(self.reader), str(self.path), "0", "13", "waits"]
+            environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
+            programs = [
+                stack.enter_context(subprocess.Popen(words, env=environment, stdout=subprocess.PIPE)) for _ in range(8)
+            ]
+            outputs = {program.communicate()[0] for program in programs}
+            self.assertEqual([program.returncode for program in programs], [0] * 8)
+        self.assertEqual(outputs, {self.expect(0, 13)})
+        asked = float(self.status()[1].split()[0])
+        # What was in part there when it was asked for is asked for as a whole.
+        self.assertLessEqual(asked, 16.8)
+
+    def test_ends_with_its_last_program(self):
+        process = self.start()
+        self.status()
+        self.assertIsNone(process.poll(), "one that only looks does not end it")
+        self.assertEqual(self.read(0, 2)[:2], (0, self.expect(0, 2)))
+        self.assertEqual(process.wait(60), 0)
+        self.assertFalse(Path(self.socket).exists())
+
+    def test_killed_in_the_middle_programs_go_on_by_themselves(self):
+        process = self.start()
+        words = [sys.executable, "-m", "dovetail.cli", "run", "--advised", "--", sys.executable]
+        words += [str(self.reader), str(self.path), "0", "12", "asks"]
+        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
+        with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            output = program.stdout.readline()
+            process.kill()
+            process.wait()
+            # From here on its blocks come by its own helper.
+            rest, _ = program.communicate(b"\n" * 12, timeout=100)
+        self.assertEqual((program.returncode, output + rest), (0, self.expect(0, 12)))
+
+    def test_one_that_hangs_holds_nothing_up(self):
+        process = self.start()
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        status, output, errors = self.run_in(
+            Ways(advised=True), sys.executable, self.reader, self.path, 0, 16, "reads"
+        )
+        self.assertEqual((status, output), (0, self.expect()), errors)
+        self.assertIn(b"the advisor does not answer", errors)
+        process.send_signal(signal.SIGCONT)
+
+    def test_one_that_hangs_later_holds_nothing_up(self):
+        process = self.start()
+        words = [sys.executable, "-m", "dovetail.cli", "run", "--advised", "--", sys.executable]
+        words += [str(self.reader), str(self.path), "0", "2", "asks"]
+        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
+        with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            self.assertEqual(program.stdout.readline(), self.expect(0, 1))
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+            self.path.read_bytes()  # what it waits for comes by others
+            rest, _ = program.communicate(b"\n\n", timeout=100)
+        self.assertEqual((program.returncode, rest), (0, self.expect(1, 2)))
+        process.send_signal(signal.SIGCONT)
+
+    def test_without_one_the_program_runs(self):
+        status, output, errors = self.read(0, 2, "reads")
+        self.assertEqual((status, output), (0, self.expect(0, 2)))
+        self.assertEqual(errors.count(b"\n"), 1, errors)
+        self.assertIn(b"the program runs without advice", errors)
+        status, _, errors = self.dovetail("prefetch", "status")
+        self.assertEqual((status, errors.count(b"\n")), (2, 1), errors)
+
+    def test_only_one_at_a_time_and_a_new_one_after_a_kill(self):
+        process = self.start("--stay")
+        words = ("advisord", "--configuration", self.rules)
+        status, output, errors = self.dovetail(*words)
+        self.assertEqual((status, output, errors.count(b"\n")), (2, b"", 1))
+        self.assertIn(b"an advisor runs already at", errors)
+        process.kill()
+        process.wait()
+        self.assertTrue(Path(self.socket).exists(), "what was killed leaves its socket")
+        self.start()
+        self.assertEqual(self.read(0, 2)[:2], (0, self.expect(0, 2)))
+
+    def test_what_is_wrong_with_its_configuration_is_told(self):
+        self.rules.write_text("{")
+        status, output, errors = self.dovetail("advisord", "--configuration", self.rules)
+        self.assertEqual((status, output, errors.count(b"\n")), (2, b"", 1), errors)
+        self.assertIn(b"advice.json:1", errors)
+
+    def test_another_user_gets_nothing(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can become another user")
+        self.start("--stay")
+        self.socket_folder_is_open()
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                os.setuid(65534)
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                    connection.connect(self.socket)
+                    data, descriptors, _, _ = socket.recv_fds(connection, 8, 1)
+                    os._exit(0 if data == b"" and not descriptors else 1)
+            os._exit(3)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(self.read(0, 2)[:2], (0, self.expect(0, 2)))
+
+    def socket_folder_is_open(self) -> None:
+        os.chmod(self.socket, 0o777)
+        os.chmod(os.path.dirname(self.socket), 0o755)
+        for folder in Path(self.socket).absolute().parents:
+            if not os.stat(folder).st_mode & 0o001:
+                self.skipTest(f"no other user comes to {folder}")
+
+    def test_an_advisor_of_another_user_is_not_trusted(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can become another user")
+        # Bound by root, it has the credentials of who has called listen.
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(listening.close)
+        listening.bind(self.socket)
+        os.seteuid(65534)
+        try:
+            listening.listen()
+        finally:
+            os.seteuid(0)
+        with self.assertRaisesRegex(advisor.NoAdvisor, "another user's"), advisor.connected(b"s"):
+            pass
+
+    def test_a_folder_that_others_can_enter_is_not_used(self):
+        os.environ.pop("DOVETAIL_ADVISORD_SOCKET")
+        self.addCleanup(os.environ.__setitem__, "DOVETAIL_ADVISORD_SOCKET", self.socket)
+        own = self.folder / "own"
+        (own / "dovetail").mkdir(parents=True)
+        (own / "dovetail").chmod(0o755)
+        os.environ["XDG_RUNTIME_DIR"] = str(own)
+        self.addCleanup(os.environ.pop, "XDG_RUNTIME_DIR")
+        with self.assertRaisesRegex(advisor.NoAdvisor, "belongs to this user alone"):
+            advisor.socket_path()
+        (own / "dovetail").chmod(0o700)
+        self.assertEqual(advisor.socket_path(), own / "dovetail" / "advisord.sock")
+
+    def test_whatever_clients_say_it_goes_on(self):
+        seed = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
+        print("DOVETAIL_TEST_SEED is", seed, flush=True)
+        dice = random.Random(seed)
+        process = self.start("--stay")
+        with contextlib.ExitStack() as stack:
+            for _ in range(300):
+                connection = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                connection.settimeout(10)
+                with contextlib.suppress(OSError):
+                    connection.connect(self.socket)
+                    connection.sendall(dice.randbytes(dice.randrange(64)))
+                    if dice.random() < 0.5:
+                        socket.send_fds(connection, [b"r"], [0])
+                if dice.random() < 0.7:
+                    connection.close()
+        self.assertEqual(self.read(0, 2)[:2], (0, self.expect(0, 2)))
+        self.assertIsNone(process.poll())
+        self.assertLess(len(os.listdir(f"/proc/{process.pid}/fd")), 20, "nothing is kept of them")
+
+    def test_a_program_that_is_killed_leaves_it_as_it_was(self):
+        process = self.start("--stay")
+        words = (sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+        self.assertEqual(self.run_in(Ways(advised=True), *words)[0], -signal.SIGKILL)
+        self.assertEqual(self.read(0, 4)[:2], (0, self.expect(0, 4)))
+        self.assertIsNone(process.poll())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
