@@ -51,7 +51,8 @@ struct Detection {
 
 /// What the guide knows of one whose state says that it is guided.
 struct Guidance {
-  std::atomic<std::uint64_t> from;  // reads from here to `to` change nothing: they are in the same block, or a part without blocks
+  std::atomic<std::uint64_t>
+      from;  // reads from here to `to` change nothing: they are in the same block, or a part without blocks
   std::atomic<std::uint64_t> to;
   std::atomic<std::uint32_t> rule;
   std::atomic<std::int32_t> advice;  // what the system was told of the descriptor last; -1: not known

@@ -61,8 +61,7 @@ bool Guide::start(std::byte* memory, std::uint64_t bytes) noexcept {
 std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept {
   char path[longest_path];
   const std::size_t length = name_of(number, path, sizeof path);
-  const std::uint32_t rule =
-      length == 0 ? AdviceTable::no_rule : table_.rule_for({path, length}, name_, program_);
+  const std::uint32_t rule = length == 0 ? AdviceTable::no_rule : table_.rule_for({path, length}, name_, program_);
   if (rule == AdviceTable::no_rule) {
     return Descriptor::ignored;
   }

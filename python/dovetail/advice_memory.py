@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from . import file_table
 from .advice_configuration import Rule, packed
@@ -20,11 +20,13 @@ _REGION_BYTES = 24
 _ADVISED = struct.Struct("<16x5Q")
 
 
-def content(rules: Sequence[Rule], named: bool) -> tuple[bytes, int]:
+def content(rules: list[Rule], named: bool) -> tuple[bytes, int]:
     """The beginning of the memory, the rest of which is zero, and the size of the whole. `named`: somebody will want the names of files."""
     described = packed(rules)
     body = described.rules + described.regions + described.text
-    size = file_table.PAGE + -(-len(body) // file_table.PAGE) * file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
+    size = (
+        file_table.PAGE + -(-len(body) // file_table.PAGE) * file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
+    )
     counts = (len(rules), len(described.regions) // _REGION_BYTES, len(described.text))
     header = _HEADER.pack(_MAGIC, size, file_table.FILES, *counts, named) + file_table.device_list()
     return header.ljust(file_table.PAGE, b"\0") + body, size

@@ -49,7 +49,9 @@ def register(app: typer.Typer) -> None:
 
         sys.exit(plan_show.merge(plans, output))
 
-    @app.command("advisord", help="Gives the advice that all programs of `dovetail run --advised` want, by one set of rules.")
+    @app.command(
+        "advisord", help="Gives the advice that all programs of `dovetail run --advised` want, by one set of rules."
+    )
     def advisord_command(
         configuration: Annotated[Path, typer.Option(help="The rules (JSON).")],
         stay: Annotated[bool, typer.Option("--stay", help="Do not end with the last program.")] = False,

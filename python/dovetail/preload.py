@@ -124,7 +124,12 @@ def run(words: list[str], memories: Mapping[str, str]) -> int:
 
     `memories`: variables of the library, each with the path of the memory that it uses. Raises Refused if the program cannot be started."""
     environment = dict(os.environ)
-    for other in ("DOVETAIL_PREFETCH_LOG", "DOVETAIL_PREFETCH_PLAN", "DOVETAIL_PREFETCH_ADVICE", "DOVETAIL_PREFETCH_DETECTION"):
+    for other in (
+        "DOVETAIL_PREFETCH_LOG",
+        "DOVETAIL_PREFETCH_PLAN",
+        "DOVETAIL_PREFETCH_ADVICE",
+        "DOVETAIL_PREFETCH_DETECTION",
+    ):
         environment.pop(other, None)
     environment.update(memories)
     environment["DOVETAIL_PREFETCH_FILTERS"] = str(_filters())

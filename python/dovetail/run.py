@@ -290,7 +290,9 @@ def register(app: typer.Typer) -> None:
         ] = None,
         advised: Annotated[
             bool,
-            typer.Option("--advised", help="The same by the rules of `dovetail advisord`, which several programs share."),
+            typer.Option(
+                "--advised", help="The same by the rules of `dovetail advisord`, which several programs share."
+            ),
         ] = False,
         detect: Annotated[
             bool,

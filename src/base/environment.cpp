@@ -38,12 +38,13 @@ constexpr std::string_view known[] = {
     "DOVETAIL_HDF5_FLUSH",
     "DOVETAIL_HDF5_READ_AHEAD",
     "DOVETAIL_HDF5_REPORT",
-    // Programs that are observed, have a plan or are detected (docs/prefetch.md). The commands give the first four.
+    // Programs that are observed, have a plan or are detected (docs/prefetch.md). The commands give the first five.
     "DOVETAIL_PREFETCH_ADVICE",
     "DOVETAIL_PREFETCH_DETECTION",
     "DOVETAIL_PREFETCH_FILTERS",
     "DOVETAIL_PREFETCH_LOG",
     "DOVETAIL_PREFETCH_PLAN",
+    "DOVETAIL_ADVISORD_SOCKET",
     "DOVETAIL_PREFETCH_GAP_KB",
     "DOVETAIL_PREFETCH_TASKS",
     "DOVETAIL_PREFETCH_WINDOW_MB",

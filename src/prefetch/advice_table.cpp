@@ -85,8 +85,8 @@ BlockCache::Sizes AdviceTable::sizes(std::uint32_t rule) const noexcept {
 std::uint32_t AdviceTable::find(const FileIdentity& identity, std::uint32_t rule, bool& made) noexcept {
   std::uint32_t number = files_;
   const Found found = find_place(
-      table_, files_, identity, header_->devices, number,
-      [rule](const AdvisedFile& file) { return file.rule == rule; }, [rule](AdvisedFile& file) { file.rule = rule; });
+      table_, files_, identity, header_->devices, number, [rule](const AdvisedFile& file) { return file.rule == rule; },
+      [rule](AdvisedFile& file) { file.rule = rule; });
   if (found == Found::changed) {
     table_[number].given_up.store(not_given_up, std::memory_order_relaxed);
     table_[number].blocks.forget();

@@ -12,8 +12,9 @@ struct DeviceList {
   static constexpr std::size_t most = 128;
   struct Device {
     std::uint64_t number;
-    std::uint32_t piece;  // bytes of one advice: the kernel cuts longer ones short; 0: there is no device behind these files
-    std::uint32_t gap;    // bytes that cost less than a request
+    std::uint32_t
+        piece;  // bytes of one advice: the kernel cuts longer ones short; 0: there is no device behind these files
+    std::uint32_t gap;  // bytes that cost less than a request
   };
 
   std::uint64_t count;

@@ -39,9 +39,7 @@ class RangeQueue {
     } while (!tail_.compare_exchange_weak(tail, tail + 1, std::memory_order_acq_rel));
     return true;
   }
-  bool empty() const noexcept {
-    return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_relaxed);
-  }
+  bool empty() const noexcept { return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_relaxed); }
   /// For the one thread that puts in, as all that follows.
   std::uint32_t waiting() const noexcept {
     return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);

@@ -80,7 +80,9 @@ class Advisor(Case):
 
     def expect(self, first: int = 0, last: int = 16) -> bytes:
         data = self.path.read_bytes()
-        return b"".join(data[number * BLOCK : number * BLOCK + 8].hex().encode() + b"\n" for number in range(first, last))
+        return b"".join(
+            data[number * BLOCK : number * BLOCK + 8].hex().encode() + b"\n" for number in range(first, last)
+        )
 
     def status(self) -> list[str]:
         status, output, errors = self.dovetail("prefetch", "status")
@@ -141,9 +143,7 @@ class Advisor(Case):
         process = self.start()
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-        status, output, errors = self.run_in(
-            Ways(advised=True), sys.executable, self.reader, self.path, 0, 16, "reads"
-        )
+        status, output, errors = self.run_in(Ways(advised=True), sys.executable, self.reader, self.path, 0, 16, "reads")
         self.assertEqual((status, output), (0, self.expect()), errors)
         self.assertIn(b"the advisor does not answer", errors)
         process.send_signal(signal.SIGCONT)

@@ -69,9 +69,7 @@ class Rules(Case):
         sizes = {"BlockSize": BLOCK, "CacheSize": 8, "ReadAheadSize": 4}
         rules = {"File": {"Path": str(path or self.path), **sizes, **rule}}
         self.forget(self.path)
-        status, output, errors = self.run_with_rules(
-            rules, sys.executable, self.reader, way, self.path, report=report
-        )
+        status, output, errors = self.run_with_rules(rules, sys.executable, self.reader, way, self.path, report=report)
         self.assertEqual((status, errors), (0, b""), output)
         return output.decode().split()
 
@@ -142,7 +140,7 @@ class Rules(Case):
         self.forget(self.path, other)
         script = self.folder / "both.py"
         script.write_text(
-            READER.replace('way, path = sys.argv[1:]', 'way, path = "none", sys.argv[1]')
+            READER.replace("way, path = sys.argv[1:]", 'way, path = "none", sys.argv[1]')
             + f"\ncome_to(3)\ndescriptor = os.open({str(other)!r}, os.O_RDONLY)\nmemory = map_of(None, size, mmap.PROT_READ,"
             " mmap.MAP_SHARED, descriptor, 0)\nfor offset in range(0, 12 * BLOCK, BLOCK):\n    os.pread(descriptor, 8192, offset)\n"
             "while not cached(12 * BLOCK) or not cached(13 * BLOCK):\n    os.pread(descriptor, 8192, 11 * BLOCK)\n"

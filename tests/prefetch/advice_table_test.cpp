@@ -30,8 +30,9 @@ TEST(AdviceTableTest, TheFirstRuleThatFitsCounts) {
 }
 
 TEST(AdviceTableTest, APartEndsWhereAnotherOneBegins) {
-  AdviceMemory memory({{.pattern = "/a", .process = {}, .parts = {{{10, 20}, AdviceKind::random}, {{30, 40}, AdviceKind::will_need}}},
-                       {.pattern = "/b", .process = {}, .parts = {all_of(AdviceKind::sequential)}}});
+  AdviceMemory memory(
+      {{.pattern = "/a", .process = {}, .parts = {{{10, 20}, AdviceKind::random}, {{30, 40}, AdviceKind::will_need}}},
+       {.pattern = "/b", .process = {}, .parts = {all_of(AdviceKind::sequential)}}});
   const AdviceTable table = memory.table();
   const auto expect = [&table](std::uint64_t offset, std::uint64_t from, std::uint64_t to, AdviceKind kind) {
     const AdvisedPart part = table.part(0, offset);

@@ -28,10 +28,10 @@ class AdvisorTest : public testing::Test {
     struct stat status{};
     EXPECT_EQ(fstat(descriptor, &status), 0);
     bool made = false;
-    const std::uint32_t number = table_.find({status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                                              static_cast<std::uint64_t>(status.st_mtim.tv_sec),
-                                              static_cast<std::uint64_t>(status.st_mtim.tv_nsec)},
-                                             0, made);
+    const std::uint32_t number = table_.find(
+        {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+         static_cast<std::uint64_t>(status.st_mtim.tv_sec), static_cast<std::uint64_t>(status.st_mtim.tv_nsec)},
+        0, made);
     EXPECT_LT(number, table_.files());
     AdvisedFile& file = table_.file(number);
     file.holder = static_cast<std::uint64_t>(getpid()) << 32 | static_cast<std::uint32_t>(held_as);
@@ -43,9 +43,8 @@ class AdvisorTest : public testing::Test {
     tell(file);
   }
   void tell(AdvisedFile& file) {
-    table_.tell(static_cast<std::uint32_t>(&file - &table_.file(0)), [](std::atomic<std::uint32_t>& word) {
-      syscall(SYS_futex, &word, FUTEX_WAKE, 1);
-    });
+    table_.tell(static_cast<std::uint32_t>(&file - &table_.file(0)),
+                [](std::atomic<std::uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1); });
   }
   // Until the advisor has dealt with what it was told before.
   void await_work(AdvisedFile& file) {

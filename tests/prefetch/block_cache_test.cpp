@@ -248,9 +248,8 @@ TEST_F(BlockCacheTest, AgreesWithASimpleModel) {
       held[reader].insert(number);
     }
     while (held[reader].size() > 8) {
-      const std::uint64_t oldest = *std::ranges::min_element(held[reader], {}, [&](std::uint64_t number) {
-        return std::pair(touched[number], number);
-      });
+      const std::uint64_t oldest = *std::ranges::min_element(
+          held[reader], {}, [&](std::uint64_t number) { return std::pair(touched[number], number); });
       held[reader].erase(oldest);
       if (std::ranges::none_of(held, [oldest](const auto& each) { return each.second.contains(oldest); })) {
         gone.insert(oldest);
