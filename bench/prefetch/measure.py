@@ -1,6 +1,7 @@
-"""Programs as they are, with a plan, and with detection. Each launch measures one or more rounds of them in turn.
+"""Programs as they are, with a plan, by rules, and with detection. Each launch measures one or more rounds of them in turn.
 
 read: so many reads of a pattern (reader.c), cold unless --cached, from a disk of so many MB/s and requests a second. Seconds, and what the disk saw.
+processes: so many readers of one file at once, as they are and with one advisor for all of them; seconds of the slowest.
 tasks: tasks that each read a block and compute, one after the other (tasks.cpp), from the same disk: as they are, with DOVETAIL_PREFETCH_TASKS, beside
 a thread that reads in exactly that order, and with all cached before. "share": the time beside the thread over the time with.
 calls: a pread of one cached byte, ns above the C library's: of a file that no plan is about, of one in a plan, while it is observed, and with detection, of
@@ -12,11 +13,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -29,7 +32,9 @@ from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 # Bytes of a file for each read, in pieces; the clusters of "strided" leave out more.
 SPREAD = {"strided": 1.25, "near": 1.25, "twice": 0.5, "grows": 0.5}
 PATTERNS = ("strided", "near", "sequential", "backward", "random", "twice", "files", "grows")
-WAYS = ("as_it_is", "with_plan", "detect")
+WAYS = ("as_it_is", "with_plan", "rules", "detect")
+# As the paper's measurements (section 5.1.2): four blocks of 4 MiB ahead, eight kept, of the whole file.
+RULE = {"BlockSize": 4 << 20, "CacheSize": 8, "ReadAheadSize": 4, "WillNeed": {"Offset": 0, "Length": 0}}
 Metrics = dict[str, list[float]]
 
 
@@ -42,16 +47,37 @@ class Programs:
         self.reader = [str(build / "bin" / "prefetch_reader")]
         self.tasks = str(build / "bin" / "prefetch_tasks")
         self.command = [sys.executable, "-m", "dovetail.cli"]
-        self._environment = os.environ | {"PYTHONPATH": str(build / "python")}
+        # The advisor is found in the build.
+        self._own = {"PYTHONPATH": str(build / "python"), "DOVETAIL_BUILD_DIR": str(build)}
 
     def output(self, *words: object, **variables: str) -> list[str]:
-        environment = self._environment | variables
+        environment = {**os.environ, **self._own, **variables}
         done = subprocess.run(
             [str(word) for word in words], env=environment, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             raise Wrong(f"{' '.join(map(str, words))}: exit status {done.returncode}: {done.stderr}")
         return done.stdout.split()
+
+    def outputs(self, count: int, *words: object) -> list[str]:
+        """Of so many at once: the checksum, which must be the same, and the most seconds."""
+        with ThreadPoolExecutor(count) as pool:
+            done = list(pool.map(lambda _: self.output(*words), range(count)))
+        if len({checksum for checksum, _ in done}) != 1:
+            raise Wrong(f"the checksums are {done}")
+        return [done[0][0], max((seconds for _, seconds in done), key=float)]
+
+    @contextlib.contextmanager
+    def advisor(self, rules: Path) -> Iterator[None]:
+        words = [*self.command, "advisord", "--configuration", str(rules), "--stay"]
+        with subprocess.Popen(words, env={**os.environ, **self._own}, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            if not process.stdout.readline():
+                raise Wrong("the advisor does not start")
+            try:
+                yield
+            finally:
+                process.terminate()
 
     def dovetail(self, *words: object) -> list[str]:
         return self.output(*self.command, *words)
@@ -123,6 +149,60 @@ def measured(metrics: Metrics, name: str, disk: SlowDisk, start: Callable[..., l
     return checksum
 
 
+def in_turn(ways: Sequence[str], number: int) -> list[str]:
+    """None is always the first."""
+    first = number % len(ways)
+    return [*ways[first:], *ways[:first]]
+
+
+def limit(disk: SlowDisk, arguments: argparse.Namespace, files: list[Path]) -> None:
+    """Files that are cold, unless they are to be cached, on a disk that is slow from here on."""
+    if not arguments.cached:
+        forget(*files)
+    disk.set_bandwidth(arguments.bandwidth, 0, arguments.requests)
+    # As `dovetail run` does: the first request ends what an idle disk with a limit lends.
+    for file in files:
+        os.stat(file)
+
+
+def rules_for(data: Path, folder: Path) -> Path:
+    path = folder / "advice.json"
+    path.write_text(json.dumps({"File" if data.is_file() else "Directory": {"Path": str(data), **RULE}}))
+    return path
+
+
+def processes(programs: Programs, arguments: argparse.Namespace) -> Metrics:
+    metrics: Metrics = {}
+    disk = SlowDisk(0, 0, (size_of_data(arguments) >> 20) * 9 // 8 + 64, arguments.folder)
+    with (
+        disk,
+        tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder) as folder,
+        little_memory(arguments.memory) as limited,
+    ):
+        data = disk.path / "data"
+        make_data(data, arguments)
+        os.sync()
+        rules = rules_for(data, Path(folder))
+        sizes = (arguments.reads, arguments.piece, arguments.compute)
+        command = [*limited, *programs.reader, "read", arguments.pattern, data, *sizes]
+        os.environ["DOVETAIL_ADVISORD_SOCKET"] = f"{folder}/socket"
+        for number in range(arguments.repeat):
+            sums = set()
+            for name in in_turn(("as_it_is", "advised"), number):
+                limit(disk, arguments, [data])
+                with contextlib.ExitStack() as stack:
+                    words = command
+                    if name == "advised":
+                        stack.enter_context(programs.advisor(rules))
+                        words = [*programs.command, "run", "--advised", "--", *command]
+                    start = functools.partial(programs.outputs, arguments.processes)
+                    sums.add(measured(metrics, name, disk, start, *words))
+            if len(sums) != 1:
+                raise Wrong(f"the checksums are {sums}")
+            metrics.setdefault("ratio", []).append(metrics["advised"][-1] / metrics["as_it_is"][-1])
+    return metrics
+
+
 def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     metrics: Metrics = {}
     # A small file needs a page, and has an inode.
@@ -155,20 +235,16 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
         ways = {
             "as_it_is": launched if arguments.launched else command,
             "with_plan": [*programs.command, "run", "--plan", plan, "--", *command],
+            "rules": [*programs.command, "run", "--configuration", rules_for(data, Path(folder)), "--", *command],
             "detect": [*programs.command, "run", "--detect", "--", *command],
         }
         for number in range(arguments.repeat):
             sums = set()
             # In turn, and none is always the first.
-            for name in [*WAYS[number % 3 :], *WAYS[: number % 3]]:
+            for name in in_turn(WAYS, number):
                 if arguments.cached:
                     programs.output(*command)
-                else:
-                    forget(*([data] if data.is_file() else data.iterdir()))
-                disk.set_bandwidth(arguments.bandwidth, 0, arguments.requests)
-                # As `dovetail run` does: the first request ends what an idle disk with a limit lends.
-                for file in [data] if data.is_file() else data.iterdir():
-                    os.stat(file)
+                limit(disk, arguments, [data] if data.is_file() else list(data.iterdir()))
                 sums.add(measured(metrics, name, disk, programs.output, *limited, *ways[name]))
             if len(sums) != 1:
                 raise Wrong(f"the checksums are {sums}")
@@ -245,7 +321,7 @@ def calls(programs: Programs, arguments: argparse.Namespace) -> Metrics:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--way", choices=("read", "tasks", "calls"), default="read")
+    parser.add_argument("--way", choices=("read", "processes", "tasks", "calls"), default="read")
     parser.add_argument(
         "--pattern",
         choices=(*PATTERNS, "free"),
@@ -260,17 +336,18 @@ def main() -> int:
     parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk; 0: no limit")
     parser.add_argument("--requests", type=int, default=500, help="a second; 0: no limit")
     parser.add_argument("--memory", type=int, default=0, help="MB for the program and its page cache; 0: no limit")
+    parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--pairs", type=int, default=5000, help="of batches of calls")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--folder", help="where the files are made (default: a temporary folder)")
     parser.add_argument("--build-dir", type=Path, default=HERE.parents[1] / "build" / "release")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    if min(arguments.reads, arguments.piece, arguments.repeat, arguments.pairs) < 1:
-        parser.error("reads, bytes, pairs and repeats are at least 1")
+    if min(arguments.reads, arguments.piece, arguments.repeat, arguments.pairs, arguments.processes) < 1:
+        parser.error("reads, bytes, pairs, processes and repeats are at least 1")
     programs = Programs(arguments.build_dir.resolve())
     try:
-        metrics = {"read": read, "tasks": tasks, "calls": calls}[arguments.way](programs, arguments)
+        metrics = {"read": read, "processes": processes, "tasks": tasks, "calls": calls}[arguments.way](programs, arguments)
     except DeviceUnavailable as reason:
         print(reason, file=sys.stderr)
         return 77

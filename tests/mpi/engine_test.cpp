@@ -1,6 +1,7 @@
 // Tasks and the ends of requests, with a library whose requests end when the test says so.
 #include <future>
 
+#include "base/sanitizer.hpp"
 #include "comm/mpi/engine.hpp"
 #include "dovetail/mpi_error.hpp"
 #include "fake_library.hpp"
@@ -258,6 +259,10 @@ TEST(MessagesThrottle, TasksThatWaitForMessagesHoldNoSpawnerBack) {
 
 // The thread that has the turn is in the parent only.
 TEST(MessagesFork, TheChildBeginsAnew) {
+#if DOVETAIL_ADDRESS_SANITIZER
+  // Found in a debugger: the child waits for a lock of the sanitizer's own allocator, held by a thread that is not there.
+  GTEST_SKIP() << "g++ 12's AddressSanitizer does not release the locks of its allocator in the child of a fork";
+#endif
   const char* const sanitizer = std::getenv("DOVETAIL_SANITIZE");
   if (sanitizer != nullptr && std::string(sanitizer) == "thread") {
     GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads";
