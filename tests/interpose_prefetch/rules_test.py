@@ -53,6 +53,17 @@ elif way == "position":
     os.read(descriptor, 8)
     while cached(4 * BLOCK, 3 * BLOCK) < 768:
         os.read(descriptor, 8)
+elif way == "two":
+    other = os.open(path + ".other", os.O_RDONLY)
+    first, second = memory, map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, other, 0)
+    # Both want advice at the same time, which one thread gives.
+    for number in range(0, 12, 4):
+        for each in (descriptor, other):
+            os.pread(each, 8, number * BLOCK)
+        for memory in (first, second):
+            while cached(number * BLOCK, 4 * BLOCK) < 1024:
+                for each in (descriptor, other):
+                    os.pread(each, 8, number * BLOCK)
 elif way == "all":
     print(sum(len(os.pread(descriptor, BLOCK, offset)) for offset in range(0, size, BLOCK)))
 """
@@ -77,6 +88,10 @@ class Rules(Case):
         behind, before = self.read("ahead", WillNeed={})
         self.assertEqual(behind, "0", "four blocks from the one that is read on")
         self.assertEqual(before, "0")
+
+    def test_two_files_at_the_same_time(self):
+        self.forget(self.file("data.other", 16 * BLOCK, 2))
+        self.read("two", path=self.folder / "data*", WillNeed={})
 
     def test_reads_from_the_file_position_count(self):
         self.read("position", WillNeed={})
