@@ -1,6 +1,7 @@
 """`dovetail observe`: runs a program as it is, and writes down what it reads.
 
-The processes of the program note their reads in memory that they share with this one (src/prefetch/observation.hpp).
+The processes of the program note their reads in memory that they share with this one (src/prefetch/observation.hpp). With `--system` another process notes
+them there, as the kernel tells.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import mounts, preload
+from . import mounts, preload, system_observer
 from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
 from .plan import read as read_plan
 
@@ -134,28 +135,70 @@ def _not_seen(words: list[str], processes: int, plan: Plan, lost: int) -> Iterat
         yield f"{lost} reads came when the log was full, and are missing in the plan"
 
 
-def observe(words: list[str], output: Path) -> int:
-    """Runs the program and writes the plan. Returns its status, negative for a signal; or 2 if nothing was started."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """`started`: when the program was, on the monotonic clock. `lost`: events of the kernel; None: its observer has ended before the program."""
+
+    started: int
+    status: int
+    memory: bytes
+    used: int
+    processes: int
+    lost: int | None = 0
+
+
+def _run(words: list[str], system: bool) -> _Run:
+    """Runs the program. Raises preload.Refused, or Unavailable."""
+    size = _HEADER.size + _SLOTS * _SLOT.size
+    lost: int | None = 0
+    with preload.shared_memory("dovetail-observe", _HEADER.pack(_MAGIC, _SLOTS, 0, 0), size) as (descriptor, path):
+        if system:
+            with system_observer.started(descriptor) as observer:
+                started = time.monotonic_ns()
+                status = observer.run(words)
+                lost = observer.finish()
+        else:
+            started = time.monotonic_ns()
+            status = preload.run(words, {"DOVETAIL_PREFETCH_LOG": path})
+        with mmap.mmap(descriptor, size, prot=mmap.PROT_READ) as log:
+            _, _, used, processes = _HEADER.unpack_from(log, 0)
+            return _Run(started, status, log[: _HEADER.size + min(used, _SLOTS) * _SLOT.size], used, processes, lost)
+
+
+def _not_seen_by_the_kernel(words: list[str], plan: Plan, run: _Run) -> Iterator[str]:
+    """The same of a program that was followed by the kernel's events."""
+    if run.lost is None:
+        yield "the observer has ended before the program: what came then is missing in the plan"
+    elif not any(file.extents for file in plan.files):
+        yield f"{preload.find(words[0])} read no file from a device through the page cache, so that there is nothing to read ahead"
+    lost = (run.lost or 0) + max(0, run.used - _SLOTS)
+    if lost:
+        yield f"{lost} reads came faster than they could be noted, and are missing in the plan"
+
+
+def observe(words: list[str], output: Path, system: bool = False) -> int:
+    """Runs the program and writes the plan. `system`: by the kernel's events. Returns its status, negative for a signal; or 2 if nothing was started."""
     if not output.absolute().parent.is_dir():
         return _refuse(f"{output.absolute().parent}: there is no such folder")
     if not os.access(output.absolute().parent, os.W_OK) or output.is_dir():
         return _refuse(f"{output}: a plan cannot be written there")
-    size = _HEADER.size + _SLOTS * _SLOT.size
-    started, started_at = time.monotonic_ns(), time.time_ns()
+    started_at = time.time_ns()
     try:
-        with preload.shared_memory("dovetail-observe", _HEADER.pack(_MAGIC, _SLOTS, 0, 0), size) as (descriptor, path):
-            status = preload.run(words, {"DOVETAIL_PREFETCH_LOG": path})
-            with mmap.mmap(descriptor, size, prot=mmap.PROT_READ) as log:
-                _, _, used, processes = _HEADER.unpack_from(log, 0)
-                memory = log[: _HEADER.size + min(used, _SLOTS) * _SLOT.size]
-    except preload.Refused as error:
+        run = _run(words, system)
+    except (preload.Refused, system_observer.Unavailable) as error:
         return _refuse(str(error))
-    plan = plan_of(memory, min(used, _SLOTS), words, started, started_at)
+    status = run.status
+    plan = plan_of(run.memory, min(run.used, _SLOTS), words, run.started, started_at)
     total = sum(len(file.extents) for file in plan.files)
     if total > MOST_EXTENTS:
         print(f"dovetail observe: no plan: {total} runs of pages are more than {MOST_EXTENTS}", file=sys.stderr)
         return status
-    for sentence in _not_seen(words, processes, plan, max(0, used - _SLOTS)):
+    missing = (
+        _not_seen_by_the_kernel(words, plan, run)
+        if system
+        else _not_seen(words, run.processes, plan, max(0, run.used - _SLOTS))
+    )
+    for sentence in missing:
         print(f"dovetail observe: {sentence}", file=sys.stderr)
     try:
         write(plan, output)

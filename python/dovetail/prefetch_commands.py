@@ -23,10 +23,13 @@ def register(app: typer.Typer) -> None:
         output: Annotated[Path, typer.Option(help="The plan, which `dovetail run --plan` follows.")] = Path(
             "plan.json"
         ),
+        system: Annotated[
+            bool, typer.Option("--system", help="By the kernel's events (eBPF), which also see programs that no library can be loaded into.")
+        ] = False,
     ) -> None:
         from . import observe, preload
 
-        preload.end_as(observe.observe(words, output))
+        preload.end_as(observe.observe(words, output, system))
 
     plans = typer.Typer(help="Shows and joins plans of `dovetail observe`.", no_args_is_help=True)
     app.add_typer(plans, name="plan")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import advice_configuration, advice_memory, advisor, detect, plan_report, preload, replay
+from . import advice_configuration, advice_memory, advisor, detect, plan_report, preload, replay, system_observer
 from .plan import PlanError, read
 
 _BAD_USAGE = 2
@@ -18,12 +18,13 @@ _BAD_USAGE = 2
 @dataclass(frozen=True, slots=True)
 class Ways:
     """How it is known what the program will read; several may be given, and the first that knows a file counts. `advised`: by the rules of the advisor that
-    runs already."""
+    runs already. `system`: the plan's advice is given from outside of the program, which is followed by the kernel's events."""
 
     plan: Path | None = None
     configuration: Path | None = None
     advised: bool = False
     detection: bool = False
+    system: bool = False
 
 
 def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
@@ -45,6 +46,11 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 planned, memory = stack.enter_context(preload.shared_memory("dovetail-plan", plan.content, size))
                 memories["DOVETAIL_PREFETCH_PLAN"] = memory
                 lines.append(_of_plan(plan, planned))
+                if ways.system:
+                    status = _run_followed(words, plan, planned)
+                    if report is not None:
+                        _write([line for part in lines for line in part], report)
+                    return status
             rules = _rules(ways, stack, named=report is not None)
             if rules is not None:
                 memories["DOVETAIL_PREFETCH_ADVICE"] = rules.way
@@ -61,6 +67,22 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
     except (PlanError, advice_configuration.ConfigurationError, replay.BadSetting, preload.Refused) as error:
         print(f"dovetail run: {error}", file=sys.stderr)
         return _BAD_USAGE
+
+
+def _run_followed(words: list[str], plan: replay.Compact, memory: int) -> int:
+    """Runs the program, with the plan's advice from outside where that can be. Raises preload.Refused."""
+    with contextlib.ExitStack() as stack:
+        try:
+            observer = stack.enter_context(system_observer.started(memory, [file.path for file in plan.files])) if plan.files else None
+        except system_observer.Unavailable as error:
+            print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
+            observer = None
+        if observer is None:
+            return preload.wait_for(words, dict(os.environ))
+        status = observer.run(words)
+        if observer.finish() is None:
+            print("dovetail run: the observer has ended before the program, which had no advice from then on", file=sys.stderr)
+        return status
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
@@ -134,6 +134,12 @@ def run(words: list[str], memories: Mapping[str, str]) -> int:
     environment.update(memories)
     environment["DOVETAIL_PREFETCH_FILTERS"] = str(_filters())
     environment["LD_PRELOAD"] = ":".join([str(library()), *preloaded(environment)])
+    return wait_for(words, environment)
+
+
+def wait_for(words: list[str], environment: Mapping[str, str], first: Callable[[], None] | None = None) -> int:
+    """Runs a program with these variables, and waits for its end. Returns its status, negative for a signal. `first`: is called in the new process before it
+    becomes the program. Raises Refused if the program cannot be started."""
     child: subprocess.Popen[bytes] | None = None
 
     def pass_on(number: int, _: Any) -> None:
@@ -149,7 +155,7 @@ def run(words: list[str], memories: Mapping[str, str]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        child = subprocess.Popen(command(words), env=environment, close_fds=False)
+        child = subprocess.Popen(command(words), env=environment, close_fds=False, preexec_fn=first)
         return child.wait()
     except OSError as error:
         raise Refused(f"{words[0]}: {error.strerror}") from error

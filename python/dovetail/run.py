@@ -252,7 +252,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--report FILE] -- program ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json [--system]] [--configuration advice.json | --advised] [--detect] [--report FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -301,7 +301,13 @@ def register(app: typer.Typer) -> None:
                 help="Patterns in what a program reads are recognised, and what comes next is read ahead; the program may be any.",
             ),
         ] = False,
+        system: Annotated[
+            bool,
+            typer.Option("--system", help="With --plan: the program is followed by the kernel's events (eBPF), whatever it is linked with."),
+        ] = False,
     ) -> None:
+        if system and (plan is None or configuration is not None or advised or detect):
+            sys.exit(_refuse("--system: it goes with --plan, and with no other source of advice"))
         if plan is not None or configuration is not None or advised or detect:
             if pycompss or hdf5 or flush is not None or close is not None:
                 sys.exit(
@@ -311,6 +317,6 @@ def register(app: typer.Typer) -> None:
                 sys.exit(_refuse("--configuration and --advised: the rules are either this program's or the advisor's"))
             from . import prefetch_run, preload  # what few programs need
 
-            ways = prefetch_run.Ways(plan, configuration, advised, detect)
+            ways = prefetch_run.Ways(plan, configuration, advised, detect, system)
             preload.end_as(prefetch_run.run([script, *(arguments or [])], ways, report))
         sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))

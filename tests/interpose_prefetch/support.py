@@ -19,7 +19,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(BUILD 
 import hangs  # noqa: E402 (behind the path to it)
 
 try:
-    from dovetail import advisor, detect, mounts, observe, plan_show, prefetch_run, preload, replay
+    from dovetail import advisor, detect, mounts, observe, plan_show, prefetch_run, preload, replay, system_observer
     from dovetail.plan import Extent, PlanError, PlannedFile
     from dovetail.plan import read as read_plan
     from dovetail.prefetch_run import Ways
@@ -28,7 +28,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "mounts", "need", "observe", "plan_show", "preload", "read_plan", "replay",
+    "BUILD", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "mounts", "need", "observe", "plan_show", "preload", "read_plan", "replay", "system_observer",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 
@@ -87,15 +87,15 @@ class Case(unittest.TestCase):
                 file.seek(0)
             return status, files[1].read(), files[2].read()
 
-    def observe(self, *words: object, **options):
-        return self._in_child(lambda: observe.observe([str(word) for word in words], self.plan_file), **options)
+    def observe(self, *words: object, system: bool = False, **options):
+        return self._in_child(lambda: observe.observe([str(word) for word in words], self.plan_file, system), **options)
 
     def run_in(self, ways: prefetch_run.Ways, *words: object, report: Path | None = None, **options):
         given = [str(word) for word in words]
         return self._in_child(lambda: prefetch_run.run(given, ways, report), **options)
 
-    def run_with_plan(self, *words: object, **options):
-        return self.run_in(Ways(plan=self.plan_file), *words, **options)
+    def run_with_plan(self, *words: object, system: bool = False, **options):
+        return self.run_in(Ways(plan=self.plan_file, system=system), *words, **options)
 
     def run_with_detection(self, *words: object, plan: bool = False, **options):
         return self.run_in(Ways(plan=self.plan_file if plan else None, detection=True), *words, **options)

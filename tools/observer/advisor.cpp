@@ -1,0 +1,128 @@
+#include "advisor.hpp"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "prefetch/advice.hpp"
+#include "prefetch/follower.hpp"
+#include "prefetch/page_cache.hpp"
+
+namespace dovetail::observer {
+namespace {
+
+using prefetching::FileIdentity;
+using prefetching::FilePlan;
+using prefetching::Followed;
+using prefetching::Range;
+
+constexpr auto cachestat = [](long number, int of, void* asked, void* pages, long flags) noexcept {
+  return syscall(number, of, asked, pages, flags);
+};
+
+FileIdentity identity_of(const struct stat& status) noexcept {
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          static_cast<std::uint64_t>(status.st_mtim.tv_sec), static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
+}
+
+}  // namespace
+
+Advisor::Advisor(std::byte* memory, std::uint64_t bytes, std::string_view paths)
+    : plan_(prefetching::Plan::in(memory, bytes)), page_(static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))) {
+  if (plan_.files() == 0) {
+    throw std::runtime_error("the memory is no plan");
+  }
+  while (paths.find('\0') != std::string_view::npos) {
+    open(paths.data());
+    paths.remove_prefix(std::strlen(paths.data()) + 1);
+  }
+}
+
+Advisor::~Advisor() {
+  for (const auto& [key, file] : files_) {
+    close(file.descriptor);
+  }
+}
+
+void Advisor::open(const char* path) {
+  struct stat status{};
+  // Opening something else may have effects.
+  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || plan_.find(identity_of(status)) == plan_.files()) {
+    return;
+  }
+  const std::uint32_t number = plan_.find(identity_of(status));
+  const int descriptor = ::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (descriptor < 0) {
+    const FilePlan plan = plan_.file(number);
+    if (plan.count != 0) {
+      plan.progress->given_up.store(prefetching::cannot_be_opened, std::memory_order_relaxed);
+    }
+    return;
+  }
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || plan_.find(identity_of(status)) != number) {
+    close(descriptor);
+    return;
+  }
+  const page_file key = file_systems_.file_of(descriptor, status);
+  if (!files_.try_emplace({key.device, key.inode}, Opened{descriptor, number}).second) {
+    close(descriptor);
+  }
+}
+
+std::vector<page_file> Advisor::files() const {
+  std::vector<page_file> found;
+  for (const auto& [key, file] : files_) {
+    found.push_back({key.first, key.second});
+  }
+  return found;
+}
+
+bool Advisor::note(const page_event& event, const std::function<bool()>& stop) {
+  const auto found = files_.find({event.file.device, event.file.inode});
+  if (event.kind != page_event_read || found == files_.end() || event.last < event.first) {
+    return false;
+  }
+  const FilePlan plan = plan_.file(found->second.number);
+  const std::uint64_t bytes = (event.last - event.first + 1) * page_;
+  if (plan_.timed()) {
+    count_read(plan, bytes, event.ended - event.begun);
+  }
+  if (follow(plan, event.first * page_, bytes) == Followed::wants) {
+    give(found->second, plan, stop);
+  }
+  return !is_over(plan);
+}
+
+void Advisor::give(const Opened& file, const FilePlan& plan, const std::function<bool()>& stop) {
+  if (plan.progress->issued.load(std::memory_order_relaxed) == 0 &&
+      prefetching::is_cached(file.descriptor, {0, plan.size}, cachestat)) {
+    plan.progress->given_up.store(prefetching::all_is_cached, std::memory_order_relaxed);
+    return;
+  }
+  prefetching::Advice advice;
+  for (advice.take(plan); !advice.empty(); advice.take(plan)) {
+    for (const Range& range : advice) {
+      if (!prefetching::is_cached(file.descriptor, range, cachestat) && !ask(file.descriptor, range, plan, stop)) {
+        return;
+      }
+    }
+  }
+}
+
+bool Advisor::ask(int descriptor, const Range& range, const FilePlan& plan, const std::function<bool()>& stop) {
+  for (std::uint64_t at = range.offset; at < range.end; at += plan.piece) {
+    if (stop()) {
+      return false;
+    }
+    const std::uint64_t bytes = std::min<std::uint64_t>(plan.piece, range.end - at);
+    posix_fadvise(descriptor, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+    plan.progress->asked.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+}  // namespace dovetail::observer
