@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test and run: packages of the system (packages/apt.txt) and a Python environment in .venv
-# (packages/python.txt). In the names of packages, `@python3@` is the version of the system's Python, such as 3.11. With `lint` it also
-# installs packages/python-lint.txt, with `scaling` packages/apt-scaling.txt. When everything is there it needs no network, no root and almost no time.
+# (packages/python.txt). In the names of packages, `@python3@` is the version of the system's Python, such as 3.11, and `@bpftool@` the package that has
+# this program. With `lint` it also installs packages/python-lint.txt, with `scaling` packages/apt-scaling.txt. When everything is there it needs no
+# network, no root and almost no time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,13 +13,15 @@ fail() {
 
 # missing_packages LIST: those of packages/LIST.txt that are not installed.
 missing_packages() {
-    local package version
+    local package version bpftool=bpftool
+    grep --quiet --no-messages '^ID=ubuntu$' /etc/os-release && bpftool=linux-tools-generic
     # Before there is one, its packages cannot be named; they are missing afterwards.
     version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || version=
     while read -r package; do
         [[ -z $package || $package == \#* ]] && continue
         [[ $package == *@python3@* && -z $version ]] && continue
         package=${package//@python3@/$version}
+        package=${package//@bpftool@/$bpftool}
         [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
             printf '%s\n' "$package"
     done <"packages/$1.txt"

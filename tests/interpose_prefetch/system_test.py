@@ -36,9 +36,9 @@ os.wait()
 def unavailable() -> str:
     """Why no program can be followed here; empty if one can."""
     try:
-        with preload.shared_memory("probe", observe._HEADER.pack(observe._MAGIC, 1, 0, 0), 4096) as (memory, _):
-            with system_observer.started(memory):
-                return ""
+        log = observe._HEADER.pack(observe._MAGIC, 1, 0, 0)
+        with preload.shared_memory("probe", log, 4096) as (memory, _), system_observer.started(memory):
+            return ""
     except system_observer.Unavailable as error:
         return str(error)
 
@@ -98,7 +98,9 @@ class Observed(System):
         for forgotten in (True, False):
             if forgotten:
                 self.forget(self.path)
-            self.assertEqual(self.seen(UNSEEN, "ring", self.path, 3 * STEP, 6 * STEP), {3 * STEP // PAGE, 6 * STEP // PAGE})
+            self.assertEqual(
+                self.seen(UNSEEN, "ring", self.path, 3 * STEP, 6 * STEP), {3 * STEP // PAGE, 6 * STEP // PAGE}
+            )
 
     def test_children_and_other_programs(self):
         pages = self.seen(sys.executable, "-c", FAMILY, self.path, STATIC)
@@ -127,7 +129,9 @@ class Observed(System):
     def test_what_a_program_writes_itself_is_left_out(self):
         status, _, _ = self.observe("sh", "-c", "cat data > made; cat made > /dev/null", system=True)
         self.assertEqual(status, 0)
-        self.assertEqual([file["path"] for file in self.plan()["files"] if str(self.folder) in file["path"]], [str(self.path)])
+        self.assertEqual(
+            [file["path"] for file in self.plan()["files"] if str(self.folder) in file["path"]], [str(self.path)]
+        )
 
     def test_names_of_files(self):
         deep = self.folder / Path(*["x" * 200] * 8)
@@ -198,7 +202,17 @@ class Program(System):
 
 class Advised(System):
     def command(self, *words: object) -> list[str]:
-        return [sys.executable, "-m", "dovetail.cli", "run", "--plan", str(self.plan_file), "--system", "--", *map(str, words)]
+        return [
+            sys.executable,
+            "-m",
+            "dovetail.cli",
+            "run",
+            "--plan",
+            str(self.plan_file),
+            "--system",
+            "--",
+            *map(str, words),
+        ]
 
     def start(self, *words: object) -> subprocess.Popen:
         environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"), DOVETAIL_PREFETCH_GAP_KB="0")
@@ -264,7 +278,9 @@ class Advised(System):
 
     def test_a_signal_to_the_command_reaches_the_program_and_ends_both(self):
         self.observed()
-        process = self.start("sh", "-c", f"trap 'exit 9' TERM; {STATIC} {self.path} cached {self.steps[0]}; while :; do read x; done")
+        process = self.start(
+            "sh", "-c", f"trap 'exit 9' TERM; {STATIC} {self.path} cached {self.steps[0]}; while :; do read x; done"
+        )
         while not self.cached(self.steps[0]):
             self.assertIsNone(process.poll())
         process.terminate()
@@ -318,7 +334,9 @@ class Missing(Case):
     def test_without_privilege(self):
         if os.geteuid() == 0:
             path = self.folder / "unprivileged"
-            path.write_text(f'#!/bin/sh\nexec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs {system_observer._program()} "$@"\n')
+            path.write_text(
+                f'#!/bin/sh\nexec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs {system_observer._program()} "$@"\n'
+            )
             path.chmod(0o755)
             with mock.patch.object(system_observer, "_program", return_value=str(path)):
                 self.check(b"CAP_BPF and CAP_PERFMON")

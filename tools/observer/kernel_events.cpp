@@ -20,7 +20,6 @@ constexpr const char* types_of_kernel = "/sys/kernel/btf/vmlinux";
 // An observer that only writes down is woken for so many bytes, a quarter of what can wait.
 constexpr std::uint64_t woken_for = 4 << 20;
 
-
 std::string why(int error) {
   if (error == EPERM) {
     return "the kernel does not let this process see its events, which takes root, or the capabilities CAP_BPF and "
@@ -73,8 +72,7 @@ bool KernelEvents::follow(pid_t process) noexcept {
     return false;
   }
   const std::vector<std::byte> nothing(bpf_map__value_size(programs_->maps.threads));
-  const int error =
-      bpf_map_update_elem(bpf_map__fd(programs_->maps.threads), &descriptor, nothing.data(), BPF_NOEXIST);
+  const int error = bpf_map_update_elem(bpf_map__fd(programs_->maps.threads), &descriptor, nothing.data(), BPF_NOEXIST);
   close(descriptor);
   return error == 0;
 }

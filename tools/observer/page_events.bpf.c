@@ -61,8 +61,8 @@ const volatile __u64 waiting = 0;
 
 // What is known of a thread of the program. It ends with the thread.
 struct thread {
-  struct page_file file;    // of the last read that was told
-  struct page_file others;  // a file that nobody wants to know of
+  struct page_file file;     // of the last read that was told
+  struct page_file others;   // a file that nobody wants to know of
   struct page_file missing;  // a file whose pages were not there
   __u64 first;
   __u64 last;
