@@ -6,6 +6,8 @@ tasks: tasks that each read a block and compute, one after the other (tasks.cpp)
 a thread that reads in exactly that order, and with all cached before. "share": the time beside the thread over the time with.
 calls: a pread of one cached byte, ns above the C library's: of a file that no plan is about, of one in a plan, while it is observed, and with detection, of
 the same byte again and of bytes at random.
+system: the same with `--system`, in ns above the same program as it is: of a file that no plan is about, of one in a plan
+(the same byte again, or bytes at random), and while it is observed.
 """
 
 from __future__ import annotations
@@ -319,9 +321,39 @@ def calls(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     return metrics
 
 
+def system(programs: Programs, arguments: argparse.Namespace) -> Metrics:
+    metrics: Metrics = {}
+    with tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder or os.getcwd()) as folder:
+        planned, other = Path(folder) / "planned", Path(folder) / "other"
+        for file in (planned, other):
+            file.write_bytes(os.urandom(1 << 24))
+        plan = Path(folder) / "plan.json"
+        scratch = Path(folder) / "observed.json"
+        # Nothing of it is left to the system: it is read in strides.
+        words = [*programs.reader, "read", "backward", planned, 64, 1 << 18, 0]
+        programs.dovetail("observe", "--system", "--output", plan, "--", *words)
+        followed = [*programs.command, "run", "--plan", plan, "--system", "--"]
+        observed = [*programs.command, "observe", "--system", "--output", scratch, "--"]
+        ways: dict[str, tuple[list[object], str, Path]] = {
+            "other_ns": ([*followed], "calls", other),
+            "other_random_ns": ([*followed], "random_calls", other),
+            "planned_ns": ([*followed], "calls", planned),
+            "planned_random_ns": ([*followed], "random_calls", planned),
+            "observed_ns": ([*observed], "calls", other),
+            "observed_random_ns": ([*observed], "random_calls", other),
+        }
+        for _ in range(arguments.repeat):
+            for name, (before, pattern, file) in ways.items():
+                command = [*programs.reader, pattern, file, min(arguments.pairs, 2000)]
+                plain = float(programs.output(*command)[0])
+                metrics.setdefault("as_it_is_ns", []).append(plain)
+                metrics.setdefault(name, []).append(float(programs.output(*before, *command)[0]) - plain)
+    return metrics
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--way", choices=("read", "processes", "tasks", "calls"), default="read")
+    parser.add_argument("--way", choices=("read", "processes", "tasks", "calls", "system"), default="read")
     parser.add_argument(
         "--pattern",
         choices=(*PATTERNS, "free"),
@@ -347,7 +379,8 @@ def main() -> int:
         parser.error("reads, bytes, pairs, processes and repeats are at least 1")
     programs = Programs(arguments.build_dir.resolve())
     try:
-        metrics = {"read": read, "processes": processes, "tasks": tasks, "calls": calls}[arguments.way](programs, arguments)
+        ways = {"read": read, "processes": processes, "tasks": tasks, "calls": calls, "system": system}
+        metrics = ways[arguments.way](programs, arguments)
     except DeviceUnavailable as reason:
         print(reason, file=sys.stderr)
         return 77

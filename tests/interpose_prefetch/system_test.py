@@ -95,12 +95,12 @@ class Observed(System):
             self.assertLessEqual(len(pages), 2 * 2 * 65536 // PAGE)
 
     def test_io_uring(self):
-        for forgotten in (True, False):
-            if forgotten:
-                self.forget(self.path)
-            self.assertEqual(
-                self.seen(UNSEEN, "ring", self.path, 3 * STEP, 6 * STEP), {3 * STEP // PAGE, 6 * STEP // PAGE}
-            )
+        for way in ("ring", "worker"):
+            for forgotten in (True, False):
+                if forgotten:
+                    self.forget(self.path)
+                pages = self.seen(UNSEEN, way, self.path, 3 * STEP, 6 * STEP)
+                self.assertEqual(pages, {3 * STEP // PAGE, 6 * STEP // PAGE}, (way, forgotten))
 
     def test_children_and_other_programs(self):
         pages = self.seen(sys.executable, "-c", FAMILY, self.path, STATIC)

@@ -1,5 +1,5 @@
-// Reads that no library sees. unseen mapped|ring|bare FILE OFFSET...: reads a page at each offset, in memory that is mapped, by io_uring, or by a system call
-// of its own. Status 77: this system has no io_uring.
+// Reads that no library sees. unseen mapped|ring|worker|bare FILE OFFSET...: reads a page at each offset, in memory that is mapped, by io_uring in the call
+// or in a thread of the kernel's, or by a system call of its own. Status 77: this system has no io_uring.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static int read_in_memory(int fd, off_t at) {
   return 1;
 }
 
-static int read_by_ring(int fd, off_t at) {
+static int read_by_ring(int fd, off_t at, unsigned flags) {
   struct io_uring ring;
   const int error = io_uring_queue_init(1, &ring, 0);
   if (error == -ENOSYS || error == -EPERM) {
@@ -32,7 +32,9 @@ static int read_by_ring(int fd, off_t at) {
   if (error != 0) {
     return 0;
   }
-  io_uring_prep_read(io_uring_get_sqe(&ring), fd, text, page, (unsigned long long)at);
+  struct io_uring_sqe* asked = io_uring_get_sqe(&ring);
+  io_uring_prep_read(asked, fd, text, page, (unsigned long long)at);
+  io_uring_sqe_set_flags(asked, flags);
   const int good = io_uring_submit(&ring) == 1 && io_uring_wait_cqe(&ring, &done) == 0 && done->res == page;
   io_uring_queue_exit(&ring);
   return good;
@@ -46,7 +48,9 @@ int main(int count, char** words) {
     if (strcmp(words[1], "mapped") == 0) {
       good = read_in_memory(fd, at);
     } else if (strcmp(words[1], "ring") == 0) {
-      good = read_by_ring(fd, at);
+      good = read_by_ring(fd, at, 0);
+    } else if (strcmp(words[1], "worker") == 0) {
+      good = read_by_ring(fd, at, IOSQE_ASYNC);
     } else {
       good = syscall(SYS_pread64, fd, text, page, at) == page;
     }

@@ -50,6 +50,9 @@ KernelEvents::KernelEvents(const std::vector<page_file>& wanted, Told told)
   int error = page_events_bpf__load(programs_.get());
   const std::uint8_t yes = 1;
   for (auto file = wanted.begin(); error == 0 && file != wanted.end(); ++file) {
+    constexpr unsigned bits = 64;
+    programs_->bss->wanted_bits[file->inode / bits % page_event_words_of_bits] |= std::uint64_t{1}
+                                                                                  << file->inode % bits;
     error = bpf_map_update_elem(bpf_map__fd(programs_->maps.wanted), &*file, &yes, BPF_ANY);
   }
   if (error == 0) {

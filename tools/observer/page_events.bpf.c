@@ -62,7 +62,6 @@ const volatile __u64 waiting = 0;
 // What is known of a thread of the program. It ends with the thread.
 struct thread {
   struct page_file file;     // of the last read that was told
-  struct page_file others;   // a file that nobody wants to know of
   struct page_file missing;  // a file whose pages were not there
   __u64 first;
   __u64 last;
@@ -83,6 +82,9 @@ struct {
   __type(value, __u8);
 } wanted SEC(".maps");
 
+// A bit for each file in `wanted`, by its inode: what is read of most other files costs no more than a look at theirs.
+__u64 wanted_bits[page_event_words_of_bits] = {};
+
 // Files whose name was told. One that was forgotten is told once more.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -100,7 +102,7 @@ enum { most_folders = 128 };
 
 __u64 lost = 0;
 
-static struct thread* current_thread(struct task_struct* task) {
+static __always_inline struct thread* current_thread(struct task_struct* task) {
   struct thread* found = bpf_task_storage_get(&threads, task, NULL, 0);
   if (found == NULL) {
     // The threads that the kernel adds to a process for io_uring are made without a word.
@@ -114,11 +116,11 @@ static struct thread* current_thread(struct task_struct* task) {
   return found;
 }
 
-static bool same(const struct page_file* one, const struct page_file* other) {
+static __always_inline bool same(const struct page_file* one, const struct page_file* other) {
   return one->inode == other->inode && one->device == other->device;
 }
 
-static struct page_file file_of(const struct inode* inode) {
+static __always_inline struct page_file file_of(const struct inode* inode) {
   const struct page_file file = {inode->i_sb->s_dev, inode->i_ino};
   return file;
 }
@@ -139,16 +141,17 @@ static void describe(struct page_event* event, const struct task_struct* task, c
   event->file = *file;
 }
 
-static void tell_name(const struct inode* inode, const struct task_struct* task, const struct page_file* file) {
+// False: there was no room.
+static bool tell_name(const struct inode* inode, const struct task_struct* task, const struct page_file* file) {
   const __u8 yes = 1;
-  if (bpf_map_update_elem(&named, file, &yes, BPF_NOEXIST) != 0) {
-    return;
+  if (bpf_map_lookup_elem(&named, file) != NULL || bpf_map_update_elem(&named, file, &yes, BPF_NOEXIST) != 0) {
+    return true;
   }
   struct page_event_named* event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
   if (event == NULL) {
     __sync_fetch_and_add(&lost, 1);
     bpf_map_delete_elem(&named, file);
-    return;
+    return false;
   }
   describe(&event->event, task, file, page_event_name);
   __u32 at = 0;
@@ -177,32 +180,35 @@ static void tell_name(const struct inode* inode, const struct task_struct* task,
   }
   event->event.bytes = at;
   bpf_ringbuf_submit(event, wake_up());
+  return true;
 }
 
-static void tell_read(struct thread* thread, const struct inode* inode, const struct task_struct* task,
-                      const struct page_file* file, __u64 first, __u64 last) {
+static void tell_read(struct thread* thread, const struct inode* inode, const struct task_struct* task, __u64 first,
+                      __u64 last) {
+  const struct page_file file = file_of(inode);
   const __u64 now = bpf_ktime_get_ns();
   // What a read waits for the device is no time in which the program computes.
-  const __u64 begun = thread->begun != 0 && same(&thread->missing, file) ? thread->begun : now;
+  const __u64 begun = thread->begun != 0 && same(&thread->missing, &file) ? thread->begun : now;
   const __u64 idle = thread->ended;
   thread->begun = 0;
   thread->ended = now;
   // Again what it has just read: a call may look for its pages several times.
-  if (same(&thread->file, file) && first >= thread->first && last <= thread->last) {
+  const bool again = same(&thread->file, &file);
+  if (again && first >= thread->first && last <= thread->last) {
     return;
   }
-  if (observing) {
-    tell_name(inode, task, file);
+  if (observing && !again && !tell_name(inode, task, &file)) {
+    return;
   }
   struct page_event* event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
   if (event == NULL) {
     __sync_fetch_and_add(&lost, 1);
     return;
   }
-  thread->file = *file;
+  thread->file = file;
   thread->first = first;
   thread->last = last;
-  describe(event, task, file, page_event_read);
+  describe(event, task, &file, page_event_read);
   event->first = first;
   event->last = last;
   event->begun = begun;
@@ -211,24 +217,25 @@ static void tell_read(struct thread* thread, const struct inode* inode, const st
   bpf_ringbuf_submit(event, wake_up());
 }
 
-static int pages_read(struct address_space* mapping, __u64 first, __u64 last) {
-  struct task_struct* task = bpf_get_current_task_btf();
-  struct thread* thread = current_thread(task);
-  if (thread == NULL) {
+static __always_inline bool is_wanted(const struct inode* inode) {
+  const __u64 number = inode->i_ino;
+  if ((wanted_bits[number / 64 % page_event_words_of_bits] >> number % 64 & 1) == 0) {
+    return false;
+  }
+  const struct page_file file = file_of(inode);
+  return bpf_map_lookup_elem(&wanted, &file) != NULL;
+}
+
+static __always_inline int pages_read(const struct address_space* mapping, __u64 first, __u64 last) {
+  const struct inode* inode = mapping->host;
+  if (!observing && !is_wanted(inode)) {
     return 0;
   }
-  const struct inode* inode = mapping->host;
-  const struct page_file file = file_of(inode);
-  if (!observing) {
-    if (same(&thread->others, &file)) {
-      return 0;
-    }
-    if (bpf_map_lookup_elem(&wanted, &file) == NULL) {
-      thread->others = file;
-      return 0;
-    }
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct thread* thread = current_thread(task);
+  if (thread != NULL) {
+    tell_read(thread, inode, task, first, last);
   }
-  tell_read(thread, inode, task, &file, first, last);
   return 0;
 }
 
@@ -248,11 +255,15 @@ int BPF_PROG(mapped_pages, struct address_space* mapping, unsigned long first, u
 // A read whose pages are not there takes new ones before it asks the device.
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int BPF_PROG(missed, struct folio* folio) {
+  const struct inode* inode = folio->mapping->host;
+  if (!observing && !is_wanted(inode)) {
+    return 0;
+  }
   struct thread* thread = current_thread(bpf_get_current_task_btf());
   if (thread == NULL) {
     return 0;
   }
-  const struct page_file file = file_of(folio->mapping->host);
+  const struct page_file file = file_of(inode);
   if (thread->begun == 0 || !same(&thread->missing, &file)) {
     thread->missing = file;
     thread->begun = bpf_ktime_get_ns();

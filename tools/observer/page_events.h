@@ -9,6 +9,7 @@ enum page_event_kind {
 enum {
   page_event_name_bytes = 256,  // of one folder or file, with a zero behind it
   page_event_path_bytes = 4096,
+  page_event_words_of_bits = 1024,
 };
 
 // A file as the page cache knows it: the number of its file system, as the kernel writes it, and of its inode.
