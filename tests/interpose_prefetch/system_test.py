@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import BUILD, PAGE, Case, hangs, observe, prefetch_run, preload, system_observer
+from support import BUILD, PAGE, Case, hangs, observe, prefetch_run, preload, read_plan, replay, system_observer
 
 STATIC = BUILD / "bin" / "prefetch_static"
 UNSEEN = BUILD / "bin" / "prefetch_unseen"
@@ -31,6 +31,27 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
+
+
+# More than the kernel keeps for an observer that is held up.
+FLOOD = """
+import os, pathlib, signal, sys
+(observer,) = [int(one.name) for one in pathlib.Path("/proc").glob("[0-9]*") if (one / "comm").read_text().startswith("dovetail-observ")
+               and f"PPid:\\t{os.getppid()}\\n" in (one / "status").read_text()]
+descriptor = os.open(sys.argv[1], os.O_RDONLY)
+os.kill(observer, signal.SIGSTOP)
+for number in range(250_000):
+    os.pread(descriptor, 1, number % 2 << 20)
+os.kill(observer, signal.SIGCONT)
+"""
+
+
+def as_program(folder: Path, before: str):
+    """The observer is started by these words."""
+    path = folder / "observer"
+    path.write_text(f'#!/bin/sh\nexec {before} {system_observer._program()} "$@"\n')
+    path.chmod(0o755)
+    return mock.patch.object(system_observer, "_program", return_value=str(path))
 
 
 def unavailable() -> str:
@@ -143,6 +164,17 @@ class Observed(System):
     def test_nothing_to_read_ahead_is_said(self):
         status, _, errors = self.observe("sh", "-c", "exit 0", system=True)
         self.assertEqual((status, errors), (0, b""))  # the shell itself
+
+    def test_events_that_are_lost_are_said(self):
+        status, _, errors = self.observe(sys.executable, "-c", FLOOD, self.path, system=True)
+        self.assertEqual(status, 0, errors)
+        self.assertRegex(errors, rb"\d+ reads came faster than they could be noted")
+
+    def test_two_capabilities_are_enough(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can give up capabilities one by one")
+        with as_program(self.folder, "setpriv --bounding-set=-all,+bpf,+perfmon --inh-caps=-all"):
+            self.assertEqual(self.seen(STATIC, self.path, STEP), {0, STEP // PAGE})
 
 
 class Program(System):
@@ -332,16 +364,21 @@ class Missing(Case):
                 self.check(sentence)
 
     def test_without_privilege(self):
-        if os.geteuid() == 0:
-            path = self.folder / "unprivileged"
-            path.write_text(
-                f'#!/bin/sh\nexec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs {system_observer._program()} "$@"\n'
-            )
-            path.chmod(0o755)
-            with mock.patch.object(system_observer, "_program", return_value=str(path)):
-                self.check(b"CAP_BPF and CAP_PERFMON")
-        else:
+        with as_program(self.folder, "setpriv --bounding-set=-all --inh-caps=-all" if os.geteuid() == 0 else ""):
             self.check(b"CAP_BPF and CAP_PERFMON")
+
+    def test_only_files_of_the_plan_are_opened(self):
+        plan = replay.compact(read_plan(self.plan_file), 1 << 20)
+        self.assertEqual([file.path for file in plan.files], [str(self.path)])
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        other = self.file("other", 2 * STEP)
+        with preload.shared_memory("plan", plan.content, len(plan.content)) as (memory, _):
+            for paths in ([other], [fifo, self.folder, "/dev/zero", "/does/not/exist"]):
+                with self.assertRaisesRegex(system_observer.Unavailable, "no file of the plan"):
+                    system_observer.started(memory, [str(path) for path in paths]).__enter__()
+            with system_observer.started(memory, [str(self.path)]):
+                pass
 
     def test_options_that_do_not_go_together(self):
         status, output, errors = self.dovetail("run", "--system", "--detect", "--", "echo", "ran")
