@@ -65,4 +65,12 @@ BENCHMARKS = [
         metric="extra_ns",
         quick=("--pairs", "500"),
     ),
+    Benchmark(
+        "prefetch_system",
+        "pread of one cached byte of a file that no plan is about, ns above the same without the kernel's events",
+        (Contender("dovetail", "prefetch_system", PAIR),),
+        (Target("100 ns", metric="extra_ns", at_most=100),),
+        metric="extra_ns",
+        quick=("--pairs", "500"),
+    ),
 ]  # fmt: skip

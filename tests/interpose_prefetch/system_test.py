@@ -165,6 +165,11 @@ class Observed(System):
         status, _, errors = self.observe("sh", "-c", "exit 0", system=True)
         self.assertEqual((status, errors), (0, b""))  # the shell itself
 
+    def test_children_in_namespaces_of_their_own(self):
+        if os.geteuid() != 0 or self.run_as_it_is("unshare", "--pid", "--mount", "--fork", "true")[0] != 0:
+            self.skipTest("no namespace can be made here")
+        self.assertEqual(self.seen("unshare", "--pid", "--mount", "--fork", STATIC, self.path, STEP), {0, STEP // PAGE})
+
     def test_events_that_are_lost_are_said(self):
         status, _, errors = self.observe(sys.executable, "-c", FLOOD, self.path, system=True)
         self.assertEqual(status, 0, errors)
