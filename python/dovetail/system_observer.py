@@ -22,7 +22,7 @@ _READY = b"ready"
 _LONGEST_SENTENCE = 4096
 _NUMBER = struct.Struct("=i")
 _LOST = struct.Struct("=Q")
-# After which a program runs that the observer does not answer. It answers within a millisecond.
+# For an answer of the observer, which takes a millisecond. After that the program runs, or `dovetail` ends, without it.
 _SECONDS = 10.0
 
 
@@ -64,7 +64,11 @@ class Observer:
         told = b""
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
+            self._channel.settimeout(_SECONDS)
             told = self._channel.recv(_LOST.size)
+        if not told:
+            # It may be held up by a device that does not answer.
+            self._process.kill()
         self._process.wait()
         return _LOST.unpack(told)[0] if len(told) == _LOST.size else None
 

@@ -45,6 +45,14 @@ for number in range(250_000):
 os.kill(observer, signal.SIGCONT)
 """
 
+# An observer that ends before the program is known to it.
+LEAVES = """
+import socket, sys
+channel = socket.socket(fileno=int(sys.argv[sys.argv.index("--channel") + 1]))
+channel.send(b"ready")
+channel.recv(4)
+"""
+
 
 def as_program(folder: Path, before: str):
     """The observer is started by these words."""
@@ -371,6 +379,23 @@ class Missing(Case):
     def test_without_privilege(self):
         with as_program(self.folder, "setpriv --bounding-set=-all --inh-caps=-all" if os.geteuid() == 0 else ""):
             self.check(b"CAP_BPF and CAP_PERFMON")
+
+    def test_without_a_description_of_the_kernels_types(self):
+        hidden = 'unshare --mount sh -c \'mount -t tmpfs none /sys/kernel/btf && exec "$0" "$@"\''
+        if os.geteuid() != 0 or self.run_as_it_is("unshare", "--mount", "true")[0] != 0:
+            self.skipTest("no namespace can be made here")
+        with as_program(self.folder, hidden):
+            self.check(b"BTF")
+
+    def test_it_ends_when_the_program_is_about_to_begin(self):
+        path = self.folder / "observer"
+        path.write_text(f"#!{sys.executable}\n{LEAVES}")
+        path.chmod(0o755)
+        with mock.patch.object(system_observer, "_program", return_value=str(path)):
+            for run in (self.run_with_plan, self.observe):
+                status, output, errors = run("sh", "-c", "echo ran; exit 5", system=True)
+                self.assertEqual((status, output, errors.count(b"\n")), (5, b"ran\n", 1), errors)
+                self.assertIn(b"the observer has ended before the program", errors)
 
     def test_only_files_of_the_plan_are_opened(self):
         plan = replay.compact(read_plan(self.plan_file), 1 << 20)

@@ -75,6 +75,7 @@ void Advisor::open(const char* path) {
 
 std::vector<page_file> Advisor::files() const {
   std::vector<page_file> found;
+  found.reserve(files_.size());
   for (const auto& [key, file] : files_) {
     found.push_back({key.first, key.second});
   }

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 
 #include "page_events.skel.h"
 
@@ -28,7 +28,7 @@ std::string why(int error) {
   if (libbpf_find_vmlinux_btf_id("mm_filemap_get_pages", BPF_TRACE_RAW_TP) < 0) {
     return "this kernel has no tracepoint filemap:mm_filemap_get_pages, which Linux 6.12 brought";
   }
-  return std::string("the kernel refuses the programs for its events: ") + std::strerror(error);
+  return std::string("the kernel refuses the programs for its events: ") + std::generic_category().message(error);
 }
 
 }  // namespace
@@ -38,13 +38,13 @@ KernelEvents::KernelEvents(const std::vector<page_file>& wanted, Told told)
   libbpf_set_print(nullptr);
   if (access(types_of_kernel, R_OK) != 0) {
     throw Unavailable(std::string("the kernel does not describe its types (BTF): ") + types_of_kernel + ": " +
-                      std::strerror(errno));
+                      std::generic_category().message(errno));
   }
   programs_.reset(page_events_bpf__open());
   if (programs_ == nullptr) {
-    throw Unavailable(std::string("libbpf: ") + std::strerror(errno));
+    throw Unavailable(std::string("libbpf: ") + std::generic_category().message(errno));
   }
-  programs_->rodata->observing = wanted.empty();
+  programs_->rodata->observing = wanted.empty() ? 1 : 0;
   programs_->rodata->waiting = woken_for;
   bpf_map__set_max_entries(programs_->maps.wanted, std::max(1U, static_cast<std::uint32_t>(wanted.size())));
   int error = page_events_bpf__load(programs_.get());
@@ -63,7 +63,7 @@ KernelEvents::KernelEvents(const std::vector<page_file>& wanted, Told told)
   }
   events_.reset(ring_buffer__new(bpf_map__fd(programs_->maps.events), tell, this, nullptr));
   if (events_ == nullptr) {
-    throw Unavailable(std::string("libbpf: ") + std::strerror(errno));
+    throw Unavailable(std::string("libbpf: ") + std::generic_category().message(errno));
   }
 }
 

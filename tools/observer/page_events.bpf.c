@@ -55,7 +55,7 @@ void bpf_rcu_read_unlock(void) __ksym;
 char terms[] SEC("license") = "GPL";
 
 // All files, and their names; otherwise the files in `wanted` alone.
-const volatile bool observing = false;
+const volatile __u32 observing = 0;
 // Bytes that may wait in `events` before an observer that is in no hurry is woken.
 const volatile __u64 waiting = 0;
 
