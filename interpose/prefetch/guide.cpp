@@ -96,25 +96,25 @@ void Guide::note(int number, Descriptor& descriptor, std::uint64_t offset, std::
   }
   AdvisedFile& file = table_.file(state - Descriptor::first_guided);
   Guidance& guidance = guidances[number];
-  if (offset >= guidance.from.load(std::memory_order_relaxed) &&
-      offset + bytes <= guidance.to.load(std::memory_order_relaxed)) {
-    if (!table_.is_served() && file.blocks.has_work()) {
-      helper.advise(number, state, file, table_.sizes(guidance.rule.load(std::memory_order_relaxed)).block_bytes);
-    }
-    return;
-  }
   if (file.given_up.load(std::memory_order_relaxed) != not_given_up) {
     set_advice(number, guidance, AdviceKind::normal);
     std::uint32_t seen = state;
     descriptor.state.compare_exchange_strong(seen, Descriptor::ignored, std::memory_order_release);
     return;
   }
+  if (offset >= guidance.from.load(std::memory_order_relaxed) &&
+      offset + bytes <= guidance.to.load(std::memory_order_relaxed)) {
+    if (!table_.is_served() && file.blocks.has_work()) {
+      helper.advise(number, state, file, table_.sizes(guidance.rule.load(std::memory_order_relaxed), 0).block_bytes);
+    }
+    return;
+  }
   const std::uint32_t rule = guidance.rule.load(std::memory_order_relaxed);
   const AdvisedPart part = table_.part(rule, offset);
   const bool by_blocks = part.kind == AdviceKind::will_need || part.kind == AdviceKind::dont_need;
   set_advice(number, guidance, of_descriptor(part.kind));
-  BlockCache::Sizes sizes = table_.sizes(rule);
   const std::uint64_t size = file.size.load(std::memory_order_relaxed);
+  BlockCache::Sizes sizes = table_.sizes(rule, size);
   // A file that one request brings in whole is not read ahead.
   const bool pays = part.kind == AdviceKind::will_need ? sizes.ahead_blocks != 0 && size > file.piece : by_blocks;
   Range inside = part.range;
@@ -127,6 +127,8 @@ void Guide::note(int number, Descriptor& descriptor, std::uint64_t offset, std::
     const std::uint64_t last = (std::max(end, offset + 1) - 1) / sizes.block_bytes;
     inside = {std::max(inside.offset, last * sizes.block_bytes), std::min(inside.end, (last + 1) * sizes.block_bytes)};
   }
+  // Of two threads that share the descriptor, none leaves bounds that only together are wrong.
+  guidance.to.store(0, std::memory_order_relaxed);
   guidance.from.store(inside.offset, std::memory_order_relaxed);
   guidance.to.store(inside.end, std::memory_order_relaxed);
   if (pays && file.blocks.has_work()) {
@@ -139,6 +141,8 @@ void Guide::advise(int number, std::uint32_t state, AdvisedFile& file, std::uint
     helper.advise(number, state, file, block_bytes);
     return;
   }
+  // Whoever has looked last may have closed its descriptor.
+  file.holder.store(this_reader(number), std::memory_order_relaxed);
   table_.tell(state - Descriptor::first_guided, [](std::atomic<std::uint32_t>& word) {
     bare_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE, 1);
   });

@@ -74,6 +74,8 @@ def connected(says: bytes) -> Iterator[tuple[int, int, socket.socket]]:
                 raise NoAdvisor(f"{path}: the advisor there is another user's")
             greeting, memories, _, _ = socket.recv_fds(connection, len(_GREETING), 1)
             for memory in memories:
+                # The program must not inherit it.
+                os.set_inheritable(memory, False)
                 stack.callback(os.close, memory)
             if greeting != _GREETING or len(memories) != 1:
                 raise NoAdvisor(f"{path}: what listens there is no advisor, or one of another version")
@@ -90,9 +92,11 @@ def watch(connection: socket.socket, memory: int) -> None:
 
     def wait() -> None:
         connection.settimeout(None)
+        # However it has ended: it says nothing.
         with contextlib.suppress(OSError):
-            if connection.recv(1) == b"":
-                advice_memory.leave(memory)
+            connection.recv(1)
+        with contextlib.suppress(OSError):
+            advice_memory.leave(memory)
 
     threading.Thread(target=wait, name="advisor", daemon=True).start()
 
@@ -101,9 +105,9 @@ def status() -> int:
     """Prints what the advisor has done for each file."""
     try:
         with connected(b"s") as (memory, size, _):
-            for line in plan_report.lines_of_advice(advice_memory.advised(memory, size)):
-                print(line)
+            lines = list(plan_report.lines_of_advice(advice_memory.advised(memory, size)))
     except NoAdvisor as error:
         print(f"dovetail prefetch status: {error}", file=sys.stderr)
         return _BAD_USAGE
+    print("\n".join(lines))
     return 0

@@ -1,4 +1,4 @@
-"""What a plan, or detection, did in one run: `dovetail run --plan plan.json --report FILE`."""
+"""What a plan, rules, or detection did in one run: `dovetail run --plan plan.json --report FILE`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,11 @@ def register(app: typer.Typer) -> None:
             "plan.json"
         ),
         system: Annotated[
-            bool, typer.Option("--system", help="By the kernel's events (eBPF), which also see programs that no library can be loaded into.")
+            bool,
+            typer.Option(
+                "--system",
+                help="By the kernel's events (eBPF), which also see programs that no library can be loaded into.",
+            ),
         ] = False,
     ) -> None:
         from . import observe, preload

@@ -73,7 +73,11 @@ def _run_followed(words: list[str], plan: replay.Compact, memory: int) -> int:
     """Runs the program, with the plan's advice from outside where that can be. Raises preload.Refused."""
     with contextlib.ExitStack() as stack:
         try:
-            observer = stack.enter_context(system_observer.started(memory, [file.path for file in plan.files])) if plan.files else None
+            observer = (
+                stack.enter_context(system_observer.started(memory, [file.path for file in plan.files]))
+                if plan.files
+                else None
+            )
         except system_observer.Unavailable as error:
             print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
             observer = None
@@ -81,7 +85,10 @@ def _run_followed(words: list[str], plan: replay.Compact, memory: int) -> int:
             return preload.wait_for(words, dict(os.environ))
         status = observer.run(words)
         if observer.finish() is None:
-            print("dovetail run: the observer has ended before the program, which had no advice from then on", file=sys.stderr)
+            print(
+                "dovetail run: the observer has ended before the program, which had no advice from then on",
+                file=sys.stderr,
+            )
         return status
 
 

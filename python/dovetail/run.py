@@ -303,7 +303,10 @@ def register(app: typer.Typer) -> None:
         ] = False,
         system: Annotated[
             bool,
-            typer.Option("--system", help="With --plan: the program is followed by the kernel's events (eBPF), whatever it is linked with."),
+            typer.Option(
+                "--system",
+                help="With --plan: the program is followed by the kernel's events (eBPF), whatever it is linked with.",
+            ),
         ] = False,
     ) -> None:
         if system and (plan is None or configuration is not None or advised or detect):

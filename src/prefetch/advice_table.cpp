@@ -46,8 +46,10 @@ AdviceTable AdviceTable::in(std::byte* memory, std::uint64_t bytes) noexcept {
 }
 
 std::string_view AdviceTable::text(std::uint32_t from, std::uint32_t bytes) const noexcept {
+  // A configuration has none that is longer. To compare takes the product of both lengths.
+  constexpr std::uint32_t longest = 4096;
   from = std::min(from, all_text_);
-  return {text_ + from, std::min(bytes, all_text_ - from)};
+  return {text_ + from, std::min({bytes, longest, all_text_ - from})};
 }
 
 std::uint32_t AdviceTable::rule_for(std::string_view path, std::string_view program,
@@ -77,9 +79,10 @@ AdvisedPart AdviceTable::part(std::uint32_t rule, std::uint64_t offset) const no
   return {{next->offset, next->end}, static_cast<AdviceKind>(next->kind)};
 }
 
-BlockCache::Sizes AdviceTable::sizes(std::uint32_t rule) const noexcept {
+BlockCache::Sizes AdviceTable::sizes(std::uint32_t rule, std::uint64_t file_bytes) const noexcept {
   const Rule& found = rules_[rule];
-  return {std::clamp(found.block_bytes, smallest_block, largest_block), found.cache_blocks, found.ahead_blocks};
+  const std::uint64_t block_bytes = std::clamp(found.block_bytes, smallest_block, largest_block);
+  return {block_bytes, file_bytes, found.cache_blocks, found.ahead_blocks};
 }
 
 std::uint32_t AdviceTable::find(const FileIdentity& identity, std::uint32_t rule, bool& made) noexcept {

@@ -30,8 +30,9 @@ struct Holder {
 
 /// One file under one rule. `python/dovetail/advice_memory.py` reads what is in front of the cache, and its counts.
 struct alignas(4096) AdvisedFile : FileEntry {
-  std::uint64_t rule;
-  std::atomic<std::uint64_t> holder;  // a `Holder`; the one that has looked last
+  std::uint32_t rule;
+  std::atomic<std::uint32_t> looked;  // not 0: it was asked whether all of the file is cached
+  std::atomic<std::uint64_t> holder;  // a `Holder`: the one that has looked last, or has told the advisor
   BlockCache blocks;
 
   Holder held_by() const noexcept {
@@ -56,7 +57,7 @@ class AdviceTable {
   std::uint32_t rule_for(std::string_view path, std::string_view program, std::string_view also_named) const noexcept;
   /// The part of a file that `offset` lies in, by a rule; its number is below `rules()`, here and in what follows. What no part has is one that is read as usual.
   AdvisedPart part(std::uint32_t rule, std::uint64_t offset) const noexcept;
-  BlockCache::Sizes sizes(std::uint32_t rule) const noexcept;
+  BlockCache::Sizes sizes(std::uint32_t rule, std::uint64_t file_bytes) const noexcept;
   /// The number of the file under a rule; it gets a place if it has none (`made`: now). `files()`: it is not on a device, or the table is full.
   std::uint32_t find(const FileIdentity& identity, std::uint32_t rule, bool& made) noexcept;
   /// Of a number below `files()`.

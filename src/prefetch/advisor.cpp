@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,70 +20,108 @@ namespace dovetail::prefetching {
 namespace {
 
 // An open file keeps its file system from being unmounted, and its space when it is deleted.
-constexpr std::uint64_t rounds_until_closed = 2;
+constexpr std::uint64_t seconds_until_closed = 2;
 
 /// An open file, as `give_advice` wants it.
 struct System {
   int descriptor;
-  std::uint32_t piece;
-  std::atomic<std::uint64_t>& asked;
+  AdvisedFile& file;
+  const std::atomic<bool>& stopping;
 
   std::int64_t cached_pages(const Range& range) const noexcept {
     return prefetching::cached_pages(descriptor, range, [](auto... arguments) { return syscall(arguments...); });
   }
   bool has_the_file() const noexcept { return true; }
   bool will_need(const Range& range) const noexcept {
+    const std::uint32_t piece = file.piece_bytes();
     for (std::uint64_t at = range.offset; at < range.end; at += piece) {
+      if (stopping.load(std::memory_order_relaxed)) {
+        return false;
+      }
       const std::uint64_t bytes = std::min<std::uint64_t>(piece, range.end - at);
       posix_fadvise(descriptor, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
-      asked.fetch_add(bytes, std::memory_order_relaxed);
+      file.asked.fetch_add(bytes, std::memory_order_relaxed);
     }
     return true;
   }
   bool dont_need(const Range& range) const noexcept {
     posix_fadvise(descriptor, static_cast<off_t>(range.offset), static_cast<off_t>(range.end - range.offset),
                   POSIX_FADV_DONTNEED);
-    return true;
+    return !stopping.load(std::memory_order_relaxed);
   }
 };
 
-// Work that nobody can do.
-void discard(AdvisedFile& file) noexcept {
-  Range range{};
-  for (std::uint32_t count = 0; count < 256 && (file.blocks.take_wanted(range) || file.blocks.take_released(range));
-       ++count) {
-  }
+// Where a file that another process has open cannot be removed as usual: the program would notice.
+bool is_on_nfs(int path) noexcept {
+  struct statfs status{};
+  return fstatfs(path, &status) == 0 && status.f_type == NFS_SUPER_MAGIC;
 }
 
 }  // namespace
 
-Advisor::Advisor(AdviceTable table) : table_(table), open_(table.files()) {}
+std::uint64_t Advisor::monotonic_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec);
+}
 
-Advisor::~Advisor() { close_idle(true); }
+Advisor::Advisor(AdviceTable table, std::uint64_t (*seconds)())
+    : table_(table), seconds_(seconds), open_(table.files()), now_(seconds()) {}
+
+Advisor::~Advisor() {
+  for (OpenFile& open : open_) {
+    close(open);
+  }
+}
 
 void Advisor::run() {
   table_.serve(true);
   while (!stopping_.load(std::memory_order_acquire)) {
     const std::uint32_t seen = table_.told().load(std::memory_order_acquire);
+    if (forgets_.exchange(false, std::memory_order_acquire)) {
+      forget_all();
+    }
+    const std::uint64_t before = now_;
+    now_ = seconds_();
+    if (now_ != before) {
+      close_idle();
+    }
     if (serve_all()) {
       continue;
     }
     table_.will_wait();
     const timespec longest{1, 0};
     // Not private: other processes wake it.
-    const long waited = syscall(SYS_futex, &table_.told(), FUTEX_WAIT, seen, &longest);
-    if (waited < 0 && errno == ETIMEDOUT) {
-      ++round_;
-      close_idle(false);
-    }
+    syscall(SYS_futex, &table_.told(), FUTEX_WAIT, seen, &longest);
   }
   table_.serve(false);
 }
 
-void Advisor::stop() noexcept {
-  stopping_.store(true, std::memory_order_release);
+void Advisor::wake() noexcept {
   table_.told().fetch_add(1, std::memory_order_release);
   syscall(SYS_futex, &table_.told(), FUTEX_WAKE, 1);
+}
+
+void Advisor::stop() noexcept {
+  stopping_.store(true, std::memory_order_release);
+  wake();
+}
+
+void Advisor::forget() noexcept {
+  forgets_.store(true, std::memory_order_release);
+  wake();
+}
+
+void Advisor::forget_all() noexcept {
+  for (std::uint32_t number = 0; number < table_.files(); ++number) {
+    AdvisedFile& file = table_.file(number);
+    close(open_[number]);
+    if (file.state.load(std::memory_order_acquire) == FileEntry::ready) {
+      file.blocks.reset();
+      file.looked.store(0, std::memory_order_relaxed);
+      file.given_up.store(not_given_up, std::memory_order_relaxed);
+    }
+  }
 }
 
 bool Advisor::serve_all() {
@@ -102,18 +142,17 @@ bool Advisor::serve_all() {
 
 void Advisor::serve(std::uint32_t number) {
   AdvisedFile& file = table_.file(number);
-  const std::uint64_t rule = file.rule;
+  const std::uint32_t rule = file.rule;
   if (file.state.load(std::memory_order_acquire) != FileEntry::ready || rule >= table_.rules()) {
     return;
   }
   OpenFile& open_file = open_[number];
-  open_file.used = round_;
   if (!open(open_file, file)) {
-    discard(file);
+    discard_advice(file);
     return;
   }
-  give_advice(file, table_.sizes(static_cast<std::uint32_t>(rule)).block_bytes,
-              System{open_file.descriptor, file.piece_bytes(), file.asked});
+  open_file.used = now_;
+  give_advice(file, table_.sizes(rule, 0).block_bytes, System{open_file.descriptor, file, stopping_});
 }
 
 bool Advisor::open(OpenFile& open, AdvisedFile& file) noexcept {
@@ -122,9 +161,9 @@ bool Advisor::open(OpenFile& open, AdvisedFile& file) noexcept {
   if (open.descriptor >= 0 && open.device == device && open.inode == inode) {
     return true;
   }
-  if (open.descriptor >= 0) {
-    ::close(open.descriptor);
-    open.descriptor = -1;
+  close(open);
+  if (open_files() >= most_open_files) {
+    close_oldest();
   }
   const Holder holder = file.held_by();
   const std::string way = "/proc/" + std::to_string(holder.process) + "/fd/" + std::to_string(holder.descriptor);
@@ -135,29 +174,49 @@ bool Advisor::open(OpenFile& open, AdvisedFile& file) noexcept {
   }
   struct stat status{};
   if (fstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_dev == device && status.st_ino == inode) {
-    open.descriptor = ::open(("/proc/self/fd/" + std::to_string(path)).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (open.descriptor < 0 && errno == EACCES) {
-      // The program has a right to read it that this user has not.
+    const bool may_be_opened = !is_on_nfs(path);
+    if (may_be_opened) {
+      open.descriptor = ::open(("/proc/self/fd/" + std::to_string(path)).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    }
+    if (!may_be_opened || (open.descriptor < 0 && errno == EACCES)) {
       file.given_up.store(cannot_be_opened, std::memory_order_relaxed);
     }
   }
   ::close(path);
+  if (open.descriptor < 0) {
+    return false;
+  }
   open.device = device;
   open.inode = inode;
-  return open.descriptor >= 0;
+  open_files_.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
-std::size_t Advisor::open_files() const noexcept {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(open_, [](const OpenFile& open) { return open.descriptor >= 0; }));
+void Advisor::close(OpenFile& open) noexcept {
+  if (open.descriptor >= 0) {
+    ::close(open.descriptor);
+    open.descriptor = -1;
+    open_files_.fetch_sub(1, std::memory_order_relaxed);
+  }
 }
 
-void Advisor::close_idle(bool all) noexcept {
+void Advisor::close_idle() noexcept {
   for (OpenFile& open : open_) {
-    if (open.descriptor >= 0 && (all || round_ - open.used >= rounds_until_closed)) {
-      ::close(open.descriptor);
-      open.descriptor = -1;
+    if (now_ - open.used >= seconds_until_closed) {
+      close(open);
     }
+  }
+}
+
+void Advisor::close_oldest() noexcept {
+  OpenFile* oldest = nullptr;
+  for (OpenFile& open : open_) {
+    if (open.descriptor >= 0 && (oldest == nullptr || open.used < oldest->used)) {
+      oldest = &open;
+    }
+  }
+  if (oldest != nullptr) {
+    close(*oldest);
   }
 }
 

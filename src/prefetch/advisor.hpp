@@ -11,10 +11,14 @@ namespace dovetail::prefetching {
 
 /// Programs note their reads in the table and say which files have work. The advisor opens a file itself, by the way that the system has to the descriptor
 /// of the program (/proc/PID/fd/N), and only after that way was seen to lead to the regular file of the table. So no descriptor of a program is touched or
-/// passed on, and the advisor reaches nothing that its user could not read. A file that has no work for a while is closed.
+/// passed on, and the advisor reaches nothing that its user could not read. A file that has no work for two seconds is closed, and before that the one that has
+/// had none for longest, if there are too many.
 class Advisor {
  public:
-  explicit Advisor(AdviceTable table);
+  static constexpr std::size_t most_open_files = 256;
+
+  /// `seconds`: a clock that never goes back.
+  explicit Advisor(AdviceTable table, std::uint64_t (*seconds)() = monotonic_seconds);
   ~Advisor();
   Advisor(const Advisor&) = delete;
   Advisor& operator=(const Advisor&) = delete;
@@ -23,26 +27,37 @@ class Advisor {
   void run();
   /// Any thread may call it.
   void stop() noexcept;
-  /// Files that it has open. For the thread that calls `run`, or after it.
-  std::size_t open_files() const noexcept;
+  /// No program runs any more: what was known of blocks and of files in memory may not be so when the next one comes. Any thread may call it. What is told
+  /// at the same time may be forgotten as well.
+  void forget() noexcept;
+  /// Files that it has open. Any thread may call it.
+  std::size_t open_files() const noexcept { return open_files_.load(std::memory_order_relaxed); }
 
  private:
   struct OpenFile {
     int descriptor = -1;
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
-    std::uint64_t used = 0;  // the round in which it last had work
+    std::uint64_t used = 0;  // the second in which it last had work
   };
 
   bool serve_all();
   void serve(std::uint32_t number);
   bool open(OpenFile& open, AdvisedFile& file) noexcept;
-  void close_idle(bool all) noexcept;
+  void wake() noexcept;
+  void forget_all() noexcept;
+  void close(OpenFile& open) noexcept;
+  void close_idle() noexcept;
+  void close_oldest() noexcept;
+  static std::uint64_t monotonic_seconds();
 
   AdviceTable table_;
+  std::uint64_t (*seconds_)();
   std::vector<OpenFile> open_;
-  std::uint64_t round_ = 0;  // of waiting: about a second each
+  std::uint64_t now_ = 0;
+  std::atomic<std::size_t> open_files_{0};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> forgets_{false};
 };
 
 }  // namespace dovetail::prefetching

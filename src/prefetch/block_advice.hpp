@@ -9,6 +9,17 @@
 
 namespace dovetail::prefetching {
 
+/// Takes what waits and does nothing for it.
+inline void discard_advice(AdvisedFile& file) noexcept {
+  constexpr std::uint32_t most = 256;  // others can write into the memory
+  Range range{};
+  for (std::uint32_t count = 0; count < most; ++count) {
+    if (!file.blocks.take_wanted(range) && !file.blocks.take_released(range)) {
+      return;
+    }
+  }
+}
+
 /// `system` is about the open file. It has `cached_pages(range)` as above, `has_the_file()`, and `will_need(range)` and `dont_need(range)`, which return
 /// false where the file must be left. Only blocks none of whose pages were cached are ever released: all others were brought in by others, and where the
 /// kernel cannot say, none is.
@@ -16,20 +27,24 @@ template <class System>
 void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& system) noexcept {
   // Others can write into the memory: there is an end to what they may ask for.
   constexpr std::uint32_t most_blocks = 4096;
+  constexpr std::uint64_t most_bytes = std::uint64_t{8} << 30;
   const std::uint64_t size = file.size.load(std::memory_order_relaxed);
   if (block_bytes == 0 || size == 0) {
+    discard_advice(file);
     return;
   }
-  if (file.asked.load(std::memory_order_relaxed) == 0) {
+  if (file.blocks.wants() && file.looked.exchange(1, std::memory_order_relaxed) == 0) {
     const std::int64_t pages = system.cached_pages({0, size});
     if (pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of({0, size})) {
       if (system.has_the_file()) {
         file.given_up.store(all_is_cached, std::memory_order_relaxed);
       }
+      discard_advice(file);
       return;
     }
   }
   std::uint32_t left = most_blocks;
+  std::uint64_t bytes_left = most_bytes;
   Range range{};
   while (left != 0 && file.blocks.take_wanted(range)) {
     range.end = std::min(range.end, size);
@@ -37,6 +52,10 @@ void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& sys
       const std::uint64_t number = at / block_bytes;
       const Range block{at, std::min(range.end, (number + 1) * block_bytes)};
       at = block.end;
+      if (block.end - block.offset > bytes_left) {
+        return;
+      }
+      bytes_left -= block.end - block.offset;
       const std::int64_t pages = system.cached_pages(block);
       if (pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of(block)) {
         continue;

@@ -40,7 +40,10 @@ void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const S
       }
       block = &room(bytes);
       // What is to go once it was read was brought by the program itself.
-      block->key.store((number + 1) << flag_bits | (is_wanted ? 0 : flag_brought), std::memory_order_relaxed);
+      const bool is_whole =
+          range.offset == number * bytes && (range.end == (number + 1) * bytes || range.end == sizes.file_bytes);
+      block->key.store((number + 1) << flag_bits | (is_wanted ? 0 : flag_brought) | (is_whole ? 0 : flag_partial),
+                       std::memory_order_relaxed);
       block->holders = 0;
       block->asked_as = is_wanted ? wanted_.next() : wanted_.next() - decltype(wanted_)::most;
       if (is_wanted) {
@@ -142,7 +145,8 @@ void BlockCache::drop(Block& block, std::uint64_t block_bytes) noexcept {
   if ((key & flag_read) == 0) {
     counts_.unused.fetch_add(1, std::memory_order_relaxed);
   }
-  if ((key & flag_brought) != 0) {
+  if ((key & (flag_brought | flag_partial)) == flag_brought) {
+    // What finds no room stays until the system needs the memory.
     released_.push({number * block_bytes, (number + 1) * block_bytes});
   }
 }
@@ -158,13 +162,18 @@ void BlockCache::brought(std::uint64_t number) noexcept {
 
 void BlockCache::forget() noexcept {
   if (held_.exchange(1, std::memory_order_acquire) == 0) {
-    for (Block& block : blocks_) {
-      block.key.store(0, std::memory_order_relaxed);
-    }
-    wanted_.clear();
-    released_.clear();
-    held_.store(0, std::memory_order_release);
+    reset();
   }
+}
+
+void BlockCache::reset() noexcept {
+  held_.store(1, std::memory_order_relaxed);
+  for (Block& block : blocks_) {
+    block.key.store(0, std::memory_order_relaxed);
+  }
+  wanted_.clear();
+  released_.clear();
+  held_.store(0, std::memory_order_release);
 }
 
 }  // namespace dovetail::prefetching

@@ -13,11 +13,12 @@ namespace dovetail::prefetching {
 
 /// The blocks are those of all processes: what one has asked for is there for the others. Each reader holds its `cache_blocks` most recent ones; what was
 /// not touched for longest goes first. A block is released when no reader holds it any more, so that a fast one takes nothing from a slow one. Only the
-/// `most_readers` latest readers hold blocks. All bytes zero is the cache of a file that was not read yet.
+/// `most_readers` latest readers hold blocks, and all of them together `most_blocks`: beyond that the oldest go. All bytes zero is the cache of a file that was not read yet.
 class BlockCache {
  public:
   struct Sizes {
     std::uint64_t block_bytes;
+    std::uint64_t file_bytes;
     std::uint32_t cache_blocks;  // at most `most_of_a_reader`
     std::uint32_t ahead_blocks;  // that are wanted from the one that is read on; 0: none is read ahead
   };
@@ -30,13 +31,17 @@ class BlockCache {
   };
   static constexpr std::uint32_t most_of_a_reader = 128;
   static constexpr std::uint32_t most_readers = 32;
+  static constexpr std::uint32_t most_blocks = 232;
 
   /// A read of a part of the file that lies within `part`; blocks are asked for up to the end of `part`. `reader`: any number that tells
   /// readers apart. Any thread and any signal handler may call it; one that comes while another is in it changes nothing.
   void note(Range read, std::uint64_t reader, Range part, const Sizes& sizes) noexcept;
-  /// The file has another content, or is not looked after any more. Nothing is released. Changes nothing while a read is noted.
+  /// The file has another content: nothing is known of it, and nothing is released. Changes nothing while a read is noted.
   void forget() noexcept;
+  /// The same when nothing reads the file: also where a process was killed while it noted a read.
+  void reset() noexcept;
 
+  bool wants() const noexcept { return !wanted_.empty(); }
   bool has_work() const noexcept { return !wanted_.empty() || !released_.empty(); }
   /// What is to be read ahead next. Any number of threads may call this and what follows, beside `note`. False: nothing is.
   bool take_wanted(Range& range) noexcept { return wanted_.take(range); }
@@ -47,10 +52,10 @@ class BlockCache {
   void count_released(std::uint64_t bytes) noexcept { counts_.released.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t most_blocks = 232;
   static constexpr std::uint64_t flag_brought = 1;
   static constexpr std::uint64_t flag_read = 2;
-  static constexpr std::uint32_t flag_bits = 2;
+  static constexpr std::uint64_t flag_partial = 4;  // a part of it belongs to others
+  static constexpr std::uint32_t flag_bits = 3;
 
   struct Block {
     std::atomic<std::uint64_t> key;  // its number and one more, and flags; 0: no block

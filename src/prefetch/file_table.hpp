@@ -1,4 +1,4 @@
-// The places of files in memory that all processes of one `dovetail run` share. No allocation, no lock: a process may be killed at any instant, so
+// The places of files in memory that all processes of one `dovetail run`, or of one advisor, share. No allocation, no lock: a process may be killed at any instant, so
 // a place that is taken stays taken.
 #pragma once
 
@@ -29,7 +29,7 @@ struct FileEntry {
   char name[longest_name];  // for the report, if it wants to know
 
   /// Others can write into the memory: a sensible piece in any case.
-  std::uint32_t piece_bytes() const noexcept { return std::clamp<std::uint32_t>(piece, 4096, 64U << 20); }
+  std::uint32_t piece_bytes() const noexcept { return std::clamp<std::uint32_t>(piece, 64U << 10, 64U << 20); }
 };
 static_assert(sizeof(FileEntry) == 240 && offsetof(FileEntry, name) == 56);
 

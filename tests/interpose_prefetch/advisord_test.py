@@ -11,35 +11,37 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from support import BUILD, Case, Ways, advisor
+from support import BUILD, CACHED, Case, Ways, advisor
 
 BLOCK = 1 << 20
 # Reads a byte of some blocks, waits until the blocks behind the last one are cached, and prints what it has read.
-READER = """
-import ctypes, mmap, os, sys
+READER = (
+    CACHED
+    + """
 path, first, last, way = sys.argv[1], *map(int, sys.argv[2:4]), sys.argv[4]
-size = os.path.getsize(path)
 BLOCK = 1 << 20
-libc = ctypes.CDLL(None)
 descriptor = os.open(path, os.O_RDONLY)
-map_of = libc.mmap
-map_of.restype, map_of.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-memory = map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
-def cached(offset):
-    state = (ctypes.c_ubyte * 1)()
-    assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(4096), state) == 0
-    return state[0] & 1
+size = os.fstat(descriptor).st_size
+memory = map_file(descriptor)
 def come_to(number):
     print(os.pread(descriptor, 8, number * BLOCK).hex(), flush=True)
     end = min(number + 4, size // BLOCK)
-    while way != "reads" and not all(cached(block * BLOCK + (1 << 19)) for block in range(number, end)):
+    while way != "reads" and not all(cached(memory, block * BLOCK + (1 << 19)) for block in range(number, end)):
         os.pread(descriptor, 8, number * BLOCK)
+if way == "holders":
+    # The last one that has looked at the file is gone when there is something to ask for.
+    os.pread(descriptor, 8, 0)
+    other = os.open(path, os.O_RDONLY)
+    os.pread(other, 8, 0)
+    os.close(other)
 for number in range(first, last):
     come_to(number)
     if way == "asks":
         sys.stdin.readline()
 """
+)
 
 
 class Advisor(Case):
@@ -89,17 +91,64 @@ class Advisor(Case):
         self.assertEqual((status, errors), (0, b""))
         return output.decode().splitlines()
 
+    @contextlib.contextmanager
+    def program(self, *words: object):
+        """One that waits for a line after each block."""
+        command = [sys.executable, "-m", "dovetail.cli", "run", "--advised", "--", sys.executable]
+        command += [str(word) for word in (self.reader, self.path, *words)]
+        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
+        with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            try:
+                yield program
+            finally:
+                program.kill()
+
     def test_programs_share_what_one_of_them_has_asked_for(self):
+        expected = self.expect(0, 4).splitlines(keepends=True)
+        self.forget(self.path)
         process = self.start("--stay")
-        self.assertEqual(self.read(0, 4)[0], 0)
-        asked = self.status()[1].split()
-        self.assertEqual((asked[0], asked[-1]), ("7.3", str(self.path)), "seven blocks")
-        self.assertEqual(self.read(0, 4)[0], 0)
-        again = self.status()[1].split()
-        self.assertEqual(again[0], asked[0], "each block was asked for once")
-        self.assertEqual(int(again[3]) + int(again[4]), 7, "all but the first one were there")
+        with self.program(0, 4, "asks") as other:
+            for number in range(4):
+                self.assertEqual(other.stdout.readline(), expected[number])
+                if number < 3:
+                    other.stdin.write(b"\n")
+                    other.stdin.flush()
+            self.assertEqual(self.read(0, 4)[0], 0)
+            asked, _, blocks, in_time, late, _, path = self.status()[1].split()
+        self.assertEqual((asked, path), ("7.3", str(self.path)), "seven blocks, each asked for once")
+        self.assertEqual((int(blocks), int(in_time) + int(late)), (8, 7), "all but the first one were there")
         process.terminate()
         self.assertEqual(process.wait(), 0)
+
+    def test_what_one_program_had_is_not_taken_for_granted_by_the_next(self):
+        self.start("--stay")
+        for warm in (False, True, False):
+            if warm:
+                self.path.read_bytes()
+            else:
+                self.forget(self.path)
+            # It waits until its blocks are there.
+            self.assertEqual(self.read(0, 4)[:2], (0, self.expect(0, 4)))
+
+    def test_whoever_has_the_file_open_serves(self):
+        self.rules = self.configuration(
+            {"File": {"Path": str(self.path), "BlockSize": BLOCK, "WillNeed": {"Offset": 2 * BLOCK}}}
+        )
+        self.start("--stay")
+        self.assertEqual(self.read(2, 4, "holders")[:2], (0, self.expect(2, 4)))
+
+    def test_the_program_has_the_descriptors_that_it_would_have(self):
+        self.start("--stay")
+        words = (sys.executable, "-c", "import os; print(sorted(os.listdir('/proc/self/fd')), os.dup(1))")
+        plain = self.dovetail("run", "--configuration", self.rules, "--", *words)
+        self.assertEqual(self.dovetail("run", "--advised", "--", *words), plain)
+        self.assertEqual(self.run_as_it_is(*words), plain)
+
+    def test_what_is_there_and_is_no_socket_stays(self):
+        Path(self.socket).write_text("kept")
+        status, output, errors = self.dovetail("advisord", "--configuration", self.rules)
+        self.assertEqual((status, output, errors.count(b"\n")), (2, b"", 1), errors)
+        self.assertEqual(Path(self.socket).read_text(), "kept")
 
     def test_eight_programs_at_once_read_each_block_once(self):
         self.rules = self.rules_with(16)
@@ -128,10 +177,7 @@ class Advisor(Case):
 
     def test_killed_in_the_middle_programs_go_on_by_themselves(self):
         process = self.start()
-        words = [sys.executable, "-m", "dovetail.cli", "run", "--advised", "--", sys.executable]
-        words += [str(self.reader), str(self.path), "0", "12", "asks"]
-        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
-        with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        with self.program(0, 12, "asks") as program:
             output = program.stdout.readline()
             process.kill()
             process.wait()
@@ -150,10 +196,7 @@ class Advisor(Case):
 
     def test_one_that_hangs_later_holds_nothing_up(self):
         process = self.start()
-        words = [sys.executable, "-m", "dovetail.cli", "run", "--advised", "--", sys.executable]
-        words += [str(self.reader), str(self.path), "0", "2", "asks"]
-        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
-        with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        with self.program(0, 2, "asks") as program:
             self.assertEqual(program.stdout.readline(), self.expect(0, 1))
             process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
@@ -233,8 +276,9 @@ class Advisor(Case):
         own = self.folder / "own"
         (own / "dovetail").mkdir(parents=True)
         (own / "dovetail").chmod(0o755)
-        os.environ["XDG_RUNTIME_DIR"] = str(own)
-        self.addCleanup(os.environ.pop, "XDG_RUNTIME_DIR")
+        changed = mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(own))
+        changed.start()
+        self.addCleanup(changed.stop)
         with self.assertRaisesRegex(advisor.NoAdvisor, "belongs to this user alone"):
             advisor.socket_path()
         (own / "dovetail").chmod(0o700)

@@ -3,70 +3,70 @@
 import sys
 import unittest
 
-from support import Case
+from support import CACHED, Case, Ways
 
 BLOCK = 1 << 20
 # Reads as it is told, waits until pages are cached, or gone, that no call has read or dropped, and says what is cached.
-READER = """
-import ctypes, mmap, os, sys
+READER = (
+    CACHED
+    + """
 way, path = sys.argv[1:]
-size = os.path.getsize(path)
 BLOCK = 1 << 20
-libc = ctypes.CDLL(None)
 descriptor = os.open(path, os.O_RDONLY)
-map_of = libc.mmap
-map_of.restype, map_of.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-memory = map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
-def cached(offset, length=4096):
-    state = (ctypes.c_ubyte * (length // 4096))()
-    assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(length), state) == 0
-    return sum(each & 1 for each in state)
+size = os.fstat(descriptor).st_size
+memory = map_file(descriptor)
 def at(offset):
     os.pread(descriptor, 8, offset)
 def come_to(number):
     at(number * BLOCK)
-    while cached(number * BLOCK, 4 * BLOCK) < 1024:
+    while cached(memory, number * BLOCK, 4 * BLOCK) < 1024:
         at(number * BLOCK)
 if way == "ahead":
     come_to(3)
-    print(cached(7 * BLOCK, BLOCK), cached(0, 3 * BLOCK))
+    print(cached(memory, 7 * BLOCK, BLOCK), cached(memory, 0, 3 * BLOCK))
 elif way == "behind":
     for number in range(13):
         come_to(number)
     # The first block was in part there when it was asked for.
-    while cached(BLOCK, 7 * BLOCK):
+    while cached(memory, BLOCK, 7 * BLOCK):
         at(12 * BLOCK)
-    print(cached(8 * BLOCK, 8 * BLOCK))
+    print(cached(memory, 8 * BLOCK, 8 * BLOCK))
 elif way == "released":
     for offset in range(0, 8 * BLOCK, 4096):
         at(offset)
-    while cached(0, 4 * BLOCK):
+    while cached(memory, 0, 4 * BLOCK):
         at(8 * BLOCK - 4096)
+elif way == "whole":
+    for offset in range(0, size, 4096):
+        at(offset)
+    while cached(memory, 0, 10 * BLOCK):
+        at(size - 4096)
 elif way == "sequence":
     for first in (0, 8 * BLOCK):
         for offset in range(first, first + 16384, 4096):
             at(offset)
     # Of each half what follows on the four pages.
-    print(cached(16384), cached(8 * BLOCK + 16384))
+    print(cached(memory, 16384), cached(memory, 8 * BLOCK + 16384))
 elif way == "position":
     os.lseek(descriptor, 3 * BLOCK, os.SEEK_SET)
     os.read(descriptor, 8)
-    while cached(4 * BLOCK, 3 * BLOCK) < 768:
+    while cached(memory, 4 * BLOCK, 3 * BLOCK) < 768:
         os.read(descriptor, 8)
 elif way == "two":
     other = os.open(path + ".other", os.O_RDONLY)
-    first, second = memory, map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, other, 0)
+    first, second = memory, map_file(other)
     # Both want advice at the same time, which one thread gives.
     for number in range(0, 12, 4):
         for each in (descriptor, other):
             os.pread(each, 8, number * BLOCK)
         for memory in (first, second):
-            while cached(number * BLOCK, 4 * BLOCK) < 1024:
+            while cached(memory, number * BLOCK, 4 * BLOCK) < 1024:
                 for each in (descriptor, other):
                     os.pread(each, 8, number * BLOCK)
 elif way == "all":
     print(sum(len(os.pread(descriptor, BLOCK, offset)) for offset in range(0, size, BLOCK)))
 """
+)
 
 
 class Rules(Case):
@@ -103,6 +103,9 @@ class Rules(Case):
         # The system brings in what is read in sequence by up to 2 MiB at once, and drops it only as a whole.
         self.read("released", DontNeed={}, BlockSize=2 * BLOCK, CacheSize=2, ReadAheadSize=0)
 
+    def test_a_whole_file_that_is_not_needed_any_more_is_released(self):
+        self.read("whole", DontNeed={}, BlockSize=2 * BLOCK, CacheSize=2, ReadAheadSize=0)
+
     def test_each_part_is_read_by_its_advice(self):
         half = 8 * BLOCK
         self.assertEqual(self.read("sequence", Random={"Length": half}, Normal={"Offset": half}), ["0", "1"])
@@ -135,6 +138,7 @@ class Rules(Case):
         status, output, _ = self.run_with_rules(rules, sys.executable, self.reader, "all", self.path, report=report)
         self.assertEqual((status, output), (0, f"{16 * BLOCK}\n".encode()))
         line = next(line for line in report.read_text().splitlines() if str(self.path) in line)
+        self.assertIn("all of it was in memory", line)
         self.assertEqual(line.split()[:2], ["0.0", "0.0"])
 
     def test_what_is_wrong_with_a_configuration_is_told_before_the_program_runs(self):
@@ -149,20 +153,24 @@ class Rules(Case):
             self.assertEqual((status, output, errors.count(b"\n")), (2, b"", 1), errors)
 
     def test_with_detection_as_well(self):
-        from support import Ways
-
         other = self.file("other", 16 * BLOCK, 2)
         self.forget(self.path, other)
         script = self.folder / "both.py"
         script.write_text(
-            READER.replace("way, path = sys.argv[1:]", 'way, path = "none", sys.argv[1]')
-            + f"\ncome_to(3)\ndescriptor = os.open({str(other)!r}, os.O_RDONLY)\nmemory = map_of(None, size, mmap.PROT_READ,"
-            " mmap.MAP_SHARED, descriptor, 0)\nfor offset in range(0, 12 * BLOCK, BLOCK):\n    os.pread(descriptor, 8192, offset)\n"
-            "while not cached(12 * BLOCK) or not cached(13 * BLOCK):\n    os.pread(descriptor, 8192, 11 * BLOCK)\n"
+            READER.replace("way, path = sys.argv[1:]", 'way, path, other = "none", *sys.argv[1:]')
+            + """
+come_to(3)
+descriptor = os.open(other, os.O_RDONLY)
+memory = map_file(descriptor)
+for offset in range(0, 12 * BLOCK, BLOCK):
+    os.pread(descriptor, 8192, offset)
+while not cached(memory, 12 * BLOCK) or not cached(memory, 13 * BLOCK):
+    os.pread(descriptor, 8192, 11 * BLOCK)
+"""
         )
         rules = {"File": {"Path": str(self.path), "BlockSize": BLOCK, "WillNeed": {}}}
         ways = Ways(configuration=self.configuration(rules), detection=True)
-        self.assertEqual(self.run_in(ways, sys.executable, script, self.path), (0, b"", b""))
+        self.assertEqual(self.run_in(ways, sys.executable, script, self.path, other), (0, b"", b""))
 
 
 if __name__ == "__main__":

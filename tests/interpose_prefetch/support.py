@@ -28,9 +28,24 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "mounts", "need", "observe", "plan_show", "preload", "read_plan", "replay", "system_observer",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "mounts", "need", "observe", "plan_show", "preload", "read_plan", "replay", "system_observer",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
+# The beginning of programs that look at the page cache: `cached(memory, offset, length)` counts the pages that are there, in a file that `map_file`
+# has mapped. It touches none of them.
+CACHED = """
+import ctypes, mmap, os, sys
+libc = ctypes.CDLL(None)
+map_of = libc.mmap
+map_of.restype, map_of.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+def map_file(descriptor):
+    size = os.fstat(descriptor).st_size
+    return map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+def cached(memory, offset, length=4096):
+    state = (ctypes.c_ubyte * (length // 4096))()
+    assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(length), state) == 0
+    return sum(each & 1 for each in state)
+"""
 
 
 class Case(unittest.TestCase):

@@ -67,7 +67,7 @@ TEST(AdviceTableTest, OfAFileThatWasChangedNoBlockIsKnown) {
   AdviceTable table = memory.table();
   bool made = false;
   AdvisedFile& found = table.file(table.find(file(1), 0, made));
-  found.blocks.note({0, 10}, 1, {0, 100 * mebibyte}, table.sizes(0));
+  found.blocks.note({0, 10}, 1, {0, 100 * mebibyte}, table.sizes(0, 100 * mebibyte));
   EXPECT_TRUE(found.blocks.has_work());
   found.given_up = all_is_cached;
   table.find(file(1), 0, made);
@@ -118,14 +118,14 @@ TEST(AdviceTableTest, WhateverIsInItNothingElseIsTouched) {
     }
     for (std::uint32_t rule = 0; rule < table.rules(); ++rule) {
       table.part(rule, random());
-      table.sizes(rule);
+      table.sizes(rule, 0);
     }
     table.rule_for("/data/x/y", "abc", "def");
     for (std::uint64_t inode = 0; inode < 20; ++inode) {
       bool made = false;
       const std::uint32_t number = table.find(file(inode), 0, made);
       if (number < table.files()) {
-        table.file(number).blocks.note({random() % far_end, far_end}, 1, {0, far_end}, table.sizes(1));
+        table.file(number).blocks.note({random() % far_end, far_end}, 1, {0, far_end}, table.sizes(1, far_end));
       }
     }
   }

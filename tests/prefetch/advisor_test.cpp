@@ -39,7 +39,7 @@ class AdvisorTest : public testing::Test {
   }
   void read(AdvisedFile& file, std::uint64_t offset) {
     const std::uint64_t size = file.size;
-    file.blocks.note({offset, offset + 10}, 1, {0, size}, table_.sizes(0));
+    file.blocks.note({offset, offset + 10}, 1, {0, size}, table_.sizes(0, size));
     tell(file);
   }
   void tell(AdvisedFile& file) {
@@ -58,8 +58,11 @@ class AdvisorTest : public testing::Test {
 
   AdviceMemory memory_{{{.pattern = "/**", .process = {}, .parts = {{{0, far_end}, AdviceKind::will_need}}}}};
   AdviceTable table_ = memory_.table();
-  Advisor advisor_{table_};
-  test::ColdFile cold_{16 * mebibyte};
+  static std::uint64_t seconds() { return clock_; }
+
+  static inline std::atomic<std::uint64_t> clock_{1000};
+  Advisor advisor_{table_, seconds};
+  test::ColdFile cold_{24 * mebibyte};
 };
 
 /// The advisor in a thread of its own.
@@ -92,7 +95,7 @@ TEST_F(AdvisorTest, BringsTheBlocksThatAProgramWants) {
   read(file, 3 * mebibyte);
   cold_.await(3 * mebibyte, 4 * mebibyte);
   running.stop();
-  EXPECT_EQ(cold_.cached(0, 16 * mebibyte), 4 * mebibyte);
+  EXPECT_EQ(cold_.cached(0, 24 * mebibyte), 4 * mebibyte);
   EXPECT_EQ(file.asked, 4 * mebibyte);
   EXPECT_EQ(advisor_.open_files(), 1U);
   EXPECT_FALSE(table_.is_served()) << "programs give their advice themselves again";
@@ -120,7 +123,7 @@ TEST_F(AdvisorTest, ReleasesTheLeastRecentlyUsedOfWhatItBrought) {
 
 TEST_F(AdvisorTest, WhatIsInMemoryIsLeftAlone) {
   const base::Descriptor descriptor = open(cold_);
-  std::vector<std::byte> data(16 * mebibyte);
+  std::vector<std::byte> data(cold_.content().size());
   ASSERT_EQ(::pread(descriptor.get(), data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
   AdvisedFile& file = look_at(descriptor.get(), descriptor.get());
   const Running running(advisor_, table_);
@@ -130,6 +133,42 @@ TEST_F(AdvisorTest, WhatIsInMemoryIsLeftAlone) {
   }
   EXPECT_EQ(file.given_up, all_is_cached);
   EXPECT_EQ(file.asked, 0U);
+  await_work(file);  // nothing is left that programs would have to tell again
+}
+
+TEST_F(AdvisorTest, WhatWasKnownIsForgottenWithTheLastProgram) {
+  const base::Descriptor descriptor = open(cold_);
+  AdvisedFile& file = look_at(descriptor.get(), descriptor.get());
+  const Running running(advisor_, table_);
+  read(file, 0);
+  cold_.await(0, 4 * mebibyte);
+  file.given_up = cannot_be_opened;
+  advisor_.forget();
+  while (file.given_up != not_given_up || advisor_.open_files() != 0) {
+    std::this_thread::yield();
+  }
+  cold_.forget();
+  read(file, 0);
+  cold_.await(0, 4 * mebibyte);
+}
+
+TEST_F(AdvisorTest, AFileThatHasNoWorkIsClosedHoweverBusyItIs) {
+  const test::ColdFile other(24 * mebibyte, 2);
+  const base::Descriptor idle = open(cold_);
+  const base::Descriptor busy = open(other);
+  AdvisedFile& idle_file = look_at(idle.get(), idle.get());
+  AdvisedFile& busy_file = look_at(busy.get(), busy.get());
+  const Running running(advisor_, table_);
+  read(idle_file, 0);
+  read(busy_file, 0);
+  await_work(idle_file);
+  await_work(busy_file);
+  EXPECT_EQ(advisor_.open_files(), 2U);
+  for (std::uint64_t step = 0; advisor_.open_files() != 1; ++step) {
+    clock_ += 1;
+    read(busy_file, step % 24 * mebibyte);
+    await_work(busy_file);
+  }
 }
 
 TEST_F(AdvisorTest, OpensNothingButTheFileOfTheTable) {
@@ -142,15 +181,19 @@ TEST_F(AdvisorTest, OpensNothingButTheFileOfTheTable) {
   const base::Descriptor fifo(::open(pipe.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   const base::Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   Running running(advisor_, table_);
+  // Other blocks each time, or nothing would be wanted.
+  std::uint64_t offset = 0;
   for (const int held_as : {another.get(), fifo.get(), null.get(), 65000, -1}) {
     AdvisedFile& file = look_at(wanted.get(), held_as);
-    read(file, 0);
+    read(file, offset);
     await_work(file);
     EXPECT_EQ(file.asked, 0U) << held_as;
+    EXPECT_EQ(advisor_.open_files(), 0U) << held_as;
+    offset += 4 * mebibyte;
   }
   AdvisedFile& file = look_at(wanted.get(), wanted.get());
-  read(file, 8 * mebibyte);
-  cold_.await(8 * mebibyte, mebibyte);
+  read(file, offset);
+  cold_.await(offset, mebibyte);
   running.stop();
   EXPECT_EQ(advisor_.open_files(), 1U);
 }

@@ -50,7 +50,7 @@ class BlockCacheTest : public testing::Test {
 
   std::unique_ptr<BlockCache> cache_ = std::make_unique<BlockCache>();
   Range part_ = whole;
-  BlockCache::Sizes sizes_{block, 8, 4};
+  BlockCache::Sizes sizes_{block, 1000 * block, 8, 4};
 };
 
 TEST_F(BlockCacheTest, AsksForTheBlockThatIsReadAndTheFollowingOnes) {
@@ -186,8 +186,25 @@ TEST_F(BlockCacheTest, NothingIsAskedForBehindThePart) {
   EXPECT_FALSE(cache_->take_wanted(range)) << "a read before the part";
 }
 
+TEST_F(BlockCacheTest, ABlockThatBelongsToOthersInPartIsNotReleased) {
+  part_ = {block / 2, 20 * block + block / 2};
+  for (std::uint64_t number = 1; number < 21; ++number) {
+    read(number * block, 10);
+    asked();
+  }
+  read(block / 2, 10);
+  for (std::uint64_t number = 1; number < 20; ++number) {
+    read(number * block, 10);
+    asked();
+  }
+  const Numbers gone = released();
+  EXPECT_FALSE(gone.empty());
+  EXPECT_EQ(std::ranges::count(gone, 0U), 0);
+  EXPECT_EQ(std::ranges::count(gone, 20U), 0);
+}
+
 TEST_F(BlockCacheTest, WithoutReadingAheadBlocksAreOnlyReleased) {
-  sizes_ = {block, 2, 0};
+  sizes_ = {block, 1000 * block, 2, 0};
   for (std::uint64_t number = 0; number < 5; ++number) {
     read(number * block, 10);
   }
@@ -274,7 +291,7 @@ TEST(BlockCacheMemoryTest, WhateverIsInItNothingElseIsTouched) {
     for (int step = 0; step < 50; ++step) {
       const std::uint64_t offset = random() % far_end;
       const auto any = [&random] { return static_cast<std::uint32_t>(random()); };
-      const BlockCache::Sizes sizes{random() % (1U << 30), any(), any()};
+      const BlockCache::Sizes sizes{random() % (1U << 30), far_end, any(), any()};
       cache->note({offset, offset + random() % (1U << 30)}, random() % 4, {0, far_end}, sizes);
       Range range{};
       for (int taken = 0; taken < 200 && (cache->take_wanted(range) || cache->take_released(range)); ++taken) {

@@ -63,6 +63,10 @@ Clients::Clients(const std::string& socket_path, int memory) : path_(socket_path
     }
     fail(path_ + ".lock");
   }
+  struct stat status{};
+  if (lstat(path_.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
+    throw std::runtime_error(path_ + ": is there already, and is no socket");
+  }
   unlink(path_.c_str());
   listening_ = Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const mode_t before = umask(0077);
@@ -99,6 +103,8 @@ bool Clients::send_memory(int connection) const noexcept {
 
 void Clients::accept_one() {
   Descriptor connection(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  // The client still waits to be accepted: `poll` would return at once.
+  pauses_ = connection.get() < 0 && errno != EAGAIN;
   if (connection.get() < 0 || clients_.size() >= most || !is_same_user(connection.get()) ||
       !send_memory(connection.get())) {
     return;
@@ -120,14 +126,18 @@ bool Clients::hear(Client& client) noexcept {
   return true;
 }
 
-void Clients::serve(int signals, bool stay) {
+void Clients::serve(int signals, bool stay, const std::function<void()>& last_run_ended) {
+  bool ran = false;
   for (;;) {
-    const bool is_full = clients_.size() >= most;
-    std::vector<pollfd> watched = {{signals, POLLIN, 0}, {is_full ? -1 : listening_.get(), POLLIN, 0}};
+    const bool listens = clients_.size() < most && !pauses_;
+    std::vector<pollfd> watched = {{signals, POLLIN, 0}, {listens ? listening_.get() : -1, POLLIN, 0}};
     for (const Client& client : clients_) {
       watched.push_back({client.connection.get(), POLLIN, 0});
     }
-    if (poll(watched.data(), watched.size(), -1) < 0) {
+    constexpr int pause = 1000;
+    const int longest = pauses_ ? pause : -1;
+    pauses_ = false;
+    if (poll(watched.data(), watched.size(), longest) < 0) {
       if (errno == EINTR) {
         continue;
       }
@@ -143,11 +153,15 @@ void Clients::serve(int signals, bool stay) {
       }
     }
     clients_ = std::move(kept);
+    const bool runs = std::ranges::any_of(clients_, [](const Client& client) { return client.runs; });
+    if (ran && !runs) {
+      last_run_ended();
+    }
+    ran = runs;
     if (watched[1].revents != 0) {
       accept_one();
     }
-    const bool runs = std::ranges::any_of(clients_, [](const Client& client) { return client.runs; });
-    if (had_a_run_ && !runs && !stay && clients_.empty()) {
+    if (had_a_run_ && !stay && clients_.empty()) {
       return;
     }
   }

@@ -1,6 +1,7 @@
 // Who uses the advisor: every `dovetail run --advised` is connected as long as its program runs.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ class Clients {
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
-  /// Serves clients until a signal is read from `signals` (a signalfd), or until the last run has ended, unless it is to `stay`.
-  void serve(int signals, bool stay);
+  /// Serves clients until a signal is read from `signals` (a signalfd), or, unless it is to `stay`, until there is no client any more and one of them
+  /// was a run. `last_run_ended`: called whenever no run is left.
+  void serve(int signals, bool stay, const std::function<void()>& last_run_ended);
 
  private:
   static constexpr std::size_t most = 256;
@@ -51,6 +53,7 @@ class Clients {
   Descriptor listening_;
   std::vector<Client> clients_;
   bool had_a_run_ = false;
+  bool pauses_ = false;  // there was no descriptor for a client
 };
 
 }  // namespace dovetail::advisord

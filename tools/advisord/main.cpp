@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
@@ -54,7 +55,17 @@ int signals_to_read() {
   return descriptor;
 }
 
+/// Files and clients need a descriptor each.
+void allow_descriptors() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
 int run(int memory, const std::string& socket, bool stay) {
+  allow_descriptors();
   const Descriptor signals(signals_to_read());
   Clients clients(socket, memory);
   prefetching::Advisor advisor(table_in(memory));
@@ -62,7 +73,7 @@ int run(int memory, const std::string& socket, bool stay) {
   std::fflush(stdout);
   const std::jthread thread([&advisor] { advisor.run(); });
   try {
-    clients.serve(signals.get(), stay);
+    clients.serve(signals.get(), stay, [&advisor] { advisor.forget(); });
   } catch (...) {
     advisor.stop();
     throw;
