@@ -17,6 +17,7 @@ namespace {
 
 // A call may come in a signal handler, whose stack is small: longer paths are not looked at.
 constexpr std::size_t longest_path = 1024;
+constexpr std::uint64_t smallest_file = 128U << 10;
 
 // What the system takes only for all of a descriptor.
 AdviceKind of_descriptor(AdviceKind kind) noexcept {
@@ -59,6 +60,10 @@ bool Guide::start(std::byte* memory, std::uint64_t bytes) noexcept {
 }
 
 std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept {
+  // One request brings in all of it.
+  if (identity.size <= smallest_file) {
+    return Descriptor::ignored;
+  }
   char path[longest_path];
   const std::size_t length = name_of(number, path, sizeof path);
   const std::uint32_t rule = length == 0 ? AdviceTable::no_rule : table_.rule_for({path, length}, name_, program_);
@@ -83,7 +88,10 @@ std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentit
   // One that was duplicated or inherited may have been told something else.
   guidance.advice.store(-1, std::memory_order_relaxed);
   // Most programs begin there, and the first read counts for the system's own reading ahead.
-  set_advice(number, guidance, of_descriptor(table_.part(rule, 0).kind));
+  const AdviceKind first = of_descriptor(table_.part(rule, 0).kind);
+  if (first != AdviceKind::normal) {
+    set_advice(number, guidance, first);
+  }
   descriptor.stream.store(0, std::memory_order_relaxed);
   detections[number].position.store(0, std::memory_order_relaxed);
   return Descriptor::first_guided + found;

@@ -23,7 +23,7 @@ void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const S
   const std::uint64_t ahead = first + std::min(sizes.ahead_blocks, most);
   const std::uint64_t end = std::max(last + 1, std::min(ahead, (part.end - 1) / bytes + 1));
   count({first, last + 1});
-  const std::uint32_t bit = bit_of(reader, bytes);
+  const std::uint32_t bit = bit_of(reader, last, bytes);
 
   Range pending{0, 0};
   for (std::uint64_t number = first; number < end; ++number) {
@@ -81,11 +81,12 @@ BlockCache::Block* BlockCache::find(std::uint64_t number) noexcept {
   return found == blocks_.end() ? nullptr : found;
 }
 
-std::uint32_t BlockCache::bit_of(std::uint64_t reader, std::uint64_t block_bytes) noexcept {
+std::uint32_t BlockCache::bit_of(std::uint64_t reader, std::uint64_t at, std::uint64_t block_bytes) noexcept {
   std::uint32_t oldest = 0;
   for (std::uint32_t number = 0; number < most_readers; ++number) {
     Reader& known = readers_[number];
     if (known.is_known != 0 && known.id == reader) {
+      known.last_block = at;
       known.last_turn = turn_;
       return 1U << number;
     }
@@ -96,8 +97,14 @@ std::uint32_t BlockCache::bit_of(std::uint64_t reader, std::uint64_t block_bytes
   for (Block& block : blocks_) {
     let_go(block, bit, block_bytes);
   }
-  readers_[oldest] = {reader, turn_, 1};
+  readers_[oldest] = {reader, at, turn_, 1};
   return bit;
+}
+
+bool BlockCache::is_expected(std::uint64_t number) const noexcept {
+  return std::any_of(readers_.begin(), readers_.end(), [&](const Reader& reader) {
+    return reader.is_known != 0 && reader.last_block < number && turn_ - reader.last_turn < lately;
+  });
 }
 
 BlockCache::Block& BlockCache::room(std::uint64_t block_bytes) noexcept {
@@ -133,7 +140,7 @@ void BlockCache::trim(std::uint32_t bit, std::uint32_t most, std::uint64_t block
 void BlockCache::let_go(Block& block, std::uint32_t bit, std::uint64_t block_bytes) noexcept {
   if (block.is_used() && (block.holders & bit) != 0) {
     block.holders &= ~bit;
-    if (block.holders == 0) {
+    if (block.holders == 0 && !is_expected(block.number())) {
       drop(block, block_bytes);
     }
   }

@@ -12,7 +12,7 @@
 namespace dovetail::prefetching {
 
 /// The blocks are those of all processes: what one has asked for is there for the others. Each reader holds its `cache_blocks` most recent ones; what was
-/// not touched for longest goes first. A block is released when no reader holds it any more, so that a fast one takes nothing from a slow one. Only the
+/// not touched for longest goes first. A block is released when no reader holds it any more and none is on its way to it: a fast one takes nothing from a slow one. Only the
 /// `most_readers` latest readers hold blocks, and all of them together `most_blocks`: beyond that the oldest go. All bytes zero is the cache of a file that was not read yet.
 class BlockCache {
  public:
@@ -56,6 +56,8 @@ class BlockCache {
   static constexpr std::uint64_t flag_read = 2;
   static constexpr std::uint64_t flag_partial = 4;  // a part of it belongs to others
   static constexpr std::uint32_t flag_bits = 3;
+  // Reads of others, to other blocks, after which a reader is not waited for.
+  static constexpr std::uint32_t lately = 64;
 
   struct Block {
     std::atomic<std::uint64_t> key;  // its number and one more, and flags; 0: no block
@@ -70,6 +72,7 @@ class BlockCache {
 
   struct Reader {
     std::uint64_t id;
+    std::uint64_t last_block;
     std::uint32_t last_turn;
     std::uint32_t is_known;
   };
@@ -78,8 +81,10 @@ class BlockCache {
   void count(Range blocks) noexcept;
   Block* find(std::uint64_t number) noexcept;
   std::uint32_t age(const Block& block) const noexcept { return turn_ - block.touched; }
-  // The bit of a reader. If there are too many, the one that has not read for longest has ended, or may as well.
-  std::uint32_t bit_of(std::uint64_t reader, std::uint64_t block_bytes) noexcept;
+  // The bit of a reader, which is at this block. If there are too many, the one that has not read for longest has ended, or may as well.
+  std::uint32_t bit_of(std::uint64_t reader, std::uint64_t at, std::uint64_t block_bytes) noexcept;
+  // Whether a reader that has read lately may come to it: it is before it.
+  bool is_expected(std::uint64_t number) const noexcept;
   // A place for another block. If there is none, the oldest block of all goes.
   Block& room(std::uint64_t block_bytes) noexcept;
   // Leaves so many blocks to the reader.
