@@ -24,6 +24,8 @@ constexpr std::uint64_t seconds_until_closed = 2;
 
 /// An open file, as `give_advice` wants it.
 struct System {
+  const FileSystemHints& hints;
+  FileSystemHints::Kind kind;
   int descriptor;
   AdvisedFile& file;
   const std::atomic<bool>& stopping;
@@ -39,22 +41,20 @@ struct System {
         return false;
       }
       const std::uint64_t bytes = std::min<std::uint64_t>(piece, range.end - at);
-      posix_fadvise(descriptor, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+      hints.will_need(kind, descriptor, {at, at + bytes});
       file.asked.fetch_add(bytes, std::memory_order_relaxed);
     }
     return true;
   }
   bool dont_need(const Range& range) const noexcept {
-    posix_fadvise(descriptor, static_cast<off_t>(range.offset), static_cast<off_t>(range.end - range.offset),
-                  POSIX_FADV_DONTNEED);
+    hints.dont_need(kind, descriptor, range);
     return !stopping.load(std::memory_order_relaxed);
   }
 };
 
-// Where a file that another process has open cannot be removed as usual: the program would notice.
-bool is_on_nfs(int path) noexcept {
+long file_system_of(int path) noexcept {
   struct statfs status{};
-  return fstatfs(path, &status) == 0 && status.f_type == NFS_SUPER_MAGIC;
+  return fstatfs(path, &status) == 0 ? static_cast<long>(status.f_type) : 0;
 }
 
 }  // namespace
@@ -152,7 +152,8 @@ void Advisor::serve(std::uint32_t number) {
     return;
   }
   open_file.used = now_;
-  give_advice(file, table_.sizes(rule, 0).block_bytes, System{open_file.descriptor, file, stopping_});
+  give_advice(file, table_.sizes(rule, 0).block_bytes,
+              System{hints_, open_file.hints, open_file.descriptor, file, stopping_});
 }
 
 bool Advisor::open(OpenFile& open, AdvisedFile& file) noexcept {
@@ -174,7 +175,10 @@ bool Advisor::open(OpenFile& open, AdvisedFile& file) noexcept {
   }
   struct stat status{};
   if (fstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_dev == device && status.st_ino == inode) {
-    const bool may_be_opened = !is_on_nfs(path);
+    const long file_system = file_system_of(path);
+    open.hints = hints_.kind_of(file_system);
+    // Where a file that another process has open cannot be removed as usual, the program would notice.
+    const bool may_be_opened = file_system != NFS_SUPER_MAGIC;
     if (may_be_opened) {
       open.descriptor = ::open(("/proc/self/fd/" + std::to_string(path)).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "prefetch/advice_table.hpp"
+#include "prefetch/file_system_hints.hpp"
 
 namespace dovetail::prefetching {
 
@@ -36,6 +37,7 @@ class Advisor {
  private:
   struct OpenFile {
     int descriptor = -1;
+    FileSystemHints::Kind hints = FileSystemHints::Kind::page_cache;
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
     std::uint64_t used = 0;  // the second in which it last had work
@@ -52,6 +54,7 @@ class Advisor {
   static std::uint64_t monotonic_seconds();
 
   AdviceTable table_;
+  FileSystemHints hints_;
   std::uint64_t (*seconds_)();
   std::vector<OpenFile> open_;
   std::uint64_t now_ = 0;
