@@ -14,7 +14,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi scaling test test-hdf5 test-foreign test-nodes test-refinement test-plans stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch scaling test test-hdf5 test-foreign test-nodes test-refinement test-plans stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -52,6 +52,10 @@ demo-heat: setup ## Build what it needs, then run the heat example in its three 
 demo-mpi: setup ## Build what they need, then run applications of 4 ranks with MPI alone, two-sided and one-sided tasks (DEMO_ARGS as well)
 	$(call release,mpi_demo)
 	@$(PYTHON) examples/mpi_demo/demo.py --build-dir build/release $(DEMO_ARGS)
+
+demo-prefetch: setup ## Build what it needs, then run an h5py program as it is, with a plan, by rules and by its pattern (DEMO_ARGS as well)
+	$(call release,all)
+	@$(PYTHON) examples/terrain/demo.py --build-dir build/release $(DEMO_ARGS)
 
 scaling: setup ## Install SimGrid, compare its model with real runs of ranks, then draw the model up to 256 nodes (SCALING_ARGS="--repeat 5")
 	@bash scripts/setup.sh scaling

@@ -1,6 +1,7 @@
 #include "prefetch/advice.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "prefetch/follower.hpp"
 
@@ -26,12 +27,28 @@ void Advice::take(const FilePlan& plan) noexcept {
     while (to < plan.count && to - from < most && (to == from || bytes + plan.extents[to].bytes <= plan.window / 2)) {
       bytes += plan.extents[to++].bytes;
     }
+    if (arrange_all(plan, from, to) > plan.window) {
+      // Rather less at a time than single requests because there is no room for the gaps: the most that the window has room for.
+      std::uint32_t fits = from + 1;
+      while (to - fits > 1) {
+        const std::uint32_t middle = fits + (to - fits) / 2;
+        (arrange_all(plan, from, middle) <= plan.window ? fits : to) = middle;
+      }
+      to = fits;
+      arrange_all(plan, from, to);
+    }
   } while (!progress.issued.compare_exchange_weak(issued, to, std::memory_order_relaxed));
+}
+
+std::uint64_t Advice::arrange_all(const FilePlan& plan, std::uint32_t from, std::uint32_t to) noexcept {
+  count_ = 0;
   for (std::uint32_t number = from; number < to; ++number) {
     const Extent& extent = plan.extents[number];
     ranges_[count_++] = {extent.offset, extent.end()};
   }
-  count_ = arrange(ranges_.data(), count_, plan.gap, plan.window / 2);
+  count_ = arrange(ranges_.data(), count_, plan.gap, far_end);
+  return std::accumulate(begin(), end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Range& range) { return sum + (range.end - range.offset); });
 }
 
 }  // namespace dovetail::prefetching

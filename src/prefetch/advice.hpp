@@ -14,14 +14,17 @@ class Advice {
  public:
   static constexpr std::uint32_t most = 512;
 
-  /// Takes what comes next in the plan, as much as half of the window has room for, and nobody else will take it. Sorted, with gaps that are
-  /// too small to be left out; these have at most another half of the window. Empty: nothing is due.
+  /// Takes what comes next in the plan, and nobody else will take it: as much as half of the window has room for, and all of the window with gaps that
+  /// are too small to be left out. Sorted. Empty: nothing is due.
   void take(const FilePlan& plan) noexcept;
   bool empty() const noexcept { return count_ == 0; }
   const Range* begin() const noexcept { return ranges_.data(); }
   const Range* end() const noexcept { return ranges_.data() + count_; }
 
  private:
+  // These extents, sorted, with gaps. @returns how many bytes they have altogether.
+  std::uint64_t arrange_all(const FilePlan& plan, std::uint32_t from, std::uint32_t to) noexcept;
+
   std::array<Range, most> ranges_;
   std::uint32_t count_ = 0;
 };

@@ -21,6 +21,10 @@ constexpr std::uint32_t most_ahead = 32;
 constexpr std::uint32_t most_ahead_if_uneven = 2;
 // Bytes that are read for each that is wanted, at most.
 constexpr std::uint64_t most_with_gaps = 4;
+// Guesses of no more than this count as requests. So many of these may be wrong before the file is left alone for a while, beside one for each
+// four that were right.
+constexpr std::uint64_t smallest_that_counts_bytes = 32U << 10;
+constexpr std::uint32_t most_wrong = 8;
 // Regions that may be left out at a time.
 constexpr std::uint32_t most_steps = 4;
 
@@ -182,6 +186,7 @@ void Detector::go_on(Series& series, std::uint32_t index, std::uint32_t steps, s
     const std::uint64_t off = last.offset > series.begin ? last.offset - series.begin : series.begin - last.offset;
     if (off <= slack && length <= series.length + 2 * slack && length + 2 * slack >= series.shortest) {
       begin = last.end + series.gap;
+      series.uneven = std::max(off, series.uneven - series.uneven / 8);
       // Towards what was seen: at once where it exceeds, slowly where it does not.
       series.length = std::max(length, series.length - (series.length - std::min(length, series.length)) / 8);
       series.shortest = std::min(length, series.shortest + (std::max(length, series.shortest) - series.shortest) / 8);
@@ -319,9 +324,14 @@ void Detector::ask(std::uint32_t index, const Limits& limits) noexcept {
     }
   } else {
     const std::uint64_t spread = series.length - series.shortest;
-    const std::uint64_t margin = spread / 4;
+    const std::uint64_t margin = std::max(spread / 4, std::min(series.uneven, series.slack()));
     const std::uint64_t part = std::min(series.length, limits.window / 2);
-    const std::uint32_t ahead = std::min(series.ahead, spread > bytes_of_page ? most_ahead_if_uneven : most_ahead);
+    std::uint32_t ahead = std::min(series.ahead, spread > bytes_of_page ? most_ahead_if_uneven : most_ahead);
+    if (series.uneven != 0) {
+      // Where they lie is known the less the further ahead: not further than they still overlap with what is asked for.
+      ahead = std::min(
+          ahead, static_cast<std::uint32_t>(std::clamp<std::uint64_t>(series.length / series.uneven, 1, most_ahead)));
+    }
     if (series.guessed_to >= series.begin + (ahead + 1) / 2 * series.period + series.length) {
       return;  // several at a time
     }
@@ -379,6 +389,8 @@ void Detector::touch(Range read) noexcept {
   if (outstanding_.load(std::memory_order_relaxed) == 0) {
     return;
   }
+  bool overlaps = false;
+  bool covered = false;
   for (Guess& guess : guesses_) {
     const std::uint64_t low = std::max(guess.begin, read.offset);
     const std::uint64_t high = std::min(guess.end, read.end);
@@ -386,6 +398,11 @@ void Detector::touch(Range read) noexcept {
       continue;
     }
     const std::uint64_t before = guess.high - guess.low;
+    if (is_small(guess)) {
+      overlaps = true;
+      covered = covered || (read.offset / bytes_of_page >= guess.begin / bytes_of_page &&
+                            (read.end - 1) / bytes_of_page <= (guess.end - 1) / bytes_of_page);
+    }
     if (before == 0) {
       counts_.late.fetch_add(queue_.waits(guess.number) ? 1 : 0, std::memory_order_relaxed);
       guess.low = low;
@@ -399,6 +416,14 @@ void Detector::touch(Range read) noexcept {
     counts_.used.fetch_add(used, std::memory_order_relaxed);
     take_off(used);
   }
+  if (overlaps) {
+    (covered ? right_ : wrong_) += 1;
+  }
+}
+
+// A request for it takes longer than its bytes.
+bool Detector::is_small(const Guess& guess) const noexcept {
+  return guess.end - guess.begin <= smallest_that_counts_bytes && series_[guess.series % most_series].grows == 0;
 }
 
 void Detector::take_off(std::uint64_t bytes) noexcept {
@@ -407,14 +432,22 @@ void Detector::take_off(std::uint64_t bytes) noexcept {
 }
 
 void Detector::retire(Guess& guess) noexcept {
-  const std::uint64_t wasted = guess.end - guess.begin - (guess.high - guess.low);
-  wasted_ += wasted;
+  const std::uint64_t used = guess.high - guess.low;
+  const std::uint64_t wasted = guess.end - guess.begin - used;
+  // Of one that was right, what it has in front and behind costs no request.
+  wasted_ += used >= wasted ? 0 : wasted;
+  if (used == 0 && is_small(guess)) {
+    ++wrong_;
+  }
   counts_.wasted.fetch_add(wasted, std::memory_order_relaxed);
   take_off(wasted);
   guess = {};
 }
 
-bool Detector::is_wasteful() const noexcept { return wasted_ > allowance + used_ / part_wasted; }
+bool Detector::is_wasteful() const noexcept {
+  // Requests count beside bytes: small ones take as long.
+  return wasted_ > allowance + used_ / part_wasted || wrong_ > most_wrong + right_ / 4;
+}
 
 void Detector::begin_rest() noexcept {
   for (std::uint32_t index = 0; index < most_series; ++index) {
@@ -426,6 +459,8 @@ void Detector::begin_rest() noexcept {
   idle_ = 0;
   used_ = 0;
   wasted_ = 0;
+  right_ = 0;
+  wrong_ = 0;
   const std::uint32_t rest = rest_.load(std::memory_order_relaxed);
   rest_.store(std::clamp(2 * rest, first_rest, longest_rest), std::memory_order_relaxed);
 }

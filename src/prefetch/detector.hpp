@@ -73,6 +73,7 @@ class Detector {
     std::uint64_t shortest;    // seldom less
     std::uint64_t gap;         // to the next one: seldom less
     std::uint64_t period;      // from the begin of one to that of the next
+    std::uint64_t uneven;      // bytes by which a region lay elsewhere than expected: seldom exceeded
     std::uint64_t guessed_to;  // what lies before needs no guess
     std::uint64_t front;       // of a region that grows
     std::uint32_t touched;
@@ -112,6 +113,7 @@ class Detector {
   void ask(std::uint32_t index, const Limits& limits) noexcept;
   bool guess(std::uint32_t index, Range along, const Limits& limits, Range& pending) noexcept;
   void touch(Range read) noexcept;
+  bool is_small(const Guess& guess) const noexcept;
   void take_off(std::uint64_t bytes) noexcept;
   void retire(Guess& guess) noexcept;
   bool is_wasteful() const noexcept;
@@ -125,6 +127,8 @@ class Detector {
   std::atomic<std::uint32_t> count_;  // of the regions
   std::uint64_t used_;                // since the last rest
   std::uint64_t wasted_;
+  std::uint32_t right_;  // since the last rest: reads that lay within a small guess, which spared a request
+  std::uint32_t wrong_;  // reads that did so in part only, and guesses that nothing has read: each took a request more
   std::atomic<std::uint64_t> outstanding_;
   std::array<Region, most_regions> regions_;  // in the order of the file; they do not overlap
   std::array<Series, most_series> series_;

@@ -151,11 +151,27 @@ std::uint64_t ahead(const FilePlan& plan) noexcept {
   return to > from ? to - from : 0;
 }
 
+namespace {
+
+// With the gaps that are read as well: as many of them as there were so far.
+std::uint64_t ahead_with_gaps(const FilePlan& plan) noexcept {
+  const std::uint32_t issued = plan.progress->issued.load(std::memory_order_relaxed);
+  const std::uint64_t asked = plan.progress->asked.load(std::memory_order_relaxed);
+  const Extent& last = plan.extents[std::clamp(issued, 1U, plan.count) - 1];
+  const std::uint64_t wanted = std::max<std::uint64_t>(last.before + last.bytes, 1);
+  const std::uint64_t without = ahead(plan);
+  return asked <= wanted ? without
+                         : static_cast<std::uint64_t>(static_cast<double>(without) / static_cast<double>(wanted) *
+                                                      static_cast<double>(asked));
+}
+
+}  // namespace
+
 bool wants_advice(const FilePlan& plan) noexcept {
   return plan.count != 0 && plan.progress->given_up.load(std::memory_order_relaxed) == not_given_up &&
          std::max(plan.progress->issued.load(std::memory_order_relaxed),
                   plan.progress->cursor.load(std::memory_order_relaxed)) < plan.count &&
-         ahead(plan) < plan.window / 2 + 1;
+         ahead_with_gaps(plan) < plan.window / 2 + 1;
 }
 
 }  // namespace dovetail::prefetching

@@ -31,7 +31,7 @@ bool is_over(const FilePlan& plan) noexcept;
 /// Bytes of the plan that were asked for and that the program has not come to yet.
 std::uint64_t ahead(const FilePlan& plan) noexcept;
 
-/// Whether advice is due: less than half of the window lies ahead, and the plan has more.
+/// Whether advice is due: less than half of the window lies ahead, with the gaps, and the plan has more.
 bool wants_advice(const FilePlan& plan) noexcept;
 
 }  // namespace dovetail::prefetching

@@ -185,7 +185,7 @@ TEST(Advice, StaysWithinTheWindow) {
   EXPECT_EQ(advised, 200 * run_bytes);
 }
 
-TEST(Advice, FillsGapsOnlyWhileTheWindowHasRoomForThem) {
+TEST(Advice, TakesLessAtATimeWhereTheWindowHasNoRoomForTheGaps) {
   PlanMemory memory;
   memory.window = 40 * run_bytes;
   memory.gap = 100 * run_bytes;
@@ -196,9 +196,16 @@ TEST(Advice, FillsGapsOnlyWhileTheWindowHasRoomForThem) {
   for (const Range& range : advice) {
     asked += range.end - range.offset;
   }
-  // Two gaps of nine runs, and no third one.
-  EXPECT_EQ(asked, (20 + 18) * run_bytes);
-  EXPECT_EQ(advice.begin()->end, 21 * run_bytes);
+  // Four runs with three gaps of nine. With a fifth one it would be 41.
+  EXPECT_EQ(asked, 31 * run_bytes);
+  EXPECT_EQ(advice.end() - advice.begin(), 1);
+  plan.progress->asked = asked;
+  advice.take(plan);
+  EXPECT_TRUE(advice.empty()) << "more than half of the window lies ahead, with the gaps";
+  follow(plan, 10 * run_bytes, run_bytes);
+  advice.take(plan);
+  ASSERT_FALSE(advice.empty());
+  EXPECT_EQ(advice.begin()->offset, 40 * run_bytes);
 }
 
 TEST(Advice, OfARunThatIsLargerThanTheWindowIsGivenAllTheSame) {
