@@ -10,6 +10,7 @@ from .plan_report import table
 
 _BAD_USAGE = 2
 _MOST_IN_PICTURE = 8
+_LEAST_PART = 50
 
 
 def _table(plan: Plan) -> list[str]:
@@ -41,6 +42,8 @@ def _draw(plan: Plan, picture: Path) -> None:
     from matplotlib import pyplot
 
     files = sorted((file for file in plan.files if file.extents), key=lambda file: -file.bytes)[:_MOST_IN_PICTURE]
+    # Beside the data of a program its modules and settings show nothing.
+    files = [file for file in files if file.bytes * _LEAST_PART >= files[0].bytes]
     figure, panels = pyplot.subplots(max(1, len(files)), 1, squeeze=False, figsize=(8, 2.5 * max(1, len(files)) + 1))
     for panel, file in zip(panels[:, 0], files, strict=False):
         # From the first byte of each run to its last.
@@ -49,6 +52,14 @@ def _draw(plan: Plan, picture: Path) -> None:
             [extent.offset / 1e6 for extent in file.extents],
             [extent.end / 1e6 for extent in file.extents],
             linewidth=1.5,
+        )
+        # A run of some pages in a large file would be thinner than a dot.
+        panel.plot(
+            [extent.at for extent in file.extents],
+            [(extent.offset + extent.bytes / 2) / 1e6 for extent in file.extents],
+            linestyle="none",
+            marker=".",
+            markersize=2.5,
         )
         panel.set_title(file.path, fontsize="small")
         panel.set_ylabel("offset (MB)")

@@ -47,7 +47,7 @@ int signals_to_read() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     sigaddset(&signals, number);
   }
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
   if (descriptor < 0) {
     throw std::system_error(errno, std::generic_category(), "signalfd");
