@@ -1,4 +1,4 @@
-"""Programs as they are, with a plan of what they read, and with detection."""
+"""Programs as they are, with a plan of what they read, by rules, with detection, and tasks that say what they read."""
 
 from harness.entry import Benchmark, Contender, Target
 
@@ -51,6 +51,24 @@ BENCHMARKS = [
     ratio("small_files_cached", "the same, cached", "files", "--reads", "5000", "--piece", "8192", "--cached", *FAST),
     ratio(
         "random_cached", "50 000 reads of 4 KiB at random, cached", "random", "--reads", "50000", "--piece", "4096", "--cached", *FAST, most=1.1
+    ),
+    Benchmark(
+        "prefetch_processes",
+        f"4 readers of one file at once, {SLOW}, seconds with one advisor for all / as they are",
+        (Contender("dovetail", "prefetch_processes", ("--pattern", "near", "--reads", "1100", *PAIR)),),
+        (Target("never slower", metric="ratio", at_most=1.0),),
+        metric="ratio",
+        unit="x",
+        quick=("--reads", "220"),
+    ),
+    Benchmark(
+        "prefetch_pending",
+        f"2 000 tasks that each read 4 KiB at random and compute, {SLOW}, seconds of a thread that reads in that order / read ahead from the graph",
+        (Contender("dovetail", "prefetch_pending", ("--pattern", "random", "--reads", "2000", "--piece", "4096", *PAIR)),),
+        (Target("0.9 of a perfect read-ahead", metric="share", at_least=0.9),),
+        metric="share",
+        unit="x",
+        quick=("--reads", "200"),
     ),
     Benchmark(
         "prefetch_calls",
