@@ -22,7 +22,7 @@ constexpr std::uint32_t most_ahead_if_uneven = 2;
 // Bytes that are read for each that is wanted, at most.
 constexpr std::uint64_t most_with_gaps = 4;
 // Guesses of no more than this count as requests. So many of these may be wrong before the file is left alone for a while, beside one for each
-// four that were right.
+// sixteen that were right.
 constexpr std::uint64_t smallest_that_counts_bytes = 32U << 10;
 constexpr std::uint32_t most_wrong = 8;
 // Regions that may be left out at a time.
@@ -446,7 +446,7 @@ void Detector::retire(Guess& guess) noexcept {
 
 bool Detector::is_wasteful() const noexcept {
   // Requests count beside bytes: small ones take as long.
-  return wasted_ > allowance + used_ / part_wasted || wrong_ > most_wrong + right_ / 4;
+  return wasted_ > allowance + used_ / part_wasted || wrong_ > most_wrong + right_ / 16;
 }
 
 void Detector::begin_rest() noexcept {
