@@ -84,10 +84,15 @@ def _run_followed(words: list[str], plan: replay.Compact, memory: int) -> int:
         if observer is None:
             return preload.wait_for(words, dict(os.environ))
         status = observer.run(words)
-        if observer.finish() is None:
+        lost = observer.finish()
+        if lost is None:
             print(
                 "dovetail run: the observer has ended before the program, which had no advice from then on",
                 file=sys.stderr,
+            )
+        elif lost > 0:
+            print(
+                f"dovetail run: {lost} events of the kernel were lost, so that advice may be missing", file=sys.stderr
             )
         return status
 

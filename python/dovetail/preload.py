@@ -141,21 +141,39 @@ def wait_for(words: list[str], environment: Mapping[str, str], first: Callable[[
     """Runs a program with these variables, and waits for its end. Returns its status, negative for a signal. `first`: is called in the new process before it
     becomes the program. Raises Refused if the program cannot be started."""
     child: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
 
     def pass_on(number: int, _: Any) -> None:
-        if child is not None:
+        if child is None:
+            early.append(number)
+        else:
             child.send_signal(number)
 
+    def begin() -> None:
+        # Until the program is there, a signal ends what waits to become it, as it would end the program.
+        for caught in before:
+            signal.signal(caught, signal.SIG_DFL)
+        assert first is not None
+        first()
+
     # A terminal sends these two to the program as well. One that is ignored stays ignored in both.
-    handlers = {signal.SIGINT: _nothing, signal.SIGQUIT: _nothing, signal.SIGTERM: pass_on, signal.SIGHUP: pass_on}
-    before = {}
+    handlers: dict[int, Any] = {
+        signal.SIGINT: _nothing,
+        signal.SIGQUIT: _nothing,
+        signal.SIGTERM: pass_on,
+        signal.SIGHUP: pass_on,
+    }
+    before: dict[int, Any] = {}
     for number, handler in handlers.items():
         if signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, handler)
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        child = subprocess.Popen(command(words), env=environment, close_fds=False, preexec_fn=first)
+        preparation = begin if first is not None else None
+        child = subprocess.Popen(command(words), env=environment, close_fds=False, preexec_fn=preparation)
+        for told in early:
+            child.send_signal(told)
         return child.wait()
     except OSError as error:
         raise Refused(f"{words[0]}: {error.strerror}") from error

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import shutil
 import socket
 import struct
@@ -24,6 +23,8 @@ _NUMBER = struct.Struct("=i")
 _LOST = struct.Struct("=Q")
 # For an answer of the observer, which takes a millisecond. After that the program runs, or `dovetail` ends, without it.
 _SECONDS = 10.0
+# For loading what the kernel runs, and opening the files of a plan.
+_SECONDS_TO_BEGIN = 60.0
 
 
 class Unavailable(Exception):
@@ -54,10 +55,11 @@ class Observer:
 
     def _introduce(self) -> None:
         """In the process that is about to become the program. Without an answer it becomes it all the same."""
-        with contextlib.suppress(OSError):
+        # Whatever goes wrong here, the program runs.
+        with contextlib.suppress(Exception):
+            self._channel.settimeout(_SECONDS)
             self._channel.send(_NUMBER.pack(os.getpid()))
-            if select.select([self._channel], [], [], _SECONDS)[0]:
-                self._channel.recv(1)
+            self._channel.recv(1)
 
     def finish(self) -> int | None:
         """Waits until all is told. How many events were lost; None: the observer has ended before the program."""
@@ -66,11 +68,23 @@ class Observer:
             self._channel.shutdown(socket.SHUT_WR)
             self._channel.settimeout(_SECONDS)
             told = self._channel.recv(_LOST.size)
-        if not told:
-            # It may be held up by a device that does not answer.
-            self._process.kill()
-        self._process.wait()
+            # The answer to a program that did not wait for it any more.
+            while len(told) == 1:
+                told = self._channel.recv(_LOST.size)
+        _end(self._process, 0 if len(told) != _LOST.size else _SECONDS)
         return _LOST.unpack(told)[0] if len(told) == _LOST.size else None
+
+
+def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Waits for its end, which comes by itself within so many seconds, and no longer: it may be held up by a device that does not answer."""
+    for patience in (seconds, _SECONDS):
+        try:
+            process.wait(patience)
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+    if process.stderr is not None:
+        process.stderr.close()
 
 
 def _sentence(process: subprocess.Popen[bytes], said: bytes) -> str:
@@ -88,16 +102,16 @@ def started(memory: int, paths: Sequence[str] = ()) -> Iterator[Observer]:
     Raises Unavailable."""
     words = [_program()]
     with contextlib.ExitStack() as stack:
-        channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        stack.callback(channel.close)
-        descriptors = [memory, other.fileno()]
-        words += ["--memory", str(memory), "--channel", str(other.fileno())]
-        if paths:
-            content = b"".join(os.fsencode(path) + b"\0" for path in paths)
-            names, _ = stack.enter_context(preload.shared_memory("dovetail-paths", content, len(content)))
-            descriptors.append(names)
-            words += ["--paths", str(names)]
         try:
+            channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            stack.callback(channel.close)
+            descriptors = [memory, other.fileno()]
+            words += ["--memory", str(memory), "--channel", str(other.fileno())]
+            if paths:
+                content = b"".join(os.fsencode(path) + b"\0" for path in paths)
+                names, _ = stack.enter_context(preload.shared_memory("dovetail-paths", content, len(content)))
+                descriptors.append(names)
+                words += ["--paths", str(names)]
             with other:
                 process = subprocess.Popen(
                     words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -105,10 +119,15 @@ def started(memory: int, paths: Sequence[str] = ()) -> Iterator[Observer]:
                 )  # fmt: skip
         except OSError as error:
             raise Unavailable(f"{words[0]}: {error.strerror}") from error
-        stack.enter_context(process)
+        stack.callback(_end, process, _SECONDS)
         # It ends when the channel does.
         stack.callback(channel.close)
-        said = channel.recv(_LONGEST_SENTENCE)
+        channel.settimeout(_SECONDS_TO_BEGIN)
+        try:
+            said = channel.recv(_LONGEST_SENTENCE)
+        except TimeoutError as error:
+            process.kill()
+            raise Unavailable(f"{PROGRAM} has not begun after {_SECONDS_TO_BEGIN:.0f} s") from error
         if said != _READY:
             raise Unavailable(_sentence(process, said))
         yield Observer(process, channel)

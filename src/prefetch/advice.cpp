@@ -19,6 +19,7 @@ void Advice::take(const FilePlan& plan) noexcept {
   do {
     from = std::max(issued, progress.cursor.load(std::memory_order_relaxed));
     if (from >= plan.count) {
+      count_ = 0;
       return;
     }
     // At least one, however small the window is.

@@ -327,10 +327,11 @@ void Detector::ask(std::uint32_t index, const Limits& limits) noexcept {
     const std::uint64_t margin = std::max(spread / 4, std::min(series.uneven, series.slack()));
     const std::uint64_t part = std::min(series.length, limits.window / 2);
     std::uint32_t ahead = std::min(series.ahead, spread > bytes_of_page ? most_ahead_if_uneven : most_ahead);
-    if (series.uneven != 0) {
+    const std::uint64_t uneven = series.uneven;
+    if (uneven != 0) {
       // Where they lie is known the less the further ahead: not further than they still overlap with what is asked for.
-      ahead = std::min(
-          ahead, static_cast<std::uint32_t>(std::clamp<std::uint64_t>(series.length / series.uneven, 1, most_ahead)));
+      ahead =
+          std::min(ahead, static_cast<std::uint32_t>(std::clamp<std::uint64_t>(series.length / uneven, 1, most_ahead)));
     }
     if (series.guessed_to >= series.begin + (ahead + 1) / 2 * series.period + series.length) {
       return;  // several at a time

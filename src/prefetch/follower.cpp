@@ -155,14 +155,17 @@ namespace {
 
 // With the gaps that are read as well: as many of them as there were so far.
 std::uint64_t ahead_with_gaps(const FilePlan& plan) noexcept {
+  // In parts of 256, and no floating point: the program may have asked for its exceptions.
+  constexpr unsigned part = 8;
+  constexpr std::uint64_t greatest = 256U << part;
   const std::uint32_t issued = plan.progress->issued.load(std::memory_order_relaxed);
   const std::uint64_t asked = plan.progress->asked.load(std::memory_order_relaxed);
   const Extent& last = plan.extents[std::clamp(issued, 1U, plan.count) - 1];
   const std::uint64_t wanted = std::max<std::uint64_t>(last.before + last.bytes, 1);
   const std::uint64_t without = ahead(plan);
-  return asked <= wanted ? without
-                         : static_cast<std::uint64_t>(static_cast<double>(without) / static_cast<double>(wanted) *
-                                                      static_cast<double>(asked));
+  const std::uint64_t factor = std::min(asked / std::max<std::uint64_t>(wanted >> part, 1), greatest);
+  const bool is_large = without > (std::uint64_t{1} << 40);
+  return is_large ? without : std::max(without, (without * factor) >> part);
 }
 
 }  // namespace

@@ -36,8 +36,13 @@ os.wait()
 # More than the kernel keeps for an observer that is held up.
 FLOOD = """
 import os, pathlib, signal, sys
-(observer,) = [int(one.name) for one in pathlib.Path("/proc").glob("[0-9]*") if (one / "comm").read_text().startswith("dovetail-observ")
-               and f"PPid:\\t{os.getppid()}\\n" in (one / "status").read_text()]
+def is_observer(process):
+    try:
+        is_child = f"PPid:\\t{os.getppid()}\\n" in (process / "status").read_text()
+        return is_child and (process / "comm").read_text().startswith("dovetail-observ")
+    except OSError:
+        return False  # it has ended meanwhile
+(observer,) = [int(one.name) for one in pathlib.Path("/proc").glob("[0-9]*") if is_observer(one)]
 descriptor = os.open(sys.argv[1], os.O_RDONLY)
 os.kill(observer, signal.SIGSTOP)
 for number in range(250_000):
@@ -51,6 +56,15 @@ import socket, sys
 channel = socket.socket(fileno=int(sys.argv[sys.argv.index("--channel") + 1]))
 channel.send(b"ready")
 channel.recv(4)
+"""
+# One that hangs when it is told of the program, and has the process that waits, and `dovetail`, told to end.
+HANGS = """
+import os, signal, socket, struct, sys
+channel = socket.socket(fileno=int(sys.argv[sys.argv.index("--channel") + 1]))
+channel.send(b"ready")
+program, = struct.unpack("=i", channel.recv(4))
+os.kill({target}, signal.SIGTERM)
+channel.recv(4)  # the program has ended
 """
 
 
@@ -399,6 +413,30 @@ class Missing(Case):
                 status, output, errors = run("sh", "-c", "echo ran; exit 5", system=True)
                 self.assertEqual((status, output, errors.count(b"\n")), (5, b"ran\n", 1), errors)
                 self.assertIn(b"the observer has ended before the program", errors)
+
+    def test_a_signal_while_an_observer_hangs_ends_what_waits(self):
+        plan = self.plan_file.read_bytes()
+        for target in ("program", "os.getppid()"):
+            path = self.folder / "observer"
+            path.write_text(f"#!{sys.executable}\n{HANGS.format(target=target)}")
+            path.chmod(0o755)
+            with mock.patch.object(system_observer, "_program", return_value=str(path)):
+                for run in (self.run_with_plan, self.observe):
+                    self.plan_file.write_bytes(plan)
+                    with mock.patch.object(system_observer, "_SECONDS", 1.0):
+                        status, output, _ = run("sleep", "60", system=True)
+                    self.assertEqual((status, output), (-signal.SIGTERM, b""), target)
+
+    def test_many_open_descriptors(self):
+        words = (
+            sys.executable,
+            "-c",
+            "import os; [os.dup(1) for _ in range(1100)]; from dovetail.cli import main; main()",
+        )
+        status, output, errors = self.run_as_it_is(
+            *words, "run", "--plan", self.plan_file, "--system", "--", "echo", "ran"
+        )
+        self.assertEqual((status, output, errors), (0, b"ran\n", b""))
 
     def test_only_files_of_the_plan_are_opened(self):
         plan = replay.compact(read_plan(self.plan_file), 1 << 20)

@@ -1,7 +1,11 @@
 #include "advisor.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +31,14 @@ constexpr auto cachestat = [](long number, int of, void* asked, void* pages, lon
 FileIdentity identity_of(const struct stat& status) noexcept {
   return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
           static_cast<std::uint64_t>(status.st_mtim.tv_sec), static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
+}
+
+// Some descriptors are left for the kernel's events.
+std::size_t most_files() noexcept {
+  constexpr std::size_t others = 64;
+  rlimit limit{};
+  const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+  return !known || limit.rlim_cur <= 2 * others ? others : static_cast<std::size_t>(limit.rlim_cur) - others;
 }
 
 }  // namespace
@@ -55,7 +67,11 @@ void Advisor::open(const char* path) {
     return;
   }
   const std::uint32_t number = plan_.find(identity_of(status));
-  const int descriptor = ::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  struct statfs file_system{};
+  // Where a file that another process has open cannot be removed as usual, the program would notice.
+  const bool is_left =
+      files_.size() >= most_files() || statfs(path, &file_system) != 0 || file_system.f_type == NFS_SUPER_MAGIC;
+  const int descriptor = is_left ? -1 : ::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) {
     const FilePlan plan = plan_.file(number);
     if (plan.count != 0) {
@@ -95,7 +111,12 @@ bool Advisor::note(const page_event& event, const std::function<bool()>& stop) {
   if (follow(plan, event.first * page_, bytes) == Followed::wants) {
     give(found->second, plan, stop);
   }
-  return !is_over(plan);
+  if (is_over(plan)) {
+    close(found->second.descriptor);
+    files_.erase(found);
+    return false;
+  }
+  return true;
 }
 
 void Advisor::give(const Opened& file, const FilePlan& plan, const std::function<bool()>& stop) {

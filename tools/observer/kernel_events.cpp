@@ -25,7 +25,8 @@ std::string why(int error) {
     return "the kernel does not let this process see its events, which takes root, or the capabilities CAP_BPF and "
            "CAP_PERFMON";
   }
-  if (libbpf_find_vmlinux_btf_id("mm_filemap_get_pages", BPF_TRACE_RAW_TP) < 0) {
+  const int found = libbpf_find_vmlinux_btf_id("mm_filemap_get_pages", BPF_TRACE_RAW_TP);
+  if (found == -ENOENT || found == -ESRCH) {
     return "this kernel has no tracepoint filemap:mm_filemap_get_pages, which Linux 6.12 brought";
   }
   return std::string("the kernel refuses the programs for its events: ") + std::generic_category().message(error);
