@@ -63,6 +63,10 @@ elif way == "two":
             while cached(memory, number * BLOCK, 4 * BLOCK) < 1024:
                 for each in (descriptor, other):
                     os.pread(each, 8, number * BLOCK)
+elif way == "cached":
+    print(sum(len(os.pread(descriptor, BLOCK, offset)) for offset in range(0, size, BLOCK)))
+    while len(os.listdir("/proc/self/task")) > 1:
+        pass  # the helper looks whether the file is cached, and ends
 elif way == "all":
     print(sum(len(os.pread(descriptor, BLOCK, offset)) for offset in range(0, size, BLOCK)))
 """
@@ -135,7 +139,7 @@ class Rules(Case):
         report = self.folder / "report.txt"
         rules = {"Directory": {"Path": str(self.folder), "WillNeed": {}}}
         self.path.read_bytes()
-        status, output, _ = self.run_with_rules(rules, sys.executable, self.reader, "all", self.path, report=report)
+        status, output, _ = self.run_with_rules(rules, sys.executable, self.reader, "cached", self.path, report=report)
         self.assertEqual((status, output), (0, f"{16 * BLOCK}\n".encode()))
         line = next(line for line in report.read_text().splitlines() if str(self.path) in line)
         self.assertIn("all of it was in memory", line)
