@@ -173,18 +173,28 @@ def rules_for(data: Path, folder: Path) -> Path:
     return path
 
 
-def processes(programs: Programs, arguments: argparse.Namespace) -> Metrics:
-    metrics: Metrics = {}
-    disk = SlowDisk(0, 0, (size_of_data(arguments) >> 20) * 9 // 8 + 64, arguments.folder)
+@contextlib.contextmanager
+def data_on_disk(arguments: argparse.Namespace) -> Iterator[tuple[SlowDisk, Path, Path, list[str]]]:
+    """The disk; the data on it; a folder elsewhere, since what reads a plan there would use up what a limit lends at its start; and
+    the words before a program that is to have less memory."""
+    # A small file needs a page, and has an inode.
+    on_disk = size_of_data(arguments) + (arguments.reads * 8192 if arguments.pattern == "files" else 0)
+    on_disk += arguments.reads * arguments.piece if arguments.pattern == "grows" else 0
     with (
-        disk,
+        SlowDisk(0, 0, (on_disk >> 20) * 9 // 8 + 64, arguments.folder) as disk,
         tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder) as folder,
         little_memory(arguments.memory) as limited,
     ):
         data = disk.path / "data"
         make_data(data, arguments)
         os.sync()
-        rules = rules_for(data, Path(folder))
+        yield disk, data, Path(folder), limited
+
+
+def processes(programs: Programs, arguments: argparse.Namespace) -> Metrics:
+    metrics: Metrics = {}
+    with data_on_disk(arguments) as (disk, data, folder, limited):
+        rules = rules_for(data, folder)
         sizes = (arguments.reads, arguments.piece, arguments.compute)
         command = [*limited, *programs.reader, "read", arguments.pattern, data, *sizes]
         os.environ["DOVETAIL_ADVISORD_SOCKET"] = f"{folder}/socket"
@@ -207,19 +217,8 @@ def processes(programs: Programs, arguments: argparse.Namespace) -> Metrics:
 
 def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     metrics: Metrics = {}
-    # A small file needs a page, and has an inode.
-    on_disk = size_of_data(arguments) + (arguments.reads * 8192 if arguments.pattern == "files" else 0)
-    on_disk += arguments.reads * arguments.piece if arguments.pattern == "grows" else 0
-    disk = SlowDisk(0, 0, (on_disk >> 20) * 9 // 8 + 64, arguments.folder)
-    # The plan is not on the disk: what reads it would use up what a limit lends at its start.
-    with (
-        disk,
-        tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder) as folder,
-        little_memory(arguments.memory) as limited,
-    ):
-        data = disk.path / "data"
-        make_data(data, arguments)
-        plan = Path(folder) / "plan.json"
+    with data_on_disk(arguments) as (disk, data, folder, limited):
+        plan = folder / "plan.json"
         command = [
             *programs.reader,
             "read",
@@ -229,15 +228,14 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
             arguments.piece,
             arguments.compute,
         ]
-        os.sync()
         programs.dovetail("observe", "--output", plan, "--", *command)
-        nothing = Path(folder) / "nothing.json"
+        nothing = folder / "nothing.json"
         nothing.write_text('{"dovetail_plan": 1, "program": ["none"], "files": []}')
         launched = [*programs.command, "run", "--plan", nothing, "--", *command]
         ways = {
             "as_it_is": launched if arguments.launched else command,
             "with_plan": [*programs.command, "run", "--plan", plan, "--", *command],
-            "rules": [*programs.command, "run", "--configuration", rules_for(data, Path(folder)), "--", *command],
+            "rules": [*programs.command, "run", "--configuration", rules_for(data, folder), "--", *command],
             "detect": [*programs.command, "run", "--detect", "--", *command],
         }
         for number in range(arguments.repeat):

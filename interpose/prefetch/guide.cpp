@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 
 #include "helper.hpp"
@@ -77,8 +76,7 @@ std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentit
   }
   AdvisedFile& file = table_.file(found);
   if (made && table_.named()) {
-    const std::size_t kept = std::min(length, AdvisedFile::longest_name - 1);
-    std::memcpy(file.name, path, kept == length ? kept : 0);
+    std::memcpy(file.name, path, length < AdvisedFile::longest_name ? length : 0);
   }
   file.holder.store(this_reader(number), std::memory_order_relaxed);
   Guidance& guidance = guidances[number];
@@ -149,7 +147,7 @@ void Guide::advise(int number, std::uint32_t state, AdvisedFile& file, std::uint
     helper.advise(number, state, file, block_bytes);
     return;
   }
-  // Whoever has looked last may have closed its descriptor.
+  // The reader that is noted as the holder may have closed its descriptor.
   file.holder.store(this_reader(number), std::memory_order_relaxed);
   table_.tell(state - Descriptor::first_guided, [](std::atomic<std::uint32_t>& word) {
     bare_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE, 1);

@@ -13,6 +13,7 @@
 #include "descriptors.hpp"
 #include "prefetch/block_advice.hpp"
 #include "prefetch/page_cache.hpp"
+#include "prefetch/plan_advice.hpp"
 #include "system.hpp"
 
 namespace dovetail::prefetching {
@@ -116,38 +117,51 @@ bool Helper::has_the_file() const noexcept {
   return descriptors[descriptor_].state.load(std::memory_order_relaxed) == state_;
 }
 
+/// The file that it is about, as `give_plan` and `give_advice` want it.
+struct Helper::OpenFile {
+  const Helper& helper;
+  std::uint32_t piece;
+  std::atomic<std::uint64_t>& asked;
+
+  std::int64_t cached_pages(const Range& range) const noexcept {
+    return prefetching::cached_pages(helper.descriptor_, range, cachestat);
+  }
+  bool has_the_file() const noexcept { return helper.has_the_file(); }
+  bool will_need(const Range& range) const noexcept {
+    return in_pieces(range, piece, [this](const Range& part) noexcept {
+      const bool told = tell(part, POSIX_FADV_WILLNEED);
+      asked.fetch_add(told ? part.end - part.offset : 0, std::memory_order_relaxed);
+      return told;
+    });
+  }
+  bool dont_need(const Range& range) const noexcept { return tell(range, POSIX_FADV_DONTNEED); }
+
+ private:
+  // False: nothing may be said any more.
+  bool tell(const Range& range, int advice) const noexcept {
+    if (helper.stop_.load(std::memory_order_relaxed) || !helper.has_the_file()) {
+      return false;
+    }
+    bare_call(SYS_fadvise64, helper.descriptor_, static_cast<long>(range.offset),
+              static_cast<long>(range.end - range.offset), advice);
+    return true;
+  }
+};
+
 void Helper::give() noexcept {
   if (advised_ != nullptr) {
-    give_advised();
+    give_advice(*advised_, block_bytes_, OpenFile{*this, advised_->piece_bytes(), advised_->asked});
   } else if (detected_ != nullptr) {
     give_detected();
-  } else {
-    give_planned();
-  }
-}
-
-void Helper::give_planned() noexcept {
-  // Once, before anything is asked for: what would have to be asked for each piece costs more than it brings.
-  if (plan_.count != 0 && plan_.progress->issued.load(std::memory_order_relaxed) == 0 &&
-      is_cached(descriptor_, {0, plan_.size}, cachestat)) {
-    if (has_the_file()) {
-      plan_.progress->given_up.store(all_is_cached, std::memory_order_relaxed);
-    }
-    return;
-  }
-  Advice advice;
-  for (advice.take(plan_); !advice.empty(); advice.take(plan_)) {
-    for (const Range& range : advice) {
-      if (!ask(range, plan_.piece, plan_.progress->asked)) {
-        return;
-      }
-    }
+  } else if (plan_.count != 0) {
+    give_plan(plan_, OpenFile{*this, plan_.piece, plan_.progress->asked});
   }
 }
 
 void Helper::give_detected() noexcept {
-  if (detected_->asked.load(std::memory_order_relaxed) == 0 &&
-      is_cached(descriptor_, {0, detected_->size.load(std::memory_order_relaxed)}, cachestat)) {
+  const OpenFile system{*this, detected_->piece_bytes(), detected_->asked};
+  const Range whole{0, detected_->size.load(std::memory_order_relaxed)};
+  if (detected_->asked.load(std::memory_order_relaxed) == 0 && are_all(system.cached_pages(whole), whole)) {
     if (has_the_file()) {
       detected_->given_up.store(all_is_cached, std::memory_order_relaxed);
     }
@@ -156,7 +170,6 @@ void Helper::give_detected() noexcept {
   // Others can write into the memory: there is an end to what they may ask for.
   constexpr std::uint32_t most_ranges = 4096;
   constexpr std::uint64_t most_bytes = 1U << 30;
-  const std::uint32_t piece = detected_->piece_bytes();
   std::uint64_t left = most_bytes;
   Range range{};
   for (std::uint32_t count = 0; count < most_ranges && left != 0 && detected_->detector.take(range); ++count) {
@@ -165,50 +178,11 @@ void Helper::give_detected() noexcept {
     }
     const std::uint64_t bytes = std::min(range.end - range.offset, left);
     left -= bytes;
-    if (!ask({range.offset, range.offset + bytes}, piece, detected_->asked)) {
+    range.end = range.offset + bytes;
+    if (!are_all(system.cached_pages(range), range) && !system.will_need(range)) {
       return;
     }
   }
-}
-
-void Helper::give_advised() noexcept {
-  struct OpenFile {
-    Helper& helper;
-    std::uint32_t piece;
-
-    std::int64_t cached_pages(const Range& range) const noexcept {
-      return prefetching::cached_pages(helper.descriptor_, range, cachestat);
-    }
-    bool has_the_file() const noexcept { return helper.has_the_file(); }
-    bool will_need(const Range& range) const noexcept { return helper.ask_all(range, piece, helper.advised_->asked); }
-    bool dont_need(const Range& range) const noexcept { return helper.release(range); }
-  };
-  give_advice(*advised_, block_bytes_, OpenFile{*this, advised_->piece_bytes()});
-}
-
-bool Helper::ask(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept {
-  return is_cached(descriptor_, range, cachestat) || ask_all(range, piece, asked);
-}
-
-bool Helper::ask_all(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept {
-  for (std::uint64_t at = range.offset; at < range.end; at += piece) {
-    if (stop_.load(std::memory_order_relaxed) || !has_the_file()) {
-      return false;
-    }
-    const std::uint64_t bytes = std::min<std::uint64_t>(piece, range.end - at);
-    bare_call(SYS_fadvise64, descriptor_, static_cast<long>(at), static_cast<long>(bytes), POSIX_FADV_WILLNEED);
-    asked.fetch_add(bytes, std::memory_order_relaxed);
-  }
-  return true;
-}
-
-bool Helper::release(const Range& range) noexcept {
-  if (stop_.load(std::memory_order_relaxed) || !has_the_file()) {
-    return false;
-  }
-  bare_call(SYS_fadvise64, descriptor_, static_cast<long>(range.offset), static_cast<long>(range.end - range.offset),
-            POSIX_FADV_DONTNEED);
-  return true;
 }
 
 void Helper::settle() noexcept {

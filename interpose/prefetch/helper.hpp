@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "prefetch/advice.hpp"
 #include "prefetch/advice_table.hpp"
 #include "prefetch/detection_table.hpp"
 #include "prefetch/plan.hpp"
@@ -29,18 +28,13 @@ class Helper {
   void forget() noexcept { thread_.store(0, std::memory_order_relaxed); }
 
  private:
+  struct OpenFile;
+
   static int main(void* self) noexcept;
   bool begin(int descriptor, std::uint32_t state) noexcept;
   void start() noexcept;
   void give() noexcept;
-  void give_planned() noexcept;
   void give_detected() noexcept;
-  void give_advised() noexcept;
-  // Whether there may be more of it.
-  bool ask(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept;
-  // The same, of what may be cached in part.
-  bool ask_all(const Range& range, std::uint32_t piece, std::atomic<std::uint64_t>& asked) noexcept;
-  bool release(const Range& range) noexcept;
   /// Whether the descriptor is still that of the file. It may have been closed, and may be another file's by now.
   bool has_the_file() const noexcept;
 

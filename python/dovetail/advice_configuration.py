@@ -93,6 +93,10 @@ class Packed:
     regions: bytes
     text: bytes
 
+    @property
+    def region_count(self) -> int:
+        return len(self.regions) // _REGION.size
+
 
 def packed(rules: list[Rule]) -> Packed:
     """Neighbouring rules that have the same tuple of regions share them."""

@@ -15,8 +15,7 @@ _MAGIC = 0x3130454349564441
 # the advisor tell each other.
 _HEADER = struct.Struct("<7Q16x128x")
 _SERVED = 56
-_REGION_BYTES = 24
-# Two numbers of the table; reads, hits, late ones, bytes released, blocks that nobody read.
+# Two numbers of the table; how many reads, hits and late reads were counted, how many bytes were released, how many blocks went unread.
 _ADVISED = struct.Struct("<16x5Q")
 
 
@@ -27,7 +26,7 @@ def content(rules: list[Rule], named: bool) -> tuple[bytes, int]:
     size = (
         file_table.PAGE + -(-len(body) // file_table.PAGE) * file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
     )
-    counts = (len(rules), len(described.regions) // _REGION_BYTES, len(described.text))
+    counts = (len(rules), described.region_count, len(described.text))
     header = _HEADER.pack(_MAGIC, size, file_table.FILES, *counts, named) + file_table.device_list()
     return header.ljust(file_table.PAGE, b"\0") + body, size
 
@@ -37,8 +36,7 @@ def advised(memory: int, size: int) -> Iterator[Advised]:
     first = size - file_table.FILES * file_table.PLACE_BYTES
     for entry in file_table.entries(memory, first, _ADVISED.size):
         reads, hits, late, released, unused = _ADVISED.unpack(entry.rest)
-        path = entry.path or "a file whose path is long"
-        yield Advised(path, entry.asked, released, reads, hits, late, unused, entry.given_up)
+        yield Advised(entry.path, entry.asked, released, reads, hits, late, unused, entry.given_up)
 
 
 def leave(memory: int) -> None:

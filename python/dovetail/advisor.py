@@ -44,8 +44,8 @@ def socket_path() -> Path:
     return folder / "advisord.sock"
 
 
-def serve(configuration: Path, stay: bool, find_program: str) -> NoReturn:
-    """Becomes the advisor, `find_program`. Ends with status 2 if there is something wrong."""
+def serve(configuration: Path, stay: bool, program: str) -> NoReturn:
+    """Becomes the advisor, whose program lies there. Ends with status 2 if there is something wrong."""
     try:
         content, size = advice_memory.content(read(configuration), named=True)
         path = socket_path()
@@ -55,8 +55,8 @@ def serve(configuration: Path, stay: bool, find_program: str) -> NoReturn:
     with preload.shared_memory("dovetail-advice", content, size) as (memory, _):
         os.set_inheritable(memory, True)
         sys.stdout.flush()
-        words = [find_program, "--memory", str(memory), "--socket", str(path), *(["--stay"] if stay else [])]
-        os.execv(find_program, words)
+        words = [program, "--memory", str(memory), "--socket", str(path), *(["--stay"] if stay else [])]
+        os.execv(program, words)
 
 
 @contextlib.contextmanager

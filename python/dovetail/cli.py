@@ -4,7 +4,6 @@ they are."""
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from importlib import import_module, util
 from pathlib import Path
@@ -23,14 +22,15 @@ _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_opti
 
 
 def find_program(name: str) -> str:
-    """The installed program: below the package (pip), in the build tree, or on the path."""
-    package = Path(__file__).parent
-    for folder in (package / "bin", Path(os.environ.get("DOVETAIL_BUILD_DIR", package / "bin")) / "bin"):
-        if (folder / name).is_file():
-            return str(folder / name)
-    found = shutil.which(name)
+    """The installed program. Ends with status 2 if it is not there."""
+    from . import preload
+
+    found = preload.program(name)
     if found is None:
-        print(f"dovetail: the program {name} is not installed beside {package} and not on the path", file=sys.stderr)
+        print(
+            f"dovetail: the program {name} is not installed beside {Path(__file__).parent} and not on the path",
+            file=sys.stderr,
+        )
         sys.exit(2)
     return found
 

@@ -24,4 +24,4 @@ def detected(descriptor: int) -> Iterator[Detected]:
     """What was done for each file, from the memory that the program had."""
     for entry in file_table.entries(descriptor, file_table.PAGE, _DETECTED.size):
         used, wasted, late = _DETECTED.unpack(entry.rest)
-        yield Detected(entry.path or "a file whose path is long", entry.asked, used, wasted, late, entry.given_up)
+        yield Detected(entry.path, entry.asked, used, wasted, late, entry.given_up)

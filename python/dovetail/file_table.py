@@ -22,10 +22,9 @@ _ENTRY = struct.Struct("<II5QII184s")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file. `path`: empty if it was too long to be kept. `rest`: the bytes behind."""
+    """One file. `path`: for a report; of a path that was too long to be kept it says so. `rest`: the bytes behind."""
 
     path: str
-    size: int
     asked: int
     given_up: int
     rest: bytes
@@ -47,6 +46,7 @@ def entries(descriptor: int, first: int, rest: int) -> Iterator[Entry]:
     """The files of a table that begins at `first`, each with `rest` bytes of what stands behind its entry."""
     for number in range(FILES):
         found = os.pread(descriptor, _ENTRY.size + rest, first + number * PLACE_BYTES)
-        state, given_up, _, _, size, _, asked, _, _, name = _ENTRY.unpack_from(found)
+        state, given_up, _, _, _, _, asked, _, _, name = _ENTRY.unpack_from(found)
         if state == _READY:
-            yield Entry(os.fsdecode(name.partition(b"\0")[0]), size, asked, given_up, found[_ENTRY.size :])
+            path = os.fsdecode(name.partition(b"\0")[0]) or "a file whose path is long"
+            yield Entry(path, asked, given_up, found[_ENTRY.size :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Iterator
@@ -30,16 +31,16 @@ class Ways:
 def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
     """Runs the program. `report`: what was done is written there. Returns the program's status, negative for a signal; or 2 if nothing was
     started."""
-    path = ways.plan
     try:
         if report is not None and (report.is_dir() or not os.access(report.absolute().parent, os.W_OK)):
             raise replay.BadSetting(f"{report}: a report cannot be written there")
         window = replay.window()
-        memories = {}
+        memories: dict[str, str] = {}
+        start = functools.partial(preload.run, words, memories)
         lines: list[Iterator[str]] = []
         with contextlib.ExitStack() as stack:
-            if path is not None:
-                plan = replay.compact(read(path), window, timed=report is not None)
+            if ways.plan is not None:
+                plan = replay.compact(read(ways.plan), window, timed=report is not None)
                 for problem in plan.problems:
                     print(f"dovetail run: not read ahead: {problem}", file=sys.stderr)
                 size = len(plan.content)
@@ -47,10 +48,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 memories["DOVETAIL_PREFETCH_PLAN"] = memory
                 lines.append(_of_plan(plan, planned))
                 if ways.system:
-                    status = _run_followed(words, plan, planned)
-                    if report is not None:
-                        _write([line for part in lines for line in part], report)
-                    return status
+                    start = functools.partial(_run_followed, words, plan, planned)
             rules = _rules(ways, stack, named=report is not None)
             if rules is not None:
                 memories["DOVETAIL_PREFETCH_ADVICE"] = rules.way
@@ -60,7 +58,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 watched, memory = stack.enter_context(preload.shared_memory("dovetail-detection", content, detect.SIZE))
                 memories["DOVETAIL_PREFETCH_DETECTION"] = memory
                 lines.append(_of_detection(watched))
-            status = preload.run(words, memories)
+            status = start()
             if report is not None:
                 _write([line for part in lines for line in part], report)
             return status

@@ -35,6 +35,15 @@ def prefixes() -> Iterator[Path]:
     yield from map(Path, (sys.prefix, sys.base_prefix, "/usr/local", "/usr"))
 
 
+def program(name: str) -> str | None:
+    """An installed program of Dovetail: with this package, in the tree of a build, or on the path."""
+    # In the tree of a build this package is made of links to its sources.
+    build = os.environ.get("DOVETAIL_BUILD_DIR")
+    folders = [Path(__file__).absolute().parents[2], *([Path(build)] if build else []), *prefixes()]
+    files = (folder / "bin" / name for folder in folders)
+    return next((str(file) for file in files if file.is_file()), None) or shutil.which(name)
+
+
 def library() -> Path:
     """The library that is loaded before programs. Raises Refused."""
     # In the tree of a build this package is made of links to its sources.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -32,11 +31,7 @@ class Unavailable(Exception):
 
 
 def _program() -> str:
-    for prefix in (Path(__file__).absolute().parents[2], *preload.prefixes()):
-        file = prefix / "bin" / PROGRAM
-        if file.is_file():
-            return str(file)
-    found = shutil.which(PROGRAM)
+    found = preload.program(PROGRAM)
     if found is None:
         raise Unavailable(f"the program {PROGRAM} is not installed beside {Path(__file__).parent}")
     return found

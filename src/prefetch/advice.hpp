@@ -14,8 +14,8 @@ class Advice {
  public:
   static constexpr std::uint32_t most = 512;
 
-  /// Takes what comes next in the plan, and nobody else will take it: as much as half of the window has room for, and all of the window with gaps that
-  /// are too small to be left out. Sorted. Empty: nothing is due.
+  /// Takes the next ranges of the plan: as much as half of the window has room for, or, with gaps that are too small to be left out, all of the window.
+  /// No other caller gets a range that one caller has taken. Sorted. Empty: nothing is due.
   void take(const FilePlan& plan) noexcept;
   bool empty() const noexcept { return count_ == 0; }
   const Range* begin() const noexcept { return ranges_.data(); }

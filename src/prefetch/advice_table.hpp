@@ -79,7 +79,7 @@ class AdviceTable {
     return header_->has_work[word].exchange(0, std::memory_order_acquire);
   }
   std::atomic<std::uint32_t>& told() noexcept { return header_->told; }
-  /// What was told before this is called wakes nobody; the advisor looks once more for it before it waits.
+  /// The advisor calls it, then looks for work once more, and only then waits: `tell` wakes it only for work that comes after this call.
   void will_wait() noexcept { header_->waits.store(1, std::memory_order_seq_cst); }
   void serve(bool now) noexcept { header_->served.store(now ? 1 : 0, std::memory_order_relaxed); }
 

@@ -31,20 +31,18 @@ struct System {
   const std::atomic<bool>& stopping;
 
   std::int64_t cached_pages(const Range& range) const noexcept {
-    return prefetching::cached_pages(descriptor, range, [](auto... arguments) { return syscall(arguments...); });
+    return prefetching::cached_pages(descriptor, range, syscall);
   }
   bool has_the_file() const noexcept { return true; }
   bool will_need(const Range& range) const noexcept {
-    const std::uint32_t piece = file.piece_bytes();
-    for (std::uint64_t at = range.offset; at < range.end; at += piece) {
+    return in_pieces(range, file.piece_bytes(), [this](const Range& part) noexcept {
       if (stopping.load(std::memory_order_relaxed)) {
         return false;
       }
-      const std::uint64_t bytes = std::min<std::uint64_t>(piece, range.end - at);
-      hints.will_need(kind, descriptor, {at, at + bytes});
-      file.asked.fetch_add(bytes, std::memory_order_relaxed);
-    }
-    return true;
+      hints.will_need(kind, descriptor, part);
+      file.asked.fetch_add(part.end - part.offset, std::memory_order_relaxed);
+      return true;
+    });
   }
   bool dont_need(const Range& range) const noexcept {
     hints.dont_need(kind, descriptor, range);

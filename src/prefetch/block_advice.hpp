@@ -20,8 +20,8 @@ inline void discard_advice(AdvisedFile& file) noexcept {
   }
 }
 
-/// `system` is about the open file. It has `cached_pages(range)` as above, `has_the_file()`, and `will_need(range)` and `dont_need(range)`, which return
-/// false where the file must be left. Only blocks none of whose pages were cached are ever released: all others were brought in by others, and where the
+/// `system` is about the open file. It has `cached_pages(range)` as in page_cache.hpp, `has_the_file()`, and `will_need(range)` and `dont_need(range)`, which
+/// return false where the file must be left. Only blocks none of whose pages were cached are ever released: all others were brought in by others, and where the
 /// kernel cannot say, none is.
 template <class System>
 void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& system) noexcept {
@@ -33,15 +33,13 @@ void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& sys
     discard_advice(file);
     return;
   }
-  if (file.blocks.wants() && file.looked.exchange(1, std::memory_order_relaxed) == 0) {
-    const std::int64_t pages = system.cached_pages({0, size});
-    if (pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of({0, size})) {
-      if (system.has_the_file()) {
-        file.given_up.store(all_is_cached, std::memory_order_relaxed);
-      }
-      discard_advice(file);
-      return;
+  if (file.blocks.wants() && file.looked.exchange(1, std::memory_order_relaxed) == 0 &&
+      are_all(system.cached_pages({0, size}), {0, size})) {
+    if (system.has_the_file()) {
+      file.given_up.store(all_is_cached, std::memory_order_relaxed);
     }
+    discard_advice(file);
+    return;
   }
   std::uint32_t left = most_blocks;
   std::uint64_t bytes_left = most_bytes;
@@ -57,7 +55,7 @@ void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& sys
       }
       bytes_left -= block.end - block.offset;
       const std::int64_t pages = system.cached_pages(block);
-      if (pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of(block)) {
+      if (are_all(pages, block)) {
         continue;
       }
       if (!system.will_need(block)) {

@@ -28,27 +28,9 @@ void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const S
   Range pending{0, 0};
   for (std::uint64_t number = first; number < end; ++number) {
     Block* block = find(number);
+    block = block != nullptr ? block : add(number, part, sizes, pending);
     if (block == nullptr) {
-      const bool is_wanted = sizes.ahead_blocks != 0;
-      const Range range{std::max(number * bytes, part.offset), std::min((number + 1) * bytes, part.end)};
-      if (is_wanted && wanted_.waiting() + 2 > decltype(wanted_)::most) {
-        break;  // it is asked for by one of the next reads
-      }
-      if (is_wanted && pending.end != 0 && pending.end != range.offset) {
-        wanted_.push(pending);
-        pending = {0, 0};
-      }
-      block = &room(bytes);
-      // What is to go once it was read was brought by the program itself.
-      const bool is_whole =
-          range.offset == number * bytes && (range.end == (number + 1) * bytes || range.end == sizes.file_bytes);
-      block->key.store((number + 1) << flag_bits | (is_wanted ? 0 : flag_brought) | (is_whole ? 0 : flag_partial),
-                       std::memory_order_relaxed);
-      block->holders = 0;
-      block->asked_as = is_wanted ? wanted_.next() : wanted_.next() - decltype(wanted_)::most;
-      if (is_wanted) {
-        pending = {pending.end != 0 ? pending.offset : range.offset, range.end};
-      }
+      break;  // it is asked for by one of the next reads
     }
     block->holders |= bit;
     block->touched = turn_;
@@ -60,6 +42,34 @@ void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const S
     wanted_.push(pending);
   }
   trim(bit, most, bytes);
+}
+
+BlockCache::Block* BlockCache::add(std::uint64_t number, Range part, const Sizes& sizes, Range& pending) noexcept {
+  const std::uint64_t bytes = sizes.block_bytes;
+  const Range whole{number * bytes, (number + 1) * bytes};
+  const Range range{std::max(whole.offset, part.offset), std::min(whole.end, part.end)};
+  const bool is_whole = range.offset == whole.offset && (range.end == whole.end || range.end == sizes.file_bytes);
+  std::uint64_t key = (number + 1) << flag_bits | (is_whole ? 0 : flag_partial);
+  std::uint32_t asked_as = wanted_.next() - decltype(wanted_)::most;  // not asked for
+  if (sizes.ahead_blocks == 0) {
+    key |= flag_brought;  // by the program itself: it goes once it was read
+  } else {
+    // Room for what is pending and for this.
+    if (wanted_.waiting() + 2 > decltype(wanted_)::most) {
+      return nullptr;
+    }
+    const bool follows = pending.end == range.offset;
+    if (pending.end != 0 && !follows) {
+      wanted_.push(pending);
+    }
+    pending = {pending.end != 0 && follows ? pending.offset : range.offset, range.end};
+    asked_as = wanted_.next();
+  }
+  Block& block = room(bytes);
+  block.key.store(key, std::memory_order_relaxed);
+  block.holders = 0;
+  block.asked_as = asked_as;
+  return &block;
 }
 
 void BlockCache::count(Range blocks) noexcept {

@@ -79,6 +79,8 @@ class BlockCache {
 
   void note_held(Range read, std::uint64_t reader, Range part, const Sizes& sizes) noexcept;
   void count(Range blocks) noexcept;
+  // A block that is not known yet, whose bytes are asked for with those of `pending`, or after them. Null: there is no room to ask for it.
+  Block* add(std::uint64_t number, Range part, const Sizes& sizes, Range& pending) noexcept;
   Block* find(std::uint64_t number) noexcept;
   std::uint32_t age(const Block& block) const noexcept { return turn_ - block.touched; }
   // The bit of a reader, which is at this block. If there are too many, the one that has not read for longest has ended, or may as well.

@@ -25,6 +25,7 @@ constexpr std::uint64_t most_with_gaps = 4;
 // sixteen that were right.
 constexpr std::uint64_t smallest_that_counts_bytes = 32U << 10;
 constexpr std::uint32_t most_wrong = 8;
+constexpr std::uint32_t part_wrong = 16;
 // Regions that may be left out at a time.
 constexpr std::uint32_t most_steps = 4;
 
@@ -324,10 +325,10 @@ void Detector::ask(std::uint32_t index, const Limits& limits) noexcept {
     }
   } else {
     const std::uint64_t spread = series.length - series.shortest;
-    const std::uint64_t margin = std::max(spread / 4, std::min(series.uneven, series.slack()));
+    const std::uint64_t uneven = series.uneven;
+    const std::uint64_t margin = std::max(spread / 4, std::min(uneven, series.slack()));
     const std::uint64_t part = std::min(series.length, limits.window / 2);
     std::uint32_t ahead = std::min(series.ahead, spread > bytes_of_page ? most_ahead_if_uneven : most_ahead);
-    const std::uint64_t uneven = series.uneven;
     if (uneven != 0) {
       // Where they lie is known the less the further ahead: not further than they still overlap with what is asked for.
       ahead =
@@ -447,7 +448,7 @@ void Detector::retire(Guess& guess) noexcept {
 
 bool Detector::is_wasteful() const noexcept {
   // Requests count beside bytes: small ones take as long.
-  return wasted_ > allowance + used_ / part_wasted || wrong_ > most_wrong + right_ / 16;
+  return wasted_ > allowance + used_ / part_wasted || wrong_ > most_wrong + right_ / part_wrong;
 }
 
 void Detector::begin_rest() noexcept {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "prefetch/ranges.hpp"
+
 namespace dovetail::prefetching {
 namespace {
 
@@ -161,11 +163,12 @@ std::uint64_t ahead_with_gaps(const FilePlan& plan) noexcept {
   const std::uint32_t issued = plan.progress->issued.load(std::memory_order_relaxed);
   const std::uint64_t asked = plan.progress->asked.load(std::memory_order_relaxed);
   const Extent& last = plan.extents[std::clamp(issued, 1U, plan.count) - 1];
-  const std::uint64_t wanted = std::max<std::uint64_t>(last.before + last.bytes, 1);
+  const std::uint64_t wanted = last.before + last.bytes;
   const std::uint64_t without = ahead(plan);
-  const std::uint64_t factor = std::min(asked / std::max<std::uint64_t>(wanted >> part, 1), greatest);
-  const bool is_large = without > (std::uint64_t{1} << 40);
-  return is_large ? without : std::max(without, (without * factor) >> part);
+  const std::uint64_t factor =
+      std::clamp(asked / std::max<std::uint64_t>(wanted >> part, 1), std::uint64_t{1} << part, greatest);
+  // What is so large is more than any window.
+  return without > far_end / greatest ? without : (without * factor) >> part;
 }
 
 }  // namespace

@@ -27,11 +27,15 @@ std::int64_t cached_pages(int descriptor, const Range& range, const Call& call) 
   return call(cachestat, descriptor, &asked, &pages, 0) == 0 ? static_cast<std::int64_t>(pages.cached) : -1;
 }
 
+/// Whether so many pages, as `cached_pages` says, are all of the range. False also where the kernel cannot say.
+constexpr bool are_all(std::int64_t pages, const Range& range) noexcept {
+  return pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of(range);
+}
+
 /// Whether all pages of the range are in memory. False also where the kernel cannot say.
 template <class Call>
 bool is_cached(int descriptor, const Range& range, const Call& call) noexcept {
-  const std::int64_t pages = cached_pages(descriptor, range, call);
-  return pages >= 0 && static_cast<std::uint64_t>(pages) >= pages_of(range);
+  return are_all(cached_pages(descriptor, range, call), range);
 }
 
 }  // namespace dovetail::prefetching

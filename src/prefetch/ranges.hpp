@@ -14,6 +14,17 @@ struct Range {
   std::uint64_t end;
 };
 
+/// Calls `ask` with one piece of the range after another, of so many bytes at most, until it returns false. @returns whether it never did.
+template <class Ask>
+bool in_pieces(const Range& range, std::uint64_t bytes, const Ask& ask) noexcept(noexcept(ask(range))) {
+  for (std::uint64_t at = range.offset; at < range.end; at += bytes) {
+    if (!ask(Range{at, at + std::min(bytes, range.end - at)})) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Sorts ranges of one file and joins those between which another request would take longer than to read the gap. All gaps together have at
 /// most `room` bytes. @returns how many are left, from the first on. Allocates nothing.
 inline std::uint32_t arrange(Range* ranges, std::uint32_t count, std::uint64_t gap, std::uint64_t room) noexcept {

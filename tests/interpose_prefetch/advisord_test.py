@@ -28,7 +28,7 @@ memory = map_file(descriptor)
 def come_to(number):
     print(os.pread(descriptor, 8, number * BLOCK).hex(), flush=True)
     end = min(number + 4, size // BLOCK)
-    while way != "reads" and not all(cached(memory, block * BLOCK + (1 << 19)) for block in range(number, end)):
+    while way != "reads" and not all([arrived(memory, block * BLOCK + (1 << 19)) for block in range(number, end)]):
         os.pread(descriptor, 8, number * BLOCK)
 if way == "holders":
     # The last one that has looked at the file is gone when there is something to ask for.
@@ -258,7 +258,7 @@ class Advisor(Case):
     def test_an_advisor_of_another_user_is_not_trusted(self):
         if os.getuid() != 0:
             self.skipTest("only root can become another user")
-        # Bound by root, it has the credentials of who has called listen.
+        # The kernel notes the user of a listening socket when `listen` is called: root binds it, the other user listens.
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.addCleanup(listening.close)
         listening.bind(self.socket)

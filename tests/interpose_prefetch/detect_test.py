@@ -8,25 +8,20 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import BUILD, Case, detect, mounts, need, preload
+from support import BUILD, CACHED, Case, detect, mounts, need, preload
 
 MIB = 1 << 20
 # Reads in a pattern, then waits until pages are cached that no call has read, then ends or goes on.
-READER = """
-import ctypes, mmap, os, sys, threading
+READER = (
+    CACHED
+    + """
 way, path = sys.argv[1:]
+import threading
 size = os.path.getsize(path)
-libc = ctypes.CDLL(None)
 descriptor = os.open(path, os.O_RDONLY)
-map_of = libc.mmap
-map_of.restype, map_of.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-memory = map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
-def cached(offset):
-    state = (ctypes.c_ubyte * 1)()
-    assert libc.mincore(ctypes.c_void_p(memory + offset // 4096 * 4096), ctypes.c_size_t(4096), state) == 0
-    return state[0] & 1
+memory = map_file(descriptor)
 def wait_for(offsets, again):
-    while not all(cached(offset) for offset in offsets):
+    while not all([arrived(memory, offset // 4096 * 4096) for offset in offsets]):
         again()
 def at(offset, bytes=8192):
     os.pread(descriptor, bytes, offset)
@@ -38,7 +33,7 @@ if way in ("strides", "backward"):
         at(offset)
     wait_for(steps[12:15], lambda: at(steps[11]))
     # Not what lies between.
-    print(sum(cached(offset + (1 << 19)) for offset in steps))
+    print(sum(cached(memory, offset + (1 << 19)) for offset in steps))
 elif way == "all":
     for offset in steps:
         at(offset)
@@ -132,6 +127,7 @@ elif way == "planned_then_strides":
         at(offset + (1 << 18))
     wait_for([offset + (1 << 18) for offset in steps[24:26]], lambda: at(steps[23] + (1 << 18)))
 """
+)
 EXACT = {"DOVETAIL_PREFETCH_GAP_KB": "0"}
 
 

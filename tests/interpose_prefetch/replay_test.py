@@ -9,29 +9,23 @@ import sys
 import unittest
 from unittest import mock
 
-from support import PAGE, Case, Extent, PlannedFile, need, replay
+from support import CACHED, PAGE, Case, Extent, PlannedFile, need, replay
 
-READER = """
-import ctypes, mmap, os, sys
+READER = (
+    CACHED
+    + """
 way, path = sys.argv[1:]
 descriptor = os.open(path, os.O_RDONLY)
 size = os.path.getsize(path)
 steps = list(range(0, size, 262144))
-libc = ctypes.CDLL(None)
-map_of = libc.mmap
-map_of.restype, map_of.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-memory = map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
-def cached(offset):
-    state = (ctypes.c_ubyte * 1)()
-    assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(4096), state) == 0
-    return state[0] & 1
+memory = map_file(descriptor)
 if way in ("one", "wait_then_all"):
     os.pread(descriptor, 8192, 0)
     # No call of this program brings them in.
-    while not all(cached(offset) and cached(offset + 4096) for offset in (steps[:8] if way == "one" else steps)):
+    while not all([arrived(memory, offset, 8192) for offset in (steps[:8] if way == "one" else steps)]):
         os.pread(descriptor, 10, 0)
     if way == "one":
-        print(sum(cached(offset + 131072) for offset in steps))
+        print(sum(cached(memory, offset + 131072) for offset in steps))
 if way in ("all", "wait_then_all"):
     for offset in steps:
         os.pread(descriptor, 8192, offset)
@@ -45,6 +39,7 @@ elif way == "other":
     for offset in steps[:30]:
         os.pread(descriptor, 4096, offset + 131072)
 """
+)
 
 
 class Reading(Case):

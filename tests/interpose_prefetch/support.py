@@ -28,11 +28,12 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "mounts", "need", "observe", "plan_show", "preload", "read_plan", "replay", "system_observer",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "mounts", "need", "observe", "pages_stay", "plan_show", "preload", "read_plan", "replay", "system_observer",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
-# The beginning of programs that look at the page cache: `cached(memory, offset, length)` counts the pages that are there, in a file that `map_file`
-# has mapped. It touches none of them.
+# The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`
+# counts the pages that are there. `arrived` says whether each was there at some time since it was first asked: a kernel may drop any of them
+# meanwhile, also one that has memory enough (DAMON).
 CACHED = """
 import ctypes, mmap, os, sys
 libc = ctypes.CDLL(None)
@@ -45,7 +46,23 @@ def cached(memory, offset, length=4096):
     state = (ctypes.c_ubyte * (length // 4096))()
     assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(length), state) == 0
     return sum(each & 1 for each in state)
+seen = {}
+def arrived(memory, offset, length=4096):
+    state = (ctypes.c_ubyte * (length // 4096))()
+    assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(length), state) == 0
+    ones = int.from_bytes(b"\\1" * len(state), "little")
+    now = int.from_bytes(bytes(state), "little") & ones | seen.get((memory, offset, length), 0)
+    seen[memory, offset, length] = now
+    return now == ones
 """
+
+
+def pages_stay() -> bool:
+    """Whether this kernel leaves pages in memory as long as there is enough of it. DAMON, if it was told to, does not."""
+    names = (thread / "comm" for thread in Path("/proc").glob("[0-9]*"))
+    with contextlib.suppress(OSError):
+        return not any(name.read_text().startswith("kdamond") for name in names if name.exists())
+    return True
 
 
 class Case(unittest.TestCase):

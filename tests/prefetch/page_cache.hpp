@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,29 +37,49 @@ class ColdFile {
     EXPECT_EQ(::fsync(file.get()), 0);
     EXPECT_EQ(posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
   }
-  /// How many bytes of the range have arrived, in whole pages.
+  /// How many bytes of the range are there, in whole pages.
   std::size_t cached(std::uint64_t offset, std::size_t length) const {
-    const base::Descriptor file(::open(path().c_str(), O_RDONLY | O_CLOEXEC));
-    void* const mapped =
-        mmap(nullptr, length, PROT_READ, MAP_SHARED, file.get(), static_cast<off_t>(offset));  // touches nothing
-    EXPECT_NE(mapped, MAP_FAILED);
-    std::vector<unsigned char> pages((length + 4095) / 4096);
-    EXPECT_EQ(mincore(mapped, length, pages.data()), 0);
-    munmap(mapped, length);
-    return 4096 *
-           static_cast<std::size_t>(std::ranges::count_if(pages, [](unsigned char page) { return (page & 1) != 0; }));
+    return 4096 * static_cast<std::size_t>(std::ranges::count(pages(offset, length), true));
   }
-  /// Returns when all of it has arrived.
+  /// Returns when each page of it has been there at some time: a kernel may drop any of them meanwhile (see `pages_stay`).
   void await(std::uint64_t offset, std::size_t length) const {
-    while (cached(offset, length) < length) {
+    std::vector<bool> seen((length + 4095) / 4096);
+    while (std::ranges::find(seen, false) != seen.end()) {
+      const std::vector<bool> now = pages(offset, length);
+      std::ranges::transform(seen, now, seen.begin(), std::logical_or<>());
       std::this_thread::yield();
     }
   }
 
  private:
+  // For each page of the range, whether it is there.
+  std::vector<bool> pages(std::uint64_t offset, std::size_t length) const {
+    const base::Descriptor file(::open(path().c_str(), O_RDONLY | O_CLOEXEC));
+    void* const mapped =
+        mmap(nullptr, length, PROT_READ, MAP_SHARED, file.get(), static_cast<off_t>(offset));  // touches nothing
+    EXPECT_NE(mapped, MAP_FAILED);
+    std::vector<unsigned char> states((length + 4095) / 4096);
+    EXPECT_EQ(mincore(mapped, length, states.data()), 0);
+    munmap(mapped, length);
+    std::vector<bool> found(states.size());
+    std::ranges::transform(states, found.begin(), [](unsigned char page) { return (page & 1) != 0; });
+    return found;
+  }
+
   Folder folder_;
   std::vector<std::byte> content_;
 };
+
+/// Whether this kernel leaves pages in memory as long as there is enough of it. DAMON, if it was told to, does not.
+inline bool pages_stay() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::string name;
+    if (std::ifstream(entry.path() / "comm") >> name && name.starts_with("kdamond")) {
+      return false;
+    }
+  }
+  return true;
+}
 
 /// A variable of the environment, as long as it lives.
 class Variable {

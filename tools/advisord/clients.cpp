@@ -32,19 +32,6 @@ bool is_same_user(int connection) noexcept {
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) {
-    close(number_);
-  }
-}
-
-int Descriptor::release() noexcept { return std::exchange(number_, -1); }
-
 Clients::Clients(const std::string& socket_path, int memory) : path_(socket_path), memory_(memory) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -53,7 +40,7 @@ Clients::Clients(const std::string& socket_path, int memory) : path_(socket_path
   }
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   // The socket of one that was killed is still there; the lock is not.
-  lock_ = Descriptor(open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  lock_ = base::Descriptor(open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (lock_.get() < 0) {
     fail(path_ + ".lock");
   }
@@ -68,7 +55,7 @@ Clients::Clients(const std::string& socket_path, int memory) : path_(socket_path
     throw std::runtime_error(path_ + ": is there already, and is no socket");
   }
   unlink(path_.c_str());
-  listening_ = Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  listening_ = base::Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const mode_t before = umask(0077);
   const bool bound = listening_.get() >= 0 &&
                      bind(listening_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
@@ -102,7 +89,7 @@ bool Clients::send_memory(int connection) const noexcept {
 }
 
 void Clients::accept_one() {
-  Descriptor connection(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  base::Descriptor connection(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   // The client still waits to be accepted: `poll` would return at once.
   pauses_ = connection.get() < 0 && errno != EAGAIN;
   if (connection.get() < 0 || clients_.size() >= most || !is_same_user(connection.get()) ||
@@ -122,12 +109,12 @@ bool Clients::hear(Client& client) noexcept {
     return false;
   }
   client.runs = client.runs || said == 'r';
-  had_a_run_ = had_a_run_ || client.runs;
   return true;
 }
 
 void Clients::serve(int signals, bool stay, const std::function<void()>& last_run_ended) {
-  bool ran = false;
+  bool ran = false;  // at the last look
+  bool had_a_run = false;
   for (;;) {
     const bool listens = clients_.size() < most && !pauses_;
     std::vector<pollfd> watched = {{signals, POLLIN, 0}, {listens ? listening_.get() : -1, POLLIN, 0}};
@@ -158,10 +145,11 @@ void Clients::serve(int signals, bool stay, const std::function<void()>& last_ru
       last_run_ended();
     }
     ran = runs;
+    had_a_run = had_a_run || runs;
     if (watched[1].revents != 0) {
       accept_one();
     }
-    if (had_a_run_ && !stay && clients_.empty()) {
+    if (had_a_run && !stay && clients_.empty()) {
       return;
     }
   }

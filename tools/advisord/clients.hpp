@@ -5,21 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.hpp"
+
 namespace dovetail::advisord {
-
-/// A descriptor that is closed with its owner.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  int get() const noexcept { return number_; }
-  int release() noexcept;
-
- private:
-  int number_;
-};
 
 /// The socket, which belongs to the user alone, and the connections to it. Each client gets the memory when it connects, and says by one byte what it is:
 /// `r` a run, `s` one that only looks (`dovetail prefetch status`). Who says something else, or is another user, is sent away.
@@ -38,7 +26,7 @@ class Clients {
  private:
   static constexpr std::size_t most = 256;
   struct Client {
-    Descriptor connection;
+    base::Descriptor connection;
     bool runs = false;
   };
 
@@ -49,10 +37,9 @@ class Clients {
 
   std::string path_;
   int memory_;
-  Descriptor lock_;
-  Descriptor listening_;
+  base::Descriptor lock_{-1};
+  base::Descriptor listening_{-1};
   std::vector<Client> clients_;
-  bool had_a_run_ = false;
   bool pauses_ = false;  // there was no descriptor for a client
 };
 

@@ -11,10 +11,12 @@
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
 
+#include "base/descriptor.hpp"
 #include "clients.hpp"
 #include "prefetch/advisor.hpp"
 
@@ -66,19 +68,16 @@ void allow_descriptors() noexcept {
 
 int run(int memory, const std::string& socket, bool stay) {
   allow_descriptors();
-  const Descriptor signals(signals_to_read());
+  const base::Descriptor signals(signals_to_read());
   Clients clients(socket, memory);
   prefetching::Advisor advisor(table_in(memory));
   std::printf("dovetail advisord: at %s\n", socket.c_str());
   std::fflush(stdout);
-  const std::jthread thread([&advisor] { advisor.run(); });
-  try {
-    clients.serve(signals.get(), stay, [&advisor] { advisor.forget(); });
-  } catch (...) {
-    advisor.stop();
-    throw;
-  }
-  advisor.stop();
+  const std::jthread thread([&advisor](const std::stop_token& ends) {
+    const std::stop_callback stop(ends, [&advisor] { advisor.stop(); });
+    advisor.run();
+  });
+  clients.serve(signals.get(), stay, [&advisor] { advisor.forget(); });
   return 0;
 }
 

@@ -12,9 +12,9 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "prefetch/advice.hpp"
 #include "prefetch/follower.hpp"
 #include "prefetch/page_cache.hpp"
+#include "prefetch/plan_advice.hpp"
 
 namespace dovetail::observer {
 namespace {
@@ -24,8 +24,27 @@ using prefetching::FilePlan;
 using prefetching::Followed;
 using prefetching::Range;
 
-constexpr auto cachestat = [](long number, int of, void* asked, void* pages, long flags) noexcept {
-  return syscall(number, of, asked, pages, flags);
+/// An open file, as `give_plan` wants it.
+struct System {
+  int descriptor;
+  const FilePlan& plan;
+  const std::function<bool()>& stop;
+
+  std::int64_t cached_pages(const Range& range) const noexcept {
+    return prefetching::cached_pages(descriptor, range, syscall);
+  }
+  bool has_the_file() const noexcept { return true; }
+  bool will_need(const Range& range) const {
+    return prefetching::in_pieces(range, plan.piece, [this](const Range& part) {
+      if (stop()) {
+        return false;
+      }
+      const auto bytes = static_cast<off_t>(part.end - part.offset);
+      posix_fadvise(descriptor, static_cast<off_t>(part.offset), bytes, POSIX_FADV_WILLNEED);
+      plan.progress->asked.fetch_add(part.end - part.offset, std::memory_order_relaxed);
+      return true;
+    });
+  }
 };
 
 FileIdentity identity_of(const struct stat& status) noexcept {
@@ -63,10 +82,11 @@ Advisor::~Advisor() {
 void Advisor::open(const char* path) {
   struct stat status{};
   // Opening something else may have effects.
-  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || plan_.find(identity_of(status)) == plan_.files()) {
+  const bool is_file = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+  const std::uint32_t number = is_file ? plan_.find(identity_of(status)) : plan_.files();
+  if (number == plan_.files()) {
     return;
   }
-  const std::uint32_t number = plan_.find(identity_of(status));
   struct statfs file_system{};
   // Where a file that another process has open cannot be removed as usual, the program would notice.
   const bool is_left =
@@ -109,40 +129,12 @@ bool Advisor::note(const page_event& event, const std::function<bool()>& stop) {
     count_read(plan, bytes, event.ended - event.begun);
   }
   if (follow(plan, event.first * page_, bytes) == Followed::wants) {
-    give(found->second, plan, stop);
+    prefetching::give_plan(plan, System{found->second.descriptor, plan, stop});
   }
   if (is_over(plan)) {
     close(found->second.descriptor);
     files_.erase(found);
     return false;
-  }
-  return true;
-}
-
-void Advisor::give(const Opened& file, const FilePlan& plan, const std::function<bool()>& stop) {
-  if (plan.progress->issued.load(std::memory_order_relaxed) == 0 &&
-      prefetching::is_cached(file.descriptor, {0, plan.size}, cachestat)) {
-    plan.progress->given_up.store(prefetching::all_is_cached, std::memory_order_relaxed);
-    return;
-  }
-  prefetching::Advice advice;
-  for (advice.take(plan); !advice.empty(); advice.take(plan)) {
-    for (const Range& range : advice) {
-      if (!prefetching::is_cached(file.descriptor, range, cachestat) && !ask(file.descriptor, range, plan, stop)) {
-        return;
-      }
-    }
-  }
-}
-
-bool Advisor::ask(int descriptor, const Range& range, const FilePlan& plan, const std::function<bool()>& stop) {
-  for (std::uint64_t at = range.offset; at < range.end; at += plan.piece) {
-    if (stop()) {
-      return false;
-    }
-    const std::uint64_t bytes = std::min<std::uint64_t>(plan.piece, range.end - at);
-    posix_fadvise(descriptor, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
-    plan.progress->asked.fetch_add(bytes, std::memory_order_relaxed);
   }
   return true;
 }

@@ -13,7 +13,6 @@
 #include "file_systems.hpp"
 #include "page_events.h"
 #include "prefetch/plan.hpp"
-#include "prefetch/ranges.hpp"
 
 namespace dovetail::observer {
 
@@ -38,9 +37,6 @@ class Advisor {
     std::uint32_t number = 0;
   };
   void open(const char* path);
-  void give(const Opened& file, const prefetching::FilePlan& plan, const std::function<bool()>& stop);
-  static bool ask(int descriptor, const prefetching::Range& range, const prefetching::FilePlan& plan,
-                  const std::function<bool()>& stop);
 
   FileSystems file_systems_;
   prefetching::Plan plan_;
