@@ -96,7 +96,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
           self->set_postponed(
               std::clamp<std::chrono::nanoseconds>(2 * self->postponed(), usual_postponement, longest_postponement));
         }
-        self->go_on(true);
+        self->timer_ended();
       });
     }
   }
@@ -112,7 +112,7 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     wait->ready = [self = shared_from_this()] {
       self->watched.store(false, std::memory_order_seq_cst);
       self->poll();
-      self->go_on(false);
+      self->event_ended();
     };
     if (reactor.watch(wait) == 0) {
       return true;
@@ -121,15 +121,23 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     return false;
   }
 
-  void go_on(bool by_the_clock) noexcept {
-    if (service.in_flight() == 0) {
-      armed.store(false, std::memory_order_seq_cst);
-      arm_if_needed();  // something may have begun meanwhile
-    } else if (by_the_clock || service.poll_interval() == std::chrono::nanoseconds::max()) {
-      arm();
-    } else {
+  // Whoever ends the timer, by running or by cancelling it, sets the next one or disarms: so there is one at a time.
+  void timer_ended() noexcept { service.in_flight() > 0 ? arm() : disarm(); }
+
+  void event_ended() noexcept {
+    const bool has_timer = service.poll_interval() != std::chrono::nanoseconds::max();
+    if (!has_timer) {
+      timer_ended();
+    } else if (service.in_flight() > 0) {
       watch();
+    } else if (take_timer_back()) {
+      disarm();
     }
+  }
+
+  void disarm() noexcept {
+    armed.store(false, std::memory_order_seq_cst);
+    arm_if_needed();  // something may have begun meanwhile
   }
 
   Reactor& reactor;

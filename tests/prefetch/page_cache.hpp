@@ -46,7 +46,7 @@ class ColdFile {
     std::vector<bool> seen((length + 4095) / 4096);
     while (std::ranges::find(seen, false) != seen.end()) {
       const std::vector<bool> now = pages(offset, length);
-      std::ranges::transform(seen, now, seen.begin(), std::logical_or<>());
+      std::transform(seen.begin(), seen.end(), now.begin(), seen.begin(), std::logical_or<>());
       std::this_thread::yield();
     }
   }
@@ -62,7 +62,7 @@ class ColdFile {
     EXPECT_EQ(mincore(mapped, length, states.data()), 0);
     munmap(mapped, length);
     std::vector<bool> found(states.size());
-    std::ranges::transform(states, found.begin(), [](unsigned char page) { return (page & 1) != 0; });
+    std::transform(states.begin(), states.end(), found.begin(), [](unsigned char page) { return (page & 1) != 0; });
     return found;
   }
 

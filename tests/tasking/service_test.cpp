@@ -16,10 +16,11 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Operations that end when the service has been polled often enough, or when its descriptor is written to.
+// Operations that end when the service has been polled often enough, if it is polled by the clock, or when its descriptor is written to.
 class Countdown final : public Service {
  public:
-  explicit Countdown(bool by_descriptor) : descriptor_(by_descriptor ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1) {}
+  Countdown(bool has_descriptor, nanoseconds interval)
+      : interval_(interval), descriptor_(has_descriptor ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1) {}
   ~Countdown() override {
     if (descriptor_ >= 0) {
       close(descriptor_);
@@ -34,7 +35,8 @@ class Countdown final : public Service {
       const std::lock_guard lock(mutex_);
       std::uint64_t bells = 0;
       const bool rung = descriptor_ >= 0 && read(descriptor_, &bells, sizeof bells) == sizeof bells;
-      if (waiting_ != nullptr && (descriptor_ >= 0 ? rung : --polls_left_ <= 0)) {
+      const bool by_the_clock = interval_ != nanoseconds::max();
+      if (waiting_ != nullptr && (rung || (by_the_clock && --polls_left_ <= 0))) {
         ended = std::exchange(waiting_, nullptr);
       }
     }
@@ -48,9 +50,7 @@ class Countdown final : public Service {
   }
   void flush(unsigned /*worker*/) override { ++flushes; }
   std::size_t in_flight() const noexcept override { return in_flight_.load(); }
-  nanoseconds poll_interval() const noexcept override {
-    return descriptor_ >= 0 ? nanoseconds::max() : Service::poll_interval();
-  }
+  nanoseconds poll_interval() const noexcept override { return interval_; }
   int descriptor() const noexcept override { return descriptor_; }
   bool ends_elsewhere() const noexcept override { return elsewhere.load(); }
 
@@ -58,6 +58,7 @@ class Countdown final : public Service {
   std::atomic<bool> elsewhere{false};
   std::atomic<unsigned> flushes{0};
 
+  static constexpr int only_by_ring = 2'000'000'000;
   /// Binds the current task to an operation that ends after so many polls.
   void start(int polls) {
     const std::lock_guard lock(mutex_);
@@ -71,6 +72,7 @@ class Countdown final : public Service {
   }
 
  private:
+  const nanoseconds interval_;
   const int descriptor_;
   std::mutex mutex_;
   Task* waiting_ = nullptr;
@@ -81,17 +83,17 @@ class Countdown final : public Service {
 // The services of the runtime that was made last.
 Countdown* by_the_clock = nullptr;
 Countdown* by_descriptor = nullptr;
-const bool registered = register_service(&by_the_clock,
-                                         [](detail::RuntimeCore&, const Options&, unsigned) {
-                                           auto made = std::make_unique<Countdown>(false);
-                                           by_the_clock = made.get();
-                                           return made;
-                                         }) &&
-                        register_service(&by_descriptor, [](detail::RuntimeCore&, const Options&, unsigned) {
-                          auto made = std::make_unique<Countdown>(true);
-                          by_descriptor = made.get();
-                          return made;
-                        });
+Countdown* by_both = nullptr;
+bool register_countdown(Countdown*& last, bool has_descriptor, nanoseconds interval) {
+  return register_service(&last, [&last, has_descriptor, interval](detail::RuntimeCore&, const Options&, unsigned) {
+    auto made = std::make_unique<Countdown>(has_descriptor, interval);
+    last = made.get();
+    return made;
+  });
+}
+const bool registered = register_countdown(by_the_clock, false, std::chrono::microseconds(500)) &&
+                        register_countdown(by_descriptor, true, nanoseconds::max()) &&
+                        register_countdown(by_both, true, std::chrono::milliseconds(20));
 
 TEST(ServiceTest, IsPolledWhileEverybodySleeps) {
   ASSERT_TRUE(registered);
@@ -116,7 +118,7 @@ TEST(ServiceTest, IsPolledWhileAllWorkersCompute) {
 TEST(ServiceTest, WhatEndsElsewhereIsCountedApart) {
   Runtime runtime(Options{.workers = 1});
   by_descriptor->elsewhere = true;
-  auto task = runtime.spawn([] { by_descriptor->start(0); });
+  auto task = runtime.spawn([] { by_descriptor->start(Countdown::only_by_ring); });
   test::await([&] { return runtime.core().in_flight() == 1; });
   EXPECT_EQ(runtime.core().in_flight_elsewhere(), 1U);
   by_descriptor->elsewhere = false;
@@ -130,7 +132,7 @@ TEST(ServiceTest, ADescriptorEndsTheSleep) {
   for (int i = 0; i < 10; ++i) {
     std::atomic<bool> started{false};
     auto task = runtime.spawn([&] {
-      by_descriptor->start(0);
+      by_descriptor->start(Countdown::only_by_ring);
       started = true;
     });
     test::await([&] { return started.load(); });
@@ -142,7 +144,7 @@ TEST(ServiceTest, ADescriptorEndsTheSleep) {
 // The only worker rings and then computes until the task that waits for it has completed.
 void ring_and_compute(Runtime& runtime) {
   std::atomic<bool> completed{false};
-  auto task = runtime.spawn([] { by_descriptor->start(0); });
+  auto task = runtime.spawn([] { by_descriptor->start(Countdown::only_by_ring); });
   runtime.spawn([&] {
     by_descriptor->ring();
     while (!completed.load()) {
@@ -167,6 +169,18 @@ TEST(ServiceTest, ADescriptorIsWatchedWhileAllWorkersCompute) {
   Runtime runtime(Options{.workers = 1});
   for (int i = 0; i < 3; ++i) {
     ring_and_compute(runtime);
+  }
+}
+
+// The descriptor ends an operation long before the clock would have been looked at; the next one has nothing but the clock.
+TEST(ServiceTest, IsPolledByTheClockAfterItsDescriptorHasEndedAll) {
+  Runtime runtime(Options{.workers = 1});
+  for (int i = 0; i < 3; ++i) {
+    auto rung = runtime.spawn([] { by_both->start(Countdown::only_by_ring); });
+    test::await([&] { return runtime.core().in_flight() == 1; });
+    by_both->ring();
+    rung.get();
+    runtime.spawn([] { by_both->start(3); }).get();
   }
 }
 
