@@ -10,7 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import advice_configuration, advice_memory, advisor, detect, plan_report, preload, replay, system_observer
+from . import (
+    advice_configuration,
+    advice_memory,
+    advisor,
+    detect,
+    files_ahead,
+    plan_report,
+    preload,
+    replay,
+    system_observer,
+)
 from .plan import PlanError, read
 
 _BAD_USAGE = 2
@@ -36,6 +46,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
             raise replay.BadSetting(f"{report}: a report cannot be written there")
         window = replay.window()
         memories: dict[str, str] = {}
+        beside: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
         start = functools.partial(preload.run, words, memories)
         lines: list[Iterator[str]] = []
         with contextlib.ExitStack() as stack:
@@ -47,6 +58,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 planned, memory = stack.enter_context(preload.shared_memory("dovetail-plan", plan.content, size))
                 memories["DOVETAIL_PREFETCH_PLAN"] = memory
                 lines.append(_of_plan(plan, planned))
+                beside = files_ahead.opened(plan, planned, window)
                 if ways.system:
                     start = functools.partial(_run_followed, words, plan, planned)
             rules = _rules(ways, stack, named=report is not None)
@@ -58,7 +70,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 watched, memory = stack.enter_context(preload.shared_memory("dovetail-detection", content, detect.SIZE))
                 memories["DOVETAIL_PREFETCH_DETECTION"] = memory
                 lines.append(_of_detection(watched))
-            status = start()
+            status = start(beside=beside)
             if report is not None:
                 _write([line for part in lines for line in part], report)
             return status
@@ -67,7 +79,9 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
         return _BAD_USAGE
 
 
-def _run_followed(words: list[str], plan: replay.Compact, memory: int) -> int:
+def _run_followed(
+    words: list[str], plan: replay.Compact, memory: int, beside: contextlib.AbstractContextManager[None]
+) -> int:
     """Runs the program, with the plan's advice from outside where that can be. Raises preload.Refused."""
     with contextlib.ExitStack() as stack:
         try:
@@ -80,8 +94,8 @@ def _run_followed(words: list[str], plan: replay.Compact, memory: int) -> int:
             print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
             observer = None
         if observer is None:
-            return preload.wait_for(words, dict(os.environ))
-        status = observer.run(words)
+            return preload.wait_for(words, dict(os.environ), beside=beside)
+        status = observer.run(words, beside)
         lost = observer.finish()
         if lost is None:
             print(
@@ -125,8 +139,7 @@ def _of_rules(rules: _Rules) -> Iterator[str]:
 
 
 def _of_plan(plan: replay.Compact, memory: int) -> Iterator[str]:
-    done = plan.done(os.pread(memory, len(plan.content), 0))
-    yield from plan_report.lines(done, plan.in_sequence, plan.problems)
+    yield from plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems)
 
 
 def _of_detection(memory: int) -> Iterator[str]:

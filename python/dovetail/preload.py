@@ -57,6 +57,9 @@ def library() -> Path:
     raise Refused(f"{LIBRARY} is not installed beside {Path(__file__).parent}")
 
 
+NOTHING_BESIDE: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+
+
 def interpreter_of(path: Path) -> str | None:
     """What the first line of a script asks for (`#!`); None if there is no such line."""
     with path.open("rb") as file:
@@ -128,10 +131,15 @@ def _filters() -> int:
     return int(found[1]) if found else 0
 
 
-def run(words: list[str], memories: Mapping[str, str]) -> int:
+def run(
+    words: list[str],
+    memories: Mapping[str, str],
+    beside: contextlib.AbstractContextManager[None] = NOTHING_BESIDE,
+) -> int:
     """Runs a program with the library loaded into it, and waits for its end. Returns its status as subprocess does: negative for a signal.
 
-    `memories`: variables of the library, each with the path of the memory that it uses. Raises Refused if the program cannot be started."""
+    `memories`: variables of the library, each with the path of the memory that it uses. `beside`: as for `wait_for`. Raises Refused if the program cannot
+    be started."""
     environment = dict(os.environ)
     for other in (
         "DOVETAIL_PREFETCH_LOG",
@@ -143,12 +151,17 @@ def run(words: list[str], memories: Mapping[str, str]) -> int:
     environment.update(memories)
     environment["DOVETAIL_PREFETCH_FILTERS"] = str(_filters())
     environment["LD_PRELOAD"] = ":".join([str(library()), *preloaded(environment)])
-    return wait_for(words, environment)
+    return wait_for(words, environment, beside=beside)
 
 
-def wait_for(words: list[str], environment: Mapping[str, str], first: Callable[[], None] | None = None) -> int:
+def wait_for(
+    words: list[str],
+    environment: Mapping[str, str],
+    first: Callable[[], None] | None = None,
+    beside: contextlib.AbstractContextManager[None] = NOTHING_BESIDE,
+) -> int:
     """Runs a program with these variables, and waits for its end. Returns its status, negative for a signal. `first`: is called in the new process before it
-    becomes the program. Raises Refused if the program cannot be started."""
+    becomes the program. `beside`: is entered when the program has started, and left when it has ended. Raises Refused if the program cannot be started."""
     child: subprocess.Popen[bytes] | None = None
     early: list[int] = []
 
@@ -183,7 +196,8 @@ def wait_for(words: list[str], environment: Mapping[str, str], first: Callable[[
         child = subprocess.Popen(command(words), env=environment, close_fds=False, preexec_fn=preparation)
         for told in early:
             child.send_signal(told)
-        return child.wait()
+        with beside:
+            return child.wait()
     except OSError as error:
         raise Refused(f"{words[0]}: {error.strerror}") from error
     finally:

@@ -9,6 +9,7 @@ import os
 import re
 import struct
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,15 +173,22 @@ class Compact:
     in_sequence: list[PlannedFile]
     problems: list[str]
 
-    def done(self, memory: bytes) -> list[Done]:
-        """What the plan did for each file, from the memory that the program had."""
+    def done(self, memory: int) -> list[Done]:
+        """What the plan did for each file. `memory`: a descriptor of the memory that the program has."""
+        return [
+            Done(file.path, asked, unforeseen, reads, waited, spent / 1e9, given_up)
+            for file, (_, _, _, given_up, asked, unforeseen, reads, waited, spent) in zip(
+                self.files, self._progress(memory), strict=True
+            )
+        ]
+
+    def begun(self, memory: int) -> list[bool]:
+        """For each file, whether the program has read what the plan foretold. `memory`: as for `done`."""
+        return [cursor > 0 for cursor, *_ in self._progress(memory)]
+
+    def _progress(self, memory: int) -> Iterator[tuple[int, ...]]:
         at = _HEADER.size + len(self.files) * _FILE.size + sum(len(file.extents) for file in self.files) * _EXTENT.size
-        found = []
-        for number, file in enumerate(self.files):
-            place = at + number * _PROGRESS.size
-            _, _, _, given_up, asked, unforeseen, reads, waited, spent = _PROGRESS.unpack_from(memory, place)
-            found.append(Done(file.path, asked, unforeseen, reads, waited, spent / 1e9, given_up))
-        return found
+        return _PROGRESS.iter_unpack(os.pread(memory, len(self.files) * _PROGRESS.size, at))
 
 
 def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:

@@ -44,9 +44,10 @@ class Observer:
         self._process = process
         self._channel = channel
 
-    def run(self, words: list[str]) -> int:
-        """Runs the program, whose reads are seen from its first on. Its status, negative for a signal. Raises preload.Refused."""
-        return preload.wait_for(words, dict(os.environ), self._introduce)
+    def run(self, words: list[str], beside: contextlib.AbstractContextManager[None] = preload.NOTHING_BESIDE) -> int:
+        """Runs the program, whose reads are seen from its first on. `beside`: as for preload.wait_for. Its status, negative for a signal. Raises
+        preload.Refused."""
+        return preload.wait_for(words, dict(os.environ), self._introduce, beside)
 
     def _introduce(self) -> None:
         """In the process that is about to become the program. Without an answer it becomes it all the same."""

@@ -1,0 +1,116 @@
+"""Opens the files of a plan before the program does, and has their beginnings read.
+
+The library gives advice for a file once the program has read of it, and opens none itself (docs/design/prefetch.md). For a small file that is too late. What
+this process opens is seen by nobody in the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+
+from .plan import PlannedFile
+from .replay import Compact
+
+# Of a file: what the system itself would read ahead of its first read. What comes behind is the system's, or the library's.
+_BEGINNING = 128 << 10
+# If so many are cached from the first on, so are the others: a look at each costs more than it brings.
+_CACHED_FROM_THE_FIRST = 32
+_SECONDS_BETWEEN_LOOKS = 0.01
+# A file system that does not answer must not keep the command from its end.
+_SECONDS_FOR_THE_LAST_FILE = 0.1
+
+
+class _FilesAhead:
+    def __init__(self, plan: Compact, memory: int, window: int) -> None:
+        files = [*enumerate(plan.files), *((-1, file) for file in plan.in_sequence)]
+        files.sort(key=lambda numbered: min(extent.at for extent in numbered[1].extents))
+        self._files = [file for _, file in files]
+        # The number that the library knows the file by, of those that it follows, and the place in this order.
+        self._followed = [(number, place) for place, (number, _) in enumerate(files) if number >= 0]
+        self._plan = plan
+        self._memory = memory
+        self._window = window
+
+    def read(self, stop: threading.Event) -> None:
+        """Has the beginnings read, in the order in which the program needs them. Returns when that is done, or after `stop`."""
+        ahead = [0]  # for each file, bytes that were asked for before it
+        cached = 0
+        for place, file in enumerate(self._files):
+            while ahead[place] - ahead[min(self._reached(), place)] > self._window:
+                if stop.wait(_SECONDS_BETWEEN_LOOKS):
+                    return
+            if stop.is_set():
+                return
+            asked = _read_beginning(file)
+            cached += asked == 0 and cached == place
+            if cached == _CACHED_FROM_THE_FIRST:
+                return
+            ahead.append(ahead[place] + asked)
+
+    def _reached(self) -> int:
+        """The place of the last file that the program is known to have come to."""
+        begun = self._plan.begun(self._memory)
+        return max((place for number, place in self._followed if begun[number]), default=0)
+
+
+def _open(path: str) -> int:
+    # Whoever reads a file that is not theirs cannot leave its time of access as it is.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+    try:
+        return os.open(path, flags | os.O_NOATIME)
+    except PermissionError:
+        return os.open(path, flags)
+
+
+def _read_beginning(file: PlannedFile) -> int:
+    """Has the beginning read if that is still the file of the plan. Returns how many bytes of it were not cached."""
+    with contextlib.suppress(OSError):
+        # To open what is no regular file may have effects.
+        if not file.is_described_by(os.stat(file.path)):
+            return 0
+        descriptor = _open(file.path)
+        try:
+            if file.is_described_by(os.fstat(descriptor)):
+                return _read_unless_cached(descriptor, *_beginning_of(file))
+        finally:
+            os.close(descriptor)
+    return 0
+
+
+def _beginning_of(file: PlannedFile) -> tuple[int, int]:
+    """Offset and bytes of what is needed first, with what follows close to it: one request."""
+    begin = file.extents[0].offset
+    end = begin
+    for extent in file.extents:
+        if not begin <= extent.offset < begin + _BEGINNING:
+            break
+        end = max(end, min(extent.end, begin + _BEGINNING))
+    return begin, end - begin
+
+
+def _read_unless_cached(descriptor: int, offset: int, count: int) -> int:
+    # Else the look itself makes the system read ahead, and more than the plan has.
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+    cached = 0
+    with contextlib.suppress(BlockingIOError):
+        cached = os.preadv(descriptor, [bytearray(count)], offset, os.RWF_NOWAIT)
+    if cached < count:
+        os.posix_fadvise(descriptor, offset + cached, count - cached, os.POSIX_FADV_WILLNEED)
+    return count - cached
+
+
+@contextlib.contextmanager
+def opened(plan: Compact, memory: int, window: int) -> Iterator[None]:
+    """Meanwhile the files of the plan are opened ahead of the program. `memory`: a descriptor of the plan as the program has it. `window`: bytes of files
+    that the program is not known to have come to, at most."""
+    stop = threading.Event()
+    thread = threading.Thread(target=_FilesAhead(plan, memory, window).read, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(_SECONDS_FOR_THE_LAST_FILE)
