@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "prefetch/plan.hpp"
+#include "prefetch/told_reads.hpp"
 #include "prefetch/trust.hpp"
 
 namespace dovetail::prefetching {
@@ -43,9 +44,7 @@ struct Descriptor {
 /// What detection knows of one whose state says that it is detected.
 struct Detection {
   std::atomic<std::uint64_t> position;  // where `read` goes on; 0: not known. One more than the offset
-  std::atomic<std::uint64_t> next;      // where reading in sequence goes on
-  std::atomic<std::uint64_t> noted;     // up to where the detector was told of it
-  std::atomic<std::uint32_t> resting;   // reads that it is not told of
+  ToldReads reads;
   Trust trust;
 };
 

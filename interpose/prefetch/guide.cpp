@@ -16,7 +16,6 @@ namespace {
 
 // A call may come in a signal handler, whose stack is small: longer paths are not looked at.
 constexpr std::size_t longest_path = 1024;
-constexpr std::uint64_t smallest_file = 128U << 10;
 
 // What the system takes only for all of a descriptor.
 AdviceKind of_descriptor(AdviceKind kind) noexcept {
@@ -60,7 +59,7 @@ bool Guide::start(std::byte* memory, std::uint64_t bytes) noexcept {
 
 std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept {
   // One request brings in all of it.
-  if (identity.size <= smallest_file) {
+  if (identity.size <= AdviceTable::smallest_file) {
     return Descriptor::ignored;
   }
   char path[longest_path];
@@ -116,29 +115,14 @@ void Guide::note(int number, Descriptor& descriptor, std::uint64_t offset, std::
     return;
   }
   const std::uint32_t rule = guidance.rule.load(std::memory_order_relaxed);
-  const AdvisedPart part = table_.part(rule, offset);
-  const bool by_blocks = part.kind == AdviceKind::will_need || part.kind == AdviceKind::dont_need;
-  set_advice(number, guidance, of_descriptor(part.kind));
-  const std::uint64_t size = file.size.load(std::memory_order_relaxed);
-  BlockCache::Sizes sizes = table_.sizes(rule, size);
-  // A file that one request brings in whole is not read ahead.
-  const bool pays = part.kind == AdviceKind::will_need ? sizes.ahead_blocks != 0 && size > file.piece : by_blocks;
-  Range inside = part.range;
-  if (pays) {
-    if (part.kind == AdviceKind::dont_need) {
-      sizes.ahead_blocks = 0;
-    }
-    const std::uint64_t end = std::min({offset + bytes, part.range.end, size});
-    file.blocks.note({offset, end}, this_reader(number), {part.range.offset, std::min(part.range.end, size)}, sizes);
-    const std::uint64_t last = (std::max(end, offset + 1) - 1) / sizes.block_bytes;
-    inside = {std::max(inside.offset, last * sizes.block_bytes), std::min(inside.end, (last + 1) * sizes.block_bytes)};
-  }
+  const AdviceTable::Noted noted = table_.note(rule, file, offset, bytes, this_reader(number));
+  set_advice(number, guidance, of_descriptor(noted.kind));
   // Of two threads that share the descriptor, none leaves bounds that only together are wrong.
   guidance.to.store(0, std::memory_order_relaxed);
-  guidance.from.store(inside.offset, std::memory_order_relaxed);
-  guidance.to.store(inside.end, std::memory_order_relaxed);
-  if (pays && file.blocks.has_work()) {
-    advise(number, state, file, sizes.block_bytes);
+  guidance.from.store(noted.inside.offset, std::memory_order_relaxed);
+  guidance.to.store(noted.inside.end, std::memory_order_relaxed);
+  if (noted.block_bytes != 0 && file.blocks.has_work()) {
+    advise(number, state, file, noted.block_bytes);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "descriptors.hpp"
 #include "prefetch/block_advice.hpp"
+#include "prefetch/detected_advice.hpp"
 #include "prefetch/page_cache.hpp"
 #include "prefetch/plan_advice.hpp"
 #include "system.hpp"
@@ -152,36 +153,9 @@ void Helper::give() noexcept {
   if (advised_ != nullptr) {
     give_advice(*advised_, block_bytes_, OpenFile{*this, advised_->piece_bytes(), advised_->asked});
   } else if (detected_ != nullptr) {
-    give_detected();
+    give_detected(*detected_, OpenFile{*this, detected_->piece_bytes(), detected_->asked});
   } else if (plan_.count != 0) {
     give_plan(plan_, OpenFile{*this, plan_.piece, plan_.progress->asked});
-  }
-}
-
-void Helper::give_detected() noexcept {
-  const OpenFile system{*this, detected_->piece_bytes(), detected_->asked};
-  const Range whole{0, detected_->size.load(std::memory_order_relaxed)};
-  if (detected_->asked.load(std::memory_order_relaxed) == 0 && are_all(system.cached_pages(whole), whole)) {
-    if (has_the_file()) {
-      detected_->given_up.store(all_is_cached, std::memory_order_relaxed);
-    }
-    return;
-  }
-  // Others can write into the memory: there is an end to what they may ask for.
-  constexpr std::uint32_t most_ranges = 4096;
-  constexpr std::uint64_t most_bytes = 1U << 30;
-  std::uint64_t left = most_bytes;
-  Range range{};
-  for (std::uint32_t count = 0; count < most_ranges && left != 0 && detected_->detector.take(range); ++count) {
-    if (range.offset >= range.end || range.end > std::min(detected_->size.load(std::memory_order_relaxed), far_end)) {
-      return;
-    }
-    const std::uint64_t bytes = std::min(range.end - range.offset, left);
-    left -= bytes;
-    range.end = range.offset + bytes;
-    if (!are_all(system.cached_pages(range), range) && !system.will_need(range)) {
-      return;
-    }
   }
 }
 

@@ -34,7 +34,6 @@ class Helper {
   bool begin(int descriptor, std::uint32_t state) noexcept;
   void start() noexcept;
   void give() noexcept;
-  void give_detected() noexcept;
   /// Whether the descriptor is still that of the file. It may have been closed, and may be another file's by now.
   bool has_the_file() const noexcept;
 

@@ -7,9 +7,6 @@
 namespace dovetail::prefetching {
 namespace {
 
-// What is read in sequence is told in pieces of this size.
-constexpr std::uint64_t told_at_once = 256U << 10;
-
 void leave_to_the_system(int number, Descriptor& descriptor, bool left) noexcept {
   if (descriptor.left_alone.exchange(left ? 1 : 0, std::memory_order_relaxed) != (left ? 1U : 0U)) {
     posix_fadvise(number, 0, 0, left ? POSIX_FADV_NORMAL : POSIX_FADV_RANDOM);
@@ -46,43 +43,19 @@ std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIde
   descriptor.left_alone.store(told ? 2 : 1, std::memory_order_relaxed);
   descriptor.stream.store(0, std::memory_order_relaxed);
   detections[number].position.store(0, std::memory_order_relaxed);
-  detections[number].next.store(0, std::memory_order_relaxed);
-  detections[number].noted.store(0, std::memory_order_relaxed);
-  detections[number].resting.store(0, std::memory_order_relaxed);
+  detections[number].reads.forget();
   detections[number].trust.lose();
   return Descriptor::first_detected + found;
 }
 
 void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  const std::uint32_t resting = detections[number].resting.load(std::memory_order_relaxed);
-  if (resting != 0) {
-    detections[number].resting.store(resting - 1, std::memory_order_relaxed);
-    return;
-  }
   const std::uint32_t file = descriptor.state.load(std::memory_order_acquire) - Descriptor::first_detected;
   if (file >= table_.files()) {
     return;
   }
-  const std::uint64_t next = detections[number].next.load(std::memory_order_relaxed);
-  std::uint64_t noted = detections[number].noted.load(std::memory_order_relaxed);
-  // One thread keeps these less than that apart. Of several that share the descriptor, each may have stored one of the two.
-  if (next - noted >= told_at_once) {
-    noted = next;
-  }
-  detections[number].next.store(offset + bytes, std::memory_order_relaxed);
-  if (offset == next && offset + bytes - noted < told_at_once) {
-    return;
-  }
-  DetectedFile& detected = table_.file(file);
-  detections[number].noted.store(offset + bytes, std::memory_order_relaxed);
-  if (offset == next) {
-    tell(number, descriptor, detected, noted, offset + bytes - noted);
-    return;
-  }
-  if (next > noted) {
-    tell(number, descriptor, detected, noted, next - noted);
-  }
-  tell(number, descriptor, detected, offset, bytes);
+  detections[number].reads.note(offset, bytes, [&](std::uint64_t from, std::uint64_t length) noexcept {
+    tell(number, descriptor, table_.file(file), from, length);
+  });
 }
 
 void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset,
@@ -98,7 +71,7 @@ void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std
   const Detector::Noted noted = file.detector.note(offset, bytes, table_.limits(file));
   detections[number].trust.note(noted);
   if (noted == Detector::Noted::no_pattern) {
-    detections[number].resting.store(file.detector.rest(), std::memory_order_relaxed);
+    detections[number].reads.rest(file.detector.rest());
   }
   table_.settle(file);
   leave_to_the_system(number, descriptor, !detections[number].trust.is_enough());

@@ -65,6 +65,11 @@ std::uint32_t AdviceTable::rule_for(std::string_view path, std::string_view prog
   return no_rule;
 }
 
+bool AdviceTable::concerns(std::string_view path) const noexcept {
+  return std::any_of(rules_, rules_ + all_rules_,
+                     [this, path](const Rule& rule) { return matches(text(rule.pattern, rule.pattern_bytes), path); });
+}
+
 AdvisedPart AdviceTable::part(std::uint32_t rule, std::uint64_t offset) const noexcept {
   const Rule& found = rules_[rule];
   const std::uint32_t first = std::min(found.first_region, all_regions_);
@@ -83,6 +88,26 @@ BlockCache::Sizes AdviceTable::sizes(std::uint32_t rule, std::uint64_t file_byte
   const Rule& found = rules_[rule];
   const std::uint64_t block_bytes = std::clamp(found.block_bytes, smallest_block, largest_block);
   return {block_bytes, file_bytes, found.cache_blocks, found.ahead_blocks};
+}
+
+AdviceTable::Noted AdviceTable::note(std::uint32_t rule, AdvisedFile& file, std::uint64_t offset, std::uint64_t bytes,
+                                     std::uint64_t reader) const noexcept {
+  const AdvisedPart part = this->part(rule, offset);
+  const std::uint64_t size = file.size.load(std::memory_order_relaxed);
+  BlockCache::Sizes sizes = this->sizes(rule, size);
+  if (part.kind == AdviceKind::dont_need) {
+    sizes.ahead_blocks = 0;
+    // A file that one request brings in whole is not read ahead.
+  } else if (part.kind != AdviceKind::will_need || sizes.ahead_blocks == 0 || size <= file.piece) {
+    return {part.kind, part.range, 0};
+  }
+  const std::uint64_t end = std::min({offset + bytes, part.range.end, size});
+  file.blocks.note({offset, end}, reader, {part.range.offset, std::min(part.range.end, size)}, sizes);
+  const std::uint64_t last = (std::max(end, offset + 1) - 1) / sizes.block_bytes;
+  return {
+      part.kind,
+      {std::max(part.range.offset, last * sizes.block_bytes), std::min(part.range.end, (last + 1) * sizes.block_bytes)},
+      sizes.block_bytes};
 }
 
 std::uint32_t AdviceTable::find(const FileIdentity& identity, std::uint32_t rule, bool& made) noexcept {

@@ -47,6 +47,7 @@ class AdviceTable {
   static constexpr std::uint64_t magic = 0x3130454349564441;  // "ADVICE01"
   static constexpr std::uint32_t most_files = 1024;
   static constexpr std::uint32_t no_rule = UINT32_MAX;
+  static constexpr std::uint64_t smallest_file = 128U << 10;  // one request brings in what is smaller, or as small
 
   /// The memory of a table, readable and writable, at the beginning of a page, as long as the table is used. An unusable one gives an empty table.
   static AdviceTable in(std::byte* memory, std::uint64_t bytes) noexcept;
@@ -55,11 +56,22 @@ class AdviceTable {
   bool named() const noexcept { return header_->named != 0; }
   /// The first rule for this path in a program of one of these names; `no_rule`: there is none.
   std::uint32_t rule_for(std::string_view path, std::string_view program, std::string_view also_named) const noexcept;
+  /// Whether there is a rule for this path in any program.
+  bool concerns(std::string_view path) const noexcept;
   /// The part of a file that `offset` lies in, by a rule; its number is below `rules()`, here and in what follows. What no part has is one that is read as usual.
   AdvisedPart part(std::uint32_t rule, std::uint64_t offset) const noexcept;
   BlockCache::Sizes sizes(std::uint32_t rule, std::uint64_t file_bytes) const noexcept;
   /// The number of the file under a rule; it gets a place if it has none (`made`: now). `files()`: it is not on a device, or the table is full.
   std::uint32_t find(const FileIdentity& identity, std::uint32_t rule, bool& made) noexcept;
+  /// What a read means by a rule.
+  struct Noted {
+    AdviceKind kind;            // of the part that it begins in
+    Range inside;               // what this reader reads in there next means nothing new
+    std::uint64_t block_bytes;  // 0: the part is not read by blocks, so that there is no advice for any
+  };
+  /// Notes a read of a file under its rule. `reader`: as in `BlockCache::note`, as is who may call it. `bytes` is not 0.
+  Noted note(std::uint32_t rule, AdvisedFile& file, std::uint64_t offset, std::uint64_t bytes,
+             std::uint64_t reader) const noexcept;
   /// Of a number below `files()`.
   AdvisedFile& file(std::uint32_t number) const noexcept { return table_[number]; }
 
