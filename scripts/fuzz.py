@@ -16,6 +16,7 @@ SOURCE = Path(__file__).resolve().parent.parent
 LONGEST_INPUT = 1 << 20
 MEBIBYTES = 2048
 SECONDS_FOR_ONE_INPUT = 25
+MISSING = 77
 
 
 def names(programs: Path) -> list[str]:
@@ -23,8 +24,32 @@ def names(programs: Path) -> list[str]:
     return sorted(found)
 
 
+def scripts() -> list[str]:
+    """Fuzzers of what Python reads."""
+    return sorted(path.stem.removesuffix("_fuzzer") for path in (SOURCE / "tests" / "fuzz").glob("*_fuzzer.py"))
+
+
+def fuzz_script(name: str, build: Path, seconds: int) -> bool:
+    """Whether nothing was found. It is left out, with a word, where atheris or the Python package is missing."""
+    found = SOURCE / "tests" / "fuzz" / "found" / name
+    found.mkdir(parents=True, exist_ok=True)
+    print(f"fuzz: {name} for {seconds} s", flush=True)
+    words = [str(SOURCE / "tests" / "fuzz" / f"{name}_fuzzer.py"), "--seconds", str(seconds), "--found", str(found)]
+    package = os.environ.get("DOVETAIL_BUILD_DIR", str(SOURCE / "build" / "release"))
+    done = subprocess.run(
+        [sys.executable, *words, str(build / "corpus" / name)],
+        env={**os.environ, "DOVETAIL_BUILD_DIR": package},
+        check=False,
+    )
+    if not any(found.iterdir()):
+        found.rmdir()
+    return done.returncode in (0, MISSING)
+
+
 def fuzz(name: str, build: Path, seconds: int) -> bool:
     """Whether nothing was found."""
+    if name in scripts():
+        return fuzz_script(name, build, seconds)
     corpus = build / "corpus" / name
     programs = build / "bin"
     subprocess.run([programs / f"fuzz_{name}_replay", "--write-seeds", corpus], check=True)
@@ -57,7 +82,8 @@ def main() -> int:
     parser.add_argument("--build-dir", type=Path, default=Path("build/fuzz"))
     parser.add_argument("--seconds", type=int, default=20, help="for each fuzzer")
     arguments = parser.parse_args()
-    known = names(arguments.build_dir / "bin")
+    programs = names(arguments.build_dir / "bin")
+    known = [*programs, *scripts()] if programs else []
     unknown = sorted(set(arguments.names) - set(known))
     if unknown or not known:
         print(f"fuzz: no fuzzer {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)

@@ -45,7 +45,9 @@ std::uint64_t Advice::arrange_all(const FilePlan& plan, std::uint32_t from, std:
   count_ = 0;
   for (std::uint32_t number = from; number < to; ++number) {
     const Extent& extent = plan.extents[number];
-    ranges_[count_++] = {extent.offset, extent.end()};
+    // Others can write into the memory: what is asked for lies in the file in any case.
+    const std::uint64_t offset = std::min(extent.offset, plan.size);
+    ranges_[count_++] = {offset, offset + std::min(extent.bytes, plan.size - offset)};
   }
   count_ = arrange(ranges_.data(), count_, plan.gap, far_end);
   return std::accumulate(begin(), end(), std::uint64_t{0},

@@ -45,6 +45,7 @@ void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& sys
   std::uint64_t bytes_left = most_bytes;
   Range range{};
   while (left != 0 && file.blocks.take_wanted(range)) {
+    --left;
     range.end = std::min(range.end, size);
     for (std::uint64_t at = range.offset; at < range.end && left != 0; --left) {
       const std::uint64_t number = at / block_bytes;

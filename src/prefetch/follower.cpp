@@ -75,7 +75,7 @@ void foretold(Progress& progress) noexcept {
 
 bool lost_patience(Progress& progress) noexcept {
   progress.unforeseen.fetch_add(1, std::memory_order_relaxed);
-  if (progress.strayed.fetch_add(1, std::memory_order_relaxed) + 1 <= patience) {
+  if (progress.strayed.fetch_add(1, std::memory_order_relaxed) < patience) {
     return false;
   }
   progress.given_up.store(does_not_fit, std::memory_order_relaxed);
@@ -142,9 +142,12 @@ bool is_over(const FilePlan& plan) noexcept {
 }
 
 std::uint64_t ahead(const FilePlan& plan) noexcept {
+  if (plan.count == 0) {
+    return 0;
+  }
   const std::uint32_t cursor = plan.progress->cursor.load(std::memory_order_relaxed);
   const std::uint32_t issued = plan.progress->issued.load(std::memory_order_relaxed);
-  if (issued <= cursor || plan.count == 0) {
+  if (issued <= cursor) {
     return 0;
   }
   const Extent& last = plan.extents[std::min(issued, plan.count) - 1];

@@ -1,11 +1,17 @@
 #include "prefetch/plan.hpp"
 
+#include <algorithm>
+
+#include "prefetch/ranges.hpp"
+
 namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint64_t most_files = 1U << 20;
 constexpr std::uint64_t most_extents = 1U << 24;
 constexpr std::uint64_t unit_of_windows = 4096;
+constexpr std::uint32_t smallest_piece = 4096;
+constexpr std::uint32_t largest_piece = 1U << 30;
 
 }  // namespace
 
@@ -69,9 +75,9 @@ FilePlan Plan::file(std::uint32_t number) const noexcept {
   plan.come_to = come_to_ + entry.first;
   plan.progress = progress_ + number;
   plan.count = entry.count;
-  plan.piece = entry.piece;
+  plan.piece = std::clamp(entry.piece, smallest_piece, largest_piece);
   plan.gap = entry.gap;
-  plan.size = entry.identity.size;
+  plan.size = std::min(entry.identity.size, far_end);
   plan.window = entry.window * unit_of_windows;
   return plan;
 }

@@ -7,35 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzzer.hpp"
+#include "source.hpp"
 #include "trace/export.hpp"
 #include "trace/summary.hpp"
 
 namespace dovetail::fuzz {
 namespace {
-
-// Takes numbers and texts from the input until it ends.
-class Source {
- public:
-  explicit Source(std::string_view text) : text_(text) {}
-  bool ended() const { return text_.empty(); }
-  unsigned byte() {
-    const unsigned value = ended() ? 0 : static_cast<unsigned char>(text_.front());
-    text_.remove_prefix(ended() ? 0 : 1);
-    return value;
-  }
-  std::uint64_t number() {
-    const std::uint64_t value = byte();
-    return value < 200 ? value : value << (byte() % 57);
-  }
-  std::string text() {
-    const std::string_view taken = text_.substr(0, byte() % 40);
-    text_.remove_prefix(taken.size());
-    return std::string(taken);
-  }
-
- private:
-  std::string_view text_;
-};
 
 trace::Recording recording_of(Source& source) {
   trace::Recording recording;

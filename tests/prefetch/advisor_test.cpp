@@ -14,7 +14,7 @@
 
 #include "base/sanitizer.hpp"
 #include "prefetch/advice_memory.hpp"
-#include "prefetch/page_cache.hpp"
+#include "prefetch/cold_file.hpp"
 
 namespace dovetail::prefetching {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "prefetch/page_cache.hpp"
+#include "prefetch/cold_file.hpp"
 
 namespace dovetail::prefetching {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "dovetail/dovetail.hpp"
-#include "prefetch/page_cache.hpp"
+#include "prefetch/cold_file.hpp"
 #include "tasking/background.hpp"
 
 namespace dovetail {

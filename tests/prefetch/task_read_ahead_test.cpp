@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "dovetail/dovetail.hpp"
-#include "prefetch/page_cache.hpp"
+#include "prefetch/cold_file.hpp"
 #include "tasking/core.hpp"
 
 namespace dovetail::prefetching {
