@@ -1,6 +1,7 @@
 """Programs as they are, with a plan, by rules, and with detection. Each launch measures one or more rounds of them in turn.
 
 read: so many reads of a pattern (reader.c), cold unless --cached, from a disk of so many MB/s and requests a second. Seconds, and what the disk saw.
+followed: as read, of a program that is linked statically, with `--system`.
 processes: so many readers of one file at once, as they are and with one advisor for all of them; seconds of the slowest.
 tasks: tasks that each read a block and compute, one after the other (tasks.cpp), from the same disk: as they are, with DOVETAIL_PREFETCH_TASKS, beside
 a thread that reads in exactly that order, and with all cached before. "share": the time beside the thread over the time with.
@@ -47,6 +48,7 @@ class Wrong(Exception):
 class Programs:
     def __init__(self, build: Path) -> None:
         self.reader = [str(build / "bin" / "prefetch_reader")]
+        self.static_reader = [str(build / "bin" / "prefetch_reader_static")]
         self.tasks = str(build / "bin" / "prefetch_tasks")
         self.command = [sys.executable, "-m", "dovetail.cli"]
         # The advisor is found in the build.
@@ -219,8 +221,10 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     metrics: Metrics = {}
     with data_on_disk(arguments) as (disk, data, folder, limited):
         plan = folder / "plan.json"
+        is_followed = arguments.way == "followed"
+        system = ["--system"] if is_followed else []
         command = [
-            *programs.reader,
+            *(programs.static_reader if is_followed else programs.reader),
             "read",
             arguments.pattern,
             data,
@@ -228,15 +232,15 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
             arguments.piece,
             arguments.compute,
         ]
-        programs.dovetail("observe", "--output", plan, "--", *command)
+        programs.dovetail("observe", *system, "--output", plan, "--", *command)
         nothing = folder / "nothing.json"
         nothing.write_text('{"dovetail_plan": 1, "program": ["none"], "files": []}')
         launched = [*programs.command, "run", "--plan", nothing, "--", *command]
         ways = {
             "as_it_is": launched if arguments.launched else command,
-            "with_plan": [*programs.command, "run", "--plan", plan, "--", *command],
-            "rules": [*programs.command, "run", "--configuration", rules_for(data, folder), "--", *command],
-            "detect": [*programs.command, "run", "--detect", "--", *command],
+            "with_plan": [*programs.command, "run", *system, "--plan", plan, "--", *command],
+            "rules": [*programs.command, "run", *system, "--configuration", rules_for(data, folder), "--", *command],
+            "detect": [*programs.command, "run", *system, "--detect", "--", *command],
         }
         for number in range(arguments.repeat):
             sums = set()
@@ -355,7 +359,7 @@ def system(programs: Programs, arguments: argparse.Namespace) -> Metrics:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--way", choices=("read", "processes", "tasks", "calls", "system"), default="read")
+    parser.add_argument("--way", choices=("read", "followed", "processes", "tasks", "calls", "system"), default="read")
     parser.add_argument(
         "--pattern",
         choices=(*PATTERNS, "free"),
@@ -381,7 +385,14 @@ def main() -> int:
         parser.error("reads, bytes, pairs, processes and repeats are at least 1")
     programs = Programs(arguments.build_dir.resolve())
     try:
-        ways = {"read": read, "processes": processes, "tasks": tasks, "calls": calls, "system": system}
+        ways = {
+            "read": read,
+            "followed": read,
+            "processes": processes,
+            "tasks": tasks,
+            "calls": calls,
+            "system": system,
+        }
         metrics = ways[arguments.way](programs, arguments)
     except DeviceUnavailable as reason:
         print(reason, file=sys.stderr)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import (
@@ -29,7 +28,7 @@ _BAD_USAGE = 2
 @dataclass(frozen=True, slots=True)
 class Ways:
     """How it is known what the program will read; several may be given, and the first that knows a file counts. `advised`: by the rules of the advisor that
-    runs already. `system`: the plan's advice is given from outside of the program, which is followed by the kernel's events."""
+    runs already. `system`: advice is given from outside of the program, which is followed by the kernel's events; not with `advised`."""
 
     plan: Path | None = None
     configuration: Path | None = None
@@ -46,8 +45,8 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
             raise replay.BadSetting(f"{report}: a report cannot be written there")
         window = replay.window()
         memories: dict[str, str] = {}
-        beside: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-        start = functools.partial(preload.run, words, memories)
+        followed = system_observer.Memories()
+        beside: contextlib.AbstractContextManager[None] = preload.NOTHING_BESIDE
         lines: list[Iterator[str]] = []
         with contextlib.ExitStack() as stack:
             if ways.plan is not None:
@@ -58,19 +57,23 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 planned, memory = stack.enter_context(preload.shared_memory("dovetail-plan", plan.content, size))
                 memories["DOVETAIL_PREFETCH_PLAN"] = memory
                 lines.append(_of_plan(plan, planned))
+                paths = [file.path for file in plan.files]
+                followed = replace(followed, plan=planned if paths else None, paths=paths)
                 beside = files_ahead.opened(plan, planned, window)
-                if ways.system:
-                    start = functools.partial(_run_followed, words, plan, planned)
             rules = _rules(ways, stack, named=report is not None)
             if rules is not None:
                 memories["DOVETAIL_PREFETCH_ADVICE"] = rules.way
+                followed = replace(followed, rules=rules.memory)
                 lines.append(_of_rules(rules))
             if ways.detection:
                 content = detect.content(window, named=report is not None)
                 watched, memory = stack.enter_context(preload.shared_memory("dovetail-detection", content, detect.SIZE))
                 memories["DOVETAIL_PREFETCH_DETECTION"] = memory
+                followed = replace(followed, detection=watched)
                 lines.append(_of_detection(watched))
-            status = start(beside=beside)
+            status = (
+                _run_followed(words, followed, beside) if ways.system else preload.run(words, memories, beside)
+            )
             if report is not None:
                 _write([line for part in lines for line in part], report)
             return status
@@ -80,19 +83,17 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
 
 
 def _run_followed(
-    words: list[str], plan: replay.Compact, memory: int, beside: contextlib.AbstractContextManager[None]
+    words: list[str], memories: system_observer.Memories, beside: contextlib.AbstractContextManager[None]
 ) -> int:
-    """Runs the program, with the plan's advice from outside where that can be. Raises preload.Refused."""
+    """Runs the program, with advice from outside where that can be. Raises preload.Refused."""
     with contextlib.ExitStack() as stack:
-        try:
-            observer = (
-                stack.enter_context(system_observer.started(memory, [file.path for file in plan.files]))
-                if plan.files
-                else None
-            )
-        except system_observer.Unavailable as error:
-            print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
-            observer = None
+        observer = None
+        # With a plan none of whose files is to be read ahead there is nothing to follow.
+        if memories.paths or memories.rules is not None or memories.detection is not None:
+            try:
+                observer = stack.enter_context(system_observer.started(memories))
+            except system_observer.Unavailable as error:
+                print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
         if observer is None:
             return preload.wait_for(words, dict(os.environ), beside=beside)
         status = observer.run(words, beside)

@@ -252,7 +252,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json [--system]] [--configuration advice.json | --advised] [--detect] [--report FILE] -- program ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] [--report FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -305,12 +305,12 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--system",
-                help="With --plan: the program is followed by the kernel's events (eBPF), whatever it is linked with.",
+                help="With --plan, --configuration or --detect: the program is followed by the kernel's events (eBPF), whatever it is linked with.",
             ),
         ] = False,
     ) -> None:
-        if system and (plan is None or configuration is not None or advised or detect):
-            sys.exit(_refuse("--system: it goes with --plan, and with no other source of advice"))
+        if system and (advised or (plan is None and configuration is None and not detect)):
+            sys.exit(_refuse("--system: it goes with --plan, --configuration or --detect, and not with --advised"))
         if plan is not None or configuration is not None or advised or detect:
             if pycompss or hdf5 or flush is not None or close is not None:
                 sys.exit(

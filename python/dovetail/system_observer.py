@@ -11,6 +11,7 @@ import socket
 import struct
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from . import preload
@@ -92,19 +93,33 @@ def _sentence(process: subprocess.Popen[bytes], said: bytes) -> str:
     return f"{PROGRAM} has ended: {lines[-1] if lines else f'exit status {process.wait()}'}"
 
 
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """Descriptors of what an observer gives advice by: a plan, with the paths of its files; rules; files that are watched for patterns. None: not by that."""
+
+    plan: int | None = None
+    paths: Sequence[str] = ()
+    rules: int | None = None
+    detection: int | None = None
+
+
 @contextlib.contextmanager
-def started(memory: int, paths: Sequence[str] = ()) -> Iterator[Observer]:
-    """An observer that waits for a program. `memory`: the log that it writes; or, with `paths`, the plan whose advice it gives, and the files of that plan.
-    Raises Unavailable."""
+def started(work: int | Memories) -> Iterator[Observer]:
+    """An observer that waits for a program. `work`: the log that it writes, or what it gives advice by. Raises Unavailable."""
+    asked = Memories(plan=work) if isinstance(work, int) else work
     words = [_program()]
     with contextlib.ExitStack() as stack:
         try:
             channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             stack.callback(channel.close)
-            descriptors = [memory, other.fileno()]
-            words += ["--memory", str(memory), "--channel", str(other.fileno())]
-            if paths:
-                content = b"".join(os.fsencode(path) + b"\0" for path in paths)
+            descriptors = [other.fileno()]
+            words += ["--channel", str(other.fileno())]
+            for option, memory in (("memory", asked.plan), ("rules", asked.rules), ("detection", asked.detection)):
+                if memory is not None:
+                    descriptors.append(memory)
+                    words += [f"--{option}", str(memory)]
+            if asked.paths:
+                content = b"".join(os.fsencode(path) + b"\0" for path in asked.paths)
                 names, _ = stack.enter_context(preload.shared_memory("dovetail-paths", content, len(content)))
                 descriptors.append(names)
                 words += ["--paths", str(names)]

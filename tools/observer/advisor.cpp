@@ -1,64 +1,20 @@
 #include "advisor.hpp"
 
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
+#include "open_file.hpp"
 #include "prefetch/follower.hpp"
-#include "prefetch/page_cache.hpp"
 #include "prefetch/plan_advice.hpp"
 
 namespace dovetail::observer {
 namespace {
 
-using prefetching::FileIdentity;
 using prefetching::FilePlan;
 using prefetching::Followed;
-using prefetching::Range;
-
-/// An open file, as `give_plan` wants it.
-struct System {
-  int descriptor;
-  const FilePlan& plan;
-  const std::function<bool()>& stop;
-
-  std::int64_t cached_pages(const Range& range) const noexcept {
-    return prefetching::cached_pages(descriptor, range, syscall);
-  }
-  bool has_the_file() const noexcept { return true; }
-  bool will_need(const Range& range) const {
-    return prefetching::in_pieces(range, plan.piece, [this](const Range& part) {
-      if (stop()) {
-        return false;
-      }
-      const auto bytes = static_cast<off_t>(part.end - part.offset);
-      posix_fadvise(descriptor, static_cast<off_t>(part.offset), bytes, POSIX_FADV_WILLNEED);
-      plan.progress->asked.fetch_add(part.end - part.offset, std::memory_order_relaxed);
-      return true;
-    });
-  }
-};
-
-FileIdentity identity_of(const struct stat& status) noexcept {
-  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-          static_cast<std::uint64_t>(status.st_mtim.tv_sec), static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
-}
-
-// Some descriptors are left for the kernel's events.
-std::size_t most_files() noexcept {
-  constexpr std::size_t others = 64;
-  rlimit limit{};
-  const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
-  return !known || limit.rlim_cur <= 2 * others ? others : static_cast<std::size_t>(limit.rlim_cur) - others;
-}
 
 }  // namespace
 
@@ -87,11 +43,7 @@ void Advisor::open(const char* path) {
   if (number == plan_.files()) {
     return;
   }
-  struct statfs file_system{};
-  // Where a file that another process has open cannot be removed as usual, the program would notice.
-  const bool is_left =
-      files_.size() >= most_files() || statfs(path, &file_system) != 0 || file_system.f_type == NFS_SUPER_MAGIC;
-  const int descriptor = is_left ? -1 : ::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const int descriptor = files_.size() >= most_files() ? -1 : open_regular(path, status);
   if (descriptor < 0) {
     const FilePlan plan = plan_.file(number);
     if (plan.count != 0) {
@@ -99,7 +51,7 @@ void Advisor::open(const char* path) {
     }
     return;
   }
-  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || plan_.find(identity_of(status)) != number) {
+  if (fstat(descriptor, &status) != 0 || plan_.find(identity_of(status)) != number) {
     close(descriptor);
     return;
   }
@@ -129,7 +81,7 @@ bool Advisor::note(const page_event& event, const std::function<bool()>& stop) {
     count_read(plan, bytes, event.ended - event.begun);
   }
   if (follow(plan, event.first * page_, bytes) == Followed::wants) {
-    prefetching::give_plan(plan, System{found->second.descriptor, plan, stop});
+    prefetching::give_plan(plan, OpenFile{found->second.descriptor, plan.piece, plan.progress->asked, stop});
   }
   if (is_over(plan)) {
     close(found->second.descriptor);

@@ -27,6 +27,7 @@ class Advisor {
 
   /// The files that could be opened, as the page cache knows them.
   std::vector<page_file> files() const;
+  bool has(const page_file& file) const { return files_.contains({file.device, file.inode}); }
   /// The program has read. Gives advice if it is due; may wait for a device. `stop`: asked in between, whether to end at once. Returns whether the file's
   /// plan goes on.
   bool note(const page_event& event, const std::function<bool()>& stop);

@@ -34,7 +34,7 @@ std::string why(int error) {
 
 }  // namespace
 
-KernelEvents::KernelEvents(const std::vector<page_file>& wanted, Told told)
+KernelEvents::KernelEvents(const Files& files, Told told)
     : told_(std::move(told)), programs_(nullptr, page_events_bpf__destroy), events_(nullptr, ring_buffer__free) {
   libbpf_set_print(nullptr);
   if (access(types_of_kernel, R_OK) != 0) {
@@ -45,7 +45,9 @@ KernelEvents::KernelEvents(const std::vector<page_file>& wanted, Told told)
   if (programs_ == nullptr) {
     throw Unavailable(std::string("libbpf: ") + std::generic_category().message(errno));
   }
+  const std::vector<page_file>& wanted = files.wanted;
   programs_->rodata->observing = wanted.empty() ? 1 : 0;
+  programs_->rodata->advising = files.in_time ? 1 : 0;
   programs_->rodata->waiting = woken_for;
   bpf_map__set_max_entries(programs_->maps.wanted, std::max(1U, static_cast<std::uint32_t>(wanted.size())));
   int error = page_events_bpf__load(programs_.get());
@@ -82,6 +84,8 @@ bool KernelEvents::follow(pid_t process) noexcept {
 }
 
 void KernelEvents::forget(const page_file& file) noexcept {
+  const std::uint8_t state = page_file_left_out;
+  bpf_map_update_elem(bpf_map__fd(programs_->maps.named), &file, &state, BPF_ANY);
   bpf_map_delete_elem(bpf_map__fd(programs_->maps.wanted), &file);
 }
 

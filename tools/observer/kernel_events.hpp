@@ -27,8 +27,13 @@ class KernelEvents {
   /// `names`: those of a file, before its first read; otherwise empty.
   using Told = std::function<void(const page_event&, std::string_view names)>;
 
-  /// Loads the programs, which see nothing yet. `wanted`: the files that are told of; none: all files are, and their names. Throws Unavailable.
-  KernelEvents(const std::vector<page_file>& wanted, Told told);
+  /// Which files are told of. All of them: with their names, and `in_time` as each event happens, or else as soon as there are many.
+  struct Files {
+    std::vector<page_file> wanted;  // none: all
+    bool in_time = true;
+  };
+  /// Loads the programs, which see nothing yet. Throws Unavailable.
+  KernelEvents(const Files& files, Told told);
   ~KernelEvents();
   KernelEvents(const KernelEvents&) = delete;
   KernelEvents& operator=(const KernelEvents&) = delete;

@@ -16,6 +16,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include "advisor.hpp"
 #include "kernel_events.hpp"
 #include "observation_log.hpp"
+#include "seen_files.hpp"
 
 namespace dovetail::observer {
 namespace {
@@ -32,6 +34,8 @@ struct Options {
   int channel = -1;
   int memory = -1;
   int paths = -1;
+  int rules = -1;
+  int detection = -1;
 };
 
 class Mapped {
@@ -66,10 +70,12 @@ bool is_over(int channel) noexcept {
 }
 
 // Until the program has ended.
-void serve(int channel, KernelEvents& events) {
+// `tidy`: called after each look, and each second as long as it returns true.
+void serve(int channel, KernelEvents& events, const std::function<bool()>& tidy) {
   pollfd watched[] = {{channel, POLLIN, 0}, {events.descriptor(), POLLIN, 0}};
+  constexpr int second = 1000;
   for (;;) {
-    if (poll(watched, 2, -1) < 0 && errno != EINTR) {
+    if (poll(watched, 2, tidy() ? second : -1) < 0 && errno != EINTR) {
       return;
     }
     if (watched[0].revents != 0) {
@@ -90,42 +96,67 @@ void serve(int channel, KernelEvents& events) {
 std::uint64_t observe(const Options& options) {
   const Mapped memory(options.memory);
   ObservationLog log(memory.data(), memory.bytes());
-  KernelEvents events({}, [&](const page_event& event, std::string_view names) { log.note(event, names); });
+  KernelEvents events({{}, false}, [&](const page_event& event, std::string_view names) { log.note(event, names); });
   say(options.channel, "ready", 5);
-  serve(options.channel, events);
+  serve(options.channel, events, [] { return false; });
   events.take();
   return events.lost();
 }
 
-std::uint64_t advise(const Options& options) {
+void allow_descriptors() noexcept {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
-  const Mapped memory(options.memory);
-  Advisor advisor(memory.data(), memory.bytes(), Mapped(options.paths).text());
-  if (advisor.files().empty()) {
-    throw Unavailable("no file of the plan can be opened");
+}
+
+std::uint64_t advise(const Options& options) {
+  allow_descriptors();
+  const auto mapped = [](int descriptor) {
+    return descriptor < 0 ? std::optional<Mapped>() : std::optional<Mapped>(descriptor);
+  };
+  const std::optional<Mapped> plan = mapped(options.memory);
+  const std::optional<Mapped> rules = mapped(options.rules);
+  const std::optional<Mapped> detection = mapped(options.detection);
+  std::optional<Advisor> planned;
+  if (plan) {
+    planned.emplace(plan->data(), plan->bytes(), Mapped(options.paths).text());
+  }
+  std::optional<SeenFiles> seen;
+  if (rules || detection) {
+    seen.emplace(rules ? rules->data() : nullptr, rules ? rules->bytes() : 0, detection ? detection->data() : nullptr,
+                 detection ? detection->bytes() : 0);
+  }
+  // Without rules and detection the plan's files are all that is looked at.
+  KernelEvents::Files files;
+  if (!seen) {
+    files.wanted = planned->files();
+    if (files.wanted.empty()) {
+      throw Unavailable("no file of the plan can be opened");
+    }
   }
   const auto stop = [&] { return is_over(options.channel); };
   KernelEvents* all = nullptr;
-  KernelEvents events(advisor.files(), [&](const page_event& event, std::string_view) {
-    if (!advisor.note(event, stop)) {
+  KernelEvents events(files, [&](const page_event& event, std::string_view names) {
+    const bool goes_on =
+        event.kind == page_event_read && planned && planned->has(event.file) ? planned->note(event, stop) : false;
+    if (!goes_on && (!seen || !seen->note(event, names, stop))) {
       all->forget(event.file);
     }
   });
   all = &events;
   say(options.channel, "ready", 5);
-  serve(options.channel, events);
+  serve(options.channel, events, [&] { return seen && seen->close_idle(); });
   // Where the program has been is in the report.
   events.take();
   return events.lost();
 }
 
 int run(const Options& options) {
+  const bool is_log = options.paths < 0 && options.rules < 0 && options.detection < 0;
   try {
-    const std::uint64_t lost = options.paths < 0 ? observe(options) : advise(options);
+    const std::uint64_t lost = is_log ? observe(options) : advise(options);
     say(options.channel, &lost, sizeof lost);
     return 0;
   } catch (const std::exception& error) {
@@ -140,12 +171,13 @@ int run(const Options& options) {
 
 int main(int count, char** words) {
   CLI::App app(
-      "Follows a program through the kernel's events: see dovetail observe --system, and dovetail run --plan "
-      "--system.");
+      "Follows a program through the kernel's events: see dovetail observe --system, and dovetail run --system.");
   dovetail::observer::Options options;
   app.add_option("--channel", options.channel, "Descriptor of a socket to who has started this.")->required();
-  app.add_option("--memory", options.memory, "Descriptor of the log, or with --paths of the plan.")->required();
-  app.add_option("--paths", options.paths, "Descriptor of the paths of the plan's files.");
+  app.add_option("--memory", options.memory, "Descriptor of the log, or with --paths of the plan.");
+  app.add_option("--paths", options.paths, "Descriptor of the paths of the plan's files.")->needs("--memory");
+  app.add_option("--rules", options.rules, "Descriptor of the memory of a configuration's rules.");
+  app.add_option("--detection", options.detection, "Descriptor of the memory of files that are watched for patterns.");
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -56,6 +56,8 @@ char terms[] SEC("license") = "GPL";
 
 // All files, and their names; otherwise the files in `wanted` alone.
 const volatile __u32 observing = 0;
+// With `observing`: somebody waits for each event, and files may be left out.
+const volatile __u32 advising = 0;
 // Bytes that may wait in `events` before an observer that is in no hurry is woken.
 const volatile __u64 waiting = 0;
 
@@ -85,7 +87,7 @@ struct {
 // A bit for each file in `wanted`, by its inode: what is read of most other files costs no more than a look at theirs.
 __u64 wanted_bits[page_event_words_of_bits] = {};
 
-// Files whose name was told. One that was forgotten is told once more.
+// Files whose name was told, or that are left out. One that was forgotten is told once more.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 65536);
@@ -126,7 +128,7 @@ static __always_inline struct page_file file_of(const struct inode* inode) {
 }
 
 static __u64 wake_up(void) {
-  if (!observing) {
+  if (!observing || advising) {
     return 0;
   }
   return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= waiting ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
@@ -143,8 +145,8 @@ static void describe(struct page_event* event, const struct task_struct* task, c
 
 // False: there was no room.
 static bool tell_name(const struct inode* inode, const struct task_struct* task, const struct page_file* file) {
-  const __u8 yes = 1;
-  if (bpf_map_lookup_elem(&named, file) != NULL || bpf_map_update_elem(&named, file, &yes, BPF_NOEXIST) != 0) {
+  const __u8 state = page_file_named;
+  if (bpf_map_lookup_elem(&named, file) != NULL || bpf_map_update_elem(&named, file, &state, BPF_NOEXIST) != 0) {
     return true;
   }
   struct page_event_named* event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
@@ -183,9 +185,17 @@ static bool tell_name(const struct inode* inode, const struct task_struct* task,
   return true;
 }
 
+static bool is_left_out(const struct page_file* file) {
+  const __u8* state = bpf_map_lookup_elem(&named, file);
+  return state != NULL && *state == page_file_left_out;
+}
+
 static void tell_read(struct thread* thread, const struct inode* inode, const struct task_struct* task, __u64 first,
                       __u64 last) {
   const struct page_file file = file_of(inode);
+  if (advising && is_left_out(&file)) {
+    return;
+  }
   const __u64 now = bpf_ktime_get_ns();
   // What a read waits for the device is no time in which the program computes.
   const __u64 begun = thread->begun != 0 && same(&thread->missing, &file) ? thread->begun : now;

@@ -6,6 +6,12 @@ enum page_event_kind {
   page_event_name = 2,  // what a file is called, before its first read
 };
 
+// What is known of a file whose name was told, or that nothing more is to be told of.
+enum page_file_state {
+  page_file_named = 1,
+  page_file_left_out = 2,
+};
+
 enum {
   page_event_name_bytes = 256,  // of one folder or file, with a zero behind it
   page_event_path_bytes = 4096,
