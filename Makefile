@@ -83,8 +83,8 @@ test-refinement: build-tests ## The example refinement with random meshes and ra
 test-nodes: build-tests ## One-sided communication between two nodes of this machine, with all its tests
 	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^rma_ranks_nodes$$'
 
-test-plans: build-tests ## Programs with plans that have anything in them, and random calls with a plan, for some minutes
-	@DOVETAIL_TEST_ROUNDS=300 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls)_test$$'
+test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes
+	@DOVETAIL_TEST_ROUNDS=300 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
 
 test-long: test-nodes test-hdf5 test-foreign test-refinement test-plans stress ## What takes too long for every change
 

@@ -7,8 +7,8 @@ tasks: tasks that each read a block and compute, one after the other (tasks.cpp)
 a thread that reads in exactly that order, and with all cached before. "share": the time beside the thread over the time with.
 calls: a pread of one cached byte, ns above the C library's: of a file that no plan is about, of one in a plan, while it is observed, and with detection, of
 the same byte again and of bytes at random.
-system: the same with `--system`, in ns above the same program as it is: of a file that no plan is about, and while it is observed,
-the same byte again and bytes at random.
+system: the same with `--system`, in ns above the same program as it is: of a file that no plan is about, while it is observed, and with detection of a file that is too small
+and of one that is watched; the same byte again, and bytes at random.
 """
 
 from __future__ import annotations
@@ -339,15 +339,20 @@ def system(programs: Programs, arguments: argparse.Namespace) -> Metrics:
             raise DeviceUnavailable(str(reason)) from reason
         followed = [*programs.command, "run", "--plan", plan, "--system", "--"]
         observed = [*programs.command, "observe", "--system", "--output", scratch, "--"]
-        ways: dict[str, tuple[list[object], str]] = {
-            "extra_ns": ([*followed], "calls"),
-            "random_ns": ([*followed], "random_calls"),
-            "observed_ns": ([*observed], "calls"),
-            "observed_random_ns": ([*observed], "random_calls"),
+        detected = [*programs.command, "run", "--detect", "--system", "--"]
+        small = Path(folder) / "small"
+        small.write_bytes(os.urandom(1 << 19))
+        ways: dict[str, tuple[list[object], str, Path]] = {
+            "extra_ns": ([*followed], "calls", other),
+            "random_ns": ([*followed], "random_calls", other),
+            "observed_ns": ([*observed], "calls", other),
+            "observed_random_ns": ([*observed], "random_calls", other),
+            "left_out_random_ns": ([*detected], "random_calls", small),
+            "detected_random_ns": ([*detected], "random_calls", other),
         }
         for _ in range(arguments.repeat):
-            for name, (before, pattern) in ways.items():
-                command = [*programs.reader, pattern, other, min(arguments.pairs, 2000)]
+            for name, (before, pattern, file) in ways.items():
+                command = [*programs.reader, pattern, file, min(arguments.pairs, 2000)]
                 # Of other programs on the machine the quickest of a few has least.
                 plain, more = (
                     min(float(programs.output(*words)[0]) for _ in range(3)) for words in (command, [*before, *command])
