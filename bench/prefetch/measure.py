@@ -55,13 +55,17 @@ class Programs:
         self._own = {"PYTHONPATH": str(build / "python"), "DOVETAIL_BUILD_DIR": str(build)}
 
     def output(self, *words: object, **variables: str) -> list[str]:
+        """The words that it prints."""
+        return self.output_of(*words, **variables).split()
+
+    def output_of(self, *words: object, **variables: str) -> str:
         environment = {**os.environ, **self._own, **variables}
         done = subprocess.run(
             [str(word) for word in words], env=environment, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             raise Wrong(f"{' '.join(map(str, words))}: exit status {done.returncode}: {done.stderr}")
-        return done.stdout.split()
+        return done.stdout
 
     def outputs(self, count: int, *words: object) -> list[str]:
         """Of so many at once: the checksum, which must be the same, and the most seconds."""
@@ -233,6 +237,7 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
             arguments.compute,
         ]
         programs.dovetail("observe", *system, "--output", plan, "--", *command)
+        command.append(arguments.takes)
         nothing = folder / "nothing.json"
         nothing.write_text('{"dovetail_plan": 1, "program": ["none"], "files": []}')
         launched = [*programs.command, "run", "--plan", nothing, "--", *command]
@@ -379,6 +384,9 @@ def main() -> int:
     parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk; 0: no limit")
     parser.add_argument("--requests", type=int, default=500, help="a second; 0: no limit")
     parser.add_argument("--memory", type=int, default=0, help="MB for the program and its page cache; 0: no limit")
+    parser.add_argument(
+        "--takes", type=int, default=0, help="MB that the program itself takes half-way, for a quarter of its reads"
+    )
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--pairs", type=int, default=5000, help="of batches of calls")
     parser.add_argument("--repeat", type=int, default=5)

@@ -1,5 +1,5 @@
-// reader read PATTERN PATH READS PIECE MICROSECONDS: reads a file, or the files of a folder, and computes for so many microseconds after each
-// read. Prints a checksum and the seconds. Patterns:
+// reader read PATTERN PATH READS PIECE MICROSECONDS [MB]: reads a file, or the files of a folder, and computes for so many microseconds after each
+// read. Half-way it takes so many MB of memory, until three quarters. Prints a checksum and the seconds. Patterns:
 //   strided     an analysis as figure 5.1 of the Mercury paper: clusters of pieces with small gaps between them and steps back within a cluster,
 //               and between the clusters what the analysis does not want
 //   near        the same with nothing between the clusters, so that nearly all is read
@@ -96,7 +96,20 @@ static int open_to_grow(const char* path, long reads, size_t piece) {
   return fd >= 0 && ftruncate(fd, (off_t)((reads + 1) / 2) * (off_t)piece) == 0 ? fd : -1;
 }
 
-static int read_all(const char* pattern, const char* path, long reads, size_t piece, double compute) {
+// Half-way through the reads memory is taken, every page of it, and at three quarters it is given back.
+static void take(unsigned char** memory, size_t bytes, long done, long reads) {
+  if (bytes != 0 && done == reads / 2) {
+    *memory = malloc(bytes);
+    for (size_t at = 0; *memory != NULL && at < bytes; at += 4096) {
+      (*memory)[at] = 1;
+    }
+  } else if (bytes != 0 && done == reads / 4 * 3) {
+    free(*memory);
+    *memory = NULL;
+  }
+}
+
+static int read_all(const char* pattern, const char* path, long reads, size_t piece, double compute, size_t taken) {
   const int files = strcmp(pattern, "files") == 0;
   off_t* at = calloc((size_t)reads, sizeof *at);
   unsigned char* data = malloc(piece);
@@ -108,7 +121,9 @@ static int read_all(const char* pattern, const char* path, long reads, size_t pi
   const int grows = strcmp(pattern, "grows") == 0 ? open_to_grow(path, reads, piece) : -1;
   const double start = now();
   const int fd = files ? -1 : open(path, O_RDONLY);
+  unsigned char* memory = NULL;
   for (long done = 0; done < reads; ++done) {
+    take(&memory, taken, done, reads);
     const ssize_t bytes = files ? read_file(path, done, data, piece) : pread(fd, data, piece, at[done]);
     if (bytes != (ssize_t)piece) {
       fprintf(stderr, "%s: read %ld of %ld failed\n", path, done, reads);
@@ -184,8 +199,9 @@ static int calls(const char* path, long pairs, int any) {
 #endif
 
 int main(int argc, char** argv) {
-  if (argc == 7 && strcmp(argv[1], "read") == 0 && atol(argv[4]) > 0 && atol(argv[5]) > 0) {
-    return read_all(argv[2], argv[3], atol(argv[4]), (size_t)atol(argv[5]), atof(argv[6]) / 1e6);
+  if ((argc == 7 || argc == 8) && strcmp(argv[1], "read") == 0 && atol(argv[4]) > 0 && atol(argv[5]) > 0) {
+    return read_all(argv[2], argv[3], atol(argv[4]), (size_t)atol(argv[5]), atof(argv[6]) / 1e6,
+                    argc == 8 ? strtoul(argv[7], NULL, 10) << 20 : 0);
   }
   if (argc == 4 && strcmp(argv[1], "calls") == 0) {
     return calls(argv[2], atol(argv[3]), 0);

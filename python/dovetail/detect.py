@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from .plan_report import Detected
 
 _MAGIC = 0x3130544345544544
 _HEADER = struct.Struct("<QQQQQ24x")
+_WINDOW_AT = 24
 # Two numbers of the table; bytes used and wasted, and late guesses.
 _DETECTED = struct.Struct("<16xQQQ")
 SIZE = file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
@@ -18,6 +20,11 @@ SIZE = file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
 def content(window: int, named: bool) -> bytes:
     """The beginning of the memory; the rest is zero. `window`: bytes that are read ahead at most. `named`: the report wants the names of files."""
     return _HEADER.pack(_MAGIC, SIZE, file_table.FILES, window, named) + file_table.device_list()
+
+
+def narrow(memory: int, window: int) -> None:
+    """From now on, this many bytes are read ahead at most."""
+    os.pwrite(memory, struct.pack("<Q", window), _WINDOW_AT)
 
 
 def detected(descriptor: int) -> Iterator[Detected]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from . import (
     advisor,
     detect,
     files_ahead,
+    memory_watch,
     plan_report,
     preload,
     replay,
@@ -46,8 +47,9 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
         window = replay.window()
         memories: dict[str, str] = {}
         followed = system_observer.Memories()
-        beside: contextlib.AbstractContextManager[None] = preload.NOTHING_BESIDE
+        ahead: contextlib.AbstractContextManager[None] = preload.NOTHING_BESIDE
         lines: list[Iterator[str]] = []
+        narrow: list[Callable[[int], None]] = []
         with contextlib.ExitStack() as stack:
             if ways.plan is not None:
                 plan = replay.compact(read(ways.plan), window, timed=report is not None)
@@ -59,7 +61,8 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 lines.append(_of_plan(plan, planned))
                 paths = [file.path for file in plan.files]
                 followed = replace(followed, plan=planned if paths else None, paths=paths)
-                beside = files_ahead.opened(plan, planned, window)
+                ahead = files_ahead.opened(plan, planned, window)
+                narrow.append(lambda now: replay.narrow(planned, now / window))
             rules = _rules(ways, stack, named=report is not None)
             if rules is not None:
                 memories["DOVETAIL_PREFETCH_ADVICE"] = rules.way
@@ -71,6 +74,8 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 memories["DOVETAIL_PREFETCH_DETECTION"] = memory
                 followed = replace(followed, detection=watched)
                 lines.append(_of_detection(watched))
+                narrow.append(lambda now: detect.narrow(watched, now))
+            beside = _together(ahead, memory_watch.watched(replay.window, narrow))
             status = (
                 _run_followed(words, followed, beside) if ways.system else preload.run(words, memories, beside)
             )
@@ -80,6 +85,14 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
     except (PlanError, advice_configuration.ConfigurationError, replay.BadSetting, preload.Refused) as error:
         print(f"dovetail run: {error}", file=sys.stderr)
         return _BAD_USAGE
+
+
+@contextlib.contextmanager
+def _together(*managers: contextlib.AbstractContextManager[None]) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for manager in managers:
+            stack.enter_context(manager)
+        yield
 
 
 def _run_followed(

@@ -13,11 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .free_memory import free_memory
+from .free_memory import number as number_in
 from .plan import Plan, PlannedFile
 from .plan_report import Done
 
 _MAGIC = 0x32304E414C505444
-_HEADER = struct.Struct("<QQQQQ24x")
+_HEADER = struct.Struct("<QQQQQQ16x")
+# Where in it stands how much of the windows holds, and of how many parts.
+_PART_AT = 40
+_PARTS = 256
 _FILE = struct.Struct("<QQQQQQIIII")
 _EXTENT = struct.Struct("<QQQ")
 # Extents that the program has come to, and that were asked for; what was not foretold, less what was; whether the plan was given up; then as in Done.
@@ -58,56 +63,27 @@ def _setting(name: str, text: str | None, unit: int) -> int | None:
     return int(text) * unit
 
 
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None
-
-
 def device_of(number: int) -> Device:
     """What the system says about the device with this number."""
     name = f"{os.major(number)}:{os.minor(number)}"
     # Of a partition the folder above has it.
     block = Path(f"/sys/dev/block/{name}").resolve()
     queue = next((folder / "queue" for folder in (block, block.parent) if (folder / "queue").is_dir()), block / "queue")
-    read_ahead = (_number(Path(f"/sys/class/bdi/{name}/read_ahead_kb")) or _number(queue / "read_ahead_kb") or 0) << 10
+    read_ahead = (
+        number_in(Path(f"/sys/class/bdi/{name}/read_ahead_kb")) or number_in(queue / "read_ahead_kb") or 0
+    ) << 10
     # The kernel cuts advice at the greater of the two.
-    largest = max(read_ahead, (_number(queue / "max_sectors_kb") or 0) << 10)
+    largest = max(read_ahead, (number_in(queue / "max_sectors_kb") or 0) << 10)
     piece = largest // 4096 * 4096 or _READ_AHEAD
-    of_a_request = _GAP_OF_HEADS if _number(queue / "rotational") == 1 else _GAP
+    of_a_request = _GAP_OF_HEADS if number_in(queue / "rotational") == 1 else _GAP
     gap = _setting("DOVETAIL_PREFETCH_GAP_KB", os.environ.get("DOVETAIL_PREFETCH_GAP_KB"), 1 << 10)
     return Device(min(piece, 1 << 30), of_a_request if gap is None else min(gap, 1 << 30), read_ahead, of_a_request)
-
-
-def _free_memory() -> int:
-    """What is to be had, of the machine and of the group of processes."""
-    free = 1 << 40
-    found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-    if found:
-        free = int(found[1]) << 10
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, controllers, group = line.split(":", 2)
-        if controllers == "":
-            root, limit, used = Path("/sys/fs/cgroup"), "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            root, limit, used = Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"
-        else:
-            continue
-        folder = root / group.lstrip("/")
-        while folder.is_relative_to(root):
-            most, taken = _number(folder / limit), _number(folder / used)
-            if most is not None and taken is not None:
-                # Its page cache counts as taken, though it can be had: a part of the limit is enough then.
-                free = min(free, max(most - taken, most // 8))
-            folder = folder.parent
-    return free
 
 
 def window() -> int:
     """Bytes that are read ahead of the program at most, of all files together."""
     wanted = _setting("DOVETAIL_PREFETCH_WINDOW_MB", os.environ.get("DOVETAIL_PREFETCH_WINDOW_MB"), 1 << 20)
-    return max(_SMALLEST_WINDOW, min(wanted if wanted is not None else _WINDOW, _free_memory() // 4))
+    return max(_SMALLEST_WINDOW, min(wanted if wanted is not None else _WINDOW, free_memory() // 4))
 
 
 def _fits(file: PlannedFile) -> tuple[int, str]:
@@ -149,6 +125,11 @@ def windows(files: list[PlannedFile], whole: int) -> list[int]:
         places.append(place)
         amounts.append(under_way)
     return shares
+
+
+def narrow(memory: int, part: float) -> None:
+    """From now on, the windows of a plan in memory are this part of what they were made with, between 0 and 1."""
+    os.pwrite(memory, struct.pack("<Q", max(1, min(_PARTS, int(part * _PARTS)))), _PART_AT)
 
 
 def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
@@ -230,5 +211,5 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
         orders.append(struct.pack(f"<{count}I", *order))
         first += count
     body = b"".join([*files, *extents, bytes(_PROGRESS.size * len(files)), *orders, bytes(first)])
-    content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, timed) + body
+    content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, timed, 0) + body
     return Compact(content, [file for _, file in ready], in_sequence, problems)

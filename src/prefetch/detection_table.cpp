@@ -27,7 +27,6 @@ DetectionTable DetectionTable::in(std::byte* memory, std::uint64_t bytes) noexce
   table.header_ = header;
   table.table_ = reinterpret_cast<DetectedFile*>(memory + sizeof(Header));
   table.files_ = static_cast<std::uint32_t>(files);
-  table.window_ = header->window;
   table.named_ = header->named != 0;
   return table;
 }
@@ -50,15 +49,15 @@ std::uint32_t DetectionTable::find(const FileIdentity& identity, bool& made) noe
 }
 
 Detector::Limits DetectionTable::limits(const DetectedFile& file) const noexcept {
+  const std::uint64_t window = header_->window.load(std::memory_order_relaxed);
   const std::uint64_t own = file.outstanding.load(std::memory_order_relaxed);
   std::uint64_t all = header_->outstanding.load(std::memory_order_relaxed);
-  if (all > window_ / 2 && all - std::min(all, own) > window_ / 2) {
+  if (all > window / 2 && all - std::min(all, own) > window / 2) {
     release_old();
     all = header_->outstanding.load(std::memory_order_relaxed);
   }
   const std::uint64_t others = all - std::min(all, own);
-  return {file.size.load(std::memory_order_relaxed), std::max(window_ - std::min(window_, others), least_room),
-          file.gap};
+  return {file.size.load(std::memory_order_relaxed), std::max(window - std::min(window, others), least_room), file.gap};
 }
 
 void DetectionTable::settle(DetectedFile& file) const noexcept {

@@ -44,7 +44,7 @@ class DetectionTable {
     std::uint64_t magic;
     std::uint64_t bytes;
     std::uint64_t files;
-    std::uint64_t window;
+    std::atomic<std::uint64_t> window;  // `dovetail` changes it while memory is short
     std::uint64_t named;
     std::atomic<std::uint64_t> outstanding;  // of all files, in bytes
     std::atomic<std::uint64_t> turns;
@@ -58,7 +58,6 @@ class DetectionTable {
   Header* header_ = nullptr;
   DetectedFile* table_ = nullptr;
   std::uint32_t files_ = 0;
-  std::uint64_t window_ = 0;
   bool named_ = false;
 };
 

@@ -12,6 +12,7 @@ constexpr std::uint64_t most_extents = 1U << 24;
 constexpr std::uint64_t unit_of_windows = 4096;
 constexpr std::uint32_t smallest_piece = 4096;
 constexpr std::uint32_t largest_piece = 1U << 30;
+constexpr std::uint64_t parts_of_windows = 256;
 
 }  // namespace
 
@@ -21,25 +22,29 @@ Plan Plan::in(std::byte* memory, std::uint64_t bytes) noexcept {
   if (memory == nullptr || bytes < sizeof(Header)) {
     return plan;
   }
-  const Header header = *reinterpret_cast<const Header*>(memory);
-  if (header.magic != magic || header.bytes != bytes || header.files > most_files || header.extents > most_extents) {
+  const auto* header = reinterpret_cast<const Header*>(memory);
+  // Others can write there: what was checked is what is used.
+  const std::uint64_t files = header->files;
+  const std::uint64_t extents = header->extents;
+  if (header->magic != magic || header->bytes != bytes || files > most_files || extents > most_extents) {
     return plan;
   }
-  const std::uint64_t extents_at = sizeof(Header) + header.files * sizeof(Entry);
-  const std::uint64_t progress_at = extents_at + header.extents * sizeof(Extent);
-  const std::uint64_t by_offset_at = progress_at + header.files * sizeof(Progress);
-  const std::uint64_t come_to_at = by_offset_at + header.extents * sizeof(std::uint32_t);
-  if (come_to_at + header.extents != bytes) {
+  const std::uint64_t extents_at = sizeof(Header) + files * sizeof(Entry);
+  const std::uint64_t progress_at = extents_at + extents * sizeof(Extent);
+  const std::uint64_t by_offset_at = progress_at + files * sizeof(Progress);
+  const std::uint64_t come_to_at = by_offset_at + extents * sizeof(std::uint32_t);
+  if (come_to_at + extents != bytes) {
     return plan;
   }
+  plan.header_ = header;
   plan.entries_ = reinterpret_cast<const Entry*>(memory + sizeof(Header));
   plan.extents_ = reinterpret_cast<const Extent*>(memory + extents_at);
   plan.progress_ = reinterpret_cast<Progress*>(memory + progress_at);
   plan.by_offset_ = reinterpret_cast<const std::uint32_t*>(memory + by_offset_at);
   plan.come_to_ = reinterpret_cast<std::atomic<std::uint8_t>*>(memory + come_to_at);
-  plan.files_ = static_cast<std::uint32_t>(header.files);
-  plan.all_extents_ = header.extents;
-  plan.timed_ = header.timed != 0;
+  plan.files_ = static_cast<std::uint32_t>(files);
+  plan.all_extents_ = extents;
+  plan.timed_ = header->timed != 0;
   return plan;
 }
 
@@ -79,6 +84,10 @@ FilePlan Plan::file(std::uint32_t number) const noexcept {
   plan.gap = entry.gap;
   plan.size = std::min(entry.identity.size, far_end);
   plan.window = entry.window * unit_of_windows;
+  const std::uint64_t part = header_->part_of_windows.load(std::memory_order_relaxed);
+  if (part != 0 && part < parts_of_windows) {
+    plan.window = plan.window / parts_of_windows * part;
+  }
   return plan;
 }
 

@@ -84,7 +84,9 @@ class Plan {
     std::uint64_t files;
     std::uint64_t extents;
     std::uint64_t timed;
-    std::uint64_t reserved[3];
+    // How much of their windows holds now, of 256 parts: `dovetail` takes it back while memory is short. 0: all.
+    std::atomic<std::uint64_t> part_of_windows;
+    std::uint64_t reserved[2];
   };
   struct Entry {  // in the order of device and inode
     FileIdentity identity;
@@ -96,6 +98,7 @@ class Plan {
   };
   static_assert(sizeof(Header) == 64 && sizeof(Entry) == 64 && sizeof(Extent) == 24 && sizeof(Progress) == 56);
 
+  const Header* header_ = nullptr;
   const Entry* entries_ = nullptr;
   const Extent* extents_ = nullptr;
   Progress* progress_ = nullptr;

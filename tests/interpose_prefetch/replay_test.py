@@ -1,5 +1,6 @@
 """With a plan the system reads ahead what the program will need, and nothing else; without one that fits it does what it always does."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -9,7 +10,7 @@ import sys
 import unittest
 from unittest import mock
 
-from support import CACHED, PAGE, Case, Extent, PlannedFile, need, replay
+from support import CACHED, PAGE, Case, Extent, PlannedFile, memory_watch, need, replay
 
 READER = (
     CACHED
@@ -51,7 +52,15 @@ class Reading(Case):
         return sys.executable, "-c", READER, way, self.path
 
     def advice(self, way: str, **options) -> list[str]:
-        """The last argument of each call, in turn, that was about the file."""
+        """What each call, in turn, said about the file."""
+        return [said for _, said in self.calls(way, **options)]
+
+    def lengths(self, way: str, **options) -> list[int]:
+        """Of the parts of the file that the system was asked to read."""
+        return [length for length, said in self.calls(way, **options) if said == "WILLNEED"]
+
+    def calls(self, way: str, **options) -> list[tuple[int, str]]:
+        """Length and advice of each call, in turn, that was about the file."""
         strace = need(self, "strace")
         log = self.folder / "log"
         command = (strace, "-f", "-y", "-e", "trace=fadvise64", "-o", log, *self.words(way))
@@ -59,7 +68,8 @@ class Reading(Case):
         if status != 0 and b"ptrace" in errors:
             self.skipTest("no process may be traced here")
         self.assertEqual(status, 0, errors)
-        return re.findall(rf"fadvise64\(\d+<{re.escape(str(self.path))}>, .*POSIX_FADV_(\w+)", log.read_text())
+        pattern = rf"fadvise64\(\d+<{re.escape(str(self.path))}>, \d+, (\d+), POSIX_FADV_(\w+)"
+        return [(int(length), said) for length, said in re.findall(pattern, log.read_text())]
 
 
 class Replay(Reading):
@@ -79,6 +89,23 @@ class Replay(Reading):
         status, output, _ = self.run_with_plan(*self.words("one"), environment=environment)
         self.assertEqual(status, 0)
         self.assertGreater(int(output), 5)
+
+    def test_while_memory_is_short_less_is_read_ahead(self):
+        environment = {"DOVETAIL_PREFETCH_GAP_KB": "512", "DOVETAIL_PREFETCH_WINDOW_MB": "4"}
+
+        @contextlib.contextmanager
+        def short_from_the_beginning(_, tell):
+            for one in tell:
+                one(PAGE)
+            yield
+
+        # Runs of 8 KiB, together with the gaps between them.
+        plenty = self.lengths("all", environment=environment)
+        self.assertGreater(max(plenty), 8192)
+        self.forget(self.path)
+        with mock.patch.object(memory_watch, "watched", short_from_the_beginning):
+            short = self.lengths("all", environment=environment)
+        self.assertEqual(max(short), 8192, "there is no room for a gap, and one run at a time is always asked for")
 
     def test_the_system_does_not_read_ahead_as_well(self):
         advice = self.advice("wait_then_all")

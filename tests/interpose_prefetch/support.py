@@ -19,7 +19,19 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(BUILD 
 import hangs  # noqa: E402 (behind the path to it)
 
 try:
-    from dovetail import advisor, detect, mounts, observe, plan_show, prefetch_run, preload, replay, system_observer
+    from dovetail import (
+        advisor,
+        detect,
+        free_memory,
+        memory_watch,
+        mounts,
+        observe,
+        plan_show,
+        prefetch_run,
+        preload,
+        replay,
+        system_observer,
+    )  # fmt: skip
     from dovetail.plan import Extent, PlanError, PlannedFile
     from dovetail.plan import read as read_plan
     from dovetail.prefetch_run import Ways
@@ -28,7 +40,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "mounts", "need", "observe", "pages_stay", "plan_show", "preload", "read_plan", "replay", "system_observer",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "free_memory", "memory_watch", "mounts", "need", "observe", "pages_stay", "plan_show", "preload", "read_plan", "replay", "system_observer",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`

@@ -137,6 +137,18 @@ TEST(DetectionTableTest, AllFilesTogetherHaveOneWindow) {
   EXPECT_EQ(table.limits(one).window, 64 * mebibyte) << "its own does not count";
 }
 
+TEST(DetectionTableTest, TheWindowIsNarrowerWhileMemoryIsShort) {
+  TableMemory memory;
+  DetectionTable table = memory.table();
+  bool made = false;
+  const DetectedFile& one = table.file(table.find(file(7, 1, 8192 * mebibyte), made));
+  ASSERT_EQ(table.limits(one).window, 64 * mebibyte);
+  for (const std::uint64_t window : {2 * mebibyte, 64 * mebibyte}) {
+    std::memcpy(memory.memory() + 24, &window, sizeof window);
+    EXPECT_EQ(table.limits(one).window, window);
+  }
+}
+
 TEST(DetectionTableTest, WhatAClosedFileHasAskedForStopsCounting) {
   TableMemory memory(8 * mebibyte);
   DetectionTable table = memory.table();

@@ -41,6 +41,20 @@ TEST(Plan, IsEmptyWhereTheMemoryIsNoPlan) {
   EXPECT_EQ(Plan::in(bytes.data(), bytes.size()).files(), 0U);
 }
 
+TEST(Plan, ItsWindowsAreNarrowerWhileMemoryIsShort) {
+  PlanMemory memory;
+  const Plan plan = memory.file({{0, 10}}).plan();
+  const auto window_with = [&](std::uint64_t part) {
+    std::memcpy(memory.bytes().data() + 40, &part, sizeof part);
+    return plan.file(0).window;
+  };
+  EXPECT_EQ(window_with(0), memory.window);
+  EXPECT_EQ(window_with(64), memory.window / 4);
+  EXPECT_EQ(window_with(1), memory.window / 256);
+  EXPECT_EQ(window_with(256), memory.window);
+  EXPECT_EQ(window_with(~std::uint64_t{0}), memory.window) << "others can write there";
+}
+
 TEST(Plan, WhateverIsInItNothingElseIsTouched) {
   // AddressSanitizer sees to it.
   std::mt19937_64 random(20);
