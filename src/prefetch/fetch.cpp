@@ -15,6 +15,7 @@
 #include "prefetch/page_cache.hpp"
 #include "storage/open_file.hpp"
 #include "storage/uninterposed.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::prefetching {
 namespace {
@@ -130,28 +131,43 @@ bool Fetch::next_piece(const Next& next, Piece& piece) {
 }
 
 void Fetch::wait_for_first(const Stop& stop) {
-  const Piece piece = std::move(under_way_.front());
+  const Piece& piece = under_way_.front();
+  const std::uint64_t bytes = piece.range.end - piece.range.offset;
+  bytes_ -= bytes;
+  const bool is_there = bring(piece, stop);
+  trace::io_completed(trace::number_of(&piece), is_there ? static_cast<std::int64_t>(bytes) : -ECANCELED);
   under_way_.pop_front();
-  bytes_ -= piece.range.end - piece.range.offset;
+}
+
+// False: it was given up.
+bool Fetch::bring(const Piece& piece, const Stop& stop) {
   {
     const Use use(piece.file);
-    if (use.descriptor() < 0 || comes_by_advice(use.descriptor(), piece.range)) {
-      return;
+    if (use.descriptor() < 0) {
+      return false;
+    }
+    if (comes_by_advice(use.descriptor(), piece.range)) {
+      return true;
     }
   }
   std::vector<std::byte> target(bytes_together);
-  for (std::uint64_t at = piece.range.offset; at < piece.range.end && !stop();) {
+  std::uint64_t at = piece.range.offset;
+  while (at < piece.range.end && !stop()) {
     const Use use(piece.file);  // for each call, since closing the file waits for it
     const std::size_t length = std::min<std::uint64_t>(target.size(), piece.range.end - at);
     const ssize_t result = use.descriptor() < 0 ? -1 : read_at(use.descriptor(), target.data(), length, at, 0);
     if (result <= 0) {
-      return;
+      return false;
     }
     at += static_cast<std::uint64_t>(result);
   }
+  return at >= piece.range.end;
 }
 
 void Fetch::forget() noexcept {
+  for (const Piece& piece : under_way_) {
+    trace::io_completed(trace::number_of(&piece), -ECANCELED);
+  }
   under_way_.clear();
   bytes_ = 0;
   wanted_ = {};
@@ -173,6 +189,8 @@ bool Fetch::run(const Next& next, const Stop& stop) {
         program_reads_ = use.file().device().requests_under_way() > 0;
         bytes_ += piece.range.end - piece.range.offset;
         under_way_.push_back(piece);
+        trace::io_submitted(trace::number_of(&under_way_.back()), trace::Transfer::ahead, "read ahead",
+                            use.file().path(), piece.range.end - piece.range.offset, piece.range.offset);
       }
     } else if (!under_way_.empty()) {
       wait_for_first(stop);

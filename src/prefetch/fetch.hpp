@@ -45,6 +45,7 @@ class Fetch {
   bool has_room() const noexcept;
   bool next_piece(const Next& next, Piece& piece);
   void wait_for_first(const Stop& stop);
+  bool bring(const Piece& piece, const Stop& stop);
   void forget() noexcept;
 
   Wanted wanted_;

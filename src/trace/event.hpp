@@ -6,7 +6,7 @@
 
 namespace dovetail::trace {
 
-/// What happened. The order is of no meaning, but `io_submitted` to `write_submitted` stay together.
+/// What happened. The order is of no meaning, but `io_submitted` to `ahead_submitted` stay together.
 enum class Kind : std::uint8_t {
   created,
   dependencies_met,
@@ -22,6 +22,7 @@ enum class Kind : std::uint8_t {
   io_submitted,
   read_submitted,
   write_submitted,
+  ahead_submitted,
   io_completed,
   waited,
   accessed,

@@ -22,6 +22,7 @@ constexpr std::uint64_t processes_of_rank = 3;
 // Some readers take equal track numbers of two processes for one track.
 constexpr std::uint64_t tracks_of_rank = 1'000'000;
 constexpr std::uint64_t first_lane = 100'001;
+constexpr std::uint64_t first_ahead_lane = 300'001;
 constexpr std::uint64_t first_message_lane = 500'001;
 constexpr int bits_of_flow = 32;
 
@@ -87,6 +88,9 @@ class Exporter final : public TimelineVisitor {
     replay(recording_, *this);
     for (std::uint64_t lane = 0; lane < lanes_; ++lane)
       name_track(requests_process_, track(first_lane, lane), json_string("request " + std::to_string(lane + 1)));
+    for (std::uint64_t lane = 0; lane < ahead_lanes_; ++lane)
+      name_track(requests_process_, track(first_ahead_lane, lane),
+                 json_string("read ahead " + std::to_string(lane + 1)));
     if (message_lanes_ > 0) name_process(messages_process_, "messages outstanding");
     for (std::uint64_t lane = 0; lane < message_lanes_; ++lane)
       name_track(messages_process_, track(first_message_lane, lane),
@@ -145,9 +149,11 @@ class Exporter final : public TimelineVisitor {
   }
 
   void request(const Request& request) override {
-    lanes_ = std::max(lanes_, request.lane + 1);
-    begin_interval(requests_process_, track(first_lane, request.lane), request.begin, request.end, "io",
-                   operations_[request.operation]);
+    const bool ahead = request.transfer == Transfer::ahead;
+    std::size_t& lanes = ahead ? ahead_lanes_ : lanes_;
+    lanes = std::max(lanes, request.lane + 1);
+    begin_interval(requests_process_, track(ahead ? first_ahead_lane : first_lane, request.lane), request.begin,
+                   request.end, ahead ? "ahead" : "io", operations_[request.operation]);
     file_.raw(R"(,"args":{"file":)").raw(names_[request.file]);
     file_.raw(R"(,"offset":)").number(request.offset).raw(R"(,"bytes":)").number(request.bytes);
     file_.raw(R"(,"submitted_on":)").raw(titles_[request.submitter]);
@@ -288,6 +294,7 @@ class Exporter final : public TimelineVisitor {
   QuotedNames names_;
   QuotedNames operations_;
   std::size_t lanes_ = 0;
+  std::size_t ahead_lanes_ = 0;
   std::size_t message_lanes_ = 0;
   bool first_ = true;
 };

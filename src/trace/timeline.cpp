@@ -108,6 +108,7 @@ class Replay {
       case Kind::io_submitted:
       case Kind::read_submitted:
       case Kind::write_submitted:
+      case Kind::ahead_submitted:
         begin_request(thread, now, event);
         break;
       case Kind::io_completed:
@@ -203,17 +204,18 @@ class Replay {
   void begin_request(std::size_t thread, Time now, const Event& event) {
     if (const auto found = requests_.find(event.id); found != requests_.end()) remove(found, now);
     Request request;
-    request.lane = lanes_.take();
     request.begin = now;
     request.transfer =
         static_cast<Transfer>(static_cast<unsigned>(kind_of(event)) - static_cast<unsigned>(Kind::io_submitted));
+    request.lane = lanes_of(request).take();
     request.operation = operation_of(event);
     request.file = name_of(event);
     request.bytes = length_of(event);
     request.offset = event.value;
     request.submitter = thread;
     requests_.emplace(event.id, request);
-    visitor_.in_flight(now, requests_.size());
+    ahead_ += request.transfer == Transfer::ahead ? 1 : 0;
+    tell_in_flight(now);
   }
 
   void end_request(std::size_t thread, Time now, const Event& event) {
@@ -222,13 +224,21 @@ class Replay {
     found->second.completer = thread;
     found->second.result = static_cast<std::int64_t>(event.value);
     remove(found, now);
-    visitor_.in_flight(now, requests_.size());
+    tell_in_flight(now);
   }
+
+  void tell_in_flight(Time now) {
+    const std::size_t requests = requests_.size() - ahead_;
+    if (std::exchange(told_in_flight_, requests) != requests) visitor_.in_flight(now, requests);
+  }
+
+  Lanes& lanes_of(const Request& request) { return request.transfer == Transfer::ahead ? ahead_lanes_ : lanes_; }
 
   void remove(std::unordered_map<std::uint64_t, Request>::iterator found, Time now) {
     found->second.end = now;
     visitor_.request(found->second);
-    lanes_.give_back(found->second.lane);
+    lanes_of(found->second).give_back(found->second.lane);
+    ahead_ -= found->second.transfer == Transfer::ahead ? 1 : 0;
     requests_.erase(found);
   }
 
@@ -239,9 +249,8 @@ class Replay {
       if (threads_[thread].idle_since) visitor_.idle(thread, *threads_[thread].idle_since, end);
     }
     messages_.finish(end);
-    if (requests_.empty()) return;
     while (!requests_.empty()) remove(requests_.begin(), end);
-    visitor_.in_flight(end, 0);
+    tell_in_flight(end);
   }
 
   const Recording& recording_;
@@ -250,6 +259,9 @@ class Replay {
   std::unordered_map<std::uint64_t, TaskState> tasks_;
   std::unordered_map<std::uint64_t, Request> requests_;
   Lanes lanes_;
+  Lanes ahead_lanes_;
+  std::size_t ahead_ = 0;  // of the requests, those that read ahead
+  std::size_t told_in_flight_ = 0;
   MessageTimeline messages_;
   std::uint64_t flows_ = 0;
   std::uint64_t made_ = 0;

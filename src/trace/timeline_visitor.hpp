@@ -48,7 +48,8 @@ struct Slice {
 
 /// One request, from its submission to its completion.
 struct Request {
-  std::size_t lane = 0;  ///< The smallest number that no other request had at the time.
+  /// The smallest number that no other request had at the time; of what is read ahead, that no other of these had.
+  std::size_t lane = 0;
   Time begin = 0;
   Time end = 0;
   Transfer transfer = Transfer::none;
@@ -102,7 +103,7 @@ class TimelineVisitor {
   /// A thread blocked for something that has a name.
   virtual void wait(std::size_t /*thread*/, Time /*begin*/, Time /*end*/, std::uint32_t /*reason*/) {}
   virtual void request(const Request& /*request*/) {}
-  /// From now on `requests` requests are in flight. Called in the order of time.
+  /// From now on `requests` requests are in flight, without what is read ahead. Called in the order of time.
   virtual void in_flight(Time /*time*/, std::size_t /*requests*/) {}
   /// In no order.
   virtual void message(const Message& /*message*/) {}

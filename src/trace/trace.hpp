@@ -18,8 +18,9 @@ namespace dovetail::trace {
 /// What a thread is for. Only slices on `worker` threads count as computation.
 enum class ThreadKind : std::uint8_t { other, worker, executor };
 
-/// Which way a request moves bytes. `none` for requests such as fsync, whose result is not a number of bytes.
-enum class Transfer : std::uint8_t { none, read, write };
+/// Which way a request moves bytes. `none` for requests such as fsync, whose result is not a number of bytes. `ahead`: into the page cache, before the
+/// program reads them. It counts neither as in flight nor as read: the program's own read does.
+enum class Transfer : std::uint8_t { none, read, write, ahead };
 
 namespace detail {
 /// Twice the number of the recording, plus one while it runs. Written by `start` and `stop`, under their lock.

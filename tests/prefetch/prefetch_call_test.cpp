@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "dovetail/dovetail.hpp"
 #include "prefetch/cold_file.hpp"
@@ -70,6 +72,44 @@ TEST_F(PrefetchCallTest, ATaskMayAskAndReadsWhatIsInTheFile) {
       .get();
   EXPECT_TRUE(std::equal(read.begin(), read.end(), cold_.content().begin() + 3 * mebibyte));
   cold_.await(0, 4 * mebibyte);
+}
+
+TEST_F(PrefetchCallTest, TheTraceShowsItBesideTheReadsOfTheProgram) {
+  Runtime runtime(Options{.workers = 1});
+  const File file = File::open(cold_.path(), O_RDONLY);
+  std::vector<std::byte> read(mebibyte);
+  trace::start();
+  prefetch(file, {{mebibyte, 2 * mebibyte}, {6 * mebibyte, 64 * kibibyte}});
+  cold_.await(6 * mebibyte, 64 * kibibyte);
+  await_earlier_calls();
+  runtime.spawn([&] { file.pread(read, 5 * mebibyte); }).get();
+  trace::stop();
+  const test::Folder folder;
+  trace::write(folder / "trace.json");
+  const nlohmann::json events = nlohmann::json::parse(std::ifstream(folder / "trace.json"))["traceEvents"];
+  std::vector<bool> shown(8 * mebibyte / (64 * kibibyte));
+  std::size_t reads = 0;
+  for (const nlohmann::json& event : events) {
+    const bool is_transfer = event.value("cat", "") == "io" || event.value("cat", "") == "ahead";
+    if (!is_transfer || event["args"]["file"] != cold_.path()) {
+      continue;
+    }
+    const std::uint64_t offset = event["args"]["offset"];
+    const std::uint64_t bytes = event["args"]["bytes"];
+    if (event["cat"] == "io") {
+      EXPECT_EQ(offset, 5 * mebibyte);
+      ++reads;
+      continue;
+    }
+    EXPECT_EQ(event["cat"], "ahead");
+    EXPECT_EQ(event["name"], "read ahead");
+    EXPECT_EQ(event["args"]["result"], bytes);
+    std::fill_n(shown.begin() + static_cast<std::ptrdiff_t>(offset / (64 * kibibyte)), bytes / (64 * kibibyte), true);
+  }
+  EXPECT_EQ(reads, 1U);
+  for (std::size_t place = 0; place < shown.size(); ++place) {
+    EXPECT_EQ(shown[place], (place >= 16 && place < 48) || place == 96) << place * 64 << " KiB";
+  }
 }
 
 TEST_F(PrefetchCallTest, BehindTheEndThereIsNothing) {

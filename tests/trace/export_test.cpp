@@ -184,6 +184,27 @@ TEST_F(Export, RequestsHaveTracksOfTheirOwnAndACounter) {
   EXPECT_EQ(counts, (std::vector<double>{1, 2, 1, 0}));
 }
 
+TEST_F(Export, WhatIsReadAheadHasATrackBesideTheRequests) {
+  RecordingBuilder builder(10'000);
+  const auto executor = builder.thread(ThreadKind::executor, 0);
+  builder.submit(executor, 1000, Kind::ahead_submitted, 1, 4096, 8192, "read ahead", "in.bin");
+  builder.submit(executor, 1100, Kind::read_submitted, 2, 512).complete(executor, 1200, 2, 512);
+  builder.complete(executor, 3000, 1, 4096);
+  const Json trace = exported(builder);
+  const auto ahead = select(trace, "cat", "ahead");
+  ASSERT_EQ(ahead.size(), 1U);
+  EXPECT_EQ(ahead[0]["args"]["offset"].get<double>(), 8192);
+  const auto requests = select(trace, "cat", "io");
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(ahead[0]["pid"].get<double>(), requests[0]["pid"].get<double>());
+  std::map<double, std::string> titles;
+  for (const Json& event : select(trace, "name", "thread_name")) {
+    titles[event["tid"].get<double>()] = event["args"]["name"].get<std::string>();
+  }
+  EXPECT_EQ(titles[ahead[0]["tid"].get<double>()], "read ahead 1");
+  EXPECT_EQ(titles[requests[0]["tid"].get<double>()], "request 1");
+}
+
 TEST_F(Export, SleepAndFailuresShow) {
   RecordingBuilder builder(10'000);
   const auto worker = builder.worker(0);

@@ -58,6 +58,16 @@ TEST(Summary, BytesAreWhatRequestsMoved) {
   EXPECT_EQ(summary.bytes_written, 100);
 }
 
+TEST(Summary, WhatIsReadAheadIsNoReadOfTheProgram) {
+  RecordingBuilder builder(1000);
+  const auto worker = builder.worker(0);
+  builder.submit(worker, 10, Kind::ahead_submitted, 1, 100).complete(worker, 500, 1, 100);
+  builder.submit(worker, 600, Kind::read_submitted, 2, 100).complete(worker, 700, 2, 100);
+  const Summary summary = summarize(builder.recording());
+  EXPECT_EQ(summary.bytes_read, 100);
+  EXPECT_NEAR(summary.io, 100 * nanosecond, tolerance);
+}
+
 TEST(Summary, AllHiddenIsOneAndNothingHiddenIsZero) {
   RecordingBuilder hidden(1000);
   auto worker = hidden.worker(0);

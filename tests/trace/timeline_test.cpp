@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "recording_builder.hpp"
 
 namespace dovetail::trace {
@@ -168,6 +170,24 @@ TEST(Timeline, RequestsShareLanesWhenTheyDoNotOverlap) {
   std::size_t most = 0;
   for (const auto& change : seen.changes) most = std::max(most, change.requests);
   EXPECT_EQ(most, 2U);
+}
+
+TEST(Timeline, WhatIsReadAheadHasLanesOfItsOwnAndIsNotInFlight) {
+  RecordingBuilder builder(1000);
+  const auto worker = builder.worker(0);
+  builder.submit(worker, 100, Kind::ahead_submitted, 1, 10).submit(worker, 110, Kind::read_submitted, 2, 10);
+  builder.submit(worker, 120, Kind::ahead_submitted, 3, 10).complete(worker, 200, 2, 10);
+  builder.complete(worker, 300, 1, 10).submit(worker, 310, Kind::ahead_submitted, 4, 10);
+  const Collector seen = collect(builder);
+  ASSERT_EQ(seen.requests.size(), 4U);
+  std::map<std::uint64_t, std::size_t> lanes;
+  for (const Request& request : seen.requests) {
+    lanes[static_cast<std::uint64_t>(request.begin)] = request.lane;
+  }
+  EXPECT_EQ(lanes, (std::map<std::uint64_t, std::size_t>{{100, 0}, {110, 0}, {120, 1}, {310, 0}}));
+  ASSERT_EQ(seen.changes.size(), 2U);
+  EXPECT_EQ(seen.changes[0].requests, 1U);
+  EXPECT_EQ(seen.changes[1].requests, 0U);
 }
 
 TEST(Timeline, EqualTimesKeepTheOrderOfEachThread) {
