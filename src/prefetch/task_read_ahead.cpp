@@ -72,7 +72,9 @@ std::shared_ptr<PendingTask> TaskReadAhead::describe(const AccessList& accesses)
   std::shared_ptr<PendingTask> task;
   for (const Access& access : accesses) {
     const Region& region = access.region;
-    if (region.space == 0 || region.length == 0 || tasking::may_be_named(region.space)) {
+    // Other numbers than those of open files are no files. A reader would wait for whoever makes what they stand for, such as a result in Python.
+    if (region.space == 0 || region.length == 0 || tasking::may_be_named(region.space) ||
+        storage::declared_file(region.space) == nullptr) {
       continue;
     }
     if (task == nullptr) {

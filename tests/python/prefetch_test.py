@@ -6,6 +6,7 @@ import ctypes
 import errno
 import mmap
 import os
+import threading
 
 import dovetail as dt
 import pytest
@@ -18,19 +19,27 @@ C_LIBRARY.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 C_LIBRARY.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p)
 
 
-def cached(path, offset: int, length: int) -> int:
-    """Bytes of the range that have arrived, in whole pages."""
+def pages_of(path, offset: int, length: int) -> list[int]:
+    """For each page of the range, whether it is in memory: 0 or 1."""
     descriptor = os.open(path, os.O_RDONLY)
     address = C_LIBRARY.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, offset)
     os.close(descriptor)
     pages = ctypes.create_string_buffer(length // 4096)
     assert C_LIBRARY.mincore(address, length, pages) == 0
     C_LIBRARY.munmap(address, length)
-    return 4096 * sum(page & 1 for page in pages.raw)
+    return [page & 1 for page in pages.raw[: length // 4096]]
+
+
+def cached(path, offset: int, length: int) -> int:
+    """Bytes of the range that are in memory, in whole pages."""
+    return 4096 * sum(pages_of(path, offset, length))
 
 
 def wait_until_cached(path, offset: int, length: int) -> None:
-    while cached(path, offset, length) < length:
+    """Until each page has been there at some time: a kernel may drop any of them meanwhile."""
+    seen = pages_of(path, offset, length)
+    while not all(seen):
+        seen = [page | now for page, now in zip(seen, pages_of(path, offset, length), strict=True)]
         os.sched_yield()
 
 
@@ -63,6 +72,40 @@ def test_a_task_has_all_of_a_file_brought(cold):
     with dt.open(cold, "r") as file:
         ask(file).result()
         wait_until_cached(cold, 0, 4 * MEBIBYTE)
+
+
+def test_what_a_task_declares_comes_while_it_waits_for_a_result(cold, monkeypatch):
+    monkeypatch.setenv("DOVETAIL_PREFETCH_TASKS", "1")
+    go = threading.Event()
+
+    @dt.task
+    def compute():
+        go.wait()
+        return 7
+
+    @dt.task
+    def read(file: dt.IN, result):
+        return result
+
+    with dt.Runtime(workers=2), dt.open(cold, "r") as file:
+        answer = read(file, compute())
+        wait_until_cached(cold, 0, 4 * MEBIBYTE)
+        go.set()
+        assert answer.result() == 7
+
+
+def test_a_worker_process_may_ask_and_keeps_the_file_open_meanwhile(cold, monkeypatch):
+    monkeypatch.setenv("DOVETAIL_PREFETCH_GAP_KB", "0")
+
+    def ask(path, look):
+        with dt.open(path, "r") as file:
+            dt.prefetch(file, [(0, 65536), (MEBIBYTE, 65536)])
+            look(path, 0, 65536)
+            look(path, MEBIBYTE, 65536)
+        return os.getpid()
+
+    assert dt.task(process=True)(ask)(str(cold), wait_until_cached).result() != os.getpid()
+    assert cached(cold, 2 * MEBIBYTE, MEBIBYTE) == 0
 
 
 @pytest.mark.parametrize("ranges", [[(-1, 10)], [(0, -1)], [(0, 10), (5, -5)]])
