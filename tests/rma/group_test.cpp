@@ -337,6 +337,33 @@ TEST(GroupTest, WhoSilencesTheBellTakesWhatItWasRungFor) {
   }
 }
 
+// Nobody rings for a process that is awake, and the clock may be slow.
+TEST(GroupTest, WhatOneThreadLeavesRingsForTheNext) {
+  constexpr std::uint32_t many = comm::rma::Ring::capacity;
+  const Group group = Group::start();
+  const Segment segment = Segment::allocate(group, 0, {.notifications = many});
+  comm::rma::Group& in = *comm::rma::Group::current();
+  const auto rings = [&] {
+    pollfd bell{in.descriptor(), POLLIN, 0};
+    return poll(&bell, 1, 0) == 1;
+  };
+  in.stay_awake();
+  for (std::uint32_t id = 0; id < many; ++id) {
+    notify(0, segment.id(), {.id = id});
+  }
+  ASSERT_FALSE(rings());
+  base::Fifo<comm::rma::Waiter> ended;
+  in.look_and_sleep(ended);
+  ASSERT_TRUE(in.has_arrivals()) << "one look takes so much that no other source gets its turn";
+  EXPECT_TRUE(rings());
+  in.take_events(ended);
+  EXPECT_FALSE(in.has_arrivals());
+  EXPECT_FALSE(rings());
+  for (std::uint32_t id = 0; id < many; ++id) {
+    EXPECT_TRUE(notify_test(segment, id)) << "notification " << id;
+  }
+}
+
 TEST(GroupTest, AReportNamesTheNotification) {
   const Group group = Group::start();
   const Segment segment = Segment::allocate(group, 0, {.notifications = 10});

@@ -17,8 +17,6 @@ const bool registered = tasking::register_service(
 
 // Not set: it learns.
 constexpr std::chrono::nanoseconds learns{-1};
-// Of one poll that is not followed by another: what comes meanwhile is taken, too.
-constexpr unsigned most_rounds = 8;
 
 }  // namespace
 
@@ -65,14 +63,6 @@ unsigned Engine::tell_each(base::Fifo<Waiter>& ended) noexcept {
   return told;
 }
 
-void Engine::look(Group& group, base::Fifo<Waiter>& ended) noexcept {
-  group.progress(ended);
-  group.take_arrived(ended);
-  if (group.holds_back()) {
-    group.put_held_back(ended);
-  }
-}
-
 unsigned Engine::poll(unsigned worker, tasking::PollScope scope) {
   if (scope == tasking::PollScope::own || in_flight_.load(std::memory_order_relaxed) == 0) {
     return 0;
@@ -86,7 +76,7 @@ unsigned Engine::poll(unsigned worker, tasking::PollScope scope) {
     }
     if (worker != no_worker) {  // an idle one, which asks all the time and says before it sleeps
       group->stay_awake();
-      look(*group, ended);
+      group->look(ended);
     } else {
       if (group->must_take_events()) {
         group->take_events(ended);
@@ -96,11 +86,10 @@ unsigned Engine::poll(unsigned worker, tasking::PollScope scope) {
       // While workers compute and notifications come, the clock is soon enough: each ring would cost both sides a system call, and take the core
       // from a body. A worker says that it sleeps before it parks.
       const bool is_soon_again = core_.idle.count() < core_.workers.size() && interval_.is_short();
-      for (unsigned round = 0; round < most_rounds; ++round) {
-        look(*group, ended);
-        if (is_looked_at || is_soon_again || group->may_sleep()) {
-          break;
-        }
+      if (is_looked_at || is_soon_again) {
+        group->look(ended);
+      } else {
+        group->look_and_sleep(ended);
       }
     }
   }

@@ -61,7 +61,6 @@ class Engine final : public tasking::Service, public tasking::Source {
 
  private:
   static unsigned tell_each(base::Fifo<Waiter>& ended) noexcept;
-  static void look(Group& group, base::Fifo<Waiter>& ended) noexcept;
 
   detail::RuntimeCore& core_;
   const std::shared_ptr<tasking::SourceRegistry> sources_;  ///< Which a runtime that could not be made destroys first.

@@ -24,6 +24,8 @@ constinit std::atomic<unsigned> users{0};
 
 // Of one look and of each rank, so that one that sends much does not hold up what others send.
 constexpr unsigned most_arrivals = 64;
+// Of a thread that sees to other things, too.
+constexpr unsigned most_looks = 8;
 // After the end of a connection to another node, for the goodbye. So long later the death of a rank is told.
 constexpr std::chrono::milliseconds longest_behind_the_end{20};
 
@@ -344,6 +346,32 @@ bool Group::may_sleep() noexcept {
   return true;
 }
 
+void Group::look(base::Fifo<Waiter>& ended) noexcept {
+  progress(ended);
+  take_arrived(ended);
+  if (holds_back()) {
+    put_held_back(ended);
+  }
+}
+
+// Without the bell, the rest would wait for the clock: a process that is awake is not rung for.
+void Group::look_and_sleep(base::Fifo<Waiter>& ended) noexcept {
+  for (unsigned looks = 0; looks < most_looks; ++looks) {
+    look(ended);
+    if (may_sleep()) {
+      return;
+    }
+  }
+  ring_for_what_is_left();
+}
+
+void Group::ring_for_what_is_left() noexcept {
+  own_.say_asleep();
+  if (has_arrivals()) {
+    wake_if_asleep(peer(rank_));
+  }
+}
+
 bool Group::must_take_events() noexcept { return has_long_not_looked() || !own_.says_asleep(); }
 
 // What it had sent before its end comes first. The messages come another way than the end of the connection, so the last one may be late.
@@ -392,10 +420,7 @@ void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
   // It was rung for another thread, which may sleep and not hear it any more: this one takes what it was rung for, and lets it be rung again.
   if (silenced) {
     take_all_arrived(ended);
-    own_.say_asleep();
-    if (has_arrivals()) {
-      wake_if_asleep(peer(rank_));
-    }
+    ring_for_what_is_left();
   }
 }
 

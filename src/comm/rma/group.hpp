@@ -135,6 +135,8 @@ class Group final : private FabricArrivals {
       fabric_->progress(ended);
     }
   }
+  /// One look at all there is: data between nodes, what has come, and room for what is held back.
+  void look(base::Fifo<Waiter>& ended) noexcept;
   /// Calls `visit` with each wait and each call, under a lock.
   void for_each_wait(const std::function<void(const Waiter&)>& visit) const;
   /// @}
@@ -154,6 +156,8 @@ class Group final : private FabricArrivals {
   bool was_looked_at() noexcept {
     return is_looked_at_.load(std::memory_order_relaxed) && is_looked_at_.exchange(false, std::memory_order_relaxed);
   }
+  /// A few looks until `may_sleep`. If still more comes, `descriptor` is readable, so that the next look is soon.
+  void look_and_sleep(base::Fifo<Waiter>& ended) noexcept;
   /// Readable when something has come while `may_sleep` holds, and when another process has ended.
   int descriptor() const noexcept { return watched_.descriptor(); }
   /// Takes what has made the descriptor readable, and adds the waits that have ended by it, or failed since a process has ended.
@@ -222,6 +226,7 @@ class Group final : private FabricArrivals {
   static bool takes_room(Peer& to) noexcept REQUIRES(to.sending);
   bool put(Peer& to, Notification notification) noexcept REQUIRES(to.sending);
   void wake_if_asleep(const Peer& peer) const noexcept;
+  void ring_for_what_is_left() noexcept;
 
   const int process_;  ///< Which has made it: the child of a fork has a copy that is nothing to others.
   int rank_;
