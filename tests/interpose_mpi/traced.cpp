@@ -1,6 +1,7 @@
 // A program whose messages are known, for traced_test.py: what it is to do is its argument.
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -53,6 +54,32 @@ void send_around(Runtime& runtime, const Ranks& ranks) {
   around(
       runtime, "unmodified", [&](const int* number) { MPI_Ssend(number, 1, MPI_INT, next, 3, MPI_COMM_WORLD); },
       [&](int* number) { MPI_Recv(number, 1, MPI_INT, previous, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE); });
+  around(
+      runtime, "started, bound",
+      [&](const int* number) {
+        MPI_Request request;
+        MPI_Isend(number, 1, MPI_INT, next, 21, MPI_COMM_WORLD, &request);
+        mpi::iwait(request);
+      },
+      [&](int* number) {
+        MPI_Request request;
+        MPI_Irecv(number, 1, MPI_INT, previous, 21, MPI_COMM_WORLD, &request);
+        mpi::iwait(request);
+      });
+  around(
+      runtime, "started, waited for",
+      [&](const int* number) {
+        MPI_Request request;
+        MPI_Issend(number, 1, MPI_INT, next, 22, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+      },
+      [&](int* number) {
+        MPI_Request request;
+        MPI_Irecv(number, 1, MPI_INT, MPI_ANY_SOURCE, 22, MPI_COMM_WORLD, &request);
+        MPI_Status status;
+        MPI_Wait(&request, &status);
+        check(status.MPI_SOURCE == previous && status.MPI_TAG == 22, "the status of another message");
+      });
   // Ranks in the opposite order, so that they have other numbers there. Twice: the two are told apart.
   for (const char* name : {"first", "second"}) {
     MPI_Comm turned;
@@ -62,6 +89,84 @@ void send_around(Runtime& runtime, const Ranks& ranks) {
         [&](int* number) { mpi::recv(number, 1, MPI_INT, ranks.size - 1 - previous, 1, turned); });
     MPI_Comm_free(&turned);
   }
+}
+
+// Several requests at once: each is its own message.
+void send_several(Runtime& runtime, const Ranks& ranks) {
+  constexpr int first_tag = 31;
+  constexpr int several = 3;
+  std::array<int, several> received{};
+  const auto start_all = [&](std::array<MPI_Request, 2 * several>& requests) {
+    for (int i = 0; i < several; ++i) {
+      const auto place = static_cast<std::size_t>(i);
+      MPI_Irecv(&received[place], 1, MPI_INT, previous_of(ranks), first_tag + i, MPI_COMM_WORLD, &requests[place]);
+    }
+    for (int i = several - 1; i >= 0; --i) {
+      MPI_Isend(&ranks.rank, 1, MPI_INT, next_of(ranks), first_tag + i, MPI_COMM_WORLD,
+                &requests[static_cast<std::size_t>(several + i)]);
+    }
+  };
+  const auto see = [&] {
+    check(std::ranges::all_of(received, [&](int number) { return number == previous_of(ranks); }), "a wrong message");
+    received.fill(-1);
+  };
+  runtime.spawn({.label = "waits for all"}, [&] {
+    std::array<MPI_Request, 2 * several> requests;
+    start_all(requests);
+    std::array<MPI_Status, 2 * several> statuses;
+    MPI_Waitall(2 * several, requests.data(), statuses.data());
+    check(statuses[1].MPI_TAG == first_tag + 1, "the status of another message");
+    see();
+  });
+  runtime.wait();
+  runtime.spawn({.label = "waits for each"}, [&] {
+    std::array<MPI_Request, 2 * several> requests;
+    start_all(requests);
+    for (int i = 0; i < 2 * several; ++i) {
+      int which = -1;
+      MPI_Waitany(2 * several, requests.data(), &which, MPI_STATUS_IGNORE);
+      check(which >= 0 && requests[static_cast<std::size_t>(which)] == MPI_REQUEST_NULL, "no request has ended");
+    }
+    see();
+  });
+  runtime.wait();
+  runtime.spawn({.label = "waits for some"}, [&] {
+    std::array<MPI_Request, 2 * several> requests;
+    start_all(requests);
+    for (int left = 2 * several; left > 0;) {
+      int ended = 0;
+      std::array<int, 2 * several> which{};
+      MPI_Waitsome(2 * several, requests.data(), &ended, which.data(), MPI_STATUSES_IGNORE);
+      left -= ended;
+    }
+    see();
+  });
+  runtime.wait();
+  runtime.spawn({.label = "binds all"}, [&] {
+    std::array<MPI_Request, 2 * several> requests;
+    start_all(requests);
+    mpi::iwaitall(requests);
+  });
+  runtime.wait();
+  see();
+  // In an onready; and ended by a call that is not stood before: its handle is the next one's.
+  int in_onready = -1;
+  runtime.spawn({.label = "starts with its own",
+                 .onready =
+                     [&] {
+                       MPI_Request request;
+                       MPI_Irecv(&in_onready, 1, MPI_INT, previous_of(ranks), 41, MPI_COMM_WORLD, &request);
+                       mpi::iwait(request);
+                     }},
+                [&] { check(in_onready == previous_of(ranks), "a wrong message"); });
+  runtime.spawn({.label = "tests"}, [&] {
+    MPI_Request request;
+    MPI_Isend(&ranks.rank, 1, MPI_INT, next_of(ranks), 41, MPI_COMM_WORLD, &request);
+    for (int ended = 0; ended == 0;) {
+      MPI_Test(&request, &ended, MPI_STATUS_IGNORE);
+    }
+  });
+  runtime.wait();
 }
 
 void send_to_first(Runtime& runtime, const Ranks& ranks) {
@@ -189,6 +294,7 @@ int main(int count, char** arguments) {
     return 0;
   }
   send_around(runtime, ranks);
+  send_several(runtime, ranks);
   send_to_first(runtime, ranks);
   MPI_Barrier(MPI_COMM_WORLD);  // what is sent from here on is for no receive from any rank
   send_both_ways(runtime, ranks);

@@ -69,9 +69,21 @@ def expected(ranks: int) -> Counter[tuple[int, int, int, str, str]]:
     found: Counter[tuple[int, int, int, str, str]] = Counter()
     for rank in range(ranks):
         to = (rank + 1) % ranks
-        for name, tag in (("waiting", 1), ("bound", 2), ("unmodified", 3), ("first", 1), ("second", 1)):
+        for name, tag in (
+            ("waiting", 1),
+            ("bound", 2),
+            ("unmodified", 3),
+            ("first", 1),
+            ("second", 1),
+            ("started, bound", 21),
+            ("started, waited for", 22),
+        ):
             for number in range(ROUNDS):
                 found[rank, to, tag, f"{name} sends {number}", f"{name} receives {number}"] += 1
+        for name in ("waits for all", "waits for each", "waits for some", "binds all"):
+            for tag in (31, 32, 33):
+                found[rank, to, tag, name, name] += 1
+        found[rank, to, 41, "tests", "starts with its own"] += 1
         found[rank, to, 4, "exchanges", "exchanges"] += 1
         found[rank, to, 5, "exchanges unmodified", "exchanges unmodified"] += 1
         found[rank, to, 6, "sends", "starts with it"] += 1
@@ -118,7 +130,7 @@ def see_arrows(folder: Path, ranks: int) -> None:
         check(slice_at(slices, start) == told["from_task"], "it is sent in the slice of its task", start)
         check(end["pid"] in (3 * told["to"] + 1, 3 * told["to"] + 3), "it is received by its rank", end)
         # A task that has returned before is in none; the message itself is shown then.
-        if "bound" not in told["to_task"]:
+        if not any(name in told["to_task"] for name in ("bound", "binds")):
             check(end["pid"] == 3 * told["to"] + 1 and slice_at(slices, end) == told["to_task"], "in its task", end)
         check(end["ts"] >= start["ts"] - CLOCK_ERROR_US, "no message is received before it is sent", start, end)
     names = [event["args"]["name"] for event in document["traceEvents"] if event.get("name") == "process_name"]

@@ -182,7 +182,7 @@ def check_core(library: Path) -> None:
 
 def names_of_mpi(table: str, library: str) -> set[str]:
     """What libdovetail-mpi.so or libdovetail-mpi4.so stands before: each call in C and in the dialects of Fortran."""
-    rows = re.findall(r"^(?:STARTED|RECEIVED|COLLECTIVE|TRIED|HELD|OWN)\((\w+), (\w+)", table, flags=re.MULTILINE)
+    rows = re.findall(r"^(?:STARTED|RECEIVED|COLLECTIVE|TRIED|HELD|BEGUN|OWN)\((\w+), (\w+)", table, flags=re.MULTILINE)
     assert len(rows) > 100, rows
     if library == "mpi4":
         forms = ("MPI_{}", "mpi_{}_f08_large_", "mpi_{}_f08ts_large_")

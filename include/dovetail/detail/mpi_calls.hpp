@@ -126,6 +126,16 @@ void attempt_and_bind(Abi abi, const Description& description, const Start& atte
 void attempt_and_wait(Abi abi, const Description& description, const Start& attempt, const Start& blocking);
 /// @}
 
+/// @name For traces: requests that a program starts by itself, in a task or its onready
+/// @{
+/// Whether a trace has the messages of the caller.
+bool is_recorded(Abi abi) noexcept;
+/// Makes the call that starts a message, and notes which one. `start` writes the request to `request`. @returns MPI's code.
+int start_recorded(Abi abi, const Description& description, const Start& start, void* request);
+/// MPI has told the program that the message has ended. `request` is what it was before; one that no trace knows is ignored.
+void note_end(const void* request, const Found& found) noexcept;
+/// @}
+
 /// @name For languages whose bindings keep requests of their own
 /// They are those of the library that the process has.
 /// @{

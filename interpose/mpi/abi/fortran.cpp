@@ -311,6 +311,7 @@ namespace call {
   struct Name {                                \
     static constexpr auto form = &Calls::Name; \
   };
+#define BEGUN(Name, lower, of_what) FORM(Name, lower)
 #define WITH_MPI_3
 #if MPI_VERSION >= 4
 #define WITH_MPI_4

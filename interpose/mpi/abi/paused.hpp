@@ -25,6 +25,9 @@ bool is_in_call() noexcept;
 /// Whether a call pauses its task.
 inline bool in_task() noexcept { return dovetail::detail::mpi::in_task(abi) && !is_in_call(); }
 
+/// Whether a trace has the messages that the caller starts by itself.
+inline bool records() noexcept { return dovetail::detail::mpi::is_recorded(abi) && !is_in_call(); }
+
 /// @name What calls.def says of the parameters of a call. They are values in C and addresses in Fortran: `language` gives a number or a communicator.
 /// @{
 struct Undescribed {

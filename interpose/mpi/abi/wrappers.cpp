@@ -60,6 +60,17 @@ struct Tried {
     });
   }
 };
+// `All` without the request.
+template <class Name, class... All>
+struct Begun {
+  static int call(All... given, MPI_Request* request) {
+    if (!records()) [[likely]] {
+      return (mpi().*Name::form)(given..., request);
+    }
+    const auto start = [&](void* begun) { return (mpi().*Name::form)(given..., static_cast<MPI_Request*>(begun)); };
+    return dovetail::detail::mpi::start_recorded(abi, describe<Name>(std::tuple(given...)), Start::of(start), request);
+  }
+};
 template <class Name, class... All>
 struct Held {
   static int call(All... given) {
@@ -82,12 +93,89 @@ auto* made_of_form(int (*)(All...)) {
 }
 
 // Those with wrappers of their own, with counts of each size.
+// Which messages of a trace requests are is told by their handles, which MPI replaces. It is noted in the turn: the next request may have the
+// handle of one that has ended.
+class Recorded {
+ public:
+  // Of no use where no trace has them.
+  Recorded(int count, const MPI_Request* requests) {
+    if (count > 0 && records()) {
+      requests_.assign(requests, requests + count);
+    }
+  }
+  explicit operator bool() const noexcept { return !requests_.empty(); }
+  void note(int request, const MPI_Status& status) const noexcept {
+    if (*this && request >= 0) {
+      dovetail::detail::mpi::note_end(&requests_[static_cast<std::size_t>(request)],
+                                      {status.MPI_SOURCE, status.MPI_TAG});
+    }
+  }
+
+ private:
+  std::vector<MPI_Request> requests_;
+};
+
+int wait(MPI_Request* request, MPI_Status* status) {
+  if (!in_task()) {
+    return mpi().Wait(request, status);
+  }
+  const Recorded recorded(1, request);
+  MPI_Status present{};
+  MPI_Status* const into = recorded && or_null(status) == nullptr ? &present : status;
+  return tried(Description::of("MPI_Wait"), [&](int* flag) {
+    const int code = mpi().Test(request, flag, into);
+    if (recorded && *flag != 0) {
+      recorded.note(0, *into);
+    }
+    return code;
+  });
+}
+int waitany(int count, MPI_Request* requests, int* which, MPI_Status* status) {
+  if (!in_task()) {
+    return mpi().Waitany(count, requests, which, status);
+  }
+  const Recorded recorded(count, requests);
+  MPI_Status present{};
+  MPI_Status* const into = recorded && or_null(status) == nullptr ? &present : status;
+  return tried(Description::of("MPI_Waitany"), [&](int* flag) {
+    const int code = mpi().Testany(count, requests, which, flag, into);
+    if (recorded && *flag != 0) {
+      recorded.note(*which, *into);
+    }
+    return code;
+  });
+}
 int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  return !in_task()
-             ? mpi().Waitall(count, requests, statuses)
-             : wait_for_all(
-                   count, [&](int* flag, MPI_Status* present) { return mpi().Testall(count, requests, flag, present); },
-                   or_null(statuses));
+  if (!in_task()) {
+    return mpi().Waitall(count, requests, statuses);
+  }
+  const Recorded recorded(count, requests);
+  return wait_for_all(
+      count,
+      [&](int* flag, MPI_Status* present) {
+        const int code = mpi().Testall(count, requests, flag, present);
+        for (int i = 0; recorded && code == MPI_SUCCESS && *flag != 0 && i < count; ++i) {
+          recorded.note(i, present[i]);
+        }
+        return code;
+      },
+      or_null(statuses));
+}
+int waitsome(int count, MPI_Request* requests, int* ended, int* which, MPI_Status* statuses) {
+  if (!in_task()) {
+    return mpi().Waitsome(count, requests, ended, which, statuses);
+  }
+  const Recorded recorded(count, requests);
+  std::vector<MPI_Status> present(recorded && or_null(statuses) == nullptr ? static_cast<std::size_t>(count) : 0);
+  MPI_Status* const into = present.empty() ? statuses : present.data();
+  return tried(Description::of("MPI_Waitsome"), [&](int* flag) {
+    const int code = mpi().Testsome(count, requests, ended, which, into);
+    *flag = *ended != 0 ? 1 : 0;  // MPI_UNDEFINED: none is active
+    for (int i = 0; recorded && code == MPI_SUCCESS && i < *ended; ++i) {
+      recorded.note(which[i], into[i]);
+    }
+    return code;
+  });
 }
 // Which message it is, is known whether or not the program wants the status.
 int mprobe(int source, int tag, MPI_Comm communicator, MPI_Message* message, MPI_Status* status) {
@@ -100,14 +188,6 @@ int mprobe(int source, int tag, MPI_Comm communicator, MPI_Message* message, MPI
   return tried(description, [&](int* flag) {
     return dovetail::mpi::detail::match(mpi().Improbe, source, tag, communicator, flag, *message, status, found);
   });
-}
-int waitsome(int count, MPI_Request* requests, int* ended, int* which, MPI_Status* statuses) {
-  return !in_task() ? mpi().Waitsome(count, requests, ended, which, statuses)
-                    : tried(Description::of("MPI_Waitsome"), [&](int* flag) {
-                        const int code = mpi().Testsome(count, requests, ended, which, statuses);
-                        *flag = *ended != 0 ? 1 : 0;  // MPI_UNDEFINED: none is active
-                        return code;
-                      });
 }
 template <class Call, class Send, class Receive>
 struct SendAndReceive {
@@ -189,7 +269,6 @@ struct Replaced {
     }
   }
 };
-int finalize() { return finalized(mpi().Finalize); }
 
 // Each row of calls.def as a type.
 namespace call {
@@ -216,6 +295,12 @@ namespace call {
     NAMED(Name)                    \
     using Of = of_what;            \
   };
+#define BEGUN(Name, lower, of_what)                   \
+  struct Name {                                       \
+    static constexpr const char* name = "MPI_" #Name; \
+    static constexpr auto form = &Functions::Name;    \
+    using Of = of_what;                               \
+  };
 #define OWN(Name, lower) \
   struct Name {          \
     NAMED(Name)          \
@@ -231,6 +316,8 @@ namespace call {
 #include "calls.def"
 #undef NAMED
 }  // namespace call
+
+int finalize() { return finalized(mpi().Finalize); }
 
 template <class Call>
 inline constexpr std::nullptr_t own{};
@@ -270,13 +357,17 @@ void lead_calls(LeadCall lead) {
   lead_to("MPI_" #Name, made_of_form<Collective, call::Name>(mpi().Form), mpi().Form);
 #define TRIED(Name, lower, Form, place, of) lead_to("MPI_" #Name, made_of<Tried, call::Name>(mpi().Name), mpi().Form);
 #define HELD(Name, lower, of) lead_to("MPI_" #Name, made_of<Held, call::Name>(mpi().Name), mpi().Name);
+#define BEGUN(Name, lower, of) lead_to("MPI_" #Name, made_of_form<Begun, call::Name>(mpi().Name), mpi().Name);
 #define OWN(Name, lower) lead_to("MPI_" #Name, own<call::Name>, mpi().Name);
 #define WITH_MPI_3
 #if MPI_VERSION >= 4
 #define WITH_MPI_4
 #endif
 #include "calls.def"
-  lead_to("MPI_Mprobe", mprobe, mpi().Improbe);  // in place of the one that it has as a call that is tried
+  // In place of those that they have as calls that are tried.
+  lead_to("MPI_Mprobe", mprobe, mpi().Improbe);
+  lead_to("MPI_Wait", wait, mpi().Test);
+  lead_to("MPI_Waitany", waitany, mpi().Testany);
 }
 
 }  // namespace dovetail::interpose::mpi

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/loader.hpp"
 #include "comm/mpi/recorded.hpp"
+#include "comm/mpi/turn.hpp"
 #include "dovetail/mpi_error.hpp"
 
 namespace dovetail::mpi {
@@ -34,6 +36,7 @@ using comm::mpi::Engine;
 using comm::mpi::Library;
 using comm::mpi::Operation;
 using comm::mpi::record_begin;
+using comm::mpi::Turn;
 using comm::mpi::Wait;
 
 [[noreturn]] void fail(const Library& library, const Description& description, int code) {
@@ -283,6 +286,34 @@ void attempt_and_wait(Abi abi, const Description& description, const Start& atte
     return;
   }
   wait_for_attempt(task, library, description, attempt);
+}
+
+bool is_recorded(Abi abi) noexcept {
+  if (!trace::enabled() || tasking::task_that_binds() == nullptr) [[likely]] {
+    return false;
+  }
+  try {
+    comm::mpi::require_library(abi);
+    return !comm::mpi::is_for_one_thread();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+// In the turn, as all messages of tasks: only so it is known in which order MPI gets them.
+int start_recorded(Abi abi, const Description& description, const Start& start, void* request) {
+  Library& library = comm::mpi::require_library(abi);
+  while (!Turn::try_enter()) {
+    std::this_thread::yield();
+  }
+  const Turn::Leaving leaving;
+  return comm::mpi::recorded::start_for_program(description, start, request, library);
+}
+
+void note_end(const void* request, const Found& found) noexcept {
+  if (const Library* const library = comm::mpi::find_library()) {
+    comm::mpi::recorded::end_for_program(request, *library, found);
+  }
 }
 
 std::size_t request_size() { return comm::mpi::require_library(Abi::of_process).request_size(); }

@@ -38,17 +38,18 @@ struct Operation {
   Operation* next = nullptr;  ///< In a list of the engine.
   Wait* wait = nullptr;       ///< Who is paused; null: `task` has bound an event to the operation.
   Task* task = nullptr;
-  void* status = nullptr;    ///< Where MPI's status goes; null: nowhere.
-  int code = 0;              ///< Of MPI, when it has ended.
+  void* status = nullptr;  ///< Where MPI's status goes; null: nowhere.
+  int code = 0;            ///< Of MPI, when it has ended.
+  bool is_started = false;
+  bool is_attempt = false;  ///< It has no request: `start` is called until it has ended.
+  bool is_pooled = false;
   std::exception_ptr cause;  ///< If it has failed: what MPI says of that.
   /// Set when it has been started: its caller waits for that. Null: it does not.
   std::atomic<bool>* told_of_start = nullptr;
   Task* starting = nullptr;  ///< Paused until it has been started; null: none.
-  bool is_started = false;
-  bool is_attempt = false;  ///< It has no request: `start` is called until it has ended.
-  bool is_pooled = false;
   Description description;
   const Channel* channel = nullptr;  ///< Of a message that a trace has; null: of none.
+  std::uint64_t message = 0;         ///< Its number there if the program itself has started it; 0: it has not.
   int source = -1;                   ///< When it has ended: MPI's status of what has been received.
   int received_tag = -1;
   alignas(

@@ -1,14 +1,19 @@
 #include "comm/mpi/recorded.hpp"
 
 #include <cstddef>
+#include <cstring>
+#include <optional>
 #include <string_view>
 
+#include "comm/mpi/begun_requests.hpp"
 #include "comm/mpi/library.hpp"
 
 namespace dovetail::comm::mpi::recorded {
 namespace {
 
-std::uint64_t number_of(const Operation& operation) noexcept { return trace::number_of(&operation); }
+std::uint64_t number_of(const Operation& operation) noexcept {
+  return operation.message != 0 ? operation.message : trace::number_of(&operation);
+}
 // Of a call that does both: no other operation has this address.
 std::uint64_t number_of_sent(const Operation& operation) noexcept { return number_of(operation) + 1; }
 
@@ -37,6 +42,18 @@ bool is_message(const Operation& operation) noexcept {
          (!operation.is_attempt || description.exchanges || is_matched_probe(description));
 }
 
+// Of up to 8 bytes; the others are 0.
+std::uint64_t request_in(const std::byte* bytes) noexcept {
+  std::uint64_t handle = 0;
+  std::memcpy(&handle, bytes, sizeof handle);
+  return handle;
+}
+std::uint64_t request_of(const void* request, const Library& library) noexcept {
+  std::uint64_t handle = 0;
+  std::memcpy(&handle, request, library.request_size());
+  return handle;
+}
+
 void send(std::uint64_t message, const Channel& channel, int rank, int tag, std::uint64_t bytes = 0) noexcept {
   if (const std::uint32_t peer = rank_in_world(channel, rank); peer != trace::unknown_number) {
     trace::send_posted(message, channel.name, peer, tag_of(tag), bytes);
@@ -45,7 +62,16 @@ void send(std::uint64_t message, const Channel& channel, int rank, int tag, std:
 
 }  // namespace
 
-void begin(const Operation& operation) noexcept {
+// A request that the program has started is its message, which began there.
+void begin(Operation& operation) noexcept {
+  if (operation.is_started) {
+    if (const auto begun = BegunRequests::of_process().take(request_in(operation.request.data()))) {
+      operation.message = begun->message;
+      operation.channel = begun->channel;
+      operation.description.receives = begun->receives;
+      return;
+    }
+  }
   const Task* const task = operation.wait != nullptr ? operation.wait->task : operation.task;
   trace::message_begun(number_of(operation), trace::number_of(task), operation.description.call);
   if (operation.description.exchanges) {
@@ -87,6 +113,39 @@ void end(const Operation& operation) noexcept {
   }
   if (description.exchanges) {
     trace::message_ended(number_of_sent(operation));
+  }
+}
+
+int start_for_program(const Description& description, const Start& start, void* request, Library& library) {
+  const BegunRequest begun{.message = BegunRequests::next_number(),
+                           .channel = library.channel_of(description.communicator),
+                           .receives = description.receives};
+  trace::message_begun(begun.message, trace::number_of(tasking::task_that_binds()), description.call);
+  if (begun.channel != nullptr && description.peer != detail::mpi::no_peer) {
+    if (description.receives) {
+      trace::receive_posted(begun.message, begun.channel->name);
+    } else {
+      send(begun.message, *begun.channel, description.peer, description.tag);
+    }
+  }
+  const int code = start.function(start.closure.data(), request);
+  std::optional<BegunRequest> ended = begun;
+  if (code == 0 && !library.is_null(request)) {
+    // Whoever had this request before has been told of its end elsewhere, as by MPI_Test.
+    ended = BegunRequests::of_process().add(request_of(request, library), begun);
+  }
+  if (ended) {
+    trace::message_ended(ended->message);
+  }
+  return code;
+}
+
+void end_for_program(const void* request, const Library& library, const detail::mpi::Found& found) noexcept {
+  const auto begun = BegunRequests::of_process().take(request_of(request, library));
+  if (begun && begun->channel != nullptr && begun->receives && found.tag >= 0) {
+    trace::message_ended(begun->message, rank_in_world(*begun->channel, found.source), tag_of(found.tag));
+  } else if (begun) {
+    trace::message_ended(begun->message);
   }
 }
 

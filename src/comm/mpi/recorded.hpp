@@ -10,14 +10,18 @@ class Library;
 
 namespace recorded {
 
-void begin(const Operation& operation) noexcept;
+void begin(Operation& operation) noexcept;
 void post(Operation& operation, Library& library) noexcept;
 void end(const Operation& operation) noexcept;
+/// A message that the program starts by itself. In the turn. @returns MPI's code.
+int start_for_program(const Description& description, const Start& start, void* request, Library& library);
+/// It has ended, and no operation waits for it.
+void end_for_program(const void* request, const Library& library, const detail::mpi::Found& found) noexcept;
 
 }  // namespace recorded
 
 /// By the thread that makes the call, before the operation is submitted: `task` or `wait` is set.
-inline void record_begin(const Operation& operation) noexcept {
+inline void record_begin(Operation& operation) noexcept {
   if (trace::enabled()) [[unlikely]] {
     recorded::begin(operation);
   }
