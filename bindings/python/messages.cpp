@@ -40,13 +40,13 @@ void check_size(std::size_t size) {
 }
 
 // The caller keeps the requests.
-void wait_for_requests(const Addresses& requests, std::size_t size) {
-  translated([&] {
+bool wait_for_requests(const Addresses& requests, std::size_t size) {
+  return translated([&] {
     check_size(size);
     const std::vector<const void*> places(reinterpret_cast<const void* const*>(requests.data()),
                                           reinterpret_cast<const void* const*>(requests.data()) + requests.size());
     const Unlocked unlocked;
-    detail::mpi::wait_until_ended(places.data(), places.size());
+    return detail::mpi::wait_until_ended(places.data(), places.size());
   });
 }
 
@@ -86,7 +86,9 @@ void bind_requests(const Addresses& requests, std::size_t size, bool taken_over,
 
 void bind_messages(nb::module_& module) {
   module.def("wait_for_requests", &wait_for_requests, nb::arg("addresses"), nb::arg("size"),
-             "Pauses the task until these requests of MPI have ended. They stay as they are.");
+             "Pauses the task until these requests of MPI have ended, and returns True; or for a moment, and returns "
+             "False, where a rank has died, so "
+             "that a request may have failed without having ended. They stay as they are.");
   module.def("start_request", &start_request, nb::arg("address"), nb::arg("size"), nb::arg("kept").none(),
              "Starts a persistent request of MPI; the task completes no earlier than it has ended.");
   module.def("bind_requests", &bind_requests, nb::arg("addresses"), nb::arg("size"), nb::arg("taken_over"),

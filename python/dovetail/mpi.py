@@ -54,11 +54,26 @@ def waitall(requests: Iterable[Any], statuses: list[Any] | None = None) -> list[
     all_of_them = list(requests)
     addresses, size = _addresses(all_of_them)
     if _core.in_task():
-        _core.wait_for_requests(addresses, size)
+        while not _core.wait_for_requests(addresses, size):
+            # A rank has died. Of a request that has failed, MPI says so in a call that ends it.
+            ended, received = _test_all(all_of_them, statuses)
+            if ended:
+                return received
     if len(all_of_them) == 1:
         return [all_of_them[0].wait(*(statuses or [])[:1])]
-    received = _mpi().Request.waitall(all_of_them, statuses)
-    return [None] * len(all_of_them) if received is None else list(received)
+    return _each(all_of_them, _mpi().Request.waitall(all_of_them, statuses))
+
+
+def _test_all(requests: list[Any], statuses: list[Any] | None) -> tuple[bool, list[Any]]:
+    if len(requests) == 1:
+        ended, received = requests[0].test(*(statuses or [])[:1])
+        return ended, [received]
+    ended, all_received = _mpi().Request.testall(requests, statuses)
+    return ended, _each(requests, all_received)
+
+
+def _each(requests: list[Any], received: list[Any] | None) -> list[Any]:
+    return [None] * len(requests) if received is None else list(received)
 
 
 def iwait(request: Any, buffers: Any = None) -> None:

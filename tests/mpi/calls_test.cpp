@@ -108,6 +108,28 @@ TEST_P(CallsTest, AWaitForTheEndLeavesRequestsAsTheyAre) {
   EXPECT_THROW(detail::mpi::wait_until_ended(places.data(), places.size()), std::logic_error) << "outside of a task";
 }
 
+// Its caller asks MPI itself then, again and again.
+TEST_P(CallsTest, AWaitForTheEndGoesOnAfterADeathAndLeavesRequestsAsTheyAre) {
+  const int request = fake().begin();
+  const int ended_before = fake().begin();
+  fake().end(ended_before);
+  fake().set_knows_of_death(true);
+  const auto wait_for = [&](const int& one) {
+    return runtime_
+        .spawn([&one] {
+          const void* const place = &one;
+          return detail::mpi::wait_until_ended(&place, 1);
+        })
+        .get();
+  };
+  EXPECT_FALSE(wait_for(request));
+  EXPECT_FALSE(wait_for(request));
+  EXPECT_TRUE(wait_for(ended_before));
+  fake().end(request);
+  EXPECT_TRUE(wait_for(request));
+  fake().set_knows_of_death(false);
+}
+
 TEST_P(CallsTest, APersistentRequestIsStartedAndStaysTheProgramsOwn) {
   for (int round = 0; round < 3; ++round) {
     const int request = fake().begin();

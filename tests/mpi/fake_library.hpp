@@ -49,6 +49,7 @@ class FakeLibrary final : public Library {
   /// For its text of an error, which MPI gives to one thread at a time.
   bool was_asked_outside_of_turn() const { return asked_outside_of_turn_.load(); }
   void set_level(Level level) { level_.store(level); }
+  void set_knows_of_death(bool knows) { knows_of_death_.store(knows); }
   /// While it lives, the calling thread is in the library.
   class Inside {
    public:
@@ -135,6 +136,7 @@ class FakeLibrary final : public Library {
     const Inside inside(*this);
     return ended_[static_cast<std::size_t>(number_of(request))].load() != running;
   }
+  bool knows_of_death() noexcept override { return knows_of_death_.load(); }
   int wait(void* requests, std::size_t count, void* /*statuses*/) noexcept override {
     int code = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -167,6 +169,7 @@ class FakeLibrary final : public Library {
   std::atomic<int> entered_{0};
   mutable std::atomic<bool> asked_outside_of_turn_{false};
   std::atomic<Level> level_{Level::multiple};
+  std::atomic<bool> knows_of_death_{false};
   const std::thread::id main_thread_ = std::this_thread::get_id();
   std::atomic<bool> entered_elsewhere_{false};
 };

@@ -142,8 +142,9 @@ void note_end(const void* request, const Found& found) noexcept;
 /// Bytes of one.
 std::size_t request_size();
 /// Suspends the current task until all have ended, failed or not. They stay as they are, for a call of MPI that then returns at once.
+/// @returns Whether they have. Where a rank has died, and MPI says only in a call that ends a request that it has failed: false, after a moment.
 /// @throws std::logic_error outside of a task.
-void wait_until_ended(const void* const* requests, std::size_t count);
+bool wait_until_ended(const void* const* requests, std::size_t count);
 /// Those that Fortran knows by these numbers, one behind the other.
 std::vector<std::byte> requests_from_fortran(const std::int32_t* numbers, std::size_t count);
 /// Starts a persistent request and binds its end to the current task. @throws std::logic_error outside of a task.

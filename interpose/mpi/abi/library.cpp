@@ -28,6 +28,9 @@ constinit const Functions* the_functions = nullptr;
 constinit const Symbols* the_symbols = nullptr;
 constinit MPI_Datatype packed{};
 
+// Each question makes a group.
+constexpr unsigned looks_for_each_question = 16;
+
 using comm::mpi::Communicator;
 using comm::mpi::Level;
 using comm::mpi::Operation;
@@ -92,6 +95,9 @@ class MpiLibrary final : public comm::mpi::Library {
  public:
   explicit MpiLibrary(const Symbols& symbols) : handles_(find_handles(symbols)), channels_(handles_.world) {
     packed = handles_.packed;
+#ifdef OPEN_MPI  // MPICH's starter would have to answer, and tells of no request
+    symbols.find_if_there(get_failed_, "MPIX_Comm_get_failed");
+#endif
     comm::rma::set_message_library(
         make_message_library({handles_.world, handles_.self, handles_.returns, handles_.byte, handles_.null_request}));
   }
@@ -128,6 +134,7 @@ class MpiLibrary final : public comm::mpi::Library {
   std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override;
   int start(const void* request) noexcept override;
   bool has_ended(const void* request) noexcept override;
+  bool knows_of_death() noexcept override;
   int wait(void* requests, std::size_t count, void* statuses) noexcept override;
 
  private:
@@ -137,6 +144,9 @@ class MpiLibrary final : public comm::mpi::Library {
   MPI_Errhandler returns_{};  ///< Once it is made.
   bool has_handler_ = false;
   Channels channels_;
+  int (*get_failed_)(MPI_Comm communicator, MPI_Group* failed) = nullptr;  ///< Null: this library does not tell.
+  unsigned questions_ = 0;
+  bool has_died_ = false;  ///< Some rank.
 };
 
 Level MpiLibrary::level() const {
@@ -283,6 +293,20 @@ bool MpiLibrary::has_ended(const void* request) noexcept {
   MPI_Status status;
   const int code = mpi().Request_get_status(*static_cast<const MPI_Request*>(request), &ended, &status);
   return ended != 0 || code != MPI_SUCCESS;
+}
+
+// Open MPI 5: MPI_Request_get_status does not look for failures.
+bool MpiLibrary::knows_of_death() noexcept {
+  if (has_died_ || get_failed_ == nullptr || ++questions_ % looks_for_each_question != 0) {
+    return has_died_;
+  }
+  MPI_Group failed{};
+  int count = 0;
+  if (get_failed_(handles_.world, &failed) == MPI_SUCCESS) {
+    has_died_ = mpi().Group_size(failed, &count) == MPI_SUCCESS && count > 0;
+    mpi().Group_free(&failed);
+  }
+  return has_died_;
 }
 
 // The code of one request is its own; of several, that of the first that failed.

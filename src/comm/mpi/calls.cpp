@@ -318,21 +318,26 @@ void note_end(const void* request, const Found& found) noexcept {
 
 std::size_t request_size() { return comm::mpi::require_library(Abi::of_process).request_size(); }
 
-void wait_until_ended(const void* const* requests, std::size_t count) {
+bool wait_until_ended(const void* const* requests, std::size_t count) {
   Library& library = comm::mpi::require_library(Abi::of_process);
   Task* const task = task_that_waits(request_in_general);
   if (task == nullptr) {
     throw std::logic_error("a task would wait for MPI here, but there is none");
   }
-  std::size_t ended = 0;
-  const auto look = [&library, &ended, requests, count](void* all_ended) {
-    while (ended < count && library.has_ended(requests[ended])) {
-      ++ended;
+  struct {
+    std::size_t ended = 0;
+    bool is_first_look = true;  // which is made at once: after a death, the caller would ask MPI without a pause
+  } seen;
+  const auto look = [&library, &seen, requests, count](void* is_over) {
+    while (seen.ended < count && library.has_ended(requests[seen.ended])) {
+      ++seen.ended;
     }
-    *static_cast<bool*>(all_ended) = ended == count;
+    *static_cast<bool*>(is_over) =
+        seen.ended == count || (!std::exchange(seen.is_first_look, false) && library.knows_of_death());
     return 0;
   };
   wait_for_attempt(task, library, Description::of(request_in_general), Start::of(look));
+  return seen.ended == count;
 }
 
 std::vector<std::byte> requests_from_fortran(const std::int32_t* numbers, std::size_t count) {

@@ -60,6 +60,8 @@ class Library {
   virtual int start(const void* request) noexcept = 0;
   /// Looks whether one request has ended, failed or not, and leaves it as it is. Never blocks.
   virtual bool has_ended(const void* request) noexcept = 0;
+  /// Whether a rank has died, so that a request may have failed of which `has_ended` never says so. Never blocks.
+  virtual bool knows_of_death() noexcept { return false; }
   /// @}
   /// The same for one thread that is no task's and waits for them all. Blocks the thread. @returns The code.
   virtual int wait(void* requests, std::size_t count, void* statuses) noexcept = 0;
