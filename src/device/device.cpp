@@ -20,17 +20,14 @@ namespace dovetail::device {
 namespace {
 
 struct Table {
+  Device none{dev_t{0}, 0U, 0UL};
   base::ProcessMutex mutex;
-  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<std::unique_ptr<Device>> devices GUARDED_BY(mutex);  ///< From index 1 on.
 };
 
 // Never destroyed: files may be closed by the destructors of static objects.
 Table& table() {
-  static Table* made = [] {
-    auto* fresh = new Table;
-    fresh->devices.push_back(std::make_unique<Device>(dev_t{0}, 0U, 0UL));
-    return fresh;
-  }();
+  static Table* made = new Table;
   return *made;
 }
 
@@ -45,16 +42,16 @@ template <class GetType>
 Device& find_or_make(dev_t id, GetType&& type) {
   Table& all = table();
   const base::LockGuard lock(all.mutex);
-  for (std::size_t i = 1; i < all.devices.size(); ++i) {
-    if (all.devices[i]->id == id) {
-      return *all.devices[i];
+  for (const std::unique_ptr<Device>& device : all.devices) {
+    if (device->id == id) {
+      return *device;
     }
   }
-  if (all.devices.size() < most_devices) {
-    // The last entry is for all that have none of their own: nothing holds for each of them.
-    const bool shared = all.devices.size() + 1 == most_devices;
-    all.devices.push_back(
-        std::make_unique<Device>(id, static_cast<unsigned>(all.devices.size()), shared ? 0UL : type()));
+  const auto index = static_cast<unsigned>(all.devices.size() + 1);
+  if (index < most_devices) {
+    // The last one is for all that have none of their own: nothing holds for each of them.
+    const bool shared = index + 1 == most_devices;
+    all.devices.push_back(std::make_unique<Device>(id, index, shared ? 0UL : type()));
   }
   return *all.devices.back();
 }
@@ -128,6 +125,6 @@ Device& device_of(const std::string& path) {
   });
 }
 
-Device& no_device() { return *table().devices.front(); }
+Device& no_device() { return table().none; }
 
 }  // namespace dovetail::device
