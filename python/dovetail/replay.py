@@ -164,8 +164,8 @@ class Compact:
         ]
 
     def begun(self, memory: int) -> list[bool]:
-        """For each file, whether the program has read what the plan foretold. `memory`: as for `done`."""
-        return [cursor > 0 for cursor, *_ in self._progress(memory)]
+        """For each file, whether the program has read of it. `memory`: as for `done`."""
+        return [cursor > 0 or given_up != 0 for cursor, _, _, given_up, *_ in self._progress(memory)]
 
     def _progress(self, memory: int) -> Iterator[tuple[int, ...]]:
         at = _HEADER.size + len(self.files) * _FILE.size + sum(len(file.extents) for file in self.files) * _EXTENT.size
