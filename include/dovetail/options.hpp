@@ -32,7 +32,8 @@ struct Options {
   /// task. 0: `DOVETAIL_STACK_SIZE`, or else 1 MiB.
   std::size_t stack_size = 0;
   /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: follows the tasks, from 1024
-  /// for tasks of up to 20 microseconds to 131072 for long ones.
+  /// for tasks of up to 20 microseconds to 131072 for long ones. A task costs more the more pending ones it overlaps: where one that
+  /// reads a whole array follows many that write a part each, a limit such as 256 is faster and needs less memory.
   std::size_t pending_limit = 0;
   /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for
   /// something that it cannot bring about itself: `TaskHandle::resume`, an event, a descriptor, a message, an operation of a polling
