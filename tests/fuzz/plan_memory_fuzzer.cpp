@@ -79,8 +79,7 @@ std::unique_ptr<Memory> memory_of(Source& source) {
   return memory;
 }
 
-std::string seed(prefetching::PlanMemory& made, std::string_view calls) {
-  made.plan();
+std::string input_of(prefetching::PlanMemory& made, std::string_view calls) {
   const auto& bytes = made.bytes();
   std::uint64_t files = 0;
   std::uint64_t extents = 0;
@@ -95,14 +94,26 @@ std::string seed(prefetching::PlanMemory& made, std::string_view calls) {
   return input;
 }
 
+std::string seed(prefetching::PlanMemory& made, std::string_view calls) {
+  made.plan();
+  return input_of(made, calls);
+}
+
 }  // namespace
 
 std::vector<std::string> seeds() {
+  // What to do, an offset and a length each, then the identity of a file.
   const std::string reads = repeated(std::string("\0\x01\0\x64\1\x04\x65\1\0\x66\1", 11), 40);
   std::vector<std::string> made = {"", repeated(std::string("\xfa\xff\xff\xff\xff\xff\xff\x7f", 8), 60)};
   made.push_back(seed(prefetching::PlanMemory().file({{0, 4096}, {1U << 20, 65536}}), reads));
   made.push_back(
       seed(prefetching::PlanMemory().file({{8192, 4096}, {0, 4096}, {65536, 4096}}).file({{0, 1U << 20}}), reads));
+  // One more read that the plan does not foretell than can be counted.
+  prefetching::PlanMemory full;
+  full.file({{0, 4096}}).plan();
+  const std::int32_t most = INT32_MAX;
+  std::memcpy(full.bytes().data() + 64 + 64 + sizeof(prefetching::Extent) + 8, &most, sizeof most);
+  made.push_back(input_of(full, reads));
   return made;
 }
 

@@ -11,7 +11,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import BUILD, Case, Ways, observe, preload, system_observer
+from followed import unavailable
+from support import BUILD, Case, Ways, system_observer
 
 CROWD = BUILD / "bin" / "prefetch_crowd"
 LONG = bool(os.environ.get("DOVETAIL_TEST_LONG"))
@@ -31,15 +32,6 @@ sys.exit(status)
 """
 
 
-def is_followed() -> bool:
-    try:
-        log = observe._HEADER.pack(observe._MAGIC, 1, 0, 0)
-        with preload.shared_memory("probe", log, 4096) as (memory, _), system_observer.started(memory):
-            return True
-    except system_observer.Unavailable:
-        return False
-
-
 class Crowd(Case):
     def setUp(self):
         super().setUp()
@@ -55,7 +47,7 @@ class Crowd(Case):
 
     def measured_observer(self):
         path = self.folder / "observer"
-        if not is_followed():
+        if unavailable():
             return mock.patch.object(system_observer, "PROGRAM", "dovetail-no-such-program")
         content = MEASURED.format(program=system_observer._program(), file=str(self.memory))
         path.write_text(f"#!{sys.executable}\n{content}")
@@ -97,7 +89,7 @@ class Crowd(Case):
         self.assertEqual((plain[0], plain[2]), (0, b""))
         rule = {"Path": str(self.data), "BlockSize": 64 << 10, "ReadAheadSize": 4, "WillNeed": {}}
         configuration = self.configuration({"Directory": rule})
-        followed = is_followed()
+        followed = not unavailable()
         ways = {
             "plan": Ways(plan=self.plan_file),
             "rules": Ways(configuration=configuration),

@@ -47,7 +47,7 @@ KernelEvents::KernelEvents(const Files& files, Told told)
   }
   const std::vector<page_file>& wanted = files.wanted;
   programs_->rodata->observing = wanted.empty() ? 1 : 0;
-  programs_->rodata->advising = files.in_time ? 1 : 0;
+  programs_->rodata->advising = wanted.empty() && files.in_time ? 1 : 0;
   programs_->rodata->waiting = woken_for;
   bpf_map__set_max_entries(programs_->maps.wanted, std::max(1U, static_cast<std::uint32_t>(wanted.size())));
   int error = page_events_bpf__load(programs_.get());
