@@ -20,6 +20,7 @@ MOST_FILES = 100_000
 MOST_EXTENTS = 1_000_000
 _MOST_BYTES = 512 << 20  # of the file that the plan is in
 _LARGEST = 1 << 62
+_LARGEST_INODE = (1 << 64) - 1  # network file systems make them of hashes
 _LONGEST = 1e9  # seconds
 
 
@@ -216,6 +217,12 @@ def _some(value: object, place: str) -> int:
     return _whole(value, place, 1)
 
 
+def _inode(value: object, place: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _LARGEST_INODE:
+        raise PlanError(f"{place} is {_shown(value)}: it must be a whole number of at least 1, below 2^64")
+    return value
+
+
 def _seconds(value: object, place: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _LONGEST:
         raise PlanError(f"{place} is {_shown(value)}: it must be a number of seconds, 0 to 10^9")
@@ -279,7 +286,7 @@ def _extents(value: object, place: str) -> list[Extent]:
 
 
 _OF_FILE: dict[str, Callable[[object, str], Any]] = {
-    "path": _path, "device": _device, "inode": _some, "size": _some, "modified": _whole, "extents": _extents,
+    "path": _path, "device": _device, "inode": _inode, "size": _some, "modified": _whole, "extents": _extents,
     "mapped": _mapped,
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import signal
 import stat
 import unittest
 
-from support import BUILD, Case
+from support import BUILD, Case, PlanError, read_plan
 
 LUCK = BUILD / "bin" / "prefetch_bad_luck"
 
@@ -155,6 +155,15 @@ class Files(Case):
         self.refused("No such file")
         os.mkfifo(self.plan_file)
         self.refused("not a regular file")
+
+    def test_an_inode_may_have_all_of_its_bits(self):
+        # As those of GlusterFS have.
+        self.changed(lambda plan, file, runs: file.update(inode=(1 << 64) - 1))
+        self.assertEqual(read_plan(self.plan_file).files[0].inode, (1 << 64) - 1)
+        self.assertEqual(self.run_with_plan("echo", "ran")[:2], (0, b"ran\n"), "it is another file, and that is all")
+        self.changed(lambda plan, file, runs: file.update(inode=1 << 64))
+        with self.assertRaisesRegex(PlanError, r"files\[0\].inode is 18446744073709551616: "):
+            read_plan(self.plan_file)
 
     def test_what_is_wrong_is_named(self):
         text = self.plan_file.read_text()
