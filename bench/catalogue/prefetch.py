@@ -46,6 +46,11 @@ BENCHMARKS = [
     ratio("random", f"a file at random, {SLOW}", "random", "--reads", "1100", "--piece", "65536"),
     ratio("grows", f"a file in sequence that grows meanwhile, {SLOW}", "grows", "--reads", "2200"),
     ratio("little_memory", f"strided, beside no more memory than 96 MB, {SLOW}", "strided", "--reads", "2200", "--memory", "96"),
+    ratio(
+        "memory_gets_short",
+        f"strided, 256 MB of memory of which the program takes 200 half-way, {SLOW}",
+        "strided", "--reads", "2200", "--memory", "256", "--takes", "200",
+    ),
     ratio("twice", f"a file in sequence and once more, {SLOW}", "twice", "--reads", "2200"),
     ratio("small_files", "5 000 files of 8 KB, cold, disk as it is", "files", "--reads", "5000", "--piece", "8192", *FAST),
     ratio("small_files_cached", "the same, cached", "files", "--reads", "5000", "--piece", "8192", "--cached", *FAST),
