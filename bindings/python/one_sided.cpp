@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dovetail/detail/body.hpp"
@@ -20,6 +21,7 @@
 #include "memory.hpp"
 #include "number.hpp"
 #include "segment.hpp"
+#include "tasking/interrupt_look.hpp"
 #include "tasking/pause.hpp"
 #include "thread_state.hpp"
 #include "waiting_task.hpp"
@@ -77,12 +79,23 @@ void move_data(std::size_t bytes, bool notifies, const Call& call) {
   }
 }
 
+// After Ctrl-C, what was to be written stays where it is for good: it may still be on its way.
+template <class Memory, class Call>
+void write_data(std::unique_ptr<Memory> memory, bool notifies, const Call& call) {
+  try {
+    move_data(memory->size(), notifies, [&] { call(*memory); });
+  } catch (const tasking::WaitInterrupted&) {
+    [[maybe_unused]] const auto* const kept = memory.release();
+    throw;
+  }
+}
+
 void write_to_rank(nb::handle data, nb::handle rank, nb::handle segment, nb::handle offset) {
   translated([&] {
-    const Buffer buffer(data.ptr(), false, "write");
+    auto memory = std::make_unique<Buffer>(data.ptr(), false, "write");
     const rma::Remote to = place_of(rank, segment, offset);
-    keep_what_is_written(data, buffer.size());
-    move_data(buffer.size(), false, [&] { rma::write(span_of(buffer), to); });
+    keep_what_is_written(data, memory->size());
+    write_data(std::move(memory), false, [&](const Buffer& buffer) { rma::write(span_of(buffer), to); });
   });
 }
 
@@ -106,11 +119,12 @@ void notify_rank(nb::handle rank, nb::handle segment, nb::handle id, nb::handle 
 void write_and_notify(nb::handle data, nb::handle rank, nb::handle segment, nb::handle offset, nb::handle id,
                       nb::handle value) {
   translated([&] {
-    const Buffer buffer(data.ptr(), false, "write_notify");
+    auto memory = std::make_unique<Buffer>(data.ptr(), false, "write_notify");
     const rma::Remote to = place_of(rank, segment, offset);
     const rma::Notify notification = notification_of(id, value);
-    keep_what_is_written(data, buffer.size());
-    move_data(buffer.size(), true, [&] { rma::write_notify(span_of(buffer), to, notification); });
+    keep_what_is_written(data, memory->size());
+    write_data(std::move(memory), true,
+               [&](const Buffer& buffer) { rma::write_notify(span_of(buffer), to, notification); });
   });
 }
 
@@ -135,7 +149,7 @@ class Parts {
     }
   }
   std::span<const rma::Transfer> transfers() const noexcept { return transfers_; }
-  std::size_t bytes() const noexcept { return bytes_; }
+  std::size_t size() const noexcept { return bytes_; }
 
  private:
   std::vector<std::unique_ptr<Buffer>> buffers_;
@@ -145,23 +159,24 @@ class Parts {
 
 void write_parts(nb::handle list) {
   translated([&] {
-    const Parts parts(list, false, "write_list");
-    move_data(parts.bytes(), false, [&] { rma::write_list(parts.transfers()); });
+    write_data(std::make_unique<Parts>(list, false, "write_list"), false,
+               [](const Parts& parts) { rma::write_list(parts.transfers()); });
   });
 }
 
 void read_parts(nb::handle list) {
   translated([&] {
     const Parts parts(list, true, "read_list");
-    move_data(parts.bytes(), false, [&] { rma::read_list(parts.transfers()); });
+    move_data(parts.size(), false, [&] { rma::read_list(parts.transfers()); });
   });
 }
 
 void write_parts_and_notify(nb::handle list, nb::handle id, nb::handle value) {
   translated([&] {
-    const Parts parts(list, false, "write_list_notify");
+    auto memory = std::make_unique<Parts>(list, false, "write_list_notify");
     const rma::Notify notification = notification_of(id, value);
-    move_data(parts.bytes(), true, [&] { rma::write_list_notify(parts.transfers(), notification); });
+    write_data(std::move(memory), true,
+               [&](const Parts& parts) { rma::write_list_notify(parts.transfers(), notification); });
   });
 }
 

@@ -80,6 +80,17 @@ class FabricTest : public testing::TestWithParam<Mode> {
     }
   }
 
+  void stop_threads() {
+    ends_ = true;
+    for (const auto& side : sides_) {
+      side->fabric.wake();
+    }
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+    threads_.clear();
+  }
+
   static void tell(base::Fifo<Waiter>& ended) {
     while (Waiter* const each = ended.pop()) {
       each->has_ended.store(true, std::memory_order_release);
@@ -195,14 +206,54 @@ TEST_P(FabricTest, NoAdditionIsLost) {
   EXPECT_EQ(std::atomic_ref(side(1).numbers[1]).load(), 5U);
 }
 
-TEST_P(FabricTest, WhatWaitsFailsWithTheRank) {
-  // Nothing of rank 1 moves any more.
-  ends_ = true;
-  for (int rank = 0; rank < 2; ++rank) {
-    side(rank).fabric.wake();
-    threads_[static_cast<std::size_t>(rank)].join();
+TEST_P(FabricTest, WhatIsAbandonedTouchesNoMemoryOfItsCaller) {
+  stop_threads();
+  std::iota(side(1).numbers.begin(), side(1).numbers.end(), 100);
+  std::vector<std::uint64_t> read(2048, 7);
+  std::uint64_t before = 7;
+  Fabric& from = side(0).fabric;
+  {
+    RemoteCall reads;
+    Fabric::begin(reads);
+    const auto bytes = std::as_writable_bytes(std::span(read));
+    from.read(1, place(1, 0), bytes.first(bytes.size() / 2), reads);
+    from.read(1, place(1, 1024), bytes.subspan(bytes.size() / 2), reads);
+    ASSERT_FALSE(from.is_ended_by_caller(reads));
+    RemoteCall adds;
+    Fabric::begin(adds);
+    from.change(1, {.kind = Message::Kind::fetch_add, .first = 8, .second = 1}, before, adds);
+    ASSERT_FALSE(from.is_ended_by_caller(adds));
+    EXPECT_TRUE(from.abandon(reads));
+    EXPECT_TRUE(from.abandon(adds));
   }
-  threads_.clear();
+  // What was posted goes on, and what comes behind it is whole. Both sides move.
+  RemoteCall later;
+  std::vector<std::uint64_t> whole(2048);
+  Fabric::begin(later);
+  from.read(1, place(1, 0), std::as_writable_bytes(std::span(whole)), later);
+  RemoteCall adds_later;
+  std::uint64_t number = 0;
+  Fabric::begin(adds_later);
+  from.change(1, {.kind = Message::Kind::fetch_add, .first = 8, .second = 1}, number, adds_later);
+  ASSERT_FALSE(from.is_ended_by_caller(later));
+  ASSERT_FALSE(from.is_ended_by_caller(adds_later));
+  while (!later.has_ended || !adds_later.has_ended) {
+    for (int rank = 0; rank < 2; ++rank) {
+      base::Fifo<Waiter> ended;
+      side(rank).fabric.drain(ended);
+      EXPECT_LE(ended.size(), 2U);
+      tell(ended);
+    }
+  }
+  EXPECT_EQ(number, 102U) << "the abandoned addition was made";
+  EXPECT_EQ(whole[2047], 2147U);
+  EXPECT_EQ(read, std::vector<std::uint64_t>(2048, 7));
+  EXPECT_EQ(before, 7U);
+  EXPECT_FALSE(from.abandon(later)) << "it has ended";
+}
+
+TEST_P(FabricTest, WhatWaitsFailsWithTheRank) {
+  stop_threads();  // nothing of rank 1 moves any more
   std::uint64_t number = 0;
   RemoteCall reads;
   reads.what = "read";

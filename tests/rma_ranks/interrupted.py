@@ -6,9 +6,12 @@ import sys
 import threading
 
 import dovetail as dt
+import numpy as np
 
 # Of the notifications that one rank has sent and another one has not taken.
 MOST_SENT = 10_000
+# Numbers: more than all buffers on the way hold.
+MOST_MOVED = 4 << 20
 
 
 def blocks() -> bool:
@@ -89,4 +92,48 @@ def notify() -> None:
     group.barrier()
 
 
-{"wait": wait_for_notification, "start": start, "allocate": allocate, "notify": notify}[sys.argv[1]]()
+def wait_until_stopped(process: int) -> None:
+    while True:
+        with open(f"/proc/{process}/stat") as file:
+            if file.read().rpartition(")")[2].split()[0] == "T":
+                return
+        os.sched_yield()
+
+
+def move_data() -> None:
+    """The second rank, on another node, answers nothing meanwhile."""
+    group = dt.rma.Group.start()
+    segment = dt.rma.Segment.allocate(group, 8 * MOST_MOVED)
+    if group.rank == 1:
+        dt.rma.fetch_add(0, segment, 0, os.getpid())
+    group.barrier()
+    if group.rank == 0:
+        other = dt.rma.fetch_add(0, segment, 0, 0)
+        wait_until_stopped(other)
+        read = np.full(MOST_MOVED, 7)
+        interrupted = 0
+        for call in (
+            lambda: dt.rma.read(read, 1, segment),
+            lambda: dt.rma.fetch_add(1, segment, 0, 1),
+            lambda: dt.rma.write(np.full(MOST_MOVED, 8), 1, segment),
+        ):
+            interrupt_when_it_blocks()
+            try:
+                call()
+            except KeyboardInterrupt:
+                interrupted += 1
+        os.kill(other, signal.SIGCONT)
+        group.barrier()
+        after = np.zeros(MOST_MOVED)
+        dt.rma.read(after, 1, segment)  # behind all that was on its way
+        if interrupted == 3 and (read == 7).all():
+            print("interrupted", flush=True)
+    else:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        group.barrier()
+    group.barrier()
+
+
+{"data": move_data, "wait": wait_for_notification, "start": start, "allocate": allocate, "notify": notify}[
+    sys.argv[1]
+]()

@@ -99,6 +99,14 @@ def link_goes(place: nodes.Nodes, environment: dict[str, str], failures: list[st
     place.link("up")
 
 
+def ctrl_c(environment: dict[str, str]) -> None:
+    program = [sys.executable, str(FOLDER / "interrupted.py"), "data"]
+    command = launcher.command(2, environment["DOVETAIL_TEST_NODE"], *program, keep=True)
+    done = hangs.run(command, timeout=SECONDS, env=environment)
+    if done.returncode != 0 or done.stdout != "interrupted\n":
+        sys.exit(f"Ctrl-C: status {done.returncode}\n{done.stdout}\n{done.stderr}")
+
+
 def main() -> None:
     with nodes.two_nodes() as place:
         environment = os.environ | {"DOVETAIL_TEST_NODE": place.command, "DOVETAIL_TEST_TRANSPORT": "libfabric"}
@@ -119,6 +127,7 @@ def main() -> None:
             path = {"PYTHONPATH": os.environ["DOVETAIL_BUILD_DIR"] + "/python", "PYTHONDONTWRITEBYTECODE": "1"}
             silent = str(FOLDER / "silent.py")
             link_goes(place, environment | path, [f"'wait' {waits}"], sys.executable, silent)
+            ctrl_c(environment | path)
 
 
 try:

@@ -145,6 +145,23 @@ bool Fabric::is_ended_by_caller(RemoteCall& call, const std::exception_ptr& caus
   return --call.left == 0;
 }
 
+bool Fabric::abandon(RemoteCall& call) noexcept {
+  const base::LockGuard lock(lock_);
+  if (call.left == 0) {
+    return false;
+  }
+  for (const Lane& lane : lanes_) {
+    for (Operation* each = lane.first; each != nullptr; each = each->after) {
+      each->call = each->call == &call ? nullptr : each->call;
+    }
+    for (Operation* each = lane.later.front(); each != nullptr; each = each->next) {
+      each->call = each->call == &call ? nullptr : each->call;
+    }
+  }
+  std::erase_if(answers_, [&call](const auto& expected) { return expected.second.call == &call; });
+  return true;
+}
+
 // Where the fabric promises no order, only writes may overtake: all else waits until what is under way has arrived.
 FabricEndpoint::Posted Fabric::try_post(Lane& lane, Operation& operation) noexcept {
   if (!endpoint_->is_ordered() && operation.kind != Operation::Kind::write && lane.under_way > 0) {

@@ -68,6 +68,9 @@ class Fabric final : private FabricEvents {
   static void begin(RemoteCall& call) noexcept { call.left = 1; }
   /// `cause`: what has kept the caller from posting all of it, so the call has failed; null: nothing.
   bool is_ended_by_caller(RemoteCall& call, const std::exception_ptr& cause = nullptr) noexcept;
+  /// Its caller waits no more: none of its memory is written from now on. What it writes must stay where it is. @returns false if it has ended; then
+  /// it is told in a moment, as any other.
+  bool abandon(RemoteCall& call) noexcept;
   /// `call`: null, and the data is copied. `notification`: null, or what follows the data.
   void write(int rank, RemoteMemory to, std::span<const std::byte> data, const Notification* notification,
              RemoteCall* call);

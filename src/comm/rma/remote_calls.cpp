@@ -39,6 +39,12 @@ bool begin(Fabric& fabric, RemoteCall& call, const Post& post) {
   return fabric.is_ended_by_caller(call, cause);
 }
 
+template <class Post>
+void wait_for(Group& in, RemoteCall& call, const Post& post) {
+  Fabric& fabric = *in.fabric();
+  wait(in, call, only_in_bodies, [&] { return begin(fabric, call, post); }, [&] { return fabric.abandon(call); });
+}
+
 }  // namespace
 
 bool write_to_node(Group& in, const Remote& to, std::span<const std::byte> data, const Notification* notification) {
@@ -64,7 +70,7 @@ bool write_to_node(Group& in, const Remote& to, std::span<const std::byte> data,
   } else {
     RemoteCall call;
     describe(call, "write", to, data.size());
-    wait(in, call, only_in_bodies, [&] { return begin(fabric, call, [&] { post(&call); }); });
+    wait_for(in, call, [&] { post(&call); });
   }
   return is_sent;
 }
@@ -87,7 +93,7 @@ void read_from_nodes(Group& in, std::span<const Transfer> parts) {
       }
     }
   };
-  wait(in, call, only_in_bodies, [&] { return begin(*in.fabric(), call, post); });
+  wait_for(in, call, post);
 }
 
 std::uint64_t change_at_node(Group& in, const Remote& at, Message request) {
@@ -97,7 +103,7 @@ std::uint64_t change_at_node(Group& in, const Remote& at, Message request) {
   RemoteCall call;
   describe(call, "atomic operation", at, sizeof before);
   const auto post = [&] { in.fabric()->change(at.rank, request, before, call); };
-  wait(in, call, only_in_bodies, [&] { return begin(*in.fabric(), call, post); });
+  wait_for(in, call, post);
   return before;
 }
 

@@ -1,9 +1,11 @@
 // How calls of the program wait: a task pauses, or completes later; a thread outside of tasks blocks.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "base/fifo.hpp"
 #include "comm/rma/engine.hpp"
@@ -66,9 +68,10 @@ void block_until(Group& in, const IsSo& is_so) {
 }
 
 /// Returns when what `begin` begins has ended. `begin` returns whether that is so already. `instead`: what an onready may do, as the end of a sentence.
-/// @throws What it failed with, std::logic_error in an onready
-template <class Begin>
-void wait(Group& in, Waiter& waiter, const char* instead, const Begin& begin) {
+/// `abandon`: after Ctrl-C, sees to it that nothing refers to the waiter any more; or returns false, since it ends in a moment. Null: Ctrl-C ends nothing.
+/// @throws What it failed with, std::logic_error in an onready, tasking::WaitInterrupted
+template <class Begin, class Abandon = std::nullptr_t>
+void wait(Group& in, Waiter& waiter, const char* instead, const Begin& begin, const Abandon& abandon = {}) {
   waiter.task = tasking::current_task();
   if (waiter.task == nullptr) {
     if (tasking::task_in_onready() != nullptr) {
@@ -76,9 +79,20 @@ void wait(Group& in, Waiter& waiter, const char* instead, const Begin& begin) {
     }
     waiter.then = Waiter::Then::tell;
     if (!begin()) {
+      [[maybe_unused]] tasking::WaitingThread thread(nullptr);
+      bool is_interrupted = false;
       Blocking blocking(in);
       for (blocking.look(); !waiter.has_ended.load(std::memory_order_acquire); blocking.look()) {
+        if constexpr (!std::is_null_pointer_v<Abandon>) {
+          is_interrupted = is_interrupted || thread.look();
+          if (is_interrupted && abandon()) {
+            break;
+          }
+        }
         blocking.rest();
+      }
+      if (is_interrupted) {
+        throw tasking::WaitInterrupted();
       }
     }
   } else {
