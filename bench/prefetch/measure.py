@@ -34,7 +34,7 @@ from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 
 # Bytes of a file for each read, in pieces; the clusters of "strided" leave out more.
 SPREAD = {"strided": 1.25, "near": 1.25, "twice": 0.5, "grows": 0.5}
-PATTERNS = ("strided", "near", "sequential", "backward", "random", "twice", "files", "grows")
+PATTERNS = ("strided", "near", "sequential", "backward", "random", "twice", "again", "files", "grows")
 WAYS = ("as_it_is", "with_plan", "rules", "detect")
 # As the paper's measurements (section 5.1.2): four blocks of 4 MiB ahead, eight kept, of the whole file.
 RULE = {"BlockSize": 4 << 20, "CacheSize": 8, "ReadAheadSize": 4, "WillNeed": {"Offset": 0, "Length": 0}}

@@ -5,6 +5,7 @@
 //   near        the same with nothing between the clusters, so that nearly all is read
 //   sequential, backward, random
 //   twice       the file in sequence, then once more
+//   again       half as many places at random, then, when they have left the page cache, once more in the same order
 //   grows       in sequence a file that has half of what is read, and gets another piece after each read
 //   files       one piece of each of the files 0, 1, 2 ... of the folder
 // reader calls|random_calls FILE PAIRS: what a pread of a cached byte, the same again or any, costs in the C library, and how much more the one costs that this program sees.
@@ -73,10 +74,14 @@ static int offsets(const char* pattern, off_t* at, long reads, size_t piece) {
   for (long i = 0; strcmp(pattern, "backward") == 0 && i < reads / 2; ++i) {
     swap(&at[i], &at[reads - 1 - i]);
   }
-  for (long i = reads - 1; strcmp(pattern, "random") == 0 && i > 0; --i) {
+  const int again = strcmp(pattern, "again") == 0;
+  for (long i = reads - 1; (again || strcmp(pattern, "random") == 0) && i > 0; --i) {
     swap(&at[i], &at[random_number() % (uint64_t)(i + 1)]);
   }
-  return twice || strcmp(pattern, "sequential") == 0 || strcmp(pattern, "grows") == 0 ||
+  for (long i = (reads + 1) / 2; again && i < reads; ++i) {
+    at[i] = at[i - (reads + 1) / 2];
+  }
+  return twice || again || strcmp(pattern, "sequential") == 0 || strcmp(pattern, "grows") == 0 ||
          strcmp(pattern, "backward") == 0 || strcmp(pattern, "random") == 0;
 }
 
@@ -124,6 +129,9 @@ static int read_all(const char* pattern, const char* path, long reads, size_t pi
   unsigned char* memory = NULL;
   for (long done = 0; done < reads; ++done) {
     take(&memory, taken, done, reads);
+    if (done == (reads + 1) / 2 && strcmp(pattern, "again") == 0) {
+      posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
     const ssize_t bytes = files ? read_file(path, done, data, piece) : pread(fd, data, piece, at[done]);
     if (bytes != (ssize_t)piece) {
       fprintf(stderr, "%s: read %ld of %ld failed\n", path, done, reads);

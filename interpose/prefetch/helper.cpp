@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "descriptors.hpp"

@@ -8,7 +8,10 @@ namespace dovetail::prefetching {
 namespace {
 
 void leave_to_the_system(int number, Descriptor& descriptor, bool left) noexcept {
-  if (descriptor.left_alone.exchange(left ? 1 : 0, std::memory_order_relaxed) != (left ? 1U : 0U)) {
+  const std::uint32_t wanted = left ? 1 : 0;
+  // A load costs less, and says so nearly always.
+  if (descriptor.left_alone.load(std::memory_order_relaxed) != wanted &&
+      descriptor.left_alone.exchange(wanted, std::memory_order_relaxed) != wanted) {
     posix_fadvise(number, 0, 0, left ? POSIX_FADV_NORMAL : POSIX_FADV_RANDOM);
   }
 }
@@ -53,13 +56,16 @@ void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, s
   if (file >= table_.files()) {
     return;
   }
-  detections[number].reads.note(offset, bytes, [&](std::uint64_t from, std::uint64_t length) noexcept {
-    tell(number, descriptor, table_.file(file), from, length);
-  });
+  DetectedFile& detected = table_.file(file);
+  const bool all_rest = detected.repetition.rests();
+  detections[number].reads.note(offset, bytes, all_rest,
+                                [&](std::uint64_t from, std::uint64_t length, bool resting) noexcept {
+                                  tell(number, descriptor, detected, from, length, resting);
+                                });
 }
 
-void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset,
-                     std::uint64_t bytes) noexcept {
+void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes,
+                     bool resting) noexcept {
   if (file.given_up.load(std::memory_order_relaxed) != not_given_up) {
     leave_to_the_system(number, descriptor, true);
     std::uint32_t seen = descriptor.state.load(std::memory_order_relaxed);
@@ -68,14 +74,14 @@ void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std
     }
     return;
   }
-  const Detector::Noted noted = file.detector.note(offset, bytes, table_.limits(file));
+  const Detector::Noted noted = file.note(offset, bytes, table_.limits(file), resting);
   detections[number].trust.note(noted);
   if (noted == Detector::Noted::no_pattern) {
     detections[number].reads.rest(file.detector.rest());
   }
   table_.settle(file);
   leave_to_the_system(number, descriptor, !detections[number].trust.is_enough());
-  if (file.detector.has_advice()) {
+  if (file.has_advice()) {
     helper.advise(number, descriptor.state.load(std::memory_order_relaxed), file);
   }
 }

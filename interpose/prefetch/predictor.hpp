@@ -19,7 +19,8 @@ class Predictor {
   void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
  private:
-  void tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  void tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes,
+            bool resting) noexcept;
 
   DetectionTable table_;
 };

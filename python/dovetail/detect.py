@@ -14,7 +14,9 @@ _HEADER = struct.Struct("<QQQQQ24x")
 _WINDOW_AT = 24
 # Two numbers of the table; bytes used and wasted, and late guesses.
 _DETECTED = struct.Struct("<16xQQQ")
-SIZE = file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
+# Of one file, with what it was read at (sizeof(DetectedFile)).
+PLACE_BYTES = 30 * file_table.PAGE
+SIZE = file_table.PAGE + file_table.FILES * PLACE_BYTES
 
 
 def content(window: int, named: bool) -> bytes:
@@ -29,6 +31,6 @@ def narrow(memory: int, window: int) -> None:
 
 def detected(descriptor: int) -> Iterator[Detected]:
     """What was done for each file, from the memory that the program had."""
-    for entry in file_table.entries(descriptor, file_table.PAGE, _DETECTED.size):
+    for entry in file_table.entries(descriptor, file_table.PAGE, _DETECTED.size, PLACE_BYTES):
         used, wasted, late = _DETECTED.unpack(entry.rest)
         yield Detected(entry.path, entry.asked, used, wasted, late, entry.given_up)

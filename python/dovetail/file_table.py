@@ -42,10 +42,10 @@ def device_list() -> bytes:
     return struct.pack("<Q", len(devices)) + b"".join(devices)
 
 
-def entries(descriptor: int, first: int, rest: int) -> Iterator[Entry]:
-    """The files of a table that begins at `first`, each with `rest` bytes of what stands behind its entry."""
+def entries(descriptor: int, first: int, rest: int, place_bytes: int = PLACE_BYTES) -> Iterator[Entry]:
+    """The files of a table that begins at `first`, with places of that size, each with `rest` bytes of what stands behind its entry."""
     for number in range(FILES):
-        found = os.pread(descriptor, _ENTRY.size + rest, first + number * PLACE_BYTES)
+        found = os.pread(descriptor, _ENTRY.size + rest, first + number * place_bytes)
         state, given_up, _, _, _, _, asked, _, _, name = _ENTRY.unpack_from(found)
         if state == _READY:
             path = os.fsdecode(name.partition(b"\0")[0]) or "a file whose path is long"

@@ -76,9 +76,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 lines.append(_of_detection(watched))
                 narrow.append(lambda now: detect.narrow(watched, now))
             beside = _together(ahead, memory_watch.watched(replay.window, narrow))
-            status = (
-                _run_followed(words, followed, beside) if ways.system else preload.run(words, memories, beside)
-            )
+            status = _run_followed(words, followed, beside) if ways.system else preload.run(words, memories, beside)
             if report is not None:
                 _write([line for part in lines for line in part], report)
             return status

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "prefetch/detection_table.hpp"
@@ -21,17 +22,29 @@ void give_detected(DetectedFile& file, const System& system) noexcept {
   }
   // Others can write into the memory: there is an end to what they may ask for.
   constexpr std::uint32_t most_ranges = 4096;
+  constexpr std::uint32_t most_at_a_time = 1024;  // on the helper's own stack
   constexpr std::uint64_t most_bytes = 1U << 30;
   std::uint64_t left = most_bytes;
-  Range range{};
-  for (std::uint32_t count = 0; count < most_ranges && left != 0 && file.detector.take(range); ++count) {
-    if (range.offset >= range.end || range.end > std::min(file.size.load(std::memory_order_relaxed), far_end)) {
-      return;
+  const auto give = [&](Range range) noexcept {
+    if (left == 0 || range.offset >= range.end ||
+        range.end > std::min(file.size.load(std::memory_order_relaxed), far_end)) {
+      return false;
     }
     const std::uint64_t bytes = std::min(range.end - range.offset, left);
     left -= bytes;
     range.end = range.offset + bytes;
-    if (!are_all(system.cached_pages(range), range) && !system.will_need(range)) {
+    return are_all(system.cached_pages(range), range) || system.will_need(range);
+  };
+  Range range{};
+  for (std::uint32_t count = 0; count < most_ranges && file.detector.take(range); ++count) {
+    if (!give(range)) {
+      return;
+    }
+  }
+  std::array<Range, most_at_a_time> ranges{};
+  for (std::uint32_t taken = 0; taken < most_ranges; taken += most_at_a_time) {
+    const std::uint32_t count = file.repetition.take(ranges.data(), most_at_a_time, file.gap);
+    if (count == 0 || !std::ranges::all_of(ranges.begin(), ranges.begin() + count, give)) {
       return;
     }
   }

@@ -13,6 +13,19 @@ constexpr std::uint64_t old = 1024;
 
 }  // namespace
 
+Detector::Noted DetectedFile::note(std::uint64_t offset, std::uint64_t bytes, const Detector::Limits& limits,
+                                   bool resting) noexcept {
+  const Detector::Noted noted = resting ? Detector::Noted::not_foretold : detector.note(offset, bytes, limits);
+  if (noted != Detector::Noted::not_foretold && noted != Detector::Noted::no_pattern) {
+    return noted;
+  }
+  Detector::Limits left = limits;
+  left.window -= std::min(left.window, detector.outstanding());
+  return repetition.note(offset, bytes, left, detector.counts()) && noted == Detector::Noted::not_foretold
+             ? Detector::Noted::foretold
+             : noted;
+}
+
 DetectionTable DetectionTable::in(std::byte* memory, std::uint64_t bytes) noexcept {
   DetectionTable table;
   if (memory == nullptr || bytes < sizeof(Header)) {
@@ -43,6 +56,7 @@ std::uint32_t DetectionTable::find(const FileIdentity& identity, bool& made) noe
   if (found == Found::changed) {
     table_[number].given_up.store(not_given_up, std::memory_order_relaxed);
     table_[number].detector.forget();
+    table_[number].repetition.forget(table_[number].detector.counts());
   }
   made = found == Found::made;
   return found == Found::none ? files_ : number;
@@ -61,7 +75,7 @@ Detector::Limits DetectionTable::limits(const DetectedFile& file) const noexcept
 }
 
 void DetectionTable::settle(DetectedFile& file) const noexcept {
-  const std::uint64_t now = file.detector.outstanding();
+  const std::uint64_t now = file.detector.outstanding() + file.repetition.outstanding();
   if (now != file.outstanding.load(std::memory_order_relaxed)) {
     const std::uint64_t before = file.outstanding.exchange(now, std::memory_order_relaxed);
     header_->outstanding.fetch_add(now - before, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "prefetch/detector.hpp"
+#include "prefetch/detector_repetition.hpp"
 #include "prefetch/file_table.hpp"
 
 namespace dovetail::prefetching {
@@ -16,8 +17,14 @@ struct alignas(4096) DetectedFile : FileEntry {
   std::atomic<std::uint64_t> outstanding;  // as it is counted for all files
   std::atomic<std::uint64_t> turn;         // when it was last read
   Detector detector;
+  Repetition repetition;
+
+  /// Notes a read. `resting`: the detector said to this reader that there was no pattern.
+  Detector::Noted note(std::uint64_t offset, std::uint64_t bytes, const Detector::Limits& limits,
+                       bool resting) noexcept;
+  bool has_advice() const noexcept { return detector.has_advice() || repetition.has_advice(); }
 };
-static_assert(sizeof(DetectedFile) == 8192);
+static_assert(sizeof(DetectedFile) == 30 * 4096);
 
 class DetectionTable {
  public:

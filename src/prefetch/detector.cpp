@@ -12,20 +12,13 @@ constexpr std::uint32_t soon = 16;
 constexpr std::uint64_t first_growth = 256U << 10;
 // Reads of other places after which a series is over.
 constexpr std::uint32_t longest_absence = 64;
-// Reads without a pattern before a rest: more than some clusters have. The rest doubles each time.
+// Reads without a pattern before a rest: more than some clusters have.
 constexpr std::uint32_t reads_before_a_rest = 256;
-constexpr std::uint32_t first_rest = 512;
-constexpr std::uint32_t longest_rest = 8192;
 constexpr std::uint32_t most_ahead = 32;
 // Of regions whose length is not always the same: where they lie is known the less the further ahead.
 constexpr std::uint32_t most_ahead_if_uneven = 2;
 // Bytes that are read for each that is wanted, at most.
 constexpr std::uint64_t most_with_gaps = 4;
-// Guesses of no more than this count as requests. So many of these may be wrong before the file is left alone for a while, beside one for each
-// sixteen that were right.
-constexpr std::uint64_t smallest_that_counts_bytes = 32U << 10;
-constexpr std::uint32_t most_wrong = 8;
-constexpr std::uint32_t part_wrong = 16;
 // Regions that may be left out at a time.
 constexpr std::uint32_t most_steps = 4;
 

@@ -33,6 +33,14 @@ class Detector {
   /// What may be wasted before the file is left alone for a while, and the part of what was used that may be wasted as well.
   static constexpr std::uint64_t allowance = 4U << 20;
   static constexpr std::uint64_t part_wasted = 8;
+  /// Guesses of no more than this count as requests. So many of these may be wrong before the file is left alone for a while, beside one for each
+  /// sixteen that were right.
+  static constexpr std::uint64_t smallest_that_counts_bytes = 32U << 10;
+  static constexpr std::uint32_t most_wrong = 8;
+  static constexpr std::uint32_t part_wrong = 16;
+  /// In reads; each is twice as long as the one before.
+  static constexpr std::uint32_t first_rest = 512;
+  static constexpr std::uint32_t longest_rest = 8192;
 
   /// What became of a read. `nothing`: another thread is noting one, a process was killed while it did, or the read is behind the end.
   /// `foretold_in_part`: of what comes there the system reads the rest. `no_pattern`: the detector need not be told of the next `rest()` reads.
@@ -49,6 +57,7 @@ class Detector {
   /// Bytes of guesses that the program has not come to.
   std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
   const Counts& counts() const noexcept { return counts_; }
+  Counts& counts() noexcept { return counts_; }
 
  private:
   static constexpr std::uint32_t most_regions = 48;

@@ -10,13 +10,16 @@ namespace dovetail::prefetching {
 /// pieces. All bytes zero is a reader that was not seen yet.
 class ToldReads {
  public:
-  /// Calls `tell(offset, bytes)` for what the detector is to know now: nothing, this read, or what came before it as well.
+  /// Calls `tell(offset, bytes, resting)` for what the file is to know now: nothing, this read, or what came before it as well. `resting`: the detector
+  /// need not be told. `all_rest`: nor what else knows of the file, so that nothing is told meanwhile.
   template <class Tell>
-  void note(std::uint64_t offset, std::uint64_t bytes, const Tell& tell) noexcept {
-    const std::uint32_t resting = resting_.load(std::memory_order_relaxed);
-    if (resting != 0) {
-      resting_.store(resting - 1, std::memory_order_relaxed);
-      return;
+  void note(std::uint64_t offset, std::uint64_t bytes, bool all_rest, const Tell& tell) noexcept {
+    const std::uint32_t left = resting_.load(std::memory_order_relaxed);
+    if (left != 0) {
+      resting_.store(left - 1, std::memory_order_relaxed);
+      if (all_rest) {
+        return;
+      }
     }
     const std::uint64_t next = next_.load(std::memory_order_relaxed);
     std::uint64_t noted = noted_.load(std::memory_order_relaxed);
@@ -30,13 +33,13 @@ class ToldReads {
     }
     noted_.store(offset + bytes, std::memory_order_relaxed);
     if (offset == next) {
-      tell(noted, offset + bytes - noted);
+      tell(noted, offset + bytes - noted, left != 0);
       return;
     }
     if (next > noted) {
-      tell(noted, next - noted);
+      tell(noted, next - noted, left != 0);
     }
-    tell(offset, bytes);
+    tell(offset, bytes, left != 0);
   }
   /// The detector is not told of so many reads.
   void rest(std::uint32_t reads) noexcept { resting_.store(reads, std::memory_order_relaxed); }

@@ -107,6 +107,17 @@ elif way == "random":
     dice = random.Random(5)
     for _ in range(1000):
         at(dice.randrange(size - 8192))
+elif way == "again":
+    import random
+    some = random.Random(5).sample(range(0, size, 131072), 200)
+    for offset in some:
+        at(offset)
+    while any([cached(memory, offset) for offset in some]):
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    for offset in some[:12]:
+        at(offset)
+    # None of these offsets is between two that were read: the gap is nothing.
+    wait_for(some[12:15], lambda: at(some[11]))
 elif way == "lost":
     import random
     dice = random.Random(5)
@@ -179,6 +190,9 @@ class Detection(Case):
 
     def test_a_child_goes_on_where_its_parent_was(self):
         self.run_way("child")
+
+    def test_places_that_are_read_again_in_the_same_order(self):
+        self.run_way("again")
 
     def test_threads(self):
         self.run_way("threads")
@@ -295,11 +309,13 @@ class Memory(Case):
                     # What a first program has left in it, changed.
                     preload.run(words, {"DOVETAIL_PREFETCH_DETECTION": way})
                     for place in range(1024):
-                        at = 4096 + place * 8192
+                        at = 4096 + place * detect.PLACE_BYTES
                         if os.pread(memory, 4, at) != bytes(4):
                             for _ in range(dice.choice((1, 10, 300))):
                                 number = dice.choice((0, 1, 70, (1 << 32) - 1, dice.getrandbits(32)))
-                                os.pwrite(memory, number.to_bytes(4, "little"), at + 40 + dice.randrange(2038) * 4)
+                                # The detector, and what is in front in the memory of repetitions; or any place.
+                                places = dice.choice((2038, detect.PLACE_BYTES // 4 - 10))
+                                os.pwrite(memory, number.to_bytes(4, "little"), at + 40 + dice.randrange(places) * 4)
                     status = preload.run(words, {"DOVETAIL_PREFETCH_DETECTION": way})
                     list(detect.detected(memory))
                     return status

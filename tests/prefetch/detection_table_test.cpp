@@ -49,7 +49,7 @@ FileIdentity file(std::uint64_t device, std::uint64_t inode, std::uint64_t size 
 }
 
 void read(DetectionTable& table, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes) {
-  file.detector.note(offset, bytes, table.limits(file));
+  file.note(offset, bytes, table.limits(file), false);
   table.settle(file);
   Range range{};
   while (file.detector.take(range)) {
@@ -149,6 +149,40 @@ TEST(DetectionTableTest, TheWindowIsNarrowerWhileMemoryIsShort) {
   }
 }
 
+TEST(DetectionTableTest, WhatIsReadAgainIsForetoldAndTakesFromTheOneWindow) {
+  const std::uint64_t seed = test::seed();
+  std::mt19937_64 random(seed);
+  TableMemory memory;
+  DetectionTable table = memory.table();
+  bool made = false;
+  DetectedFile& one = table.file(table.find(file(7, 1, 8192 * mebibyte), made));
+  DetectedFile& other = table.file(table.find(file(7, 2, 8192 * mebibyte), made));
+  std::vector<std::uint64_t> places(1000);
+  for (std::uint64_t& place : places) {
+    place = random() % (8191 * mebibyte);
+  }
+  std::uint32_t foretold = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    std::uint32_t left = 0;  // reads of which the reader does not tell the detector
+    foretold = 0;
+    for (const std::uint64_t place : places) {
+      const Detector::Noted noted = one.note(place, 64 * kibibyte, table.limits(one), left != 0);
+      table.settle(one);
+      left = noted == Detector::Noted::no_pattern ? one.detector.rest() : left - std::min(left, 1U);
+      foretold += noted == Detector::Noted::foretold ? 1 : 0;
+      if (one.repetition.outstanding() > 8 * mebibyte) {
+        break;
+      }
+      std::array<Range, 8> ranges{};
+      while (one.repetition.take(ranges.data(), ranges.size(), 0) != 0) {
+      }
+    }
+  }
+  EXPECT_GE(foretold, 50U);
+  EXPECT_GT(one.repetition.outstanding(), 4 * mebibyte);
+  EXPECT_EQ(table.limits(other).window, 64 * mebibyte - one.repetition.outstanding() - one.detector.outstanding());
+}
+
 TEST(DetectionTableTest, WhatAClosedFileHasAskedForStopsCounting) {
   TableMemory memory(8 * mebibyte);
   DetectionTable table = memory.table();
@@ -194,7 +228,7 @@ TEST(DetectionTableTest, WhateverIsInItNothingElseIsTouched) {
     const std::uint32_t number = table.find(file(7, 1), made);
     DetectedFile& changed = table.file(number);
     for (std::uint64_t i = 0; i < 40; ++i) {
-      changed.detector.note(i * 2 * mebibyte, page, table.limits(changed));
+      changed.note(i * 2 * mebibyte, page, table.limits(changed), i > 20);
     }
     auto* numbers = reinterpret_cast<std::uint32_t*>(&changed);
     for (int change = 0; change < 200; ++change) {
@@ -202,7 +236,8 @@ TEST(DetectionTableTest, WhateverIsInItNothingElseIsTouched) {
           random() % 2 == 0 ? static_cast<std::uint32_t>(random()) : static_cast<std::uint32_t>(random() % 70);
     }
     for (std::uint64_t i = 0; i < 100; ++i) {
-      changed.detector.note(random() % (100 * mebibyte), 1 + random() % mebibyte, table.limits(changed));
+      changed.note(random() % (100 * mebibyte), 1 + random() % mebibyte, table.limits(changed), i % 2 == 0);
+      changed.note(i % 50 * 2 * mebibyte, page, table.limits(changed), true);
       Range range{};
       changed.detector.take(range);
       table.settle(changed);

@@ -186,14 +186,15 @@ bool SeenFiles::by_pattern(const page_event& event, File& file, Reader& reader, 
   // A read that begins within the page in which the one before has ended goes on from there.
   const std::uint64_t next = reader.told.next();
   offset = offset + page_ == next && end > next ? next : offset;
-  reader.told.note(offset, end - offset, [&](std::uint64_t from, std::uint64_t length) {
-    const Detector::Noted noted = detected.detector.note(from, length, detection_.limits(detected));
+  const bool all_rest = detected.repetition.rests();
+  reader.told.note(offset, end - offset, all_rest, [&](std::uint64_t from, std::uint64_t length, bool resting) {
+    const Detector::Noted noted = detected.note(from, length, detection_.limits(detected), resting);
     if (noted == Detector::Noted::no_pattern) {
       reader.told.rest(detected.detector.rest());
     }
     detection_.settle(detected);
   });
-  if (detected.detector.has_advice()) {
+  if (detected.has_advice()) {
     if (open(file)) {
       give_detected(detected, OpenFile{file.descriptor, detected.piece_bytes(), detected.asked, stop});
     } else {
