@@ -52,6 +52,7 @@ BENCHMARKS = [
         "strided", "--reads", "2200", "--memory", "256", "--takes", "200",
     ),
     ratio("twice", f"a file in sequence and once more, {SLOW}", "twice", "--reads", "2200"),
+    ratio("again", f"1 100 places at random and, cold, once more in the same order, {SLOW}", "again", "--reads", "2200", "--piece", "65536", most=0.9),
     ratio("small_files", "5 000 files of 8 KB, cold, disk as it is", "files", "--reads", "5000", "--piece", "8192", *FAST),
     ratio("small_files_cached", "the same, cached", "files", "--reads", "5000", "--piece", "8192", "--cached", *FAST),
     ratio(
