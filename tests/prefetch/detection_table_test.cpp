@@ -183,6 +183,33 @@ TEST(DetectionTableTest, WhatIsReadAgainIsForetoldAndTakesFromTheOneWindow) {
   EXPECT_EQ(table.limits(other).window, 64 * mebibyte - one.repetition.outstanding() - one.detector.outstanding());
 }
 
+TEST(DetectionTableTest, AFileThatWasChangedIsNotReadAgain) {
+  const std::uint64_t seed = test::seed();
+  std::mt19937_64 random(seed);
+  TableMemory memory;
+  DetectionTable table = memory.table();
+  FileIdentity identity = file(7, 1, 8192 * mebibyte);
+  bool made = false;
+  DetectedFile& found = table.file(table.find(identity, made));
+  std::vector<std::uint64_t> places(200);
+  for (std::uint64_t& place : places) {
+    place = random() % (8191 * mebibyte);
+  }
+  for (const bool is_new : {true, false, true, false}) {
+    identity.seconds += is_new ? 1 : 0;
+    table.find(identity, made);
+    std::uint32_t foretold = 0;
+    for (const std::uint64_t place : places) {
+      foretold += found.note(place, page, table.limits(found), true) == Detector::Noted::foretold ? 1 : 0;
+      std::array<Range, 8> ranges{};
+      while (found.repetition.take(ranges.data(), ranges.size(), 0) != 0) {
+      }
+    }
+    EXPECT_EQ(foretold > 100, !is_new) << foretold;
+    EXPECT_EQ(foretold == 0, is_new) << foretold;
+  }
+}
+
 TEST(DetectionTableTest, WhatAClosedFileHasAskedForStopsCounting) {
   TableMemory memory(8 * mebibyte);
   DetectionTable table = memory.table();
