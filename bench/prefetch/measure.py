@@ -367,6 +367,18 @@ def system(programs: Programs, arguments: argparse.Namespace) -> Metrics:
     return metrics
 
 
+def reported(measure: Callable[[], Metrics], as_json: bool) -> int:
+    """Measures and prints. The exit status: 77 where this machine lacks what is needed."""
+    try:
+        metrics = measure()
+    except (DeviceUnavailable, subprocess.SubprocessError) as reason:
+        print(reason, file=sys.stderr)
+        return 77
+    except Wrong as reason:
+        return report_wrong(str(reason), as_json)
+    return report(metrics, as_json)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--way", choices=("read", "followed", "processes", "tasks", "calls", "system"), default="read")
@@ -397,22 +409,8 @@ def main() -> int:
     if min(arguments.reads, arguments.piece, arguments.repeat, arguments.pairs, arguments.processes) < 1:
         parser.error("reads, bytes, pairs, processes and repeats are at least 1")
     programs = Programs(arguments.build_dir.resolve())
-    try:
-        ways = {
-            "read": read,
-            "followed": read,
-            "processes": processes,
-            "tasks": tasks,
-            "calls": calls,
-            "system": system,
-        }
-        metrics = ways[arguments.way](programs, arguments)
-    except DeviceUnavailable as reason:
-        print(reason, file=sys.stderr)
-        return 77
-    except Wrong as reason:
-        return report_wrong(str(reason), arguments.json)
-    return report(metrics, arguments.json)
+    ways = {"read": read, "followed": read, "processes": processes, "tasks": tasks, "calls": calls, "system": system}
+    return reported(lambda: ways[arguments.way](programs, arguments), arguments.json)
 
 
 if __name__ == "__main__":

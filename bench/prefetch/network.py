@@ -13,10 +13,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
 
-from device_unavailable import DeviceUnavailable  # noqa: E402 (beside this folder)
 from gluster_volume import GlusterVolume  # noqa: E402 (beside this file)
-from harness.script import report, report_wrong  # noqa: E402 (beside this folder)
-from measure import Metrics, Programs, Wrong, fill, in_turn, size_of_data  # noqa: E402 (beside this file)
+from measure import Metrics, Programs, Wrong, fill, in_turn, reported, size_of_data  # noqa: E402 (beside this file)
 
 
 def measure(programs: Programs, arguments: argparse.Namespace) -> Metrics:
@@ -71,14 +69,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if min(arguments.reads, arguments.piece, arguments.repeat) < 1 or arguments.megabits <= 0:
         parser.error("reads, bytes and repeats are at least 1, and the link has a speed")
-    try:
-        metrics = measure(Programs(arguments.build_dir.resolve()), arguments)
-    except DeviceUnavailable as reason:
-        print(reason, file=sys.stderr)
-        return 77
-    except Wrong as reason:
-        return report_wrong(str(reason), arguments.json)
-    return report(metrics, arguments.json)
+    programs = Programs(arguments.build_dir.resolve())
+    return reported(lambda: measure(programs, arguments), arguments.json)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,9 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
 
-from device_unavailable import DeviceUnavailable  # noqa: E402 (beside this folder)
-from harness.script import report, report_wrong  # noqa: E402 (beside this folder)
-from measure import Metrics, Programs, Wrong, in_turn, seen_by  # noqa: E402 (beside this file)
+from measure import Metrics, Programs, Wrong, in_turn, reported, seen_by  # noqa: E402 (beside this file)
 from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 from subjects import Subject, subjects  # noqa: E402 (beside this file)
 
@@ -120,15 +117,9 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.repeat < 1:
         parser.error("there is at least one repeat")
-    try:
-        programs = Programs(arguments.build_dir.resolve())
-        metrics = measure(programs, subjects(arguments.python)[arguments.program], arguments)
-    except (DeviceUnavailable, subprocess.SubprocessError) as reason:
-        print(reason, file=sys.stderr)
-        return 77
-    except Wrong as reason:
-        return report_wrong(str(reason), arguments.json)
-    return report(metrics, arguments.json)
+    programs = Programs(arguments.build_dir.resolve())
+    subject = subjects(arguments.python)[arguments.program]
+    return reported(lambda: measure(programs, subject, arguments), arguments.json)
 
 
 if __name__ == "__main__":
