@@ -57,15 +57,15 @@ void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, s
     return;
   }
   DetectedFile& detected = table_.file(file);
-  const bool all_rest = detected.repetition.rests();
-  detections[number].reads.note(offset, bytes, all_rest,
-                                [&](std::uint64_t from, std::uint64_t length, bool resting) noexcept {
-                                  tell(number, descriptor, detected, from, length, resting);
-                                });
+  const bool repetition_rests = detected.repetition.rests();
+  detections[number].reads.note(
+      offset, bytes, repetition_rests, [&](std::uint64_t from, std::uint64_t length, bool resting) noexcept {
+        tell(number, descriptor, detected, {from, from + length}, {resting, repetition_rests});
+      });
 }
 
-void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes,
-                     bool resting) noexcept {
+void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, const Range& read,
+                     const Rests& rests) noexcept {
   if (file.given_up.load(std::memory_order_relaxed) != not_given_up) {
     leave_to_the_system(number, descriptor, true);
     std::uint32_t seen = descriptor.state.load(std::memory_order_relaxed);
@@ -74,7 +74,8 @@ void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, std
     }
     return;
   }
-  const Detector::Noted noted = file.note(offset, bytes, table_.limits(file), resting);
+  const Detector::Noted noted =
+      file.note(read.offset, read.end - read.offset, table_.limits(file), rests.detector, rests.repetition);
   detections[number].trust.note(noted);
   if (noted == Detector::Noted::no_pattern) {
     detections[number].reads.rest(file.detector.rest());

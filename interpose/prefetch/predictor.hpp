@@ -19,8 +19,11 @@ class Predictor {
   void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
  private:
-  void tell(int number, Descriptor& descriptor, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes,
-            bool resting) noexcept;
+  struct Rests {
+    bool detector;
+    bool repetition;
+  };
+  void tell(int number, Descriptor& descriptor, DetectedFile& file, const Range& read, const Rests& rests) noexcept;
 
   DetectionTable table_;
 };

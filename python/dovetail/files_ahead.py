@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 
+from . import beside, mounts
 from .plan import PlannedFile
 from .replay import Compact
 
@@ -19,11 +20,14 @@ _BEGINNING = 128 << 10
 # If so many are cached from the first on, so are the others: a look at each costs more than it brings.
 _CACHED_FROM_THE_FIRST = 32
 _SECONDS_BETWEEN_LOOKS = 0.01
+_SECONDS_FOR_EACH_FILE = 1e-5
 # A file system that does not answer must not keep the command from its end.
 _SECONDS_FOR_THE_LAST_FILE = 0.1
 
 
-class _FilesAhead:
+class FilesAhead:
+    """`memory`: a descriptor of the plan as the program has it. `window`: bytes of files that the program is not known to have come to, at most."""
+
     def __init__(self, plan: Compact, memory: int, window: int) -> None:
         files = [*enumerate(plan.files), *((-1, file) for file in plan.in_sequence)]
         files.sort(key=lambda numbered: min(extent.at for extent in numbered[1].extents))
@@ -33,18 +37,32 @@ class _FilesAhead:
         self._plan = plan
         self._memory = memory
         self._window = window
+        self._on_nfs = {number for number, kind in mounts.file_systems() if kind.startswith("nfs")}
 
-    def read(self, stop: threading.Event) -> None:
-        """Has the beginnings read, in the order in which the program needs them. Returns when that is done, or after `stop`."""
+    def narrow(self, window: int) -> None:
+        """From now on. Any thread."""
+        self._window = window
+
+    def running(self) -> contextlib.AbstractContextManager[None]:
+        """Meanwhile the files of the plan are opened ahead of the program."""
+        return beside.running(self._read, _SECONDS_FOR_THE_LAST_FILE)
+
+    def _read(self, over: threading.Event) -> None:
+        """Has the beginnings read, in the order in which the program needs them. Returns when that is done, or when it is over."""
         ahead = [0]  # for each file, bytes that were asked for before it
         cached = 0
+        reached = 0
         for place, file in enumerate(self._files):
-            while ahead[place] - ahead[min(self._reached(), place)] > self._window:
-                if stop.wait(_SECONDS_BETWEEN_LOOKS):
+            while ahead[place] - ahead[min(reached, place)] > self._window:
+                # Each look is at all files. If the library follows none, it will never be known where the program is.
+                if not self._followed or over.wait(
+                    _SECONDS_BETWEEN_LOOKS + _SECONDS_FOR_EACH_FILE * len(self._followed)
+                ):
                     return
-            if stop.is_set():
+                reached = self._reached()
+            if over.is_set():
                 return
-            asked = _read_beginning(file)
+            asked = self._read_beginning(file)
             cached += asked == 0 and cached == place
             if cached == _CACHED_FROM_THE_FIRST:
                 return
@@ -55,29 +73,35 @@ class _FilesAhead:
         begun = self._plan.begun(self._memory)
         return max((place for number, place in self._followed if begun[number]), default=0)
 
+    def _read_beginning(self, file: PlannedFile) -> int:
+        """Has the beginning read if that is still the file of the plan. Returns how many bytes of it were not cached."""
+        with contextlib.suppress(OSError), _opened(file, self._on_nfs) as descriptor:
+            return _read_unless_cached(descriptor, *_beginning_of(file))
+        return 0
 
-def _open(path: str) -> int:
-    # Whoever reads a file that is not theirs cannot leave its time of access as it is.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+
+@contextlib.contextmanager
+def _opened(file: PlannedFile, on_nfs: set[int]) -> Iterator[int]:
+    """The file, to be read. Raises OSError if it is not the file of the plan any more; or if it is on NFS, where the program notices that another process
+    has it open: it cannot be removed as usual."""
+    # With O_PATH nothing is opened. To open what is no regular file may have effects.
+    found = os.open(file.path, os.O_PATH | os.O_CLOEXEC)
     try:
-        return os.open(path, flags | os.O_NOATIME)
-    except PermissionError:
-        return os.open(path, flags)
-
-
-def _read_beginning(file: PlannedFile) -> int:
-    """Has the beginning read if that is still the file of the plan. Returns how many bytes of it were not cached."""
-    with contextlib.suppress(OSError):
-        # To open what is no regular file may have effects.
-        if not file.is_described_by(os.stat(file.path)):
-            return 0
-        descriptor = _open(file.path)
+        status = os.fstat(found)
+        if not file.is_described_by(status) or status.st_dev in on_nfs:
+            raise FileNotFoundError(file.path)
+        way = f"/proc/self/fd/{found}"
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
         try:
-            if file.is_described_by(os.fstat(descriptor)):
-                return _read_unless_cached(descriptor, *_beginning_of(file))
-        finally:
-            os.close(descriptor)
-    return 0
+            descriptor = os.open(way, flags | os.O_NOATIME)
+        except PermissionError:  # of another user
+            descriptor = os.open(way, flags)
+    finally:
+        os.close(found)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _beginning_of(file: PlannedFile) -> tuple[int, int]:
@@ -95,22 +119,9 @@ def _read_unless_cached(descriptor: int, offset: int, count: int) -> int:
     # Else the look itself makes the system read ahead, and more than the plan has.
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     cached = 0
-    with contextlib.suppress(BlockingIOError):
+    # Not there, or a file system that cannot be asked.
+    with contextlib.suppress(OSError):
         cached = os.preadv(descriptor, [bytearray(count)], offset, os.RWF_NOWAIT)
     if cached < count:
         os.posix_fadvise(descriptor, offset + cached, count - cached, os.POSIX_FADV_WILLNEED)
     return count - cached
-
-
-@contextlib.contextmanager
-def opened(plan: Compact, memory: int, window: int) -> Iterator[None]:
-    """Meanwhile the files of the plan are opened ahead of the program. `memory`: a descriptor of the plan as the program has it. `window`: bytes of files
-    that the program is not known to have come to, at most."""
-    stop = threading.Event()
-    thread = threading.Thread(target=_FilesAhead(plan, memory, window).read, args=(stop,), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(_SECONDS_FOR_THE_LAST_FILE)

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+
+from . import beside
 
 # Seconds between two looks. In that time a disk of 200 MB/s brings a third of the greatest window.
 _SECONDS = 0.1
 
 
-@contextlib.contextmanager
 def watched(
     window: Callable[[], int], tell: Sequence[Callable[[int], None]], seconds: float = _SECONDS
-) -> Iterator[None]:
+) -> contextlib.AbstractContextManager[None]:
     """Meanwhile a thread asks `window` again and again for how many bytes may be read ahead, and calls all of `tell` whenever that is another number."""
     if not tell:
-        yield
-        return
-    over = threading.Event()
-    thread = threading.Thread(target=_watch, args=(over, window, tell, seconds), name="memory", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+        return contextlib.nullcontext()
+    return beside.running(lambda over: _watch(over, window, tell, seconds))
 
 
 def _watch(

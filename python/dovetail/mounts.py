@@ -15,10 +15,16 @@ _WITHOUT_DEVICE = {
 
 def devices() -> Iterator[tuple[int, bool]]:
     """The number of each mounted file system, and whether there is a device behind it."""
+    for number, kind in file_systems():
+        yield number, kind not in _WITHOUT_DEVICE
+
+
+def file_systems() -> Iterator[tuple[int, str]]:
+    """The number of each mounted file system, and its kind."""
     # A mount point may have any bytes in its name but those that the kernel writes in digits: white space and the backslash.
     for line in map(os.fsdecode, Path("/proc/self/mountinfo").read_bytes().split(b"\n")):
         if not line:
             continue
         before, _, after = line.partition(" - ")
         major, _, minor = before.split(" ")[2].partition(":")
-        yield os.makedev(int(major), int(minor)), after.split(" ")[0] not in _WITHOUT_DEVICE
+        yield os.makedev(int(major), int(minor)), after.split(" ")[0]

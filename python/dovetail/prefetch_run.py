@@ -47,7 +47,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
         window = replay.window()
         memories: dict[str, str] = {}
         followed = system_observer.Memories()
-        ahead: contextlib.AbstractContextManager[None] = preload.NOTHING_BESIDE
+        together: list[contextlib.AbstractContextManager[None]] = []
         lines: list[Iterator[str]] = []
         narrow: list[Callable[[int], None]] = []
         with contextlib.ExitStack() as stack:
@@ -61,7 +61,9 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 lines.append(_of_plan(plan, planned))
                 paths = [file.path for file in plan.files]
                 followed = replace(followed, plan=planned if paths else None, paths=paths)
-                ahead = files_ahead.opened(plan, planned, window)
+                ahead = files_ahead.FilesAhead(plan, planned, window)
+                together.append(ahead.running())
+                narrow.append(ahead.narrow)
                 narrow.append(lambda now: replay.narrow(planned, now / window))
             rules = _rules(ways, stack, named=report is not None)
             if rules is not None:
@@ -75,7 +77,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 followed = replace(followed, detection=watched)
                 lines.append(_of_detection(watched))
                 narrow.append(lambda now: detect.narrow(watched, now))
-            beside = _together(ahead, memory_watch.watched(replay.window, narrow))
+            beside = _together(*together, memory_watch.watched(replay.window, narrow))
             status = _run_followed(words, followed, beside) if ways.system else preload.run(words, memories, beside)
             if report is not None:
                 _write([line for part in lines for line in part], report)

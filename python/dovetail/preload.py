@@ -193,13 +193,14 @@ def wait_for(
     sys.stderr.flush()
     try:
         preparation = begin if first is not None else None
-        child = subprocess.Popen(command(words), env=environment, close_fds=False, preexec_fn=preparation)
+        try:
+            child = subprocess.Popen(command(words), env=environment, close_fds=False, preexec_fn=preparation)
+        except OSError as error:
+            raise Refused(f"{words[0]}: {error.strerror}") from error
         for told in early:
             child.send_signal(told)
         with beside:
             return child.wait()
-    except OSError as error:
-        raise Refused(f"{words[0]}: {error.strerror}") from error
     finally:
         for number, old in before.items():
             signal.signal(number, old)

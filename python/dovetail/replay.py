@@ -27,6 +27,8 @@ _FILE = struct.Struct("<QQQQQQIIII")
 _EXTENT = struct.Struct("<QQQ")
 # Extents that the program has come to, and that were asked for; what was not foretold, less what was; whether the plan was given up; then as in Done.
 _PROGRESS = struct.Struct("<IIiIQQQQQ")
+# Why a plan was given up by whoever has seen a read: it does not fit, or all was cached.
+_AFTER_A_READ = (1, 2)
 _WINDOW = 64 << 20
 _SMALLEST_WINDOW = 1 << 20
 _PAGE = 4096  # the unit of windows
@@ -165,7 +167,7 @@ class Compact:
 
     def begun(self, memory: int) -> list[bool]:
         """For each file, whether the program has read of it. `memory`: as for `done`."""
-        return [cursor > 0 or given_up != 0 for cursor, _, _, given_up, *_ in self._progress(memory)]
+        return [cursor > 0 or given_up in _AFTER_A_READ for cursor, _, _, given_up, *_ in self._progress(memory)]
 
     def _progress(self, memory: int) -> Iterator[tuple[int, ...]]:
         at = _HEADER.size + len(self.files) * _FILE.size + sum(len(file.extents) for file in self.files) * _EXTENT.size

@@ -14,9 +14,11 @@ constexpr std::uint64_t old = 1024;
 }  // namespace
 
 Detector::Noted DetectedFile::note(std::uint64_t offset, std::uint64_t bytes, const Detector::Limits& limits,
-                                   bool resting) noexcept {
-  const Detector::Noted noted = resting ? Detector::Noted::not_foretold : detector.note(offset, bytes, limits);
-  if (noted != Detector::Noted::not_foretold && noted != Detector::Noted::no_pattern) {
+                                   bool resting, bool repetition_rests) noexcept {
+  Detector::Limits own = limits;
+  own.window -= std::min(own.window, repetition.outstanding());
+  const Detector::Noted noted = resting ? Detector::Noted::not_foretold : detector.note(offset, bytes, own);
+  if (repetition_rests || (noted != Detector::Noted::not_foretold && noted != Detector::Noted::no_pattern)) {
     return noted;
   }
   Detector::Limits left = limits;

@@ -19,9 +19,10 @@ struct alignas(4096) DetectedFile : FileEntry {
   Detector detector;
   Repetition repetition;
 
-  /// Notes a read. `resting`: the detector said to this reader that there was no pattern.
-  Detector::Noted note(std::uint64_t offset, std::uint64_t bytes, const Detector::Limits& limits,
-                       bool resting) noexcept;
+  /// Notes a read. `resting`: the detector said to this reader that there was no pattern. `repetition_rests`: what `repetition.rests()` has said of
+  /// this read; false if it was not asked.
+  Detector::Noted note(std::uint64_t offset, std::uint64_t bytes, const Detector::Limits& limits, bool resting,
+                       bool repetition_rests = false) noexcept;
   bool has_advice() const noexcept { return detector.has_advice() || repetition.has_advice(); }
 };
 static_assert(sizeof(DetectedFile) == 30 * 4096);

@@ -61,8 +61,8 @@ bool Repetition::note_held(Range pages, const Detector::Limits& limits, Detector
     }
     if (number != none) {
       consider(number, counts);
-    } else if (count() < most_places) {
-      append(pages);
+    } else if (const std::uint32_t kept = count(); kept < most_places) {
+      append(kept, pages);
     } else {
       ++idle_;
     }
@@ -112,8 +112,7 @@ std::uint16_t Repetition::pages_of_place(std::uint64_t pages) noexcept {
   return static_cast<std::uint16_t>(std::min<std::uint64_t>(pages, UINT16_MAX));
 }
 
-void Repetition::append(Range pages) noexcept {
-  const std::uint32_t number = count();
+void Repetition::append(std::uint32_t number, Range pages) noexcept {
   places_[number] = {static_cast<std::uint32_t>(pages.offset), pages_of_place(pages.end - pages.offset), 0};
   count_.store(number + 1, std::memory_order_relaxed);
   latest(pages.offset) = static_cast<std::uint16_t>(number + 1);

@@ -77,7 +77,7 @@ class Repetition {
   std::uint32_t near() const noexcept;
   bool note_held(Range pages, const Detector::Limits& limits, Detector::Counts& counts) noexcept;
   static std::uint16_t pages_of_place(std::uint64_t pages) noexcept;
-  void append(Range pages) noexcept;
+  void append(std::uint32_t number, Range pages) noexcept;
   void consider(std::uint32_t number, Detector::Counts& counts) noexcept;
   void come_to(std::uint32_t number, Detector::Counts& counts) noexcept;
   void stray(Detector::Counts& counts) noexcept;

@@ -1,7 +1,11 @@
 """With a plan, the beginnings of files are read before the program opens them; no further ahead than the window, and only of the plan's own files."""
 
+import errno
+import os
 import sys
+import threading
 import unittest
+from unittest import mock
 
 from support import CACHED, Case
 
@@ -68,6 +72,16 @@ class FilesAhead(Case):
     def test_small_files_are_there_before_the_program_has_read_any(self):
         self.make(*[8 * KIB] * 100)
         self.assertEqual(self.follow("wait"), (0, b"0\n", b""))
+
+    def test_also_where_the_file_system_cannot_be_asked_what_is_cached(self):
+        self.make(*[8 * KIB] * 100)
+        with mock.patch.object(os, "preadv", side_effect=OSError(errno.EOPNOTSUPP, "not here")):
+            self.assertEqual(self.follow("wait"), (0, b"0\n", b""))
+
+    def test_the_program_runs_where_no_thread_can_be_made(self):
+        self.make(*[8 * KIB] * 4)
+        with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+            self.assertEqual(self.follow("read"), (0, b"", b""))
 
     def test_of_a_large_file_only_the_beginning(self):
         self.make(*[1024 * KIB] * 4)

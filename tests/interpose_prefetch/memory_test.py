@@ -72,11 +72,11 @@ class Watch(unittest.TestCase):
         with memory_watch.watched(window, [told.append], seconds=0):
             all_told.wait()
         self.assertEqual(told, [64, 8, 64])
-        self.assertNotIn("memory", [thread.name for thread in threading.enumerate()])
+        self.assertNotIn("beside", [thread.name for thread in threading.enumerate()])
 
     def test_without_anything_to_tell_nothing_is_asked(self):
         with memory_watch.watched(lambda: self.fail("asked"), [], seconds=0):
-            self.assertNotIn("memory", [thread.name for thread in threading.enumerate()])
+            self.assertNotIn("beside", [thread.name for thread in threading.enumerate()])
 
     def test_detection_has_the_new_window_where_it_looks_for_it(self):
         content = detect.content(64 * MEBIBYTE, False)

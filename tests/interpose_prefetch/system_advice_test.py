@@ -130,6 +130,15 @@ class Guessed(System):
         # In the table of the plan, and in that of detection.
         self.assertEqual(sum(str(self.path) in line for line in self.report.read_text().splitlines()), 2)
 
+    def test_a_plan_beside_a_rule_for_another_file(self):
+        steps = [number * 7 % 16 * STEP for number in range(1, 16)]
+        self.assertEqual(self.observe(STATIC, self.path, *steps, system=True)[0], 0)
+        self.forget(self.path)
+        rule = {"File": {"Path": str(self.folder / "other"), "WillNeed": {}}}
+        ways = Ways(plan=self.plan_file, configuration=self.configuration(rule), system=True)
+        self.check(ways, STATIC, self.path, *steps, "cached", steps[-1])
+        self.assertEqual(self.line()[0], str(1 + len(steps)))
+
     def test_a_file_that_another_takes_the_place_of(self):
         other = self.file("other", 16 * STEP, seed=2)
         script = f"{STATIC} {self.path} {' '.join(str(number * STEP) for number in range(8))} && mv {other} {self.path} && exec {STATIC} {self.path} {STEP} {2 * STEP}"

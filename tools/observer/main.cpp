@@ -139,9 +139,12 @@ std::uint64_t advise(const Options& options) {
   const auto stop = [&] { return is_over(options.channel); };
   KernelEvents* all = nullptr;
   KernelEvents events(files, [&](const page_event& event, std::string_view names) {
-    const bool goes_on =
-        event.kind == page_event_read && planned && planned->has(event.file) ? planned->note(event, stop) : false;
-    if (!goes_on && (!seen || !seen->note(event, names, stop))) {
+    const bool is_planned = planned && planned->has(event.file);
+    const bool goes_on = is_planned && (event.kind != page_event_read || planned->note(event, stop));
+    // The name of a file of the plan is for later, when the plan is over.
+    const bool is_for_seen = seen && (!goes_on || event.kind == page_event_name);
+    const bool is_seen = is_for_seen && seen->note(event, names, stop);
+    if (!goes_on && !is_seen) {
       all->forget(event.file);
     }
   });

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -75,6 +76,7 @@ SeenFiles::~SeenFiles() {
 }
 
 bool SeenFiles::note(const page_event& event, std::string_view names, const std::function<bool()>& stop) {
+  close_idle();
   if (event.kind == page_event_name) {
     return name(event, names);
   }
@@ -170,10 +172,8 @@ bool SeenFiles::by_rule(const page_event& event, File& file, Reader& reader, con
     reader.block_bytes = noted.block_bytes;
   }
   if (reader.block_bytes != 0 && advised.blocks.has_work()) {
-    if (open(file)) {
+    if (open(file, advised)) {
       give_advice(advised, reader.block_bytes, OpenFile{file.descriptor, advised.piece_bytes(), advised.asked, stop});
-    } else {
-      advised.given_up.store(prefetching::cannot_be_opened, std::memory_order_relaxed);
     }
   }
   return advised.given_up.load(std::memory_order_relaxed) == prefetching::not_given_up;
@@ -186,31 +186,40 @@ bool SeenFiles::by_pattern(const page_event& event, File& file, Reader& reader, 
   // A read that begins within the page in which the one before has ended goes on from there.
   const std::uint64_t next = reader.told.next();
   offset = offset + page_ == next && end > next ? next : offset;
-  const bool all_rest = detected.repetition.rests();
-  reader.told.note(offset, end - offset, all_rest, [&](std::uint64_t from, std::uint64_t length, bool resting) {
-    const Detector::Noted noted = detected.note(from, length, detection_.limits(detected), resting);
+  const bool repetition_rests = detected.repetition.rests();
+  reader.told.note(offset, end - offset, repetition_rests, [&](std::uint64_t from, std::uint64_t length, bool resting) {
+    const Detector::Noted noted = detected.note(from, length, detection_.limits(detected), resting, repetition_rests);
     if (noted == Detector::Noted::no_pattern) {
       reader.told.rest(detected.detector.rest());
     }
     detection_.settle(detected);
   });
   if (detected.has_advice()) {
-    if (open(file)) {
+    if (open(file, detected)) {
       give_detected(detected, OpenFile{file.descriptor, detected.piece_bytes(), detected.asked, stop});
-    } else {
-      detected.given_up.store(prefetching::cannot_be_opened, std::memory_order_relaxed);
     }
   }
   return detected.given_up.load(std::memory_order_relaxed) == prefetching::not_given_up;
 }
 
-bool SeenFiles::open(File& file) noexcept {
+bool SeenFiles::open(File& file, FileEntry& entry) noexcept {
   file.used = seconds();
-  if (file.descriptor < 0 && open_ < most_files()) {
-    file.descriptor = open_regular(file.found.path.c_str(), file.found.status);
-    open_ += file.descriptor < 0 ? 0 : 1;
+  if (file.descriptor >= 0) {
+    return true;
   }
-  return file.descriptor >= 0;
+  if (open_ >= most_files()) {
+    return false;  // later, when others are closed
+  }
+  errno = 0;
+  file.descriptor = open_regular(file.found.path.c_str(), file.found.status);
+  if (file.descriptor < 0) {
+    if (errno != EMFILE && errno != ENFILE) {
+      entry.given_up.store(prefetching::cannot_be_opened, std::memory_order_relaxed);
+    }
+    return false;
+  }
+  ++open_;
+  return true;
 }
 
 void SeenFiles::close(File& file) noexcept {
@@ -222,8 +231,9 @@ void SeenFiles::close(File& file) noexcept {
 }
 
 bool SeenFiles::close_idle() noexcept {
-  if (open_ != 0) {
-    const std::uint64_t now = seconds();
+  const std::uint64_t now = seconds();
+  if (open_ != 0 && now != looked_) {
+    looked_ = now;
     for (auto& [key, file] : files_) {
       if (now - file.used >= seconds_until_closed) {
         close(file);

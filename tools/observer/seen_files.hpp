@@ -55,7 +55,8 @@ class SeenFiles {
   void look(const page_event& event, File& file, Reader& reader);
   bool by_rule(const page_event& event, File& file, Reader& reader, const std::function<bool()>& stop);
   bool by_pattern(const page_event& event, File& file, Reader& reader, const std::function<bool()>& stop);
-  bool open(File& file) noexcept;
+  /// False: not now, or never, which is noted in `entry`.
+  bool open(File& file, prefetching::FileEntry& entry) noexcept;
   void close(File& file) noexcept;
 
   FileSystems file_systems_;
@@ -65,6 +66,7 @@ class SeenFiles {
   std::map<Key, File> files_;
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, Reader> readers_;  // by thread and file
   std::size_t open_ = 0;
+  std::uint64_t looked_ = 0;  // the second in which idle files were last closed
 };
 
 }  // namespace dovetail::observer
