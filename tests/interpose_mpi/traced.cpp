@@ -80,6 +80,18 @@ void send_around(Runtime& runtime, const Ranks& ranks) {
         MPI_Wait(&request, &status);
         check(status.MPI_SOURCE == previous && status.MPI_TAG == 22, "the status of another message");
       });
+  around(
+      runtime, "started, any of them",
+      [&](const int* number) {
+        MPI_Request request;
+        MPI_Isend(number, 1, MPI_INT, next, 23, MPI_COMM_WORLD, &request);
+        mpi::wait(request);
+      },
+      [&](int* number) {
+        MPI_Request request;
+        MPI_Irecv(number, 1, MPI_INT, MPI_ANY_SOURCE, 23, MPI_COMM_WORLD, &request);
+        check(mpi::waitany(std::span(&request, 1)) == 0, "another request has ended");
+      });
   // Ranks in the opposite order, so that they have other numbers there. Twice: the two are told apart.
   for (const char* name : {"first", "second"}) {
     MPI_Comm turned;

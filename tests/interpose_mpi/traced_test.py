@@ -77,6 +77,7 @@ def expected(ranks: int) -> Counter[tuple[int, int, int, str, str]]:
             ("second", 1),
             ("started, bound", 21),
             ("started, waited for", 22),
+            ("started, any of them", 23),
         ):
             for number in range(ROUNDS):
                 found[rank, to, tag, f"{name} sends {number}", f"{name} receives {number}"] += 1

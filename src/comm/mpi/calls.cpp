@@ -1,6 +1,7 @@
 // What the inline functions of <dovetail/mpi.hpp> call.
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "comm/mpi/delivery.hpp"
 #include "comm/mpi/engine.hpp"
 #include "comm/mpi/library.hpp"
@@ -38,6 +40,19 @@ using comm::mpi::Operation;
 using comm::mpi::record_begin;
 using comm::mpi::Turn;
 using comm::mpi::Wait;
+
+constexpr std::chrono::milliseconds longest_before_the_caller_asks{1};
+
+class InCall {
+ public:
+  explicit InCall(Library& library) noexcept : library_(library) { library_.enter(); }
+  ~InCall() { library_.leave(); }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+
+ private:
+  Library& library_;
+};
 
 [[noreturn]] void fail(const Library& library, const Description& description, int code) {
   Operation failed;
@@ -306,8 +321,15 @@ int start_recorded(Abi abi, const Description& description, const Start& start, 
   while (!Turn::try_enter()) {
     std::this_thread::yield();
   }
-  const Turn::Leaving leaving;
-  return comm::mpi::recorded::start_for_program(description, start, request, library);
+  int code = 0;
+  {
+    const Turn::Leaving leaving;
+    // An error handler of the program may call MPI: such a call is MPI's own then, and needs no turn.
+    const InCall in_call(library);
+    code = comm::mpi::recorded::start_for_program(description, start, request, library);
+  }
+  Engine::of(tasking::task_that_binds()).serve(library);
+  return code;
 }
 
 void note_end(const void* request, const Found& found) noexcept {
@@ -326,14 +348,15 @@ bool wait_until_ended(const void* const* requests, std::size_t count) {
   }
   struct {
     std::size_t ended = 0;
-    bool is_first_look = true;  // which is made at once: after a death, the caller would ask MPI without a pause
+    // After a death, the caller would else ask MPI without a pause.
+    base::TimePoint until = base::Clock::now() + longest_before_the_caller_asks;
   } seen;
   const auto look = [&library, &seen, requests, count](void* is_over) {
     while (seen.ended < count && library.has_ended(requests[seen.ended])) {
       ++seen.ended;
     }
     *static_cast<bool*>(is_over) =
-        seen.ended == count || (!std::exchange(seen.is_first_look, false) && library.knows_of_death());
+        seen.ended == count || (library.knows_of_death() && base::Clock::now() >= seen.until);
     return 0;
   };
   wait_for_attempt(task, library, Description::of(request_in_general), Start::of(look));

@@ -35,6 +35,8 @@ class Engine final : public tasking::Service, public tasking::Source {
   /// The same for one that has not been started; returns when it is. What the calling thread does next, such as a call of MPI or freeing a data
   /// type, comes after it.
   void submit_and_start(Operation* operation, Library& library) noexcept;
+  /// Starts what others have submitted. By whoever has had the turn: they rely on it. @returns how many operations were told.
+  unsigned serve(Library& library) noexcept;
 
   /// @name Service
   /// @{
@@ -67,7 +69,6 @@ class Engine final : public tasking::Service, public tasking::Source {
   void start_elsewhere(Operation* operation, Library& library) noexcept;
   Operation* take_in(Library& library) noexcept;
   Operation* ask_newest(Library& library) noexcept;
-  unsigned serve(Library& library) noexcept;
   unsigned tell(Operation* ended) noexcept;
   static void forget_after_fork() noexcept;
 
