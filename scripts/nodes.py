@@ -5,9 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+# Nothing listens there: a refusal is an answer.
+_REACH = """
+import socket, sys
+while True:
+    try:
+        socket.create_connection((sys.argv[1], 9), 1)
+    except ConnectionRefusedError:
+        break
+    except OSError:
+        continue
+"""
 
 
 class NoNodes(Exception):
@@ -61,6 +74,11 @@ class Nodes:
     def link(self, state: str) -> None:
         """`up` or `down`."""
         ip("-n", self.names[0], "link", "set", self.interface, state)
+
+    def wait_until_reachable(self) -> None:
+        """After `up`: each node reaches the other one. What was tried while the link was down may fail for some seconds more."""
+        for name, address in zip(self.names, reversed(self.addresses), strict=True):
+            subprocess.run(["ip", "netns", "exec", name, sys.executable, "-c", _REACH, address], check=True)
 
 
 @contextlib.contextmanager

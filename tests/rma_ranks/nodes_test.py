@@ -97,6 +97,7 @@ def link_goes(place: nodes.Nodes, environment: dict[str, str], failures: list[st
                 if not any(line.startswith(begin) and lost[1 - rank] in line for line in said):
                     sys.exit(f"{program}: '{begin}' and '{lost[1 - rank]}' are missing in\n" + "\n".join(said))
     place.link("up")
+    place.wait_until_reachable()
 
 
 def ctrl_c(environment: dict[str, str]) -> None:
