@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "dovetail/detail/mpi_operations.hpp"
 #include "dovetail/mpi_collectives.hpp"
@@ -51,19 +50,14 @@ inline void iwaitall(std::span<MPI_Request> requests, MPI_Status* statuses = MPI
 inline int waitany(std::span<MPI_Request> requests, MPI_Status* status = MPI_STATUS_IGNORE) {
   int place = MPI_UNDEFINED;
   const int count = static_cast<int>(requests.size());
-  // A trace knows messages by their requests, which MPI replaces.
-  std::vector<MPI_Request> before;
-  if (dovetail::detail::mpi::is_recorded(detail::abi)) [[unlikely]] {
-    before.assign(requests.begin(), requests.end());
-  }
-  MPI_Status present{};
-  MPI_Status* const into = !before.empty() && detail::or_null(status) == nullptr ? &present : status;
+  detail::RecordedRequests recorded(count, requests.data());
+  MPI_Status* const into = recorded.status_or_own(status);
   detail::wait_attempt(
       detail::Description::of("MPI_Waitany"),
       [&](int* flag) {
         const int code = MPI_Testany(count, requests.data(), &place, flag, into);
-        if (code == MPI_SUCCESS && *flag != 0 && place >= 0 && !before.empty()) {
-          dovetail::detail::mpi::note_end(&before[static_cast<std::size_t>(place)], {into->MPI_SOURCE, into->MPI_TAG});
+        if (recorded && code == MPI_SUCCESS && *flag != 0) {
+          recorded.note_end(place, *into);
         }
         return code;
       },

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "descriptors.hpp"

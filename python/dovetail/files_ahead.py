@@ -1,7 +1,7 @@
 """Opens the files of a plan before the program does, and has their beginnings read.
 
-The library gives advice for a file once the program has read of it, and opens none itself (docs/design/prefetch.md). For a small file that is too late. What
-this process opens is seen by nobody in the program.
+The library gives advice for a file once the program has read of it, and opens none itself (docs/design/prefetch.md). For a small file that is too late. This
+process opens it earlier; the program does not see descriptors of another process.
 """
 
 from __future__ import annotations

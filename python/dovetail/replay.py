@@ -27,7 +27,7 @@ _FILE = struct.Struct("<QQQQQQIIII")
 _EXTENT = struct.Struct("<QQQ")
 # Extents that the program has come to, and that were asked for; what was not foretold, less what was; whether the plan was given up; then as in Done.
 _PROGRESS = struct.Struct("<IIiIQQQQQ")
-# Why a plan was given up by whoever has seen a read: it does not fit, or all was cached.
+# The library gives a plan up for these reasons (plan.hpp) only after a read of the file: the read does not fit it, or the file is cached.
 _AFTER_A_READ = (1, 2)
 _WINDOW = 64 << 20
 _SMALLEST_WINDOW = 1 << 20

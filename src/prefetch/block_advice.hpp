@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "prefetch/advice_table.hpp"
-#include "prefetch/page_cache.hpp"
+#include "prefetch/asking.hpp"
 
 namespace dovetail::prefetching {
 
@@ -20,9 +20,8 @@ inline void discard_advice(AdvisedFile& file) noexcept {
   }
 }
 
-/// `system` is about the open file. It has `cached_pages(range)` as in page_cache.hpp, `has_the_file()`, and `will_need(range)` and `dont_need(range)`, which
-/// return false where the file must be left. Only blocks none of whose pages were cached are ever released: all others were brought in by others, and where the
-/// kernel cannot say, none is.
+/// `system`: as in asking.hpp, and it has `dont_need(range)`, which returns false where the file must be left. Only blocks none of whose pages were cached are
+/// ever released: all others were brought in by others, and where the kernel cannot say, none is.
 template <class System>
 void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& system) noexcept {
   // Others can write into the memory: there is an end to what they may ask for.
@@ -34,10 +33,7 @@ void give_advice(AdvisedFile& file, std::uint64_t block_bytes, const System& sys
     return;
   }
   if (file.blocks.wants() && file.looked.exchange(1, std::memory_order_relaxed) == 0 &&
-      are_all(system.cached_pages({0, size}), {0, size})) {
-    if (system.has_the_file()) {
-      file.given_up.store(all_is_cached, std::memory_order_relaxed);
-    }
+      is_left_as_cached(system, size, file.given_up)) {
     discard_advice(file);
     return;
   }

@@ -5,19 +5,16 @@
 #include <array>
 #include <cstdint>
 
+#include "prefetch/asking.hpp"
 #include "prefetch/detection_table.hpp"
-#include "prefetch/page_cache.hpp"
 
 namespace dovetail::prefetching {
 
-/// `system` is about the open file, as in block_advice.hpp; what is wholly cached is not asked for.
+/// `system` is about the open file, as in asking.hpp; what is wholly cached is not asked for.
 template <class System>
 void give_detected(DetectedFile& file, const System& system) noexcept {
-  const Range whole{0, file.size.load(std::memory_order_relaxed)};
-  if (file.asked.load(std::memory_order_relaxed) == 0 && are_all(system.cached_pages(whole), whole)) {
-    if (system.has_the_file()) {
-      file.given_up.store(all_is_cached, std::memory_order_relaxed);
-    }
+  if (file.asked.load(std::memory_order_relaxed) == 0 &&
+      is_left_as_cached(system, file.size.load(std::memory_order_relaxed), file.given_up)) {
     return;
   }
   // Others can write into the memory: there is an end to what they may ask for.
@@ -33,7 +30,7 @@ void give_detected(DetectedFile& file, const System& system) noexcept {
     const std::uint64_t bytes = std::min(range.end - range.offset, left);
     left -= bytes;
     range.end = range.offset + bytes;
-    return are_all(system.cached_pages(range), range) || system.will_need(range);
+    return ask_unless_cached(system, range);
   };
   Range range{};
   for (std::uint32_t count = 0; count < most_ranges && file.detector.take(range); ++count) {

@@ -150,14 +150,7 @@ void Repetition::come_to(std::uint32_t number, Detector::Counts& counts) noexcep
   Place& place = places_[number];
   idle_ = 0;
   strayed_ -= strayed_ == 0 ? 0 : 1;
-  if (place.asked != 0) {
-    place.asked = 0;
-    const std::uint64_t bytes = asked_bytes(place);
-    take_off(bytes);
-    used_ += bytes;
-    right_ += bytes <= Detector::smallest_that_counts_bytes ? 1 : 0;
-    counts.used.fetch_add(bytes, std::memory_order_relaxed);
-  }
+  decide(place, used_, right_, counts.used);
   if (number > cursor_) {
     cursor_ = number;
     ++right_in_a_row_;
@@ -185,15 +178,7 @@ void Repetition::lose(Detector::Counts& counts) noexcept {
 void Repetition::judge(std::uint32_t end, Detector::Counts& counts) noexcept {
   end = std::min({end, asked_to_, most_places});
   for (; judged_to_ < end; ++judged_to_) {
-    Place& place = places_[judged_to_];
-    if (place.asked != 0) {
-      place.asked = 0;
-      const std::uint64_t bytes = asked_bytes(place);
-      take_off(bytes);
-      wasted_ += bytes;
-      wrong_ += bytes <= Detector::smallest_that_counts_bytes ? 1 : 0;
-      counts.wasted.fetch_add(bytes, std::memory_order_relaxed);
-    }
+    decide(places_[judged_to_], wasted_, wrong_, counts.wasted);
   }
 }
 
@@ -250,9 +235,18 @@ std::uint64_t Repetition::asked_bytes(const Place& place) noexcept {
   return std::min(place.pages * bytes_of_page, most_of_place);
 }
 
-void Repetition::take_off(std::uint64_t bytes) noexcept {
+void Repetition::decide(Place& place, std::uint64_t& bytes, std::uint32_t& small_ones,
+                        std::atomic<std::uint64_t>& counted) noexcept {
+  if (place.asked == 0) {
+    return;
+  }
+  place.asked = 0;
+  const std::uint64_t asked = asked_bytes(place);
   const std::uint64_t outstanding = outstanding_.load(std::memory_order_relaxed);
-  outstanding_.store(outstanding - std::min(outstanding, bytes), std::memory_order_relaxed);
+  outstanding_.store(outstanding - std::min(outstanding, asked), std::memory_order_relaxed);
+  bytes += asked;
+  small_ones += asked <= Detector::smallest_that_counts_bytes ? 1 : 0;
+  counted.fetch_add(asked, std::memory_order_relaxed);
 }
 
 }  // namespace dovetail::prefetching

@@ -88,7 +88,9 @@ class Repetition {
   void empty(Detector::Counts& counts) noexcept;
   void begin_rest(std::uint32_t least, Detector::Counts& counts) noexcept;
   static std::uint64_t asked_bytes(const Place& place) noexcept;
-  void take_off(std::uint64_t bytes) noexcept;
+  // What was asked for there is not under way any more. It counts in what was used, or in what was wasted.
+  void decide(Place& place, std::uint64_t& bytes, std::uint32_t& small_ones,
+              std::atomic<std::uint64_t>& counted) noexcept;
 
   std::atomic<std::uint32_t> held_;
   std::atomic<std::uint32_t> count_;

@@ -5,20 +5,16 @@
 #include <cstdint>
 
 #include "prefetch/advice.hpp"
-#include "prefetch/page_cache.hpp"
+#include "prefetch/asking.hpp"
 #include "prefetch/plan.hpp"
 
 namespace dovetail::prefetching {
 
-/// `system` is about the open file, as in block_advice.hpp; what is wholly cached is not asked for.
+/// `system` is about the open file, as in asking.hpp; what is wholly cached is not asked for.
 template <class System>
 void give_plan(const FilePlan& plan, const System& system) noexcept {
-  // Once, before anything is asked for: what would have to be asked for each piece costs more than it brings.
   if (plan.count != 0 && plan.progress->issued.load(std::memory_order_relaxed) == 0 &&
-      are_all(system.cached_pages({0, plan.size}), {0, plan.size})) {
-    if (system.has_the_file()) {
-      plan.progress->given_up.store(all_is_cached, std::memory_order_relaxed);
-    }
+      is_left_as_cached(system, plan.size, plan.progress->given_up)) {
     return;
   }
   // Others can write into the memory: there is an end to what they may ask for.
@@ -31,7 +27,7 @@ void give_plan(const FilePlan& plan, const System& system) noexcept {
     for (const Range& whole : advice) {
       const Range range{whole.offset, whole.offset + std::min(whole.end - whole.offset, left)};
       left -= range.end - range.offset;
-      if (range.offset < range.end && !are_all(system.cached_pages(range), range) && !system.will_need(range)) {
+      if (range.offset < range.end && !ask_unless_cached(system, range)) {
         return;
       }
       if (++count == most_ranges || left == 0) {

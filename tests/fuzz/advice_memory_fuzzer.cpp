@@ -11,6 +11,7 @@
 #include "prefetch/advice_memory.hpp"
 #include "prefetch/advisor.hpp"
 #include "prefetch/block_advice.hpp"
+#include "pretended_file.hpp"
 #include "source.hpp"
 
 namespace dovetail::fuzz {
@@ -38,26 +39,10 @@ struct OpenFile {
   FileIdentity identity{};
 };
 
-/// In the place of the system calls. Others write into the memory meanwhile.
-struct System {
+struct System : PretendedFile {
   AdvisedFile& file;
-  AdviceMemory& memory;
-  Source& source;
   std::uint64_t& calls;
-  std::uint64_t& asked;
 
-  void meanwhile() const {
-    if (source.byte() % 8 == 1) {
-      write_into(memory.memory(), memory.bytes(), source);
-    }
-  }
-  std::int64_t cached_pages(const Range& range) const {
-    require(++asked < 10'000, "there is an end to the questions");
-    meanwhile();
-    const unsigned answer = source.byte() % 4;
-    return answer == 0 ? static_cast<std::int64_t>(prefetching::pages_of(range)) : answer == 1 ? -1 : 0;
-  }
-  bool has_the_file() const { return source.byte() % 2 == 0; }
   bool will_need(const Range& range) const {
     require(range.offset < range.end, "there is something to ask for");
     return prefetching::in_pieces(range, file.piece_bytes(), [this](const Range& part) {
@@ -188,7 +173,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (what % 64 >= 32) {
       std::uint64_t calls = 0;
       std::uint64_t asked = 0;
-      give_advice(file, noted.block_bytes, fuzz::System{file, memory, source, calls, asked});
+      give_advice(file, noted.block_bytes,
+                  fuzz::System{{memory.memory(), memory.bytes(), source, asked, 10'000}, file, calls});
     } else if (file.blocks.has_work()) {
       table.tell(number, [](std::atomic<std::uint32_t>&) {});
     }

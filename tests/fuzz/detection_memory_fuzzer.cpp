@@ -6,6 +6,7 @@
 #include "fuzzer.hpp"
 #include "prefetch/detected_advice.hpp"
 #include "prefetch/trust.hpp"
+#include "pretended_file.hpp"
 #include "source.hpp"
 
 namespace dovetail::fuzz {
@@ -31,26 +32,10 @@ struct Memory {
   std::byte* data;
 };
 
-/// In the place of the system calls. Others write into the memory meanwhile.
-struct System {
+struct System : PretendedFile {
   DetectedFile& file;
-  Memory& memory;
-  Source& source;
   std::uint64_t& calls;
-  std::uint64_t& asked;
 
-  void meanwhile() const {
-    if (source.byte() % 8 == 1) {
-      write_into(memory.data, table_bytes, source);
-    }
-  }
-  std::int64_t cached_pages(const Range& range) const {
-    require(++asked < 10'000, "there is an end to the questions");
-    meanwhile();
-    const unsigned answer = source.byte() % 4;
-    return answer == 0 ? static_cast<std::int64_t>(prefetching::pages_of(range)) : answer == 1 ? -1 : 0;
-  }
-  bool has_the_file() const { return source.byte() % 2 == 0; }
   bool will_need(const Range& range) const {
     require(range.offset < range.end && range.end <= prefetching::far_end, "what is asked for can lie in a file");
     return prefetching::in_pieces(range, file.piece_bytes(), [this](const Range& part) {
@@ -109,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (file.detector.has_advice()) {
       std::uint64_t calls = 0;
       std::uint64_t asked = 0;
-      give_detected(file, fuzz::System{file, memory, source, calls, asked});
+      give_detected(file, fuzz::System{{memory.data, fuzz::table_bytes, source, asked, 10'000}, file, calls});
     }
   }
   DetectionTable::in(memory.data, fuzz::table_bytes);

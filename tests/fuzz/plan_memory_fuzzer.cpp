@@ -9,6 +9,7 @@
 #include "prefetch/follower.hpp"
 #include "prefetch/plan_advice.hpp"
 #include "prefetch/plan_memory.hpp"
+#include "pretended_file.hpp"
 #include "source.hpp"
 
 namespace dovetail::fuzz {
@@ -30,26 +31,10 @@ struct Memory {
   std::byte* data;
 };
 
-/// In the place of the system calls. Others write into the memory meanwhile.
-struct System {
+struct System : PretendedFile {
   const FilePlan& plan;
-  Memory& memory;
-  Source& source;
   std::uint64_t& calls;
-  std::uint64_t& asked;
 
-  void meanwhile() const {
-    if (source.byte() % 8 == 1) {
-      write_into(memory.data, memory.bytes, source);
-    }
-  }
-  std::int64_t cached_pages(const Range& range) const {
-    meanwhile();
-    require(++asked < 100'000, "there is an end to the questions");
-    const unsigned answer = source.byte() % 4;
-    return answer == 0 ? static_cast<std::int64_t>(prefetching::pages_of(range)) : answer == 1 ? -1 : 0;
-  }
-  bool has_the_file() const { return source.byte() % 2 == 0; }
   bool will_need(const Range& range) const {
     require(range.offset < range.end && range.end <= plan.size, "what is asked for lies in the file");
     return prefetching::in_pieces(range, plan.piece, [this](const Range& part) {
@@ -141,7 +126,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (follow(file, offset, bytes) == Followed::wants || what % 8 == 2) {
       std::uint64_t calls = 0;
       std::uint64_t asked = 0;
-      give_plan(file, fuzz::System{file, *memory, source, calls, asked});
+      give_plan(file, fuzz::System{{memory->data, memory->bytes, source, asked, 100'000}, file, calls});
     }
     ahead(file);
     FileIdentity identity{source.byte(), source.byte(), source.any_number(), source.byte(), source.byte()};

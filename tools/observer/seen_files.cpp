@@ -171,10 +171,8 @@ bool SeenFiles::by_rule(const page_event& event, File& file, Reader& reader, con
     reader.inside = noted.inside;
     reader.block_bytes = noted.block_bytes;
   }
-  if (reader.block_bytes != 0 && advised.blocks.has_work()) {
-    if (open(file, advised)) {
-      give_advice(advised, reader.block_bytes, OpenFile{file.descriptor, advised.piece_bytes(), advised.asked, stop});
-    }
+  if (reader.block_bytes != 0 && advised.blocks.has_work() && open(file, advised)) {
+    give_advice(advised, reader.block_bytes, OpenFile{file.descriptor, advised.piece_bytes(), advised.asked, stop});
   }
   return advised.given_up.load(std::memory_order_relaxed) == prefetching::not_given_up;
 }
@@ -194,10 +192,8 @@ bool SeenFiles::by_pattern(const page_event& event, File& file, Reader& reader, 
     }
     detection_.settle(detected);
   });
-  if (detected.has_advice()) {
-    if (open(file, detected)) {
-      give_detected(detected, OpenFile{file.descriptor, detected.piece_bytes(), detected.asked, stop});
-    }
+  if (detected.has_advice() && open(file, detected)) {
+    give_detected(detected, OpenFile{file.descriptor, detected.piece_bytes(), detected.asked, stop});
   }
   return detected.given_up.load(std::memory_order_relaxed) == prefetching::not_given_up;
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "dovetail/detail/mpi_calls.hpp"
 
@@ -29,6 +30,33 @@ inline constexpr auto abi = dovetail::detail::mpi::Abi::mpich;
 inline void* or_null(MPI_Status* status) noexcept {
   return status == MPI_STATUS_IGNORE || status == MPI_STATUSES_IGNORE ? nullptr : status;
 }
+
+/// For a trace, which messages requests are is told by their handles, and MPI replaces those. The end is noted in the turn: the next request may have the handle
+/// of one that has ended.
+class RecordedRequests {
+ public:
+  /// Nothing where no trace has them.
+  RecordedRequests(int count, const MPI_Request* requests) {
+    if (count > 0 && dovetail::detail::mpi::is_recorded(abi)) [[unlikely]] {
+      requests_.assign(requests, requests + count);
+    }
+  }
+  explicit operator bool() const noexcept { return !requests_.empty(); }
+  /// Where MPI is to write a status that the program may ignore.
+  MPI_Status* status_or_own(MPI_Status* status) noexcept {
+    return *this && or_null(status) == nullptr ? &own_ : status;
+  }
+  /// MPI has said that the request of this place has ended; below 0: none has.
+  void note_end(int place, const MPI_Status& status) const noexcept {
+    if (*this && place >= 0) {
+      dovetail::detail::mpi::note_end(&requests_[static_cast<std::size_t>(place)], {status.MPI_SOURCE, status.MPI_TAG});
+    }
+  }
+
+ private:
+  std::vector<MPI_Request> requests_;
+  MPI_Status own_{};
+};
 
 /// Of a collective.
 inline Description describe(const char* call, MPI_Comm communicator) noexcept {

@@ -19,6 +19,7 @@ using dovetail::detail::mpi::Description;
 using dovetail::detail::mpi::Start;
 using dovetail::mpi::detail::abi;
 using dovetail::mpi::detail::or_null;
+using dovetail::mpi::detail::RecordedRequests;
 
 /// Whether this thread makes a call for a task: what the library calls by itself meanwhile is a part of that.
 bool is_in_call() noexcept;

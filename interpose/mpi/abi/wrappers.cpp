@@ -93,39 +93,16 @@ auto* made_of_form(int (*)(All...)) {
 }
 
 // Those with wrappers of their own, with counts of each size.
-// Which messages of a trace requests are is told by their handles, which MPI replaces. It is noted in the turn: the next request may have the
-// handle of one that has ended.
-class Recorded {
- public:
-  // Of no use where no trace has them.
-  Recorded(int count, const MPI_Request* requests) {
-    if (count > 0 && records()) {
-      requests_.assign(requests, requests + count);
-    }
-  }
-  explicit operator bool() const noexcept { return !requests_.empty(); }
-  void note(int request, const MPI_Status& status) const noexcept {
-    if (*this && request >= 0) {
-      dovetail::detail::mpi::note_end(&requests_[static_cast<std::size_t>(request)],
-                                      {status.MPI_SOURCE, status.MPI_TAG});
-    }
-  }
-
- private:
-  std::vector<MPI_Request> requests_;
-};
-
 int wait(MPI_Request* request, MPI_Status* status) {
   if (!in_task()) {
     return mpi().Wait(request, status);
   }
-  const Recorded recorded(1, request);
-  MPI_Status present{};
-  MPI_Status* const into = recorded && or_null(status) == nullptr ? &present : status;
+  RecordedRequests recorded(1, request);
+  MPI_Status* const into = recorded.status_or_own(status);
   return tried(Description::of("MPI_Wait"), [&](int* flag) {
     const int code = mpi().Test(request, flag, into);
     if (recorded && *flag != 0) {
-      recorded.note(0, *into);
+      recorded.note_end(0, *into);
     }
     return code;
   });
@@ -134,13 +111,12 @@ int waitany(int count, MPI_Request* requests, int* which, MPI_Status* status) {
   if (!in_task()) {
     return mpi().Waitany(count, requests, which, status);
   }
-  const Recorded recorded(count, requests);
-  MPI_Status present{};
-  MPI_Status* const into = recorded && or_null(status) == nullptr ? &present : status;
+  RecordedRequests recorded(count, requests);
+  MPI_Status* const into = recorded.status_or_own(status);
   return tried(Description::of("MPI_Waitany"), [&](int* flag) {
     const int code = mpi().Testany(count, requests, which, flag, into);
     if (recorded && *flag != 0) {
-      recorded.note(*which, *into);
+      recorded.note_end(*which, *into);
     }
     return code;
   });
@@ -149,13 +125,13 @@ int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (!in_task()) {
     return mpi().Waitall(count, requests, statuses);
   }
-  const Recorded recorded(count, requests);
+  const RecordedRequests recorded(count, requests);
   return wait_for_all(
       count,
       [&](int* flag, MPI_Status* present) {
         const int code = mpi().Testall(count, requests, flag, present);
         for (int i = 0; recorded && code == MPI_SUCCESS && *flag != 0 && i < count; ++i) {
-          recorded.note(i, present[i]);
+          recorded.note_end(i, present[i]);
         }
         return code;
       },
@@ -165,14 +141,14 @@ int waitsome(int count, MPI_Request* requests, int* ended, int* which, MPI_Statu
   if (!in_task()) {
     return mpi().Waitsome(count, requests, ended, which, statuses);
   }
-  const Recorded recorded(count, requests);
+  const RecordedRequests recorded(count, requests);
   std::vector<MPI_Status> present(recorded && or_null(statuses) == nullptr ? static_cast<std::size_t>(count) : 0);
   MPI_Status* const into = present.empty() ? statuses : present.data();
   return tried(Description::of("MPI_Waitsome"), [&](int* flag) {
     const int code = mpi().Testsome(count, requests, ended, which, into);
     *flag = *ended != 0 ? 1 : 0;  // MPI_UNDEFINED: none is active
     for (int i = 0; recorded && code == MPI_SUCCESS && i < *ended; ++i) {
-      recorded.note(which[i], into[i]);
+      recorded.note_end(which[i], into[i]);
     }
     return code;
   });

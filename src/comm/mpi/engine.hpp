@@ -35,7 +35,8 @@ class Engine final : public tasking::Service, public tasking::Source {
   /// The same for one that has not been started; returns when it is. What the calling thread does next, such as a call of MPI or freeing a data
   /// type, comes after it.
   void submit_and_start(Operation* operation, Library& library) noexcept;
-  /// Starts what others have submitted. By whoever has had the turn: they rely on it. @returns how many operations were told.
+  /// Starts the operations that other threads have submitted, if this thread gets the turn. A thread that has given the turn back calls it: others that found the
+  /// turn taken have left their operations to it. @returns how many operations were told.
   unsigned serve(Library& library) noexcept;
 
   /// @name Service

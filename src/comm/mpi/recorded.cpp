@@ -131,7 +131,7 @@ int start_for_program(const Description& description, const Start& start, void* 
   const int code = start.function(start.closure.data(), request);
   std::optional<BegunRequest> ended = begun;
   if (code == 0 && !library.is_null(request)) {
-    // Whoever had this request before has been told of its end elsewhere, as by MPI_Test.
+    // MPI gives a handle again only after its request has ended. The program has learned of that end by another call, such as MPI_Test.
     ended = BegunRequests::of_process().add(request_of(request, library), begun);
   }
   if (ended) {

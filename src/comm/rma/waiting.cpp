@@ -96,14 +96,10 @@ Blocking::Blocking(Group& in) noexcept : in_(in), end_of_looks_(base::Clock::now
 
 void Blocking::look() {
   base::Fifo<Waiter> ended;
-  in_.progress(ended);
-  in_.take_arrived(ended);
   if (in_.must_take_events()) {
     in_.take_events(ended);
   }
-  if (in_.holds_back()) {
-    in_.put_held_back(ended);
-  }
+  in_.look(ended);
   Engine::tell(ended);
 }
 
