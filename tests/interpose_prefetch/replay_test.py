@@ -54,14 +54,14 @@ class Reading(Case):
 
     def advice(self, way: str, **options) -> list[str]:
         """What each call, in turn, said about the file."""
-        return [said for _, said in self.calls(way, **options)]
+        return [said for _, _, said in self.calls(way, **options)]
 
     def lengths(self, way: str, **options) -> list[int]:
         """Of the parts of the file that the system was asked to read."""
-        return [length for length, said in self.calls(way, **options) if said == "WILLNEED"]
+        return [length for _, length, said in self.calls(way, **options) if said == "WILLNEED"]
 
-    def calls(self, way: str, **options) -> list[tuple[int, str]]:
-        """Length and advice of each call, in turn, that was about the file."""
+    def calls(self, way: str, **options) -> list[tuple[int, int, str]]:
+        """Offset, length and advice of each call, in turn, that was about the file."""
         strace = need(self, "strace")
         log = self.folder / "log"
         command = (strace, "-f", "-y", "-e", "trace=fadvise64", "-o", log, *self.words(way))
@@ -69,8 +69,8 @@ class Reading(Case):
         if status != 0 and b"ptrace" in errors:
             self.skipTest("no process may be traced here")
         self.assertEqual(status, 0, errors)
-        pattern = rf"fadvise64\(\d+<{re.escape(str(self.path))}>, \d+, (\d+), POSIX_FADV_(\w+)"
-        return [(int(length), said) for length, said in re.findall(pattern, log.read_text())]
+        pattern = rf"fadvise64\(\d+<{re.escape(str(self.path))}>, (\d+), (\d+), POSIX_FADV_(\w+)"
+        return [(int(offset), int(length), said) for offset, length, said in re.findall(pattern, log.read_text())]
 
 
 class Replay(Reading):
@@ -121,6 +121,18 @@ class Replay(Reading):
         if "WILLNEED" in found:
             self.skipTest("this kernel has no cachestat")
         self.assertEqual(found, ["RANDOM", "NORMAL"])
+
+    def test_a_part_that_is_cached_is_not_asked_for(self):
+        if not has_cachestat():
+            self.skipTest("this kernel has no cachestat")
+        part = 3 * 262144
+        with self.path.open("rb", buffering=0) as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+            os.pread(file.fileno(), 8192, part)
+        calls = self.calls("wait_then_all", environment={"DOVETAIL_PREFETCH_GAP_KB": "0"})
+        asked = {offset for offset, _, said in calls if said == "WILLNEED"}
+        self.assertIn(part + 262144, asked)
+        self.assertNotIn(part, asked)
 
     def test_a_program_that_takes_another_way_is_left_to_the_system(self):
         found = [one for one in self.advice("other") if one != "WILLNEED"]
