@@ -159,7 +159,7 @@ void Helper::give() noexcept {
   }
 }
 
-void Helper::settle() noexcept {
+void Helper::wait_until_ended() noexcept {
   stop_.store(true, std::memory_order_relaxed);
   const timespec longest{1, 0};
   bool is_held_up = false;

@@ -23,7 +23,7 @@ class Helper {
   void advise(int descriptor, std::uint32_t state, DetectedFile& file) noexcept;
   void advise(int descriptor, std::uint32_t state, AdvisedFile& file, std::uint64_t block_bytes) noexcept;
   /// Waits until it has ended: before what a process can do only with one thread, or must do with all of its threads.
-  void settle() noexcept;
+  void wait_until_ended() noexcept;
   /// In the child of a fork, where the thread is not.
   void forget() noexcept { thread_.store(0, std::memory_order_relaxed); }
 

@@ -88,19 +88,19 @@ DOVETAIL_CALL int prctl(int option, ...) noexcept {
   va_end(rest);
   if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
     active.store(false, std::memory_order_relaxed);
-    helper.settle();
+    helper.wait_until_ended();
   }
   return libc::prctl(option, second, third, fourth, fifth);
 }
 
 // A namespace is entered by a process with one thread; rights are given up by all threads, of which the C library knows only its own.
 DOVETAIL_CALL int unshare(int flags) noexcept {
-  helper.settle();
+  helper.wait_until_ended();
   return libc::unshare(flags);
 }
 #define DOVETAIL_PREFETCH_RIGHTS(name, parameters, arguments) \
   DOVETAIL_CALL int name parameters noexcept {                \
-    helper.settle();                                          \
+    helper.wait_until_ended();                                          \
     return libc::name arguments;                              \
   }
 DOVETAIL_PREFETCH_RIGHTS(setuid, (uid_t user), (user))

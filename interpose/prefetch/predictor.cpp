@@ -80,7 +80,7 @@ void Predictor::tell(int number, Descriptor& descriptor, DetectedFile& file, con
   if (noted == Detector::Noted::no_pattern) {
     detections[number].reads.rest(file.detector.rest());
   }
-  table_.settle(file);
+  table_.count_outstanding(file);
   leave_to_the_system(number, descriptor, !detections[number].trust.is_enough());
   if (file.has_advice()) {
     helper.advise(number, descriptor.state.load(std::memory_order_relaxed), file);

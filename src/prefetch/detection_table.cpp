@@ -76,7 +76,7 @@ Detector::Limits DetectionTable::limits(const DetectedFile& file) const noexcept
   return {file.size.load(std::memory_order_relaxed), std::max(window - std::min(window, others), least_room), file.gap};
 }
 
-void DetectionTable::settle(DetectedFile& file) const noexcept {
+void DetectionTable::count_outstanding(DetectedFile& file) const noexcept {
   const std::uint64_t now = file.detector.outstanding() + file.repetition.outstanding();
   if (now != file.outstanding.load(std::memory_order_relaxed)) {
     const std::uint64_t before = file.outstanding.exchange(now, std::memory_order_relaxed);

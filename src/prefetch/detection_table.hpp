@@ -45,7 +45,7 @@ class DetectionTable {
   /// What the file may ask for, beside what other files have asked for.
   Detector::Limits limits(const DetectedFile& file) const noexcept;
   /// After each read: counts what the file has asked for and was not read yet.
-  void settle(DetectedFile& file) const noexcept;
+  void count_outstanding(DetectedFile& file) const noexcept;
 
  private:
   struct alignas(4096) Header {

@@ -90,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       offset = step;
     }
     trust.note(file.detector.note(offset, source.any_number(), table.limits(file)));
-    table.settle(file);
+    table.count_outstanding(file);
     if (file.detector.has_advice()) {
       std::uint64_t calls = 0;
       std::uint64_t asked = 0;

@@ -44,28 +44,35 @@ __all__ = [
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`
-# counts the pages that are there. `arrived` says whether each was there at some time since it was first asked: a kernel may drop any of them
-# meanwhile, also one that has memory enough (DAMON).
+# counts the pages that are there. `arrived` says whether each is there, or was until the kernel dropped it: it may do so though it has memory
+# enough (DAMON). Such a page leaves a trace that `cachestat` counts until the file is dropped from the cache on purpose. Where there is no
+# `cachestat`, a page counts that was there at some time since it was first asked for.
 CACHED = """
 import ctypes, mmap, os, sys
 libc = ctypes.CDLL(None)
 map_of = libc.mmap
 map_of.restype, map_of.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+descriptors = {}
 def map_file(descriptor):
     size = os.fstat(descriptor).st_size
-    return map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
-def cached(memory, offset, length=4096):
+    memory = map_of(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    descriptors[memory] = descriptor
+    return memory
+def pages(memory, offset, length):
     state = (ctypes.c_ubyte * (length // 4096))()
     assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(length), state) == 0
-    return sum(each & 1 for each in state)
+    return [each & 1 for each in state]
+def cached(memory, offset, length=4096):
+    return sum(pages(memory, offset, length))
 seen = {}
 def arrived(memory, offset, length=4096):
-    state = (ctypes.c_ubyte * (length // 4096))()
-    assert libc.mincore(ctypes.c_void_p(memory + offset), ctypes.c_size_t(length), state) == 0
-    ones = int.from_bytes(b"\\1" * len(state), "little")
-    now = int.from_bytes(bytes(state), "little") & ones | seen.get((memory, offset, length), 0)
-    seen[memory, offset, length] = now
-    return now == ones
+    counts = (ctypes.c_uint64 * 5)()  # of pages: cached, dirty, being written, evicted, evicted lately
+    cachestat = 451
+    if libc.syscall(cachestat, descriptors[memory], (ctypes.c_uint64 * 2)(offset, length), counts, 0) == 0:
+        return counts[0] + counts[3] >= length // 4096
+    place = memory, offset, length
+    seen[place] = [before | now for before, now in zip(seen.get(place, [0] * (length // 4096)), pages(*place))]
+    return all(seen[place])
 """
 
 

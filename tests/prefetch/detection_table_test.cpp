@@ -50,7 +50,7 @@ FileIdentity file(std::uint64_t device, std::uint64_t inode, std::uint64_t size 
 
 void read(DetectionTable& table, DetectedFile& file, std::uint64_t offset, std::uint64_t bytes) {
   file.note(offset, bytes, table.limits(file), false);
-  table.settle(file);
+  table.count_outstanding(file);
   Range range{};
   while (file.detector.take(range)) {
   }
@@ -167,7 +167,7 @@ TEST(DetectionTableTest, WhatIsReadAgainIsForetoldAndTakesFromTheOneWindow) {
     foretold = 0;
     for (const std::uint64_t place : places) {
       const Detector::Noted noted = one.note(place, 64 * kibibyte, table.limits(one), left != 0);
-      table.settle(one);
+      table.count_outstanding(one);
       left = noted == Detector::Noted::no_pattern ? one.detector.rest() : left - std::min(left, 1U);
       foretold += noted == Detector::Noted::foretold ? 1 : 0;
       if (one.repetition.outstanding() > 8 * mebibyte) {
@@ -267,7 +267,7 @@ TEST(DetectionTableTest, WhateverIsInItNothingElseIsTouched) {
       changed.note(i % 50 * 2 * mebibyte, page, table.limits(changed), true);
       Range range{};
       changed.detector.take(range);
-      table.settle(changed);
+      table.count_outstanding(changed);
     }
     table.find(file(7, 2), made);
   }

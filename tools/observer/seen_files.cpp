@@ -190,7 +190,7 @@ bool SeenFiles::by_pattern(const page_event& event, File& file, Reader& reader, 
     if (noted == Detector::Noted::no_pattern) {
       reader.told.rest(detected.detector.rest());
     }
-    detection_.settle(detected);
+    detection_.count_outstanding(detected);
   });
   if (detected.has_advice() && open(file, detected)) {
     give_detected(detected, OpenFile{file.descriptor, detected.piece_bytes(), detected.asked, stop});

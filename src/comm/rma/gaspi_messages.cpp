@@ -302,7 +302,7 @@ void GaspiMessages::come_back_to(std::size_t rank) {
   }
 }
 
-void GaspiMessages::settle(std::size_t rank) {
+void GaspiMessages::exchange_with(std::size_t rank) {
   Peer& peer = peers_[rank];
   while (!peer.waiting.empty() && place(rank, peer.waiting.front().bytes, peer.waiting.front().tag)) {
     if (!peer.failure.empty()) {
@@ -341,7 +341,7 @@ void GaspiMessages::take_word(std::size_t id, Gaspi::Notification word) {
     }
   } else {
     from.taken_there += behind(from.taken_there, word);
-    settle(rank);
+    exchange_with(rank);
   }
 }
 
@@ -367,7 +367,7 @@ bool GaspiMessages::look() {
     const std::size_t rank = later_.front();
     later_.pop_front();
     peers_[rank].is_later = false;
-    settle(rank);
+    exchange_with(rank);
   }
   return true;
 }
@@ -413,7 +413,7 @@ bool GaspiMessages::receive(Found& found, std::span<std::byte> into, Request& re
   ready_.pop_front();
   ready_.push_back(rank);
   if (from.taken - from.told >= ring_ / 4) {
-    settle(rank);
+    exchange_with(rank);
   }
   return true;
 }

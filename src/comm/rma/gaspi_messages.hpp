@@ -74,7 +74,7 @@ class GaspiMessages final : public MessageLibrary {
   /// @returns Whether there was room. Also if it failed: see `Peer::failure`.
   bool place(std::size_t rank, std::span<const std::byte> bytes, int tag);
   bool post(std::size_t rank, std::uint64_t end, std::size_t offset, std::size_t bytes);
-  void settle(std::size_t rank);
+  void exchange_with(std::size_t rank);
   void come_back_to(std::size_t rank);
   bool look();
   void take_word(std::size_t id, Gaspi::Notification word);

@@ -92,9 +92,9 @@ bool comes_in_a_moment(Group& in, Await& await) {
   return false;
 }
 
-Blocking::Blocking(Group& in) noexcept : in_(in), end_of_looks_(base::Clock::now() + looks_before_sleep) {}
+BlockedThread::BlockedThread(Group& in) noexcept : in_(in), end_of_looks_(base::Clock::now() + looks_before_sleep) {}
 
-void Blocking::look() {
+void BlockedThread::look() {
   base::Fifo<Waiter> ended;
   if (in_.must_take_events()) {
     in_.take_events(ended);
@@ -103,7 +103,7 @@ void Blocking::look() {
   Engine::tell(ended);
 }
 
-void Blocking::rest() const {
+void BlockedThread::rest() const {
   if (base::Clock::now() < end_of_looks_) {
     base::cpu_relax();
   } else if (in_.may_sleep()) {

@@ -39,10 +39,10 @@ void take_what_has_come(Group& in);
 /// Whether the wait of the calling task or thread has ended, without a pause: by what has come, or what comes while its worker has nothing else to run.
 /// Never in an onready.
 bool comes_in_a_moment(Group& in, Await& await);
-/// The looks of a thread that blocks. After some time, it sleeps between two looks for a moment, or until something comes.
-class Blocking {
+/// A thread that blocks, and looks at what has come. After some time, it sleeps between two looks for a moment, or until something comes.
+class BlockedThread {
  public:
-  explicit Blocking(Group& in) noexcept;
+  explicit BlockedThread(Group& in) noexcept;
   void look();
   void rest() const;
 
@@ -56,8 +56,8 @@ class Blocking {
 template <class IsSo>
 void block_until(Group& in, const IsSo& is_so) {
   tasking::WaitingThread thread(nullptr);
-  for (Blocking blocking(in);; blocking.rest()) {
-    blocking.look();
+  for (BlockedThread blocked(in);; blocked.rest()) {
+    blocked.look();
     if (is_so()) {
       return;
     }
@@ -81,15 +81,15 @@ void wait(Group& in, Waiter& waiter, const char* instead, const Begin& begin, co
     if (!begin()) {
       [[maybe_unused]] tasking::WaitingThread thread(nullptr);
       bool is_interrupted = false;
-      Blocking blocking(in);
-      for (blocking.look(); !waiter.has_ended.load(std::memory_order_acquire); blocking.look()) {
+      BlockedThread blocked(in);
+      for (blocked.look(); !waiter.has_ended.load(std::memory_order_acquire); blocked.look()) {
         if constexpr (!std::is_null_pointer_v<Abandon>) {
           is_interrupted = is_interrupted || thread.look();
           if (is_interrupted && abandon()) {
             break;
           }
         }
-        blocking.rest();
+        blocked.rest();
       }
       if (is_interrupted) {
         throw tasking::WaitInterrupted();
