@@ -147,6 +147,22 @@ def end(process: subprocess.Popen[Any]) -> str:
     return f"{shown}\nIt printed:\n{text_of(output)}{text_of(errors)}"
 
 
+def stacks_unless_ended(child: int, timeout: float) -> str:
+    """Waits for a child that `os.fork` has made, and does not reap it. One that has not ended after `timeout` seconds is killed, with all below it.
+    Empty: it has ended."""
+    ended = os.pidfd_open(child)
+    try:
+        if select.select([ended], [], [], timeout)[0]:
+            return ""
+    finally:
+        os.close(ended)
+    processes = descendants(child)
+    shown = show(processes)
+    abort_python(processes)
+    kill(processes)
+    return f"no end after {timeout:g} s\n{shown}"
+
+
 def finish(process: subprocess.Popen[Any], timeout: float, input: Any = None) -> tuple[Any, Any]:
     """`process.communicate`; one that has not ended after `timeout` seconds is shown and killed. @raises Hung."""
     try:

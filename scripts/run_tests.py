@@ -15,6 +15,8 @@ from pathlib import Path
 from ctest_listing import tests_of
 from watchdog import Watchdog
 
+most_lines, most_columns = 40, 300
+
 
 def fixed_addresses() -> list[str]:
     """A command prefix that turns off address randomisation, where that is allowed.
@@ -32,6 +34,15 @@ def fixed_addresses() -> list[str]:
 def is_sanitized(build: Path) -> bool:
     cache = (build / "CMakeCache.txt").read_text()
     return any(line.startswith("DOVETAIL_SANITIZE:") and not line.endswith("=") for line in cache.splitlines())
+
+
+def print_failures(suite: xml.etree.ElementTree.Element) -> None:
+    """The end of what each failed test printed: behind all other output, where a reader of a long log looks first."""
+    for case in suite.iter("testcase"):
+        if case.get("status") == "fail":
+            output = (case.findtext("system-out") or "").rstrip().splitlines()
+            print(f"\n--- {case.get('name')} failed after {float(case.get('time', 0)):.0f} s; its last lines:")
+            print("\n".join(line[:most_columns] for line in output[-most_lines:]))
 
 
 def main() -> int:
@@ -59,6 +70,7 @@ def main() -> int:
     failed = int(suite.get("failures", 0))
     skipped = int(suite.get("skipped", 0)) + int(suite.get("disabled", 0))
     passed = int(suite.get("tests", 0)) - failed - skipped
+    print_failures(suite)
     sys.stdout.flush()
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     if passed + failed == 0:

@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import BUILD, CACHED, Case, Ways, advisor
+from support import BUILD, CACHED, Case, Ways, advisor, hangs
 
 BLOCK = 1 << 20
 # Reads a byte of some blocks, waits until the blocks behind the last one are cached, and prints what it has read.
@@ -160,7 +160,7 @@ class Advisor(Case):
             programs = [
                 stack.enter_context(subprocess.Popen(words, env=environment, stdout=subprocess.PIPE)) for _ in range(8)
             ]
-            outputs = {program.communicate()[0] for program in programs}
+            outputs = {hangs.finish(program, 120)[0] for program in programs}
             self.assertEqual([program.returncode for program in programs], [0] * 8)
         self.assertEqual(outputs, {self.expect(0, 13)})
         asked = float(self.status()[1].split()[0])
@@ -182,7 +182,7 @@ class Advisor(Case):
             process.kill()
             process.wait()
             # From here on its blocks come by its own helper.
-            rest, _ = program.communicate(b"\n" * 12, timeout=100)
+            rest, _ = hangs.finish(program, 100, b"\n" * 12)
         self.assertEqual((program.returncode, output + rest), (0, self.expect(0, 12)))
 
     def test_one_that_hangs_holds_nothing_up(self):
@@ -201,7 +201,7 @@ class Advisor(Case):
             process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
             self.path.read_bytes()  # what it waits for comes by others
-            rest, _ = program.communicate(b"\n\n", timeout=100)
+            rest, _ = hangs.finish(program, 100, b"\n\n")
         self.assertEqual((program.returncode, rest), (0, self.expect(1, 2)))
         process.send_signal(signal.SIGCONT)
 

@@ -40,7 +40,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "free_memory", "memory_watch", "mounts", "need", "observe", "pages_stay", "plan_show", "preload", "read_plan", "replay", "system_observer",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "pages_stay", "plan_show", "preload", "read_plan", "replay", "system_observer",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`
@@ -117,7 +117,7 @@ class Case(unittest.TestCase):
         return self.run_as_it_is(sys.executable, "-m", "dovetail.cli", *words, **options)
 
     def _in_child(self, function, stdin: bytes = b"", environment: dict[str, str] | None = None):
-        """What the command does, without the start of an interpreter for each. What hangs is shown by what runs the tests."""
+        """What the command does, without the start of an interpreter for each. @raises hangs.Hung."""
         with contextlib.ExitStack() as stack:
             files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
             files[0].write(stdin)
@@ -133,10 +133,14 @@ class Case(unittest.TestCase):
                     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
                     preload.end_as(function())
                 os._exit(70)
+            stuck = hangs.stacks_unless_ended(child, 120)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             for file in files:
                 file.seek(0)
-            return status, files[1].read(), files[2].read()
+            output, errors = files[1].read(), files[2].read()
+            if stuck:
+                raise hangs.Hung(f"{stuck}\nIt printed:\n{hangs.text_of(output)}{hangs.text_of(errors)}")
+            return status, output, errors
 
     def observe(self, *words: object, system: bool = False, **options):
         return self._in_child(lambda: observe.observe([str(word) for word in words], self.plan_file, system), **options)

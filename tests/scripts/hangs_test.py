@@ -69,6 +69,26 @@ class HangsTest(unittest.TestCase):
 
         self.assert_shown(call)
 
+    def test_a_child_that_was_forked(self):
+        def call(limit: float) -> None:
+            with tempfile.TemporaryFile() as output:
+                child = os.fork()
+                if child == 0:
+                    os.dup2(output.fileno(), 1)
+                    os.dup2(output.fileno(), 2)
+                    os.execv(COMMAND[0], COMMAND)
+                stuck = hangs.stacks_unless_ended(child, limit)
+                os.waitpid(child, 0)
+                output.seek(0)
+                raise hangs.Hung(f"{stuck}\nIt printed:\n{hangs.text_of(output.read())}")
+
+        self.assert_shown(call)
+        child = os.fork()
+        if child == 0:
+            os._exit(3)
+        self.assertEqual(hangs.stacks_unless_ended(child, 200), "")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 3)
+
     def test_one_that_ends_is_as_subprocess_has_it(self):
         command = [sys.executable, "-c", "import sys; print(input()); print('no', file=sys.stderr); sys.exit(3)"]
         done = hangs.run(command, timeout=200, input="yes\n")
