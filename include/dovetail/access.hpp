@@ -79,9 +79,9 @@ concept Pointer = std::is_pointer_v<T>;
 }  // namespace detail
 
 /// @name Declaring an access
-/// `data` is an object (its own bytes), an array, or a contiguous range such as `std::span` or `std::vector` (the
-/// bytes of its elements). An owning container that is empty stands for its own bytes. A pointer stands for the one object it points to, or
-/// with a count for that many objects (bytes, when it is a `void` pointer).
+/// `data` is an object (its own bytes), an array, or a contiguous range (the bytes of its elements). Examples of ranges are `std::span` and
+/// `std::vector`. An owning container that is empty stands for its own bytes. A pointer stands for the one object it points to, or with a
+/// count for that many objects (bytes, when it is a `void` pointer).
 /// @{
 template <detail::Declarable T>
 Access in(T&& data) noexcept {

@@ -1,6 +1,7 @@
 /// @file
 /// Dovetail from C11, and from Fortran through `bind(c)`: tasks here; errors, events, files, buffers, one-sided communication, locks, traces and
-/// storage devices in the headers that this file includes. What is said here holds for them too. In C++ use `dovetail.hpp` instead, of which this is a translation: what is said there holds here.
+/// storage devices in the headers that this file includes. What is said here holds for them too. In C++ use `dovetail.hpp` instead. This file is a
+/// translation of it, and what is said there holds here.
 ///
 /// Results. A function that can fail returns 0 or a non-negative count, or a negative errno; `dovetail_error_message`
 /// and its kin then tell the whole story. Output parameters are written only on success. No C++ exception crosses
@@ -10,10 +11,9 @@
 /// polling functions. `task`: the body of a task (also one spawned from C++). `outside`: any place but the body of a task. Calls of `task`
 /// and `outside` in the wrong context give -EPERM. Waiting in `onready` or a polling function would stop a worker, and must not be done.
 ///
-/// Suspending. Where a comment says that a call may suspend, it does so inside a task: the core runs other tasks, and
-/// the task may go on in another operating-system thread unless it is `tied`. Do not hold a mutex, a pointer to a
-/// thread-local or a value of `errno` across such a call. On a thread that runs no task the same call blocks the
-/// thread.
+/// Suspending. A call that may suspend, as its comment says, does so inside a task: the core runs other tasks. The task may then go on in another
+/// operating-system thread, unless it is `tied`. Do not hold a mutex, a pointer to a thread-local or a value of `errno` across such a call. On a
+/// thread that runs no task the same call blocks the thread.
 ///
 /// Common errors, not repeated below: -EINVAL for a null pointer or a value out of range, -ENOMEM, -EPERM for the
 /// wrong context.

@@ -61,10 +61,10 @@ int32_t dovetail_task_wait_writable(int32_t descriptor, int64_t at_most_ns);
 /// of any task, never twice at once, must not suspend, and should be short.
 typedef size_t (*dovetail_poll)(void* argument);
 
-/// Registers `poll`. While something is pending it is called at an interval between `shortest_ns` and `longest_ns` (0: the defaults, 5 and
-/// 500 microseconds) that adapts to what polls find. It is also called at once whenever `descriptor` is readable (-1: there is none), which
-/// the caller keeps open. `label` is copied; `label` may be null. `argument` stays the caller's and must outlive the service. `*polling` is
-/// the caller's until `dovetail_polling_destroy`. Context: any. Suspends: no. Errors: -EINVAL.
+/// Registers `poll`. While something is pending it is called at an interval that adapts to what polls find. The interval is between
+/// `shortest_ns` and `longest_ns` (0: the defaults, 5 and 500 microseconds). It is also called at once whenever `descriptor` is readable
+/// (-1: there is none), which the caller keeps open. `label` is copied; `label` may be null. `argument` stays the caller's and must outlive
+/// the service. `*polling` is the caller's until `dovetail_polling_destroy`. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_polling_create(dovetail_runtime* runtime, const char* label, int64_t shortest_ns, int64_t longest_ns,
                                 dovetail_poll poll, void* argument, int32_t descriptor, dovetail_polling** polling);
 /// Waits for a running poll, unregisters and frees the service; null is allowed. Nothing may be pending and the
@@ -87,11 +87,11 @@ int64_t dovetail_polling_interval(const dovetail_polling* polling);
 int32_t dovetail_polling_expect(dovetail_polling* polling, const char* what, dovetail_operation** operation);
 /// Waits until the operation has ended, for at most `at_most_ns` nanoseconds; negative: for as long as it takes.
 /// Returns 1, or 0 when the time is over: then it may be waited for again. Only one task may wait for an operation, or
-/// be bound to it. Context: task. Suspends: may. Errors: the code of `dovetail_operation_fail`; -EPERM outside of a
-/// task and if somebody waits already.
+/// be bound to it. Context: task. Suspends: may. Errors: the code of `dovetail_operation_fail`; -EPERM outside of a task, and if a task
+/// waits for the operation already.
 int32_t dovetail_operation_wait(dovetail_operation* operation, int64_t at_most_ns);
 /// Binds the completion of the current task (in `onready`, its start) to the operation; if it fails, so does the task.
-/// Context: task, and `onready`. Suspends: no. Errors: -EPERM elsewhere and if somebody waits already.
+/// Context: task, and `onready`. Suspends: no. Errors: -EPERM elsewhere, and if a task waits for the operation already.
 int32_t dovetail_operation_bind(dovetail_operation* operation);
 /// The operation has ended. Later calls do nothing. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_operation_complete(dovetail_operation* operation);

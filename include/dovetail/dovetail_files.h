@@ -29,10 +29,11 @@ enum {
   DOVETAIL_DIRECT_ADAPTIVE = 3    ///< Bypassed by those transfers to which it pays.
 };
 
-/// What the requests of a file are for. The more urgent go first among those of one kind that the runtime keeps back because the device
-/// has as many as it should have at once: reads, writes, or what transfers nothing; through the page cache or past it; up to 32 KiB or
-/// longer. None starves: a request of a drain is overtaken by at most 8 of the program, a prefetch by at most 16 others. It does nothing
-/// for bytes that the page cache takes or gives at once, for streams, and for calls in I/O tasks and outside of tasks.
+/// What the requests of a file are for. It matters where the runtime keeps requests back because the device has as many as it should have
+/// at once. The more urgent then go first among those of one kind. Kinds differ by direction (read, write, no transfer), by path (through
+/// the page cache or past it) and by size (up to 32 KiB or longer). None starves: a request of a drain is overtaken by at most 8 of the
+/// program, a prefetch by at most 16 others. It does nothing for bytes that the page cache takes or gives at once, nor for streams. Nor
+/// does it for calls in I/O tasks and outside of tasks.
 enum {
   DOVETAIL_URGENCY_PROGRAM = 0,  ///< The program waits for them.
   DOVETAIL_URGENCY_DRAIN = 1,    ///< They write out what the program does not wait for, such as a checkpoint.

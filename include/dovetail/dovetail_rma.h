@@ -84,9 +84,10 @@ int32_t dovetail_rma_segment_id(const dovetail_rma_segment* segment);
 uint32_t dovetail_rma_segment_notifications(const dovetail_rma_segment* segment);
 
 // Moving data --------------------------------------------------------------------------------------------------------
-// Within a node the data has been moved when these return. To another node, a write of more than 4096 bytes in a task is bound to it: the data must
-// neither change nor go before the task has completed. Outside of tasks it blocks until it has been sent. A read from another node suspends the task.
-// Errors beside those at the top: -EFAULT where memory of the program's own on this node is not mapped any more; a part may have been moved then.
+// Within a node the data has been moved when these return. To another node, a write of more than 4096 bytes in a task is bound to the task. The data
+// must neither change nor go before the task has completed. Outside of tasks it blocks until it has been sent. A read from another node suspends the
+// task. Errors beside those at the top: -EFAULT where memory of the program's own on this node is not mapped any more; a part may have been moved
+// then.
 
 /// Writes `bytes` to a place. `data` may be null if there are none. Context: any. Suspends: no. Errors: see the top.
 int32_t dovetail_rma_write(const void* data, size_t bytes, int32_t rank, uint32_t segment, int64_t offset);
@@ -98,8 +99,8 @@ int32_t dovetail_rma_write_list(const dovetail_rma_transfer* parts, size_t count
 int32_t dovetail_rma_read_list(const dovetail_rma_transfer* parts, size_t count);
 
 // Notifying ----------------------------------------------------------------------------------------------------------
-// In a task they are bound to it: where the other process has not taken the last 4096 notifications of this one, the task completes when there
-// is room. Outside of tasks they block until then.
+// A notification in a task is bound to the task. If the other process has not taken the last 4096 notifications of this one, the task completes when
+// there is room. Outside of tasks the call blocks until then.
 
 /// Notifies a rank. Context: any. Suspends: no. Errors: see the top.
 int32_t dovetail_rma_notify(int32_t rank, uint32_t segment, uint32_t id, uint32_t value);

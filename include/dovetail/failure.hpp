@@ -1,6 +1,6 @@
 /// @file
 /// What a failing task does to others and what the program is told. Nothing that fails is lost silently. A failure that no `Future::get` or
-/// `wait` takes passes to the parent task, then to `Runtime::wait`, and at the end of the runtime to standard error.
+/// `wait` takes passes to the parent task, then to `Runtime::wait`. At the end of the runtime it is printed to standard error.
 #pragma once
 
 #include <cstdint>

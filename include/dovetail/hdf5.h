@@ -22,8 +22,8 @@ int dovetail_H5Pset_vol_async(dovetail_hid_t file_access);
 /// The caller leaves the memory alone until `dovetail_H5Dwait` or `dovetail_H5Fwait` has returned, the file is closed, or
 /// `dovetail_H5Fstate` says so. 0: no write is copied.
 int dovetail_H5Pset_dxpl_async_cp_limit(dovetail_hid_t transfer, uint64_t bytes);
-/// Sets `*completed` to 1 if all that was written so far to the file of this dataset has reached it, and every asynchronous read has ended.
-/// Else sets it to 0. Never waits.
+/// Sets `*completed` to 1 if all writes so far to the file of this dataset have reached it and every asynchronous read has ended. Else sets
+/// it to 0. Never waits.
 int dovetail_H5Dtest(dovetail_hid_t dataset, int* completed);
 /// Waits until that is so. Fails with the first failure of a write to the file.
 int dovetail_H5Dwait(dovetail_hid_t dataset);

@@ -6,12 +6,12 @@
 /// This header includes the program's `mpi.h`. The program links MPI itself and calls `MPI_Init_thread` with `MPI_THREAD_MULTIPLE`; with
 /// `MPI_THREAD_SERIALIZED` too, as long as no other thread calls MPI while tasks may. Buffers and statuses live until the operation has ended.
 /// Operations of one task are started in the order of its calls, so MPI's order of messages between two ranks holds for a task; between
-/// tasks, their accesses decide. Which thread makes the call of MPI is not said: the one that is in MPI already takes over what others have
-/// to start (section VI-C). With `MPI_THREAD_FUNNELED` that is the main thread, while it waits for tasks; a call of another thread is suspended until
+/// tasks, their accesses decide. Which thread makes the call of MPI is not specified: a thread that is in MPI already takes over the operations of
+/// others (section VI-C). With `MPI_THREAD_FUNNELED` that is the main thread, while it waits for tasks; a call of another thread is suspended until
 /// the operation has been started, also one that only binds.
 ///
-/// Errors: a function that waits throws `Error`, and a bound operation fails the task with it, also where the communicator has MPI's default
-/// handler, which ends the program (docs/messages.md). Outside of tasks the communicator's handler decides.
+/// Errors: a function that waits throws `Error`, and a bound operation fails the task with it. This holds also under MPI's default handler of
+/// errors, which would end the program (docs/messages.md). Outside of tasks the communicator's handler decides.
 #pragma once
 
 #include <mpi.h>

@@ -1,9 +1,9 @@
 /// @file
 /// Collectives as parts of tasks. Included by <dovetail/mpi.hpp>, whose rules hold here.
 ///
-/// Each has the parameters of MPI's function of that name, with counts of `int`. All ranks of a communicator begin its collectives in the
-/// same order, and all of them in these forms: MPI does not match them with its blocking ones. Buffers, and arrays of counts, displacements
-/// and types, live until the operation has ended.
+/// Each has the parameters of MPI's function of that name, with counts of `int`. All ranks of a communicator begin its collectives in the same
+/// order, and all in these forms. MPI does not match them with its blocking ones. Buffers, and arrays of counts, displacements and types, live
+/// until the operation has ended.
 #pragma once
 
 #include "dovetail/detail/mpi_operations.hpp"

@@ -32,14 +32,14 @@ struct Options {
   /// task. 0: `DOVETAIL_STACK_SIZE`, or else 1 MiB.
   std::size_t stack_size = 0;
   /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: follows the tasks, from 1024
-  /// for tasks of up to 20 microseconds to 131072 for long ones. A task costs more the more pending ones it overlaps: where one that
-  /// reads a whole array follows many that write a part each, a limit such as 256 is faster and needs less memory.
+  /// for tasks of up to 20 microseconds to 131072 for long ones. A task costs more the more pending ones it overlaps. Where a task that reads a
+  /// whole array follows many that write its parts, a limit such as 256 is faster and needs less memory.
   std::size_t pending_limit = 0;
-  /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for
-  /// something that it cannot bring about itself: `TaskHandle::resume`, an event, a descriptor, a message, an operation of a polling
-  /// service. A task that waits so long for one of the last three is reported though others run. That takes a quarter of the time more
-  /// at most, or eight times the time after another report. The runtime reports again after twice that time, and so on. It looks only while
-  /// a thread waits for its tasks, or a callback does. Zero: never. What is more than a day is a day.
+  /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for what it
+  /// cannot cause itself: `TaskHandle::resume`, an event, a descriptor, a message, an operation of a polling service. A task that waits so long
+  /// for one of the last three is reported though others run. That takes a quarter of the time more at most, or eight times the time after
+  /// another report. The runtime reports again after twice that time, and so on. It looks only while a thread waits for its tasks, or a callback
+  /// does. Zero: never. What is more than a day is a day.
   std::chrono::milliseconds report_after{5000};
   /// When nothing can run for so long, the waiting tasks and threads are told by `Stuck` that they wait in vain. This is about tasks that
   /// wait for `TaskHandle::resume`, a `Semaphore` and its kind, or an event that a thread outside may still give. Zero: never, since such a

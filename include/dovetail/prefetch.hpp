@@ -19,12 +19,13 @@ struct FileRange {
 /// Has these bytes brought into the page cache in the background, in the order of the file. Does not suspend, and waits for no device. Any
 /// task or thread may call it. The ranges are copied. A later read of them finds what has come, and waits for what is on its way.
 ///
-/// It is advice. Bytes that are cached already, or lie behind the end of the file, cost a look. A gap of up to 256 KiB between two ranges (1
-/// MiB where the kernel says that heads move, or `DOVETAIL_PREFETCH_GAP_KB`) is read as well, since another request would take longer.
-/// One call brings at most a quarter of the memory that is free. While more than 1024 calls wait, further ones do nothing. At most 4 MiB or 32
-/// requests are on their way at once, and two requests while the program waits for requests of its own to the same device. What goes
-/// wrong is not told here: the read that needs the bytes tells it. A file that is closed meanwhile, or a runtime that ends, ends the reading
-/// ahead. Nothing happens for a stream, nor for a file that bypasses the page cache (`File::direct`): its reads would not look there.
+/// It is advice. Bytes that are cached already, or lie behind the end of the file, cost a look. A gap of up to 256 KiB between two ranges is
+/// read as well, since another request would take longer. On a disk with moving heads, as the kernel says, that is 1 MiB;
+/// `DOVETAIL_PREFETCH_GAP_KB` overrides both. One call brings at most a quarter of the memory that is free. While more than 1024 calls wait,
+/// further ones do nothing. At most 4 MiB or 32 requests are on their way at once. While the program waits for its own requests to the same
+/// device, at most two are. Errors are not told here: the read that needs the bytes tells them. A file that is closed meanwhile, or a runtime
+/// that ends, ends the reading ahead. Nothing happens for a stream, nor for a file that bypasses the page cache (`File::direct`): its reads
+/// would not look there.
 ///
 /// It does not wait for accesses: bytes that another task is about to write are brought as they are, which is useless and not wrong.
 /// A program without a `Runtime` gets a small one of its own for this.

@@ -156,8 +156,8 @@ void write(const Range& data, const Remote& to) {
 /// @}
 
 /// @name Notifying
-/// In a task they are bound to it: where the other process has not taken the last 4096 notifications of this one, the task completes when there is
-/// room. Outside of tasks they block until then. @throws As those that move data.
+/// A notification in a task is bound to the task. If the other process has not taken the last 4096 notifications of this one, the task completes when
+/// there is room. Outside of tasks the call blocks until then. @throws As those that move data.
 /// @{
 void notify(int rank, std::uint8_t segment, const Notify& notification);
 void write_notify(std::span<const std::byte> data, const Remote& to, const Notify& notification);

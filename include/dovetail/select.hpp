@@ -35,7 +35,7 @@ namespace dovetail {
 struct WaitLimits {
   /// For how long to wait. max(): for as long as it takes; zero or less: only look.
   std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max();
-  /// Ends the wait when a stop is requested, as `this_task::stop_token` does when somebody cancels the task.
+  /// Ends the wait when a stop is requested, as `this_task::stop_token` does when the task is cancelled.
   std::stop_token stop = {};
 };
 

@@ -1,6 +1,6 @@
 /// @file
-/// Spaces of regions of the program's own. They are for things whose parts tasks use, and which are neither memory nor a file: the window
-/// of another rank, the tags of a communicator, the rows of a table somewhere else.
+/// Spaces of regions of the program's own. They are for things whose parts tasks use and which are neither memory nor a file. Examples are
+/// the window of another rank, the tags of a communicator, the rows of a remote table.
 ///
 ///     const Space rank_3 = Space::make("rank 3");
 ///     rt.spawn({.label = "put", .access = {in(block), out(rank_3, offset, bytes)}}, put);

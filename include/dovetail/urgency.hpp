@@ -1,12 +1,12 @@
 /// @file
-/// Who goes first where requests wait for a storage device.
+/// Which requests go first where several wait for a storage device.
 #pragma once
 
 #include <cstdint>
 
 namespace dovetail {
 
-/// What a request is for (see `FileOptions::urgency`). The more urgent go first, and none starves: a request of a drain is overtaken by at
+/// What a request is for (see `FileOptions::urgency`). The more urgent go first, and none starves. A request of a drain is overtaken by at
 /// most 8 of the program, a prefetch by at most 16 others.
 enum class Urgency : std::uint8_t {
   program,  ///< The program waits for it.

@@ -29,8 +29,8 @@ struct ThreadContext {
 /// another one. Do not keep the reference across anything that may suspend.
 ThreadContext& context() noexcept;
 
-/// As long as it lives, what the thread does belongs to no task, also where the body of one made it do that: other tasks are completed, say. Nothing
-/// may suspend meanwhile.
+/// While it lives, what the thread does belongs to no task. The body of a task may have called the code: it completes other tasks, say. Nothing may
+/// suspend meanwhile.
 class OutsideOfTask {
  public:
   OutsideOfTask() noexcept : here_(context()), before_(here_) {

@@ -49,7 +49,8 @@ RegionTable& DependencyDomain::table(std::uint64_t space) {
   return others_[space];
 }
 
-// Enters those of up to `AccessList::inline_capacity` accesses that are selected. What they need is fetched together.
+// Enters those of up to `AccessList::inline_capacity` accesses that are selected. The memory that they need is fetched
+// together.
 void DependencyDomain::enter_batch(Task* task, std::span<const Access> batch, Selection selection,
                                    std::uint32_t& records, std::uint32_t& dependencies) {
   struct {

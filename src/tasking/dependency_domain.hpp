@@ -12,8 +12,8 @@
 
 namespace dovetail::tasking {
 
-/// Used by one thread at a time: the parent task itself. The domain of a runtime, where any thread may spawn, is locked by
-/// whoever enters a task.
+/// Used by one thread at a time: the parent task itself. The domain of a runtime, where any thread may spawn, is locked by the thread that enters a
+/// task.
 class DependencyDomain {
  public:
   /// Enters the accesses of a task that is being spawned. Returns true if it depends on nothing and may go on at once;

@@ -1,13 +1,13 @@
 // One task with accesses, as a node of the dependency graph. See docs/design/dependencies.md.
 //
-// A node has a record for each access. It is shared by two owners: its task, until it completes, and the region table of the
-// domain, until later accesses have replaced all of its records. One atomic word holds the list of successors and says which
-// owner has let go:
+// A node has a record for each access. It is shared by two owners. Its task owns it until the task completes; the region
+// table of the domain, until later accesses have replaced all of its records. One atomic word holds the list of successors
+// and says which owner has let go:
 //
 //   successors = first link | flags      link = address of a record or edge, with its kind in the low bits
 //
-// The table adds successors; the task closes the word when it completes, and from then on nothing is added. Whoever lets go
-// second frees the node.
+// The table adds successors; the task closes the word when it completes, and from then on nothing is added. The owner that
+// lets go second frees the node.
 #pragma once
 
 #include <atomic>

@@ -39,7 +39,7 @@ class Deque {
     if (head_.load(std::memory_order_relaxed) > tail) {
       return nullptr;
     }
-    // Sequentially consistent, as are the claim and the check in steal: of an owner and a thief that want the same task at
+    // Sequentially consistent, as are the claim and the check in `steal`. When an owner and a thief want the same task, at
     // least one sees the other.
     tail_.store(tail, std::memory_order_seq_cst);
     if (head_.load(std::memory_order_seq_cst) <= tail) [[likely]] {

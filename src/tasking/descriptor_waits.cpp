@@ -184,7 +184,8 @@ void DescriptorWaits::deliver(int descriptor, std::uint32_t events) {
   finish(ended);
 }
 
-// The program has closed descriptors that it did not open, ours among them: whoever waits learns of it from its next call.
+// The program has closed descriptors that it did not open, ours among them. A task that waits learns of it from its next
+// call.
 void DescriptorWaits::lose_all() noexcept {
   epoll_.store(-1, std::memory_order_release);
   bell_.store(-1, std::memory_order_release);

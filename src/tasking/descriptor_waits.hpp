@@ -1,4 +1,4 @@
-// Who waits for which descriptor to become ready. The reactor sleeps in `wait` and delivers.
+// The waits of tasks for descriptors to become ready. The reactor sleeps in `wait` and delivers.
 #pragma once
 
 #include <sys/epoll.h>
@@ -46,8 +46,8 @@ class DescriptorWaits {
   /// Whether any wait has not ended: then `wait` is the place to sleep.
   bool in_use() const noexcept { return ready() && entered_.load(std::memory_order_seq_cst) > 0; }
 
-  /// Enters a wait; it ends once. Returns 0, or the errno with which the kernel refused: then nothing was entered, and EPERM says that
-  /// the descriptor is always ready, as a file on a disk is. Any thread.
+  /// Enters a wait; it ends once. Returns 0, or the errno with which the kernel refused; then nothing was entered. EPERM says that the
+  /// descriptor is always ready, as a file on a disk is. Any thread.
   int add(const std::shared_ptr<DescriptorWait>& wait);
   /// Ends the wait, if it has not ended yet. Any thread.
   void end(const std::shared_ptr<DescriptorWait>& wait, DescriptorWait::End how) noexcept;

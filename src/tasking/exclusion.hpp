@@ -1,5 +1,5 @@
-// Mutual exclusion among the commutative accesses of one region: whoever is ready first runs first, one at a time. A task
-// takes all of its exclusions in one global order, so that no two tasks wait for each other.
+// Mutual exclusion among the commutative accesses of one region: the task that is ready first runs first, one at a time.
+// A task takes all of its exclusions in one global order, so that no two tasks wait for each other.
 #pragma once
 
 #include <atomic>

@@ -40,7 +40,7 @@ class Executors {
   /// against the limit, since what it waits for may be queued here. Null: it blocks in work, which may wait for other work.
   void thread_blocks(const Task* task);
   void thread_unblocks(const Task* task);
-  /// Somebody ends the pause of a task on an executor. From then on it counts as busy, not only when its thread has come to:
+  /// A thread ends the pause of a task on an executor. From then on it counts as busy, not only when its thread has come to:
   /// meanwhile, the runtime must not be taken for stuck.
   void thread_woken() noexcept { busy_.fetch_add(1, std::memory_order_acq_rel); }
   /// That came before its thread could block.
@@ -72,7 +72,7 @@ class Executors {
     void take_back(const Item* pushed_last) noexcept;
   };
 
-  /// Who takes what was queued.
+  /// Which executor takes what was queued.
   enum class Taker : std::uint8_t { none, awake, sleeping };
 
   template <typename Item>

@@ -180,7 +180,7 @@ std::string describe_exception(const std::exception_ptr& cause) {
 
 void set_failure(Task* task, Failure* failure) noexcept {
   Failure* none = nullptr;
-  // Release: whoever finds the failure reads the object.
+  // Release: a thread that finds the failure reads the object.
   if (!task->failure.compare_exchange_strong(none, failure, std::memory_order_acq_rel)) {
     failure->release();
   }

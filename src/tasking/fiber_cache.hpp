@@ -83,8 +83,8 @@ class FiberCache {
     first_ = fiber;
     set_count(count() + 1);
   }
-  /// Before the worker sleeps: leaves its fibers to the pool if a round of it has passed since the last time, and sees to it that there
-  /// is one. A worker that is woken for each round while it `keeps_any` thus keeps none through a long sleep.
+  /// Called before the worker sleeps. Gives its fibers back to the pool if a round of the pool has passed since the last call;
+  /// otherwise asks for a round. A worker that is woken for each round while it `keeps_any` thus keeps none through a long sleep.
   void before_sleep() noexcept {
     if (!keeps_any()) {
       return;

@@ -16,9 +16,10 @@ class IdleWorkers {
   /// Adds the next worker. Before the workers start.
   void add(Sleeper& sleeper);
 
-  /// The worker is about to sleep. It must look for work once more afterwards, since whoever brought some may not have seen it.
+  /// The worker is about to sleep. It must look for work once more afterwards, since a thread that brought some may not have seen
+  /// it.
   void enter(unsigned worker);
-  /// The worker does not sleep any more. Returns false if somebody had already woken it, who then has counted it as one that
+  /// The worker does not sleep any more. Returns false if another thread had already woken it, and so has counted it as one that
   /// searches.
   bool leave(unsigned worker);
   /// Work has arrived: whether a worker has to be woken for it, because some are idle and none is looking already. For callers
@@ -33,7 +34,7 @@ class IdleWorkers {
       wake_one();
     }
   }
-  /// Wakes one worker if any is idle, whoever may be looking.
+  /// Wakes one worker if any is idle, even if another is looking.
   void wake_one() noexcept;
 
   /// @name Pushes of workers

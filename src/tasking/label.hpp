@@ -11,8 +11,8 @@ struct Label {
   std::string_view accesses;  ///< Regions of named spaces that the task uses, for reports. See named_spaces.hpp.
 };
 
-/// The label with this text. Thread-safe. Programs that make a new label for every task are bounded: beyond a limit the
-/// result is a copy that `own` says must be freed with `free_label`.
+/// The label with this text. Thread-safe. The table of labels is bounded, since a program may make a new label for every
+/// task. Beyond the limit the result is a copy: `own` is true, and the caller frees it with `free_label`.
 const Label* intern_label(std::string_view text, bool& own);
 /// A label of one task's own, which is to be freed.
 const Label* label_with_accesses(std::string_view text, std::string_view accesses);

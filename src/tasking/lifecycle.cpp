@@ -40,11 +40,11 @@ void run_onready(Task* task) noexcept {
   remove_blockers(task, 1);
 }
 
-// Returns false if the task has been queued on an exclusion that somebody else holds.
+// Returns false if the task has been queued on an exclusion that another task holds.
 bool take_exclusions(Task* task) noexcept {
   TaskExtra& extra = *task->extra;
   while (extra.exclusions_held < extra.exclusions.size()) {
-    // Counted first: once it is queued, whoever hands over goes on with the task.
+    // Counted first: once the task is queued, the thread that hands the exclusion over goes on with it.
     Exclusion* exclusion = extra.exclusions[extra.exclusions_held++];
     if (!exclusion->acquire(task)) {
       return false;
@@ -169,8 +169,8 @@ void count_child(Worker& worker, Task* parent) noexcept {
   ++worker.children.count;
 }
 
-// Returns the parent if it is still to be told of this child: not told here, lest a deep family that ends all at once be a
-// deep recursion.
+// Returns the parent if the caller must still tell it of this child. Telling it here would recurse deeply where many
+// generations end at once.
 Task* complete(Task* task) noexcept {
   Failure* const failure = task->failure.load(std::memory_order_acquire);
   Task* const parent = task->parent;
@@ -191,7 +191,7 @@ Task* complete(Task* task) noexcept {
     }
   }
   set_state(task, TaskState::completed);
-  // Without a future nobody waits, but somebody may have given up waiting.
+  // Without a future nothing waits, but a wait that was given up may still be listed.
   if (task->references.load(std::memory_order_acquire) != 1 ||
       task->waiters.load(std::memory_order_relaxed) != nullptr) {
     tell_waiters(task);
@@ -390,7 +390,7 @@ void children_completed(Task* parent, std::int64_t count) noexcept {
 }
 
 void flush_children(Worker& worker) noexcept {
-  // Again and again: the last child may complete its parent, which then is counted as somebody's child.
+  // Again and again: the last child may complete its parent, which then is counted as a child itself.
   while (worker.children.count != 0) {
     const std::uint32_t count = std::exchange(worker.children.count, 0);
     children_completed(std::exchange(worker.children.parent, nullptr), count);

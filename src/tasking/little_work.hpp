@@ -7,11 +7,13 @@
 
 namespace dovetail::tasking {
 
-/// Finds out anew, after a sleep, who could do what this worker does. Time in ticks.
+/// Finds out anew, after a sleep, which worker could do the work of this one: the refuge. Time in ticks.
 void find_refuge(Worker& worker, std::uint64_t now) noexcept;
-/// Hands the tasks that a poll has woken to the refuge. What they begin next is the other worker's, and wakes this one no more.
+/// Hands the tasks that a poll has woken to the refuge. Operations that they begin next are the other worker's, and wake this
+/// one no more.
 void retreat(Worker& worker) noexcept;
-/// Whether the tasks of that worker are better left to it: it keeps them to itself, or it has just been given them by this one.
+/// Whether the tasks of the other worker are better left to it. They are if it keeps them to itself, or if this one has just
+/// given them to it.
 bool is_better_left_alone(const Worker& worker, const Peer& other, std::uint64_t now) noexcept;
 
 }  // namespace dovetail::tasking

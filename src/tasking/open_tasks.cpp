@@ -16,8 +16,8 @@
 namespace dovetail::tasking {
 namespace {
 
-// Calls that wait for another thread or the time, though their first argument may be the number of a file that is open: it is no descriptor, or
-// they wait for a lock of the file, or for the pipe at its other end.
+// Calls that wait for another thread or the time, though their first argument may equal the number of an open file. Either the argument is no
+// descriptor, or the call waits for a lock of the file or for the other end of a pipe.
 constexpr long waiting_calls[] = {SYS_clock_nanosleep, SYS_select, SYS_pselect6, SYS_wait4, SYS_waitid, SYS_semop,
                                   SYS_semtimedop,      SYS_msgsnd, SYS_msgrcv,   SYS_flock, SYS_fcntl,  SYS_splice};
 

@@ -38,11 +38,12 @@ unsigned places_to_begin_with(const Options& options) noexcept;
 /// Open tasks that are ready, and the places of those that run: all that decides how many these are. Not thread-safe.
 ///
 /// Each rule keeps a promise of docs/admission.md.
-/// - *Few while they use a device*: the places of the beginning. None is added while a task uses a file, however long its call takes. One that was
-///   added goes when a task uses a file or none waits: tasks that begin by waiting, as for a process that starts, would else be many for good.
-/// - *They may wait for each other*, so that as many places are needed as there are tasks. At each look one more is made, if none has ended since
-///   the last look, all that have a place have begun, and none uses a file: at once if all wait, after a second of such looks if one computes,
-///   since it may spin.
+/// - *Few while they use a device*: the places of the beginning. None is added while a task uses a file, however long its call takes. An added
+///   place goes when a task uses a file or none waits. Otherwise tasks that only begin by waiting, as for a process that starts, would be many for
+///   good.
+/// - *They may wait for each other*, so that as many places are needed as there are tasks. A look may add a place if no task has ended since the
+///   last one, all with a place have begun, and none uses a file. It adds one at once if all wait. If one computes, it does so after a second of
+///   such looks, since that one may spin.
 /// - *None waits for ever* behind others of higher priority: one in so many is taken in turn.
 template <class Item>
 class OpenPlaces {

@@ -1,5 +1,5 @@
-// Ready tasks of threads that are no workers. Each such thread has a lane of its own, as far as there are enough: a deque to which it
-// pushes and from which workers steal. So threads that spawn meet neither each other nor workers at a lock.
+// Ready tasks of threads that are no workers. Each such thread has a lane of its own, as far as there are enough. A lane is a deque
+// to which the thread pushes and from which workers steal. So threads that spawn meet neither each other nor workers at a lock.
 #pragma once
 
 #include <array>

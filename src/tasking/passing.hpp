@@ -9,7 +9,8 @@ namespace dovetail::tasking {
 using detail::RuntimeCore;
 
 /// @name How a task passes
-/// It begins where it leaves the gate's books, and then passes outside of the gate's locks: between the two, its runtime is not taken for stuck.
+/// The gate calls `begin_passing` where it takes the task out of its lists, and `pass` without its locks. Between the two calls the runtime is
+/// not taken for stuck.
 /// @{
 void begin_passing(Task* task) noexcept;
 void pass(Task* task) noexcept;

@@ -98,7 +98,7 @@ int current_worker() noexcept {
 bool pause_switches() noexcept { return context().worker != nullptr; }
 
 void prepare_pause(Task* task) noexcept {
-  // Relaxed: whoever wakes learns of the pause through what is published after this.
+  // Relaxed: the waker learns of the pause through what is published after this.
   task->pause_state.store(PauseState::running, std::memory_order_relaxed);
 }
 

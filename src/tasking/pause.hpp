@@ -1,4 +1,4 @@
-// How the layers above suspend a task until something they wait for has happened. What ends the pause is `wake`, in schedule.hpp.
+// How the layers above suspend a task until something they wait for has happened. `wake` in schedule.hpp ends the pause.
 #pragma once
 
 #include <exception>
@@ -33,8 +33,8 @@ void prepare_pause(Task* task) noexcept;
 /// May return on another thread.
 void pause(Task* task, WaitReason reason, const void* subject = nullptr);
 
-/// What has to be kept for a task that pauses in a call that does not know of tasks (`WaitReason::system_call`): a language's runtime may hold
-/// something for the thread, which another task uses meanwhile.
+/// State to keep for a task that pauses in a call that does not know of tasks (`WaitReason::system_call`). A language's runtime may hold state
+/// for the thread, which another task uses meanwhile.
 struct SystemCallPause {
   void* (*before)() noexcept;          ///< Its result is given to `after`.
   void (*after)(void* kept) noexcept;  ///< On the same thread, before the call goes on.
@@ -49,7 +49,7 @@ void set_system_call_pause(const SystemCallPause* hooks) noexcept;
 Task* bind_event() noexcept;
 /// Ends a bound event; with a cause, the task fails. From any thread.
 void fulfill_event(Task* task, std::exception_ptr cause = nullptr) noexcept;
-/// Whether somebody asked that the task, or its runtime, stops. From any thread, while the task has not completed.
+/// Whether the task, or its runtime, has been asked to stop. From any thread, while the task has not completed.
 bool cancel_requested(const Task* task) noexcept;
 /// @}
 

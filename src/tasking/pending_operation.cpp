@@ -20,7 +20,7 @@ void require(bool operation, detail::Task* task, const char* call) {
 
 }  // namespace
 
-// Nobody is left who could end it.
+// No handle is left that could end it.
 PendingOperation::State::~State() {
   if (!ended) {
     end(std::make_exception_ptr(

@@ -121,7 +121,8 @@ struct PolledServices::Entry : std::enable_shared_from_this<Entry> {
     return false;
   }
 
-  // Whoever ends the timer, by running or by cancelling it, sets the next one or disarms: so there is one at a time.
+  // The thread that ends the timer, by running or by cancelling it, sets the next one or disarms. So there is one at a
+  // time.
   void timer_ended() noexcept { service.in_flight() > 0 ? arm() : disarm(); }
 
   void event_ended() noexcept {

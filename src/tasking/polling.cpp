@@ -172,8 +172,8 @@ struct [[gnu::visibility("hidden")]] PollingService::State : std::enable_shared_
     return true;
   }
 
-  // Twice as often after a poll that found something, a quarter less often after one that did not: quick to follow a burst, and
-  // soon cheap while nothing comes.
+  // Twice as often after a poll that found something, a quarter less often after one that did not. So polling follows a burst
+  // quickly and soon costs little while nothing comes.
   void adapt(std::size_t found) noexcept {
     const auto now = interval.load(std::memory_order_relaxed);
     const auto next = found > 0 ? now / 2 : now + now / 4 + 1;

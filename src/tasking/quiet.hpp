@@ -18,7 +18,7 @@ bool nothing_can_run(const RuntimeCore& core) noexcept;
 bool something_is_under_way(const RuntimeCore& core) noexcept;
 /// Whether nothing runs and a thread that is no worker waits for it.
 bool somebody_waits(const RuntimeCore& core) noexcept;
-/// For a worker that is about to sleep: if nothing runs, the reactor is to look whether the runtime is stuck when that has been so for a while.
+/// Called by a worker that is about to sleep. If nothing runs, it asks the reactor to look later whether the runtime is stuck.
 void note_before_sleep(RuntimeCore& core) noexcept;
 
 }  // namespace dovetail::tasking

@@ -19,7 +19,7 @@ namespace {
 // The thread is not woken for a deadline that is so little earlier than the one it sleeps for. While polling functions run on workers
 // that is nearly always so.
 constexpr std::chrono::microseconds most_late{200};
-// Somebody who has just done what was due may name the next deadline in a moment.
+// A worker that has just done what was due may name the next deadline in a moment.
 constexpr std::chrono::microseconds lingering{100};
 
 constexpr base::Clock::rep never = base::TimePoint::max().time_since_epoch().count();
@@ -180,7 +180,8 @@ void Reactor::tend() noexcept {
        {Upkeep::fibers, Upkeep::stuck, Upkeep::long_waits, Upkeep::throttle, Upkeep::executors, Upkeep::services}) {
     std::atomic<base::Clock::rep>& due = upkeep_[static_cast<unsigned>(upkeep)];
     if (due.load(std::memory_order_relaxed) <= now) {
-      // Before the look: whoever names a time from now on has changed what is looked at, or finds no earlier time here.
+      // Before the look: a thread that names a time from now on has changed what is looked at, or finds no earlier time
+      // here.
       due.exchange(never, std::memory_order_seq_cst);
       expect(upkeep, duties_.look(core_, upkeep));
     }

@@ -1,8 +1,8 @@
 // Keeps time and watches descriptors, so that neither has to wait for the end of a body. See docs/design/time.md.
 //
-// One thread of a runtime sleeps in the kernel until the earliest deadline, or until a descriptor that somebody waits for is ready. What
-// it finds, it delivers itself: it wakes the task or calls the polling function. It runs no tasks. As long as nobody waits for a
-// descriptor it needs none, so that a process which has none left, or closes all of them, loses no time.
+// One thread of a runtime sleeps in the kernel until the earliest deadline, or until a descriptor that a task waits for is ready. It
+// delivers itself: it wakes the task or calls the polling function. It runs no tasks. While no task waits for a descriptor, the thread
+// uses none itself. So a process that has none left, or closes all of them, still has its timers.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class Reactor {
 
   /// Makes the thread. @throws std::system_error if the system gives none.
   void start();
-  /// Ends the thread. What is due later is never done.
+  /// Ends the thread. Work that is due later is never done.
   void stop() noexcept;
 
   /// Calls `action` outside of any task at `deadline`, on this thread or on a worker. Any thread. It must be short and must not block.

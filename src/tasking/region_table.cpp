@@ -472,7 +472,7 @@ std::uint32_t RegionTable::enter_general(const Region& region, AccessRecord* rec
       }
       RegionHistory& history = entry->second.history;
       dependencies += follow(history, record);
-      // Whoever comes later and overlaps the covered region overlaps this one too, and waits for it.
+      // A later access that overlaps the covered region overlaps this one too, and waits for it.
       const bool covered = region.begin <= other_begin && other_end <= end;
       if (overwrites && covered) {
         drop_history(history);

@@ -19,7 +19,7 @@ namespace dovetail::tasking {
 
 class Exclusion;
 
-/// Who has accessed a region since the last access that everything else had to wait for.
+/// The accesses to a region since the last one that everything else had to wait for.
 struct RegionHistory {
   AccessRecord* writers = nullptr;    ///< The last writer, or all members of the last group of commutative accesses.
   AccessRecord* readers = nullptr;    ///< Since `writers`; each waits for all of them.

@@ -56,7 +56,7 @@ void begin_slice(Worker& worker, const Task* task, std::uint64_t now) {
   if (operations.long_slice) {
     if (core.parking != nullptr) {
       core.parking->busy(worker.index, true);
-      now = base::ticks();  // that may have woken somebody
+      now = base::ticks();  // that may have woken a worker
     }
     if (worker.kept.clear() || worker.ready.holds_given()) {
       core.idle.notify();
@@ -121,8 +121,9 @@ void thread_main(Worker& self, int processor) {
   context() = {};
 }
 
-// The fiber of the task that this worker would run next, if that is paused too: going there at once saves the way through the
-// scheduler and one of two switches. Null now and then all the same, so that what the scheduler sees to is not starved.
+// The fiber of the task that this worker would run next, if that is paused too. Switching to it directly saves the way through
+// the scheduler and one of two switches. Now and then the result is null all the same, so that the scheduler's other duties are
+// not starved.
 fiber::Fiber* next_paused_fiber(Worker& worker) {
   const SharedQueues& queues = worker.core.queues;
   if (worker.turns.next_is_one_in(pauses_between_looks) || worker.victims.theft_is_open() ||
@@ -135,7 +136,7 @@ fiber::Fiber* next_paused_fiber(Worker& worker) {
   }
   worker.turns.count();
   Task* const task = worker.ready.pop();
-  // One look at the clock for the end of one slice and the beginning of the next: it takes as long as a good part of the switch.
+  // One look at the clock ends one slice and begins the next, since a look takes as long as a good part of the switch.
   const bool measured = worker.slices.is_measuring();
   const std::uint64_t now = worker.operations.any || measured ? base::ticks() : 0;
   if (measured) {
@@ -179,8 +180,8 @@ Task* take_for_stack(Worker& worker) {
   return worker.core.queues.gave_way.pop();
 }
 
-// The paused task keeps this stack, and whatever runs here meanwhile lies on top of it: that can wait for the paused task in
-// vain, but doing nothing would be worse.
+// The paused task keeps this stack, and the tasks that run here meanwhile lie on top of it. Such a task can wait for the
+// paused one in vain, but doing nothing would be worse.
 void run_others_until_woken(Worker& worker, Task* paused) {
   while (paused->pause_state.load(std::memory_order_acquire) != PauseState::woken) {
     worker.flush_services();
@@ -240,7 +241,8 @@ void leave_fiber(Worker& worker, Task* paused) {
       next = worker.fibers.resting.acquire();
     }
   } catch (const std::exception& error) {
-    // Somebody is going to wake the task: it cannot be told. Wait for that on this stack, and keep completions coming.
+    // Another thread is going to wake the task, and cannot be told. Wait for that on this stack, and keep completions
+    // coming.
     std::fprintf(stderr, "dovetail: worker %u waits instead of switching: %s\n", worker.index, error.what());
     if (worker.fibers.yielding == paused) {
       worker.fibers.yielding = nullptr;

@@ -137,7 +137,7 @@ void RuntimeCore::stop_workers() noexcept {
   executors->stop();
   queues.outside.see_off();
   while (visitors.load(std::memory_order_acquire) != 0) {
-    std::this_thread::yield();  // a thread of somebody else is a few instructions from leaving
+    std::this_thread::yield();  // a thread outside of the runtime is a few instructions from leaving
   }
   tasking::remove_live_runtime(this);
 }
@@ -210,7 +210,7 @@ void Runtime::Delete::operator()(detail::RuntimeCore* core) const noexcept {
   try {
     tasking::wait_for_all(*core);
   } catch (const std::exception&) {
-    // Reported where it was found. Tasks that wait for somebody outside would wait on: their memory is given up.
+    // Reported where it was found. Tasks that wait for a thread outside would wait on: their memory is given up.
     ended = core->root->children.load() == 0 || core->drains();
   }
   core->stop_workers();

@@ -15,8 +15,8 @@
 namespace dovetail::tasking {
 namespace {
 
-// The task may be over, and the runtime be destroyed, as soon as it is in a queue. Its own threads are waited for; one of
-// somebody else has to say that it is still there.
+// The task may be over, and the runtime be destroyed, as soon as it is in a queue. The runtime waits for its own threads;
+// any other has to say that it is still there.
 class Visit {
  public:
   Visit(RuntimeCore& core, const ThreadContext& here) noexcept : core_(here.core == &core ? nullptr : &core) {

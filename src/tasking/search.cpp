@@ -55,8 +55,8 @@ Task* take_from(Worker& worker, Turns::Queue queue) {
   return nullptr;
 }
 
-// The order of the looks in `find_task` is what is fastest, and would let a task wait for ever behind others that keep coming: in the
-// deque the newest goes first, and one queue before another. So now and then a task is taken from each of them in turn, the oldest.
+// The order of the looks in `find_task` is the fastest one, but a task could wait for ever behind others that keep coming. In the
+// deque the newest goes first, and one queue goes before another. So now and then the oldest task is taken from each of them in turn.
 // A resumed task, whose time may have come, goes before that, and the turn comes right behind it.
 Task* take_in_turn(Worker& worker) {
   if (worker.turns.resumed_goes_first()) {
@@ -73,8 +73,8 @@ Task* take_in_turn(Worker& worker) {
   return nullptr;
 }
 
-// What to run instead of a task whose slice may be long: one at hand whose slice will be short, if there is any. What that begins,
-// a transfer say, is then under way meanwhile.
+// The task to run before one whose slice may be long: one at hand whose slice will be short, if there is any. A transfer that it
+// begins is then under way meanwhile.
 Task* short_before(Worker& worker, Task* long_task) {
   std::array<Task*, most_passed> passed_by;
   std::size_t passed = 0;
@@ -102,7 +102,7 @@ Task* short_before(Worker& worker, Task* long_task) {
   return found;
 }
 
-// One look at the queues that this worker need share with nobody, or with all.
+// One look at this worker's own queues and at those that all workers share.
 Task* take_from_queues(Worker& worker) {
   RuntimeCore& core = worker.core;
   if (Task* task = worker.ready.pop_tied()) {
@@ -228,7 +228,7 @@ Task* take_ahead(Worker& worker) {
 void end_search(Worker& worker) {
   if (worker.search.is_counted) {
     worker.search.is_counted = false;
-    // Whoever brought work while this worker looked has woken nobody.
+    // A thread that brought work while this worker looked has woken no worker.
     if (worker.core.idle.end_search() && (worker.ready.size() > 0 || may_be_work(worker))) {
       worker.core.idle.notify();
     }

@@ -35,7 +35,7 @@ struct Overloaded : Functions... {
 
 namespace detail {
 
-// One call of `select`: what it waits for, on the stack of whoever waits.
+// One call of `select`: what it waits for, on the stack of the caller.
 class Selecting {
  public:
   Selecting(std::span<const Alternative> alternatives, const WaitLimits& limits)
@@ -278,7 +278,7 @@ class Selecting {
       }
       for_each_awaited_core([](RuntimeCore& core) {
         core.foreign.waiting.fetch_add(1, std::memory_order_seq_cst);
-        core.idle.wake_one();  // somebody waits now: being stuck matters
+        core.idle.wake_one();  // a thread waits now: being stuck matters
         tasking::expect_long_waits(core);
       });
     }

@@ -36,8 +36,9 @@ class Service {
   virtual unsigned poll(unsigned worker, PollScope scope) = 0;
 
   /// @name Being polled
-  /// While something is in flight, a service that does not put workers to sleep (below) is polled by the clock and when its descriptor is
-  /// ready, even while all workers compute. If the descriptor of the one that does is ready, an idle worker is woken as well, which polls.
+  /// A service that does not put workers to sleep (below) is polled by the clock and when its descriptor is ready. That holds while something
+  /// is in flight, even if all workers compute. For the service that puts workers to sleep, a ready descriptor wakes an idle worker, which
+  /// polls.
   /// @{
   /// The longest time between two polls. max(): never by the clock.
   virtual std::chrono::nanoseconds poll_interval() const noexcept { return std::chrono::microseconds(500); }
@@ -70,8 +71,8 @@ class Service {
   virtual std::size_t in_flight() const noexcept = 0;
   /// Whether any of those was begun by that worker, as far as it delivers them itself. Asked by the worker.
   virtual bool has_in_flight(unsigned /*worker*/) const noexcept { return in_flight() > 0; }
-  /// Whether what is in flight ends when other processes do something, whenever that is, as messages do: tasks that wait for it are no work
-  /// that spawning could run ahead of.
+  /// Whether what is in flight ends when other processes do something, as messages do. Tasks that wait for it are no work that spawning could
+  /// run ahead of.
   virtual bool ends_elsewhere() const noexcept { return false; }
 
   /// @name One thread
@@ -91,13 +92,13 @@ class Service {
   /// returns true is chosen when the runtime starts.
   /// @{
   virtual bool parks() const noexcept { return false; }
-  /// Sleeps in the kernel until a completion arrives, `unpark` was called for this worker since the last return of `park`, or
-  /// the deadline has passed (time_point::max(): none). May return early. Delivers nothing: `poll` follows.
+  /// Sleeps in the kernel until a completion arrives, `unpark` is called for this worker, or the deadline has passed (time_point::max(): none).
+  /// An `unpark` since the last return of `park` counts. May return early. Delivers nothing: `poll` follows.
   virtual void park(unsigned /*worker*/, std::chrono::steady_clock::time_point /*deadline*/) {}
   /// Ends the current or next `park` of that worker. From any thread.
   virtual void unpark(unsigned /*worker*/) noexcept {}
-  /// The worker is about to run a slice that may take long, or is back from it: completions of its own operations are meanwhile for others,
-  /// and make `descriptor` ready.
+  /// The worker is about to run a slice that may take long, or is back from it. Meanwhile completions of its own operations are for other
+  /// workers, and make `descriptor` ready.
   virtual void busy(unsigned /*worker*/, bool /*busy*/) noexcept {}
   /// Takes workers to be busy that have had operations in flight since the last call and have not polled. Returns whether there were any.
   /// Called by the thread that keeps time, now and then.
@@ -115,9 +116,9 @@ bool register_service(const void* key, ServiceFactory factory);
 /// The service of that kind in a runtime, or null.
 Service* find_service(detail::RuntimeCore& core, const void* key) noexcept;
 
-/// Has `hook` called whenever somebody asked for a cancellation, so that operations which tasks wait for may end early: after
-/// the request can be seen by `cancel_requested`, from any thread, and with the runtime only as a name: it may be gone. At most
-/// one hook; called from a static initialiser.
+/// Has `hook` called after each request for a cancellation, so that operations which tasks wait for may end early. It is called from any
+/// thread, once `cancel_requested` can see the request. It must not use the runtime that it is given, which may be gone: the pointer only
+/// identifies it. At most one hook; called from a static initialiser.
 bool register_cancel_hook(void (*hook)(const detail::RuntimeCore* core) noexcept);
 
 /// Something is in flight of a service that is polled on demand. Called when its `in_flight` begins to differ from 0, from any thread.
@@ -131,7 +132,7 @@ void tell_resident(detail::RuntimeCore& core) noexcept;
 /// Tells the scheduler that the calling compute worker has prepared operations that wait for `Service::flush`.
 void request_flush() noexcept;
 
-/// A piece of blocking work, run once on an I/O executor thread. Owned by whoever posts it; it must live until it runs.
+/// A piece of blocking work, run once on an I/O executor thread. Owned by the poster; it must live until it runs.
 struct BlockingWork {
   BlockingWork* next = nullptr;
   void (*run)(BlockingWork* self) = nullptr;

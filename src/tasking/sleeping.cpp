@@ -23,7 +23,7 @@ constexpr unsigned rounds_between_other_looks = 16;
 
 constexpr std::chrono::milliseconds until_left_alone_is_doubted{1};
 
-// Only while somebody runs, or ran a moment ago, who may spawn: waiting for a disk is no reason to spin.
+// Only while a worker runs, or ran a moment ago, which may spawn: waiting for a disk is no reason to spin.
 bool work_may_come_soon(Worker& worker) noexcept {
   const IdleWorkers& idle = worker.core.idle;
   return std::exchange(worker.search.fed_from_outside, false) ||
@@ -187,7 +187,7 @@ void sleep(Worker& worker) {
     idle.pushes_without_fence();
   }
   if (worker.search.is_counted) {
-    worker.refuge.peer = nullptr;  // somebody has more than it can do
+    worker.refuge.peer = nullptr;  // another worker has more than it can do
   }
 }
 

@@ -17,8 +17,8 @@
 namespace dovetail::tasking {
 namespace {
 
-// Takes the tasks out of what they wait for, all of them before the first is woken: what that one does may end the waits of others,
-// which then run, complete and are gone. One that was taken out has nobody but this thread to wake it, so it stays until then.
+// Takes all of the tasks out of what they wait for before it wakes the first. A woken task may end the waits of others, which then
+// run, complete and are gone. A task that was taken out stays, since only this thread can wake it.
 void tell(RuntimeCore& core, const Waits& waits, std::vector<Task*> told) {
   for (Task* task : waits.paused_for_resume) {
     ResumeState expected = ResumeState::awaited;
@@ -61,7 +61,7 @@ base::TimePoint declare_if_stuck(RuntimeCore& core, base::TimePoint now) {
   {
     const LabelsHeld labels;
     waits = find_waits(core);
-    // Somebody outside may still resume, fulfill or complete; tasks that wait only for each other have nobody.
+    // A thread outside may still resume, fulfill or complete. Tasks that wait only for each other have no such thread.
     const bool outside =
         !waits.paused_for_resume.empty() || waits.waiting_for_events > 0 || waits.waiting_for_operations > 0;
     if (outside) {

@@ -36,10 +36,10 @@ class Ticket;
 struct Label;
 struct WaitNode;
 
-/// Where a task is in its life. Written only by whoever moves it on; read by reports.
+/// Where a task is in its life. Written only by the thread that moves it on; read by reports.
 enum class TaskState : std::uint8_t { free, created, onready, admission, ready, running, paused, returned, completed };
 
-/// Who may move a paused task on: see `pause` and `wake`.
+/// Which thread may move a paused task on: see `pause` and `wake`.
 enum class PauseState : std::uint8_t { running, paused, woken };
 
 /// The word behind `this_task::suspend`: a resume that comes early is kept, also while the task waits in a `WaitingLine`.

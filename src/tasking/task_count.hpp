@@ -1,5 +1,5 @@
-// How many tasks a runtime has made and completed. Each worker counts for itself and tells the sum now and then, so that counting
-// costs no shared write and reading does not depend on the number of workers.
+// How many tasks a runtime has made and completed. Each worker counts for itself and adds to the sum now and then. So counting
+// costs no shared write, and reading does not depend on the number of workers.
 #pragma once
 
 #include <atomic>

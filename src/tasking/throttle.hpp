@@ -1,5 +1,5 @@
-// How far spawning may run ahead of executing, so that memory stays bounded for any number of tasks. What spawners, workers and the reactor do
-// about it is in throttling.hpp and spawn.cpp.
+// How far spawning may run ahead of executing, so that memory stays bounded for any number of tasks. What spawners, workers and the reactor do about
+// it is in throttling.hpp and spawn.cpp.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@ namespace dovetail::tasking {
 
 using detail::Task;
 
-/// The limit follows the tasks unless the program sets it: short tasks are kept few, because a window of pending tasks that does
-/// not fit the caches costs more than such a task itself; the longer tasks take, the further ahead spawning may run. Tasks that wait for what
-/// other processes do are no work that spawning runs ahead of: if nothing can run while spawners are held back, the limit does not count a
-/// few tasks for each such operation. Any thread.
+/// The limit follows the tasks unless the program sets it. Short tasks are kept few: a window of pending tasks that does not fit the caches costs
+/// more than such a task itself. The longer tasks take, the further ahead spawning may run. Tasks that wait for what other processes do are no work
+/// that spawning runs ahead of. So if nothing can run while spawners are held back, the limit does not count a few tasks for each such operation. Any
+/// thread.
 class Throttle {
  public:
   /// How long a spawner is held back at least, while others run and nothing makes room.
@@ -44,7 +44,7 @@ class Throttle {
   /// Of the operations in flight, `elsewhere` end in other processes: if all do, tasks that wait for them are not counted. Returns whether that makes
   /// room.
   bool count_without_waiting(std::size_t pending, std::size_t elsewhere, std::size_t in_flight) noexcept;
-  /// Whether those held back are to be let go although there is no room, after `completed` tasks: what they would do may be what all else waits for.
+  /// Whether to let held-back spawners go although there is no room, after `completed` tasks. All other tasks may wait for what a spawner does next.
   bool is_time_to_release(bool others_run, std::uint64_t completed) noexcept;
 
   /// @name Spawners that are held back

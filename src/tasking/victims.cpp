@@ -8,8 +8,8 @@
 namespace dovetail::tasking {
 namespace {
 
-// While its tasks are small one is taken from a worker all the same now and then, because it may be the root of many: less and less often,
-// as long as it keeps the thief for less than the least of these times.
+// A worker with small tasks is robbed of one all the same now and then, because it may be the root of many. That happens less and less
+// often while the stolen tasks keep the thief for less than the least of these times.
 constexpr std::uint64_t least_microseconds_between_thefts = 5;
 constexpr std::uint64_t most_microseconds_between_thefts = 160;
 // A worker with fewer of them may be on a chain, where each makes the next one ready: without its task it could do nothing.
@@ -27,8 +27,8 @@ bool Victims::prefers_its_own(Victim& victim, std::uint64_t now) noexcept {
   if (elapsed >= microseconds_between_looks * ticks) {
     const Peer& peer = *victim.peer;
     const std::uint64_t progress = peer.count.progress();
-    // What it has done since a look long ago says nothing, nor what it does without work: it is given the benefit of the doubt until
-    // the next one.
+    // Its progress since a look long ago says nothing, nor does progress without work. It is given the benefit of the doubt until the
+    // next look.
     const bool gets_on = elapsed >= microseconds_of_an_old_look * ticks || peer.has_no_work() ||
                          (progress - victim.progress) * microseconds_of_a_step * ticks >= elapsed;
     victim.prefers_its_own = peer.bodies.is_small() && gets_on;

@@ -21,7 +21,7 @@ WaitNode* read_unmarked(const WaitWord& waiters) noexcept {
   WaitNode* word = waiters.load(std::memory_order_acquire);
   for (unsigned attempt = 1; (bits(word) & being_changed) != 0; ++attempt) {
     if (attempt % 128 == 0) {
-      std::this_thread::yield();  // whoever changes it may have been preempted
+      std::this_thread::yield();  // the thread that changes it may have been preempted
     }
     base::cpu_relax();
     word = waiters.load(std::memory_order_acquire);

@@ -13,7 +13,7 @@ namespace dovetail::tasking {
 
 using detail::Task;
 
-/// One wait. Shared by the one who waits, who may give up, and by the task that is waited for.
+/// One wait. Shared by the waiter, which may give up, and by the task that is waited for.
 struct WaitNode {
   enum class State : std::uint8_t { waiting, done, abandoned };
   WaitNode* next = nullptr;
@@ -44,8 +44,8 @@ inline bool is_closed(const WaitWord& waiters) noexcept {
 }
 /// Enters a wait for a task. False: it has completed, and the node is the caller's alone.
 bool enlist(WaitWord& waiters, WaitNode* node) noexcept;
-/// Takes a wait out. True: the node is the caller's alone. False: the task has completed, and whoever completes it has come by the node or
-/// will.
+/// Takes a wait out. True: the node is the caller's alone. False: the task has completed, and the completing thread has visited the node
+/// or will.
 bool withdraw(WaitWord& waiters, const WaitNode* node) noexcept;
 /// Marks the task as completed, so that nobody enters any more. Returns those that wait, in the order in which they came.
 WaitNode* close_waits(WaitWord& waiters) noexcept;

@@ -22,8 +22,8 @@ enum class WaitReason : std::uint8_t {
   barrier,
   selection,  ///< The first of several things, or with a limit of time: a `Selection`, which says for what.
   operation,  ///< Of a source that the program made, which says what it is.
-  /// In a call that does not know of tasks. The task goes on in the same thread even if it is not tied: its code, or its
-  /// compiler, may keep the address of `errno` across the call.
+  /// In a call that does not know of tasks. The task goes on in the same thread even if it is not tied. Compiled code
+  /// may keep the address of `errno` across the call.
   system_call,
 };
 

@@ -85,7 +85,7 @@ bool children_done(Task* task) noexcept {
 enum class Blocked : std::uint8_t { done, reported, interrupted };
 
 // Blocks the thread until `done`, until the runtime is reported as stuck, or until the look of the thread ends the wait. The runtime may be
-// gone afterwards, unless somebody else keeps it.
+// gone afterwards, unless another owner keeps it.
 template <class Done>
 Blocked block_until(RuntimeCore& core, const Done& done) {
   ForeignWaits& foreign = core.foreign;

@@ -29,7 +29,7 @@ void block_in_line(WaitingLine& line, std::unique_lock<std::mutex>& lock, Waitin
   append(line, waiting);
   lock.unlock();
   selection.block_until(base::TimePoint::max());
-  lock.lock();  // whoever serves has it until the last use of the selection
+  lock.lock();  // the thread that serves has it until the last use of the selection
   lock.unlock();
 }
 

@@ -12,7 +12,7 @@
 namespace dovetail {
 namespace detail {
 
-/// Lies on the stack of whoever waits: a task that waits for nothing else, or a selection.
+/// Lies on the stack of the task or thread that waits: a task that waits for nothing else, or a selection.
 struct Waiting {
   Waiting* before = nullptr;
   Waiting* next = nullptr;
@@ -34,8 +34,8 @@ void append(WaitingLine& line, Waiting& waiting) noexcept;
 /// Nothing if it is in the line no more.
 void take_out(WaitingLine& line, Waiting& waiting) noexcept;
 
-/// Waits at the end of the line until somebody calls `serve_first` for it. `lock` holds the mutex of the line, and does not any more at the
-/// end. @throws Stuck; then it has left the line.
+/// Waits at the end of the line until `serve_first` is called for it. `lock` holds the mutex of the line, and does not any more at the end.
+/// @throws Stuck; then it has left the line.
 void wait_in_line(WaitingLine& line, std::unique_lock<std::mutex>& lock, std::uint64_t units, WaitReason reason);
 
 /// Those that were served and are to be woken without the mutex.
@@ -52,7 +52,7 @@ class Served {
   Waiting* last_ = nullptr;
 };
 
-/// Ends the wait of a task in a line, if it is in one and nobody else has: the caller wakes it. From any thread.
+/// Ends the wait of a task in a line, if it is in one and no other thread has ended it. The caller wakes the task. From any thread.
 bool leave_line(Task* task) noexcept;
 
 }  // namespace tasking

@@ -19,7 +19,7 @@ Worker::Worker(RuntimeCore& of, unsigned number)
 
 Worker::~Worker() = default;
 
-// Whether to wake somebody for a task whose slice will be short would take longer than to run it here, after what else is at hand.
+// Whether waking a worker for a task with a short slice would take longer than running it here, after what else is at hand.
 bool Worker::keeps_to_itself() const noexcept {
   if (!slices.runs_short()) {
     return false;
@@ -63,7 +63,7 @@ bool Worker::poll_services(PollScope scope) {
 }
 
 void Worker::tell_idle_workers() noexcept {
-  kept.clear();  // whoever is told of one finds the others too
+  kept.clear();  // a worker that is told of one finds the others too
   // The compiler must not look for idle workers first; the processor is kept from it by their process-wide barrier, or here.
   if (operations.any || !core.barrier_works) [[unlikely]] {
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -74,7 +74,7 @@ void Worker::tell_idle_workers() noexcept {
     const std::uint64_t before = slices.is_measuring() ? base::ticks() : 0;
     core.idle.wake_one();
     if (before != 0) {
-      slices.leave_out(base::ticks() - before);  // else a short slice would be taken for long, and wake somebody again
+      slices.leave_out(base::ticks() - before);  // else a short slice would be taken for long, and wake a worker again
     }
   }
 }
@@ -111,16 +111,16 @@ void Worker::push_tied(Task* task) {
   }
 }
 
-// A worker with operations sleeps and is woken so often that the process-wide barrier of each sleep would cost more than a fence in
-// each push. It says so: who falls asleep needs the barrier only if another worker pushes without a fence.
+// A worker with operations sleeps and is woken often. The process-wide barrier of each sleep would then cost more than a fence in
+// each push. It says that it uses fences: a worker that falls asleep needs the barrier only if another one pushes without a fence.
 void Worker::begin_operations(bool begin) noexcept {
   if (operations.any == begin) {
     return;
   }
   operations.any = begin;
   has_operations.store(begin, std::memory_order_relaxed);
-  // What was pushed before is visible to whoever sees this; what is pushed from now on is ordered by a fence. And back: the change
-  // comes before the next push, whose look for idle workers then sees one that has seen the old number.
+  // Tasks that were pushed before are visible to a thread that sees this; those pushed from now on are ordered by a fence. And
+  // back: the change comes before the next push, whose look for idle workers then sees one that has seen the old number.
   if (begin) {
     core.idle.pushes_with_fence();
     // Either this sees the worker that has entered the list of idle ones, or that one, which looks afterwards, the first queue.

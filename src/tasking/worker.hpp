@@ -1,5 +1,5 @@
-// One compute worker: what it has and knows. What it does is in running.hpp (its thread, bodies, fibers), search.hpp, stealing.hpp,
-// little_work.hpp and sleeping.hpp.
+// One compute worker: its state. Its work is in running.hpp (its thread, bodies, fibers), search.hpp, stealing.hpp, little_work.hpp
+// and sleeping.hpp.
 #pragma once
 
 #include <cstdint>
@@ -68,11 +68,11 @@ class Worker : public Peer {
 
   /// @name For this worker's own thread only
   /// @{
-  /// Queues a ready task and sees to it that somebody runs it.
+  /// Queues a ready task and sees to it that a worker runs it.
   void push(Task* task);
   /// Queues a task that became ready because another one completed: it runs next here, while its data are in the cache.
   void push_next(Task* task);
-  /// Gives a task that became ready here back to the worker that made it, if that is quicker than running it here: the task's
+  /// Gives a task that became ready here back to the worker that made it, if that is quicker than running it here. The task's
   /// memory and the data it depends on are there. Returns whether it did.
   bool give_back(Task* task) noexcept { return task->home_worker != index && give_back_home(task); }
   /// Tells an idle worker, if one has to be woken, of what this one has pushed.

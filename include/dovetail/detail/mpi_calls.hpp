@@ -97,8 +97,8 @@ void wait(Abi abi, void* requests, std::size_t count, void* statuses);
 bool in_task(Abi abi) noexcept;
 /// Starts the operation and pauses the task until it has ended.
 int call(Abi abi, const Description& description, const Start& start, void* status);
-/// Pauses the task until the operation, which has no request, has ended: `attempt` is called again and again, by whichever thread is in MPI,
-/// with the address of a `bool` that it sets when that is so.
+/// Pauses the task until an operation without a request has ended. Whichever thread is in MPI calls `attempt` again and again, with the address of
+/// a `bool`. `attempt` sets it when the operation has ended.
 int attempt(Abi abi, const Description& description, const Start& attempt);
 /// Makes a call that may block and has no other form, and returns what it returned. A thread for blocking work makes it while the task is paused.
 /// Where MPI allows calls of one thread at a time, the thread that may call is held instead, and others in MPI wait; that is said once. `call` gets
@@ -107,8 +107,8 @@ int held(Abi abi, const Description& description, const Start& call);
 /// For callers whose program waits elsewhere than in a runtime, so that no thread of its own can call MPI for tasks. @throws std::logic_error where
 /// MPI allows calls of one thread only; else as `call`.
 void require_every_thread(Abi abi);
-/// For the end of MPI, outside of tasks: returns when no operation of a task is in flight and each task that had one has completed. Tasks
-/// that use MPI later hold their thread, which is said. False: the wait ended for another reason.
+/// For the end of MPI, outside of tasks. Returns when no operation of a task is in flight and the tasks that had one have completed. Tasks that use
+/// MPI later hold their thread, which is said. False: the wait ended for another reason.
 bool end_operations() noexcept;
 /// @}
 

@@ -206,7 +206,7 @@ class Exchange {
   bool begun_ = false;
 };
 
-/// A collective as a function, made from MPI's form with a request: the parameters are that one's without the request, so the last one is
+/// A collective as a function, made from MPI's form with a request. It has the same parameters without the request, so the last one is
 /// the communicator.
 template <auto start, bool suspends, class Indices, class... All>
 class CollectiveOf;
