@@ -23,7 +23,7 @@ class StorageBandwidth {
     fixed,      ///< A number of MB/s (section 4.2.2).
     automatic,  ///< `auto`: unbounded, inferred in a learning phase (sections 3.3 and 4.2.3).
     bounded,    ///< `auto(min,max,delta)`: learned between two bounds (sections 3.3 and 4.2.3).
-    adaptive,   ///< `adaptive`: tuned all the time. Not of the paper; see docs/admission.md.
+    adaptive,   ///< `adaptive`: tuned all the time. Dovetail's own; see docs/admission.md.
   };
 
   constexpr StorageBandwidth() noexcept = default;

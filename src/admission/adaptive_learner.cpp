@@ -27,13 +27,13 @@ constexpr double most_samples = 24;
 // Share of the device's time that looking around may cost, and how many tasks lie between two looks at least.
 constexpr double price_of_looking = 0.01;
 constexpr unsigned between_looks = 32;
-// Tasks that the device could have served while the others part again that a change of level has put in step: so many were lost on a
-// device whose tasks also compute, by a look at a level that is hardly worse.
+// The cost of a change of level, in tasks that the device could have served meanwhile. A change puts tasks in step until they part again. A
+// look at a level that is hardly worse lost so many on a device whose tasks also compute.
 constexpr double price_of_change = 1;
 // What a level is assumed to lose that was never measured.
 constexpr double assumed_loss = 0.25;
 constexpr unsigned forget_after = 64;
-// A level that is not measured after so many tasks, and as many again for each that is needed, cannot be: there are not that many at a time.
+// Too few tasks come at a time to measure a level that is not measured after so many tasks, and as many again for each that is needed.
 constexpr unsigned most_tasks_unmeasured = 8;
 // What a task of unknown size did is said only if it was at known levels for this share of its device's time.
 constexpr double mostly = 0.6;
@@ -241,7 +241,7 @@ bool AdaptiveLearner::ended(const Sample& sample) {
   return !searching_ && postponed_ != 0 && sample.present >= postponed_ && decide(sample.present);
 }
 
-// A level that nobody fills would meet the next burst of tasks unmeasured: the best one that is known is better.
+// A level that the tasks do not fill would meet the next burst unmeasured: the best one that is known is better.
 bool AdaptiveLearner::give_up() {
   const auto found = best();
   if (found == levels_.end() || found->first == limit_ ||

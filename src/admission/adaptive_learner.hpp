@@ -21,7 +21,7 @@ class AdaptiveLearner {
     std::span<const double> seconds_among;
     double work = 0;         ///< What it did, in any unit that all samples of the device share.
     unsigned present = 0;    ///< Tasks that are on the device or wait for it now.
-    double device_rate = 0;  ///< Work per second that the device is said to do at best; 0: nobody says.
+    double device_rate = 0;  ///< Work per second that the device is said to do at best; 0: unknown.
   };
   /// @param most  Tasks at once that can be made at all.
   explicit AdaptiveLearner(unsigned most);

@@ -11,7 +11,8 @@ namespace {
 constexpr double hindered = 0.25;
 // Levels within this of the best count as equal; the one with the fewest tasks is taken.
 constexpr double tie = 0.01;
-// A level below the one that was held may look so much better than it is: the tasks that show it have prepared their data among more.
+// A level below the one that was held may look so much better than it is. The tasks that are measured at it have prepared their data among
+// more.
 constexpr double flattery = 0.08;
 // More than this share of the gain that twice the tasks could bring means that the device is not yet busy.
 constexpr double rising = 0.8;
@@ -19,10 +20,11 @@ constexpr double rising = 0.8;
 // gives more than is said.
 constexpr double nearly_all = 0.93;
 constexpr double too_much = 1.12;
-// After a change, a neighbour on the side where the best level is not expected is left to looking around unless it lost less than this before.
+// After a change, a neighbour on the side where the best level is not expected is skipped, unless it lost less than this before. Later looks
+// around still try it.
 constexpr double unpromising = 0.1;
-// A level is looked at if the curve that was measured lets so much more be expected of it. Two of its points, each off by 5 %, make up less:
-// with 3 %, 64 tasks on a device that likes 12 tried 15, to no avail, which made the last of them 7 % later.
+// A level is looked at if the measured curve promises so much more of it. Errors of 5 % at two of its points rarely add up to so much. With a
+// lower bound a burst tries levels in vain, which delays its last tasks.
 constexpr double worth_looking = 0.08;
 // So much of a task is enough to see that a lower level may be better, which can always be measured.
 constexpr double inkling = 0.3;

@@ -35,8 +35,8 @@ bool AutoLearner::ended(double seconds, bool failed) {
   }
   ++ended_;
   seconds_ += seconds;
-  // "Once the average I/O task time of the maximum number of tasks allowed to run concurrently at any given time is obtained, a
-  // learning epoch is ended" (section 3.3.1): 225 + 112 + 56 + 28 + 14 tasks in the paper's k-means.
+  // An epoch ends when as many tasks have ended as may run at once (section 3.3.1). In the paper's k-means these are 225 + 112 +
+  // 56 + 28 + 14 tasks.
   if (ended_ < at_once()) {
     return false;
   }

@@ -1,5 +1,5 @@
-// `auto` and `auto(min,max,delta)` as the paper on I/O-aware PyCOMPSs (docs/papers.md) describes them in sections 3.3 and 4.2.3, for one type of task on one
-// device. Pure: no clock, no lock, no tasks; the budget tells it what happened.
+// `auto` and `auto(min,max,delta)` for one type of task on one device. They follow sections 3.3 and 4.2.3 of the paper on I/O-aware PyCOMPSs
+// (docs/papers.md). Pure: no clock, no lock, no tasks; the budget tells it what happened.
 #pragma once
 
 #include <cstdint>

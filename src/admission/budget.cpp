@@ -183,7 +183,7 @@ base::Order Budget::order() const noexcept {
   return (admitted_ + 1) % between_turns == 0 ? base::Order::in_turn : base::Order::by_priority;
 }
 
-// Whose first candidate goes before those of all others that may enter; null if nobody waits.
+// The type whose first candidate goes before those of all others that may enter; null if none waits.
 TaskType* Budget::foremost(bool free_only) const noexcept {
   TaskType* head = nullptr;
   const Candidate* first = nullptr;

@@ -1,5 +1,5 @@
-// What one device shares out among the tasks that use it. Knows neither tasks nor clocks: candidates come and go at times that it is
-// told, so that tests run it on a clock of their own.
+// What one device shares out among the tasks that use it. Knows neither tasks nor clocks. Candidates come and go at times that it is told,
+// so tests run it on a clock of their own.
 //
 // Thread-safe. `enter`, `leave` and `withdraw` hand out candidates. The caller then starts the tasks of these, outside of the budget's lock.
 #pragma once
@@ -51,9 +51,9 @@ struct Candidate {
 /// Requests in the order in which they were added.
 using CandidateList = base::Fifo<Candidate>;
 
-/// What the budget asks of whoever the candidates belong to; called under its lock.
+/// What the budget asks of the owner of candidates; called under its lock.
 struct CandidateOwner {
-  /// The candidate is taken out of the queue; nobody has seen yet that it waits no more.
+  /// The candidate is taken out of the queue; no other thread has seen yet that it waits no more.
   void (*leaving)(Candidate& candidate) noexcept;
 };
 

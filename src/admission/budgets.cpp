@@ -53,7 +53,8 @@ device::Level found_by_requests(device::Device& device, Direction direction) {
 }  // namespace
 
 void DeviceBudget::recall(Direction direction) {
-  // Not std::call_once: it uses thread-local variables of libstdc++, which this library could not reach if somebody had loaded both late.
+  // Not std::call_once: it uses thread-local variables of libstdc++, which this library could not reach if a program had loaded both
+  // late.
   if (recalled_.load(std::memory_order_acquire)) {
     return;
   }

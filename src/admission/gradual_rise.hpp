@@ -1,6 +1,6 @@
-// Fills a raised level of `adaptive` so that its tasks do not keep step. Tasks that begin together prepare their data together and
-// then wait for the device together: processor and device take turns, and more tasks at once look worse than they are. Pure: no
-// clock, no lock, no tasks.
+// Fills a raised level of `adaptive` so that its tasks do not keep step. Tasks that begin together prepare their data together and then wait
+// for the device together. Then processor and device take turns, and more tasks at once look worse than they are. Pure: no clock, no lock,
+// no tasks.
 #pragma once
 
 #include <vector>
@@ -17,8 +17,9 @@ class GradualRise {
   void left(double entered, double now);
   /// @}
 
-  /// Whether one more task may enter now, where so many are allowed in the end. A place that was taken before is free at once. For a new one
-  /// an event is waited for, never without anybody inside, whose end is one, and not longer than two tasks take.
+  /// Whether one more task may enter now, where so many are allowed in the end. A place that was taken before is free at once. For a new
+  /// place an event is waited for, such as the end of a task inside. It is waited for only while a task is inside, and not longer than two
+  /// tasks take.
   bool allows(unsigned level, double now) noexcept;
 
  private:

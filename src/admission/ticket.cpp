@@ -22,8 +22,8 @@ using detail::Task;
 
 class AdmissionTicket final : public tasking::Ticket, public Candidate {
  public:
-  /// @param host  The ticket of its parent, if that is on the device and waits for it: it runs in the parent's share, or both would wait for
-  ///              ever. Then what it moves is the parent's, too.
+  /// @param host The ticket of its parent, if that is on the device and waits for it. The task then runs in the parent's share, or both would wait
+  ///              for ever. What it moves counts for the parent, too.
   AdmissionTicket(Task* task, DeviceBudget& device, AdmissionTicket* host)
       : task_(task), device_(device), host_(host) {}
 
@@ -96,8 +96,8 @@ void AdmissionTicket::started() noexcept {
 // Less than this is not what a task on a device is for: a message, or the start of a program that does the transfer.
 constexpr std::uint64_t least_transfer = 4096;
 
-// What passes through Dovetail is counted where it moves. What a body on an executor does beside it, the kernel counts, which sees all that this
-// thread transfers. What others do for it (other threads and processes, `mmap`) shows nowhere.
+// Bytes that pass through Dovetail are counted where they move. Other transfers of a body on an executor are counted by the kernel, which sees
+// all that this thread transfers. Transfers that others make for it (other threads and processes, `mmap`) are not seen.
 TaskEnd AdmissionTicket::end(bool failed) const noexcept {
   const auto now = thread_ == this_thread() && bytes_before_ ? transferred_bytes() : std::nullopt;
   const std::uint64_t bytes = std::max(moved(), now ? *now - *bytes_before_ : 0);
@@ -149,7 +149,7 @@ std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskD
   const Options& options = tasking::options_of(task);
   DeviceBudget& device = budget_of(device::Names::of(options.config).find(description.device));
   Budget& budget = device.budget();
-  // The parent is the task that spawns this one, so that nobody changes it meanwhile.
+  // The parent is the task that spawns this one, so that no thread changes it meanwhile.
   auto* const above = task->parent != tasking::root_of(task)
                           ? static_cast<AdmissionTicket*>(tasking::ticket_of(task->parent))
                           : nullptr;

@@ -170,7 +170,7 @@ Load::Clock::duration Calibration::share_of_next(Direction direction) {
     return share;
   }
   note_once("The time was over before all points were measured.");
-  // However long the file took, on a device that others use: a curve without any point is of no use to anybody.
+  // However long the file took, on a device that others use: a curve without any point is of no use.
   return curve_.has(direction) ? Clock::duration::zero() : least_share;
 }
 

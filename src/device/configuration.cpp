@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-// toml++ asserts what the input can violate, though it refuses it a little later: an assertion would end the program, and
+// toml++ asserts what the input can violate, though it refuses such input a little later. An assertion would end the program, and
 // with NDEBUG clang is told to assume it.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
@@ -44,7 +44,7 @@ constexpr std::size_t most_bytes = 256 * 1024;
 // so that this and the limit on nested values bound the depth.
 constexpr std::ptrdiff_t most_dots_in_line = 64;
 
-// The user named it, wherever it lies and whoever wrote it.
+// The user named it, wherever it lies and whichever user wrote it.
 constexpr base::FileRules named_rules{.follow_links = true, .of_anyone = true, .most_bytes = most_bytes};
 
 std::string environment(const char* name) {
@@ -65,8 +65,8 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// A file that lies where it is looked for, without having been named, may have been laid there by somebody else: in a folder
-// that all may write, say. Then it is as if there were none, which is said.
+// A file that was found, and not named, may have been put there by another user: in a folder that all may write, say. It is then
+// ignored, which is said.
 bool is_the_users(const fs::path& path, bool follow_links) {
   const base::OpenedFile opened = base::open_plain_file(path.string(), O_RDONLY, {.follow_links = follow_links});
   if (opened.descriptor >= 0) {
@@ -116,7 +116,7 @@ class Reader {
 
  private:
   [[noreturn]] void refuse(unsigned line, const std::string& why) const {
-    constexpr std::size_t longest = 300;  // a message may repeat a key, which is as long as whoever wrote it liked
+    constexpr std::size_t longest = 300;  // a message may repeat a key, which may have any length
     const std::string shown = why.size() > longest ? why.substr(0, longest) + "..." : why;
     throw std::invalid_argument(file_ + ":" + std::to_string(line) + ": " + shown);
   }

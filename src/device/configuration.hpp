@@ -10,8 +10,8 @@
 namespace dovetail::device {
 
 /// The file that is meant by this setting, absolute; empty if there is none. See dovetail/device.hpp for where it is looked for.
-/// A file that is not named is the user's own or root's, and a regular one; in the current folder it is no symbolic link. What else
-/// is found there is ignored, with a line on standard error.
+/// A file that is not named is the user's own or root's, and a regular one; in the current folder it is no symbolic link. Anything
+/// else found there is ignored, with a line on standard error.
 /// @throws std::invalid_argument if a file that is named does not exist.
 std::string configuration_file(const std::string& given);
 

@@ -20,8 +20,8 @@ namespace dovetail::device {
 /// Lives as long as the process, and in the child of a fork. Thread-safe.
 ///
 /// *One level of concurrency.* Requests and tasks that are admitted by the number share one queue, so one of them searches at a time. While
-/// such tasks use the device, their number is what is varied: `RequestLevel`s rest, and lanes let through at least as many requests as
-/// there may be tasks. What one of the two has found is where the other begins.
+/// such tasks use the device, their number is varied. `RequestLevel`s rest then, and lanes let through at least as many requests as there may
+/// be tasks. Each of the two begins with what the other has found.
 class Device {
  public:
   /// `file_system` is `statfs::f_type`; 0: unknown.
@@ -44,7 +44,7 @@ class Device {
 
   /// @name Measured
   /// @{
-  /// What so many requests at once transfer, in ascending order; empty: nobody has measured it, in this run or an earlier one. The first call
+  /// What so many requests at once transfer, in ascending order. Empty: it was not measured, in this run or an earlier one. The first call
   /// reads what earlier runs remember.
   std::vector<Level> curve(Direction direction) const;
   /// Keeps a curve, and remembers it for other runs. Where requests have not begun to look for their depth, they begin with its knee.

@@ -7,7 +7,7 @@ namespace dovetail::device {
 
 /// Whether its files lie in memory: nothing waits there, and there is no cache to bypass. `type` is `statfs::f_type`, here and below.
 bool keeps_files_in_memory(unsigned long type) noexcept;
-/// Whether a write to its page cache needs nobody but this kernel: no server, and no process that may be waiting for this one.
+/// Whether a write to its page cache needs only this kernel: no server, and no process that may be waiting for this one.
 bool caches_writes_by_itself(unsigned long type) noexcept;
 /// Whether it keeps space for writes to come. In memory, space costs as much memory as the bytes; ZFS promises space that it does not keep.
 bool reserves_space(unsigned long type) noexcept;

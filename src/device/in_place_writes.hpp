@@ -6,12 +6,11 @@
 
 namespace dovetail::device {
 
-/// What is known of one device. The kernel may hold a writer back until the device has caught up, and most file systems cannot say so
-/// beforehand (`RWF_NOWAIT` is for reads there). So writes are made in place as long as none waits. One that takes long raises
-/// a doubt: for 64 times as long as it took, it is counted whether writes wait, which costs two system calls each. If one does, none is made
-/// in place for 64 times as long as it took; the next ones are in doubt again. So a worker waits for two writes, and for a 64th of its
-/// time at most from then on. (A writer that is held back waits at every so many pages, not at every write.)
-/// Thread-safe. Times are in ticks.
+/// What is known of one device. The kernel may hold a writer back until the device has caught up. Most file systems cannot say so beforehand
+/// (`RWF_NOWAIT` is for reads there). So writes are made in place as long as none waits. One that takes long raises a doubt. For 64 times
+/// its time it is then counted whether writes wait, which costs two system calls each. If one does, none is made in place for 64 times as
+/// long as it took; the next ones are in doubt again. So a worker waits for two writes, and for a 64th of its time at most from then on. (A
+/// writer that is held back waits at every so many pages, not at every write.) Thread-safe. Times are in ticks.
 class InPlaceWrites {
  public:
   /// A write in place.

@@ -22,8 +22,8 @@ inline double highest_rate(std::span<const Level> curve) noexcept {
   return most;
 }
 
-/// The first level of a curve in ascending order that gives nearly all of the most: a deeper queue that adds less than 5 % makes every
-/// request wait longer for nothing. Of an empty curve, `Level{}`.
+/// The first level of a curve in ascending order that gives nearly the highest rate. A deeper queue that adds less than 5 % makes
+/// every request wait longer for nothing. Of an empty curve, `Level{}`.
 inline Level knee(std::span<const Level> curve) noexcept {
   const double needed = 0.95 * highest_rate(curve);
   const auto found = std::find_if(curve.begin(), curve.end(), [&](const Level& level) { return level.rate >= needed; });

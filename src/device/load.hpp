@@ -40,8 +40,8 @@ class Load {
     std::uint64_t block = 0;
     unsigned depth = 0;
     std::byte* memory = nullptr;
-    /// At least one block. Each slot goes through its part of it again and again, however few requests are under way:
-    /// if they always used the same few blocks, these would stay in a cache, and a shallow queue would seem faster than it is.
+    /// At least one block. Each slot goes through its part of it again and again, however few requests are under way. If they
+    /// always used the same few blocks, these would stay in a cache. A shallow queue would then seem faster than it is.
     std::size_t memory_size = 0;
     const std::vector<std::uint32_t>* order = nullptr;  ///< Numbers of the blocks, again and again.
     std::uint64_t limit = ~std::uint64_t{0};            ///< Most requests begun.

@@ -37,8 +37,8 @@ struct MeasureOptions {
   std::chrono::milliseconds point_limit{1000};  ///< Longest time for one point; requests under way are waited for.
   /// Longest time for all. Points without time left are not measured, but for one of each direction, which takes 10 ms.
   std::chrono::milliseconds total_limit{60000};
-  /// Bytes of the file that is transferred. 0: 256 MiB (64 MiB in memory), but at most a quarter of what is free, and no
-  /// more than can be written in a quarter of `total_limit`.
+  /// Bytes of the file that is transferred. 0: 256 MiB (64 MiB in memory). It is then at most a quarter of the free space, and
+  /// what can be written in a quarter of `total_limit`.
   std::uint64_t file_bytes = 0;
   /// Called after each window, some ten times per `point_limit`, by the measuring thread. False: stop, and return what there is.
   std::function<bool(const MeasureProgress&)> progress = {};

@@ -12,8 +12,8 @@
 
 namespace dovetail::device {
 
-/// A device under one name. Several names may lead to one device, such as two folders of dovetail.toml on one file system: each name has
-/// settings of its own, what is measured is the device's. Lives as long as the process. Thread-safe.
+/// A device under one name. Several names may lead to one device, such as two folders of dovetail.toml on one file system. Each name has
+/// settings of its own; measurements are the device's. Lives as long as the process. Thread-safe.
 class NamedDevice {
  public:
   NamedDevice(StorageDevice settings, std::string folder, Device& on, std::string remembered_as);

@@ -14,11 +14,11 @@ namespace dovetail::device {
 std::string memory_file();
 
 /// @name What is known of a device
-/// Reading never fails. It ignores a file that is damaged, of another version, larger than 4 MiB, another user's, or no regular file, and
-/// warns once in each process, on standard error. No link is followed, and what is not the user's is not replaced.
-/// Writing puts one device's entry into what the file then holds, under a lock that goes with the process. So runs at the same time
-/// lose nothing. It replaces the file in one step, so a crash leaves the old file or the new one. False: not written, because another
-/// process holds the lock, the file is another user's or the folder cannot be written.
+/// Reading never fails. It ignores a file that is damaged, of another version, larger than 4 MiB, another user's, or no regular file. It
+/// then warns once in each process, on standard error. No link is followed, and a file that is not the user's is not replaced. Writing
+/// puts one device's entry into what the file then holds, under a lock that goes with the process. So runs at the same time lose nothing.
+/// It replaces the file in one step, so a crash leaves the old file or the new one. False: not written, because another process holds the
+/// lock, the file is another user's or the folder cannot be written.
 /// @{
 
 /// How many tasks at once gave most, and what; a rate of 0 has no meaning in another run. `at_once` 0: not known.

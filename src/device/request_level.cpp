@@ -69,8 +69,8 @@ void RequestLevel::ended(std::uint64_t now, std::uint64_t bytes, unsigned outsta
     return;
   }
   ++seen_;
-  // Both ends of an epoch wait for a moment, so that they fall on the first of a crowd: the one at its beginning counts, and the one at
-  // its end does not. Otherwise a crowd would count for a gap that it does not fill, and deep queues come in large ones.
+  // Both ends of an epoch wait for a moment, so that each falls on the first request of a crowd. The crowd at the beginning counts, the
+  // one at the end does not. Otherwise a crowd would count for a gap that it does not fill, and in a deep queue crowds are large.
   if (!measures_) {
     if (seen_ == settling) {
       begun_ = now;

@@ -38,10 +38,10 @@ Route first_route(RequestKind kind) noexcept;
 
 /// Finds the way from the requests of the program themselves, once, in two steps. *Ring or threads*: while at least four requests are under
 /// way, both are tried in turn, three times; threads must be 10 % faster each time, since they use more of the processor. *Depth*: while
-/// more requests are under way than the depth lets through, it is compared with twice and half of it, three times, until neither is better.
-/// Twice as deep is better if it moves at least 5 % more; or hardly less, as long as the device needs at most 10 ms for what it was given:
-/// requests that end together save processor time. Half is better if the device needs longer and loses no more than 2 %: by Little's law
-/// half the depth at the same rate is half the latency, for other requests too.
+/// more requests are under way than the depth lets through, it is compared with twice and half of it. That is done three times, until
+/// neither is better. Twice the depth is better if it moves at least 5 % more. It is also better if it moves hardly less and the device
+/// needs at most 10 ms for its requests. The reason is that requests which end together save processor time. Half is better if the device
+/// needs longer and loses no more than 2 %. By Little's law half the depth at the same rate is half the latency, for other requests too.
 ///
 /// Thread-safe, save where said otherwise. `route` and `decided` take no lock.
 class RequestLevel {
@@ -83,7 +83,7 @@ class RequestLevel {
   int direction_ GUARDED_BY(mutex_) = 0;  // In which the depth was changed last.
   unsigned trials_ GUARDED_BY(mutex_) = 2;
   std::array<Route, most_trials> trial_
-      GUARDED_BY(mutex_);  // What is compared: ring and threads; or a depth, twice and half of it.
+      GUARDED_BY(mutex_);  // The ways that are compared: ring and threads; or a depth, twice and half of it.
   std::array<std::array<double, rounds>, most_trials> rates_ GUARDED_BY(mutex_){};  // Bytes per microsecond.
   double best_rate_ GUARDED_BY(mutex_) = 0;
   double rate_ GUARDED_BY(mutex_) = 0;  // Of the route that was chosen.

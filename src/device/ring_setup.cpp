@@ -12,8 +12,8 @@ namespace dovetail::device {
 
 std::string set_up_ring(io_uring& ring) {
   io_uring_params parameters{};
-  // No COOP_TASKRUN, DEFER_TASKRUN or SINGLE_ISSUER: with those, completions become visible only when the owner enters the
-  // kernel, and an idle worker could not deliver what a computing one has started.
+  // No COOP_TASKRUN, DEFER_TASKRUN or SINGLE_ISSUER. With those, completions become visible only when the owner enters the
+  // kernel, so an idle worker could not deliver what a computing one has started.
   parameters.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
   parameters.cq_entries = ring_completion_entries;
   if (const int error = -io_uring_queue_init_params(ring_submission_entries, &ring, &parameters); error != 0) {

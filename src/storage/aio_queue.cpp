@@ -45,7 +45,7 @@ bool syncs(Kind kind) noexcept { return kind == Kind::fsync || kind == Kind::fda
 struct AioQueue::Mapped {
   unsigned id;
   unsigned count;
-  unsigned head;  // Moved by whoever takes events: us.
+  unsigned head;  // Moved by the taker of events: us.
   unsigned tail;  // Moved by the kernel.
   unsigned magic;
   unsigned compatible_features;
@@ -179,7 +179,7 @@ void AioQueue::submit_for_owner() noexcept {
   }
   submit_gathered();
   if (any_given_back_.load(std::memory_order_relaxed)) {
-    eventfd_write(bell_, 1);  // whoever is told takes them
+    eventfd_write(bell_, 1);  // the worker that is told takes them
   }
 }
 
@@ -246,7 +246,7 @@ bool AioQueue::announce(bool on) noexcept {
 
 bool AioQueue::has_completions() const noexcept {
   if (mapped_ == nullptr) {
-    return false;  // only a call can say; the bell wakes whoever sleeps
+    return false;  // only a call can say; the bell wakes a sleeper
   }
   return std::atomic_ref(mapped_->head).load(std::memory_order_relaxed) !=
          std::atomic_ref(mapped_->tail).load(std::memory_order_acquire);
@@ -296,7 +296,7 @@ unsigned AioQueue::take(Completion* completions, unsigned most) noexcept {
   if (!taking_.try_lock()) {
     return 0;
   }
-  // Whoever wrote the requests counted them afterwards; this load lets us see what they wrote.
+  // The thread that wrote the requests counted them afterwards; this load lets us see what it wrote.
   (void)submitted_.load(std::memory_order_acquire);
   unsigned count = back ? take_given_back(completions, most) : 0;
   const unsigned ended = mapped_ != nullptr ? take_mapped(completions + count, most - count)
@@ -304,7 +304,7 @@ unsigned AioQueue::take(Completion* completions, unsigned most) noexcept {
   for (unsigned i = count; i < count + ended; ++i) {
     Completion& completion = completions[i];
     if (completion.result == -EAGAIN || (completion.result == -EOPNOTSUPP && transfers(completion.request->kind))) {
-      // It would have blocked: an executor may. Said before anybody else sees the request.
+      // It would have blocked: an executor may. Said before any other thread sees the request.
       completion.request->on_threads = true;
       completion.result = -EAGAIN;
     }

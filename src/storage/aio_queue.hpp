@@ -3,8 +3,8 @@
 //
 // Only direct transfers and syncs are asynchronous here: `io_submit` performs buffered transfers before it returns (the limit
 // of the TASIO paper's implementation, section 4). `suits` says which; the others go to threads. Direct transfers are
-// submitted with RWF_NOWAIT where the kernel has it: what would keep the submitting core (blocks to be allocated, a lock, a
-// full device) comes back at once, and goes to threads as well.
+// submitted with RWF_NOWAIT where the kernel has it. A transfer that would keep the submitting core (blocks to be allocated,
+// a lock, a full device) then comes back at once. It goes to threads as well.
 #pragma once
 
 #include <libaio.h>

@@ -46,7 +46,7 @@ bool BufferRegistry::reserve() {
   return true;
 }
 
-// Whether this is the child of a fork: then nobody knows who held the lock.
+// Whether this is the child of a fork: then it is unknown which thread held the lock.
 bool BufferRegistry::inherited() const noexcept {
   const int process = process_.load(std::memory_order_relaxed);
   return process != 0 && process != getpid();

@@ -12,7 +12,7 @@
 
 namespace dovetail::storage {
 
-/// Who keeps buffers registered.
+/// A user that keeps buffers registered.
 class BufferUser {
  public:
   virtual ~BufferUser() = default;

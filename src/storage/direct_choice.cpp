@@ -10,7 +10,7 @@ bool DirectChoice::marked(const Marks& marks, std::uint64_t number) noexcept {
 
 void DirectChoice::mark(Marks& marks, std::uint64_t number, bool on) noexcept {
   if (marked(marks, number) == on) {
-    return;  // a line that nobody writes can be shared
+    return;  // a cache line that no thread writes can be shared
   }
   const std::uint64_t bit = std::uint64_t{1} << (number % 64);
   if (on) {

@@ -1,6 +1,6 @@
 // A request that bypasses the page cache. Reads and aligned writes do so as they are. A write that is not aligned goes on step by
-// step in ascending order: through the page cache up to the next whole page, directly as long as there are whole pages, and through
-// the page cache again. So the file never claims bytes that nothing has written.
+// step in ascending order. It goes through the page cache up to the next whole page, directly for all whole pages, and through the
+// page cache again. So the file never claims bytes that nothing has written.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The adaptor of direct files: one operation becomes the requests that such a file takes, which are under way side by side, and their
-// results become one outcome. Files without it never come here.
+// The adaptor of direct files. It turns one operation into the requests that such a file takes, which are under way side by side.
+// Their results become one outcome. Files that are not direct never come here.
 #pragma once
 
 #include <cstddef>

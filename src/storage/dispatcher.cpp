@@ -112,9 +112,9 @@ void Dispatcher::attempt_ended(Request& request, std::int64_t result, int worker
   }
 }
 
-// The kernel gives up everything that is under way in a ring, if asked. What was not meant is attempted again there, once for each
-// time that somebody cancelled. A signal that reaches a worker in a ring may end requests in the same way though nobody
-// cancelled: those are attempted by a system call, whose answer is believed, also if a device gives that error by itself.
+// The kernel gives up everything that is under way in a ring, if asked. Requests that were not meant are attempted again there,
+// once for each cancellation. A signal that reaches a worker in a ring may end requests in the same way without a cancellation.
+// Those are attempted by a system call, whose answer is final, since a device may give that error itself.
 bool Dispatcher::again_after_cancel(Request& request, int worker) const noexcept {
   if (given_up(request)) {
     return false;

@@ -1,5 +1,5 @@
-// The way of the requests of one runtime: into the queues of their devices, from there to an engine, attempt by attempt, and back to
-// whoever waits. Engines know this much and nothing of who owns them.
+// The way of the requests of one runtime. It leads into the queues of their devices, from there to an engine, attempt by attempt,
+// and back to the task that waits. Engines know this much and nothing of their owner.
 #pragma once
 
 #include <atomic>
@@ -58,7 +58,7 @@ class Dispatcher {
   Engine* used_aio() const noexcept { return aio_used_.load(std::memory_order_acquire) ? aio_ : nullptr; }
   /// Ends what is kept in queues and was given up, and has what engines interrupt be looked at. From any thread.
   void cancel_kept() noexcept;
-  /// Whether somebody has cancelled since this worker asked last. On that worker.
+  /// Whether a task has been cancelled since this worker asked last. On that worker.
   bool cancelled_since_asked(unsigned worker) noexcept;
 
   const EngineChoice choice_;

@@ -19,7 +19,7 @@ class Engine {
   virtual void submit(Request& request, int worker) noexcept = 0;
   /// Hands over to the system what `submit` has gathered on this worker.
   virtual void flush(unsigned /*worker*/) noexcept {}
-  /// Asks the system to give up what this worker has begun. What does not have to end is attempted again.
+  /// Asks the system to give up what this worker has begun. Requests that do not have to end are attempted again.
   virtual void cancel(unsigned /*worker*/) noexcept {}
   /// Delivers what has ended. Only compute workers call it.
   virtual unsigned poll(unsigned /*worker*/, tasking::PollScope /*scope*/) noexcept { return 0; }

@@ -1,4 +1,4 @@
-// Calls that do not know of tasks: decides whether a call may have to wait, and if so pauses the task while an executor makes
+// Calls that do not know of tasks. Decides whether a call may have to wait. If so, pauses the task while an executor makes
 // exactly that call.
 #include "storage/interposition.hpp"
 
@@ -92,8 +92,8 @@ bool read_from_cache(const Call& call, std::int64_t& result) noexcept {
          look_at(call.descriptor, call.offset + result) == Cached::end_of_file;
 }
 
-// A read at the file position must be one call, so that two readers get different bytes: here it is only found out whether
-// that call is going to wait. What it depends on may change before it is made, which costs time and nothing else.
+// A read at the file position must be one call, so that two readers get different bytes. This function only finds out
+// whether that call is going to wait. The answer may be wrong by the time of the call, which costs time and nothing else.
 bool is_cached(int descriptor, std::size_t bytes) noexcept {
   const off_t begin = lseek(descriptor, 0, SEEK_CUR);
   if (begin < 0) {
@@ -120,7 +120,7 @@ bool may_be_cached(const Call& call) noexcept {
   return (call.kind == CallKind::read || call.kind == CallKind::pread) && is_small(call);
 }
 
-// Whether a write is a copy into the page cache, as a rule, and nobody holds the file position if it needs that.
+// Whether a write is a copy into the page cache, as a rule, and no call holds the file position if it needs that.
 bool may_be_copied(const Call& call, const FileIdentity& file) noexcept {
   if ((call.kind != CallKind::write && call.kind != CallKind::pwrite) || !is_small(call) || !S_ISREG(file.mode) ||
       (call.kind == CallKind::write && position_in_use(file))) {

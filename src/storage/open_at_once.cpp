@@ -22,7 +22,7 @@ int open_cached(const char* path, int flags) noexcept {
   return static_cast<int>(syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
 }
 
-// To open a FIFO or a device waits for somebody; a file of a server, for the server.
+// Opening a FIFO or a device may wait for its other end; opening a file of a server, for the server.
 bool opens_without_waiting(int found) {
   struct stat status{};
   if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode)) {

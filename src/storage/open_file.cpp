@@ -19,8 +19,8 @@
 namespace dovetail::storage {
 namespace {
 
-// The number of an inode as a space: a bijection of the inode for each device, so that two files of a device never share
-// one. Two files of different devices might; they would then be ordered needlessly, never wrongly.
+// The number of an inode as a space. It is a bijection of the inode for each device, so two files of a device never
+// share one. Two files of different devices might; they would then be ordered needlessly, never wrongly.
 std::uint64_t space_of(std::uint64_t device, std::uint64_t inode) noexcept {
   std::uint64_t mixed = inode + device * 0x9e37'79b9'7f4a'7c15U;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58'476d'1ce4'e5b9U;

@@ -45,8 +45,8 @@ class OpenFile {
   Device& device() const noexcept { return *device_; }
   /// Of its requests, where they wait for the device (request_lane.hpp).
   Urgency urgency() const noexcept { return urgency_; }
-  /// A pipe, socket or terminal: transfers take or give the next bytes, wherever they are said to be, and may wait for as long as
-  /// somebody else likes.
+  /// A pipe, socket or terminal. Transfers take or give the next bytes, whatever offset they name, and may wait as long as the other
+  /// end likes.
   bool stream() const noexcept { return stream_; }
   /// Whether a write through the page cache is, as a rule, a copy: to a file system of this machine, without `O_SYNC` or `O_DSYNC`.
   bool write_is_copy() const noexcept { return !synchronous_ && device_->caches_writes; }
@@ -59,8 +59,8 @@ class OpenFile {
   int cached_descriptor() noexcept;
   /// The descriptor that transfers directly, or -1.
   int direct_descriptor() const noexcept { return direct_; }
-  /// Whether that descriptor of it, one of the program's, still leads to this file: a program may close its descriptor, and
-  /// open another file that gets the number, while a request waits for its turn. A system call for such; true for our own.
+  /// Whether this descriptor still leads to this file. While a request waits for its turn, a program may close its descriptor and
+  /// open another file that gets the number. A system call for a descriptor of the program's; true for our own.
   bool leads_here(int descriptor) const noexcept;
   /// The one that the program is told.
   int descriptor() const noexcept { return direct_ >= 0 ? direct_ : cached_.load(std::memory_order_acquire); }

@@ -52,9 +52,9 @@ bool Parking::make_watch() noexcept {
   const int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   const int watch = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLET;  // each write is reported once, so that nobody has to read
+  event.events = EPOLLIN | EPOLLET;  // each write is reported once, so that no thread has to read
   if (bell >= 0 && watch >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, bell, &event) == 0) {
-    bell_.store(bell, std::memory_order_relaxed);  // known to whoever knows of the other
+    bell_.store(bell, std::memory_order_relaxed);  // known to a thread that knows of the other
     watch_.store(watch, std::memory_order_release);
     return true;
   }
@@ -113,7 +113,8 @@ void Parking::unpark(unsigned worker) noexcept {
   }
 }
 
-// The owner and the thread that keeps time may meet here: whoever writes last has seen afterwards that it wrote what holds.
+// The owner and the thread that keeps time may meet here. The one that writes last has seen afterwards that it wrote what
+// holds.
 void Parking::announce(const Slot& slot, WorkerQueue& queue) const noexcept {
   bool said = false;
   do {
@@ -154,7 +155,7 @@ bool Parking::look_after() noexcept {
     if (silent && queue != nullptr && queue->in_flight() > 0 &&
         slot.state.load(std::memory_order_relaxed) < asleep_on_word) {
       found |= !slot.busy.exchange(true, std::memory_order_seq_cst);
-      // Also where it was busy: a worker that was woken for a completion may have begun a long body, and one that was awake may have gone to
+      // Also where it was busy. A worker that was woken for a completion may have begun a long body. One that was awake may have gone to
       // sleep just afterwards.
       announce(slot, *queue);
       if (queue->gathered() > 0) {

@@ -1,4 +1,4 @@
-// How the workers of one runtime sleep and are woken, and how somebody looks after what a worker has in flight while it computes. See
+// How the workers of one runtime sleep and are woken, and how other threads look after what a worker has in flight while it computes. See
 // docs/design/storage.md, "Sleeping".
 #pragma once
 
@@ -13,7 +13,7 @@ namespace dovetail::storage {
 
 class WorkerQueue;
 
-/// One per service. Each worker calls the functions with its own number, save those that anybody calls.
+/// One per service. Each worker calls the functions with its own number, save those that any thread calls.
 class Parking {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -39,12 +39,12 @@ class Parking {
   bool is_busy(unsigned worker) const noexcept;
   /// The worker looked for completions of its own.
   void polled(unsigned worker) noexcept;
-  /// Takes workers to be busy that have something in flight and have neither slept nor polled since the last call, and hands over what they
-  /// have gathered. Returns whether there were any. For the thread that keeps time.
+  /// Takes workers to be busy that have something in flight and have neither slept nor polled since the last call. Hands over what they have
+  /// gathered. Returns whether there were any. For the thread that keeps time.
   bool look_after() noexcept;
   /// An epoll instance; -1 before the first queue.
   int descriptor() const noexcept { return watch_.load(std::memory_order_acquire); }
-  /// Takes note of what made it ready. Anybody.
+  /// Takes note of what made it ready. Any thread.
   void answer() noexcept;
   /// @}
 

@@ -33,17 +33,17 @@ class PositionUse {
   std::atomic<unsigned>* const uses_;
 };
 /// Whether a call that uses the file position of a descriptor of this file is under way. The system locks that position for as long as
-/// such a call takes: whoever asks for it meanwhile waits too. A hint: files may share an entry, and it may change at once.
+/// such a call takes: another call that needs it meanwhile waits too. A hint: files may share an entry, and it may change at once.
 bool position_in_use(const FileIdentity& file) noexcept;
 
-/// Tells the trace of a call, from construction until `ended`. Costs nothing while nobody traces.
+/// Tells the trace of a call, from construction until `ended`. Costs nothing while no trace is recorded.
 class TracedCall {
  public:
   explicit TracedCall(const Call& call);
   void ended(std::int64_t result) const noexcept;
 };
 
-/// Pauses the current task, which is on a compute worker, until the call has been made. If it has to wait in a queue, and the
+/// Pauses the current task, which is on a compute worker, until the call has been made. The call may have to wait in a queue. If the
 /// descriptor leads to another file when its turn comes, it is not made and the result is `-EBADF`.
 std::int64_t pause_for(const Call& call, const FileIdentity& file);
 

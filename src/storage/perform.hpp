@@ -1,5 +1,5 @@
-// The operations as the faces of the library use them: each chooses between pausing the task, binding to it, and a plain
-// system call, by where it is called from.
+// The operations as the faces of the library use them. Each pauses the task, is bound to it, or is a plain system call,
+// depending on where it is called.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// How an operation on a direct file becomes several requests: whole pages are transferred directly, and the bytes before the first
-// and after the last whole page through the page cache. Requests of one operation are under way side by side and end in any order. So
+// How an operation on a direct file becomes several requests. Whole pages are transferred directly; the bytes before the first and
+// after the last whole page go through the page cache. Requests of one operation are under way side by side and end in any order. So
 // a write that would make its file longer stays one request. That does the same step by step (direct_request.hpp).
 #pragma once
 
@@ -19,8 +19,8 @@ struct Piece {
   bool direct = false;
 };
 
-/// Parts that one direct piece is divided into where it has to go through aligned memory: each has a buffer of its own, so that
-/// the device has several to do while one is copied.
+/// Parts that one direct piece is divided into where it has to go through aligned memory. Each has a buffer of its own, so the
+/// device has several to do while one is copied.
 inline constexpr unsigned most_shares = 8;
 /// Head and tail, and what is between them.
 inline constexpr unsigned most_pieces = 2 + most_shares;

@@ -8,7 +8,8 @@ namespace {
 // What a transfer has brought has taken the place of other things in the caches.
 constexpr std::int32_t bytes_that_displace = 4096;
 
-// Who waits for the requests is going to run: what that needs is fetched for all of them side by side, not for one after the other.
+// The tasks that wait for the requests are going to run. The memory that they need is fetched for all of them side by side, not for
+// one after the other.
 void fetch_early(const Completion* completions, unsigned count) noexcept {
   // Of the stack that a request lies on, in cache lines before and after its beginning: the frames of the task and of its call.
   constexpr std::ptrdiff_t lines_before = 6;

@@ -161,7 +161,7 @@ Attempt attempt_up_to(const Request& request, std::uint64_t most) noexcept {
 bool attempt_done(Request& request, std::int64_t result) noexcept {
   if (result < 0) {
     if (result == -EINTR || result == -EAGAIN) {
-      // One in non-blocking mode: to try again at once would keep a core busy until somebody writes.
+      // One in non-blocking mode: to try again at once would keep a core busy until the other end writes.
       request.waits = result == -EAGAIN && is_stream(request);
       return true;
     }

@@ -1,5 +1,5 @@
-// One operation on a file while it is under way. What an engine performs is an attempt: a piece of the request that one
-// system call can do. A request takes as many attempts as it needs.
+// One operation on a file while it is under way. An engine performs an attempt: a piece of the request that one system call can
+// do. A request takes as many attempts as it needs.
 #pragma once
 
 #include <sys/uio.h>
@@ -31,8 +31,8 @@ enum Lane : std::uint8_t { metadata = device::request_kinds, lanes };
 /// `direct`: past the page cache.
 std::uint8_t lane_of(Kind kind, bool direct, std::uint64_t bytes) noexcept;
 
-/// Lives on the stack of the task that waits for it, or in the pool of bound requests. Owned by whoever started it, but touched
-/// only by the engine between `Engine::submit` and `attempt_ended`.
+/// Lives on the stack of the task that waits for it, or in the pool of bound requests. Owned by the task that started it, but
+/// touched only by the engine between `Engine::submit` and `attempt_ended`.
 struct Request {
   Request* next = nullptr;                             ///< In the queue that the request waits in.
   tasking::BlockingWork work;                          ///< For engines that perform it on an executor.
@@ -58,7 +58,7 @@ struct Request {
   Kind kind = Kind::nop;
   std::uint8_t lane = 0;  ///< Which queue of its device it is counted in.
   Urgency urgency = Urgency::program;
-  bool off_core = false;          ///< Copying it would keep a core busy for long: let somebody else do that.
+  bool off_core = false;          ///< Copying it would keep a core busy for long: an executor is to do that.
   bool on_threads = false;        ///< Its attempts are made by executors rather than by a ring.
   bool waits = false;             ///< The next attempt is no transfer: it waits until a stream can be read or written.
   bool durable = false;           ///< A write that is to be followed by an `fdatasync` before it has ended.

@@ -41,7 +41,7 @@ RequestLane::Entry RequestLane::enter(Request& request) {
     return Entry::start;
   }
   const base::LockGuard lock(mutex_);
-  // Under the lock: whoever cancels sees it in the queue, or it sees here that it was cancelled.
+  // Under the lock: the thread that cancels sees the request in the queue, or the cancellation is seen here.
   if (given_up(request)) [[unlikely]] {
     return Entry::cancelled;
   }

@@ -1,5 +1,4 @@
-// The queue of one runtime for the requests of one kind on one device: keeps back what is more than the device should be given
-// at once.
+// The queue of one runtime for the requests of one kind on one device. Keeps back those beyond what the device should be given at once.
 #pragma once
 
 #include <atomic>
@@ -48,7 +47,7 @@ class RequestLane {
   Device& device_;
   const std::optional<Route> forced_;
   device::RequestLevel& level_;
-  // In one word, so that the one who keeps a request and the one who ends the last before it cannot miss each other: while any is kept, some
+  // In one word, so that a thread that keeps a request and one that ends the last before it cannot miss each other. While any is kept, some
   // are in flight, and each of those looks for kept ones when it leaves. Only the holder of the mutex changes how many are kept.
   std::atomic<Load> load_{0};
   base::Mutex mutex_;

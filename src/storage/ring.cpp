@@ -292,7 +292,7 @@ void Ring::arm(int wake_descriptor) noexcept {
   set_gathered(gathered() + 1);
 }
 
-// Not checked: nobody else submits while the owner sleeps, so it does not take `submitting_`.
+// Not checked: no other thread submits while the owner sleeps, so it does not take `submitting_`.
 void Ring::sleep(int wake_descriptor,
                  std::chrono::steady_clock::time_point deadline) noexcept NO_THREAD_SAFETY_ANALYSIS {
   arm(wake_descriptor);
@@ -332,13 +332,13 @@ unsigned Ring::take(Completion* completions, unsigned most) noexcept {
   if (!taking_.try_lock()) {
     return 0;
   }
-  // Whoever wrote the requests counted them afterwards; this load lets us see what they wrote.
+  // The thread that wrote the requests counted them afterwards; this load lets us see what it wrote.
   (void)submitted_.load(std::memory_order_acquire);
   unsigned head = *ring_.cq.khead;
   const unsigned tail = io_uring_smp_load_acquire(ring_.cq.ktail);
-  // The owner counts in the kernel from what lies here when it goes to sleep. If somebody else took the completion of its bell
-  // in between, nothing would be left to wake it. A bell that is seen in `tail` was rung after the owner said so. An owner that takes
-  // is not asleep.
+  // The owner counts in the kernel from what lies here when it goes to sleep. If another thread took the completion of its bell in
+  // between, nothing would be left to wake it. A bell that is seen in `tail` was rung after the owner said so. An owner that takes is
+  // not asleep.
   if (owner_is_asleep()) {
     taking_.unlock();
     return 0;
@@ -352,7 +352,7 @@ unsigned Ring::take(Completion* completions, unsigned most) noexcept {
       std::int32_t result = entry.res;
       ++ended;
       if ((entry.user_data & marks) != 0) [[unlikely]] {
-        // Under this lock both, whoever takes them.
+        // Both under this lock, whichever thread takes them.
         ((entry.user_data & written_mark) != 0 ? request->written : request->synced) = result;
         if (++request->halves < 2) {
           continue;

@@ -15,7 +15,7 @@ thread_local constinit StorageService::Here this_thread{};
 // Set in the child of a fork: the workers are gone, and the rings belong to the parent.
 thread_local constinit bool forked = false;
 
-// Who cancels may be anywhere, and a runtime may end meanwhile: it is looked up here. The lock is held while its requests are
+// Any thread may cancel, and a runtime may end meanwhile: it is looked up here. The lock is held while its requests are
 // ended, which may complete tasks and run what the program does then; that may cancel in turn.
 struct Services {
   std::recursive_mutex mutex;

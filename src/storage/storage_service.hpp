@@ -29,7 +29,7 @@ class StorageService final : public tasking::Service, public Dispatcher {
   };
   static Here here() noexcept;
 
-  /// Somebody cancelled tasks: has their requests end early, where that can be. From any thread.
+  /// Tasks were cancelled: has their requests end early, where that is possible. From any thread.
   void cancel() noexcept;
 
   /// For tests: what the next service puts between its requests and each engine. It takes this.

@@ -12,7 +12,7 @@ namespace {
 void run(tasking::BlockingWork* work) {
   static_assert(std::is_standard_layout_v<Request>);
   auto& request = *reinterpret_cast<Request*>(reinterpret_cast<std::byte*>(work) - offsetof(Request, work));
-  // What nobody has begun when its task is cancelled need not begin.
+  // A request that has not begun when its task is cancelled need not begin.
   request.dispatcher->attempt_ended(request, given_up(request) ? -ECANCELED : call_system(request), -1);
 }
 

@@ -1,5 +1,5 @@
-// The library's own transfers must reach the system even where a library that interposes the same calls is loaded: such
-// a call of a task's would otherwise come back as another call of that task.
+// The library's own transfers must reach the system even where a library that interposes the same calls is loaded.
+// Otherwise such a call of a task would come back as another call of that task.
 #pragma once
 
 namespace dovetail::storage {

@@ -28,8 +28,8 @@ class WorkerQueue {
   /// Sleeps until there is a completion, `wake_descriptor` (an eventfd) was written, or the deadline has passed. Hands over what was
   /// gathered. Owner only.
   virtual void sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept = 0;
-  /// Prepares `announce`: the eventfd `bell` is to be written for each completion, or a descriptor of the queue's own is put into the epoll
-  /// instance `watch`. False where neither can be had.
+  /// Prepares `announce`. Each completion is to write the eventfd `bell`, or a descriptor of the queue's own is put into the epoll instance
+  /// `watch`. False where neither is possible.
   virtual bool announce_to(int bell, int watch) noexcept = 0;
   /// Completions are announced from now on, or not any more. Returns whether there are some already. From any thread.
   virtual bool announce(bool on) noexcept = 0;
@@ -48,8 +48,8 @@ class WorkerQueue {
   }
   /// Whether it holds anything, gathered or submitted. Owner only.
   bool holds_any() const noexcept { return in_flight() > 0 || gathered() > 0; }
-  /// Said around each sleep, before anybody can know of it: others leave the completions to the owner meanwhile, which is woken
-  /// by them. Nor do they hand over anything, so that the sleep itself may.
+  /// Said around each sleep, before other threads can know of it. Meanwhile they leave the completions to the owner, which is woken by
+  /// them. Nor do they hand over anything, so that the sleep itself may.
   void owner_sleeps(bool sleeps) noexcept {
     const base::LockGuard lock(submitting_);
     owner_sleeps_.store(sleeps, std::memory_order_seq_cst);
@@ -75,7 +75,7 @@ class WorkerQueue {
   bool owner_is_asleep() const noexcept { return owner_sleeps_.load(std::memory_order_seq_cst); }
 
   base::SpinLock submitting_;                // For what is gathered, but by an owner that sleeps.
-  RequestQueue kept_;                        // What found the queue full. For the owner only.
+  RequestQueue kept_;                        // Requests that found the queue full. For the owner only.
   std::atomic<std::uint64_t> submitted_{0};  // Written by the owner; partner of the acquire in `in_flight` and `take`.
   alignas(64) base::SpinLock taking_;
   std::atomic<std::uint64_t> taken_{0};
