@@ -20,7 +20,7 @@
 #include "dovetail/this_task.hpp"
 
 // A runtime, a space and a file are what the C++ classes of those names are. A future is the task itself (one reference to
-// it), and the events are the ones of the task: neither needs an object of its own.
+// it), and events are those of the task. Neither needs an object of its own.
 struct dovetail_runtime {
   dovetail::Runtime runtime;
 };
@@ -101,7 +101,8 @@ inline void require_task() {
   }
 }
 
-/// A structure as this version knows it, whatever version the caller was compiled with. What that did not have is zero.
+/// A structure as this version knows it, whatever version the caller was compiled with. Fields that its version did not
+/// have are zero.
 template <class T>
 T known_part(const T* structure, const char* name) {
   check_size(given(structure, name), name);

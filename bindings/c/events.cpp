@@ -1,4 +1,4 @@
-// Events of a task, which anybody fulfils.
+// Events of a task, which any thread fulfils.
 #include "dovetail/events.hpp"
 
 #include <stdexcept>

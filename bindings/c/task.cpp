@@ -131,7 +131,7 @@ std::int32_t spawn(detail::RuntimeCore* core, const dovetail_task_description* s
   }
   TaskDescription description = translate(wanted);
 
-  // The copy of an argument is a part of the frame, without an allocation, save where `onready` must be told its
+  // The copy of an argument is a part of the frame, without an allocation. The exception: `onready` must be told its
   // address before there is a frame.
   std::unique_ptr<void, FreeCopy> heap_copy;
   if (wanted.argument_size > 0 && wanted.onready != nullptr) {

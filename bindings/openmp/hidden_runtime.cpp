@@ -119,7 +119,7 @@ struct Shared {
 alignas(Shared) std::byte shared_memory[sizeof(Shared)];
 Shared* const shared = new (shared_memory) Shared;  // Never destroyed: threads may still ask while the program ends.
 
-// In the child of a fork the worker is gone, and a lock may be held by a thread that is too. What the parent had is left alone.
+// In the child of a fork the worker is gone, and a lock may be held by a thread that is too. The parent's state is left alone.
 [[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, []() NO_THREAD_SAFETY_ANALYSIS {
   const bool registered = shared->at_exit_registered;
   (new (shared_memory) Shared)->at_exit_registered = registered;

@@ -66,7 +66,7 @@ class Call {
   Held keywords;                         ///< Dictionary or nothing.
   Held result;                           ///< Valid once the task has completed without failure.
   std::uint64_t token = 0;               ///< Stands for the result in the dependency graph.
-  const detail::Task* domain = nullptr;  ///< Whose child the task is; null: nobody's.
+  const detail::Task* domain = nullptr;  ///< Whose child the task is; null: it has no parent.
   const detail::Task* task = nullptr;    ///< Once the body has begun.
   Held made_in;                          ///< The code that made the call; nothing if that is not known.
   int made_at = -1;                      ///< The place in it.

@@ -1,5 +1,5 @@
-// Containers in which futures are found but cannot be replaced by their values: those of the standard library that are neither lists nor dictionaries,
-// and arrays of objects.
+// Containers in which futures are found but cannot be replaced by their values. They are arrays of objects, and those of the standard library that
+// are neither lists nor dictionaries.
 #pragma once
 
 #include <Python.h>

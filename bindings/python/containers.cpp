@@ -164,7 +164,7 @@ Held make_like(PyObject* container, ContainerKind kind, const std::vector<Held>&
       const std::vector<Held> names = set_fields(container, nullptr);
       for (std::size_t i = 0; i < items.size() && i < names.size(); ++i) {
         if (items[i].get() != before[i].get()) {
-          // Frozen ones too: the copy is not seen by anybody yet.
+          // Frozen ones too: no other code sees the copy yet.
           checked(PyObject_GenericSetAttr(copy.get(), names[i].get(), items[i].get()));
         }
       }

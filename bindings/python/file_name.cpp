@@ -24,7 +24,8 @@ std::unordered_map<std::string, std::uint64_t>& tokens() {
   return *instance;
 }
 
-// With the interpreter's error set: of no path, of a path that no file can have (a zero byte, what has no bytes), or of an object's own method.
+// Called with the interpreter's error set. The object is no path, is a path that no file can have (a zero byte, no bytes for a character), or
+// its own method failed.
 [[noreturn]] void refuse(PyObject* object, const char* name) {
   const std::string argument = std::string("argument '") + name + "' is declared as a file and ";
   nb::python_error error;

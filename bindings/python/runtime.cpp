@@ -62,7 +62,7 @@ const detail::Task* domain_in(Runtime& runtime) noexcept {
   return tasking::current_runtime() == &runtime.core() ? tasking::current_task() : nullptr;
 }
 
-// Delays the start of a task until tasks in other domains have completed. What they failed with is found by the body.
+// Delays the start of a task until tasks in other domains have completed. The body finds their failures.
 std::function<void()> start_after(std::vector<FutureBase> futures) {
   return [futures = std::move(futures)] {
     for (const FutureBase& future : futures) {

@@ -8,7 +8,7 @@
 
 namespace dovetail::python {
 
-/// @throws std::invalid_argument for what is no number. What is too long for the clock is the longest time.
+/// @throws std::invalid_argument for what is no number. A time too long for the clock is the longest time.
 inline std::chrono::nanoseconds nanoseconds_of(double seconds) {
   constexpr double longest = 9e9;
   if (std::isnan(seconds)) {

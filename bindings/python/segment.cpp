@@ -79,8 +79,7 @@ SegmentObject* use_memory(GroupObject& group, nb::handle memory, nb::handle noti
   });
 }
 
-// As NumPy sees it. What is left of a last item is not part of it. Of NumPy's ways, only this one keeps the buffer in use, and it takes no empty
-// one.
+// As NumPy sees it. An incomplete last item is not part of it. Of NumPy's ways, only this one keeps the buffer in use, and it takes no empty one.
 nb::object array_of(nb::handle self, nb::handle type) {
   const nb::module_ numpy = nb::module_::import_("numpy");
   const nb::object item = numpy.attr("dtype")(type);
@@ -89,8 +88,8 @@ nb::object array_of(nb::handle self, nb::handle type) {
   return count == 0 ? numpy.attr("empty")(0, item) : numpy.attr("frombuffer")(self, item, count);
 }
 
-// What was last of the group waits for other nodes, and for a thread that may be about to call what a future has been given. So other threads of the
-// program have the interpreter meanwhile.
+// The end of the group's last owner waits for other nodes. It also waits for a thread that may be about to call the callback of a future. So other
+// threads of the program have the interpreter meanwhile.
 template <class Owners>
 void give_up(Owners& owners) {
   Owners given_up = std::exchange(owners, Owners());

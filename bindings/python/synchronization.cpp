@@ -28,8 +28,8 @@ using std::chrono::nanoseconds;
 
 bool in_worker_process = false;  // under the interpreter's lock
 
-// An object in a worker process is not the program's object: its lock would not exclude tasks of the program, and no task of the program could open its
-// latch.
+// An object in a worker process is not the program's object. Its lock would not exclude tasks of the program, and no task of the program could open
+// its latch.
 void require_process_of_program(const char* what) {
   if (in_worker_process) {
     throw std::runtime_error(std::string("a ") + what +

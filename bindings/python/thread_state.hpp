@@ -1,4 +1,4 @@
-// Who holds the interpreter. See docs/design/python.md.
+// Which thread holds the interpreter. See docs/design/python.md.
 //
 // Every Python body that has begun and not ended has a thread state of its own. So the frames of a paused body do not mix with those
 // of the body that runs meanwhile on the same operating-system thread. States belong to their thread, and Python tasks are tied:
@@ -16,7 +16,7 @@ namespace dovetail::python {
 
 /// Gives the calling worker or executor the interpreter, with a state that no other body uses.
 void enter_body();
-/// The body is over. A compute worker keeps the interpreter for the next body, until it has something else to do or somebody asks.
+/// The body is over. A compute worker keeps the interpreter for the next body, until it has something else to do or another thread asks.
 void leave_body();
 
 /// While it lives the calling thread, whatever it does otherwise, has the interpreter: for a short call out of the runtime that is no body.
@@ -58,8 +58,8 @@ class WaitsUntil {
 /// Whether the calling thread holds the interpreter.
 bool holds_interpreter() noexcept;
 
-/// Work outside of the runtime (in worker processes, in an event loop) that will end a task: while there is any, a runtime
-/// in which nothing runs is not stuck.
+/// Work outside of the runtime (in worker processes, in an event loop) that will end a task. While there is any, a runtime in which nothing
+/// runs is not stuck.
 void add_outside_work(std::ptrdiff_t count) noexcept;
 
 /// Has every runtime that starts from now on release the interpreter before its workers do something else. Once.

@@ -57,7 +57,7 @@ bool lies_askew(const File& file, const std::byte* data, std::uint64_t offset) {
   return file.direct() && reinterpret_cast<std::uintptr_t>(data) % alignment != 0 && offset % alignment == 0;
 }
 
-// The pieces of one transfer, taken by whoever is free.
+// The pieces of one transfer, taken by the thread that is free.
 class Pieces {
  public:
   Pieces(std::size_t size, std::size_t piece)
@@ -113,7 +113,7 @@ class Pieces {
 };
 
 // In a task that can pause the helpers are its children, which pause too; elsewhere they are I/O tasks, and the caller is one of those
-// that work. What they use is theirs, all but the array.
+// that work. They own what they use, save the array.
 template <class Transfer>
 std::size_t run(std::size_t size, Runtime* runtime, std::size_t piece, std::size_t at_once, const Transfer& transfer) {
   const auto pieces = std::make_shared<Pieces>(size, piece);
@@ -132,7 +132,7 @@ std::size_t run(std::size_t size, Runtime* runtime, std::size_t piece, std::size
     try {
       future.wait();
     } catch (...) {
-      // The caller is about to give up the array: only when nobody uses it any more.
+      // The caller is about to give up the array: only when no thread uses it any more.
       interrupted = std::current_exception();
       pieces->stop();
       tasking::set_interrupt_look(nullptr);

@@ -52,7 +52,7 @@ void BlockPool::put(Magazine* magazine) noexcept {
   list = magazine;
 }
 
-// The pool knows all of them: one that a thread takes so late in its end that nobody returns it is not lost.
+// The pool knows all magazines: one that a thread takes so late in its end that it is not returned is not lost.
 BlockPool::Magazine* BlockPool::make_magazine() {
   auto* magazine = new Magazine;
   magazines_.push_back(magazine);

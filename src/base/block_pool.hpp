@@ -1,9 +1,9 @@
 // Memory for small objects of one kind that one thread makes and another destroys. Each thread keeps free blocks in a magazine,
 // an array that it uses without synchronisation; full and empty magazines are exchanged with the pool. A free block itself is not
-// touched, so that a block last used by another core is first met by a store, which nobody waits for.
+// touched. So the first access to a block that another core used last is a store, which no core waits for.
 //
-// Memory is never given back to the system, so a stale look at a freed block reads old bytes instead of faulting (the stuck
-// report relies on it).
+// Memory is never given back to the system. So a stale look at a freed block reads old bytes instead of faulting, which the stuck
+// report relies on.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class BlockPool {
 
   /// `slot` numbers the pools of the process; each has one of the few places in a thread's cache. `block_size` is a multiple
   /// of 64, and so is the address of every block.
-  /// `visited`: somebody looks at free blocks by `for_each_block`, so that AddressSanitizer must allow it.
+  /// `visited`: the user looks at free blocks by `for_each_block`, so AddressSanitizer must allow it.
   BlockPool(unsigned slot, std::size_t block_size, bool visited = false);
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
@@ -91,8 +91,8 @@ class BlockPool {
 #endif
   }
 
-  /// Of the calling thread, one for each pool. A function in another source, so that no compiler keeps the address across a switch to
-  /// another fiber, after which the thread may be another one.
+  /// Of the calling thread, one for each pool. A function in another source, so that no compiler keeps the address across a switch of
+  /// fibers: the thread may be another one afterwards.
   static Cache* own_caches() noexcept;
 
   static std::atomic<BlockPool*> pools[slots];

@@ -1,5 +1,5 @@
-// Reading JSON that somebody else may have written. The reader of nlohmann::json takes any depth, but to copy, compare or print
-// what it read takes stack for each level.
+// Reading JSON that another program may have written. The reader of nlohmann::json takes any depth, but to copy, compare or
+// print what it read takes stack for each level.
 #pragma once
 
 #include <nlohmann/json.hpp>

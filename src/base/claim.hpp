@@ -1,5 +1,5 @@
-// Who does a piece of work that several could do: a task in the background, or the first thread that needs its result. So nobody waits for a
-// task that has not begun.
+// Which thread does a piece of work that several could do: a task in the background, or the first thread that needs its result. So no thread
+// waits for a task that has not begun.
 #pragma once
 
 #include <unistd.h>
@@ -16,18 +16,18 @@ class Claim {
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
 
-  /// Whether the work is the caller's from now on, until `end` or `give_back`. False: somebody else has it, or it has ended.
+  /// Whether the work is the caller's from now on, until `end` or `give_back`. False: another thread has it, or it has ended.
   bool take() noexcept {
     State expected = State::free;
     return state_.compare_exchange_strong(expected, State::taken, std::memory_order_acquire);
   }
   /// It has not been done, and may be by others.
   void give_back() noexcept { change_to(State::free); }
-  /// It has been done, or will not be. What was written before is seen by whoever sees that it has ended.
+  /// It has been done, or will not be. A thread that sees that it has ended sees all that was written before.
   void end() noexcept { change_to(State::ended); }
 
   bool ended() const noexcept { return state_.load(std::memory_order_acquire) == State::ended; }
-  /// Returns when nobody has it any more. In the child of a fork, the parent's threads have nothing.
+  /// Returns when no thread has it any more. In the child of a fork, the parent's threads have nothing.
   void wait() const noexcept {
     while (state_.load(std::memory_order_acquire) == State::taken && !is_of_parent()) {
       state_.wait(State::taken, std::memory_order_acquire);

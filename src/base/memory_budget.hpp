@@ -6,7 +6,7 @@
 
 namespace dovetail::base {
 
-/// A limit in bytes. Allocates nothing: whoever was let in does. Thread-safe.
+/// A limit in bytes. Allocates nothing: the thread that was let in does. Thread-safe.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::uint64_t limit) noexcept : limit_(limit) {}

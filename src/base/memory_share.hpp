@@ -1,4 +1,4 @@
-// Bytes of the budgets for memory that whoever takes them may keep for long: what was read ahead, what is to be compressed.
+// Bytes of the budgets for memory that may be kept for long: data that was read ahead, data to be compressed.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dovetail::base {
 
-/// A budget, and a part of it for what may stay for as long as a program likes: so much at most, and the rest is left to others.
+/// A budget, and the part of it that memory may take which stays as long as a program likes. The rest is left to others.
 struct LastingBudget {
   MemoryBudget& whole;
   MemoryBudget& part;

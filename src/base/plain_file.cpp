@@ -29,7 +29,7 @@ std::string not_regular(mode_t mode) { return std::string("it is ") + kind_of(mo
 
 std::string not_opened(const std::string& path, int error) {
   struct stat status{};
-  // Neither a link, a socket nor a pipe without a reader can be opened; the errno of that tells nobody what is wrong.
+  // Neither a link, a socket nor a pipe without a reader can be opened, and the errno does not tell what is wrong.
   const bool said = error == ELOOP || error == ENXIO;
   if (said && ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     return not_regular(status.st_mode);
@@ -54,7 +54,7 @@ std::string objection(const struct stat& status, const FileRules& rules) {
 
 OpenedFile open_plain_file(const std::string& path, int flags, const FileRules& rules, unsigned mode) {
   const int follow = rules.follow_links ? 0 : O_NOFOLLOW;
-  // Without waiting: opening one end of a pipe waits for somebody at the other. For regular files the flag means nothing.
+  // Without waiting: opening one end of a pipe waits for the other. For regular files the flag means nothing.
   const int given = (flags & ~O_TRUNC) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | follow;
   Descriptor file(::open(path.c_str(), given, static_cast<mode_t>(mode)));
   if (file.get() < 0) {
@@ -120,7 +120,7 @@ WriteFailure replace_plain_file(const std::string& path, std::string_view text) 
   constexpr int attempts = 1000;
   std::string temporary;
   int number = -1;
-  // A name may be left by a process that was killed, or be a link that somebody laid: the next one is tried.
+  // A name may be left by a process that was killed, or be a link of another user's: the next one is tried.
   for (int attempt = 0; attempt < attempts && number < 0; ++attempt) {
     temporary = path + "." + std::to_string(::getpid()) + "-" + std::to_string(writes.fetch_add(1)) + ".new";
     number = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

@@ -1,5 +1,6 @@
-// Small files that somebody else may have written or put in place: settings, what was learned, curves, results. One way to read
-// them and one to write them. Neither waits for a pipe, takes a device for a file, nor follows a link to where nobody meant.
+// Small files that another user may have written or put in place: settings, what was learned, curves, results. One way to read
+// them and one to write them. Neither waits for a pipe, takes a device for a file, nor follows a link that another user may
+// have made.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ struct OpenedFile {
   std::string why;  ///< For messages, such as "it is a pipe, not a regular file".
 };
 
-/// Opens a regular file, and nothing else, without waiting for anybody. `O_CLOEXEC` is added. With `O_CREAT` it is made;
-/// `O_TRUNC` empties it after it has been found to be right. From any thread; does not suspend.
+/// Opens a regular file, and nothing else, without waiting for another process. `O_CLOEXEC` is added. With `O_CREAT` it is
+/// made; `O_TRUNC` empties it after it has been found to be right. From any thread; does not suspend.
 OpenedFile open_plain_file(const std::string& path, int flags, const FileRules& rules, unsigned mode = 0666);
 
 /// What a small file holds.

@@ -11,7 +11,8 @@
 
 namespace dovetail::base {
 
-/// Which item of a `PriorityFifo` is next: one of the highest priority, or the oldest of the next lower priority than the last one in turn.
+/// Which item of a `PriorityFifo` is next: the oldest of the highest priority, or of the next priority below that of the last one in
+/// turn.
 enum class Order : std::uint8_t { by_priority, in_turn };
 
 /// Of items that have a `priority` and a `next`. The oldest first among equals. Not thread-safe.

@@ -8,8 +8,8 @@
 namespace dovetail::base {
 namespace {
 
-// Threads that are about to fork. Whoever holds nothing waits for them, or those who come and go could keep them from ever finding
-// all free; whoever holds one goes on, since they wait for it.
+// Threads that are about to fork. A thread without a mutex waits for them; otherwise they might never find all free. A thread that
+// holds one goes on, since they wait for it.
 constinit std::atomic<int> forking{0};
 thread_local constinit int held = 0;
 

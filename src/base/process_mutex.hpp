@@ -6,7 +6,8 @@
 
 namespace dovetail::base {
 
-/// As `std::mutex`. Whoever holds one must not fork; it may take others, in any order that its users keep among themselves.
+/// As `std::mutex`. A thread that holds one must not fork. It may take others, in any order that its users keep among
+/// themselves.
 class CAPABILITY("process mutex") ProcessMutex {
  public:
   ProcessMutex();

@@ -1,4 +1,5 @@
-// Who goes first where several wait for one thing: the program itself, then what moves its data on, then what may never be needed.
+// The order of requests that wait for one thing. First come those of the program itself, then those that move its data on, then those that
+// may never be needed.
 #pragma once
 
 #include <array>

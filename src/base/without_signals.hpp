@@ -5,8 +5,8 @@
 
 namespace dovetail::base {
 
-/// As long as it lives, the calling thread takes no signals, and the threads that it makes begin without. What a thread itself does wrong
-/// (SIGSEGV and the like) stays visible.
+/// As long as it lives, the calling thread takes no signals, and the threads that it makes begin without. Signals for a thread's own
+/// errors (SIGSEGV and the like) are not blocked.
 class WithoutSignals {
  public:
   WithoutSignals() noexcept {

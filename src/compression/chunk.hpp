@@ -1,4 +1,4 @@
-// A piece of an array that is compressed by a task before somebody asks for it.
+// A piece of an array that a task compresses before the program asks for it.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct Statistics {
   /// Called when a task has ended one, by that task. Set before the first.
   std::function<void()> chunk_ended;
 
-  /// Of what is counted, while nobody counts.
+  /// Sets all counts to zero. Not while a thread counts.
   void reset() noexcept { chunks_by_tasks = chunks_by_program = time = waited = 0; }
 };
 
@@ -45,17 +45,17 @@ class Chunk {
 
   /// Bytes that it takes besides its box: what is to be compressed, and the result.
   std::size_t working_bytes() const noexcept { return 2 * box_->layout->chunk_bytes(); }
-  /// Memory for that. Before anybody can compress it.
+  /// Memory for that. Before any thread can compress it.
   void reserve(base::MemoryShare share) { share_ = std::move(share); }
-  /// Compresses it, unless somebody has begun to.
+  /// Compresses it, unless a thread has begun to.
   void compress() noexcept;
   /// Whether it has become, or becomes here, what the codec makes of `source`. Waits for a thread that compresses it.
   bool is_made_of(std::span<const std::byte> source);
-  /// Unless somebody has begun to, it will not be compressed.
+  /// Unless a thread has begun to, it will not be compressed.
   void give_up() noexcept;
-  /// The same; returns when nobody reads its box any more.
+  /// The same; returns when no thread reads its box any more.
   void abandon() noexcept;
-  /// No task is to be waited for. In the child of a fork nobody goes on with what a thread of the parent has begun.
+  /// No task is to be waited for. In the child of a fork no thread goes on with what a thread of the parent has begun.
   bool ended() const noexcept { return claim_.ended() || claim_.is_of_parent(); }
 
   /// Once `is_made_of` has said so.

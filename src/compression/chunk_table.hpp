@@ -1,5 +1,5 @@
-// Chunks that are being compressed, by what they are made of. A result is looked up by what is to be compressed, byte for byte: it can be missing,
-// and whoever asks then compresses for itself, but it cannot be wrong.
+// Chunks that are being compressed, by what they are made of. A result is looked up by what is to be compressed, byte for byte, so it cannot be
+// wrong. It can be missing; then the thread that asks compresses itself.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace dovetail::compression {
 class ChunkTable {
  public:
   bool empty() const noexcept { return chunks_.empty(); }
-  /// `owner` stands for the array. What it has had at the same place is overwritten, and given up.
+  /// `owner` stands for the array. Its chunk at the same place is overwritten, and given up.
   void add(const void* owner, std::shared_ptr<Chunk> chunk);
   /// The compressed chunk that was made of `source`; null: there is none. It is in the table no longer.
   std::shared_ptr<Chunk> take(std::span<const std::byte> source, unsigned level);

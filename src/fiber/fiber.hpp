@@ -8,7 +8,7 @@
 
 namespace dovetail::fiber {
 
-/// A stack of execution that can be left and come back to. Not thread-safe: whoever switches to it owns it.
+/// A stack of execution that can be left and come back to. Not thread-safe: the thread that switches to it owns it.
 class Fiber {
  public:
   using Entry = void (*)(void* argument);
@@ -22,7 +22,7 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
   /// Leaves this fiber, which must be the running one, for `target`. There, before anything else, `arrival(argument)` runs:
-  /// only from then on may somebody else switch back to this fiber. Returns when somebody does, perhaps on another thread.
+  /// only from then on may another thread switch back to this fiber. Returns when one does, perhaps on another thread.
   void switch_to(Fiber& target, void (*arrival)(void*), void* argument);
 
   const Stack& stack() const noexcept { return stack_; }

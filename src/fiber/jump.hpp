@@ -7,9 +7,9 @@
 
 namespace dovetail::fiber {
 
-/// What `jump_fcontext` of Boost.Context does. A processor guesses where a function returns to from the calls that it has seen, and
-/// Boost's switch arrives by a jump and not by a return. After a call of it the processor would have one guess too many. It
-/// would guess all returns up to the body of the task wrongly, and each takes longer than the switch. So it is jumped to.
+/// What `jump_fcontext` of Boost.Context does. A processor predicts where a function returns to from the calls that it has seen.
+/// Boost's switch arrives by a jump and not by a return. After a call of it the processor would have one prediction too many. It
+/// would mispredict all returns up to the body of the task, and each takes longer than the switch. So it is jumped to.
 #if defined(__x86_64__) && !DOVETAIL_THREAD_SANITIZER && !DOVETAIL_ADDRESS_SANITIZER
 inline boost::context::detail::transfer_t jump(boost::context::detail::fcontext_t target, void* data) noexcept {
   // Where the processor keeps a second stack of return addresses for comparison, Boost takes one off for the call.

@@ -15,8 +15,8 @@ namespace dovetail::fiber {
 namespace {
 
 constexpr std::size_t stacks_in_slab = 8;
-// Stacks that all began at the same place of a page would share a few places of the first cache, and each switch would miss it. They
-// begin a few lines apart, but near enough to the end of a page that a task which pauses needs no second one for that.
+// Stacks that began at the same place of a page would share a few sets of the first-level cache, and each switch would miss it. So
+// they begin a few lines apart. That is near enough to the end of a page that a pausing task needs no second page.
 constexpr std::size_t colours = 8;
 constexpr std::size_t colour_bytes = 256;
 // Since Linux 6.13 a guard needs no mapping of its own, so that their number has no limit; older kernels say EINVAL.

@@ -1,5 +1,5 @@
-// Stacks for fibers. Below each lies a guard so large that an ordinary frame does not step over it: an overflow is a fault at a known
-// place and not a corruption. A stack takes address space at once and memory only where it is touched.
+// Stacks for fibers. Below each lies a guard so large that an ordinary frame does not step over it. So an overflow is a fault at a
+// known place and not a corruption. A stack takes address space at once and memory only where it is touched.
 #pragma once
 
 #include <cstddef>

@@ -96,7 +96,7 @@ Buffer BufferPool::take(std::size_t bytes, bool modest) noexcept {
 }
 
 void BufferPool::give_back(Buffer buffer) noexcept {
-  // One that was taken before a fork is nobody's any more.
+  // A buffer that was taken before a fork has no owner any more.
   const std::size_t counted = std::min(taken_, buffer.capacity);
   taken_ -= counted;
   budget_.give_back(counted);

@@ -1,5 +1,5 @@
-// Writes that the program makes itself, behind all that are queued: where deferring them would gain nothing, or where no space can be
-// reserved for them.
+// Writes that the program makes itself, behind all queued ones. It does so where deferring them would gain nothing, or where no space can
+// be reserved for them.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ bool exceeds_limit(std::uint64_t end) noexcept {
 
 }  // namespace
 
-// Why the write is not to be deferred: no space can be reserved for it, its caller waits for it anyway, or it belongs to the beginning of a
-// file. The last two hold only with nothing before it. Null: it is deferred.
+// Why the write is not to be deferred. The reasons: no space can be reserved for it, its caller waits for it anyway, or it belongs to the
+// beginning of a file. The last two hold only with nothing before it. Null: it is deferred.
 const char* StagedFile::reason_to_write_at_once(base::ByteRange range, const WriteRequest& how) noexcept {
   if (space_ == nullptr) {
     return "the file system cannot keep room for writes";
@@ -59,7 +59,7 @@ Answer StagedFile::write_in_place(base::ByteRange range, const std::byte* data, 
   return answer;
 }
 
-// The file system says what it says to a plain write: all that is pending on it is written first, and nothing is kept from this one.
+// The answer is the file system's to a plain write. All pending writes to it are made first, and no space is held back from this one.
 Answer StagedFile::write_unreserved(base::ByteRange range, const std::byte* data, const char* reason) {
   if (space_ != nullptr) {
     const Lock lock(stage_.mutex);

@@ -13,8 +13,8 @@
 
 namespace dovetail::staging {
 
-/// Of one device, shared by all files of a `Stage` on it: a file without a name that is as large as all that is pending. It is made with
-/// the first write and closed with the last file, and the kernel takes it back when the process is killed.
+/// Reserves space on one device for all files of a `Stage` there: a file without a name that is as large as all pending writes. It is made
+/// with the first write and closed with the last file. The kernel takes it back when the process is killed.
 class ReservedSpace : public Participant, public std::enable_shared_from_this<ReservedSpace> {
  public:
   /// That of `device`, for one more file, which is open as `descriptor`. Every file leaves it again.

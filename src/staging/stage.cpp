@@ -156,7 +156,7 @@ void Stage::look_whether_idle() noexcept {
     early = base::Clock::now() < look_again_;
     idle = pool.taken() == 0 && (early || pool.activity() == activity_);
     if (early && !idle) {
-      tidying_ = false;  // whoever closes a file comes here again
+      tidying_ = false;  // the next close of a file comes here again
       return;
     }
   }

@@ -48,8 +48,8 @@ class Participant {
   virtual void forget() noexcept REQUIRES(stage_lock) {}
 };
 
-/// Nobody waits for a task that has not begun: who waits makes transfers, until there is nothing to do but to wait for other threads' system
-/// calls. So a program whose runtime has no thread to spare is slow at worst.
+/// No thread waits for a task that has not begun. A thread that waits makes transfers itself, until only system calls of other threads are left to
+/// wait for. So a program whose runtime has no thread to spare is slow at worst.
 class Stage : public std::enable_shared_from_this<Stage> {
  public:
   /// Both must outlive it. The second is told of transfers in the background, and of waiting for them.
@@ -70,7 +70,7 @@ class Stage : public std::enable_shared_from_this<Stage> {
   /// Files of which a write has failed.
   unsigned failures GUARDED_BY(stage_lock) = 0;
 
-  /// Goes up in the child of a fork. What was made before is the parent's.
+  /// Goes up in the child of a fork. Objects that were made before are the parent's.
   unsigned generation() const noexcept { return generation_; }
 
   /// Returns when `ready` says so, which is asked under the lock. Makes transfers until then: those of `only`, or of all. Adds to `waited` how long it took.

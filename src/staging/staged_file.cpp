@@ -86,7 +86,7 @@ bool StagedFile::help() {
   if (foreign()) {
     return false;
   }
-  const std::shared_ptr<WriteQueue> queue = queue_;  // whoever closes the file may be waiting for this
+  const std::shared_ptr<WriteQueue> queue = queue_;  // a thread that closes the file may be waiting for this
   if (queue->help()) {
     return true;
   }

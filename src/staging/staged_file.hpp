@@ -27,7 +27,7 @@ struct Answer {
   std::uint64_t offset = 0;
 };
 
-/// An open file, as whoever opened it knows it.
+/// An open file, as its opener knows it.
 struct OpenedFile {
   std::string path;
   int descriptor = -1;
@@ -40,7 +40,7 @@ struct OpenedFile {
 /// How a caller wants its bytes written.
 struct WriteRequest {
   Purpose purpose;
-  std::shared_ptr<Transfers> transfers{};  ///< Which the write is one of; null: nobody asks for its end.
+  std::shared_ptr<Transfers> transfers{};  ///< Which the write is one of; null: its end is not asked for.
   bool kept = false;                       ///< The memory stays as it is until the write has ended: it is not copied.
   bool awaited = false;                    ///< The caller waits for all of its writes before it returns.
   bool shared = false;  ///< In the child of a fork: the parent makes the same write, so the child only sees it.
@@ -54,8 +54,8 @@ class StagedFile : public Participant {
   /// As `close`.
   ~StagedFile() override;
 
-  /// Waits for space in memory. Waits for the write itself only where the file system reserves no space for it, or where a copy gains
-  /// nothing: it then says what a plain write says. Errors of earlier writes are kept for `failure`.
+  /// Waits for space in memory. Waits for the write itself only where the file system reserves no space for it, or where a copy gains nothing. The
+  /// answer is then that of a plain write. Errors of earlier writes are kept for `failure`.
   Answer write(base::ByteRange range, const std::byte* data, const WriteRequest& how);
   /// Copies what is still to be written of the range, and appends what of it is to be read from the file to `gaps`. `quiet` is set if nothing is on its way
   /// to the file. An error: what should be in the file is not there.
@@ -81,7 +81,7 @@ class StagedFile : public Participant {
   std::string failure() const;
   /// A call that its caller took for done has failed: as if a write had.
   void fail(Purpose purpose, const std::string& reason);
-  /// Waits for all writes so far and makes them last. What failed, or nothing.
+  /// Waits for all writes so far and makes them durable. Returns the failure in words, or nothing.
   std::string make_durable(std::uint64_t& waited);
   /// Waits for all writes and closes the descriptor. The text of the first failure, or nothing. Nothing else may follow.
   std::string close(std::uint64_t& waited);

@@ -1,4 +1,4 @@
-// The transfers that somebody is told the end of.
+// Transfers whose end is told.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@
 namespace dovetail::staging {
 namespace {
 
-// Enough to be worth waking somebody.
+// Enough to be worth waking a worker.
 constexpr std::size_t enough = std::size_t{256} << 10;
 // Most bytes and extents of one transfer. It ends soon enough for its memory to be used again.
 constexpr std::size_t most_bytes = std::size_t{4} << 20;
@@ -114,7 +114,7 @@ void WriteQueue::push(std::unique_ptr<Extent>&& extent) {
     waiting_bytes_ += extent->range.length;
     kept_ += extent->buffer.data == nullptr ? 1U : 0U;
     if (!started_ && !writing_) {
-      // With transfers, somebody waits for its end.
+      // With transfers, a thread waits for its end.
       now = waiting_bytes_ >= enough || extent->transfers != nullptr;
       later = !now;
       started_ = now;
@@ -174,7 +174,7 @@ void WriteQueue::make_task() {
                                    [self = shared_from_this()] { self->run(); })) {
     return;
   }
-  run();  // here and now, then: whoever is behind waits
+  run();  // here and now, then: the threads behind wait
   const Lock lock(stage_.mutex);
   ++stage_.statistics.foreground["no task could be made"];
 }
@@ -279,7 +279,7 @@ std::optional<WriteQueue::Failure> WriteQueue::transfer(Extents neighbours) cons
   return failure;
 }
 
-// Neighbours go in one call. What of them is behind one that failed is written again.
+// Neighbours go in one call. Those behind one that failed are written again.
 WriteQueue::Failures WriteQueue::write(const Batch& batch) const {
   Failures failures(batch.size());
   for (std::size_t first = 0; first < batch.size();) {

@@ -42,7 +42,8 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
     std::shared_ptr<Transfers> transfers;
   };
 
-  /// Adds the bytes to the newest extent if they follow it, no thread has taken it yet, its buffer has space and there is room for them.
+  /// Adds the bytes to the newest extent that no thread has taken yet. They must follow it and fit into its buffer, and their space must
+  /// be free. Returns whether it did.
   bool append(base::ByteRange range, const std::byte* data) REQUIRES(stage_lock);
   /// Takes over the extent, unless it throws. It may make a task.
   void push(std::unique_ptr<Extent>&& extent) EXCLUDES(stage_lock);
@@ -54,7 +55,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool start() REQUIRES(stage_lock);
   /// Whether memory of the caller is still to be written.
   bool needs_memory() const noexcept REQUIRES(stage_lock) { return kept_ != 0; }
-  /// What failed first, in words; nothing if nothing did. What comes after it is written all the same, as by plain writes.
+  /// The first failure in words; nothing if there was none. Later writes are made all the same, as by plain writes.
   std::string failure() const REQUIRES(stage_lock);
   /// Something else than a write has failed, for this reason. `tell` gets what is to be called without the lock.
   void fail(Purpose purpose, const std::string& reason, Calls& tell) REQUIRES(stage_lock);
@@ -69,7 +70,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool fast() const noexcept REQUIRES(stage_lock);
 
  private:
-  // Put into words when somebody asks: the object may have got its name by then.
+  // Put into words when it is asked for: the object may have got its name by then.
   struct Failure {
     Purpose purpose;
     base::ByteRange range;
