@@ -6,8 +6,8 @@
 namespace dovetail::devices {
 
 /// B(n) = peak * min(1, n / saturation) / (1 + penalty * max(0, n - knee)), shared equally by the n that are waiting.
-/// The defaults have the shape that the paper on I/O-aware scheduling shows of node-local SSDs; a hard disk is 1, 1 and a large
-/// penalty.
+/// The defaults have the shape that the paper on I/O-aware PyCOMPSs (docs/papers.md) shows of node-local SSDs; a hard disk is
+/// 1, 1 and a large penalty.
 struct CongestionLaw {
   double peak = 400;      ///< Bytes per second, in any unit.
   double saturation = 2;  ///< Writers that it takes to reach the peak.

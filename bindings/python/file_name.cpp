@@ -24,8 +24,8 @@ std::unordered_map<std::string, std::uint64_t>& tokens() {
   return *instance;
 }
 
-// Called with the interpreter's error set. The object is no path, is a path that no file can have (a zero byte, no bytes for a character), or
-// its own method failed.
+// Called with the interpreter's error set. The object is no path, no file can have its path (a zero byte, no bytes for a character), or its
+// own method failed.
 [[noreturn]] void refuse(PyObject* object, const char* name) {
   const std::string argument = std::string("argument '") + name + "' is declared as a file and ";
   nb::python_error error;

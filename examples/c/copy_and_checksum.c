@@ -1,6 +1,6 @@
-// Copies a file and computes a checksum on the way. One task reads a block, one sums it up, one writes it. What may overlap follows from
-// the accesses that the tasks declare. Two tasks sum up and write a block at the same time, while others read later blocks into other
-// slots. No loop keeps a number of requests in flight.
+// Copies a file and computes a checksum on the way. One task reads a block, one sums it up, one writes it. The accesses that the tasks
+// declare decide which of them may overlap. Two tasks sum up and write a block at the same time, while others read later blocks into
+// other slots. No loop keeps a number of requests in flight.
 //
 //     copy_and_checksum [-b bytes of a block] [-s slots] [-w workers] [-d] [-t trace.json] source target
 //

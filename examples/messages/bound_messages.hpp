@@ -7,8 +7,8 @@
 
 namespace messages {
 
-/// Both calls are made in a task, or in its `onready`, and return at once: the task completes, or begins, when the message has gone or
-/// come. Its memory lives and is left alone until then. From any thread.
+/// Both calls are made in a task, or in its `onready`, and return at once. The task completes, or begins, when the message has been sent or
+/// received. Its memory lives and is left alone until then. From any thread.
 class BoundMessages {
  public:
   virtual ~BoundMessages() = default;

@@ -1,7 +1,7 @@
 /// @file
 /// The baseline of comparisons: messages of tasks as a task-aware library makes them that stands on MPI_THREAD_MULTIPLE alone. In the manner of
-/// TAMPI (docs/papers.md, sections II-C, V-B and VI-C): the task's thread calls MPI, whatever other threads do, and a service tests all requests
-/// at a fixed rate. What threads pay for each other is the lock of the MPI library.
+/// TAMPI (paper on TAGASPI in docs/papers.md, sections II-C, V-B and VI-C). The task's thread calls MPI, whatever other threads do, and a
+/// service tests all requests at a fixed rate. Threads wait for each other at the lock of the MPI library.
 #pragma once
 
 #include <mpi.h>

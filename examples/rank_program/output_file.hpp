@@ -32,7 +32,7 @@ class OutputFile {
   int descriptor_;
 };
 
-/// Makes the file of `--output`, if one is wanted, of this size. 0: empty. What is wrong with it is known before the computation, not after it.
+/// Makes the file of `--output`, if one is wanted, of this size. 0: empty. So an error is known before the computation, not after it.
 /// @throws BadInput
 void prepare_output(const Options& options, std::size_t size);
 

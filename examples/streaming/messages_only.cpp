@@ -8,7 +8,8 @@
 namespace streaming {
 namespace {
 
-/// What one thread does for the blocks from `first` to `end`: everything is under way at once, and each block waits for what it needs alone.
+/// The work of one thread for the blocks from `first` to `end`. All messages are under way at once, and each block waits only for those that
+/// it needs.
 class Blocks {
  public:
   Blocks(Part& part, int first, int end)

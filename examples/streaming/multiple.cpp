@@ -7,7 +7,7 @@
 namespace streaming {
 namespace {
 
-/// Task-aware MPI as the paper has it: the task that starts a message calls MPI by itself.
+/// Task-aware MPI as in the paper on TAGASPI (docs/papers.md): the task that starts a message calls MPI by itself.
 class Multiple : public Variant {
  public:
   Multiple(Part& part, int workers, int poll_microseconds)

@@ -31,8 +31,8 @@ class Part {
   std::span<Element> received(int block) noexcept { return block_of(received_, block); }
   std::span<Element> computed(int block) noexcept { return block_of(computed_, block); }
 
-  /// Applies the function of the stage to what was received. What the last stage has computed is kept: its checksum, and all of it if there is
-  /// a file for it.
+  /// Applies the function of the stage to what was received. The result of the last stage is kept: its checksum, and all of it if there is a
+  /// file for it.
   void compute(int chunk, int block) noexcept;
 
   /// Of all that this rank has computed, if it is of the last stage; else 0. They are added up over ranks.

@@ -24,7 +24,8 @@ class Variant {
 
 /// MPI alone. `threads`: how many share the blocks of the rank; more than one need MPI_THREAD_MULTIPLE.
 std::unique_ptr<Variant> make_messages_only(Part& part, int threads);
-/// Tasks, each of which calls MPI by itself, as task-aware MPI has them in the paper. Needs MPI_THREAD_MULTIPLE.
+/// Tasks, each of which calls MPI by itself, as task-aware MPI has them in the paper on TAGASPI (docs/papers.md). Needs
+/// MPI_THREAD_MULTIPLE.
 std::unique_ptr<Variant> make_multiple(Part& part, int workers, int poll_microseconds);
 /// Tasks with the calls of <dovetail/mpi.hpp>.
 std::unique_ptr<Variant> make_two_sided(Part& part, int workers);

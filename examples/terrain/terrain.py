@@ -4,7 +4,7 @@
     terrain.py make STACK.h5 MAPS          makes a stack of so many maps out of the map that matplotlib ships
     terrain.py analyse STACK.h5 PLACES     prints the mean slope at each of so many places, over all maps
 
-A place is one chunk of each map, so that the file is read in strides: a piece of each map for the first place, then for the next one.
+A place is one chunk of each map. So the file is read in strides: a piece of each map for the first place, then for the next one.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ inline Object& object_of(void* object) {
 }
 inline void* under_of(void* object) { return object != nullptr ? object_of(object).under : nullptr; }
 
-/// One call of the program on its way to the connector below. What is transferred in its course belongs to it. At its end its caller gets a
-/// request, if it asked for one and there is something left to wait for.
+/// One call of the program on its way to the connector below. Transfers in its course belong to it. At its end its caller gets a request,
+/// if it asked for one and there is something left to wait for.
 class Call {
  public:
   /// Whether what the program has called before, and HDF5 has yet to see, comes before it.

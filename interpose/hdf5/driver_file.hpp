@@ -33,7 +33,8 @@ class DriverFile {
   staging::Answer set_size(std::uint64_t size, bool closing);
   std::string settle(Cause cause);
   std::string make_durable();
-  /// Waits for all writes, unless closes go on in the background, and closes the descriptor. What failed, as far as it is known. Nothing else may follow.
+  /// Waits for all writes, unless closes go on in the background, and closes the descriptor. Returns what failed, as far as it is known. Nothing else
+  /// may follow.
   static std::string close(std::unique_ptr<DriverFile> file);
 
   /// Whether a flush returns when all writes have reached the file; false: at once.

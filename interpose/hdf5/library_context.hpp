@@ -1,5 +1,5 @@
-// HDF5 keeps what a call has asked for (transfer properties, what is known of them, tags of metadata) in a context. What is called in the
-// course of another call, and has nothing to do with it, needs one of its own.
+// HDF5 keeps what a call has asked for (transfer properties, what is known of them, tags of metadata) in a context. A call in the course
+// of another one that has nothing to do with it needs a context of its own.
 #pragma once
 
 namespace dovetail::hdf5 {

@@ -14,7 +14,7 @@
 namespace dovetail::hdf5 {
 namespace {
 
-// HDF5 asks for the context of a request as it does for that of an object. What is below may be null here.
+// HDF5 asks for the context of a request as it does for that of an object. The object below may be null here.
 struct Request : Object {
   std::shared_ptr<Transfers> transfers;  // null: none
 };

@@ -1,7 +1,7 @@
 """Messages between the program and its worker processes.
 
-A message has bytes and open files, which are the memory of arrays. It goes over a Unix socket that keeps the bounds of messages. What does not
-fit into one message travels as a file in memory.
+A message has bytes and open files, which are the memory of arrays. It goes over a Unix socket that keeps the bounds of messages. Bytes that do
+not fit into one message travel as a file in memory.
 """
 
 from __future__ import annotations

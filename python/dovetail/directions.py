@@ -1,8 +1,8 @@
 """What a task does with a parameter: `@dt.task(a=dt.INOUT)`.
 
-Without a direction a parameter is read (`IN`). Directions apply to whatever can change: NumPy arrays (by their bytes in memory, so
-that overlapping views are ordered), other objects (by identity), and what is in lists, tuples and dictionaries. The `FILE_`
-directions are for parameters that are paths.
+Without a direction a parameter is read (`IN`). Directions apply to objects that can change. NumPy arrays count by their bytes in
+memory, so that overlapping views are ordered; other objects by identity. Lists, tuples and dictionaries are searched for such
+objects. The `FILE_` directions are for parameters that are paths.
 """
 
 from __future__ import annotations

@@ -7,6 +7,6 @@ from typing import Any
 
 
 def imported(name: str) -> Any:
-    """The module, or None. One that another thread is importing now counts as none: nobody has objects of it yet."""
+    """The module, or None. One that another thread is importing now counts as none: no code has objects of it yet."""
     module = sys.modules.get(name)
     return None if getattr(getattr(module, "__spec__", None), "_initializing", False) else module

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 Place = tuple[str | int, ...]  # keys and indices, from the outermost value inwards
 
-# Of a text that `json` has accepted: strings, marks, and what else stands for itself. What lies between them is white.
+# Of a text that `json` has accepted: strings, marks, numbers and words. White space lies between them.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[-+.\w]+')
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
 _LONGEST = 60  # characters of a value, or of a key, in a message
@@ -48,8 +48,9 @@ def named(place: Place) -> str:
 
 
 def spots(text: str, most: int, deepest: int) -> dict[Place, Spot]:
-    """Every value of a text that `json.loads` has accepted, in the order of the text. Raises Problem for what that accepts but JSON does not have,
-    for a key that is there twice in one object, for more than `most` values, and for more than `deepest` objects and lists in each other."""
+    """Every value of a text that `json.loads` has accepted, in the order of the text. Raises Problem for what `json.loads` accepts but JSON does
+    not have, and for a key that one object has twice. Raises it also for more than `most` values, and for more than `deepest` objects and lists in
+    each other."""
     found: dict[Place, Spot] = {}
     path: list[str | int] = []  # its last step: the key or the index in the innermost object or list
     around: list[str] = []  # the brackets that are open

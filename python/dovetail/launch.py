@@ -1,5 +1,5 @@
 """`dovetail launch -n 4 program`: starts the processes of a program that communicate, on this node, without MPI. Each finds the others through
-this one by PMI 1, the protocol of MPICH's starter: lines of `key=value` words on a descriptor that the process inherits."""
+this one by PMI 1, the protocol of MPICH's starter. It has lines of `key=value` words on a descriptor that the process inherits."""
 
 from __future__ import annotations
 

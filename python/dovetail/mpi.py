@@ -9,7 +9,8 @@
         return dt.mpi.wait(comm.irecv(source=left))  # the task pauses
 
 Any request of mpi4py will do, under any MPI library that Dovetail was built for. MPI needs `MPI.THREAD_MULTIPLE`, which mpi4py asks for
-by itself. What mpi4py does by itself in a task, such as `comm.recv`, pauses the task only with `libdovetail-mpi.so` (docs/messages.md).
+by itself. A blocking call of mpi4py's own in a task, such as `comm.recv`, pauses the task only with `libdovetail-mpi.so`
+(docs/messages.md).
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ def iwait(request: Any, buffers: Any = None) -> None:
     """The calling task completes no earlier than the request has ended, and fails with `Error` if it does. Returns at once. Only in a task.
 
     The request is taken over and becomes `MPI.REQUEST_NULL`; a persistent one stays, and can be started again when the task has completed.
-    It is kept until then with the buffer that it knows, and so is `buffers`, whatever that is. Not for `comm.irecv`, whose object nobody
-    would get: `wait` returns it."""
+    It is kept until then with the buffer that it knows, and so is `buffers`, whatever that is. Not for `comm.irecv`, whose object would be
+    lost: `wait` returns it."""
     iwaitall([request], buffers)
 
 

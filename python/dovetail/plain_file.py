@@ -1,4 +1,4 @@
-"""Files that somebody else may have put in place: only regular files are opened, without waiting, and no link is followed.
+"""Files that another user may have put in place: only regular files are opened, without waiting, and no link is followed.
 
 As src/base/plain_file.hpp has it for the settings. Without a limit of size, which a trace has none of.
 """

@@ -103,7 +103,7 @@ def find(program: str) -> str:
 
 
 def command(words: list[str]) -> list[str]:
-    """What is to be started for these words: a file in Python that nobody may execute runs in this interpreter."""
+    """The command to start for these words: a file in Python that is not executable runs in this interpreter."""
     found = find(words[0])
     if found.endswith(".py") and not os.access(found, os.X_OK):
         return [sys.executable, found, *words[1:]]
@@ -112,8 +112,8 @@ def command(words: list[str]) -> list[str]:
 
 @contextlib.contextmanager
 def shared_memory(name: str, content: bytes, size: int) -> Iterator[tuple[int, str]]:
-    """Memory that programs of this user can map by a path while this process lives. Nobody can shorten it: who has it mapped is never
-    ended for an access to it. Nothing is left behind, however this process ends."""
+    """Memory that programs of this user can map by a path while this process lives. No process can shorten it, so an access never
+    ends a program that has it mapped. Nothing is left behind, however this process ends."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(descriptor, size)

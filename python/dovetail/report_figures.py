@@ -164,7 +164,8 @@ def draw_throughput(device: dict[str, Any]) -> str:
 
 
 def draw_constraint(kind: dict[str, Any], until: float) -> str:
-    """The constraint of a task type over time: figures 12 and 15 to 19 of the paper."""
+    """The constraint of a task type over time, as figures 12 and 15 to 19 of the paper on I/O-aware PyCOMPSs
+    (docs/papers.md)."""
     answer: list[Any] = []
     history = kind["history"]
     in_numbers = any(change["mb_per_second"] > 0 for change in history)

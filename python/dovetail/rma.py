@@ -14,7 +14,7 @@ waits here gives its core to others.
         row[:] = halo.array(row.dtype)
 
 The processes run on one node, or on several. They are started by `dovetail launch -n 4 python program.py`, or by an `mpiexec`; MPI is not needed. A program that
-was started alone is a group of its own. What docs/one_sided.md says of C++ holds here, too.
+was started alone is a group of its own. The rules of docs/one_sided.md for C++ hold here, too.
 
 A rank, a segment and the like that there is not is a `ValueError` or `IndexError`, before anything is written. When a process has ended, waits for
 it raise `Error`.

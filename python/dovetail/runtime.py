@@ -40,11 +40,10 @@ class Runtime:
 
     workers: threads for computation; by default as many as the process has cores. io_executors: most threads that run I/O tasks at
     once (64). engine: `uring`, `aio`, `threads` or `auto`. trace: a file for the recording, which Perfetto opens. config: path of a
-    `dovetail.toml`. report_after: seconds after which standard error is told what waits for what: when
-    nothing runs, or when a task waits for a message, a descriptor or an operation of a source though others run; 0: never.
-    stuck_after: seconds in which nothing can run after which tasks that wait for other threads fail; 0, as by default: never. Tasks
-    that wait only for each other always do.
-    progress: show a bar on standard error; by default if `DOVETAIL_PROGRESS` is set.
+    `dovetail.toml`. report_after: seconds after which standard error is told what waits for what; 0: never. That is done when
+    nothing runs. It is also done when a task waits for a message, a descriptor or an operation of a source though others run.
+    stuck_after: tasks that wait for other threads fail when nothing can run for so many seconds; 0, as by default: never. Tasks
+    that wait only for each other always do. progress: show a bar on standard error; by default if `DOVETAIL_PROGRESS` is set.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """How far the clocks of several machines are apart, from the messages between them.
 
-A message is received after it was sent. So a message from a to b says that b's clock is ahead of a's by at most the difference of both times, and
-one from b to a says by how much it is ahead at least. What all messages say together is a system of differences, and shortest paths solve it.
+A message is received after it was sent. So a message from a to b bounds from above how far b's clock is ahead of a's: by the difference of both
+times. A message from b to a bounds it from below. All messages together are a system of difference constraints, and shortest paths solve it.
 """
 
 from __future__ import annotations

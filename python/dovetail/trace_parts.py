@@ -58,7 +58,7 @@ class Part:
         return self.begin_of_day + int(self.facts["total_s"] * 1e9)
 
     def lines(self) -> Iterator[str]:
-        """Its events, one a line, without the comma behind it. What was cut off is left out."""
+        """Its events, one a line, without the comma behind it. An event that was cut off is left out."""
         with open_to_read(self.path) as file:
             next(file, None)
             for line in file:

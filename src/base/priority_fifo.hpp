@@ -11,8 +11,7 @@
 
 namespace dovetail::base {
 
-/// Which item of a `PriorityFifo` is next: the oldest of the highest priority, or of the next priority below that of the last one in
-/// turn.
+/// Which item of a `PriorityFifo` is next: the oldest of the highest priority, or of the next priority below the last one in turn.
 enum class Order : std::uint8_t { by_priority, in_turn };
 
 /// Of items that have a `priority` and a `next`. The oldest first among equals. Not thread-safe.

@@ -1,4 +1,4 @@
-// Who uses the advisor: every `dovetail run --advised` is connected as long as its program runs.
+// The clients of the advisor: every `dovetail run --advised` is connected as long as its program runs.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace dovetail::advisord {
 
 /// The socket, which belongs to the user alone, and the connections to it. Each client gets the memory when it connects, and says by one byte what it is:
-/// `r` a run, `s` one that only looks (`dovetail prefetch status`). Who says something else, or is another user, is sent away.
+/// `r` a run, `s` one that only looks (`dovetail prefetch status`). A client that says something else, or belongs to another user, is sent away.
 class Clients {
  public:
   /// `memory`: what clients get. Throws std::system_error if the socket cannot be had, std::runtime_error if an advisor has it already.
@@ -19,8 +19,8 @@ class Clients {
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
-  /// Serves clients until a signal is read from `signals` (a signalfd), or, unless it is to `stay`, until there is no client any more and one of them
-  /// was a run. `last_run_ended`: called whenever no run is left.
+  /// Serves clients until a signal is read from `signals` (a signalfd). Unless it is to `stay`, it also ends when there is no client any more and one
+  /// of them was a run. `last_run_ended`: called whenever no run is left.
   void serve(int signals, bool stay, const std::function<void()>& last_run_ended);
 
  private:

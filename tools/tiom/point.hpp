@@ -12,8 +12,8 @@
 
 namespace dovetail::tiom {
 
-/// Measures `point`: prepares the file, then runs each variant once per round. What slows the machine down for a while then slows all variants
-/// alike. @returns the object that docs/tiom.md describes. `ran` is called after each run.
+/// Measures `point`: prepares the file, then runs each variant once per round. So anything that slows the machine down for a while slows all
+/// variants alike. @returns the object that docs/tiom.md describes. `ran` is called after each run.
 /// @throws as `run_once` and `prepare_file`; std::runtime_error when verification finds wrong blocks.
 nlohmann::json measure_point(const Settings& settings, const Point& point, const std::optional<device::Curve>& curve,
                              const std::function<void()>& ran = {});

@@ -14,7 +14,7 @@
 namespace dovetail::tiom {
 namespace {
 
-/// All rounds of one series. What other variants fork in a round comes one after the other.
+/// All rounds of one series. The operations that other variants fork in a round are done one after the other.
 void run_series(RunState& state, std::uint64_t series) {
   const Mode mode = state.point().mode;
   const std::uint64_t width = transfers_per_round(mode);

@@ -75,7 +75,7 @@ struct Point {
 struct Settings {
   std::string file = {};               ///< Path of the file that is transferred.
   std::uint64_t size = 64ULL << 20;    ///< Bytes of that file.
-  bool direct = true;                  ///< Past the page cache, as in the paper (section 4.3).
+  bool direct = true;                  ///< Past the page cache, as in the paper on TASIO (docs/papers.md, section 4.3).
   std::string engine = {};             ///< Storage engine of Dovetail; empty: as `Options::engine`.
   unsigned workers = 0;                ///< Worker threads.
   double time_limit = 60;              ///< Seconds after which a run starts no more work (section 5.3).

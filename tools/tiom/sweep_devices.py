@@ -5,8 +5,8 @@
 
 --disk N makes a loop device of N MB/s, N/M one that reads at N and writes at M (as root; bench/devices). --real names a
 folder on a real disk or tmpfs. Without either: --disk 30 --disk 60 --disk 120 and the real disk below the output folder. The
-budget is for all devices together, in equal parts. What follows -- goes to dovetail-tiom. Every device gets a folder with its
-results; a sweep that was stopped is continued when the same command is given again. Exit status: 0; 1 if a sweep failed;
+budget is for all devices together, in equal parts. Arguments after -- go to dovetail-tiom. Every device gets a folder with
+its results; a sweep that was stopped is continued when the same command is given again. Exit status: 0; 1 if a sweep failed;
 2 for bad usage; 77 if no device could be made.
 """
 

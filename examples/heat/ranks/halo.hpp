@@ -12,7 +12,7 @@
 
 namespace heat {
 
-/// A rank's copies of the row above its part and of the one below, in pieces of a block's width. What is not there is null.
+/// A rank's copies of the row above its part and of the one below, in pieces of a block's width. A missing row is null.
 class Halo {
  public:
   /// Memory of its own.

@@ -135,8 +135,8 @@ class OneSided final : public RankSolver {
     return block.row + 1 == sweeps_->field().shape().block_rows() && ranks_.has_below();
   }
 
-  // What comes is an acknowledgement at the same time. The rank above writes its row after it has read the one that this rank has written there, and
-  // so does the rank below: the body may overwrite what these have.
+  // A row that arrives is an acknowledgement at the same time. The rank above writes its row after it has read the one that this rank has written
+  // there, and so does the rank below. So the body may overwrite the rows there.
   void await_rows(const Block& block) {
     if (is_at_top(block)) {
       rma::notify_await(segment_, numbers_.above(block), nullptr, ranks_.above());

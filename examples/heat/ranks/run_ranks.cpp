@@ -23,7 +23,7 @@
 namespace heat {
 namespace {
 
-// That of the paper for this problem.
+// That of the paper on TAGASPI (docs/papers.md) for this problem.
 constexpr std::chrono::microseconds polling_period{150};
 
 Part part_of(const Ranks& ranks, const Shape& whole) {
