@@ -111,7 +111,8 @@ TEST(Budget, NoneWaitsForEverBehindOthersOfHigherPriority) {
   EXPECT_LE(before, 16U);
 }
 
-// Four tasks of 1 000 MB each that take 10 s side by side: 400 MB/s at any time, and never 4 000 MB in the instant of their end.
+// Four tasks of 1 000 MB each take 10 s side by side. The rate is 400 MB/s at any time, and never 4 000 MB in the instant of
+// their end.
 TEST(Budget, ThroughputIsSpreadOverTheTimeOfTheTasks) {
   for (const double scale : {0.001, 1.0, 1000.0}) {  // short ones lie within an interval, for long ones intervals grow
     Budget budget("device");
@@ -332,8 +333,8 @@ TEST(Budget, TheDeviceHearsOfTasksThatEnterBecauseOthersWithdrew) {
   EXPECT_EQ(disk.tasks_at_once(), 0U);
 }
 
-// Each name has its own budget and searches for itself, though both use one queue. What adds up is what the device hears:
-// it lets as many requests through (request_lane_test).
+// Each name has its own budget and searches for itself, though both use one queue. The device hears the sum: it lets as
+// many requests through (request_lane_test).
 TEST(Budget, TwoNamesOfADeviceSearchEachForItselfAndTheDeviceHearsTheirSum) {
   device::Device device(0, 0, 0);
   Budget one("one", 0, &device);

@@ -202,7 +202,7 @@ TEST(Adaptive, IsNeverSlowerThanAuto) {
       EXPECT_LE(total(law, "adaptive", tasks), total(law, "auto", tasks) * 1.001) << name(law) << ", tasks " << tasks;
     }
   }
-  // A device that takes many at once, and does not mind more, is what all at once suits best: there it is the price of caution.
+  // Some of these devices take many tasks at once and do not mind more. There all at once is best, and caution has its price.
   for (const CongestionLaw& law : laws) {
     EXPECT_LE(total(law, "adaptive", 200), total(law, "auto", 200) * 1.03) << name(law);
   }
@@ -257,8 +257,8 @@ TEST(Adaptive, HoldsSeveralTypesOnOneDevice) {
   }
 }
 
-// The checkpoints of the variant discovery pipeline (I/O-aware PyCOMPSs, table 1): five types of few tasks, in the order in which so many
-// workers make them, computing as long as the device writes at `load` 1.
+// The checkpoints of the variant discovery pipeline (I/O-aware PyCOMPSs, table 1). They are five types of few tasks, in the order in
+// which so many workers make them. At `load` 1 the workers compute as long as the device writes.
 struct Arrival {
   double at;
   unsigned type;
@@ -365,7 +365,7 @@ TEST(Adaptive, ALevelThatNobodyFillsIsGivenUpBeforeTheNextBurst) {
   }
 }
 
-// Who keeps what was found has to be told of it.
+// The owner that keeps what was found has to be told of it.
 TEST(Adaptive, SaysOnceThatASearchHasEndedForWantOfTasks) {
   AdaptiveLearner learner(64);
   const std::vector<double> alone{0, 1, 0, 0, 0, 0};

@@ -9,7 +9,7 @@
 namespace dovetail::admission::test {
 namespace {
 
-// Seconds of so many tasks on a device that was measured at depths as a measurement has them, each rate off by up to 5 %.
+// Seconds of so many tasks on a device with a measured curve. It has the depths of a real measurement, and each rate is off by up to 5 %.
 double on_a_measured_device(const CongestionLaw& law, unsigned tasks, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> error(0.95, 1.05);

@@ -1,5 +1,5 @@
-// `adaptive` where tasks use processor and device in turn: computations make the data, each task prepares its own on the same cores,
-// and only then the device drains it.
+// `adaptive` where tasks use processor and device in turn. Computations make the data, and each task prepares its own on the same
+// cores. Only then the device drains it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -187,7 +187,7 @@ TEST(Rise, ADoublingThatWaitedForTasksIsNoLessADoubling) {
   EXPECT_EQ(learner.at_once(), 8U);
 }
 
-// The levels that a search measures on a device of these rates, one after the other. What is said of the first four tasks, which hinder
+// The levels that a search measures on a device of these rates, one after the other. The rate of the first four tasks, which hinder
 // each other, is a number of its own.
 std::vector<unsigned> searched(const std::function<double(unsigned)>& rate, double first_of_four, double device_rate) {
   AdaptiveLearner learner(64);

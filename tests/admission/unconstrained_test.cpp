@@ -85,9 +85,9 @@ std::mt19937 seeded() {
   return std::mt19937(seed);
 }
 
-// What is promised of tasks without constraint: a program with them is never slower than with ordinary tasks, unless four writers at once are slower
-// than two on its device; then by no more than that factor. It is 2.7 for the third law. The 2 % are the last tasks: four that have half of
-// the device each for the half of the time.
+// The promise of tasks without constraint: a program with them is never slower than with ordinary tasks, save on some devices. Those are slower with
+// four writers at once than with two, and the program is slower by no more than that factor. It is 2.7 for the third law. The 2 % are the last
+// tasks: four that have half of the device each for the half of the time.
 TEST(Unconstrained, AreNoSlowerThanOrdinaryTasksUnlessFourWritersAreSlowerThanTwo) {
   std::mt19937 random = seeded();
   for (const CongestionLaw& law : laws) {
@@ -109,8 +109,9 @@ TEST(Unconstrained, AreNoSlowerThanOrdinaryTasksUnlessFourWritersAreSlowerThanTw
   }
 }
 
-// Nobody can tell a task that will write next from one that another has to release. So tasks that wait for something else before they first use the
-// device may be more than four then: one more for each 20 ms in which all of them waited. Such a program can be slower, as the worst ratios say.
+// The runtime cannot tell a task that will write next from one that another has to release. So if tasks wait for something else before they use the
+// device, more than four may use it. There is one more for each 20 ms in which all of them waited. Such a program can be slower, as the worst ratios
+// say.
 TEST(Unconstrained, ThatWaitBeforeTheyWriteAreOneMoreForEachLook) {
   std::mt19937 random = seeded();
   for (const CongestionLaw& law : laws) {

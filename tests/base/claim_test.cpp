@@ -1,4 +1,4 @@
-// Work is done once, by whoever comes first, and nobody waits for one who has not begun.
+// Work is done once, by the thread that comes first, and no thread waits for one that has not begun.
 #include "base/claim.hpp"
 #include "base/last_resort.hpp"
 

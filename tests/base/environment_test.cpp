@@ -1,4 +1,4 @@
-// Variables of the environment that nobody asks for.
+// Variables of the environment that no code asks for.
 #include "base/environment.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// When a process ends itself that nobody else has ended.
+// After how long a process ends itself that was not ended from outside.
 #pragma once
 
 namespace dovetail::test {

@@ -1,4 +1,4 @@
-// Small files are read and replaced where they are what they must be, and nothing is reached through what somebody laid in the way.
+// Small files are read and replaced where they are what they must be, and nothing is reached through links that another user made.
 #include "base/plain_file.hpp"
 
 #include <fcntl.h>
@@ -56,7 +56,8 @@ TEST_F(PlainFile, ALinkIsReplacedAndNotFollowed) {
   EXPECT_EQ(content_of(precious), "to stay");
 }
 
-// As a process leaves it that is killed between writing and renaming, and as somebody lays it who wants us to write elsewhere.
+// A process that is killed between writing and renaming leaves a file there. Another user who wants us to write elsewhere
+// may make a link there.
 TEST_F(PlainFile, WhatStandsAtTheNameOfTheNewOneIsLeftAlone) {
   const std::string path = (folder_ / "file").string();
   const fs::path precious = write("precious", "to stay");

@@ -1,4 +1,4 @@
-// Who goes first, and how far the others may fall behind.
+// Which request goes first, and how far the others may fall behind.
 #include "base/urgency.hpp"
 
 #include <gtest/gtest.h>

@@ -130,7 +130,7 @@ static int32_t suspend_for_ever(void* argument) {
   return dovetail_task_suspend();
 }
 
-// Nobody holds a handle of the task, so that nobody can ever resume it.
+// No code holds a handle of the task, so it can never be resumed.
 static void test_stuck(void) {
   dovetail_options options = {.size = sizeof options, .workers = 2, .stuck_after_ms = 50};
   dovetail_runtime* runtime = NULL;

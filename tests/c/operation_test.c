@@ -140,7 +140,7 @@ static void test_failing_operations(dovetail_runtime* runtime) {
   dovetail_future_release(future);
   dovetail_operation_release(operation);
 
-  // One that everybody has dropped fails, and no longer counts.
+  // An operation whose last reference has been dropped fails, and no longer counts.
   CHECK_EQUAL(dovetail_polling_expect(polling, "a letter", &operation), 0);
   CHECK_EQUAL(dovetail_polling_pending(polling), 1);
   dovetail_operation_release(operation);

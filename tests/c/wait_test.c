@@ -6,7 +6,7 @@
 
 static const int64_t hour = INT64_C(3600000000000);
 
-// A task that is suspended until somebody resumes it.
+// A task that is suspended until it is resumed.
 struct Sleeper {
   _Atomic(dovetail_handle*) handle;
   dovetail_future* future;

@@ -1,4 +1,5 @@
-// A chunk that a task has compressed is what the library makes of the very bytes that it is asked for, whoever compressed it.
+// A chunk that a task has compressed is what the library makes of the very bytes that it is asked for, whichever thread
+// compressed it.
 #include "compression/chunk.hpp"
 
 #include <algorithm>
@@ -212,7 +213,7 @@ TEST_F(ChunkTest, NobodyReadsTheBoxOfAnAbandonedChunk) {
     for (const auto& chunk : chunks) {
       chunk->abandon();
     }
-    std::ranges::fill(array.data, std::byte{0});  // a race if somebody did
+    std::ranges::fill(array.data, std::byte{0});  // a race if a thread still read it
   }
 }
 

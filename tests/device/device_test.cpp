@@ -114,7 +114,7 @@ TEST(DeviceNames, OneWithoutPathsHasTheBandwidthThatIsGiven) {
   EXPECT_NE(refusal([&] { link.bandwidth(Direction::read); }).find("no paths"), std::string::npos);
 }
 
-// Whoever has measured, by whatever name: it is known of the device.
+// A measurement is known of the device, whatever name it was made by.
 TEST_F(DeviceMemory, WhatIsMeasuredIsKnownByEveryName) {
   const Folder folder;
   std::filesystem::create_directories(folder / "one");

@@ -1,4 +1,4 @@
-// Files that somebody else may have written or put in place of ours: none of them ends the process, holds it up, or is followed.
+// Files that another user may have written or put in place of ours. None of them ends the process, holds it up, or is followed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -162,7 +162,7 @@ TEST_F(ForeignFiles, NestedMemoryIsIgnored) {
 
 TEST_F(ForeignFiles, HugeMemoryIsIgnoredUnread) {
   write("state/dovetail/admission.json", "");
-  fs::resize_file(memory(), std::uintmax_t{1} << 40);  // a hole; whoever reads it runs out of memory
+  fs::resize_file(memory(), std::uintmax_t{1} << 40);  // a hole; a process that reads it runs out of memory
   testing::internal::CaptureStderr();
   EXPECT_FALSE(recall_level("a").at_once);
   EXPECT_TRUE(remember_level("b", {2, 1}));
@@ -209,7 +209,7 @@ TEST_F(ForeignFiles, LinksAreNotFollowed) {
   }
 }
 
-// The names under which the text is written first are known to whoever knows the process and how often it has written.
+// A user who knows the process and how often it has written knows the names under which the text is written first.
 TEST_F(ForeignFiles, LinksAtTheNamesOfANewMemoryAreNotFollowed) {
   const fs::path precious = folder_ / "precious";
   const fs::path absent = folder_ / "absent";

@@ -62,7 +62,7 @@ TEST_F(Memory, RunsAtTheSameTimeLoseNothing) {
     if (child == 0) {
       alarm(test::last_resort_seconds);
       for (int round = 1; round <= rounds; ++round) {
-        // Whoever is refused the lock asks again; all get it in the end.
+        // A process that is refused the lock asks again; all get it in the end.
         while (!remember_level("device " + std::to_string(run), {static_cast<unsigned>(round), 1})) {
           sched_yield();
         }

@@ -17,7 +17,7 @@ from support import DEVICES, errno_of, hangs, run_tests_on
 from congested_fs import NAME, CongestedFs
 from programs import find_program
 
-SLOW = 1e-6  # MB/s: nobody is done before the law is changed
+SLOW = 1e-6  # MB/s: no writer is done before the law is changed
 FAST = 1e6
 WRITERS = 64
 

@@ -25,7 +25,7 @@ SLOW_DISK = str(DEVICES / "slow_disk.py")
 
 
 def use_own_registry(test: unittest.TestCase) -> str:
-    """Whoever makes a device removes the leftovers in the registry, so that tests beside this one would do its work.
+    """A test that makes a device removes the leftovers in the registry, so tests beside this one would do its work.
 
     Returns what has a program of Python do the same.
     """

@@ -15,7 +15,7 @@ namespace {
 
 void nothing(void*) {}
 
-// A fiber with a body; it goes back to whoever switched to it, by hand and at its end.
+// A fiber with a body; it goes back to the fiber that switched to it, by hand and at its end.
 class Worker {
  public:
   using Body = void (*)(Worker&);

@@ -1,5 +1,5 @@
-// The memory of rules, through which programs speak to the advisor, with whatever a hostile one writes there, also while it is used: nothing outside of it is touched, what
-// the system is asked for has an end, and the advisor opens no other file and forgets no descriptor.
+// The memory of rules, through which programs speak to the advisor. A hostile program may write anything there, also while it is used. Nothing
+// outside of it is touched, and the requests to the system have an end. The advisor opens no other file and forgets no descriptor.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

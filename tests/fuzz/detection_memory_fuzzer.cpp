@@ -1,5 +1,5 @@
-// The table of detection in memory that others can write into, also while it is used: nothing outside of it is touched, and what the system is asked for has an end and lies
-// in the file.
+// The table of detection in memory that others can write into, also while it is used. Nothing outside of it is touched, and the requests to the
+// system have an end and lie in the file.
 #include <cstring>
 #include <new>
 

@@ -1,5 +1,5 @@
-// What every fuzzer here is made of. One source makes two programs: under libFuzzer (`make fuzz`), and with `replay.cpp`, which
-// repeats what was found before and a fixed number of changed inputs in `make test`.
+// The common part of all fuzzers here. One source makes two programs: one under libFuzzer (`make fuzz`), and one with
+// `replay.cpp` for `make test`. That one repeats what was found before and runs a fixed number of changed inputs.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace dovetail::fuzz {
 
-/// Inputs to start from, right ones and ones that once did harm. What is large is made here rather than kept as a file.
+/// Inputs to start from, right ones and ones that once did harm. Large inputs are made here rather than kept as files.
 std::vector<std::string> seeds();
 
 /// Ends the process where something that must always hold does not.

@@ -1,5 +1,5 @@
-// A plan as it lies in memory that others can write into, also while it is followed: nothing outside of it is touched, and what the system is asked for
-// has an end and lies in the file.
+// A plan as it lies in memory that others can write into, also while it is followed. Nothing outside of it is touched, and the requests to the system
+// have an end and lie in the file.
 #include <algorithm>
 #include <cstring>
 #include <memory>

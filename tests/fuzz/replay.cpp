@@ -1,5 +1,5 @@
-// Runs a fuzzer without libFuzzer: on its seeds, on files that it is given (inputs that once did harm), and on a fixed number of
-// changed inputs, always the same ones. `--write-seeds FOLDER` writes the seeds instead, as a corpus for libFuzzer.
+// Runs a fuzzer without libFuzzer. Its inputs are the seeds, given files (inputs that once did harm), and a fixed number of
+// changed inputs, always the same. `--write-seeds FOLDER` writes the seeds instead, as a corpus for libFuzzer.
 #include <unistd.h>
 
 #include <charconv>

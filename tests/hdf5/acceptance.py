@@ -3,8 +3,9 @@
 
     acceptance.py [--repeats 20] [--programs 2000] [--only api|own|h5py|netcdf|programs]
 
-HDF5's API tests and other programs of its own tests (both from `make setup-hdf5`), the test suite of every h5py here, netCDF4-python's where it
-is, then random programs. What fails natively may fail; anything else that fails ends this with status 1.
+It runs HDF5's API tests and other programs of its own tests (both from `make setup-hdf5`). It goes on with the test suite of every h5py here
+and netCDF4-python's where that is installed, then with random programs. A test that fails natively may fail; any other failure ends this with
+status 1.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ big[:] = 0
 dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.concatenate([values + 1] * 8))
 """
     said = both(folder, text, DOVETAIL_HDF5_BUFFER="4M")
-    # How many the program compressed depends on when HDF5's cache lets go of the others: once no result is kept, nobody counts.
+    # How many the program compressed depends on when HDF5's cache lets go of the others: once no result is kept, chunks are not
+    # counted.
     background, _ = compressed(said)
     assert background > 0, said
     assert "compressed writes larger than the buffer" in said

@@ -31,7 +31,7 @@ static hid_t create(hid_t file, const char* name, bool spoiled) {
   return dataset;
 }
 
-/* Nobody but tasks compresses meanwhile: a wait of no time does nothing itself. */
+/* Only tasks compress meanwhile: a wait of no time does nothing itself. */
 static void ask_until_written(hid_t access, const int* values) {
   const hid_t file = H5Fcreate(file_name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
   CHECK(file >= 0);

@@ -64,8 +64,8 @@ def test_programs_leave_the_same_files_on_a_slow_device(faults, tmp_path: Path) 
 
 
 def test_programs_find_the_same_where_hdf5_forgets_its_metadata(tmp_path: Path) -> None:
-    """HDF5 writes what it drops from its memory, and reads it again. What is left in freed places may differ; the logs have
-    what can be read."""
+    """HDF5 writes what it drops from its memory, and reads it again. Bytes in freed places may differ; the logs have what
+    can be read."""
     options = ("--seed", support.seed(), "--count", max(PROGRAMS // 4, 1), "--forgetful")
     python = next(iter(support.interpreters().values()))
     run_programs(python, tmp_path / "native", support.clean(), *options)

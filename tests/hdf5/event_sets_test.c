@@ -193,7 +193,7 @@ static void fail_in_the_middle(hid_t access) {
   CHECK(H5ESget_count(set, &pending) >= 0 && pending == 0);
   CHECK(H5Eset_auto2(H5E_DEFAULT, printer, printer_data) >= 0);
   CHECK(H5Iget_ref(native) == references);
-  /* HDF5 has read the first of them before it came to the second; whoever has no request may use the memory now. */
+  /* HDF5 has read the first of them before it came to the second. A caller without a request may use the memory now. */
   memset(values, 0, elements * sizeof *values);
   CHECK(H5Dclose(datasets[0]) >= 0 && H5Dclose(datasets[1]) >= 0 && H5Fclose(file) >= 0);
   for (int element = 0; element < elements; ++element) CHECK(values[element] == 0);

@@ -1,5 +1,5 @@
-"""A file in memory takes large writes as fast as they are copied: a program that does nothing but write then writes them itself,
-behind what is queued, and leaves the same file."""
+"""A file in memory takes large writes as fast as they are copied. A program that does nothing but write then writes them itself,
+behind the queue, and leaves the same file."""
 
 from __future__ import annotations
 

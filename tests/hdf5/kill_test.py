@@ -1,7 +1,7 @@
 """kill -9: the file is as native HDF5 would have left it, had it been killed a little earlier.
 
-What native HDF5 writes is logged. The killed program's file must be the log up to some write of metadata, and of the raw data
-that follows before the next one, any part: so a reader finds nothing that refers to what is not there.
+The writes of native HDF5 are logged. The killed program's file must be the log up to some write of metadata. Of the raw data
+that follows before the next such write, any part may be there. So a reader finds nothing that refers to missing data.
 """
 
 from __future__ import annotations

@@ -109,8 +109,8 @@ def test_an_old_version_runs_natively(tmp_path: Path, way: str, changed) -> None
 
 
 def test_a_library_that_shows_no_functions_runs_natively(tmp_path: Path, changed) -> None:
-    """As one that is linked statically. HDF5 that found the plugin itself could not go on, since not even its own connector can be asked
-    for: only what is preloaded can help. The new names have the old ones' hash, by which the library finds them itself."""
+    """As one that is linked statically. If HDF5 found the plugin itself, it could not go on, since not even its own connector can be
+    asked for. Only a preloaded library can help. The new names have the old ones' hash, by which the library finds them itself."""
     names = (b"H5VLregister_connector_by_value", b"H5VLintrospect_get_conn_cls")
     packages = changed({name: b"GV" + name[2:] for name in names})
     runs_natively(tmp_path, under("preloaded", PYTHONPATH=packages), "not visible")
@@ -182,7 +182,8 @@ def test_a_library_of_the_connector_that_is_cut_off_runs_natively(tmp_path: Path
     runs_natively(tmp_path, under(way, plugin), "libdovetail.so.0", "cut off")
 
 
-# The other library: a copy of h5py's, which the loader takes for another one. What it writes must be readable by the first.
+# The other library: a copy of h5py's, which the loader takes for another one. The first must be able to read what this one
+# writes.
 OTHER = """
 import ctypes, sys
 def other(path):

@@ -12,8 +12,8 @@ from pathlib import Path
 import support
 
 TIMEOUT = 7200
-# PyTables makes chunks for Blosc2 as large as the cache of the last level, and compresses a whole one for each row that a test appends: on a server with
-# 300 MB, one test takes minutes, natively too. It reads the sizes from a file in the home folder.
+# PyTables makes chunks for Blosc2 as large as the cache of the last level. It compresses a whole one for each row that a test appends. On a server
+# with 300 MB of cache, one test takes minutes, natively too. It reads the sizes from a file in the home folder.
 CACHES = {"l2_cache_size": 1 << 20, "l3_cache_size": 4 << 20}
 Outcomes = Counter[tuple[str, str]]  # of (test, how it ended); a suite may hold a test several times
 

@@ -61,8 +61,8 @@ def sleepers(process: subprocess.Popen) -> dict[str, list[str]] | None:
 def wait_until_all_threads_sleep(process: subprocess.Popen) -> None:
     """Until nothing of the program goes on before the device answers. Bounded by its end and by how much it computes.
 
-    One thread alone may also sleep for a moment, in a lock. What was asleep in two looks, and has not been awake between
-    them, was asleep together with all others.
+    One thread alone may also sleep for a moment, in a lock. A thread that was asleep in two looks, and has not been
+    awake between them, was asleep together with all others.
     """
     before = None
     while process.poll() is None:

@@ -95,8 +95,8 @@ class Choices:
         return file[self.random.choice(self.datasets[file.filename] + self.groups[file.filename])]
 
     def metadata_cache(self, settings: h5py.h5ac.CacheConfig) -> h5py.h5ac.CacheConfig:
-        """HDF5 writes metadata early that so many of its accesses have not asked for, and then may free that place: what is
-        left there depends on the number of accesses, which a connector changes."""
+        """HDF5 writes metadata early that so many of its accesses have not asked for, and then may free that place. The
+        bytes left there depend on the number of accesses, which a connector changes."""
         if self.forgetful:
             settings.epoch_length, settings.epochs_before_eviction = 100, 1
             settings.initial_size = settings.min_size = 1024

@@ -1,5 +1,5 @@
-"""No space left: the call that wrote is told, as natively, and what was written before is readable. What can only be told later is not lost
-either."""
+"""No space left: the call that wrote is told, as natively, and what was written before is readable. Errors that can only be told later are
+not lost either."""
 
 from __future__ import annotations
 

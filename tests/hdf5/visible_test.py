@@ -263,7 +263,7 @@ with h5py.File(sys.argv[1], "w") as file:
     for step in range(80):
         file[f"{step:02}"] = np.full(20000, step)
 """
-    # The reader itself stands for the other process: it writes by a descriptor of its own, when it sees that the next step has been fetched.
+    # The reader itself acts as the other process. It writes by a descriptor of its own, when it sees that the next step has been fetched.
     read = """
 import h5py, numpy as np, os, sys, time
 file = h5py.File(sys.argv[1])

@@ -1,4 +1,4 @@
-/* A program of somebody who has only the installed library: one task, from C. */
+/* A program that has only the installed library: one task, from C. */
 #include <dovetail/dovetail.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-// A program of somebody who has only the installed library: tasks, accesses, a file.
+// A program that has only the installed library: tasks, accesses, a file.
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-// A program of somebody who has only the installed library: it makes none of the interposed calls itself, the standard library does,
-// and it must stand behind the library all the same.
+// A program that has only the installed library. It makes none of the interposed calls itself; the standard library does. Yet the
+// dynamic linker must find these calls in the library, not behind it.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Descriptors that several tasks close, replace and open again while others read from them, compared with a model that knows
-// what each number stood for, and when.
+// Several tasks close, replace and reopen descriptors while others read from them. A model that knows what each number stood
+// for, and when, is compared with it.
 #include <atomic>
 #include <cerrno>
 #include <mutex>
@@ -18,7 +18,7 @@ constexpr int slots = 12;
 
 class Slot {
  public:
-  // Announced before it is done, so that whoever looks in between allows for both.
+  // Announced before it is done, so that a task that looks in between allows for both.
   std::size_t announce(char what) {
     const std::lock_guard lock(mutex_);
     history_.push_back(what);

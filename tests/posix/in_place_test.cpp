@@ -51,7 +51,7 @@ class PosixInPlaceTest : public testing::Test {
   Runtime runtime_{Options{.workers = 1}};
 };
 
-// The device may be busy with something else, and a call on another thread may return before the task has left the core: so each is
+// The device may be busy with something else, and a call on another thread may return before the task has left the core. So each is
 // repeated until it is seen. A call that never pauses, or always, is found by the limit of time.
 TEST_F(PosixInPlaceTest, SmallWrites) {
   while (another_runs_meanwhile(0, false)) {

@@ -145,7 +145,7 @@ TEST_F(LuckTest, WritersOfOneDescriptorAndAppendersLoseNothing) {
   });
 }
 
-// How many threads wait in the kernel in a read of this descriptor. What waits there holds the file.
+// How many threads wait in the kernel in a read of this descriptor. A thread that waits there holds the file.
 int waiting_readers(int descriptor) {
   int waiting = 0;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -1,6 +1,6 @@
-// Loaded before a program that knows nothing of Dovetail, makes its `main` the body of a task: every call of it that is interposed
-// may pause. Tests load it together with libdovetail-posix.so. With DOVETAIL_TEST_MAIN=beside_a_thread, `main` stays where it is and has
-// a thread beside it that does nothing: that tells what a program sees of any thread.
+// Loaded before a program that knows nothing of Dovetail, makes its `main` the body of a task. Every interposed call of it may pause.
+// Tests load it together with libdovetail-posix.so. With DOVETAIL_TEST_MAIN=beside_a_thread, `main` stays where it is and has a thread
+// beside it that does nothing: that tells what a program sees of any thread.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>

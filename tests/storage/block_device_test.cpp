@@ -1,4 +1,4 @@
-// Files that are block devices. What lies on them lies on no file system.
+// Files that are block devices. Their bytes lie on no file system.
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 

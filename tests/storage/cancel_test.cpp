@@ -32,7 +32,7 @@ bool was_cancelled(const Future<void>& task) {
   }
 }
 
-// More than the device is given at once: the others wait in its queue, where nobody needs the device to give them up.
+// More than the device is given at once: the others wait in its queue, where they are given up without the device.
 TEST_P(CancelTest, WhatWaitsInAQueueEndsAtOnce) {
   const auto held = Held::install();
   Runtime runtime(options());
@@ -150,7 +150,7 @@ TEST_P(CancelTest, AHundredThousandRequestsAtOnce) {
 
 DOVETAIL_FOR_EACH_ENGINE(CancelTest);
 
-// What the kernel itself can give up: here, reads of pipes that nobody writes to.
+// Requests that the kernel itself can give up: here, reads of pipes that no process writes to.
 class CancelInKernel : public testing::Test {
  protected:
   void SetUp() override {

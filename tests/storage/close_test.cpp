@@ -35,8 +35,8 @@ TEST_P(CloseTest, LaterOperationsFailForAllCopies) {
       .get();
 }
 
-// Everything that was started before the close must be in the file, and nothing may be written to a descriptor number that
-// somebody else got meanwhile.
+// Everything that was started before the close must be in the file. Nothing may be written to a descriptor number that
+// another file got meanwhile.
 TEST_P(CloseTest, WaitsForWhatIsInFlight) {
   Runtime runtime(options());
   const auto data = random_bytes(64 * 1024, seed());

@@ -166,8 +166,8 @@ TEST_P(DirectTest, ExclusiveCreationWorksWithDirect) {
   EXPECT_THROW(File::open(folder_ / "new", O_RDWR | O_CREAT | O_EXCL, {.direct = Direct::automatic}), IoError);
 }
 
-// Large and small transfers mixed, the first direct and the others not, with neighbours that share pages, from several tasks at
-// once: whatever way was chosen, the bytes are the same.
+// Large and small transfers from several tasks at once, with neighbours that share pages. The large ones are direct, the small
+// ones are not. Whatever way was chosen, the bytes are the same.
 TEST_P(DirectTest, TheAdaptiveChoiceNeverChangesBytes) {
   Runtime runtime(options());
   const File file = File::open(folder_ / "a", O_RDWR | O_CREAT, {.direct = Direct::adaptive});

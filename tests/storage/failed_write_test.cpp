@@ -215,8 +215,8 @@ TEST_P(FailedWriteTest, ShortDirectWritesOfAnyLengthAreContinued) {
   }
 }
 
-// A real file system that is full: started with SMALL_DISK by full_disk_test.py. What a write says it has written is there, the file
-// claims no more, and the plain call on a file through the page cache gets no further.
+// A real file system that is full: started with SMALL_DISK by full_disk_test.py. The bytes that a write reports are there, and the
+// file claims no more. The plain call on a file through the page cache gets no further.
 TEST_P(FailedWriteTest, OnADiskThatIsFull) {
   const char* disk = std::getenv("SMALL_DISK");
   if (disk == nullptr) {

@@ -15,7 +15,7 @@
 
 namespace dovetail::test {
 
-/// Calls of the C library that nobody stands in front of.
+/// System calls that no interposed function replaces.
 inline ssize_t bare_write(int descriptor, const void* data, std::size_t bytes) {
   return syscall(SYS_write, descriptor, data, bytes);
 }

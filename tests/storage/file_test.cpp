@@ -182,7 +182,7 @@ TEST_P(FileTest, RawDescriptors) {
     auto reader = dovetail::spawn([&] { dovetail::ipread(descriptor, std::span(back).first(100), 7); });
     reader.get();
     EXPECT_TRUE(std::equal(back.begin(), back.begin() + 100, data.begin() + 7));
-    EXPECT_EQ(::close(descriptor), 0);  // nobody else closed it
+    EXPECT_EQ(::close(descriptor), 0);  // the library has not closed it
     EXPECT_THROW(dovetail::pread(descriptor, back, 0), IoError);
   });
 }

@@ -16,7 +16,7 @@ namespace dovetail::test {
 /// What the device holds. One for all engines of a runtime.
 class Held {
  public:
-  /// Called with each attempt as it is submitted, held or not, by whoever submits it.
+  /// Called with each attempt as it is submitted, held or not, by the submitting thread.
   using Notice = std::function<void(const storage::Request& request)>;
   /// The attempts of the next runtime are held. Returns what holds them.
   static std::shared_ptr<Held> install(Notice notice = {}) {

@@ -1,5 +1,5 @@
-// What befalls a process while the system works on its requests: a fork, a program that takes its place, a storm of signals,
-// a task that fails, a device that does not answer.
+// Events in a process while the system works on its requests. They are a fork, an exec, a storm of signals, a task that
+// fails, a device that does not answer.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

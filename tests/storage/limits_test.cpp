@@ -205,7 +205,7 @@ TEST(Limits, NoDescriptorLeftIsAnErrorOfOpen) {
   });
 }
 
-// Sets the limit and becomes somebody whom it binds: root may lock as much as it likes.
+// Sets the limit and becomes a user whom it binds: root may lock as much as it likes.
 bool limit_locked_memory(rlim_t bytes) {
   constexpr unsigned nobody = 65534;
   const rlimit limit{bytes, bytes};

@@ -19,7 +19,7 @@
 namespace dovetail {
 namespace {
 
-// A pipe with room for one page, which is full: a task that passes waits in the ring until somebody opens.
+// A pipe with room for one page, which is full: a task that passes waits in the ring until the turnstile is opened.
 class Turnstile {
  public:
   Turnstile() {
@@ -119,7 +119,7 @@ TEST_F(LittleWorkTest, WhoeverComputesKeepsNothing) {
     for (;;) {
       often.pass();
       const int what = order.exchange(go_on);
-      ++passed;  // whoever waits for this may give the next order
+      ++passed;  // the thread that waits for this may give the next order
       if (what == end) return;
       if (what == compute) {
         const int before = done;
@@ -161,8 +161,8 @@ TEST_F(LittleWorkTest, WhoeverComputesKeepsNothing) {
     while (begun == before) {
       std::this_thread::yield();
     }
-    // Its transfer is gathered, at the latest, when the other task passes, and handed over when that passes again: only what is under
-    // way can be delivered by the other worker.
+    // Its transfer is gathered, at the latest, when the other task passes, and handed over when that passes again. The other worker
+    // can deliver only transfers that are under way.
     let_pass();
     let_pass();
     order = compute;
@@ -292,7 +292,7 @@ class Shares {
   std::map<std::thread::id, int> by_worker_;
 };
 
-// Many tasks wait, and each of them sometimes has work for some microseconds: one worker does it all, since a second one would wake as often.
+// Many tasks wait, and each of them sometimes has work for some microseconds. One worker does it all, since a second one would wake as often.
 // Where the system interrupts that worker the tasks may spread again, hence the median.
 TEST_F(LittleWorkTest, LittleIsLeftToOneWorker) {
 #if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER

@@ -43,7 +43,7 @@ class LookedAfterTest : public testing::TestWithParam<unsigned> {
   }
 };
 
-// Long enough that nobody takes the slice for a short one, before which what was prepared is not handed over.
+// Long enough that the slice is not taken for a short one, before which prepared operations are not handed over.
 void compute_for_a_while() {
   const auto until =
       std::chrono::steady_clock::now() + std::chrono::microseconds(10 * tasking::SlicePredictor::short_microseconds);
@@ -84,7 +84,7 @@ TEST_P(LookedAfterTest, ATaskGoesOnElsewhereWhileItsWorkerComputes) {
   }
 }
 
-// All of its slices were short until now, so that nobody expects this one to be long.
+// All of its slices were short until now, so this one is not expected to be long.
 TEST_P(LookedAfterTest, AlsoWhereNobodyExpectsThatItComputes) {
   Runtime runtime(Options{.workers = GetParam(), .engine = "uring"});
   const auto rounds = static_cast<int>(test::scaled(20, 3));

@@ -67,8 +67,8 @@ TEST_P(ManyTest, PausedTasksAtOnce) {
   EXPECT_EQ(right.load(), count);
 }
 
-// As many as the device likes to keep waiting: no threads but those of the runtime, and no memory but what their stacks have touched, which
-// those that come after them use again.
+// Any number of tasks may wait for the device. They need no threads but those of the runtime, and no memory but what their stacks have
+// touched. Later tasks use that memory again.
 TEST_P(ManyTest, PausedTasksNeedNoThreadsAndTheMemoryOfTheirStacks) {
   const std::size_t threads_before = threads();
   const auto held = Held::install();
@@ -157,7 +157,7 @@ TEST_P(ManyTest, ABusyWorkerDoesNotHoldUpWhatItStarted) {
         file.pread(back, 0);
         delivered.store(true);
       });
-      // Often runs on the worker that has started the read, and leaves it only when somebody has delivered that.
+      // Often runs on the worker that has started the read, and leaves it only when the read has been delivered.
       dovetail::spawn([&] {
         while (!delivered.load()) {
         }

@@ -153,7 +153,7 @@ TEST_F(RingParking, AnUnparkEndsASleepInTheRing) {
   worker.join();
 }
 
-// Whether somebody who waits for the descriptor is told within a moment; else never, as far as this test goes.
+// Whether a thread that waits for the descriptor is told within a moment; else never, as far as this test goes.
 bool is_ready(const Parking& parking, int milliseconds) {
   pollfd wanted{parking.descriptor(), POLLIN, 0};
   return poll(&wanted, 1, milliseconds) == 1;
@@ -240,7 +240,7 @@ TYPED_TEST(BusyWorker, OneThatIsBackTakesItsOwn) {
   EXPECT_FALSE(is_ready(this->parking_, 0));
 }
 
-// Nobody said that its slice would be long.
+// It was not told that the slice would be long.
 TYPED_TEST(BusyWorker, OneThatDoesNotPollIsFound) {
   this->parking_.look_after();
   this->begin();
@@ -253,7 +253,7 @@ TYPED_TEST(BusyWorker, OneThatDoesNotPollIsFound) {
   EXPECT_FALSE(this->parking_.look_after());
 }
 
-// Whoever was told of them began something else, or was about to sleep.
+// The worker that was told of them began something else, or was about to sleep.
 TYPED_TEST(BusyWorker, CompletionsThatNobodyTookAreAnnouncedAgain) {
   this->parking_.busy(0, true);
   this->begin();

@@ -198,7 +198,7 @@ TEST(RequestLane, WhereTasksAreAdmittedByTheNumberItLetsAsManyThroughAndLooksFor
   EXPECT_EQ(device.tasks_at_once(), 0U);
 }
 
-// Whoever cancels looks through those that wait once. A request that comes afterwards has to see by itself that it was given up.
+// A thread that cancels looks once through those that wait. A request that comes afterwards has to see by itself that it was given up.
 TEST(RequestLane, DoesNotKeepARequestThatWasGivenUpBefore) {
   Runtime runtime(Options{.workers = 1});
   std::atomic<bool> kept{false};

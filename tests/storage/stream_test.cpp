@@ -159,8 +159,8 @@ TEST_P(StreamTest, OutsideOfTasksAndInIoTasks) {
   });
 }
 
-// Waiting for somebody takes no turn away from others: with the queue of a device, the last reader would wait behind all others,
-// and so would files.
+// Waiting for the other end takes no turn away from others. With the queue of a device, the last reader would wait behind all
+// others, and so would files.
 TEST_P(StreamTest, ManyWaitAndTheLastIsServedFirst) {
   const bool ring = ring_available() && GetParam() != std::string("threads") && GetParam() != std::string("aio");
   const std::size_t count = ring ? scaled(400, 200) : 40;  // without a ring, as many as there are executors

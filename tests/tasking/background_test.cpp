@@ -1,4 +1,4 @@
-// Work of the process as a whole: it runs in the program's runtime, or in one that is made for it, and none of it is lost when a runtime ends.
+// Work of the process as a whole. It runs in the program's runtime, or in one that is made for it. None of it is lost when a runtime ends.
 #include "tasking/background.hpp"
 
 #include <future>

@@ -1,5 +1,5 @@
-// Random programs of which some tasks fail, against a serial reference: which bodies run, and which must not because they would read
-// what was not produced.
+// Random programs of which some tasks fail, against a serial reference. It says which bodies run, and which must not because they
+// would read data that was not produced.
 #include <algorithm>
 #include <numeric>
 

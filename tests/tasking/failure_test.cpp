@@ -78,7 +78,7 @@ TEST(FailureTest, WhatTheParentDoesNotTakeIsItsOwn) {
 }
 
 TEST(FailureTest, NothingIsLostOfSeveralChildren) {
-  // A parent can have one failure of its own; the others go on to who waits above it.
+  // A parent can have one failure of its own; the others go on to the task or thread that waits above it.
   Runtime runtime(Options{.workers = 2});
   for (const bool parent_throws : {false, true}) {
     runtime.spawn({.label = "parent"}, [parent_throws] {
@@ -247,7 +247,7 @@ TEST(FailureTest, WhatGetTookIsForgiven) {
   }
 }
 
-// Nobody was told of these.
+// These failures were not told.
 TEST(FailureTest, WhatOthersDidNotProduceStaysBad) {
   Runtime runtime(Options{.workers = 2});
   int data = 0;
@@ -262,7 +262,7 @@ TEST(FailureTest, WhatOthersDidNotProduceStaysBad) {
   runtime.spawn({.access = {in(result)}}, [] {}).get();
 }
 
-// That a task was cancelled because of it is no answer to who asks for the data.
+// That a task was cancelled because of it is no answer to a task that asks for the data.
 TEST(FailureTest, WhatACancelledTaskTellsForgivesNothingElse) {
   Runtime runtime(Options{.workers = 2});
   int data = 0;

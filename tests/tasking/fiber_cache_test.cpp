@@ -21,7 +21,8 @@ class FiberCacheTest : public testing::Test {
   FiberCache cache_{pool_};
 };
 
-// Nobody else may ever pause a task: the sleeper itself has to ask, or it would keep its fibers for as long as it sleeps.
+// Other workers may never pause a task. So the sleeper itself has to ask, or it would keep its fibers for as long as it
+// sleeps.
 TEST_F(FiberCacheTest, ASleeperAsksForTheRoundThatTakesItsFibers) {
   cache_.before_sleep();
   EXPECT_EQ(asked_, 0) << "it keeps nothing";

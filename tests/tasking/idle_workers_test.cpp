@@ -59,7 +59,7 @@ TEST_F(IdleWorkersTest, KeepsEachIdleWorkerOnce) {
       const unsigned searching = idle_.searching();
       idle_.wake_one();
       ASSERT_EQ(idle_.searching(), searching + (expected.empty() ? 0 : 1));
-      // The list fills the place of one that left by itself with its last one, so only the number of those that are left is promised.
+      // The list fills the place of one that left by itself with its last one. So only the number of those that are left is promised.
       std::vector<unsigned> left;
       for (const unsigned other : expected) {
         if (idle_.leave(other)) {

@@ -1,4 +1,5 @@
-// Who polls a service: a worker that lingers before it sleeps, a worker on its way between two bodies, and nobody before the service asks for it.
+// Which threads poll a service: a worker that lingers before it sleeps, and a worker between two bodies. None does before the service asks for
+// it.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -110,7 +111,7 @@ TEST_P(LingerTest, AnIdleWorkerPollsInsteadOfSleeping) {
   EXPECT_EQ(polled->in_vain(), 0U);
 }
 
-// Other work ends the lingering, whoever brings it.
+// Other work ends the lingering, whichever thread brings it.
 TEST_P(LingerTest, TheWorkerThatLingersTakesWhatComes) {
   Runtime runtime(Options{.workers = GetParam()});
   polled->lingering = hours(1);

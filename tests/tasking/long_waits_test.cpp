@@ -1,4 +1,4 @@
-// What the runtime cannot end by itself is told, not waited for without a word; and nobody is killed for it.
+// Waits that the runtime cannot end by itself are reported, and no task fails for it.
 #include "tasking/long_waits.hpp"
 
 #include <algorithm>

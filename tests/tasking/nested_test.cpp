@@ -129,7 +129,8 @@ TEST(NestedTest, DeepWithoutWaits) {
 }
 
 TEST(NestedTest, ADeepFamilyThatEndsAllAtOnce) {
-  // Only an event of the innermost task is missing. Who fulfills it completes all levels, on the stack of a task or a thread.
+  // Only an event of the innermost task is missing. The caller of `fulfill` completes all levels, on the stack of a task or a
+  // thread.
   const int levels = static_cast<int>(scaled(100'000, 5'000));
   Runtime runtime(Options{.workers = 2, .stack_size = 16 * 1024});
   for (const bool by_a_task : {true, false}) {

@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::size_t cells = 24;
 
-// Who uses each cell: readers are counted, a writer is a large number.
+// The users of each cell: readers are counted, a writer is a large number.
 class Cells {
  public:
   static constexpr int writer = 1000;

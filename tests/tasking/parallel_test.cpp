@@ -55,7 +55,7 @@ TEST(ParallelTest, PiecesAreNoLargerThanAskedForAndInOrder) {
   EXPECT_EQ(expected, 10007U);
 }
 
-// With nobody to help, the range is worked through as by a loop.
+// Without a helper, the range is worked through as by a loop.
 TEST(ParallelTest, AscendingOnOneWorker) {
   Runtime runtime(Options{.workers = 1});
   std::vector<int> order;

@@ -9,7 +9,7 @@
 #include "tasking/core.hpp"
 
 #if DOVETAIL_ADDRESS_SANITIZER
-// A child that ends in a task, or after a fork, cannot take apart what threads use that it does not wait for, or does not have.
+// A child that ends in a task does not wait for other threads, and after a fork it does not have them. So it cannot free what they use.
 extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved-identifier)
 #endif
 
@@ -105,7 +105,7 @@ Outcome exit_while_main_waits(const std::function<void()>& arrange) {
     arrange();
     static_runtime().wait();
     for (;;) {
-      pause();  // somebody else ends the process
+      pause();  // another thread ends the process
     }
   });
   EXPECT_EQ(outcome.status, 42) << outcome.error;
@@ -226,7 +226,7 @@ TEST(ProcessEndTest, ExitInWhenCompletedOnAWorker) {
   });
 }
 
-// Called at once, by whoever asks.
+// Called at once, by the thread that asks.
 TEST(ProcessEndTest, ExitInWhenCompletedOnAForeignThread) {
   exit_while_main_waits([] {
     const Future<void> future = static_runtime().spawn([] {});
@@ -394,7 +394,7 @@ TEST(ProcessEndTest, AThreadLocalRuntimeOfAnotherThreadEndsItsTasks) {
   EXPECT_NE(outcome.error.find("another runtime afterwards"), std::string::npos);
 }
 
-// `exit` destroys the thread-locals of the thread that calls it, and nobody else's: main is at work in its own runtime all the time.
+// `exit` destroys only the thread-locals of the thread that calls it: main is at work in its own runtime all the time.
 TEST(ProcessEndTest, ExitInAThreadWithAThreadLocalRuntime) {
   const auto outcome = end_process([] {
     static_runtime();

@@ -179,7 +179,7 @@ TEST_F(RegionTableTest, WhatIsForgottenNeedsNoMemory) {
   EXPECT_LT(resident_bytes(), before + 8 * accesses);
 }
 
-// A general table is swept now and then. What is in use stays in it.
+// A general table is swept now and then. Entries in use stay in it.
 TEST_F(RegionTableTest, ASweepKeepsWhatIsInUse) {
   constexpr std::uint64_t regions = 5'000;
   write(0, 64);
@@ -304,7 +304,8 @@ TEST_F(RegionOracleTest, NothingOfACompletedTaskStays) {
     for (int i = 0; i < 20; ++i) {
       round(overlapping);
     }
-    // Twenty rounds leave more than that if each leaves one record in a hundred. What malloc keeps for later counts, too.
+    // Twenty rounds leave more than that if each leaves one record in a hundred. Memory that malloc keeps for later
+    // counts, too.
     EXPECT_LE(allocated_bytes(), before + 65'536) << "overlapping: " << overlapping;
   }
 }

@@ -246,7 +246,7 @@ TEST(PendingOperationTest, ADescriptorCallsThePollingFunction) {
   const Pipe pipe;
   PendingOperation operation;
   std::mutex mutex;  // of the operation: the function is called while it is being made
-  // Not by the clock, in the lifetime of anybody who looks at this test.
+  // Too rarely for the clock to matter in this test.
   const PollingRate hours{std::chrono::hours(5), std::chrono::hours(5)};
   PollingService service(
       runtime, "pipe", hours,

@@ -1,4 +1,4 @@
-// Regions in spaces of the program's own: ordered as those of memory are, and named where somebody asks who waits for what.
+// Regions in spaces of the program's own: ordered as those of memory are, and named in reports of what waits for what.
 #include "dovetail/space.hpp"
 
 #include <algorithm>
@@ -150,7 +150,8 @@ TEST(SpaceTest, ARecordingHasAllRegionsWhereTheyAreAskedFor) {
             (std::vector<std::string>{"in file 1f 16 8", "in rank 3 4 8", "inout memory " + place + " 4"}));
 }
 
-// Random regions of two spaces: whoever writes a unit is alone on it, and each reader sees the last writer before it.
+// Random regions of two spaces: a task that writes a unit is alone on it, and each reader sees the last writer before
+// it.
 TEST(SpaceRandomTest, EachUnitIsOneOfALoop) {
   for (std::uint64_t round = 0; round < scaled(20, 4); ++round) {
     Random random(round);

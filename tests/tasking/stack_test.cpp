@@ -173,7 +173,7 @@ TEST(StackTest, MemoryIsGivenBackWhenItIsNotNeeded) {
   EXPECT_GE(resident_bytes(), before + count * 300 * 1024);
   go = true;
   runtime.wait();
-  // Within some seconds, and without anybody doing anything.
+  // Within some seconds, while the program does nothing.
   await([&] { return resident_bytes() < before + (20U << 20); });
 }
 

@@ -1,11 +1,10 @@
-// However many tasks come after it, and whatever goes before it, a ready task begins: after a bounded number of others, not "when there is
-// nothing else to do".
+// A ready task begins after a bounded number of others, however many come after it and whatever goes before it.
 #include "support.hpp"
 
 namespace dovetail::test {
 namespace {
 
-// Docs: docs/design/stealing.md, "Nothing ready starves". One in 64 tasks is taken in turn from seven queues, and a body that runs its
+// Docs: docs/design/stealing.md, "Nothing ready starves". One in 64 tasks is taken in turn from seven queues. A body that runs its
 // children on top of it looks up after 1024 of them. The flood begins with up to a turn's tasks of its own.
 constexpr int most_overtaking = 7 * 65 + 65;
 constexpr int most_on_top = 7 * 1024 + 64;
@@ -259,7 +258,7 @@ TEST(StarvationTest, ATaskBehindOneThatRunsItsChildren) {
   flood.expect_bounded(most_on_top);
 }
 
-// Polling functions are nobody's task, but tasks wait for them.
+// Polling functions belong to no task, but tasks wait for them.
 TEST(StarvationTest, APollingService) {
   Runtime runtime(Options{.workers = 1});
   Flood flood;

@@ -58,7 +58,7 @@ TEST(StuckTest, ACycleThroughGet) {
 }
 
 TEST(StuckTest, ALongCycleThroughGet) {
-  // Whoever is told ends the wait of the next, who could then go on and be gone: yet all are told, each in its turn.
+  // A task that is told ends the wait of the next, which could then go on and be gone. Yet all are told, each in its turn.
   const std::size_t length = scaled(8'000, 4'000);
   Runtime runtime(Options{.workers = 4});
   std::vector<Future<void>> futures(length);
@@ -84,7 +84,8 @@ TEST(StuckTest, ALongCycleThroughGet) {
 }
 
 TEST(StuckTest, GetFromOutsideIsToldToo) {
-  // Who is told first, the waiting thread or the task that it waits for, is chance; `get` says `Stuck` in both cases, every time.
+  // It is chance whether the waiting thread or the task that it waits for is told first. `get` says `Stuck` in both cases, every
+  // time.
   for (std::size_t turn = 0; turn < scaled(100, 20); ++turn) {
     Runtime runtime(Options{.workers = 2, .stuck_after = milliseconds(10)});
     auto future = runtime.spawn({.label = "asleep"}, [] { this_task::suspend(); });

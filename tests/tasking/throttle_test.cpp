@@ -227,7 +227,7 @@ TEST(ThrottleTest, AnIoTaskThatSpawnsIsNotHeldForEver) {
       .get();
 }
 
-// A failure takes hours: whoever spawns goes on ten times a second in any case.
+// A failure takes hours, since a spawner goes on ten times a second in any case.
 TEST(ThrottleTest, IoTasksThatEndMakeRoomForTheOnesToCome) {
   for (const bool inside : {false, true}) {
     Runtime runtime(Options{.workers = 2, .pending_limit = 16});

@@ -52,8 +52,8 @@ TEST(TimeTest, APollingFunctionIsCalledWhileAllWorkersCompute) {
 }
 
 // Each wait has an earlier deadline than the one until which the timer thread sleeps, so the wait has to wake that thread. If it did not, each wait
-// would take until something else wakes the thread, a second or for ever: all together longer than a test may take.
-// While a task waits for a descriptor, the timer thread sleeps in `epoll_wait`.
+// would take until something else wakes the thread, after a second or never. All together would take longer than a test may. While a task waits for
+// a descriptor, the timer thread sleeps in `epoll_wait`.
 TEST(TimeTest, ManyWaitsWhileNothingElseWakesAnybody) {
   for (const bool beside_a_descriptor : {false, true}) {
     Runtime runtime(Options{.workers = 2, .report_after = std::chrono::seconds(0)});
@@ -104,8 +104,8 @@ TEST(TimeTest, AnEventOfAPollingFunctionEndsATaskWhileAllWorkersCompute) {
   runtime.wait();
 }
 
-// What is due is done in the order of the deadlines. So when the poller has been called twice after the deadline of the sleeper, that
-// has been woken, and it goes on before another body begins.
+// What is due is done in the order of the deadlines. So when the poller has been called twice after the deadline of the sleeper, the sleeper
+// has been woken. It goes on before another body begins.
 TEST(TimeTest, ATaskThatHasSleptGoesOnAfterTheBodyThatRuns) {
   Runtime runtime(Options{.workers = 1});
   Poller poller(runtime);

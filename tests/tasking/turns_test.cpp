@@ -1,5 +1,5 @@
-// Which of a worker's tasks goes in turn, counted in tasks: exact, since the test counts them itself. What programs see of it is in priority_test and
-// starvation_test.
+// Which of a worker's tasks goes in turn, counted in tasks: exact, since the test counts them itself. The effects on programs are tested in
+// priority_test and starvation_test.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -65,7 +65,7 @@ TEST(WakeUpTest, ATaskThatAForeignThreadResumes) {
   runtime.wait();
 }
 
-// The one who spawns computes until the other worker, which is falling asleep, has run the task: nobody else can.
+// The spawning task computes until the other worker, which is falling asleep, has run the new one: no other worker can.
 TEST(WakeUpTest, ATaskOfAWorkerThatGoesOnComputing) {
   Runtime runtime(nothing_else_wakes());
   std::atomic<std::size_t> ran{0};

@@ -14,7 +14,7 @@ TEST(WhenCompletedTest, EachIsCalledOnceInOrderBeforeTheRuntimeHasWaited) {
   for (int i = 0; i < 5; ++i) {
     future.when_completed([&, i] { called.push_back(i); });
   }
-  future = {};  // nobody holds it
+  future = {};  // no future holds the task
   EXPECT_TRUE(called.empty());
   gate.open();
   runtime.wait();

@@ -277,7 +277,7 @@ TEST(RunState, BytesThatNeverArriveAreNoticed) {
   EXPECT_EQ(result.wrong_blocks, 1U) << "the second transfer put nothing into its buffer";
 }
 
-// The curve of the device is measured so: a run that used the same few buffers again and again, which a cache would hold, could
+// The curve of the device is measured so. A cache would hold a few buffers that a run used again and again, and the run could
 // be faster than its bound.
 TEST(RunState, ARunGoesThroughItsMemoryAndNeverSharesIt) {
   const Folder folder;
