@@ -1,4 +1,4 @@
-"""Where scripts/setup_foreign.sh has put other people's packages and sources. What of it is not there is left out by tests that need it."""
+"""Where scripts/setup_foreign.sh has put other people's packages and sources. Tests leave out what is missing."""
 
 from __future__ import annotations
 

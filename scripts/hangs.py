@@ -1,7 +1,7 @@
-"""What is done with a process that does not end: its stacks and those of all its descendants are shown, then all of them are killed.
+"""Handles a process that does not end. The stacks of it and all its descendants are shown, then all of them are killed.
 
-`run` is for tests that start a program and wait for it, `finish` and `wait` for those that have it started already; they are what
-`subprocess` offers, save that a test that hangs fails with the stacks in its message. An `Alarm` is for a test that hangs itself. `show` is what
+`run` is for tests that start a program and wait for it, `finish` and `wait` for those that have it started already. They are as those of
+`subprocess`, save that a test that hangs fails with the stacks in its message. An `Alarm` is for a test that hangs itself. `show` is what
 scripts/watchdog.py prints of a test that ctest is about to end.
 """
 
@@ -173,7 +173,7 @@ def finish(process: subprocess.Popen[Any], timeout: float, input: Any = None) ->
 
 
 def wait(process: subprocess.Popen[Any], timeout: float) -> int:
-    """`process.wait` likewise, for one whose output somebody else reads. @raises Hung."""
+    """`process.wait` likewise, for a process whose output is read elsewhere. @raises Hung."""
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired:

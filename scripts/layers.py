@@ -50,7 +50,7 @@ def imports(path: Path) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def included_file(path: Path, folder: Path, header: str, *further: Path) -> Path | None:
-    """The file that an #include in a file of the folder means: it is searched from the file's own place up to the folder, then further."""
+    """The file that an #include in a file of the folder means. It is searched from the file's own place up to the folder, then further."""
     places = [place for place in path.parents if folder in (place, *place.parents)]
     return next((file.resolve() for place in (*places, *further) if (file := place / header).is_file()), None)
 

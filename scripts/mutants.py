@@ -141,7 +141,7 @@ def sample(copy: MutatedCopy, journal: Journal, arguments: argparse.Namespace) -
         left = possible if form == "short" else [change for change in counted if not journal.seen("short")[change]]
         wanted = arguments.number if form == "short" else len(left)
         while left and wanted > 0:
-            # Those of headers come last: each builds much again. What does not count is replaced.
+            # Those of headers come last: each builds much again. Changes that do not count are replaced.
             batch, left = left[:wanted], left[wanted:]
             for change in sorted(batch, key=lambda change: change.file.endswith(".hpp")):
                 seen = journal.seen(form)

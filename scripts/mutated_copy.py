@@ -19,8 +19,8 @@ SOURCE = Path(__file__).resolve().parent.parent
 COPIED = ("CMakeLists.txt", "cmake", "include", "src", "tests", "bench", "bindings", "scripts")
 # The forms of the tests, by what they find in their environment.
 FORMS: dict[str, dict[str, str]] = {"short": {"DOVETAIL_TEST_SCALE": "small"}, "long": {}}
-# A change may make a test wait for ever: a test gets this many times the seconds that it takes without a change, and twice that when it runs
-# alone. A machine that is busy now and was not then does no harm: a failure does not count if it comes without the change, too.
+# A change may make a test wait for ever. So a test gets this many times the seconds that it takes without a change, and twice that when it
+# runs alone. A busy machine does no harm: a failure does not count if it comes without the change, too.
 TIMES_USUAL, LEAST_SECONDS, MOST_SECONDS = 4, 10, 150
 # Tests wait more than they compute.
 BESIDE = 2 * (os.cpu_count() or 1)
@@ -70,7 +70,7 @@ class MutatedCopy:
         self._noticed: list[tuple[str, str]] = []  # tests, and the files in which they noticed a change
 
     def copy(self) -> None:
-        """Makes the copy equal to the tree. What is the same is left alone, so that only what differs is built again."""
+        """Makes the copy equal to the tree. Equal files are left alone, so that only the others are built again."""
         wanted = [path for top in COPIED for path in [SOURCE / top, *(SOURCE / top).rglob("*")] if path.is_file()]
         kept = {self.tree / path.relative_to(SOURCE) for path in wanted}
         for path in [path for path in self.tree.rglob("*") if path.is_file() and path not in kept]:

@@ -76,7 +76,8 @@ class Nodes:
         ip("-n", self.names[0], "link", "set", self.interface, state)
 
     def wait_until_reachable(self) -> None:
-        """After `up`: each node reaches the other one. What was tried while the link was down may fail for some seconds more."""
+        """After `up`: each node reaches the other one. Connections that were tried while the link was down may fail for some
+        seconds more."""
         for name, address in zip(self.names, reversed(self.addresses), strict=True):
             subprocess.run(["ip", "netns", "exec", name, sys.executable, "-c", _REACH, address], check=True)
 

@@ -1,7 +1,7 @@
 """Repeats the tests in random order and with random seeds, beside a load that changes, for some time.
 
-Each turn runs a few tests of random rooms, a random number of them at once, while other processes compute, write to the disk and touch memory. A test
-that fails is listed with its seed and its load. Exit status: 0 if none failed, 1 if one did, 2 for bad usage.
+Each turn runs a few tests of random rooms, a random number of them at once. Meanwhile other processes compute, write to the disk and touch memory. A
+test that fails is listed with its seed and its load. Exit status: 0 if none failed, 1 if one did, 2 for bad usage.
 """
 
 from __future__ import annotations
