@@ -23,7 +23,7 @@ void ProcessorSharing::drain(double bytes) {
   advance();
   const auto self = ends_.insert(drained_for_each_ + bytes);
   most_waiting_ = std::max(most_waiting_, static_cast<unsigned>(ends_.size()));
-  changed_.notify_all();  // everybody's share is smaller now
+  changed_.notify_all();  // each transfer's share is smaller now
   for (;;) {
     advance();
     if (drained_for_each_ >= *self) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A disk that is soon full: an ext4 file system of a few MiB on a loop device, to meet ENOSPC on a real file system.
+"""A disk that is soon full, to meet ENOSPC on a real file system: an ext4 of a few MiB on a loop device.
 
     small_disk.py --size 4 -- COMMAND ...    run COMMAND with SMALL_DISK=<mount point>
 

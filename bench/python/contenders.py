@@ -1,5 +1,5 @@
-"""The runtimes, each as its own documentation uses it. Those of the standard library know no dependencies:
-the contender waits for the futures among the arguments before the call, as a program on them has to."""
+"""The runtimes, each as its own documentation uses it. Those of the standard library know no dependencies. So the
+contender waits for the futures among the arguments before the call, as a program on them has to."""
 
 from __future__ import annotations
 

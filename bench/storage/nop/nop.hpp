@@ -1,4 +1,4 @@
-// The problem: requests that do nothing, `depth` of them under way at any time. What is left is what a request costs.
+// The problem: requests that do nothing, `depth` of them under way at any time. The time is the cost of a request.
 #pragma once
 
 #include <liburing.h>

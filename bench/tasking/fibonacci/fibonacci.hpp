@@ -1,5 +1,5 @@
-// The problem: the recursive definition of a Fibonacci number without a cut-off, in two shapes of fork and join:
-// `both` makes a task of either call and waits for the two; `one` makes a task of the first and calls the second.
+// The problem: the recursive definition of a Fibonacci number without a cut-off, in two shapes of fork and join. `both`
+// makes a task of either call and waits for the two. `one` makes a task of the first and calls the second.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace bench {
 
-/// Work of a task: `iterations` dependent steps in a register. What it computes is thrown away.
+/// Work of a task: `iterations` dependent steps in a register. The result is thrown away.
 inline void busy_work(std::int64_t iterations) noexcept {
   std::uint64_t value = 1;
   for (std::int64_t i = 0; i < iterations; ++i) {

@@ -1,5 +1,6 @@
-// The problem: METG(50 %) of the dependence patterns of Task Bench (Slaughter et al., SC 2020, table I): in each step every point is made from
-// some points of the step before. Every cell is an address of its own, so that there are only true dependences.
+// The problem: METG(50 %) of the dependence patterns of table I in E. Slaughter et al.: "Task Bench: A Parameterized Benchmark for Evaluating
+// Parallel Runtime Performance" (SC 2020, DOI 10.1109/SC41405.2020.00066). In each step every point is made from some points of the step
+// before. Every cell is an address of its own, so that there are only true dependences.
 #pragma once
 
 #include <algorithm>

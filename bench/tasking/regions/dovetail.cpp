@@ -1,4 +1,4 @@
-// What overlapping regions cost. `cell_and_all`: a task that writes one cell of an array, then one that reads the whole array, then one that
+// Measures the cost of overlapping regions. `cell_and_all`: a task writes one cell of an array, the next reads the whole array, the next
 // writes the next cell, and so on.
 #include <numeric>
 #include <string>
