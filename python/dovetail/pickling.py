@@ -27,7 +27,7 @@ class Parcel:
     def __init__(self, *, every_array: bool = False, apart: int = 0, again: bool = True) -> None:
         self.every_array = every_array  # small ones too, since they are to be changed where they are
         self.files: list[Any] = []
-        self.arrays: list[Any] = []  # with `every_array`: those, and where they are
+        self.arrays: list[Any] = []  # with `every_array`: the arrays, and where they are
         self._apart = apart  # so many get a file of their own: the receiver may keep one and drop the others
         self._again = again and not every_array  # what lies on a file already is sent as that file
         self._common: Any = None
