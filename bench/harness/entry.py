@@ -1,4 +1,4 @@
-"""The words of the catalogue: what a benchmark runs, against whom, and what it must reach."""
+"""The words of the catalogue: what a benchmark runs, against which peers, and what it must reach."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-// One call of a Python task: what is shared by its body, its futures and those who wait for it.
+// One call of a Python task: what is shared by its body, its futures and the tasks and threads that wait for it.
 #pragma once
 
 #include <Python.h>

@@ -83,7 +83,7 @@ class Pieces {
       }
     }
   }
-  /// Has those who work stop after their piece.
+  /// Has the threads that work stop after their piece.
   void stop() noexcept { failed_.store(true, std::memory_order_relaxed); }
   /// The bytes up to the first that are missing. Called after all threads have ended, so it needs no lock.
   std::size_t total() const NO_THREAD_SAFETY_ANALYSIS {

@@ -160,7 +160,7 @@ class KMeans:
                 part, far = partial_sums(points, centers)
                 parts.append(part)
                 distances.append(float(far.sum(dtype=np.float64)))
-            # In the order of the tasks: the last bit of a centre may decide to whom a point is nearest.
+            # In the order of the tasks: the last bit of a centre may decide which centre is nearest to a point.
             while len(parts) > 1:
                 parts = [merged(parts[i : i + AT_ONCE]) for i in range(0, len(parts), AT_ONCE)]
             centers = moved(centers, parts[0])

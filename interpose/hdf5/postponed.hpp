@@ -59,7 +59,7 @@ class Postponed {
     const char* name = "";  // of the function of HDF5
     std::function<herr_t()> make;
     std::vector<std::shared_ptr<compression::Chunk>> chunks{};  // that it needs
-    std::shared_ptr<Transfers> transfers{};                     // whom its end is told
+    std::shared_ptr<Transfers> transfers{};                     // which are told its end
     std::size_t room = 0;                                       // promised for it in its file
     bool last = false;                                          // the handle goes with it
   };

@@ -117,8 +117,8 @@ unsigned AdaptiveLearner::next_above(unsigned at, unsigned upper) const noexcept
   if (at >= most_) {
     return 0;
   }
-  // What a few tasks showed is enough for this: who is wrong here tries a level that hinders all of its tasks. But the level must be a good deal
-  // lower, or chance alone makes a device look free.
+  // The rate of a few tasks is enough for this. A wrong guess tries a level that hinders all of its tasks. But the known level must be a good
+  // deal lower, or chance alone makes a device look free.
   const auto here = levels_.find(at);
   auto below = levels_.upper_bound(at * 2 / 3);
   below = below == levels_.begin() ? levels_.end() : std::prev(below);

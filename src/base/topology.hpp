@@ -1,4 +1,4 @@
-// Where workers should run and from whom they should steal first.
+// Where workers should run and from which others they should steal first.
 #pragma once
 
 #include <vector>

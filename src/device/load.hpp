@@ -30,7 +30,7 @@ struct Transfer {
   void perform() noexcept;
 };
 
-/// `depth` requests of one size, each followed by another as soon as it has ended. Those who drive it may be many threads.
+/// `depth` requests of one size, each followed by another as soon as it has ended. Many threads may drive it.
 class Load {
  public:
   using Clock = std::chrono::steady_clock;

@@ -37,7 +37,8 @@ Table& table() {
   return *made;
 }
 
-// One measurement at a time: two would disturb each other. Another one in the child of a fork, where the one who measures is not.
+// One measurement at a time: two would disturb each other. The child of a fork has another lock, since the thread that measures
+// is not there.
 base::Mutex& measuring() {
   static constinit std::atomic<base::Mutex*> mutex{nullptr};
   static const int registered = [] {

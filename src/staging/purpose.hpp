@@ -8,8 +8,8 @@
 
 namespace dovetail::staging {
 
-/// Path of an object, shared by all who speak of it: what is made without a name may get one later. Guarded by the lock of the `Stage`
-/// where threads other than the program's are concerned.
+/// Path of an object, shared by all that name it: an object that is made without a name may get one later. Guarded by the lock of the
+/// `Stage` where threads other than the program's are concerned.
 struct ObjectName {
   std::string path;  ///< Empty: none.
 };

@@ -143,7 +143,7 @@ bool WriteQueue::help() {
   }
   writing_ = false;
   if (!waiting_.empty()) {
-    // The one who waited may have no reason to go on.
+    // The thread that waited may have no reason to go on.
     if (waiting_bytes_ >= enough) {
       start();
     } else {

@@ -28,7 +28,7 @@ class AioQueue final : public WorkerQueue {
   static std::unique_ptr<AioQueue> make(std::string& why_not);
   ~AioQueue() override;
 
-  /// Whether the request is of a kind that does not block the one who submits it.
+  /// Whether the request is of a kind that does not block the submitting thread.
   static bool suits(const Request& request) noexcept;
 
   /// @name Owner only

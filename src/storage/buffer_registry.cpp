@@ -123,7 +123,8 @@ void BufferRegistry::release(std::byte* data, std::size_t bytes) noexcept {
   }
 }
 
-// Without the lock: who transfers to a buffer sees what its making wrote, and it is not dropped meanwhile.
+// Without the lock: a thread that transfers to a buffer sees what its making wrote, and the buffer is not dropped
+// meanwhile.
 BufferRegistry::Found BufferRegistry::look_up(const void* data, std::size_t bytes) noexcept {
   const auto* const begin = static_cast<const std::byte*>(data);
   const std::uint16_t owner =

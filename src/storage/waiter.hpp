@@ -6,7 +6,7 @@
 
 namespace dovetail::storage {
 
-/// Made by the one who waits; `wait` returns after `notify`, which is called exactly once, from any thread.
+/// Made by the thread that waits; `wait` returns after `notify`, which is called exactly once, from any thread.
 class Waiter {
  public:
   explicit Waiter(bool may_pause) noexcept : task_(may_pause ? tasking::current_task() : nullptr) {

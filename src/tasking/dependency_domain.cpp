@@ -78,7 +78,8 @@ void DependencyDomain::enter_batch(Task* task, std::span<const Access> batch, Se
       note_exclusion(task, exclusion);
     }
   };
-  // An entered `out` hides who wrote the region before, and whether that one failed: what the task reads is entered first.
+  // An entered `out` hides which task wrote the region before, and whether that one failed. So the accesses that read are
+  // entered first.
   bool only_writes = false;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (batch[i].region.length == 0) {

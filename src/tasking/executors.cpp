@@ -139,7 +139,8 @@ void Executors::run_work(BlockingWork* work) {
   }
 }
 
-// The caller has to `wake` the one who takes the work once it has given the lock back, which that one is going to want.
+// The caller has to `wake` the executor that takes the work, once it has given the lock back, which that executor is
+// going to want.
 Executors::Taker Executors::need_thread() {
   if (idle_ > wakes_) {
     ++wakes_;

@@ -1,4 +1,4 @@
-// Why a task did not do what it should. One object per task that failed or was cancelled, shared by all who report it.
+// Why a task did not do what it should. One object per task that failed or was cancelled, shared by all that report it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The shared state of a pending operation: who waits for it, and how it ended.
+// The shared state of a pending operation: which task waits for it, and how it ended.
 #pragma once
 
 #include <atomic>

@@ -84,7 +84,8 @@ void inherit_bad(AccessRecord* writers, AccessRecord* record) noexcept {
   }
 }
 
-// Whom a new access waits for in this history. The groups are looked at from the youngest, which waits for the older ones.
+// The accesses that a new one waits for in this history. The groups are looked at from the youngest, which waits for the
+// older ones.
 std::uint32_t follow(const RegionHistory& history, AccessRecord* record) {
   if (history.commuters != nullptr) {
     return precede_all(history.commuters, record, false);

@@ -174,7 +174,8 @@ void sleep(Worker& worker) {
     idle.pushes_with_fence();  // it pushes nothing
   }
   idle.enter(worker.index);
-  // The barrier is for those who are at work and push without a fence. Interrupting processors costs more than many a slice.
+  // The barrier is for workers that are at work and push without a fence. Interrupting processors costs more than many a
+  // slice.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (idle.pushing_without_fence() > 0) {
     base::process_wide_barrier();

@@ -1,4 +1,5 @@
-// What the sources of events that the program made can say of who waits for them. For the reports of what a runtime waits for.
+// The waits of tasks for sources of events that the program made, as these tell them. For the reports of what a runtime waits
+// for.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a worker knows of the others that it may steal from, and whom it leaves alone. See docs/design/stealing.md, "Small tasks stay at
-// home".
+// What a worker knows of the others that it may steal from, and which of them it leaves alone. See docs/design/stealing.md, "Small
+// tasks stay at home".
 #pragma once
 
 #include <cstddef>

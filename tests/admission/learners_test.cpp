@@ -338,7 +338,7 @@ TEST(Adaptive, FewTasksOfSeveralTypesAtATimeAreEnoughToLearnFrom) {
       sum += ratio;
       ++cases;
     }
-    // From the first task on, search included: of hard disks, and of those who have little to do, every try costs.
+    // From the first task on, search included. On hard disks, and for programs with little to do, every try costs.
     EXPECT_LE(sum / cases, bytes_known ? 1.02 : 1.04) << "bytes known: " << bytes_known;
     EXPECT_LE(slow, bytes_known ? cases / 20 : cases / 8) << "bytes known: " << bytes_known;
   }

@@ -314,7 +314,7 @@ TEST(MeasureRefuses, PathsThatCannotBeMeasured) {
   EXPECT_THROW(measure("/proc", quick()), std::system_error);
 }
 
-// The way to a result that is needed at once: who wants to know the knee need not see what lies behind it.
+// The way to a result that is needed at once: to find the knee, the levels behind it need not be measured.
 TEST(MeasureStops, BehindTheBestIfAskedTo) {
   Folder folder;
   MeasureOptions options = quick();

@@ -1,4 +1,4 @@
-"""The file system that congests: files are what was written, and who waits, waits by the law. Nothing here measures time."""
+"""The file system that congests: files are what was written, and writers wait by the law. Nothing here measures time."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-/* Chunks that tasks compress: who only asks is told in the end, what HDF5 would refuse is refused in place, and nothing is lost when the
+/* Chunks that tasks compress: a program that only asks is told in the end, what HDF5 would refuse is refused in place, and nothing is lost when the
    library ends early. */
 #include "checks.h"
 

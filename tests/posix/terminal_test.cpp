@@ -70,7 +70,8 @@ TEST_F(TerminalTest, CallsGiveInATaskWhatTheyGiveOutside) {
   EXPECT_EQ(runtime.spawn(seen).get(), outside);
 }
 
-// The task does not pause: who reads from a terminal keeps the thread, which may have the terminal's signals and job control.
+// The task does not pause. A task that reads from a terminal keeps its thread, which may have the terminal's signals and job
+// control.
 TEST_F(TerminalTest, AReadWaitsInPlace) {
   Runtime runtime(Options{.workers = 1});
   std::atomic<int> reader{0};

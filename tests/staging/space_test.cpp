@@ -1,4 +1,4 @@
-// No space left, in memory or on the file system: who is told, and that nothing waits for ever.
+// No space left, in memory or on the file system: which call is told, and that nothing waits for ever.
 #include "staging/reserved_space.hpp"
 
 #include <dirent.h>

@@ -223,7 +223,7 @@ TEST(Limits, LittleLockedMemory) {
         return false;
       }
       if (std::string(engine) == "uring" && !ring_available()) {
-        // Kernels that count rings, too: who insists on one is told why there is none.
+        // Kernels that count rings, too: a program that insists on one is told why there is none.
         try {
           Runtime runtime(Options{.workers = 1, .engine = engine});
           return false;

@@ -1,4 +1,4 @@
-// Failures: who is told of which, once, and what is said.
+// Failures: which call is told of which, once, and what is said.
 #include "support.hpp"
 
 namespace dovetail::test {

@@ -105,7 +105,7 @@ TEST(FutureTest, AResultLivesAsLongAsAFuture) {
     EXPECT_EQ(future.get().value, 5);
     EXPECT_EQ(Counted::alive.load(), 1);
   }
-  // The runtime tells who waits before it lets go of the task itself.
+  // The runtime tells the waiter before it lets go of the task itself.
   await([] { return Counted::alive.load() == 0; });
   runtime.spawn([] { return Counted(6); });
   runtime.wait();

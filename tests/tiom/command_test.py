@@ -71,7 +71,7 @@ def test_help_names_every_option_and_each_is_understood(folder: Path) -> None:
     documented = options_in((SOURCE / "docs" / "tiom.md").read_text()) - (of_devices - declared)
     check(documented <= named, f"docs/tiom.md has {documented - named}, which --help has not")
     for option in sorted(named - {"--help", "--file"}):
-        # Neither a value of any option nor of a flag: who says so knows the option.
+        # Neither a value of any option nor of a flag.
         said = tiom(f"{option}=~", status=2).stderr
         check("were not expected" not in said, f"{option} is unknown: {said}")
     check("--colour" in tiom("--colour", status=2).stderr, "which option is unknown?")

@@ -40,7 +40,7 @@ from tiom_support import (
 
 
 def expected_words(written: bool) -> numpy.ndarray:
-    """What the file holds, computed without the program: each word follows from its offset and from who wrote it."""
+    """What the file holds, computed without the program: each word follows from its offset and its writer."""
     offsets = numpy.arange(0, BLOCK * BLOCKS, 8, dtype=numpy.uint64)
     with numpy.errstate(over="ignore"):
         words = (offsets + numpy.uint64(1)) * numpy.uint64(0xBF58476D1CE4E5B9)

@@ -23,7 +23,7 @@ constexpr char greeting[8] = {'D', 'T', 'A', 'D', 'V', '0', '0', '1'};
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
-// The kernel has noted who is at the other end.
+// The kernel has noted which user is at the other end.
 bool is_same_user(int connection) noexcept {
   ucred peer{};
   socklen_t size = sizeof peer;
