@@ -35,8 +35,7 @@
 /// 3. to the error handler, which prints what happened and aborts unless the program sets another.
 ///
 /// Without a location of its own, a read that meets the end of the file early is an error too, -ENODATA. Otherwise the program
-/// could not notice that part of the buffer was never written. What goes wrong at the start of a request is told the same way,
-/// never by the call.
+/// could not notice that part of the buffer was never written. An error at the start of a request is told the same way, never by the call.
 ///
 /// Threads. Every function may be called from any thread, inside and outside of OpenMP, save where said otherwise. None
 /// waits for a device, save where said otherwise; data that lie in memory are transferred by the call itself.

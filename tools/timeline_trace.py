@@ -12,7 +12,7 @@ import numpy as np
 
 THREADS, REQUESTS = 1, 2  # what a process of the trace shows; each rank has three, of which the third is its messages
 
-# What the kind of a slice ends with in which the processor was used for less than half of the time.
+# The suffix of the kind of a slice that used the processor for less than half of its time.
 BLOCKED = " (blocked)"
 
 

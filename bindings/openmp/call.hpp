@@ -70,8 +70,8 @@ struct dovetail_omp_task {
   static constexpr std::uint32_t counted = body_arms - 1;
   static constexpr unsigned most_in_place = 4;
 
-  /// What is outstanding, and the two flags. The thread that takes it to zero fulfils the event: the release of each decrement pairs
-  /// with the acquire of that last one.
+  /// The number of outstanding requests, and the two flags. The thread that takes it to zero fulfils the event: the release of each
+  /// decrement pairs with the acquire of that last one.
   std::atomic<std::uint32_t> left{1};
   unsigned used = 0;  ///< Of `in_place`.
   const std::uintptr_t event;

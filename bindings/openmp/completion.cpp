@@ -133,7 +133,7 @@ void dovetail_omp_end(dovetail_omp_task* io) {
     stop_program("dovetail_omp_end", "the task is null: pass what dovetail_omp_begin returned");
   }
   submit(*io);
-  // What has already ended needs no care: the event is then fulfilled in the body.
+  // A request that has already ended needs no care: the event is then fulfilled in the body.
   if (libgomp::in_use() && (io->left.load(std::memory_order_acquire) & counted) > 1 &&
       (libgomp::detach_is_ignored_here() || !libgomp::arm_alarm(*io))) {
     wait_in_body(*io);

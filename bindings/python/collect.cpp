@@ -94,7 +94,7 @@ AccessMode mode_of(Direction direction) noexcept {
   }
 }
 
-// What cannot change, and contains nothing that can.
+// Whether an object cannot change, and contains nothing that can.
 bool is_constant(PyObject* object) noexcept {
   PyTypeObject* const type = Py_TYPE(object);
   return object == Py_None || type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type ||
@@ -113,7 +113,7 @@ void Collector::collect_future(PyObject* object, AccessMode mode) {
     }
     return;
   }
-  // What has completed well needs no order; a failure has to be passed on.
+  // A call that has completed well needs no order; a failure has to be passed on.
   if (mode == AccessMode::in && future.ready() && call->result && !call->changed) {
     return;
   }
@@ -218,7 +218,7 @@ void Collector::collect_one(PyObject* object, Direction direction, bool outermos
   const bool unordered = direction == Direction::unordered;
   const ContainerKind kind = container_kind(object);
   if (kind != ContainerKind::none) {
-    // What an object keeps in its attributes orders nothing, but futures in the fields of a dataclass, or in a closed container, are waited for.
+    // The attributes of an object order nothing, but futures in the fields of a dataclass, or in a closed container, are waited for.
     const bool orders = kind != ContainerKind::dataclass && kind != ContainerKind::closed;
     enter(object, kind, orders ? direction : Direction::unordered);
     if (kind == ContainerKind::tuple || PyFrozenSet_Check(object)) {

@@ -213,7 +213,7 @@ std::vector<Held> items_of(PyObject* container, ContainerKind kind) {
       set_fields(container, &items);
       break;
     case ContainerKind::dictionary: {
-      // What a subclass gives out may differ from what it holds (a default is made by asking): what it holds is wanted.
+      // A subclass may give out other values than it holds (a default is made by asking): those that it holds are wanted.
       const Held values = PyDict_CheckExact(container) ? checked(PyDict_Values(container))
                                                        : checked(PyObject_CallMethod(container, "values", nullptr));
       items = listed(values.get());

@@ -12,7 +12,7 @@ namespace dovetail::python {
 
 /// A Python object `Ending` that holds one event of the current task.
 Held make_ending(const CallReference& call);
-/// What was to end the task could not be begun: fails the task with the Python error that is set.
+/// The work that was to end the task could not be begun: fails the task with the Python error that is set.
 void fail_ending(PyObject* ending);
 void bind_ending(nanobind::module_& module);
 

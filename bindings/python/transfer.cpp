@@ -20,10 +20,10 @@ namespace {
 constexpr std::size_t piece_bytes = std::size_t{4} << 20;
 static_assert(smallest_cut >= 2 * piece_bytes);
 constexpr std::size_t most_at_once = 4;
-// What is copied is still in a cache if the pieces are small; then there must be more of them to keep the device busy.
+// Copied bytes are still in a cache if the pieces are small; then there must be more of them to keep the device busy.
 constexpr std::size_t copied_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_copied_at_once = 8;
-// What direct transfers of any file system are content with.
+// Enough for direct transfers of any file system.
 constexpr std::size_t alignment = 4096;
 
 struct Free {

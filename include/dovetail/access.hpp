@@ -65,7 +65,7 @@ Region region_of(const T* data, std::size_t count) noexcept {
   }
 }
 
-// What is used by region: the bytes of the object itself mean nothing.
+// Objects that are used by region: the bytes of the object itself mean nothing.
 template <class T>
 concept HasRegions = std::is_same_v<T, Region> || std::is_same_v<T, File> || std::is_same_v<T, Space>;
 

@@ -48,8 +48,8 @@ class FutureBase {
   bool wait_for(std::chrono::nanoseconds at_most) const;
   /// Calls `callback` once, when the task has completed, failed or not. The thread that completes it does so, or at once the caller if it
   /// has completed. Those that are there by then are called in the order of these calls. `Runtime::wait` returns after them. A callback
-  /// must be short and must not wait for anything; it may fulfill events, resume tasks, and spawn by `Runtime::spawn`. What it throws ends
-  /// the program.
+  /// must be short and must not wait for anything; it may fulfill events, resume tasks, and spawn by `Runtime::spawn`. An exception that
+  /// it throws ends the program.
   /// @throws std::logic_error without a task; std::bad_alloc.
   void when_completed(std::function<void()> callback) const {
     if (!detail::call_when_completed(task_, callback)) {

@@ -67,7 +67,7 @@ class PollingService {
   /// readable, and should read what is there. The caller keeps the descriptor open as long as the service lives.
   PollingService(Runtime& runtime, std::string label, PollingRate rate, std::function<std::size_t()> poll,
                  int descriptor = -1);
-  /// Unregisters. Waits for a running poll. What is still pending fails.
+  /// Unregisters. Waits for a running poll. Operations that are still pending fail.
   ~PollingService();
   PollingService(const PollingService&) = delete;
   PollingService& operator=(const PollingService&) = delete;

@@ -138,10 +138,10 @@ inline constexpr int anyone = -1;
 /// @name Moving data
 /// Within a node these are copies: the data has been moved when they return. To another node, a write is bound to its task, if it is larger than
 /// `most_copied_bytes`; a small one suspends the task while 1024 operations to that rank are under way. Outside of tasks, larger ones block until they
-/// have been sent. A read returns when the data is here: from another node it suspends the task, or blocks outside of tasks. What a write that has
-/// failed leaves at the other rank is not defined; the end of that rank is all that tells of a copied one. @throws std::invalid_argument,
-/// std::out_of_range, Error; std::logic_error for a read from another node in an `onready`; and within a node std::system_error with EFAULT where memory
-/// of the program's own is not mapped any more: a part may have been moved then. Another node takes it for granted that it is mapped
+/// have been sent. A read returns when the data is here: from another node it suspends the task, or blocks outside of tasks. The bytes that a failed
+/// write leaves at the other rank are not defined; only the end of that rank tells of a copied one. @throws std::invalid_argument, std::out_of_range,
+/// Error; std::logic_error for a read from another node in an `onready`; and within a node std::system_error with EFAULT where memory of the
+/// program's own is not mapped any more: a part may have been moved then. Another node takes it for granted that it is mapped
 /// @{
 void write(std::span<const std::byte> data, const Remote& to);
 void read(std::span<std::byte> data, const Remote& from);

@@ -37,7 +37,7 @@ class Runtime {
     return spawn_in(core_.get(), nullptr, std::forward<Body>(body));
   }
 
-  /// Runs `dovetail::parallel_for` with these arguments in a task and waits for it. What a body throws comes as `TaskFailed`.
+  /// Runs `dovetail::parallel_for` with these arguments in a task and waits for it. An exception of a body comes as `TaskFailed`.
   template <class... Arguments>
   void parallel_for(const Arguments&... arguments) {
     detail::FarHalf<void>(spawn([&] { dovetail::parallel_for(arguments...); })).take();

@@ -42,7 +42,7 @@ struct WaitLimits {
 /// One of the things that `select` waits for. It shares a future or an operation, and refers to anything else, which must outlive the call.
 class Alternative {
  public:
-  /// The task has completed, failed or not. What it gave is still to be got.
+  /// The task has completed, failed or not. Its result is still to be got.
   Alternative(const FutureBase& future) : what_(future) {}
   /// `units` can be taken in turn. They have been taken if this is what `select` returns, and only then.
   Alternative(Semaphore& semaphore, std::uint64_t units = 1) noexcept : what_(Units{&semaphore, units}) {}

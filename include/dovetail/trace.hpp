@@ -9,9 +9,9 @@ namespace dovetail::trace {
 
 /// What a recording says about overlap. Times in seconds.
 ///
-/// A worker *computes* while a body runs on it and uses the processor. What a body spends blocked in the operating system, in a plain
-/// `fsync` say, or waiting for a processor, is not computing. This is measured for slices of a millisecond and more; shorter ones
-/// count whole. Where in a slice its processor time lies is not known: it counts as spread evenly, and workers as independent.
+/// A worker *computes* while a body runs on it and uses the processor. Time that a body spends blocked in the operating system, in a plain `fsync`
+/// say, or waiting for a processor, is not computing. This is measured for slices of a millisecond and more; shorter ones count whole. Where in a
+/// slice its processor time lies is not known: it counts as spread evenly, and workers as independent.
 ///
 /// An I/O operation is *in flight* while a request of Dovetail's is, or while the body of an I/O task runs.
 ///
@@ -46,7 +46,7 @@ struct Summary {
 /// Begins to record in all threads; forgets what was recorded before. A process that forks records nothing in the child.
 /// From any thread; does not suspend. @throws std::bad_alloc.
 void start();
-/// Ends recording. What was recorded stays until the next `start`. From any thread; does not suspend.
+/// Ends recording. The recording stays until the next `start`. From any thread; does not suspend.
 void stop();
 /// Whether recording is on. From any thread; does not suspend.
 bool recording() noexcept;

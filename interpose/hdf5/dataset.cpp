@@ -62,7 +62,7 @@ void* create(void* parent, const H5VL_loc_params_t* place, const char* name, hid
   return made;
 }
 
-// What it is asked for by far most often does not change with what is written to it.
+// Most calls ask for what does not change with writes to the dataset.
 herr_t get(void* dataset, H5VL_dataset_get_args_t* arguments, hid_t transfer, void** request) {
   const Object& self = handle_of(dataset);
   const auto asked = arguments->op_type;
@@ -93,7 +93,7 @@ herr_t specific(void* dataset, H5VL_dataset_specific_args_t* arguments, hid_t tr
   return Passed<"H5Dspecific", H5VLdataset_specific>::callback(dataset, arguments, transfer, request);
 }
 
-// What its caller took for done, and is not, must not be read as if it had been.
+// A write that the caller took for done, and that failed, must not be read as if it had been made.
 bool report_lost(const char* call, Kind kind, size_t count, void* datasets[]) {
   if (!services().any_failed()) {
     return false;

@@ -100,7 +100,7 @@ Answer DriverFile::read(ByteRange range, std::byte* target, bool raw) {
       return answer;
     }
   }
-  // What is fetched comes from the file: nothing may be on its way there. Writes from now on are told to the read-ahead.
+  // Fetched bytes come from the file: nothing may be on its way there. Writes from now on are told to the read-ahead.
   if (ahead && raw && !later && quiet) {
     ahead_->follow(range, staged_.size(), begun);
   }

@@ -15,7 +15,7 @@ const Object* either(void* first, void* second) {
   return static_cast<const Object*>(first != nullptr ? first : second);
 }
 
-// What was made without a name gets its first one.
+// An object that was made without a name gets its first one.
 void name_it(const Object& object, const Object& place, const char* name) {
   const std::string path = path_below(place.name.get(), name);
   const Lock lock(services().stage.mutex);

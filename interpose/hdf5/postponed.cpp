@@ -39,7 +39,7 @@ std::optional<base::MemoryShare> reserve(std::size_t bytes) {
     found = base::MemoryShare::of(here.lasting, bytes);
   }
   if (!found && bytes <= here.for_long.limit()) {
-    // What is left is of chunks that HDF5 keeps in its cache, or that were overwritten there; and of writes.
+    // The rest belongs to chunks that HDF5 keeps in its cache, or that were overwritten there, and to writes.
     here.chunks.drop_all();
     here.stage.drain(&staging::Statistics::waited_for_space);
     found = base::MemoryShare::of(here.lasting, bytes);

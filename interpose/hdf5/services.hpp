@@ -29,7 +29,7 @@ struct Services {
   Report report;
   std::vector<DriverFile*> files GUARDED_BY(staging::stage_lock);
 
-  /// What the report tells begins anew. While no task of the services runs.
+  /// The counts of the report begin anew. While no task of the services runs.
   void reset_statistics(bool threads_gone = false) noexcept;
   /// Waits for all transfers of all files.
   void drain(Cause cause) noexcept { stage.drain(report.of(cause)); }

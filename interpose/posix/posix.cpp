@@ -201,7 +201,7 @@ ssize_t preadv2(int, const iovec*, int, off_t, int) DOVETAIL_ALIAS("preadv64v2")
 ssize_t pwritev2(int, const iovec*, int, off_t, int) DOVETAIL_ALIAS("pwritev64v2");
 }
 
-// What fortified programs call where the compiler knows the size of the buffer but not of the transfer.
+// Functions that fortified programs call where the compiler knows the size of the buffer but not of the transfer.
 DOVETAIL_CALL ssize_t __read_chk(int fd, void* data, std::size_t bytes, std::size_t room) {
   if (bytes > room) {
     dovetail::posix::buffer_overrun();

@@ -51,7 +51,7 @@ def _axes(width: float, height: float, answer: list[Any]) -> Iterator[Any]:
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=144)
     pyplot.close(figure)
-    # What comes before <svg> is for files of their own.
+    # The text before <svg> is for files of their own.
     answer[:] = [text.getvalue()[text.getvalue().index("<svg") :], picture.getvalue()]
 
 

@@ -35,7 +35,7 @@ constexpr double assumed_loss = 0.25;
 constexpr unsigned forget_after = 64;
 // Too few tasks come at a time to measure a level that is not measured after so many tasks, and as many again for each that is needed.
 constexpr unsigned most_tasks_unmeasured = 8;
-// What a task of unknown size did is said only if it was at known levels for this share of its device's time.
+// The work of a task of unknown size is estimated only if it was at known levels for this share of its device's time.
 constexpr double mostly = 0.6;
 // Parts of tasks do not always add up to whole ones.
 constexpr double slack_of_counts = 1e-6;
@@ -216,7 +216,7 @@ void AdaptiveLearner::put_down(const Ended& task, Levels& levels) const {
   }
 }
 
-// What is known stays as it is put down now.
+// The rates of the levels stay as they are now.
 void AdaptiveLearner::keep_levels() {
   kept_levels_ = levels_;
   recent_.clear();

@@ -163,7 +163,7 @@ bool AdaptiveLearner::possible(unsigned at_once, double rate) const noexcept {
       expected = (expected + below.rate + share * (above->rate - below.rate)) / 2;
     }
   }
-  // What the tasks get of a rate of the curve, they get of another one.
+  // The tasks get the same share of each rate of the curve.
   return expected * here->second.rate() >= start.rate * rate * (1 + worth_looking);
 }
 

@@ -41,7 +41,7 @@ TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors,
     made->bandwidth = bandwidth;
     const auto kind = names.constraint.kind();
     if (kind == StorageBandwidth::Kind::automatic || kind == StorageBandwidth::Kind::bounded) {
-      // What is bounded starts where its bounds say.
+      // A bounded constraint starts where its bounds say.
       made->automatic = std::make_unique<AutoLearner>(names.constraint, bandwidth,
                                                       kind == StorageBandwidth::Kind::automatic ? starting : executors);
     }
@@ -334,8 +334,8 @@ double Budget::device_rate() const noexcept {
   return reads + writes;
 }
 
-// Work in the unit of the device's first type: MB if that is known of it, else its tasks. What a task, or MB, of another type is in
-// that unit is found from the time that the device gave to its first tasks; these teach nothing else.
+// Work in the unit of the device's first type: MB if that is known of it, else its tasks. The worth of a task, or MB, of another
+// type in that unit is found from the time that the device gave to its first tasks. These teach nothing else.
 double Budget::work_of(TaskType& type, const TaskEnd& end, std::span<const double> seconds_among) {
   const double megabytes = end.bytes_known ? static_cast<double>(end.bytes) / megabyte : 0;
   if (type.unit == 0 && type.unit_count == 0) {

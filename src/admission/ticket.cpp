@@ -135,8 +135,8 @@ class AdmissionGate final : public tasking::Gate {
   bool held_elsewhere(const RuntimeCore& core) const noexcept override;
 };
 
-// What is asked for is more than there is. It need not be an error, and with a device that was measured it should not be one: the task
-// has the device to itself.
+// The task asks for more than the device has. That need not be an error, and with a measured device it should not be one: the task has the
+// device to itself.
 void warn_of_excess(const Budget::Names& names, double asked, double bandwidth, const std::string& device) {
   if (asked > bandwidth) {
     std::fprintf(

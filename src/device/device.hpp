@@ -49,7 +49,7 @@ class Device {
   std::vector<Level> curve(Direction direction) const;
   /// Keeps a curve, and remembers it for other runs. Where requests have not begun to look for their depth, they begin with its knee.
   void set_curve(Direction direction, std::vector<Level> curve);
-  /// What requests of this kind have found.
+  /// The level that requests of this kind have found.
   RequestLevel& requests(RequestKind kind) noexcept { return requests_[kind]; }
   InPlaceWrites in_place_writes;
   /// @}

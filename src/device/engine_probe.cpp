@@ -54,7 +54,7 @@ class Trial {
     int result = -ECANCELED;
     for (unsigned i = 0; i < count; ++i) {
       io_uring_cqe* completion = nullptr;
-      // What is tried here ends at once; the limit is for kernels with surprises.
+      // The operations that are tried here end at once; the limit is for kernels with surprises.
       __kernel_timespec limit{.tv_sec = 5, .tv_nsec = 0};
       if (const int waited = io_uring_wait_cqe_timeout(&ring_, &completion, &limit); waited != 0) {
         return waited;

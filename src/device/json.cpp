@@ -7,7 +7,7 @@
 #include "base/plain_file.hpp"
 #include "device/failure.hpp"
 
-// What is not known is null.
+// An unknown value is null.
 template <class Value>
 struct nlohmann::adl_serializer<std::optional<Value>> {
   static void to_json(json& to, const std::optional<Value>& value) { to = value ? json(*value) : json(nullptr); }

@@ -13,7 +13,8 @@ bool Transfer::attempted(std::int64_t result) noexcept {
     return true;
   }
   if (result <= 0) {
-    // What moves nothing and gives no error would be tried for ever; a read that does so has met the end of the file.
+    // A transfer that moves nothing and gives no error would be tried for ever; such a read has met the end of the
+    // file.
     error = result < 0 ? static_cast<int>(-result) : EIO;
     return false;
   }

@@ -38,7 +38,7 @@ StackPool::StackPool(std::size_t size)
 StackPool::~StackPool() {
   for (std::byte* slab : slabs_) {
 #if DOVETAIL_ADDRESS_SANITIZER
-    // What it marked on the stacks would stick to whatever is mapped here next.
+    // Its marks on the stacks would stick to the next mapping here.
     __asan_unpoison_memory_region(slab, slab_bytes_);
 #endif
     munmap(slab, slab_bytes_);

@@ -19,7 +19,7 @@ struct Buffer {
 /// Not thread-safe: the caller locks.
 class BufferPool {
  public:
-  /// What is out counts against the budget; what is kept for use again is not counted on top of it for long.
+  /// Buffers that are taken count against the budget. Those kept for use again are not counted on top of it for long.
   explicit BufferPool(base::MemoryBudget& budget) noexcept : budget_(budget) {}
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;

@@ -17,7 +17,8 @@ class ExtentIndex {
  public:
   /// The bytes of `[offset, offset + length)` are at `data` from now on. `owner` is what `remove` is told later.
   void insert(std::uint64_t offset, std::size_t length, const std::byte* data, const void* owner);
-  /// What is left of the bytes that `owner` brought, all of them within the range, is in the file by now.
+  /// The bytes that `owner` brought, and that were not overwritten, are in the file by now. All of them are within the
+  /// range.
   void remove(std::uint64_t offset, std::size_t length, const void* owner) noexcept;
   /// Forgets all within the range.
   void erase(std::uint64_t offset, std::uint64_t length);

@@ -198,7 +198,7 @@ bool ReservedSpace::ours() const noexcept {
 void ReservedSpace::shrink_to(std::size_t bytes) noexcept {
   held_ = 0;
   more_ = false;
-  // What is left is allocated anew: a file that has no size is cut as a whole.
+  // The rest is allocated anew: a file that has no size is cut as a whole.
   if (!ours() || ftruncate(descriptor_, 0) != 0) {
     return;
   }

@@ -15,7 +15,7 @@ namespace {
 
 // As long as nothing follows, the newest transfers wait this long to be made together with what may follow.
 constexpr std::chrono::milliseconds gathering_time{2};
-// What has not been used for so long is given back.
+// Memory that has not been used for so long is given back.
 constexpr std::chrono::seconds idle_time{1};
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace dovetail::staging {
 
-/// What it guards is spread over many objects, which cannot name the stage that they belong to. So the check knows one lock for all stages.
+/// It guards members of many objects, which cannot name the stage that they belong to. So the check knows one lock for all stages.
 class CAPABILITY("lock of the stage") StageLock {};
 inline StageLock stage_lock;
 

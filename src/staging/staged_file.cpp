@@ -120,7 +120,7 @@ Answer StagedFile::write(base::ByteRange range, const std::byte* data, const Wri
   return answer;
 }
 
-// What the parent writes as well must be seen by the child, for as long as it lives.
+// The child must see what the parent writes as well, for as long as it lives.
 Answer StagedFile::write_as_child(base::ByteRange range, const std::byte* data, const WriteRequest& how) {
   if (how.shared) {
     auto copy = std::make_unique<std::byte[]>(range.length);
@@ -367,7 +367,7 @@ Answer StagedFile::set_size(std::uint64_t size, std::uint64_t& waited, bool late
   if (size == size_) {
     return {};
   }
-  // What a cut that is still to be made takes away must not come back when the file grows again.
+  // Bytes that a pending cut takes away must not come back when the file grows again.
   const bool grows_after_a_cut = to_be_cut_ && size > size_;
   const std::string failed = later && !grows_after_a_cut ? failure() : settle(waited);
   struct stat status{};
@@ -418,7 +418,7 @@ std::string StagedFile::settle(std::uint64_t& waited) {
     struct stat status{};
     return !foreign() && fstat(descriptor(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) < size_;
   };
-  // What is missing at the end would make the file unreadable as a whole, so after a failure it becomes longer, but not shorter.
+  // A missing end would make the file unreadable as a whole. So after a failure it becomes longer, but not shorter.
   if (failed.empty() ? std::exchange(to_be_cut_, false) : shorter()) {
     if (const int error = cut(); error != 0) {
       fail({.call = "cutting", .object = nullptr},

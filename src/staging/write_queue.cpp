@@ -198,7 +198,7 @@ void WriteQueue::run() {
   stage_.tidy_when_idle();
 }
 
-// What goes in one transfer.
+// The extents of one transfer.
 WriteQueue::Batch WriteQueue::take() {
   const bool traced = trace::enabled();
   Batch batch;

@@ -57,7 +57,7 @@ class BufferRegistry {
   void remove(BufferUser* user) noexcept;
   void note(unsigned slot, int error) noexcept;  ///< An errno, 0: accepted.
   /// @}
-  /// What they said of the buffer at `data`. Without a slot none can have it: ENOSPC.
+  /// The answers of the rings about the buffer at `data`. Without a slot none can have it: ENOSPC.
   struct Answer {
     bool accepted = false;  ///< By some of them.
     int error = 0;          ///< Of the last that refused, an errno; 0 if none did.

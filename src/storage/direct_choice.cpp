@@ -31,7 +31,7 @@ bool DirectChoice::direct(Kind kind, std::uint64_t offset, std::uint64_t length)
   }
   const bool large = length >= least;
   if (writes(kind)) {
-    // What is read again and again stays where the next read finds it.
+    // Bytes that are read again and again stay where the next read finds them.
     const bool direct = large && !wanted;
     for (std::uint64_t number = first; number <= last; ++number) {
       mark(seen_, number, !direct);  // a direct write drops the pages: the next read is the first

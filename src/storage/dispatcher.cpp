@@ -197,7 +197,7 @@ void Dispatcher::count_delivered(int worker) noexcept {
 }
 
 std::size_t Dispatcher::requests_in_flight() const noexcept {
-  // What has been delivered is read first: a request that ends in between is counted once too often, never too seldom.
+  // The delivered ones are read first: a request that ends in between is counted once too often, never too seldom.
   std::uint64_t delivered = delivered_elsewhere_.load(std::memory_order_acquire);
   for (unsigned worker = 0; worker < workers_; ++worker) {
     delivered += counts_[worker].delivered.load(std::memory_order_acquire);

@@ -22,7 +22,7 @@ std::int64_t write_now(int descriptor, const iovec* vectors, int count, off_t of
 
 std::int64_t read_now(const OpenFile& file, int descriptor, const iovec* vectors, int count, off_t offset) noexcept {
   const Uninterposed own;
-  // What must be waited for is not for the calling core. In memory nothing is.
+  // The calling core does not wait for a device. In memory there is no wait.
   return result_of(::preadv2(descriptor, vectors, count, offset, file.device().in_memory ? 0 : RWF_NOWAIT));
 }
 

@@ -12,7 +12,7 @@
 namespace dovetail::storage {
 namespace {
 
-// What may have to wait for a device, or is about something else than a file that is there.
+// Flags with which an open may have to wait for a device, or is not for an existing file.
 constexpr int not_at_once = O_CREAT | O_EXCL | O_TRUNC | O_TMPFILE | O_PATH;
 
 int open_cached(const char* path, int flags) noexcept {

@@ -117,7 +117,7 @@ bool OpenFile::leads_here(int descriptor) const noexcept {
 
 bool OpenFile::grows_by_writing_up_to(std::uint64_t end) const noexcept {
   struct statx status{};
-  // What a file server would say later does not matter: this is about what this program has written.
+  // A later answer of a file server does not matter: this is about the writes of this program.
   return statx(descriptor(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &status) != 0 ||
          (S_ISREG(status.stx_mode) && status.stx_size < end);
 }

@@ -119,7 +119,7 @@ void Parking::announce(const Slot& slot, WorkerQueue& queue) const noexcept {
   bool said = false;
   do {
     said = slot.busy.load(std::memory_order_seq_cst);
-    // What has come before this is announced here, and what comes after it by the kernel.
+    // Completions that came before this are announced here, those that come after it by the kernel.
     if (queue.announce(said) && said) {
       ring_bell(bell_.load(std::memory_order_relaxed));
     }

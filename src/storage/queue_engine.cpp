@@ -5,7 +5,7 @@
 namespace dovetail::storage {
 namespace {
 
-// What a transfer has brought has taken the place of other things in the caches.
+// The bytes that a transfer has brought have displaced others in the caches.
 constexpr std::int32_t bytes_that_displace = 4096;
 
 // The tasks that wait for the requests are going to run. The memory that they need is fetched for all of them side by side, not for

@@ -308,7 +308,7 @@ void Ring::sleep(int wake_descriptor,
     io_uring_cqe* first = nullptr;
     result = io_uring_submit_and_wait_timeout(&ring_, &first, 1, &timeout, nullptr);
   }
-  // What became of the submission is seen from the queue: the result may be that of the wait.
+  // The queue tells whether the submission succeeded: the result may be that of the wait.
   set_gathered(io_uring_sq_ready(&ring_));
   if (gathered() == 0) {
     pairs_gathered_ = false;

@@ -119,7 +119,7 @@ void StorageService::thread_stopping(int /*worker*/) { this_thread = {}; }
 
 void StorageService::cancel() noexcept {
   cancel_kept();
-  // What the system has, only the worker that submitted it can take back.
+  // Only the worker that submitted a request can take it back from the system.
   for (unsigned worker = 0; worker < workers_; ++worker) {
     parking_.unpark(worker);
   }

@@ -38,7 +38,7 @@ class BodyLength {
  private:
   static constexpr std::uint32_t period = 16;
   static constexpr std::int64_t weight = 8;
-  // What lasts longer counts for this: one that took long by chance, by an interrupt say, does not make up for many.
+  // A longer body counts for this: one that took long by chance, by an interrupt say, does not make up for many.
   static constexpr std::uint64_t most_microseconds = 2;
 
   bool is_below(std::uint64_t nanoseconds) const noexcept {

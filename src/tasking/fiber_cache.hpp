@@ -17,7 +17,7 @@ namespace dovetail::tasking {
 
 class FiberPool {
  public:
-  /// What no task has needed for so long is surplus.
+  /// Fibers that no task has needed for so long are surplus.
   static constexpr std::chrono::seconds between_rounds{1};
   /// Surplus is destroyed in batches: the thread that does it keeps time, too.
   static constexpr std::size_t batch = 512;

@@ -12,7 +12,7 @@ using detail::RuntimeCore;
 
 /// From now on the runtime takes such work.
 void begin_hosting(RuntimeCore& core);
-/// It takes no more. What was to be called later is called now: no clock of this runtime will do it.
+/// It takes no more. Calls that were to be made later are made now: no clock of this runtime will make them.
 void end_hosting(RuntimeCore& core) noexcept;
 
 /// Calls `visit` with a runtime that takes work: that of the calling thread, or else any but `last`, or else `last`. It does not end

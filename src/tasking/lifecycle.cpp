@@ -84,7 +84,7 @@ Failure* cause_for_successors(Task* task, Failure* failure) noexcept {
 // Under the failure mutex, which the list does not know; takes over the reference.
 void append_failure(std::vector<Failure*>& list, Failure* failure) {
   if (list.size() == list.capacity()) {
-    // What was taken by `get` meanwhile needs no place.
+    // Failures that `get` has taken meanwhile need no place.
     std::erase_if(list, [](Failure* earlier) {
       const bool taken = earlier->taken();
       if (taken) {
@@ -109,7 +109,7 @@ void report_failures(Task* task, Failure* own) {
       }
     }
   }
-  // What a cancelled task stems from is reported by the task that failed.
+  // The task that failed reports the cause of a cancelled one.
   if (own != nullptr && !ignored && !own->cancelled()) {
     own->retain();
     append_failure(extra_of(task->parent).child_failures, own);
@@ -130,7 +130,7 @@ void record_failure(const Task* task, const Failure& failure) noexcept {
   }
 }
 
-// What most tasks do not have.
+// For the parts that most tasks do not have.
 void complete_specials(Task* task, Failure* failure) noexcept {
   if (task->extra != nullptr) {
     if (!task->extra->exclusions.empty()) {

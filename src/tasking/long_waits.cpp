@@ -24,7 +24,7 @@ constexpr unsigned looks_of_a_long_wait = 4;
 // later at most: the other may rightly last for ever.
 constexpr unsigned most_doublings = 16;
 constexpr unsigned most_doublings_for_new_ones = 3;
-// So that all times below fit. What is longer is for ever.
+// So that all times below fit. A longer time is for ever.
 constexpr std::chrono::milliseconds longest_report_after = std::chrono::hours(24);
 
 std::chrono::nanoseconds report_after(const RuntimeCore& core) noexcept {

@@ -66,7 +66,7 @@ class RegionTable {
     std::uint64_t key = 0;  ///< begin + 1; 0 marks an empty slot.
     AccessRecord* writers = nullptr;
     AccessRecord* readers = nullptr;
-    // What few regions need of a history lies elsewhere; this is where, plus one.
+    // The parts of a history that few regions need lie elsewhere; this is where, plus one.
     std::uint32_t rest = 0;
     std::uint16_t entered = 0;
     std::uint8_t prune_shift = 6;

@@ -207,7 +207,7 @@ Task* look_everywhere(Worker& worker) {
   }
 }
 
-// What goes before the task that was to run next.
+// A task that goes before the one that was to run next, or null.
 Task* take_ahead(Worker& worker) {
   if (worker.turns.is_due()) [[unlikely]] {
     worker.turns.plan(worker.bodies.is_long());

@@ -360,7 +360,7 @@ class Selecting {
     }
   }
 
-  // What was chosen, of which nobody will hear.
+  // The units of the chosen alternative, since the caller will not hear of it.
   void give_back(int number) noexcept {
     if (number < 0) {
       return;

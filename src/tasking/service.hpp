@@ -76,8 +76,8 @@ class Service {
   virtual bool ends_elsewhere() const noexcept { return false; }
 
   /// @name One thread
-  /// What may be asked by one thread of the program only, none of the runtime's, lives on that thread. It polls while it waits for tasks, and
-  /// `tell_resident` wakes it.
+  /// A service that only one thread of the program may poll, and none of the runtime's, lives on that thread. It polls while it waits for
+  /// tasks, and `tell_resident` wakes it.
   /// @{
   /// Whether the service lives on the calling thread.
   virtual bool lives_here() const noexcept { return false; }

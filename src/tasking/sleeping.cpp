@@ -131,7 +131,7 @@ void park(Worker& worker) {
 }  // namespace
 
 bool linger_for(Worker& worker, const Task* paused) {
-  // What it would hand over, or measure, waits for the scheduler.
+  // A worker that has something to hand over or to measure goes to the scheduler.
   if (!worker.core.polled.begun() || worker.operations.any || worker.ready.size() > 0 || may_be_work(worker)) {
     return false;
   }

@@ -12,8 +12,9 @@
 
 namespace dovetail::tasking {
 
-/// What is predicted together: slices that begin a body, and slices that go on with it after a pause of one kind. A task that reads a block
-/// and computes with it has a short one and a long one; so has one that computes after it has yielded, and ends after it has waited for a task.
+/// Slices that are predicted together: those that begin a body, and those that go on with it after a pause of one kind. A task that reads a
+/// block and computes with it has a short one and a long one. So has a task that computes after it has yielded, and ends after it has waited
+/// for another.
 struct SliceKind {
   const void* body = nullptr;
   WaitReason after = WaitReason::none;
@@ -22,7 +23,7 @@ struct SliceKind {
 
 class SlicePredictor {
  public:
-  /// What lasts longer than this is long. Instrumented code takes so much longer.
+  /// A slice that lasts longer than this is long. Instrumented code takes so much longer.
 #if DOVETAIL_THREAD_SANITIZER
   static constexpr std::uint64_t short_microseconds = 240;
 #else

@@ -293,7 +293,7 @@ void cancel_task(Task* task) noexcept {
     return;
   }
   task->cancel_requested.store(true, std::memory_order_seq_cst);
-  // What has not begun has no operations; those that begin from now on see the request.
+  // Tasks that have not begun have no operations; those that begin from now on see the request.
   const tasking::TaskState state = task->state.load(std::memory_order_seq_cst);
   if (state > tasking::TaskState::created && state < tasking::TaskState::completed) {
     tasking::tell_cancelled(task->core);

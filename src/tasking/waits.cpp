@@ -31,7 +31,7 @@ std::string quoted(const Task* task) {
   return text;
 }
 
-// What a task that has not started waits for is known only to those it waits for: all live nodes are searched.
+// Only the tasks that a task waits for know of it before it has started. So all live nodes are searched.
 std::string describe_predecessors(const Task* waiting) {
   std::string text;
   for_each_task([&](Task* task) {
