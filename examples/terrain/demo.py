@@ -2,8 +2,8 @@
 """An h5py program runs as it is, is observed once, and then runs with the plan of its reads, by rules, and by their pattern. The cache is cold
 each time.
 
-Where one can be made (root), it reads from a disk of 200 MB/s and 500 requests a second, else from the disk as it is. The output folder gets a
-picture of the program's reads and all numbers as JSON. Exit status: 1 if a run failed or printed something else, 2 for bad input, 130 if interrupted.
+Where one can be made (root), it reads from a disk of 200 MB/s and 500 requests a second, else from the real one. The output folder gets a picture of
+the program's reads and all numbers as JSON. Exit status: 1 if a run failed or printed something else, 2 for bad input, 130 if interrupted.
 """
 
 from __future__ import annotations

@@ -30,10 +30,10 @@ enum {
 };
 
 /// What the requests of a file are for. It matters where the runtime keeps requests back because the device has as many as it should have
-/// at once. The more urgent then go first among those of one kind. Kinds differ by direction (read, write, no transfer), by path (through
-/// the page cache or past it) and by size (up to 32 KiB or longer). None starves: a request of a drain is overtaken by at most 8 of the
-/// program, a prefetch by at most 16 others. It does nothing for bytes that the page cache takes or gives at once, nor for streams. Nor
-/// does it for calls in I/O tasks and outside of tasks.
+/// at once. The more urgent then go first among those of one kind. Kinds differ by direction (read, write, no transfer), path (through the
+/// page cache or past it) and size (up to 32 KiB or longer). None starves: a request of a drain is overtaken by at most 8 of the program,
+/// a prefetch by at most 16 others. It does nothing for bytes that the page cache takes or gives at once, nor for streams. Nor does it for
+/// calls in I/O tasks and outside of tasks.
 enum {
   DOVETAIL_URGENCY_PROGRAM = 0,  ///< The program waits for them.
   DOVETAIL_URGENCY_DRAIN = 1,    ///< They write out what the program does not wait for, such as a checkpoint.

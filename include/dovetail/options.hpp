@@ -36,10 +36,10 @@ struct Options {
   /// whole array follows many that write its parts, a limit such as 256 is faster and needs less memory.
   std::size_t pending_limit = 0;
   /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for what it
-  /// cannot cause itself: `TaskHandle::resume`, an event, a descriptor, a message, an operation of a polling service. A task that waits so long
-  /// for one of the last three is reported though others run. That takes a quarter of the time more at most, or eight times the time after
-  /// another report. The runtime reports again after twice that time, and so on. It looks only while a thread waits for its tasks, or a callback
-  /// does. Zero: never. A time of more than a day counts as a day.
+  /// cannot cause: `TaskHandle::resume`, an event, a descriptor, a message, an operation of a polling service. A task that waits so long for one
+  /// of the last three is reported though others run. That takes a quarter of the time more at most, or eight times the time after another
+  /// report. The runtime reports again after twice that time, and so on. It looks only while a thread waits for its tasks, or a callback does.
+  /// Zero: never. A time of more than a day counts as a day.
   std::chrono::milliseconds report_after{5000};
   /// When nothing can run for so long, the waiting tasks and threads are told by `Stuck` that they wait in vain. This is about tasks that
   /// wait for `TaskHandle::resume`, a `Semaphore` and its kind, or an event that a thread outside may still give. Zero: never, since such a

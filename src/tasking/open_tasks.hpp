@@ -42,8 +42,8 @@ unsigned places_to_begin_with(const Options& options) noexcept;
 ///   place goes when a task uses a file or none waits. Otherwise tasks that only begin by waiting, as for a process that starts, would be many for
 ///   good.
 /// - *They may wait for each other*, so that as many places are needed as there are tasks. A look may add a place if no task has ended since the
-///   last one, all with a place have begun, and none uses a file. It adds one at once if all wait. If one computes, it does so after a second of
-///   such looks, since that one may spin.
+///   last, all with a place have begun, and none uses a file. It adds one at once if all wait. If one computes, it does so after a second of such
+///   looks, since that one may spin.
 /// - *None waits for ever* behind others of higher priority: one in so many is taken in turn.
 template <class Item>
 class OpenPlaces {

@@ -18,7 +18,8 @@ bool release_spawners_if_idle(RuntimeCore& core) noexcept;
 void expect_spawners(RuntimeCore& core) noexcept;
 /// `release_spawners_if_idle` for the workers that sleep. Returns when to look again.
 base::TimePoint look_after_spawners(RuntimeCore& core) noexcept;
-/// Blocks a thread that is no worker's until spawners are let go, or for a moment, since bodies that wait for it may block all workers.
+/// Blocks a thread that is no worker's until spawners are let go. It blocks for a moment only, since bodies that wait for the thread may block all
+/// workers.
 void hold_thread(RuntimeCore& core);
 
 }  // namespace dovetail::tasking

@@ -154,8 +154,7 @@ class InterposedCallsTest : public testing::Test {
     EXPECT_EQ(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
     EXPECT_EQ(::pread(file, buffer_.data(), cached, 0), static_cast<ssize_t>(cached));
   }
-  // The look itself begins to read, so a fast disk may have answered before the call is made. Under a sanitizer, where the call comes late, it
-  // nearly always has.
+  // The look itself begins to read, so a fast disk may have answered before the call, and nearly always has under a sanitizer.
   Outcome perform_cold(int file, std::size_t cached, const std::function<Made()>& next) {
     Outcome outcome = perform(next());
     for (int again = 0; again < 5000 && outcome.how != How::paused; ++again) {
