@@ -15,8 +15,8 @@ namespace dovetail::trace {
 ///
 /// An I/O operation is *in flight* while a request of Dovetail's is, or while the body of an I/O task runs.
 ///
-/// A message between processes is *outstanding* from the call of a task that starts it, or waits for it, until it has ended. Messages are those and
-/// the collectives of MPI that tasks wait for or are bound to, and waits for notifications.
+/// A message between processes is *outstanding* from the call of a task that starts it, or waits for it, until it has ended. These are messages and
+/// collectives of MPI that tasks wait for or are bound to, and waits for notifications.
 ///
 /// I/O is *hidden* in the time in which at least one operation is in flight and at least one worker computes. Communication is hidden in the
 /// time in which a message is outstanding and a worker computes. This is what "hidden" means wherever Dovetail says it: here, in traces, in reports and

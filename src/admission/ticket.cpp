@@ -22,7 +22,7 @@ using detail::Task;
 
 class AdmissionTicket final : public tasking::Ticket, public Candidate {
  public:
-  /// @param host The ticket of its parent, if that is on the device and waits for it. The task then runs in the parent's share, or both would wait
+  /// @param host  The ticket of its parent, if that is on the device and waits for it. The task then runs in the parent's share, or both would wait
   ///              for ever. What it moves counts for the parent, too.
   AdmissionTicket(Task* task, DeviceBudget& device, AdmissionTicket* host)
       : task_(task), device_(device), host_(host) {}

@@ -9,7 +9,7 @@
 
 namespace dovetail::base {
 
-/// A budget, and the part of it that memory may take which stays as long as a program likes. The rest is left to others.
+/// A budget, and the part of it for memory that may stay as long as a program likes. The rest is left to others.
 struct LastingBudget {
   MemoryBudget& whole;
   MemoryBudget& part;

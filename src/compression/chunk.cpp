@@ -128,7 +128,7 @@ bool Chunk::source_is(std::span<const std::byte> source) const noexcept {
   return source_.size() == source.size() && std::memcmp(source_.data(), source.data(), source.size()) == 0;
 }
 
-// Without a result, the thread that asks compresses itself, and may find memory.
+// Without a result, the thread that asks compresses the chunk, and may find memory.
 void Chunk::make_result() noexcept {
   try {
     gather();

@@ -1,5 +1,5 @@
 // Chunks that are being compressed, by what they are made of. A result is looked up by what is to be compressed, byte for byte, so it cannot be
-// wrong. It can be missing; then the thread that asks compresses itself.
+// wrong. It can be missing; then the thread that asks compresses the chunk.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ class PolledServices {
  public:
   /// Before the workers start.
   void add(Reactor& reactor, Service& service);
-  /// The service that puts workers to sleep. There will be so many workers. Before the workers start.
+  /// The service that puts workers to sleep; there will be `workers` of them. Before they start.
   void add_parking(Reactor& reactor, IdleWorkers& idle, std::size_t workers, Service& service);
   /// Sees to it that services with something in flight are polled, and, `at_the_clock` too, polls those that are due. Called by a worker
   /// that is about to look for a task: what it delivers may be queued here.

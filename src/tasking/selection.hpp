@@ -1,8 +1,8 @@
 // One wait that the first of several things ends: see dovetail/select.hpp.
 //
 // Each thing, the deadline and the stop token may end it at the same time, from different threads. The thread that changes `winner_`
-// first has ended it, and wakes the waiter. Its thing is what the wait returns. The others find it ended and do nothing: a semaphore
-// keeps its units.
+// first has ended it, and wakes the waiter. The wait returns the thing for which that thread acted. The others find it ended and do
+// nothing: a semaphore keeps its units.
 #pragma once
 
 #include <atomic>

@@ -12,7 +12,7 @@
 namespace dovetail {
 namespace detail {
 
-/// Lies on the stack of the task or thread that waits: a task that waits for nothing else, or a selection.
+/// Lies on the stack of the waiter: of a task that waits for nothing else, or of a selection.
 struct Waiting {
   Waiting* before = nullptr;
   Waiting* next = nullptr;

@@ -41,7 +41,7 @@ class Simulator {
   TaskType& type(const std::string& label, const StorageBandwidth& constraint) {
     return type(label, constraint, law.peak);
   }
-  /// @param bandwidth What the device is said to give, MB/s; 0: unknown.
+  /// @param bandwidth  What the device is said to give, MB/s; 0: unknown.
   TaskType& type(const std::string& label, const StorageBandwidth& constraint, double bandwidth) {
     return budget.type({label, constraint, Direction::write}, bandwidth, executors_, starting_);
   }
