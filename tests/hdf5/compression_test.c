@@ -1,5 +1,5 @@
-/* Chunks that tasks compress: a program that only asks is told in the end, what HDF5 would refuse is refused in place, and nothing is lost when the
-   library ends early. */
+/* Chunks that tasks compress. A program that only asks is told in the end, and what HDF5 would refuse is refused in place. Nothing is lost
+   when the library ends early. */
 #include "checks.h"
 
 #include <sched.h>
