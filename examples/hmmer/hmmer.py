@@ -71,8 +71,8 @@ def search(profiles: Path, sequences: Path, table: Path, output: Path) -> None:
 class Hmmer:
     name = "hmmer"
     about = __doc__
-    # Copying what is written takes a core's time, too. At 100 MB/s for a few cores that counts for little, as it did on the paper's machine, where
-    # 48 cores had 450.
+    # Copying what is written takes a core's time, too. At 100 MB/s for a few cores that counts for little, as it did on the machine of the paper
+    # on I/O-aware PyCOMPSs (docs/papers.md), where 48 cores had 450.
     peak = 100.0
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -3,8 +3,8 @@
 
 The genome is that of the lambda phage. The reads are those of bowtie2-examples, dealt out to samples, each of which comes in two lanes. For each
 sample: reads as FASTQ, mapping, sorting, merging of lanes, marking of duplicates, read groups, calling of variants. Each major step has a
-checkpoint. Their sizes have the proportions of the paper's table 1; `--checkpoint-mb` is the size for the mapped reads. The variants must be those
-that the same commands find one after the other.
+checkpoint. Their sizes have the proportions of table 1 of the paper on I/O-aware PyCOMPSs (docs/papers.md); `--checkpoint-mb` is the size for the
+mapped reads. The variants must be those that the same commands find one after the other.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def call_variants(genome: Path, grouped: Path) -> list[str]:
 class Variants:
     name = "variants"
     about = __doc__
-    # Copying what is written takes a core's time, too. At 100 MB/s for a few cores that counts for little, as it did on the paper's machine, where
-    # 48 cores had 450.
+    # Copying what is written takes a core's time, too. At 100 MB/s for a few cores that counts for little, as it did on the machine of the paper
+    # on I/O-aware PyCOMPSs (docs/papers.md), where 48 cores had 450.
     peak = 100.0
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ constexpr double price_of_change = 1;
 // What a level is assumed to lose that was never measured.
 constexpr double assumed_loss = 0.25;
 constexpr unsigned forget_after = 64;
-// A level is given up if it is unknown after so many tasks more than twice those that it needs: too few come at a time.
+// A level is given up if it is unknown after so many tasks more than twice those it needs: too few come at a time.
 constexpr unsigned most_tasks_unmeasured = 8;
 // The work of a task of unknown size is estimated only if it was at known levels for this share of its device's time.
 constexpr double mostly = 0.6;

@@ -334,8 +334,8 @@ double Budget::device_rate() const noexcept {
   return reads + writes;
 }
 
-// Work in the unit of the device's first type: MB if that is known of it, else its tasks. The time that the device gave to the
-// first tasks of another type tells the worth of a task, or MB, of it in that unit. These tasks teach nothing else.
+// Work in the unit of the device's first type: MB if that is known of it, else its tasks. The device's time for the first
+// tasks of another type tells the worth of a task, or MB, of it in that unit. These tasks teach nothing else.
 double Budget::work_of(TaskType& type, const TaskEnd& end, std::span<const double> seconds_among) {
   const double megabytes = end.bytes_known ? static_cast<double>(end.bytes) / megabyte : 0;
   if (type.unit == 0 && type.unit_count == 0) {
