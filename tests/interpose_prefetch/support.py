@@ -66,10 +66,10 @@ def cached(memory, offset, length=4096):
     return sum(pages(memory, offset, length))
 seen = {}
 def arrived(memory, offset, length=4096):
-    counts = (ctypes.c_uint64 * 5)()  # of pages: cached, dirty, being written, evicted, evicted lately
+    counts = (ctypes.c_uint64 * 5)()  # of pages: cached or on their way there, dirty, being written, evicted, evicted lately
     cachestat = 451
     if libc.syscall(cachestat, descriptors[memory], (ctypes.c_uint64 * 2)(offset, length), counts, 0) == 0:
-        return counts[0] + counts[3] >= length // 4096
+        return counts[3] + cached(memory, offset, length) >= length // 4096
     place = memory, offset, length
     seen[place] = [before | now for before, now in zip(seen.get(place, [0] * (length // 4096)), pages(*place))]
     return all(seen[place])
