@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what is missing to build, test and run: packages of the system (packages/apt.txt) and a Python environment in .venv
-# (packages/python.txt). In the names of packages, `@python3@` is the version of the system's Python, such as 3.11, and `@bpftool@` the package that has
-# this program. With `lint` it also installs packages/python-lint.txt, with `scaling` packages/apt-scaling.txt. When everything is there it needs no
-# network, no root and almost no time.
+# Installs what is missing to build, test and run: packages of the system (packages/apt.txt), a Python environment in .venv
+# (packages/python.txt), and Open MPI 5 in .venv/ulfm (packages/python-ulfm.txt). In the names of packages, `@python3@` is the version of the
+# system's Python, such as 3.11, and `@bpftool@` the package that has this program. With `lint` it also installs packages/python-lint.txt, with
+# `scaling` packages/apt-scaling.txt. When everything is there it needs no network, no root and almost no time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -76,6 +76,19 @@ install_python() {
     cp "$list" "$stamp"
 }
 
+# An MPI library that tells of ranks which have died, for one test: in a folder of its own, so that nothing else finds it. That test is skipped
+# where there is no such package.
+install_ulfm() {
+    local list=packages/python-ulfm.txt stamp=.venv/installed-python-ulfm.txt
+    cmp --silent "$list" "$stamp" && return
+    echo "setup: installing Python packages of $list into .venv/ulfm"
+    if .venv/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --prefix .venv/ulfm --requirement "$list"; then
+        cp "$list" "$stamp"
+    else
+        echo "setup: pip could not install $list (see above), so the test interpose_mpi_told is skipped" >&2
+    fi
+}
+
 install_packages apt
 install_packages apt # those whose names the first ones decide
 if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
@@ -84,6 +97,7 @@ if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     "$python" -m venv --clear .venv
 fi
 install_python python
+install_ulfm
 if [[ ${1:-} == lint ]]; then
     install_python python-lint
 elif [[ ${1:-} == scaling ]]; then
