@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import stat
 import struct
 import sys
 import time
@@ -118,14 +117,11 @@ def plan_of(memory: bytes, used: int, program: list[str], started: int, started_
 
 def _not_seen(words: list[str], processes: int, plan: Plan, lost: int) -> Iterator[str]:
     """Sentences about what the plan lacks."""
-    program = Path(preload.find(words[0]))
-    mode = program.stat().st_mode
-    if mode & (stat.S_ISUID | stat.S_ISGID):
-        yield f"{program} runs with the rights of another user: nothing can be loaded before it, and its reads are not seen"
-    elif processes == 0 and preload.is_binary(program) and preload.is_linked_statically(program):
-        yield f"{program} is linked statically: nothing can be loaded before it, and its reads are not seen"
-    elif processes == 0:
-        yield f"the library was not loaded into {program}, so that its reads are not seen"
+    program = preload.find(words[0])
+    if processes == 0:
+        yield (
+            preload.why_unseen(program) or f"the library was not loaded into {program}, so that its reads are not seen"
+        )
     elif not any(file.extents for file in plan.files):
         yield f"{program} read no file from a device by a call that can be seen, so that there is nothing to read ahead"
     mapped = sum(1 for file in plan.files if file.mapped)

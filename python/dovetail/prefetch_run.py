@@ -77,6 +77,12 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 followed = replace(followed, detection=watched)
                 lines.append(_of_detection(watched))
                 narrow.append(lambda now: detect.narrow(watched, now))
+            unseen = None if ways.system else preload.why_unseen(preload.command(words)[0])
+            if unseen is not None:
+                print(
+                    f"dovetail run: the program runs without advice: {unseen}; --system sees such programs",
+                    file=sys.stderr,
+                )
             beside = _together(*together, memory_watch.watched(replay.window, narrow))
             status = _run_followed(words, followed, beside) if ways.system else preload.run(words, memories, beside)
             if report is not None:

@@ -9,6 +9,7 @@ import re
 import resource
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -86,6 +87,23 @@ def is_linked_statically(path: Path) -> bool:
     program_interpreter = 3
     kinds = [struct.unpack_from("<I", table, size * number)[0] for number in range(len(table) // size)] if size else []
     return bool(kinds) and program_interpreter not in kinds
+
+
+def why_unseen(program: str) -> str | None:
+    """Why nothing can be loaded before this program, in a sentence. None: its file gives no reason, or cannot be read."""
+    path = Path(program)
+    consequence = "nothing can be loaded before it, and its reads are not seen"
+    with contextlib.suppress(OSError):
+        if not path.is_file() or not is_binary(path):
+            return None
+        status = path.stat()
+        of_another_user = status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()
+        of_another_group = status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
+        if of_another_user or of_another_group:
+            return f"{program} runs with the rights of another user: {consequence}"
+        if is_linked_statically(path):
+            return f"{program} is linked statically: {consequence}"
+    return None
 
 
 def preloaded(environment: MutableMapping[str, str]) -> list[str]:
