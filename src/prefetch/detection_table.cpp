@@ -15,15 +15,13 @@ constexpr std::uint64_t old = 1024;
 
 Detector::Noted DetectedFile::note(std::uint64_t offset, std::uint64_t bytes, const Detector::Limits& limits,
                                    bool resting, bool repetition_rests) noexcept {
-  Detector::Limits own = limits;
-  own.window -= std::min(own.window, repetition.outstanding());
-  const Detector::Noted noted = resting ? Detector::Noted::not_foretold : detector.note(offset, bytes, own);
+  const Detector::Noted noted =
+      resting ? Detector::Noted::not_foretold : detector.note(offset, bytes, limits.beside(repetition.outstanding()));
   if (repetition_rests || (noted != Detector::Noted::not_foretold && noted != Detector::Noted::no_pattern)) {
     return noted;
   }
-  Detector::Limits left = limits;
-  left.window -= std::min(left.window, detector.outstanding());
-  return repetition.note(offset, bytes, left, detector.counts()) && noted == Detector::Noted::not_foretold
+  return repetition.note(offset, bytes, limits.beside(detector.outstanding()), detector.counts()) &&
+                 noted == Detector::Noted::not_foretold
              ? Detector::Noted::foretold
              : noted;
 }

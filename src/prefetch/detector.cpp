@@ -105,19 +105,23 @@ std::uint32_t Detector::place(Range read, std::uint64_t near, bool& fresh) noexc
 }
 
 std::uint32_t Detector::make_region(std::uint32_t at, Range read) noexcept {
-  std::uint32_t used = count();
+  const std::uint32_t used = count();
   at = std::min(at, used);
   if (used == most_regions) {
     const auto* oldest = std::min_element(regions_.begin(), regions_.end(), [](const Region& one, const Region& other) {
       return one.touched < other.touched;
     });
     const auto gone = static_cast<std::uint32_t>(oldest - regions_.begin());
-    std::move(regions_.begin() + gone + 1, regions_.begin() + used, regions_.begin() + gone);
-    --used;
-    at -= gone < at ? 1 : 0;
+    if (gone < at) {
+      --at;
+      std::move(regions_.begin() + gone + 1, regions_.begin() + at + 1, regions_.begin() + gone);
+    } else {
+      std::move_backward(regions_.begin() + at, regions_.begin() + gone, regions_.begin() + gone + 1);
+    }
+  } else {
+    std::move_backward(regions_.begin() + at, regions_.begin() + used, regions_.begin() + used + 1);
+    count_.store(used + 1, std::memory_order_relaxed);
   }
-  std::move_backward(regions_.begin() + at, regions_.begin() + used, regions_.begin() + used + 1);
-  count_.store(used + 1, std::memory_order_relaxed);
   regions_[at] = {read.offset, read.end, read.end - read.offset, reads_, reads_, 0, 0};
   return at;
 }

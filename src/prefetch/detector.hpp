@@ -22,6 +22,9 @@ class Detector {
     std::uint64_t size;
     std::uint64_t window;
     std::uint64_t gap;
+
+    /// What is left of them where so much of the window is used otherwise.
+    Limits beside(std::uint64_t used) const noexcept { return {size, window - std::min(window, used), gap}; }
   };
   /// In bytes of guesses, but for `late`: guesses that the program came to before they were taken.
   struct Counts {

@@ -94,16 +94,22 @@ std::uint16_t& Repetition::latest(std::uint64_t page) noexcept {
 }
 
 std::uint32_t Repetition::find(std::uint64_t page) noexcept {
-  // First those that are expected: of places with the same number in `latest_` it knows one.
+  const std::uint32_t number = latest(page);
+  if (number != 0 && number <= count() && places_[number - 1].page == page) {
+    return number - 1;
+  }
+  if (follows_ == 0 && points_ <= for_it) {
+    return none;  // nothing is expected
+  }
+  // Of places with the same number in `latest_` it knows one.
   const std::uint32_t expected = (follows_ != 0 ? cursor_ : candidate_) % most_places;
-  const std::uint32_t last = follows_ != 0 || points_ != 0 ? std::min(expected + near() + 1, count()) : 0;
-  for (std::uint32_t number = expected - std::min(expected, near()); number < last; ++number) {
-    if (places_[number].page == page) {
-      return number;
+  const std::uint32_t last = std::min(expected + near() + 1, count());
+  for (std::uint32_t near_by = expected - std::min(expected, near()); near_by < last; ++near_by) {
+    if (places_[near_by].page == page) {
+      return near_by;
     }
   }
-  const std::uint32_t number = latest(page);
-  return number != 0 && number <= count() && places_[number - 1].page == page ? number - 1 : none;
+  return none;
 }
 
 std::uint32_t Repetition::near() const noexcept { return std::clamp(count() / part_near, 1U, farthest); }
