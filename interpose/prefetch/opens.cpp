@@ -100,7 +100,7 @@ DOVETAIL_CALL int unshare(int flags) noexcept {
 }
 #define DOVETAIL_PREFETCH_RIGHTS(name, parameters, arguments) \
   DOVETAIL_CALL int name parameters noexcept {                \
-    helper.wait_until_ended();                                          \
+    helper.wait_until_ended();                                \
     return libc::name arguments;                              \
   }
 DOVETAIL_PREFETCH_RIGHTS(setuid, (uid_t user), (user))

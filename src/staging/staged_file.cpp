@@ -435,14 +435,8 @@ std::string StagedFile::failure() const {
 }
 
 void StagedFile::fail(Purpose purpose, const std::string& reason) {
-  Calls tell;
-  {
-    const Lock lock(stage_.mutex);
-    queue_->fail(std::move(purpose), reason, tell);
-  }
-  for (const auto& call : tell) {
-    call();
-  }
+  const Lock lock(stage_.mutex);
+  queue_->fail(std::move(purpose), reason);
 }
 
 std::string StagedFile::make_durable(std::uint64_t& waited) {

@@ -67,12 +67,11 @@ std::string WriteQueue::failure() const {
   return text + "write the file again";
 }
 
-void WriteQueue::fail(Purpose purpose, const std::string& reason, Calls& tell) {
+void WriteQueue::fail(Purpose purpose, const std::string& reason) {
   note(Failure{.purpose = std::move(purpose),
                .range = {},
                .error = EIO,
-               .reason = reason.empty() ? "the library does not say why" : reason},
-       tell);
+               .reason = reason.empty() ? "the library does not say why" : reason});
 }
 
 bool WriteQueue::append(base::ByteRange range, const std::byte* data) {
@@ -227,6 +226,10 @@ void WriteQueue::write_some() {
     const base::Overlap::Work work(stage_.overlap);
     failures = write(batch);
   }
+  const auto failed = std::ranges::find_if(failures, [](const auto& failure) { return failure.has_value(); });
+  if (failed != failures.end()) {
+    note(**failed);
+  }
   Calls tell;
   ended(batch, failures, begin, tell);
   if (!tell.empty()) {
@@ -305,7 +308,7 @@ WriteQueue::Failures WriteQueue::write(const Batch& batch) const {
   return failures;
 }
 
-void WriteQueue::ended(Batch& batch, Failures& failures, std::uint64_t begin, Calls& tell) {
+void WriteQueue::ended(Batch& batch, const Failures& failures, std::uint64_t begin, Calls& tell) {
   const std::uint64_t end = base::nanoseconds();
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -314,7 +317,6 @@ void WriteQueue::ended(Batch& batch, Failures& failures, std::uint64_t begin, Ca
     lost_.remove(extent->range.offset, extent->range.length);
     if (failures[i]) {
       lost_.add(failures[i]->range.offset, failures[i]->range.length);
-      note(std::move(*failures[i]), tell);
     }
     pending_.remove(extent->range.offset, extent->range.length, extent.get());
     if (extent->space != 0) {
@@ -338,14 +340,16 @@ void WriteQueue::ended(Batch& batch, Failures& failures, std::uint64_t begin, Ca
   stage_.notify();
 }
 
-// The first one is said at once: the program may never ask.
-void WriteQueue::note(Failure failure, Calls& tell) {
+// The first one is said, since the program may never ask. It is said before a thread that waits for the writes goes on, which may end the process.
+void WriteQueue::note(Failure failure) {
   if (failure_) {
     return;
   }
   failure_ = std::move(failure);
   ++stage_.failures;
-  tell.emplace_back([text = this->failure()] { std::fprintf(stderr, "dovetail: %s\n", text.c_str()); });
+  const std::string text = this->failure();
+  const Unlocked unlocked(stage_.mutex);
+  std::fprintf(stderr, "dovetail: %s\n", text.c_str());
 }
 
 }  // namespace dovetail::staging

@@ -57,8 +57,8 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool needs_memory() const noexcept REQUIRES(stage_lock) { return kept_ != 0; }
   /// The first failure in words; nothing if there was none. Later writes are made all the same, as by plain writes.
   std::string failure() const REQUIRES(stage_lock);
-  /// Something else than a write has failed, for this reason. `tell` gets what is to be called without the lock.
-  void fail(Purpose purpose, const std::string& reason, Calls& tell) REQUIRES(stage_lock);
+  /// Something else than a write has failed, for this reason. Lets go of the lock while the failure is printed.
+  void fail(Purpose purpose, const std::string& reason) REQUIRES(stage_lock);
   /// The program has written these bytes itself.
   void written(base::ByteRange range) REQUIRES(stage_lock) { lost_.remove(range.offset, range.length); }
   /// The errno of the failure if any of these bytes should have been written and were not; 0 if they are as they should be.
@@ -81,7 +81,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   using Batch = std::vector<std::unique_ptr<Extent>>;
   using Failures = std::vector<std::optional<Failure>>;
 
-  void note(Failure failure, Calls& tell) REQUIRES(stage_lock);
+  void note(Failure failure) REQUIRES(stage_lock);  // lets go of the lock meanwhile
   void make_task() EXCLUDES(stage_lock);
   void run() EXCLUDES(stage_lock);
   Batch take() REQUIRES(stage_lock);
@@ -89,7 +89,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   std::optional<Failure> attempt(Extents neighbours) const EXCLUDES(stage_lock);
   std::optional<Failure> transfer(Extents neighbours) const EXCLUDES(stage_lock);
   Failures write(const Batch& batch) const EXCLUDES(stage_lock);
-  void ended(Batch& batch, Failures& failures, std::uint64_t begin, Calls& tell) REQUIRES(stage_lock);
+  void ended(Batch& batch, const Failures& failures, std::uint64_t begin, Calls& tell) REQUIRES(stage_lock);
 
   Stage& stage_;
   const std::string path_;

@@ -1,6 +1,13 @@
 // Transfers run in the program's runtime, and a program whose runtime has no thread to spare is slow at worst.
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <future>
 #include <latch>
+#include <string>
 
 #include "dovetail/dovetail.hpp"
 #include "staging/closing.hpp"
@@ -143,6 +150,48 @@ TEST_F(RuntimeTest, AFailureInACloseInTheBackgroundIsPrintedAndCounted) {
   const std::string told = testing::internal::GetCapturedStderr();
   EXPECT_NE(told.find("errno 5"), std::string::npos) << told;
   EXPECT_EQ(stage->failures, 1U);
+}
+
+// A thread that waits may end the process when the wait is over, and what was not printed by then is lost.
+TEST_F(RuntimeTest, AFailureIsPrintedBeforeAWaitForTheWriteIsOver) {
+  device.rules("write error=EIO");
+  const auto file = open(device / "file");
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK), 0);
+  while (::write(ends[1], "full", 4) > 0) {
+  }
+  ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);
+  const int standard_error = dup(STDERR_FILENO);
+  ASSERT_EQ(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+
+  ASSERT_EQ(write(*file, 0, filled(mebibyte, 1)), 0);
+  const auto has_failed = [&] {
+    const Lock lock(stage->mutex);
+    return stage->failures == 1;
+  };
+  while (!has_failed()) {
+    std::this_thread::yield();
+  }
+  std::uint64_t waited = 0;
+  {
+    const Lock lock(stage->mutex);
+    EXPECT_FALSE(stage->wait_for(20'000'000, waited, [&] { return file->settled(); }));
+  }
+  std::string told;
+  std::array<char, 4096> part{};
+  while (told.find("errno 5") == std::string::npos) {
+    pollfd ready{.fd = ends[0], .events = POLLIN, .revents = 0};
+    ASSERT_GE(poll(&ready, 1, -1), 0);
+    const ssize_t bytes = ::read(ends[0], part.data(), part.size());
+    told = told.substr(told.size() - std::min<std::size_t>(told.size(), 4096))
+               .append(part.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+  }
+  dup2(standard_error, STDERR_FILENO);
+  for (const int descriptor : {standard_error, ends[0], ends[1]}) {
+    ::close(descriptor);
+  }
+  const Lock lock(stage->mutex);
+  EXPECT_TRUE(stage->wait_for(UINT64_MAX, waited, [&] { return file->settled(); }));
 }
 
 TEST_F(RuntimeTest, ACloseHoldsBackThoseWhoWaitForItsInodeAlone) {
