@@ -97,4 +97,14 @@ inline int opened(int descriptor) noexcept {
   return descriptor;
 }
 
+/// The same of a call that was given a path and flags.
+inline int opened(int descriptor, int folder, const char* path, int flags) noexcept {
+  constexpr int not_to_read = O_ACCMODE | O_CREAT | O_DIRECTORY | O_PATH;
+  if (descriptor >= 0 && predictor.on() && (flags & not_to_read) == O_RDONLY &&
+      active.load(std::memory_order_relaxed)) {
+    predictor.opened(path, folder);
+  }
+  return opened(descriptor);
+}
+
 }  // namespace dovetail::prefetching

@@ -26,7 +26,7 @@ DOVETAIL_CALL int open64(const char* path, int flags, ...) {
     mode = va_arg(rest, mode_t);
     va_end(rest);
   }
-  return opened(libc::open64(path, flags, mode));
+  return opened(libc::open64(path, flags, mode), AT_FDCWD, path, flags);
 }
 
 DOVETAIL_CALL int openat64(int folder, const char* path, int flags, ...) {
@@ -37,13 +37,15 @@ DOVETAIL_CALL int openat64(int folder, const char* path, int flags, ...) {
     mode = va_arg(rest, mode_t);
     va_end(rest);
   }
-  return opened(libc::openat64(folder, path, flags, mode));
+  return opened(libc::openat64(folder, path, flags, mode), folder, path, flags);
 }
 
 DOVETAIL_CALL int creat64(const char* path, mode_t mode) { return opened(libc::creat64(path, mode)); }
-DOVETAIL_CALL int __open_2(const char* path, int flags) { return opened(libc::__open_2(path, flags)); }
+DOVETAIL_CALL int __open_2(const char* path, int flags) {
+  return opened(libc::__open_2(path, flags), AT_FDCWD, path, flags);
+}
 DOVETAIL_CALL int __openat_2(int folder, const char* path, int flags) {
-  return opened(libc::__openat_2(folder, path, flags));
+  return opened(libc::__openat_2(folder, path, flags), folder, path, flags);
 }
 DOVETAIL_CALL int dup(int fd) noexcept { return opened(libc::dup(fd)); }
 DOVETAIL_CALL int dup2(int fd, int to) noexcept {

@@ -1,6 +1,7 @@
 #include "predictor.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "helper.hpp"
 
@@ -26,8 +27,13 @@ bool Predictor::start(std::byte* memory, std::uint64_t bytes) noexcept {
     table_ = {};
     return false;
   }
+  process_ = getpid();
   return true;
 }
+
+void Predictor::opened(const char* path, int folder) const noexcept { table_.opens().note(path, folder, process_); }
+
+void Predictor::forked() noexcept { process_ = getpid(); }
 
 std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept {
   bool made = false;

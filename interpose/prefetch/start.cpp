@@ -80,7 +80,10 @@ void start() noexcept {
            used;
   }
   if (used) {
-    pthread_atfork(nullptr, nullptr, [] { helper.forget(); });
+    pthread_atfork(nullptr, nullptr, [] {
+      helper.forget();
+      predictor.forked();
+    });
     active.store(true, std::memory_order_release);
   }
 }

@@ -105,21 +105,25 @@ auto sought(FILE* file, const Call& call) {
   return result;
 }
 
-FILE* opened_stream(FILE* file) noexcept {
+}  // namespace
+
+DOVETAIL_CALL FILE* fopen64(const char* path, const char* mode) {
+  FILE* file = libc::fopen64(path, mode);
   if (file != nullptr) {
-    opened(fileno_unlocked(file));
+    const bool reads_only = mode[0] == 'r' && std::strchr(mode, '+') == nullptr;
+    opened(fileno_unlocked(file), AT_FDCWD, path, reads_only ? O_RDONLY : O_RDWR);
   }
   return file;
 }
-
-}  // namespace
-
-DOVETAIL_CALL FILE* fopen64(const char* path, const char* mode) { return opened_stream(libc::fopen64(path, mode)); }
 DOVETAIL_CALL FILE* freopen64(const char* path, const char* mode, FILE* file) {
   if (file != nullptr) {
     forget(fileno_unlocked(file));
   }
-  return opened_stream(libc::freopen64(path, mode, file));
+  FILE* given = libc::freopen64(path, mode, file);
+  if (given != nullptr) {
+    opened(fileno_unlocked(given));
+  }
+  return given;
 }
 DOVETAIL_CALL int fclose(FILE* file) {
   Stream stream(file);

@@ -6,7 +6,7 @@ import os
 import struct
 from collections.abc import Iterator
 
-from . import file_table
+from . import file_table, open_log
 from .plan_report import Detected
 
 _MAGIC = 0x3130544345544544
@@ -16,7 +16,9 @@ _WINDOW_AT = 24
 _DETECTED = struct.Struct("<16xQQQ")
 # Of one file, with what it was read at (sizeof(DetectedFile)).
 PLACE_BYTES = 30 * file_table.PAGE
-SIZE = file_table.PAGE + file_table.FILES * PLACE_BYTES
+# Behind the files: what programs open.
+OPENS_AT = file_table.PAGE + file_table.FILES * PLACE_BYTES
+SIZE = OPENS_AT + open_log.BYTES
 
 
 def content(window: int, named: bool) -> bytes:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
 
-from . import beside, mounts
+from . import beside, mounts, opened_ahead
 from .plan import PlannedFile
 from .replay import Compact
 
@@ -75,33 +74,14 @@ class FilesAhead:
 
     def _read_beginning(self, file: PlannedFile) -> int:
         """Has the beginning read if that is still the file of the plan. Returns how many bytes of it were not cached."""
-        with contextlib.suppress(OSError), _opened(file, self._on_nfs) as descriptor:
+
+        def is_wanted(status: os.stat_result) -> bool:
+            # Another process that has a file on NFS open is noticed: the file cannot be removed as usual.
+            return file.is_described_by(status) and status.st_dev not in self._on_nfs
+
+        with contextlib.suppress(OSError), opened_ahead.opened(file.path, is_wanted, is_planned=True) as descriptor:
             return _read_unless_cached(descriptor, *_beginning_of(file))
         return 0
-
-
-@contextlib.contextmanager
-def _opened(file: PlannedFile, on_nfs: set[int]) -> Iterator[int]:
-    """The file, to be read. Raises OSError if it is not the file of the plan any more; or if it is on NFS, where the program notices that another process
-    has it open: it cannot be removed as usual."""
-    # With O_PATH nothing is opened. To open what is no regular file may have effects.
-    found = os.open(file.path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        status = os.fstat(found)
-        if not file.is_described_by(status) or status.st_dev in on_nfs:
-            raise FileNotFoundError(file.path)
-        way = f"/proc/self/fd/{found}"
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-        try:
-            descriptor = os.open(way, flags | os.O_NOATIME)
-        except PermissionError:  # of another user
-            descriptor = os.open(way, flags)
-    finally:
-        os.close(found)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _beginning_of(file: PlannedFile) -> tuple[int, int]:

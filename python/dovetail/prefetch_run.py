@@ -19,6 +19,7 @@ from . import (
     plan_report,
     preload,
     replay,
+    series_ahead,
     system_observer,
 )
 from .plan import PlanError, read
@@ -77,6 +78,11 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 followed = replace(followed, detection=watched)
                 lines.append(_of_detection(watched))
                 narrow.append(lambda now: detect.narrow(watched, now))
+                if not ways.system:  # which does not tell what is opened
+                    series = series_ahead.SeriesAhead(watched, detect.OPENS_AT, window)
+                    together.append(series.running())
+                    lines.append(series.lines())
+                    narrow.append(series.narrow)
             unseen = None if ways.system else preload.why_unseen(preload.command(words)[0])
             if unseen is not None:
                 print(

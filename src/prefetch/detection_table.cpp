@@ -34,12 +34,13 @@ DetectionTable DetectionTable::in(std::byte* memory, std::uint64_t bytes) noexce
   auto* header = reinterpret_cast<Header*>(memory);
   const std::uint64_t files = header->files;
   if (header->magic != magic || header->bytes != bytes || files > most_places ||
-      sizeof(Header) + files * sizeof(DetectedFile) != bytes) {
+      sizeof(Header) + files * sizeof(DetectedFile) + sizeof(OpenLog) != bytes) {
     return table;
   }
   table.header_ = header;
   table.table_ = reinterpret_cast<DetectedFile*>(memory + sizeof(Header));
   table.files_ = static_cast<std::uint32_t>(files);
+  table.opens_ = reinterpret_cast<OpenLog*>(table.table_ + files);
   table.named_ = header->named != 0;
   return table;
 }

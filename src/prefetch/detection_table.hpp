@@ -9,6 +9,7 @@
 #include "prefetch/detector.hpp"
 #include "prefetch/detector_repetition.hpp"
 #include "prefetch/file_table.hpp"
+#include "prefetch/open_log.hpp"
 
 namespace dovetail::prefetching {
 
@@ -42,6 +43,9 @@ class DetectionTable {
   /// Of a number below `files()`.
   DetectedFile& file(std::uint32_t number) const noexcept { return table_[number]; }
 
+  /// What programs have opened. Of a table that is not empty.
+  OpenLog& opens() const noexcept { return *opens_; }
+
   /// What the file may ask for, beside what other files have asked for.
   Detector::Limits limits(const DetectedFile& file) const noexcept;
   /// After each read: counts what the file has asked for and was not read yet.
@@ -65,6 +69,7 @@ class DetectionTable {
 
   Header* header_ = nullptr;
   DetectedFile* table_ = nullptr;
+  OpenLog* opens_ = nullptr;  // behind the files
   std::uint32_t files_ = 0;
   bool named_ = false;
 };

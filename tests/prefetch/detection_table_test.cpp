@@ -23,7 +23,7 @@ constexpr std::uint64_t page = 4096;
 class TableMemory {
  public:
   static constexpr std::uint64_t files = 8;
-  static constexpr std::uint64_t bytes = 4096 + files * sizeof(DetectedFile);
+  static constexpr std::uint64_t bytes = 4096 + files * sizeof(DetectedFile) + sizeof(OpenLog);
 
   explicit TableMemory(std::uint64_t window = 64 * mebibyte) {
     put({DetectionTable::magic, bytes, files, window, 0});

@@ -1,0 +1,74 @@
+"""What programs open to read, as they note it (src/prefetch/open_log.hpp)."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_SLOTS = 1024
+_SLOT = struct.Struct("<Qii240s")
+_PAGE = 4096
+BYTES = _PAGE + _SLOTS * _SLOT.size
+_WORKING_FOLDER = -100  # AT_FDCWD
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """`folder`: where the path begins, as for `openat`, in that process."""
+
+    path: str
+    folder: int
+    process: int
+
+
+class OpenLog:
+    """The log at this place of a memory."""
+
+    def __init__(self, memory: int, at: int) -> None:
+        self._log = mmap.mmap(memory, BYTES, prot=mmap.PROT_READ, offset=at)
+        self._seen = 0
+
+    def new(self, most: int) -> tuple[int, list[Opened]]:
+        """How many opens there were since the call before, and the last of them, at most so many."""
+        (opens,) = struct.unpack_from("<Q", self._log)
+        count, self._seen = opens - self._seen, opens
+        numbers = range(opens - min(count, most), opens)
+        return count, [found for number in numbers if (found := self._open(number)) is not None]
+
+    def _open(self, number: int) -> Opened | None:
+        at = _PAGE + number % _SLOTS * _SLOT.size
+        written, folder, process, path = _SLOT.unpack_from(self._log, at)
+        # While it was copied another one may have taken its place.
+        (still,) = struct.unpack_from("<Q", self._log, at)
+        if not written == still == number + 1:
+            return None
+        return Opened(os.fsdecode(path.partition(b"\0")[0]), folder, process)
+
+
+def paths(opens: list[Opened]) -> Iterator[str]:
+    """The absolute paths of those that can be known."""
+    beginnings: dict[tuple[int, int], str | None] = {}
+    for one in opens:
+        if one.path.startswith("/"):
+            yield one.path
+            continue
+        key = (one.process, one.folder)
+        if key not in beginnings:
+            beginnings[key] = _beginning(one)
+        beginning = beginnings[key]
+        if beginning is not None:
+            yield os.path.join(beginning, one.path)
+
+
+def _beginning(one: Opened) -> str | None:
+    in_working_folder = one.folder == _WORKING_FOLDER
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{one.process}/{'cwd' if in_working_folder else f'fd/{one.folder}'}")
+    # Of a process that has ended: most have the folder that `dovetail` was started in.
+    with contextlib.suppress(OSError):
+        return os.getcwd() if in_working_folder else None
+    return None

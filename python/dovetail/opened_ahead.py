@@ -1,0 +1,32 @@
+"""Opens files that a program will open, so that the program notices nothing but what is cached then."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def opened(path: str, is_wanted: Callable[[os.stat_result], bool], is_planned: bool) -> Iterator[int]:
+    """The file, to be read. `is_wanted` is asked before it is opened: to open what is no regular file may have effects. `is_planned`: also by a symbolic link, and where its time
+    of last access changes when it is read. Raises OSError if it is not wanted or cannot be opened."""
+    # With O_PATH nothing is opened.
+    found = os.open(path, os.O_PATH | os.O_CLOEXEC | (0 if is_planned else os.O_NOFOLLOW))
+    try:
+        if not is_wanted(os.fstat(found)):
+            raise FileNotFoundError(path)
+        way = f"/proc/self/fd/{found}"
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        try:
+            descriptor = os.open(way, flags | os.O_NOATIME)
+        except PermissionError:  # of another user
+            if not is_planned:
+                raise
+            descriptor = os.open(way, flags)
+    finally:
+        os.close(found)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,225 @@
+"""Reads ahead the next files of a series that a program opens, before it opens them (series.py).
+
+The program notes what it opens (open_log.py). How much of each file it reads is what the page cache has of those that it is done with and that were not read
+ahead for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator
+
+from . import beside, mounts, open_log, opened_ahead, page_cache
+from .series import Folder, Series, names_in
+
+# Names of one folder that are seen before the folder is listed.
+_BEFORE_A_LIST = 3
+_MOST_NAMES = 100_000
+_MOST_FOLDERS = 64
+_MOST_OPENS_AT_ONCE = 64
+# Who opens more waits for no device: to look at them would cost more than it brings.
+_MOST_OPENS_A_SECOND = 10_000
+_OPENS_BETWEEN_LISTS = 16
+# Opens of others after which what a folder has asked for does not count any more.
+_OLD = 256
+# The first sample of a series, and one file in so many from there on, is not read ahead: it shows what the program reads of it. Nothing behind it is asked for until
+# the program is done with it.
+_FIRST_SAMPLE = 16
+_SAMPLE = 64
+# What is longer is really read: that does not return before the file is there, so that what the program itself waits for waits behind one file at most.
+_ONE_REQUEST = 128 << 10
+# If so many in a row are cached, so are the others, but for one that is looked at now and then.
+_CACHED_IN_A_ROW = 32
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.005, 0.1
+# A file system that does not answer must not keep the command from its end.
+_SECONDS_FOR_THE_LAST_FILE = 0.1
+
+
+def _is_sample(series: Series, place: int) -> bool:
+    return (place - series.begin) % _SAMPLE == _FIRST_SAMPLE
+
+
+class _Seen:
+    """One folder, and the files with one ending in it."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []  # that were opened before it was listed
+        self.changed = 0  # when, as it was listed
+        self.list_at = 0  # the open from which on it may be listed again
+        self.folder: Folder | None = None
+        self.opened_at = 0
+
+
+class SeriesAhead:
+    """`memory`, `at`: the log of opens. `window`: bytes of files that the program has not opened yet, at most."""
+
+    def __init__(self, memory: int, at: int, window: int) -> None:
+        self._log = open_log.OpenLog(memory, at)
+        self._window = window
+        self._outstanding = 0
+        self._opens = 0
+        self._seen: dict[tuple[str, str], _Seen] = {}
+        self._read = bytearray(1 << 20)
+        self._cached_in_a_row = 0
+        self._files = 0
+        self._asked = 0
+        self._used = 0
+        self._local = mounts.local_devices()
+
+    def narrow(self, window: int) -> None:
+        """From now on. Any thread."""
+        self._window = window
+
+    def running(self) -> contextlib.AbstractContextManager[None]:
+        """Meanwhile files are read ahead."""
+        return beside.running(self._follow, _SECONDS_FOR_THE_LAST_FILE)
+
+    def lines(self) -> Iterator[str]:
+        """For the report."""
+        if self._files:
+            yield (
+                f"{self._files} files of a series were read ahead before they were opened, {self._asked / 1e6:.1f} MB, "
+                f"of which {self._used / 1e6:.1f} MB are of files that were opened then"
+            )
+
+    def _follow(self, over: threading.Event) -> None:
+        wait = _SHORTEST_WAIT
+        looked = time.monotonic()
+        while not over.wait(wait):
+            before, looked = looked, time.monotonic()
+            count, opens = self._log.new(_MOST_OPENS_AT_ONCE)
+            wait = _SHORTEST_WAIT if opens else min(2 * wait, _LONGEST_WAIT)
+            if count > _MOST_OPENS_A_SECOND * (looked - before):
+                continue
+            going_on: dict[Series, tuple[str, Folder]] = {}
+            # What cannot be asked for is not: the program matters more.
+            with contextlib.suppress(OSError, ValueError):
+                for path in open_log.paths(opens):
+                    self._note(path, going_on)
+                for series, (path, folder) in going_on.items():
+                    if folder.asks(series):
+                        self._ask(path, series, over)
+
+    def _note(self, path: str, going_on: dict[Series, tuple[str, Folder]]) -> None:
+        path, name = os.path.split(path)
+        key = (path, os.path.splitext(name)[1])
+        self._opens += 1
+        seen = self._seen.pop(key, None) or _Seen()
+        self._seen[key] = seen  # the last one
+        seen.opened_at = self._opens
+        self._forget_old()
+        for known in self._list(path, key[1], seen, name):
+            assert seen.folder is not None
+            found = seen.folder.opened(known)
+            if found is not None:
+                series, used = found
+                self._used += used
+                self._outstanding -= used
+                going_on.pop(series, None)
+                going_on[series] = (path, seen.folder)
+
+    def _forget_old(self) -> None:
+        oldest = next(iter(self._seen))
+        seen = self._seen[oldest]
+        if len(self._seen) > _MOST_FOLDERS or self._opens - seen.opened_at > _OLD:
+            del self._seen[oldest]
+            if seen.folder is not None:
+                seen.folder.retire_all()
+
+    def _list(self, path: str, ending: str, seen: _Seen, name: str) -> list[str]:
+        """The names that the series is to be told of. The folder is listed when it has shown that there may be one, and again when it has changed and this is a new name."""
+        if seen.folder is not None and seen.folder.knows(name):
+            return [name]
+        if name not in seen.names:
+            seen.names.append(name)
+        if self._opens < seen.list_at or (seen.folder is None and len(seen.names) <= _BEFORE_A_LIST):
+            return []
+        told, seen.names = seen.names, seen.names[-_BEFORE_A_LIST:]
+        with contextlib.suppress(OSError):
+            changed = os.stat(path).st_mtime_ns
+            if seen.changed != changed:
+                seen.changed = changed
+                names = names_in(path, ending, _MOST_NAMES) or []
+                seen.list_at = self._opens + _OPENS_BETWEEN_LISTS + len(names) // _OPENS_BETWEEN_LISTS
+                if seen.folder is not None:
+                    seen.folder.retire_all()
+                seen.folder = Folder(names, self._retired) if names else None
+                return [one for one in told if seen.folder is not None and seen.folder.knows(one)]
+        return []
+
+    def _retired(self, wasted: int) -> None:
+        self._outstanding -= wasted
+
+    def _ask(self, path: str, series: Series, over: threading.Event) -> None:
+        behind = range(series.place - 1, series.looked_to, -1)
+        sample = next((place for place in behind if place not in series.asked), None)
+        if sample is not None:
+            series.part = self._read_of(os.path.join(path, series.names[sample]))
+        series.looked_to = series.place - 1
+        series.asked = {place for place in series.asked if place >= series.place}
+        if _is_sample(series, series.place):
+            return
+        end = min(series.place + series.came_true + 1, len(series.names))
+        for place in range(max(series.asked_to, series.place) + 1, end):
+            room = self._window - self._outstanding
+            if _is_sample(series, place) or series.part == 0 or room <= 0 or over.is_set():
+                return
+            series.asked_to = place
+            if self._cached_in_a_row >= _CACHED_IN_A_ROW and place % _CACHED_IN_A_ROW != 0:
+                continue
+            count = self._read_ahead(os.path.join(path, series.names[place]), min(series.part, room), over)
+            if count:
+                series.asked.add(place)
+                series.pending.append((place, count))
+
+    def _is_wanted(self, status: os.stat_result) -> bool:
+        is_own = status.st_uid == os.geteuid()
+        return is_own and stat.S_ISREG(status.st_mode) and status.st_size > 0 and status.st_dev in self._local
+
+    def _read_of(self, path: str) -> int:
+        """Bytes at the beginning of the file that the program has read: more than any file has where it has read all of it, and 0 if it has read
+        in some other way."""
+        with (
+            contextlib.suppress(OSError),
+            opened_ahead.opened(path, self._is_wanted, is_planned=False) as descriptor,
+        ):
+            size = os.fstat(descriptor).st_size
+            cached = page_cache.cached_pages(descriptor, 0, size)
+            if cached is None or cached == 0:
+                return 0
+            # A kernel may drop a page that was read.
+            if cached >= page_cache.pages_of(size) * 15 // 16:
+                return 1 << 62
+            beginning = cached * page_cache.PAGE
+            return beginning if page_cache.cached_pages(descriptor, 0, beginning) == cached else 0
+        return 0
+
+    def _read_ahead(self, path: str, most: int, over: threading.Event) -> int:
+        """Has the beginning of the file read. Returns how many bytes, 0 if they are cached."""
+        with (
+            contextlib.suppress(OSError),
+            opened_ahead.opened(path, self._is_wanted, is_planned=False) as descriptor,
+        ):
+            status = os.fstat(descriptor)
+            count = min(status.st_size, most)
+            cached = page_cache.cached_pages(descriptor, 0, count)
+            if cached is None or cached >= page_cache.pages_of(count):
+                self._cached_in_a_row += 1
+                return 0
+            self._cached_in_a_row = 0
+            self._files += 1
+            if count <= _ONE_REQUEST:
+                os.posix_fadvise(descriptor, 0, count, os.POSIX_FADV_WILLNEED)
+            else:
+                for offset in range(0, count, len(self._read)):
+                    if over.is_set():
+                        break
+                    os.preadv(descriptor, [memoryview(self._read)[: count - offset]], offset)
+            self._outstanding += count
+            self._asked += count
+            return count
+        return 0
