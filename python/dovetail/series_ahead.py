@@ -89,7 +89,10 @@ class SeriesAhead:
     def _follow(self, over: threading.Event) -> None:
         wait = _SHORTEST_WAIT
         looked = time.monotonic()
-        while not over.wait(wait):
+        is_over = False
+        while not is_over:
+            # What was opened in the end counts in the report.
+            is_over = over.wait(wait)
             before, looked = looked, time.monotonic()
             count, opens = self._log.new(_MOST_OPENS_AT_ONCE)
             wait = _SHORTEST_WAIT if opens else min(2 * wait, _LONGEST_WAIT)
