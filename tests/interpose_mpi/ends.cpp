@@ -113,7 +113,7 @@ void end_when_all_wait(Runtime& runtime, const Ranks& ranks, const std::string& 
           int ready = 0;
           MPI_Recv(&ready, 1, MPI_INT, MPI_ANY_SOURCE, ready_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
-        std::ofstream(path + ".all_wait");  // a starter may lose what is printed now
+        const std::ofstream made(path + ".all_wait");  // a starter may lose what is printed now
         end();
       })
       .get();

@@ -43,6 +43,7 @@ std::vector<Step> make_program(std::mt19937_64& random, int ranks, std::size_t c
   const auto below = [&random](std::uint64_t limit) { return random() % limit; };
   const auto any_rank = [&] { return static_cast<int>(below(static_cast<std::uint64_t>(ranks))); };
   std::vector<Step> program;
+  program.reserve(steps);
   for (std::size_t i = 0; i < steps; ++i) {
     program.push_back({.kind = kinds[below(kinds.size())],
                        .from = any_rank(),
