@@ -1,4 +1,4 @@
-// Two ranks on two nodes: nodes_test.py takes the link between these away for moments, or for good; and the link as a device.
+// Two ranks on two nodes: nodes_test.py takes the link between these away for moments, for long, or for good; and the link as a device.
 #include <signal.h>
 #include <unistd.h>
 
@@ -28,22 +28,29 @@ void say(const rma::Group& group, const char* what) {
   std::fflush(stdout);
 }
 
-// Blocks go to and fro; each side adds one to each number of what has come, and sends it back.
-int flapping(const rma::Group& group) {
+// Blocks go to and fro; each side adds one to each number of what has come, and sends it back. The rank that sends a block says in its notification
+// whether it `is_last`, of a round. @returns The exit status.
+template <class IsLast>
+int bounce(const rma::Group& group, const IsLast& is_last) {
   constexpr std::size_t numbers = 4096;
-  constexpr std::uint64_t rounds = 400;
   const rma::Segment segment = rma::Segment::allocate(group, numbers * sizeof(std::uint64_t));
   const int other = 1 - group.rank();
-  dovetail::Runtime runtime(dovetail::Options{.workers = 1});
+  dovetail::Runtime runtime(dovetail::Options{.workers = 1, .report_after = std::chrono::seconds(0)});
   std::vector<std::uint64_t> block(numbers);
   std::iota(block.begin(), block.end(), 0);
   group.barrier();
   say(group, "begins");
-  for (std::uint64_t round = 0; round < rounds; ++round) {
+  std::uint32_t ends = 0;
+  for (std::uint64_t round = 0; ends == 0; ++round) {
     if (round % 2 == static_cast<std::uint64_t>(group.rank())) {
-      runtime.spawn([&] { rma::write_notify(block, {.rank = other, .segment = segment.id()}, {.id = 0}); }).get();
+      ends = is_last(round) ? 1 : 0;
+      runtime
+          .spawn(
+              {.label = "writes"},
+              [&] { rma::write_notify(block, {.rank = other, .segment = segment.id()}, {.id = 0, .value = 1 + ends}); })
+          .get();
     } else {
-      runtime.spawn([&] { rma::notify_wait(segment, 0, other); }).get();
+      runtime.spawn({.label = "waits"}, [&] { ends = rma::notify_wait(segment, 0, other) - 1; }).get();
       for (std::size_t i = 0; i < numbers; ++i) {
         block[i] = segment.as<std::uint64_t>()[i] + 1;
         if (block[i] != i + round + 1) {
@@ -57,6 +64,21 @@ int flapping(const rma::Group& group) {
   group.barrier();
   say(group, "right");
   return 0;
+}
+
+int flapping(const rma::Group& group) {
+  return bounce(group, [](std::uint64_t round) { return round == 399; });
+}
+
+// Until the link has been away and is there again, which a file says; or until the other rank is given up.
+int outage(const rma::Group& group) {
+  const std::string is_there_again = std::getenv("DOVETAIL_TEST_FILE");
+  try {
+    return bounce(group, [&](std::uint64_t) { return access(is_there_again.c_str(), F_OK) == 0; });
+  } catch (const std::exception& error) {
+    say(group, error.what());
+    return 0;
+  }
 }
 
 // A task waits for the other rank, and another one reads without end.
@@ -187,6 +209,9 @@ int main(int count, char** arguments) {
   const std::string_view what = count > 1 ? arguments[1] : "";
   if (what == "flapping") {
     return flapping(rma::Group::start());
+  }
+  if (what == "outage" && count == 3) {
+    return outage(rma::Group::start({.silence_timeout = std::chrono::seconds(std::atoi(arguments[2]))}));
   }
   if (what == "limited") {
     return limited(rma::Group::start());

@@ -26,6 +26,7 @@ FOLDER = Path(__file__).resolve().parent
 SECONDS = 200
 HAS_PYTHON = Path(os.environ["DOVETAIL_BUILD_DIR"], "python", "dovetail", "_core.pyi").exists()
 MILLISECONDS_DOWN = 100
+SECONDS_AWAY = 30
 
 
 def run(environment: dict[str, str], *command: str) -> None:
@@ -83,6 +84,32 @@ def link_goes_and_comes(place: nodes.Nodes, environment: dict[str, str]) -> None
         check("flapping", started, ["rank 0: right", "rank 1: right"])
 
 
+def link_is_away(place: nodes.Nodes, environment: dict[str, str], silence: int) -> None:
+    """While a program moves data, which it goes on with until the link is there again. `silence`: seconds until it gives the other rank up; then the
+    link stays away."""
+    is_given_up = silence < SECONDS_AWAY
+    with tempfile.TemporaryDirectory() as folder:
+        is_there_again = Path(folder) / "again"
+        file = {"DOVETAIL_TEST_FILE": str(is_there_again)}
+        with begun(environment | file, LINKS, "outage", str(silence)) as started:
+            place.link("down")
+            if not is_given_up:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    started.wait(SECONDS_AWAY)
+                place.link("up")
+                is_there_again.touch()
+            said = sorted(started.stdout.read().splitlines())
+            started.wait()
+    place.link("up")
+    place.wait_until_reachable()
+    lost = r"task '(waits|writes)' failed: .*: rank {} \(process \d+\) cannot be reached any more.*"
+    wanted = [f"rank {rank}: " + (lost.format(1 - rank) if is_given_up else "right") for rank in range(2)]
+    if len(said) != 2 or not all(re.fullmatch(*pair) for pair in zip(wanted, said, strict=True)):
+        sys.exit(
+            f"outage {silence}: status {started.returncode}\n" + "\n".join(said) + "\nwanted\n" + "\n".join(wanted)
+        )
+
+
 def link_goes(place: nodes.Nodes, environment: dict[str, str], failures: list[str], *program: str) -> None:
     """Both ranks tell each failure, and of whom."""
     with begun(environment, *program) as started:
@@ -121,6 +148,10 @@ def main() -> None:
         link_is_a_device(environment)
         rank_stops(environment)
         link_goes_and_comes(place, environment)
+        if os.environ.get("DOVETAIL_TEST_LONG"):
+            # TCP tries again at times that double, so data goes on up to as long again after the link is there.
+            link_is_away(place, environment, 6 * SECONDS_AWAY)
+            link_is_away(place, environment, 2)
         waits = "failed: notification 0 of segment 0"
         reads = "failed: read of 8 bytes at 0 in segment 0"
         link_goes(place, environment, [f"'waits' {waits}", f"'reads' {reads}"], LINKS, "silent")
