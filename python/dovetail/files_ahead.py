@@ -1,4 +1,4 @@
-"""Opens the files of a plan before the program does, and has their beginnings read.
+"""Opens the files of a plan before the program does, and reads them, or the beginnings of long ones.
 
 The library gives advice for a file once the program has read of it, and opens none itself (docs/design/prefetch.md). For a small file that is too late. This
 process opens it earlier; the program does not see descriptors of another process.
@@ -14,8 +14,10 @@ from . import beside, mounts, opened_ahead
 from .plan import PlannedFile
 from .replay import Compact
 
-# Of a file: what the system itself would read ahead of its first read. What comes behind is the system's, or the library's.
-_BEGINNING = 128 << 10
+# Needs that lie this close to each other are read together.
+_GAP = 128 << 10
+# A file that needs more is left to the system, or the library, but for a beginning: as much as the system itself would read ahead of its first read.
+_WHOLE, _BEGINNING = 4 << 20, 128 << 10
 # If so many are cached from the first on, so are the others: a look at each costs more than it brings.
 _CACHED_FROM_THE_FIRST = 32
 _SECONDS_BETWEEN_LOOKS = 0.01
@@ -47,7 +49,7 @@ class FilesAhead:
         return beside.running(self._read, _SECONDS_FOR_THE_LAST_FILE)
 
     def _read(self, over: threading.Event) -> None:
-        """Has the beginnings read, in the order in which the program needs them. Returns when that is done, or when it is over."""
+        """Reads them in the order in which the program needs them. Returns when that is done, or when it is over."""
         ahead = [0]  # for each file, bytes that were asked for before it
         cached = 0
         reached = 0
@@ -61,7 +63,7 @@ class FilesAhead:
                 reached = self._reached()
             if over.is_set():
                 return
-            asked = self._read_beginning(file)
+            asked = self._read_file(file, over)
             cached += asked == 0 and cached == place
             if cached == _CACHED_FROM_THE_FIRST:
                 return
@@ -72,30 +74,30 @@ class FilesAhead:
         begun = self._plan.begun(self._memory)
         return max((place for number, place in self._followed if begun[number]), default=0)
 
-    def _read_beginning(self, file: PlannedFile) -> int:
-        """Has the beginning read if that is still the file of the plan. Returns how many bytes of it were not cached."""
+    def _read_file(self, file: PlannedFile, over: threading.Event) -> int:
+        """Has it read if that is still the file of the plan. Returns how many bytes of it were not cached."""
 
         def is_wanted(status: os.stat_result) -> bool:
             # Another process that has a file on NFS open is noticed: the file cannot be removed as usual.
             return file.is_described_by(status) and status.st_dev not in self._on_nfs
 
         with contextlib.suppress(OSError), opened_ahead.opened(file.path, is_wanted, is_planned=True) as descriptor:
-            return _read_unless_cached(descriptor, *_beginning_of(file))
+            return _read_unless_cached(descriptor, *_needed_first(file), over)
         return 0
 
 
-def _beginning_of(file: PlannedFile) -> tuple[int, int]:
-    """Offset and bytes of what is needed first, with what follows close to it: one request."""
+def _needed_first(file: PlannedFile) -> tuple[int, int]:
+    """Offset and bytes of what is needed first, with what is needed close to it."""
     begin = file.extents[0].offset
-    end = begin
+    end = file.extents[0].end
     for extent in file.extents:
-        if not begin <= extent.offset < begin + _BEGINNING:
+        if not begin <= extent.offset <= end + _GAP:
             break
-        end = max(end, min(extent.end, begin + _BEGINNING))
-    return begin, end - begin
+        end = max(end, extent.end)
+    return begin, end - begin if end - begin <= _WHOLE else _BEGINNING
 
 
-def _read_unless_cached(descriptor: int, offset: int, count: int) -> int:
+def _read_unless_cached(descriptor: int, offset: int, count: int, over: threading.Event) -> int:
     # Else the look itself makes the system read ahead, and more than the plan has.
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     cached = 0
@@ -103,5 +105,5 @@ def _read_unless_cached(descriptor: int, offset: int, count: int) -> int:
     with contextlib.suppress(OSError):
         cached = os.preadv(descriptor, [bytearray(count)], offset, os.RWF_NOWAIT)
     if cached < count:
-        os.posix_fadvise(descriptor, offset + cached, count - cached, os.POSIX_FADV_WILLNEED)
+        opened_ahead.read(descriptor, offset + cached, count - cached, over)
     return count - cached

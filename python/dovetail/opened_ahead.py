@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
+
+# More is really read, since advice for it would be cut into requests of their own. That does not return before the bytes are there, so that what the program
+# itself waits for waits behind one file at most.
+_ADVISED = 128 << 10
+_PIECE = 1 << 20
 
 
 @contextlib.contextmanager
@@ -30,3 +36,15 @@ def opened(path: str, is_wanted: Callable[[os.stat_result], bool], is_planned: b
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def read(descriptor: int, offset: int, count: int, over: threading.Event) -> None:
+    """Brings these bytes into the page cache, unless it is over."""
+    if count <= _ADVISED:
+        os.posix_fadvise(descriptor, offset, count, os.POSIX_FADV_WILLNEED)
+        return
+    piece = bytearray(min(count, _PIECE))
+    for at in range(offset, offset + count, _PIECE):
+        if over.is_set():
+            return
+        os.preadv(descriptor, [memoryview(piece)[: offset + count - at]], at)

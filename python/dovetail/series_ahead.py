@@ -30,8 +30,6 @@ _OLD = 256
 # the program is done with it.
 _FIRST_SAMPLE = 16
 _SAMPLE = 64
-# What is longer is really read: that does not return before the file is there, so that what the program itself waits for waits behind one file at most.
-_ONE_REQUEST = 128 << 10
 # If so many in a row are cached, so are the others, but for one that is looked at now and then.
 _CACHED_IN_A_ROW = 32
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.005, 0.1
@@ -63,7 +61,6 @@ class SeriesAhead:
         self._outstanding = 0
         self._opens = 0
         self._seen: dict[tuple[str, str], _Seen] = {}
-        self._read = bytearray(1 << 20)
         self._cached_in_a_row = 0
         self._files = 0
         self._asked = 0
@@ -215,13 +212,7 @@ class SeriesAhead:
                 return 0
             self._cached_in_a_row = 0
             self._files += 1
-            if count <= _ONE_REQUEST:
-                os.posix_fadvise(descriptor, 0, count, os.POSIX_FADV_WILLNEED)
-            else:
-                for offset in range(0, count, len(self._read)):
-                    if over.is_set():
-                        break
-                    os.preadv(descriptor, [memoryview(self._read)[: count - offset]], offset)
+            opened_ahead.read(descriptor, 0, count, over)
             self._outstanding += count
             self._asked += count
             return count

@@ -15,12 +15,12 @@ PROGRAM = (
     CACHED
     + """
 way, names = sys.argv[1], sys.argv[2:]
-def look(name):
+def look(name, most=131072):
     descriptor = os.open(name, os.O_RDONLY)
     memory, size = map_file(descriptor), os.fstat(descriptor).st_size
-    return memory, min(size, 131072) // 4096 * 4096
-def wait_for(names):
-    places = [look(name) for name in names]
+    return memory, min(size, most) // 4096 * 4096
+def wait_for(names, most=131072):
+    places = [look(name, most) for name in names]
     while not all([arrived(memory, 0, size) for memory, size in places]):
         pass
 def read(name):
@@ -34,6 +34,8 @@ elif way == "wait":
     behind = [(look(name)[0], os.path.getsize(name) - 131072) for name in names if os.path.getsize(name) > 131072]
     # A page that somebody holds cannot be dropped before the test.
     print(sum(cached(memory, 131072, size) > size // 8192 for memory, size in behind))
+elif way == "whole":
+    wait_for(names, 1 << 20)
 elif way == "hold":
     wait_for(names[:8])
     print(cached(*look(names[-1])[:1], 0, look(names[-1])[1]))
@@ -84,8 +86,12 @@ class FilesAhead(Case):
             self.assertEqual(self.follow("read"), (0, b"", b""))
 
     def test_of_a_large_file_only_the_beginning(self):
-        self.make(*[1024 * KIB] * 4)
+        self.make(*[6144 * KIB] * 4)
         self.assertEqual(self.follow("wait"), (0, b"0\n", b""))
+
+    def test_a_file_that_takes_more_than_one_request_comes_whole(self):
+        self.make(*[1024 * KIB] * 4)
+        self.assertEqual(self.follow("whole"), (0, b"", b""))
 
     def test_no_further_ahead_than_the_window(self):
         self.make(*[128 * KIB] * 64)
