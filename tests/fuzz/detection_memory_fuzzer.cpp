@@ -17,7 +17,7 @@ using prefetching::DetectionTable;
 using prefetching::Range;
 
 constexpr std::uint64_t files = 3;
-constexpr std::size_t table_bytes = 4096 + files * sizeof(DetectedFile);
+constexpr std::size_t table_bytes = 4096 + files * sizeof(DetectedFile) + sizeof(prefetching::OpenLog);
 
 struct Memory {
   Memory() : data(static_cast<std::byte*>(operator new(table_bytes, alignment))) {
