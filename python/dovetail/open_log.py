@@ -9,10 +9,10 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_SLOTS = 1024
+SLOTS = 1024
 _SLOT = struct.Struct("<Qii240s")
 _PAGE = 4096
-BYTES = _PAGE + _SLOTS * _SLOT.size
+BYTES = _PAGE + SLOTS * _SLOT.size
 _WORKING_FOLDER = -100  # AT_FDCWD
 
 
@@ -29,18 +29,20 @@ class OpenLog:
     """The log at this place of a memory."""
 
     def __init__(self, memory: int, at: int) -> None:
-        self._log = mmap.mmap(memory, BYTES, prot=mmap.PROT_READ, offset=at)
+        # From its beginning, since the place need not be one of the pages that this system has.
+        self._log = mmap.mmap(memory, at + BYTES, prot=mmap.PROT_READ)
+        self._at = at
         self._seen = 0
 
     def new(self, most: int) -> tuple[int, list[Opened]]:
         """How many opens there were since the call before, and the last of them, at most so many."""
-        (opens,) = struct.unpack_from("<Q", self._log)
+        (opens,) = struct.unpack_from("<Q", self._log, self._at)
         count, self._seen = opens - self._seen, opens
         numbers = range(opens - min(count, most), opens)
         return count, [found for number in numbers if (found := self._open(number)) is not None]
 
     def _open(self, number: int) -> Opened | None:
-        at = _PAGE + number % _SLOTS * _SLOT.size
+        at = self._at + _PAGE + number % SLOTS * _SLOT.size
         written, folder, process, path = _SLOT.unpack_from(self._log, at)
         # While it was copied another one may have taken its place.
         (still,) = struct.unpack_from("<Q", self._log, at)
@@ -65,10 +67,8 @@ def paths(opens: list[Opened]) -> Iterator[str]:
 
 
 def _beginning(one: Opened) -> str | None:
-    in_working_folder = one.folder == _WORKING_FOLDER
+    """None: the process has ended, or has closed the folder."""
+    name = "cwd" if one.folder == _WORKING_FOLDER else f"fd/{one.folder}"
     with contextlib.suppress(OSError):
-        return os.readlink(f"/proc/{one.process}/{'cwd' if in_working_folder else f'fd/{one.folder}'}")
-    # Of a process that has ended: most have the folder that `dovetail` was started in.
-    with contextlib.suppress(OSError):
-        return os.getcwd() if in_working_folder else None
+        return os.readlink(f"/proc/{one.process}/{name}")
     return None

@@ -43,6 +43,8 @@ def read(descriptor: int, offset: int, count: int, over: threading.Event) -> Non
     if count <= _ADVISED:
         os.posix_fadvise(descriptor, offset, count, os.POSIX_FADV_WILLNEED)
         return
+    # Else the system reads ahead behind them as well.
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     piece = bytearray(min(count, _PIECE))
     for at in range(offset, offset + count, _PIECE):
         if over.is_set():

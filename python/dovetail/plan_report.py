@@ -110,7 +110,7 @@ def lines_of_detection(files: Iterable[Detected]) -> Iterator[str]:
     if len(rows) > 1:
         yield from table(rows)
     else:
-        yield "without a plan nothing was read ahead"
+        yield "without a plan nothing was read ahead of any file that was open"
     if others:
         yield f"{others} more files were read without a pattern, or in sequence"
 

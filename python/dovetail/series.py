@@ -52,11 +52,20 @@ class _Order:
         self.expected: dict[int, Series] = {}  # by the place that is next
 
 
+@dataclass(slots=True)
+class Account:
+    """What came of the bytes that were asked for in a folder. `enough`: files in their order before others are read ahead."""
+
+    enough: int = _ENOUGH
+    used: int = 0
+    wasted: int = 0
+
+
 class Folder:
     """The files of a folder with one ending. `retired` is called with bytes that were asked for in vain."""
 
-    def __init__(self, names: list[str], retired: Callable[[int], None]) -> None:
-        """`names`: as the folder lists them."""
+    def __init__(self, names: list[str], account: Account, retired: Callable[[int], None]) -> None:
+        """`names`: as the folder lists them. `account`: is kept while the folder is listed anew."""
         orders: list[list[str]] = []
         for order in (sorted(names), sorted(names, key=by_number), names):
             if order not in orders:
@@ -64,10 +73,11 @@ class Folder:
         self._orders = [_Order(order) for order in orders]
         self._last = ""
         self._opens = 0
-        self._enough = _ENOUGH
-        self._used = 0
-        self._wasted = 0
+        self._account = account
         self._retired = retired
+
+    def __len__(self) -> int:
+        return len(self._orders[0].names)
 
     def knows(self, name: str) -> bool:
         return name in self._orders[0].places
@@ -81,13 +91,14 @@ class Folder:
         self._opens += 1
         followed = [self._follow(order, order.places[name]) for order in self._orders]
         used = sum(self._come_to(series) for series in followed)
-        self._used += used
+        self._account.used += used
         best = max(followed, key=lambda series: series.came_true)
         return best, used
 
     def asks(self, series: Series) -> bool:
         """Whether so much has come true that more may be asked for."""
-        return series.came_true >= self._enough and self._wasted <= _ALLOWANCE + self._used // _PART_WASTED
+        account = self._account
+        return series.came_true >= account.enough and account.wasted <= _ALLOWANCE + account.used // _PART_WASTED
 
     def all(self) -> Iterator[Series]:
         for order in self._orders:
@@ -104,8 +115,9 @@ class Folder:
         else:
             series.place = place
             series.came_true += 1
-        if place + 1 in order.expected:
-            self._retire(order, order.expected[place + 1])
+        met = order.expected.get(place + 1)
+        if met is not None:
+            series = _joined(series, met)
         order.expected[place + 1] = series
         series.opened_at = self._opens
         return series
@@ -115,8 +127,8 @@ class Folder:
         wasted = series.outstanding()
         series.pending.clear()
         if wasted:
-            self._wasted += wasted
-            self._enough *= 2
+            self._account.wasted += wasted
+            self._account.enough *= 2
             self._retired(wasted)
 
     def retire_all(self) -> None:
@@ -133,15 +145,24 @@ class Folder:
         return used
 
 
+def _joined(series: Series, met: Series) -> Series:
+    """One series of two that have come to the same place: several processes may each read all files."""
+    if met.came_true > series.came_true:
+        series, met = met, series
+    series.pending = deque(sorted((*series.pending, *met.pending)))
+    series.asked |= met.asked
+    series.asked_to = max(series.asked_to, met.asked_to)
+    return series
+
+
 def names_in(folder: str, ending: str, most: int) -> list[str] | None:
-    """The names in a folder that end so, as it lists them. None: it cannot be listed, or there are more."""
+    """The names in a folder that end so, as it lists them. None: it cannot be listed, or has more than `most` names of any kind."""
     try:
         with _opened(folder) as descriptor, os.scandir(descriptor) as entries:
-            found = (entry.name for entry in entries if os.path.splitext(entry.name)[1] == ending)
-            names = list(itertools.islice(found, most + 1))
+            names = [entry.name for entry in itertools.islice(entries, most + 1)]
     except OSError:
         return None
-    return names if len(names) <= most else None
+    return [name for name in names if os.path.splitext(name)[1] == ending] if len(names) <= most else None
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ ahead for it.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import stat
 import threading
@@ -14,13 +15,18 @@ import time
 from collections.abc import Iterator
 
 from . import beside, mounts, open_log, opened_ahead, page_cache
-from .series import Folder, Series, names_in
+from .series import Account, Folder, Series, names_in
 
 # Names of one folder that are seen before the folder is listed.
 _BEFORE_A_LIST = 3
 _MOST_NAMES = 100_000
+# Of all folders together.
+_MOST_NAMES_KEPT = 200_000
 _MOST_FOLDERS = 64
-_MOST_OPENS_AT_ONCE = 64
+# Accounts of folders that are not followed any more.
+_MOST_ACCOUNTS = 1024
+# A part of the time that has passed, and seconds at once, may go into lists of folders.
+_PART_FOR_LISTS, _SECONDS_FOR_LISTS = 0.03, 0.2
 # Who opens more waits for no device: to look at them would cost more than it brings.
 _MOST_OPENS_A_SECOND = 10_000
 _OPENS_BETWEEN_LISTS = 16
@@ -46,9 +52,10 @@ class _Seen:
 
     def __init__(self) -> None:
         self.names: list[str] = []  # that were opened before it was listed
-        self.changed = 0  # when, as it was listed
-        self.list_at = 0  # the open from which on it may be listed again
+        self.changed: int | None = None  # when, as it was listed
+        self.list_at = 0.0  # the open from which on it may be listed again
         self.folder: Folder | None = None
+        self.account = Account()
         self.opened_at = 0
 
 
@@ -61,6 +68,10 @@ class SeriesAhead:
         self._outstanding = 0
         self._opens = 0
         self._seen: dict[tuple[str, str], _Seen] = {}
+        self._accounts: dict[tuple[str, str], Account] = {}
+        self._names = 0
+        self._began = time.monotonic()
+        self._listing = 0.0
         self._cached_in_a_row = 0
         self._files = 0
         self._asked = 0
@@ -91,9 +102,9 @@ class SeriesAhead:
             # What was opened in the end counts in the report.
             is_over = over.wait(wait)
             before, looked = looked, time.monotonic()
-            count, opens = self._log.new(_MOST_OPENS_AT_ONCE)
+            count, opens = self._log.new(open_log.SLOTS)
             wait = _SHORTEST_WAIT if opens else min(2 * wait, _LONGEST_WAIT)
-            if count > _MOST_OPENS_A_SECOND * (looked - before):
+            if count > _MOST_OPENS_A_SECOND * max(looked - before, _SHORTEST_WAIT):
                 continue
             going_on: dict[Series, tuple[str, Folder]] = {}
             # What cannot be asked for is not: the program matters more.
@@ -108,7 +119,10 @@ class SeriesAhead:
         path, name = os.path.split(path)
         key = (path, os.path.splitext(name)[1])
         self._opens += 1
-        seen = self._seen.pop(key, None) or _Seen()
+        seen = self._seen.pop(key, None)
+        if seen is None:
+            seen = _Seen()
+            seen.account = self._accounts.pop(key, seen.account)
         self._seen[key] = seen  # the last one
         seen.opened_at = self._opens
         self._forget_old()
@@ -124,11 +138,24 @@ class SeriesAhead:
 
     def _forget_old(self) -> None:
         oldest = next(iter(self._seen))
-        seen = self._seen[oldest]
-        if len(self._seen) > _MOST_FOLDERS or self._opens - seen.opened_at > _OLD:
-            del self._seen[oldest]
-            if seen.folder is not None:
-                seen.folder.retire_all()
+        if len(self._seen) > _MOST_FOLDERS or self._opens - self._seen[oldest].opened_at > _OLD:
+            self._forget(oldest)
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        seen = self._seen.pop(key)
+        self._replace(seen, None)
+        if seen.account.wasted:
+            self._accounts[key] = seen.account
+            if len(self._accounts) > _MOST_ACCOUNTS:
+                del self._accounts[next(iter(self._accounts))]
+
+    def _replace(self, seen: _Seen, names: list[str] | None) -> None:
+        """What the folder was known to have by what it has now."""
+        if seen.folder is not None:
+            seen.folder.retire_all()
+            self._names -= len(seen.folder)
+        seen.folder = Folder(names, seen.account, self._retired) if names else None
+        self._names += len(names or ())
 
     def _list(self, path: str, ending: str, seen: _Seen, name: str) -> list[str]:
         """The names that the series is to be told of. The folder is listed when it has shown that there may be one, and again when it has changed and this is a new name."""
@@ -139,15 +166,22 @@ class SeriesAhead:
         if self._opens < seen.list_at or (seen.folder is None and len(seen.names) <= _BEFORE_A_LIST):
             return []
         told, seen.names = seen.names, seen.names[-_BEFORE_A_LIST:]
+        began = time.monotonic()
+        if self._listing > _SECONDS_FOR_LISTS + _PART_FOR_LISTS * (began - self._began):
+            return []
         with contextlib.suppress(OSError):
-            changed = os.stat(path).st_mtime_ns
-            if seen.changed != changed:
-                seen.changed = changed
-                names = names_in(path, ending, _MOST_NAMES) or []
-                seen.list_at = self._opens + _OPENS_BETWEEN_LISTS + len(names) // _OPENS_BETWEEN_LISTS
-                if seen.folder is not None:
-                    seen.folder.retire_all()
-                seen.folder = Folder(names, self._retired) if names else None
+            status = os.stat(path)
+            if status.st_dev not in self._local:
+                seen.list_at = math.inf
+            elif seen.changed != status.st_mtime_ns:
+                seen.changed = status.st_mtime_ns
+                names = names_in(path, ending, _MOST_NAMES)
+                self._listing += time.monotonic() - began
+                count = _MOST_NAMES if names is None else len(names)
+                seen.list_at = self._opens + _OPENS_BETWEEN_LISTS + count // _OPENS_BETWEEN_LISTS
+                self._replace(seen, names)
+                while self._names > _MOST_NAMES_KEPT:
+                    self._forget(next(iter(self._seen)))  # this one is the last, and has fewer
                 return [one for one in told if seen.folder is not None and seen.folder.knows(one)]
         return []
 
@@ -165,16 +199,16 @@ class SeriesAhead:
             return
         end = min(series.place + series.came_true + 1, len(series.names))
         for place in range(max(series.asked_to, series.place) + 1, end):
-            room = self._window - self._outstanding
-            if _is_sample(series, place) or series.part == 0 or room <= 0 or over.is_set():
+            if _is_sample(series, place) or series.part == 0 or over.is_set():
                 return
+            if self._cached_in_a_row < _CACHED_IN_A_ROW or place % _CACHED_IN_A_ROW == 0:
+                count = self._read_ahead(os.path.join(path, series.names[place]), series.part, over)
+                if count is None:
+                    return
+                if count:
+                    series.asked.add(place)
+                    series.pending.append((place, count))
             series.asked_to = place
-            if self._cached_in_a_row >= _CACHED_IN_A_ROW and place % _CACHED_IN_A_ROW != 0:
-                continue
-            count = self._read_ahead(os.path.join(path, series.names[place]), min(series.part, room), over)
-            if count:
-                series.asked.add(place)
-                series.pending.append((place, count))
 
     def _is_wanted(self, status: os.stat_result) -> bool:
         is_own = status.st_uid == os.geteuid()
@@ -198,14 +232,19 @@ class SeriesAhead:
             return beginning if page_cache.cached_pages(descriptor, 0, beginning) == cached else 0
         return 0
 
-    def _read_ahead(self, path: str, most: int, over: threading.Event) -> int:
-        """Has the beginning of the file read. Returns how many bytes, 0 if they are cached."""
+    def _read_ahead(self, path: str, part: int, over: threading.Event) -> int | None:
+        """Has the beginning of the file read. Returns how many bytes, 0 if they are cached, None if there is no room for them yet."""
         with (
             contextlib.suppress(OSError),
             opened_ahead.opened(path, self._is_wanted, is_planned=False) as descriptor,
         ):
-            status = os.fstat(descriptor)
-            count = min(status.st_size, most)
+            count = min(os.fstat(descriptor).st_size, part)
+            room = self._window - self._outstanding
+            if room < count:
+                # A part of it would leave the program's read a request more.
+                if self._outstanding or room <= 0:
+                    return None
+                count = room
             cached = page_cache.cached_pages(descriptor, 0, count)
             if cached is None or cached >= page_cache.pages_of(count):
                 self._cached_in_a_row += 1

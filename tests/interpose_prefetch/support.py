@@ -33,6 +33,7 @@ try:
         preload,
         replay,
         series,
+        series_ahead,
         system_observer,
     )  # fmt: skip
     from dovetail.plan import Extent, PlanError, PlannedFile
@@ -43,7 +44,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "preload", "read_plan", "replay", "series", "system_observer",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`
