@@ -13,13 +13,14 @@ _WITHOUT_DEVICE = {
 }  # fmt: skip
 # Whose files lie on devices of this machine: to open one there has no effect but that.
 _LOCAL = {
-    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "ntfs3", "overlay", "squashfs",
+    "bcachefs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "ntfs3", "overlay", "squashfs",
     "udf", "vfat", "xfs",
 }  # fmt: skip
 
 
 def local_devices() -> set[int]:
-    """The numbers of mounted file systems of which a file may be opened without anybody's noticing: none that fetches it from elsewhere then."""
+    """The numbers of mounted file systems of which a file may be opened without anybody's noticing: none that fetches it from elsewhere then.
+    An overlay counts, though what it lies on is not looked at. Btrfs does not: its files have the numbers of subvolumes, which are not in the list of mounts."""
     return {number for number, kind in file_systems() if kind in _LOCAL}
 
 
