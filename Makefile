@@ -59,7 +59,7 @@ demo-prefetch: setup ## Build what it needs, then run an h5py program as it is, 
 
 scaling: setup ## Install SimGrid, compare its model with real runs of ranks, then draw the model up to 256 nodes (SCALING_ARGS="--repeat 5")
 	@bash scripts/setup.sh scaling
-	$(call release,all heat_ranks_mpich streaming_mpich dovetail-scaling)
+	$(call release,all heat_ranks_mpich refinement_mpich streaming_mpich dovetail-scaling)
 	@$(PYTHON) tools/scaling/validate.py --build-dir build/release $(SCALING_ARGS)
 	@$(PYTHON) tools/scaling/figures.py --build-dir build/release --output build/release/scaling
 

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,9 @@ def known_graphs_take_their_time(folder: Path) -> None:
     seconds_are(1.5 + 0.125 + 0.25 + 0.5 + 2 + 0.125, folder, graph(), locked)
 
 
+REFINED = ["--application", "refinement", "--machine", "m"]
+
+
 def bad_input_is_said(folder: Path) -> None:
     good = json.dumps(graph())
     cases = [
@@ -169,13 +173,27 @@ def bad_input_is_said(folder: Path) -> None:
             "/dev/null",
         ],
         "rows of blocks for 9 ranks": ["--application", "heat", "--cost", "update=1", "--ranks", "9", "--machine", "m"],
+        "turn 2 comes after the last of 1 refinements": [*REFINED, "--refinements", 1, "--turn", 2],
+        "what moves behind turn 1 comes after": [*REFINED, "--refinements", 1, "--turn", 1, "--part", "moves"],
+        "the part is 'frobs'": [*REFINED, "--part", "frobs"],
+        "an even number from 2 to 32": [*REFINED, "--edge", 5],
+        "the finest level is 1, but must not be below": [*REFINED, "--finest", 1],
+        "as few as 64 blocks for 65 ranks": [*REFINED, "--ranks", 65],
+        "what a task 'face' costs is not known": [
+            "--application",
+            "refinement",
+            "--cost",
+            "update=1",
+            "--machine",
+            "m",
+        ],
         "give --graph FILE": ["--machine", "m"],
         "--frobs": ["--frobs"],
         "cannot read the machine": ["--graph", folder / "graph", "--machine", folder / "none"],
         "it cannot be read": ["--graph", folder / "none", "--machine", folder / "none"],
     }.items():
         (folder / "graph").write_text(good)
-        done = subprocess.run([SIMULATOR, *words], capture_output=True, text=True, check=False)
+        done = subprocess.run([SIMULATOR, *map(str, words)], capture_output=True, text=True, check=False)
         check(
             done.returncode == 2 and text in done.stderr + done.stdout,
             f"{text}: {done.returncode} {done.stderr}{done.stdout}",
@@ -243,6 +261,70 @@ def generators_equal_recordings(folder: Path) -> None:
         check(seconds > 0, "a recorded graph takes no time")
 
 
+COSTS = {"update": 1e-5, "face": 1e-6, "add up": 1e-6, "piece": 1e-6}
+
+
+def refined_mesh(folder: Path, turn: int, part: str, refinement: runs.Refinement, variant: str) -> dict[str, Any]:
+    return generated(folder, *refinement.simulated(4, variant, COSTS, "--turn", turn, "--part", part))
+
+
+def refinement_equals_recordings(folder: Path) -> None:
+    """Of the real program with 4 ranks: stages as above; what moves, and what ranks agree on, as messages."""
+    programs = runs.Programs(BUILD)
+    # Blocks of three levels; the stages are odd.
+    still = runs.Refinement(edge=4, variables=2, coarsest=1, finest=3, stages=3)
+    moving = runs.Refinement(edge=4, variables=2, coarsest=1, finest=3, refinements=1, stages=1)
+    for variant, names in runs.REFINEMENT_NAMES.items():
+        trace = runs.record_refinement(programs, still, 4, variant, folder)
+        recorded = recording.graph_of(recording.read_recording(trace), names.split(","))
+        found = recording.differences(recorded, refined_mesh(folder, 0, "stages", still, variant))
+        check(found == [], f"refinement, {variant}: " + "; ".join(found[:5]))
+        trace = runs.record_refinement(programs, moving, 4, variant, folder)
+        pieces = sorted(
+            [message.sender, message.receiver, message.tag, message.bytes]
+            for message in recording.read_recording(trace).messages
+            if message.receiving is not None and message.receiving.name == "receive piece"
+        )
+        made = sorted(m[:2] + m[4:] for m in refined_mesh(folder, 0, "moves", moving, variant)["messages"])
+        check(len(pieces) > 0 and made == pieces, f"refinement, {variant}: {made} and {pieces}")
+    # Each rank tells 16 bytes for each face that another one writes.
+    written = {(m[0], m[1], m[4] // 2) for m in recorded["messages"]}
+    told = Counter((receiver, sender) for sender, receiver, _ in written)
+    made = refined_mesh(folder, 0, "agreement", still, "one-sided")["messages"]
+    check({(m[0], m[1]): m[5] for m in made} == {pair: 16 * faces for pair, faces in told.items()}, f"{made}")
+
+
+def refinement_has_what_the_program_reports(folder: Path) -> None:
+    """Of all turns: updates of blocks, pieces that move, and blocks at the end."""
+    programs = runs.Programs(BUILD)
+    run = runs.Refinement(edge=2, variables=1, coarsest=1, finest=3, refinements=3, stages=2)
+    told = runs.run_refinement(programs, run, 4, "messages-only")
+    turns = range(run.refinements + 1)
+    blocks = []
+    for turn in turns:
+        words = run.simulated(4, "messages-only", COSTS, "--turn", turn)
+        blocks.append(runs.simulate(programs, words, runs.HERE / "here.json")["blocks"])
+        one_by_one = refined_mesh(folder, turn, "stages", run, "two-sided")
+        names = Counter(one_by_one["names"][task[1]] for task in one_by_one["tasks"])
+        check(names["update"] == blocks[-1] * run.stages, f"turn {turn}: {names} of {blocks[-1]} blocks")
+    moved = [len(refined_mesh(folder, turn, "moves", run, "messages-only")["messages"]) for turn in turns[:-1]]
+    found = (sum(blocks) * run.stages, sum(moved), blocks[-1])
+    check(found == (told["updates"], told["moved"], told["blocks"]), f"{found} and {told}")
+
+
+def one_body_sends_what_the_next_stage_needs(folder: Path) -> None:
+    # Without tasks, a block on each of 8 ranks: a body that sends, one for each of 3 stages, and the sums. Each stage waits for three faces of other
+    # ranks; what it sends is written where the face of two stages before was, which must have gone.
+    cube = runs.Refinement(edge=2, variables=1, coarsest=1, finest=1, stages=3)
+    made = generated(folder, *cube.simulated(8, "messages-only", COSTS))
+    check(len(made["tasks"]) == 8 * 5, f"{made['names']}: {len(made['tasks'])} tasks")
+    first = sorted(edge for edge in made["edges"] if edge[0] < 5)
+    chain = [[n, n + 1, True] for n in range(4)]
+    check(first == sorted([*chain, [0, 2], [1, 4], [2, 4]]), f"{first}")
+    ends = Counter((m[2], m[3] % 5) for m in made["messages"] if m[0] == 0)
+    check(ends == {(0, 1): 3, (1, 2): 3, (2, 3): 3}, f"{ends}")
+
+
 def main() -> int:
     if not SIMULATOR.is_file():
         print(f"skipped: {SIMULATOR} is missing: `make scaling` installs SimGrid and builds it")
@@ -254,7 +336,10 @@ def main() -> int:
         one_sweep_has_its_messages,
         a_buffer_is_sent_before_it_is_written,
         a_bad_machine_is_said_before_the_runs,
+        one_body_sends_what_the_next_stage_needs,
         generators_equal_recordings,
+        refinement_equals_recordings,
+        refinement_has_what_the_program_reports,
     ):
         with tempfile.TemporaryDirectory() as name:
             try:

@@ -23,6 +23,8 @@ Variant variant_of(const std::string& name);
 
 /// For a message that no task sends: it is sent when the program begins.
 inline constexpr std::uint32_t no_task = 0xffff'ffff;
+/// What the examples give to tasks that other ranks wait for. Other tasks have 0.
+inline constexpr std::uint8_t message_priority = 1;
 
 /// One body. Its number is its place in `Graph::tasks`.
 struct Task {

@@ -9,7 +9,6 @@
 namespace scaling {
 namespace {
 
-constexpr std::uint8_t message_priority = 1;
 constexpr std::uint32_t bytes_of_cell = 8;
 
 // The blocks of one rank, and which of its tasks send which messages to the neighbours.

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 BAD_INPUT = 2
+# Tasks of the examples that other ranks wait for. A trace does not say that they have a higher priority.
+_URGENT = re.compile(r"send|receive (?!piece)|write faces|update and write")
 _PROCESSES_OF_RANK = 3
 _ACCESS = re.compile(r"(in|out|inout|commutative) '((?:[^'])*)' \[(\d+), (\d+)\)")
 
@@ -233,9 +235,9 @@ def graph_of(recording: Recording, names: list[str] | None) -> dict[str, Any]:
         first = len(graph["tasks"])
         for task in mine:
             numbers[id(task)] = len(graph["tasks"])
-            is_message = task.name.startswith(("send", "receive"))
-            cost = 0.0 if is_message else costs[task.name]
-            graph["tasks"].append([rank, kept.index(task.name), int(is_message), id(task) in ending, cost])
+            cost = 0.0 if task.name.startswith(("send", "receive")) else costs[task.name]
+            is_urgent = _URGENT.match(task.name) is not None
+            graph["tasks"].append([rank, kept.index(task.name), int(is_urgent), id(task) in ending, cost])
         graph["edges"] += [[first + before, first + after] for before, after in _edges(mine)]
     for message in recording.messages:
         to_task = numbers.get(id(message.receiving))

@@ -19,6 +19,11 @@ HERE = Path(__file__).resolve().parent
 LONGEST = 600.0  # seconds for one run
 # Tasks of the example heat that are no part of a checkpoint.
 HEAT_NAMES = "update,send up,send down,receive above,receive below"
+# Those of the stages of the example refinement.
+REFINEMENT_NAMES = {
+    "two-sided": "update,add up,receive face,send face",
+    "one-sided": "update,add up,write faces,update and write",
+}
 # More ranks than cores, and as root.
 _ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -46,7 +51,7 @@ class Programs:
     def __post_init__(self) -> None:
         if shutil.which(f"mpiexec.{self.library}") is None:
             raise Missing(f"mpiexec.{self.library} is not installed: `make setup` installs it")
-        for program in (self.simulator, self.heat, self.streaming):
+        for program in (self.simulator, self.heat, self.streaming, self.refinement):
             if not program.is_file():
                 raise Missing(f"{program} is missing: `make scaling` installs SimGrid and builds it")
 
@@ -61,6 +66,10 @@ class Programs:
     @property
     def streaming(self) -> Path:
         return self.build / "bin" / "ranks" / f"streaming_{self.library}"
+
+    @property
+    def refinement(self) -> Path:
+        return self.build / "bin" / "ranks" / f"refinement_{self.library}"
 
     def start(self, ranks: int, program: Path, arguments: list[object], **variables: object) -> str:
         """What the program prints."""
@@ -109,6 +118,47 @@ class Heat:
         return [*which, *shape, *blocks, "--cost", f"update={cost!r}"]
 
 
+@dataclass(frozen=True)
+class Refinement:
+    """One problem of the example refinement."""
+
+    edge: int = 8
+    variables: int = 4
+    coarsest: int = 2
+    finest: int = 4
+    radius: int = 20
+    refinements: int = 0
+    stages: int = 20
+
+    @property
+    def values(self) -> int:
+        """Of a block."""
+        return self.edge**3 * self.variables
+
+    @property
+    def bytes(self) -> int:
+        """Of a block."""
+        return 8 * self.values
+
+    def arguments(self) -> list[object]:
+        """Of the program, and of dovetail-scaling."""
+        shape: list[object] = ["--edge", self.edge, "--variables", self.variables]
+        mesh: list[object] = ["--coarsest", self.coarsest, "--finest", self.finest, "--radius", self.radius]
+        return [*shape, *mesh, "--refinements", self.refinements, "--stages", self.stages]
+
+    def simulated(self, ranks: int, variant: str, costs: dict[str, float], *more: object) -> list[object]:
+        """Arguments of dovetail-scaling."""
+        which: list[object] = ["--application", "refinement", "--variant", variant, "--ranks", ranks]
+        named = [word for name, cost in costs.items() for word in ("--cost", f"{name}={cost!r}")]
+        return [*which, *self.arguments(), *named, *more]
+
+
+def run_refinement(programs: Programs, refinement: Refinement, ranks: int, variant: str) -> dict[str, Any]:
+    """What the program reports."""
+    given: list[object] = ["--variant", variant, "--workers", 1, *refinement.arguments(), "--json"]
+    return dict(json.loads(programs.start(ranks, programs.refinement, given)))
+
+
 def time_heat(programs: Programs, heat: Heat, ranks: int, variant: str, folder: Path) -> float:
     """Seconds until the last update."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
@@ -132,6 +182,14 @@ def record_streaming(programs: Programs, arguments: list[object], ranks: int, va
     trace = folder / f"streaming-{variant}.json"
     given: list[object] = ["--variant", variant, "--workers", 1, *arguments]
     programs.start(ranks, programs.streaming, given, DOVETAIL_TRACE=trace, DOVETAIL_TRACE_ACCESSES=1)
+    return join(programs, trace)
+
+
+def record_refinement(programs: Programs, refinement: Refinement, ranks: int, variant: str, folder: Path) -> Path:
+    """A joined trace."""
+    trace = folder / f"refinement-{variant}.json"
+    given: list[object] = ["--variant", variant, "--workers", 1, *refinement.arguments()]
+    programs.start(ranks, programs.refinement, given, DOVETAIL_TRACE=trace, DOVETAIL_TRACE_ACCESSES=1)
     return join(programs, trace)
 
 

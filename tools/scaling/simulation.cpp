@@ -115,14 +115,13 @@ class Simulation {
       const std::string name = std::to_string(node);
       s4u::Host* const host =
           zone->create_host("node " + name, machine_.speed)->set_core_count(static_cast<int>(machine_.cores));
-      // Half of the latency at each end.
-      const s4u::Link* const up = link(zone, "up " + name, machine_.bandwidth, machine_.latency / 2);
-      const s4u::Link* const down = link(zone, "down " + name, machine_.bandwidth, machine_.latency / 2);
-      const s4u::Link* const inside = link(zone, "inside " + name, machine_.local_bandwidth, machine_.local_latency,
-                                           s4u::Link::SharingPolicy::FATPIPE);
-      zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {s4u::LinkInRoute(up)}, false);
+      // The card puts one message after the other on the link, which takes its time there (`put_on_link`). What comes from several nodes shares the
+      // link of the node where it comes.
+      s4u::Link* const down = zone->create_link("down " + name, machine_.bandwidth);
+      down->set_latency(machine_.latency);
+      down->seal();
+      zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, std::vector<s4u::LinkInRoute>{}, false);
       zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(down)}, false);
-      zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(inside)}, false);
       hosts.push_back(host);
     }
     zone->seal();
@@ -130,14 +129,6 @@ class Simulation {
       ranks_[rank].node = hosts[rank / on_node_];
       ranks_[rank].idle_workers = machine_.workers;
     }
-  }
-  // Each core copies within the node at the whole rate; what goes through the node's link shares it.
-  static s4u::Link* link(s4u::NetZone* zone, const std::string& name, double bandwidth, double latency,
-                         s4u::Link::SharingPolicy policy = s4u::Link::SharingPolicy::SHARED) {
-    s4u::Link* const made = zone->create_link(name, bandwidth);
-    made->set_latency(latency);
-    made->set_sharing_policy(policy);
-    return made->seal();
   }
 
   void enqueue(std::uint32_t task) {
@@ -317,7 +308,12 @@ class Simulation {
     ++outcome_.events;
     const Message& message = graph_.messages[number];
     if (node_of(message.from_rank) == node_of(message.to_rank)) {
-      start_message(number, true);
+      // Each core copies within the node at the whole rate, and the copy is the transfer.
+      const double bytes = static_cast<double>(message.bytes);
+      after(machine_.local_latency + bytes / machine_.local_bandwidth, [this, number] {
+        has_gone(number);
+        has_come(number);
+      });
       return;
     }
     NodeState& node = nodes_[node_of(message.from_rank)];
@@ -332,7 +328,7 @@ class Simulation {
     while (!node.leaving.empty()) {
       const std::uint32_t number = node.leaving.front();
       node.leaving.pop_front();
-      start_message(number, false);
+      start_message(number);
       const double seconds = static_cast<double>(graph_.messages[number].bytes) / machine_.bandwidth;
       if (seconds > 0) {
         after(seconds, [this, number, &node] {
@@ -355,18 +351,18 @@ class Simulation {
     if (has_begun_) dispatch(graph_.tasks[task].rank);
   }
 
-  // `goes_by_coming`: within a node, where the copy is the transfer.
-  void start_message(std::uint32_t number, bool goes_by_coming) {
+  void start_message(std::uint32_t number) {
     const Message& message = graph_.messages[number];
     s4u::CommPtr comm = s4u::Comm::sendto_init(ranks_[message.from_rank].node, ranks_[message.to_rank].node);
     // SimGrid takes a message of no bytes for one that never ends.
     comm->set_payload_size(std::max<std::uint64_t>(message.bytes, 1));
-    start(comm, [this, number, goes_by_coming] {
-      if (goes_by_coming) has_gone(number);
-      const RankState& rank = ranks_[graph_.messages[number].to_rank];
-      // A rank that works looks between two bodies.
-      after(rank.idle_workers == machine_.workers ? costs_.notice : 0, [this, number] { arrive(number); });
-    });
+    start(comm, [this, number] { has_come(number); });
+  }
+
+  void has_come(std::uint32_t number) {
+    const RankState& rank = ranks_[graph_.messages[number].to_rank];
+    // A rank that works looks between two bodies.
+    after(rank.idle_workers == machine_.workers ? costs_.notice : 0, [this, number] { arrive(number); });
   }
 
   void arrive(std::uint32_t number) {
