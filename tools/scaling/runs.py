@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +153,17 @@ class Refinement:
         return [*which, *self.arguments(), *named, *more]
 
 
-def run_refinement(programs: Programs, refinement: Refinement, ranks: int, variant: str) -> dict[str, Any]:
+def run_refinement(
+    programs: Programs, refinement: Refinement, ranks: int, variant: str, warmup: int = 0
+) -> dict[str, Any]:
     """What the program reports."""
-    given: list[object] = ["--variant", variant, "--workers", 1, *refinement.arguments(), "--json"]
+    given: list[object] = ["--variant", variant, "--workers", 1, "--warmup", warmup, *refinement.arguments(), "--json"]
     return dict(json.loads(programs.start(ranks, programs.refinement, given)))
+
+
+def time_stages(programs: Programs, refinement: Refinement, ranks: int, variant: str) -> float:
+    """Seconds of all stages, in memory that was written before."""
+    return float(run_refinement(programs, refinement, ranks, variant, 1)["metrics"]["between_seconds"][0])
 
 
 def time_heat(programs: Programs, heat: Heat, ranks: int, variant: str, folder: Path) -> float:
@@ -191,6 +198,15 @@ def record_refinement(programs: Programs, refinement: Refinement, ranks: int, va
     given: list[object] = ["--variant", variant, "--workers", 1, *refinement.arguments()]
     programs.start(ranks, programs.refinement, given, DOVETAIL_TRACE=trace, DOVETAIL_TRACE_ACCESSES=1)
     return join(programs, trace)
+
+
+def refinement_costs(programs: Programs, refinement: Refinement, ranks: int, folder: Path) -> dict[str, float]:
+    """Seconds of the bodies of the stages. Faces are of whole sides: all blocks of that recording have one level."""
+    even = replace(refinement, finest=refinement.coarsest, refinements=0)
+    costs = recording.median_costs(
+        recording.read_recording(record_refinement(programs, even, ranks, "two-sided", folder))
+    )
+    return {"update": costs["update"], "add up": costs["add up"], "face": costs["send face"]}
 
 
 def join(programs: Programs, trace: Path) -> Path:

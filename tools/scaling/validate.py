@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Simulated against real runs of the example heat on this machine: each cell is one variant with so many ranks.
+"""Simulated against real runs of the examples heat and refinement on this machine: each cell is one variant with so many ranks.
 
-What bodies cost is recorded first, with 4 ranks. The real runs go in turn. Exit status: 0 also where a cell is missed, which is said; 1 if a run
+What bodies cost is recorded first, with 4 ranks. Of refinement, the stages are timed, on a mesh that stays as it is. The real runs go in turn. Exit status: 0 also where a cell is missed, which is said; 1 if a run
 failed, 2 for bad input.
 """
 
@@ -14,6 +14,8 @@ import os
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +26,27 @@ LIMIT = 0.15  # a cell is right if the simulated time is at most this share away
 RANKS = (1, 2, 4)
 
 
-def cells_of(
-    programs: runs.Programs, heat: runs.Heat, repeat: int, machine: Path, folder: Path
-) -> list[dict[str, Any]]:
-    """Measured and simulated seconds of all variants and numbers of ranks."""
-    short = runs.Heat(heat.rows, heat.columns, heat.block, min(heat.steps, 20))
-    # What is recorded takes longer: the median of bodies that neither send nor receive is what counts.
-    cost = runs.cost_of(runs.record_heat(programs, short, max(RANKS), "two-sided", folder), "update")
+# Blocks of two levels, of 32 KiB.
+REFINEMENT = runs.Refinement(edge=8, variables=8, coarsest=2, finest=3)
+Seconds = Callable[[str, int], float]  # of a variant with so many ranks
+
+
+def cells_of(repeat: int, measure: Seconds, simulate: Seconds, facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Measured and simulated seconds of all variants and numbers of ranks. `facts` are part of each cell."""
     pairs = [(variant, ranks) for ranks in RANKS for variant in runs.VARIANTS]
     measured: dict[tuple[str, int], list[float]] = {pair: [] for pair in pairs}
     for _ in range(repeat):
         for variant, ranks in pairs:
-            measured[variant, ranks].append(runs.time_heat(programs, heat, ranks, variant, folder))
+            measured[variant, ranks].append(measure(variant, ranks))
     cells = []
     for variant, ranks in pairs:
-        simulated = runs.simulate(programs, heat.simulated(ranks, variant, cost), machine)["seconds"]
+        simulated = simulate(variant, ranks)
         median = statistics.median(measured[variant, ranks])
         cells.append(
             {
-                "block": heat.block,
+                **facts,
                 "variant": variant,
                 "ranks": ranks,
-                "update_s": cost,
                 "median_s": median,
                 "fastest_s": min(measured[variant, ranks]),
                 "slowest_s": max(measured[variant, ranks]),
@@ -57,16 +58,47 @@ def cells_of(
     return cells
 
 
+def heat_cells(
+    programs: runs.Programs, heat: runs.Heat, repeat: int, machine: Path, folder: Path
+) -> list[dict[str, Any]]:
+    """Of one size of blocks."""
+    short = runs.Heat(heat.rows, heat.columns, heat.block, min(heat.steps, 20))
+    # What is recorded takes longer: the median of bodies that neither send nor receive is what counts.
+    cost = runs.cost_of(runs.record_heat(programs, short, max(RANKS), "two-sided", folder), "update")
+    return cells_of(
+        repeat,
+        lambda variant, ranks: runs.time_heat(programs, heat, ranks, variant, folder),
+        lambda variant, ranks: float(runs.simulate(programs, heat.simulated(ranks, variant, cost), machine)["seconds"]),
+        {"application": "heat", "block": heat.block, "update_s": cost},
+    )
+
+
+def refinement_cells(
+    programs: runs.Programs, stages: int, repeat: int, machine: Path, folder: Path
+) -> list[dict[str, Any]]:
+    """Of one mesh."""
+    problem = replace(REFINEMENT, stages=stages)
+    costs = runs.refinement_costs(programs, replace(problem, stages=min(stages, 20)), max(RANKS), folder)
+    return cells_of(
+        repeat,
+        lambda variant, ranks: runs.time_stages(programs, problem, ranks, variant),
+        lambda variant, ranks: float(
+            runs.simulate(programs, problem.simulated(ranks, variant, costs), machine)["seconds"]
+        ),
+        {"application": "refinement", "block": problem.edge, "update_s": costs["update"]},
+    )
+
+
 def show(cells: list[dict[str, Any]]) -> None:
     """As a table."""
     print(
-        f"{'block':>5} {'variant':13} {'ranks':>5} {'median':>8} {'fastest':>8} {'slowest':>8} {'simulated':>9} {'off by':>7}"
+        f"{'application':11} {'block':>5} {'variant':13} {'ranks':>5} {'median':>8} {'fastest':>8} {'slowest':>8} {'simulated':>9} {'off by':>7}"
     )
     for cell in cells:
         numbers = " ".join(f"{cell[name]:8.3f}" for name in ("median_s", "fastest_s", "slowest_s"))
         verdict = "" if cell["is_right"] else "  missed"
         print(
-            f"{cell['block']:5} {cell['variant']:13} {cell['ranks']:5} {numbers} {cell['simulated_s']:9.3f} "
+            f"{cell['application']:11} {cell['block']:5} {cell['variant']:13} {cell['ranks']:5} {numbers} {cell['simulated_s']:9.3f} "
             f"{cell['deviation']:+7.0%}{verdict}"
         )
 
@@ -103,9 +135,9 @@ def main() -> int:
     parser.add_argument("--build-dir", type=Path, default=Path("build/release"))
     parser.add_argument("--machine", type=Path, default=runs.HERE / "here.json")
     parser.add_argument("--library", default="mpich", choices=("mpich", "openmpi"))
-    parser.add_argument("--blocks", default="32,64", help="sides of blocks in cells, separated by commas")
-    parser.add_argument("--size", default="256x2048", help="rows and columns of cells")
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--blocks", default="32,64", help="heat: sides of blocks in cells, separated by commas")
+    parser.add_argument("--size", default="256x2048", help="heat: rows and columns of cells")
+    parser.add_argument("--steps", type=int, default=200, help="heat: sweeps; refinement: stages")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path, help="a file for all numbers")
     arguments = parser.parse_args()
@@ -119,7 +151,9 @@ def main() -> int:
         for block in blocks:
             heat = runs.Heat(rows, columns, block, arguments.steps)
             with tempfile.TemporaryDirectory(prefix="dovetail-scaling-", dir=in_memory) as name:
-                cells += cells_of(programs, heat, arguments.repeat, arguments.machine, Path(name))
+                cells += heat_cells(programs, heat, arguments.repeat, arguments.machine, Path(name))
+        with tempfile.TemporaryDirectory(prefix="dovetail-scaling-", dir=in_memory) as name:
+            cells += refinement_cells(programs, arguments.steps, arguments.repeat, arguments.machine, Path(name))
     except (runs.Missing, recording.BadInput) as error:
         print(f"validate: {error}", file=sys.stderr)
         return recording.BAD_INPUT
