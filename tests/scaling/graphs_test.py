@@ -108,6 +108,10 @@ def known_graphs_take_their_time(folder: Path) -> None:
     both = [[0, 0, 0, False, 1.5], [2, 1, 0, False, 2.0], [1, 0, 0, False, 1.5], [1, 0, 0, False, 3.0]]
     two_ranks = graph(ranks=4, tasks=both, edges=[[2, 3]], messages=[[0, 2, 0, 1, 0, 500], [1, 2, 2, 1, 1, 500]])
     seconds_are(1.5 + 1 + 3, folder, two_ranks, machine(cores=figure(2)), "--ranks-per-node", "2")
+    # Messages of two nodes to a third one share its link.
+    three = [[0, 0, 0, False, 1.5], [2, 1, 0, False, 2.0], [1, 0, 0, False, 1.5]]
+    from_two = [[0, 2, 0, 1, 0, 500], [1, 2, 2, 1, 1, 500]]
+    seconds_are(1.5 + 0.25 + 1 + 2, folder, graph(ranks=3, tasks=three, messages=from_two), machine())
     # Many tasks that take no time end one within the other.
     chain = graph(
         tasks=[[0, 0, 0, False, 0]] * 200_000, edges=[[n, n + 1] for n in range(199_999)], messages=[], names=["a"]
