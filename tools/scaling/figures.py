@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The model, drawn as figures 9 and 13 of the paper on TAGASPI: Gauss-Seidel on 1 to 256 nodes, and Streaming by the size of its blocks.
+"""The model, drawn as figures 9, 11 and 13 of the paper on TAGASPI: Gauss-Seidel and refinement on 1 to 256 nodes, and Streaming by the size of its blocks.
 
 Writes pictures and all numbers as JSON. Exit status 2 for bad input.
 """
@@ -19,6 +19,7 @@ from typing import Any
 
 import matplotlib
 import recording
+import refinement_figure
 import runs
 import streaming_figure
 from extrapolation import Window
@@ -183,11 +184,18 @@ def main() -> int:
         cost_of_element = streaming_figure.recorded_cost(programs)
         streaming = streaming_figure.rows(model.simulate, RANKS, cost_of_element)
         streaming_figure.draw(streaming, COLORS, arguments.output / "streaming.png")
+        refined = refinement_figure.recorded_costs(programs)
+        refinement = refinement_figure.rows(refinement_figure.Model(programs, arguments.machine, refined), nodes)
+        refinement_figure.draw(refinement, COLORS, arguments.output / "refinement.png")
     except (runs.Missing, recording.BadInput, runs.RunFailed, OSError, ValueError) as error:
         print(f"figures: {error}", file=sys.stderr)
         return 1 if isinstance(error, runs.RunFailed) else recording.BAD_INPUT
-    rows = {"gauss-seidel-strong": strong, "gauss-seidel-weak": weak, "streaming": streaming}
-    costs = {"update_s": cost, "element_s": cost_of_element}
+    rows = {"gauss-seidel-strong": strong, "gauss-seidel-weak": weak, "streaming": streaming, "refinement": refinement}
+    costs = {
+        "update_s": cost,
+        "element_s": cost_of_element,
+        "refinement_s": refined.bodies | {"refining": refined.refining},
+    }
     (arguments.output / "scaling.json").write_text(json.dumps({**costs, **rows}, indent=1) + "\n")
     for name, points in rows.items():
         print(name)
