@@ -30,6 +30,7 @@ Tree follow(const Tree& tree, const Refinement& refinement, std::uint32_t turn) 
   const ::refinement::Object object(refinement.radius, static_cast<int>(turn),
                                     static_cast<int>(refinement.refinements));
   std::vector<::refinement::Mark> marks;
+  marks.reserve(tree.size());
   for (std::size_t block = 0; block < tree.size(); ++block) {
     marks.push_back(mark_of(object, tree.cube(block), refinement.coarsest, refinement.finest));
   }
