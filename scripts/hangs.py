@@ -128,9 +128,9 @@ def text_of(output: str | bytes | None) -> str:
     return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
 
 
-def end(process: subprocess.Popen[Any]) -> str:
-    """Kills a process and all its descendants, and returns their stacks and what they had printed."""
-    processes = descendants(process.pid)
+def show_and_kill(process: int) -> str:
+    """Kills a process and all its descendants, and returns their stacks."""
+    processes = descendants(process)
     # The test fails now; what would end it meanwhile must not keep it from saying why.
     for alarm in Alarm.all:
         alarm.set((len(processes) + 1) * SHOW_SECONDS)
@@ -138,6 +138,12 @@ def end(process: subprocess.Popen[Any]) -> str:
     abort_python(processes)
     # What has begun since is a descendant of one of them, unless its parent has ended.
     kill(sorted({*processes, *(late for one in processes for late in descendants(one))}))
+    return shown
+
+
+def end(process: subprocess.Popen[Any]) -> str:
+    """Kills a process and all its descendants, and returns their stacks and what they had printed."""
+    shown = show_and_kill(process.pid)
     try:
         output, errors = process.communicate(timeout=CLOSE_SECONDS)
     except subprocess.TimeoutExpired as held:
@@ -156,11 +162,7 @@ def stacks_unless_ended(child: int, timeout: float) -> str:
             return ""
     finally:
         os.close(ended)
-    processes = descendants(child)
-    shown = show(processes)
-    abort_python(processes)
-    kill(processes)
-    return f"no end after {timeout:g} s\n{shown}"
+    return f"no end after {timeout:g} s\n{show_and_kill(child)}"
 
 
 def finish(process: subprocess.Popen[Any], timeout: float, input: Any = None) -> tuple[Any, Any]:

@@ -98,8 +98,6 @@ def _needed_first(file: PlannedFile) -> tuple[int, int]:
 
 
 def _read_unless_cached(descriptor: int, offset: int, count: int, over: threading.Event) -> int:
-    # Else the look itself makes the system read ahead, and more than the plan has.
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     cached = 0
     # Not there, or a file system that cannot be asked.
     with contextlib.suppress(OSError):

@@ -33,6 +33,8 @@ def opened(path: str, is_wanted: Callable[[os.stat_result], bool], is_planned: b
     finally:
         os.close(found)
     try:
+        # Else a look or a read makes the system read ahead, and more than is wanted.
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
         yield descriptor
     finally:
         os.close(descriptor)
@@ -43,8 +45,6 @@ def read(descriptor: int, offset: int, count: int, over: threading.Event) -> Non
     if count <= _ADVISED:
         os.posix_fadvise(descriptor, offset, count, os.POSIX_FADV_WILLNEED)
         return
-    # Else the system reads ahead behind them as well.
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     piece = bytearray(min(count, _PIECE))
     for at in range(offset, offset + count, _PIECE):
         if over.is_set():

@@ -27,7 +27,7 @@ _MOST_FOLDERS = 64
 _MOST_ACCOUNTS = 1024
 # A part of the time that has passed, and seconds at once, may go into lists of folders.
 _PART_FOR_LISTS, _SECONDS_FOR_LISTS = 0.03, 0.2
-# Who opens more waits for no device: to look at them would cost more than it brings.
+# A program that opens more files than this does not wait for a device: to look at its opens would cost more than reading ahead brings.
 _MOST_OPENS_A_SECOND = 10_000
 _OPENS_BETWEEN_LISTS = 16
 # Opens of others after which what a folder has asked for does not count any more.

@@ -56,7 +56,7 @@ TEST_F(PlainFile, ALinkIsReplacedAndNotFollowed) {
   EXPECT_EQ(content_of(precious), "to stay");
 }
 
-// A process that is killed between writing and renaming leaves a file there. Another user who wants us to write elsewhere
+// A process that is killed between writing and renaming leaves a file there. Another user who wants this process to write elsewhere
 // may make a link there.
 TEST_F(PlainFile, WhatStandsAtTheNameOfTheNewOneIsLeftAlone) {
   const std::string path = (folder_ / "file").string();

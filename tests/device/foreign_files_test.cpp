@@ -209,7 +209,7 @@ TEST_F(ForeignFiles, LinksAreNotFollowed) {
   }
 }
 
-// A user who knows the process and how often it has written knows the names under which the text is written first.
+// The temporary file's name is made of the process's number and a count of writes, so another user can guess it.
 TEST_F(ForeignFiles, LinksAtTheNamesOfANewMemoryAreNotFollowed) {
   const fs::path precious = folder_ / "precious";
   const fs::path absent = folder_ / "absent";

@@ -172,7 +172,7 @@ void others_go_on(const Ranks& ranks, const std::string& path) {
   Waiting waiting(runtime, ranks);
   end_when_all_wait(runtime, ranks, path, die);
   go_on(runtime, ranks, shared.others);
-  std::thread([&] { runtime.wait(); }).detach();  // without anyone who waits, the runtime says nothing
+  std::thread([&] { runtime.wait(); }).detach();  // the runtime reports waiting tasks only while a thread waits for it
   for (const std::string call :
        {"'receives' waits for MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD",
         "'suspended' waits for MPI_Recv from rank 1 with tag 4 in MPI_COMM_WORLD",

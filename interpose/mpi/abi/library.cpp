@@ -285,8 +285,9 @@ std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operati
   return code == MPI_SUCCESS ? told : told + find_dropped(requests, operations, {ended, told}, ended + told);
 }
 
-// Open MPI's MPI_Testsome ends with its handler of errors. That one frees every request whose status has an error by then, and nobody is told:
-// receives that failed after Testsome had looked, and sends under way, whose status nothing has been written to yet. MPI completes such a send.
+// When a request has failed, Open MPI's MPI_Testsome calls an error handler, which frees every request whose status has an error by then. The
+// caller is told only of those that Testsome had found before. The others are receives that failed later, and sends under way, whose status
+// is not written yet. MPI completes such a send.
 // What a receive failed with is not known: as a rank's death fails many at once, it is most likely the same. @returns How many were written to
 // `dropped`.
 std::size_t MpiLibrary::find_dropped(const void* requests, std::span<Operation* const> operations,
