@@ -32,12 +32,17 @@ class Commands:
     def __init__(self, programs: Programs, subject: Subject, folder: Path, data: Path) -> None:
         self._programs, self._subject = programs, subject
         self._words = ["bash", "-c", TIMED, "bash", *subject.make(data)]
+        os.sync()
         self._nothing = folder / "nothing.json"
         self._nothing.write_text(NOTHING)
-        plans = {"with_plan": folder / "plan.json", "with_system_plan": folder / "system.json"}
-        self.ways: dict[str, list[object]] = {"as_it_is": [], "detect": ["--detect"], "cached": []}
+        plans = {"with_plan": folder / "plan.json"} if subject.is_seen_from_within else {}
+        plans["with_system_plan"] = folder / "system.json"
+        detect = ["--detect"] if subject.is_seen_from_within else ["--detect", "--system"]
+        self.ways: dict[str, list[object]] = {"as_it_is": [], "detect": detect, "cached": []}
         for way, plan in plans.items():
             how = ["--system"] if way == "with_system_plan" else []
+            # What was just written may lie in memory in pages of 2 MiB. The kernel maps these as a whole, and tells nobody.
+            Path("/proc/sys/vm/drop_caches").write_text("3\n")
             try:
                 programs.output_of(*programs.command, "observe", *how, "--output", plan, "--", *self._words)
             except Wrong as reason:
@@ -74,7 +79,6 @@ def measure(programs: Programs, subject: Subject, arguments: argparse.Namespace)
         tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder) as folder,
     ):
         commands = Commands(programs, subject, Path(folder), disk.path)
-        os.sync()
         for number in range(arguments.repeat):
             printed = set()
             for way in in_turn(list(commands.ways), number):
@@ -106,7 +110,7 @@ def measure(programs: Programs, subject: Subject, arguments: argparse.Namespace)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", choices=list(subjects(None)), default="git")
+    parser.add_argument("--program", choices=list(subjects(None, HERE)), default="git")
     parser.add_argument("--python", help="an interpreter that has uproot (default: this one)")
     parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk; 0: no limit")
     parser.add_argument("--requests", type=int, default=500, help="a second; 0: no limit")
@@ -118,7 +122,7 @@ def main() -> int:
     if arguments.repeat < 1:
         parser.error("there is at least one repeat")
     programs = Programs(arguments.build_dir.resolve())
-    subject = subjects(arguments.python)[arguments.program]
+    subject = subjects(arguments.python, arguments.build_dir.resolve() / "bin")[arguments.program]
     return reported(lambda: measure(programs, subject, arguments), arguments.json)
 
 

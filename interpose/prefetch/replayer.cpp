@@ -28,6 +28,7 @@ std::uint32_t Replayer::begin(int number, Descriptor& descriptor, const FileIden
   }
   const FilePlan plan = plan_.file(file);
   if (is_over(plan)) {
+    note_begun(plan);
     return Descriptor::ignored;
   }
   descriptor.left_alone.store(0, std::memory_order_relaxed);

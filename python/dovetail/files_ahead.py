@@ -30,11 +30,11 @@ class FilesAhead:
     """`memory`: a descriptor of the plan as the program has it. `window`: bytes of files that the program is not known to have come to, at most."""
 
     def __init__(self, plan: Compact, memory: int, window: int) -> None:
-        files = [*enumerate(plan.files), *((-1, file) for file in plan.in_sequence)]
-        files.sort(key=lambda numbered: min(extent.at for extent in numbered[1].extents))
-        self._files = [file for _, file in files]
-        # The number that the library knows the file by, of those that it follows, and the place in this order.
-        self._followed = [(number, place) for place, (number, _) in enumerate(files) if number >= 0]
+        numbers = {id(file): number for number, file in enumerate(plan.files)}
+        self._files = [*plan.files, *(file for file in plan.in_sequence if id(file) not in numbers)]
+        self._files.sort(key=lambda file: min(extent.at for extent in file.extents))
+        # The number that the library knows the file by, and the place in this order.
+        self._known = [(numbers[id(file)], place) for place, file in enumerate(self._files) if id(file) in numbers]
         self._plan = plan
         self._memory = memory
         self._window = window
@@ -55,10 +55,8 @@ class FilesAhead:
         reached = 0
         for place, file in enumerate(self._files):
             while ahead[place] - ahead[min(reached, place)] > self._window:
-                # Each look is at all files. If the library follows none, it will never be known where the program is.
-                if not self._followed or over.wait(
-                    _SECONDS_BETWEEN_LOOKS + _SECONDS_FOR_EACH_FILE * len(self._followed)
-                ):
+                # Each look is at all files. If the library knows none, it will never be known where the program is.
+                if not self._known or over.wait(_SECONDS_BETWEEN_LOOKS + _SECONDS_FOR_EACH_FILE * len(self._known)):
                     return
                 reached = self._reached()
             if over.is_set():
@@ -72,7 +70,7 @@ class FilesAhead:
     def _reached(self) -> int:
         """The place of the last file that the program is known to have come to."""
         begun = self._plan.begun(self._memory)
-        return max((place for number, place in self._followed if begun[number]), default=0)
+        return max((place for number, place in self._known if begun[number]), default=0)
 
     def _read_file(self, file: PlannedFile, over: threading.Event) -> int:
         """Has it read if that is still the file of the plan. Returns how many bytes of it were not cached."""

@@ -148,36 +148,39 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """The plan as the library has it; its files in that order, those that are left to the system, and a sentence for each file that it does
-    not fit any more."""
+    """The plan as the library has it; the files that it knows, in its order; those that are left to the system; and a sentence for each file that the
+    plan does not fit any more."""
 
     content: bytes
     files: list[PlannedFile]
     in_sequence: list[PlannedFile]
     problems: list[str]
+    extents: int
 
     def done(self, memory: int) -> list[Done]:
-        """What the plan did for each file. `memory`: a descriptor of the memory that the program has."""
+        """What the plan did for each file that is read ahead. `memory`: a descriptor of the memory that the program has."""
+        left = {id(file) for file in self.in_sequence}
         return [
             Done(file.path, asked, unforeseen, reads, waited, spent / 1e9, given_up)
             for file, (_, _, _, given_up, asked, unforeseen, reads, waited, spent) in zip(
                 self.files, self._progress(memory), strict=True
             )
+            if id(file) not in left
         ]
 
     def begun(self, memory: int) -> list[bool]:
-        """For each file, whether the program has read of it. `memory`: as for `done`."""
+        """For each of `files`, whether the program has read of it. `memory`: as for `done`."""
         return [cursor > 0 or given_up in _AFTER_A_READ for cursor, _, _, given_up, *_ in self._progress(memory)]
 
     def _progress(self, memory: int) -> Iterator[tuple[int, ...]]:
-        at = _HEADER.size + len(self.files) * _FILE.size + sum(len(file.extents) for file in self.files) * _EXTENT.size
+        at = _HEADER.size + len(self.files) * _FILE.size + self.extents * _EXTENT.size
         return _PROGRESS.iter_unpack(os.pread(memory, len(self.files) * _PROGRESS.size, at))
 
 
 def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
     """`ahead`: bytes that are read ahead of the program at most. `timed`: the library notes how long reads take."""
     problems = []
-    in_sequence = []
+    in_sequence: dict[tuple[int, int], PlannedFile] = {}
     found: dict[tuple[int, int], PlannedFile] = {}
     devices: dict[int, Device] = {}
     for file in plan.files:
@@ -188,17 +191,17 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
             problems.append(problem)
         else:
             device = devices[place] = devices.get(place) or device_of(place)
-            if is_left_to_the_system(file, device):
-                in_sequence.append(file)
-            else:
-                found[place, file.inode] = file
+            (in_sequence if is_left_to_the_system(file, device) else found)[place, file.inode] = file
+    rooms = dict(zip(found, windows([*found.values()], ahead), strict=True))
+    # The library tells where the program is among these, too, if there is more of them than may be read ahead at once.
+    known = found | in_sequence if sum(file.bytes for file in in_sequence.values()) > ahead else found
     files, extents, orders = [], [], []
     first = 0
-    ready = sorted(found.items())
-    rooms = windows([file for _, file in ready], ahead)
-    for ((number, inode), file), room in zip(ready, rooms, strict=True):
+    for (number, inode), file in sorted(known.items()):
         device = devices[number]
-        count = len(file.extents)
+        room = rooms.get((number, inode), 0)
+        followed = file.extents if (number, inode) in found else []
+        count = len(followed)
         seconds, nanoseconds = divmod(file.modified, 1_000_000_000)
         files.append(
             _FILE.pack(
@@ -206,12 +209,12 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
             )
         )
         before = 0
-        for extent in file.extents:
+        for extent in followed:
             extents.append(_EXTENT.pack(extent.offset, extent.bytes, before))
             before += extent.bytes
-        order = sorted(range(count), key=lambda place, file=file: file.extents[place].offset)  # type: ignore[misc]
+        order = sorted(range(count), key=lambda place, followed=followed: followed[place].offset)  # type: ignore[misc]
         orders.append(struct.pack(f"<{count}I", *order))
         first += count
     body = b"".join([*files, *extents, bytes(_PROGRESS.size * len(files)), *orders, bytes(first)])
     content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, timed, 0) + body
-    return Compact(content, [file for _, file in ready], in_sequence, problems)
+    return Compact(content, [known[place] for place in sorted(known)], [*in_sequence.values()], problems, first)

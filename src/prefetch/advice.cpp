@@ -39,6 +39,15 @@ void Advice::take(const FilePlan& plan) noexcept {
       arrange_all(plan, from, to);
     }
   } while (!progress.issued.compare_exchange_weak(issued, to, std::memory_order_relaxed));
+  from_ = from;
+}
+
+void Advice::give_back(const FilePlan& plan) const noexcept {
+  // What others have taken behind it meanwhile is asked for twice, if it is not cached by then.
+  std::atomic<std::uint32_t>& issued = plan.progress->issued;
+  std::uint32_t seen = issued.load(std::memory_order_relaxed);
+  while (seen > from_ && !issued.compare_exchange_weak(seen, from_, std::memory_order_relaxed)) {
+  }
 }
 
 std::uint64_t Advice::arrange_all(const FilePlan& plan, std::uint32_t from, std::uint32_t to) noexcept {

@@ -84,8 +84,15 @@ bool lost_patience(Progress& progress) noexcept {
 
 }  // namespace
 
+void note_begun(const FilePlan& plan) noexcept {
+  if (plan.count == 0 && plan.progress != nullptr) {
+    plan.progress->cursor.store(1, std::memory_order_relaxed);
+  }
+}
+
 Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept {
   if (is_over(plan)) {
+    note_begun(plan);
     return Followed::over;
   }
   Progress& progress = *plan.progress;

@@ -19,6 +19,9 @@ inline constexpr std::uint32_t reach = 64;
 /// How many reads more than those that it foretells may leave the plan.
 inline constexpr std::int32_t patience = 8;
 
+/// Notes that the program reads of the file, if that is left to the system: a plan without extents only says where the program is.
+void note_begun(const FilePlan& plan) noexcept;
+
 /// Notes that the program reads these bytes. Any thread and any signal handler may call it, of any process that shares the progress.
 Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept;
 

@@ -10,7 +10,8 @@
 
 namespace dovetail::prefetching {
 
-/// `system` is about the open file, as in asking.hpp; what is wholly cached is not asked for.
+/// `system` is about the open file, as in asking.hpp; what is wholly cached is not asked for. A program that closes the file, and opens it again, gets by its next read
+/// what it did not get before.
 template <class System>
 void give_plan(const FilePlan& plan, const System& system) noexcept {
   if (plan.count != 0 && plan.progress->issued.load(std::memory_order_relaxed) == 0 &&
@@ -28,6 +29,7 @@ void give_plan(const FilePlan& plan, const System& system) noexcept {
       const Range range{whole.offset, whole.offset + std::min(whole.end - whole.offset, left)};
       left -= range.end - range.offset;
       if (range.offset < range.end && !ask_unless_cached(system, range)) {
+        advice.give_back(plan);
         return;
       }
       if (++count == most_ranges || left == 0) {

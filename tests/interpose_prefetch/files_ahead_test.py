@@ -7,7 +7,11 @@ import threading
 import unittest
 from unittest import mock
 
+from followed import unavailable
 from support import CACHED, Case
+
+from dovetail import replay
+from dovetail.plan import read
 
 KIB = 1024
 # No call of this program brings in what it waits for: it reads nothing, and maps each file to look at it. With "hold", the last file of all is shown.
@@ -109,16 +113,32 @@ class FilesAhead(Case):
 
 
 class FilesAheadLeftToTheSystem(FilesAhead):
-    """Also those that the library does not follow; it then follows none, and the window is never moved on."""
+    """Also those that the library does not follow: it tells only that the program has come to them."""
 
     sequences_are_left = True
 
-    def test_no_further_ahead_than_the_window(self):
-        self.make(*[128 * KIB] * 64)
-        self.assertEqual(self.follow("wait"), (0, b"0\n", b""))
+    def test_few_bytes_are_followed_by_nobody(self):
+        self.make(*[8 * KIB] * 100)
+        names = {str(name) for name in self.names}
 
-    def test_a_file_that_is_another_one_by_then_is_not_opened(self):
-        self.skipTest("the program is not known to have come to any file")
+        def known(window: int) -> list[str]:
+            return [file.path for file in replay.compact(read(self.plan_file), window).files if file.path in names]
+
+        self.assertEqual(known(64 << 20), [])
+        self.assertEqual(sorted(known(100 * 8 * KIB - 1)), sorted(names))
+
+
+class FilesAheadFromOutside(FilesAheadLeftToTheSystem):
+    """The kernel's events tell it."""
+
+    def setUp(self):
+        super().setUp()
+        why = unavailable()
+        if why:
+            self.skipTest(why)
+
+    def follow(self, way: str, **environment: str):
+        return self.run_with_plan(*self.words(way), system=True, environment=environment)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,16 @@ TEST(Follower, CountsTheReadsThatTookLongerThanFromMemory) {
 // What others have written into the shared memory meanwhile.
 TEST(Follower, CountsNothingOfAPlanThatIsNotThere) { count_read(FilePlan{}, 1000, 1'000'000); }
 
+TEST(Follower, OfAFileThatIsLeftToTheSystemItSaysThatTheProgramHasComeToIt) {
+  PlanMemory memory;
+  const FilePlan plan = memory.file({}).only();
+  EXPECT_EQ(cursor(plan), 0U);
+  EXPECT_EQ(follow(plan, 0, run_bytes), Followed::over);
+  EXPECT_EQ(cursor(plan), 1U);
+  EXPECT_FALSE(wants_advice(plan));
+  EXPECT_EQ(follow(FilePlan{}, 0, run_bytes), Followed::over);
+}
+
 TEST(Follower, GoesOnWithTheProgram) {
   PlanMemory memory;
   const FilePlan plan = memory.file(strides(300, 10 * run_bytes)).only();
