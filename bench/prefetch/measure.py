@@ -236,7 +236,10 @@ def read(programs: Programs, arguments: argparse.Namespace) -> Metrics:
             arguments.piece,
             arguments.compute,
         ]
+        # The plan has what the disk reads in the time of a request.
+        disk.set_bandwidth(arguments.bandwidth, 0, arguments.requests)
         programs.dovetail("observe", *system, "--output", plan, "--", *command)
+        disk.set_bandwidth(0, 0)
         command.append(arguments.takes)
         nothing = folder / "nothing.json"
         nothing.write_text('{"dovetail_plan": 1, "program": ["none"], "files": []}')

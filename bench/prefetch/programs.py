@@ -78,6 +78,8 @@ def measure(programs: Programs, subject: Subject, arguments: argparse.Namespace)
         SlowDisk(0, 0, subject.megabytes, arguments.folder) as disk,
         tempfile.TemporaryDirectory(prefix="dovetail-bench-", dir=arguments.folder) as folder,
     ):
+        # A plan has what the disk reads in the time of a request.
+        disk.set_bandwidth(arguments.bandwidth, 0, arguments.requests)
         commands = Commands(programs, subject, Path(folder), disk.path)
         for number in range(arguments.repeat):
             printed = set()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import mounts, preload, system_observer
+from . import device_rates, mounts, preload, system_observer
 from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
 from .plan import read as read_plan
 
@@ -196,6 +196,7 @@ def observe(words: list[str], output: Path, system: bool = False) -> int:
     )
     for sentence in missing:
         print(f"dovetail observe: {sentence}", file=sys.stderr)
+    device_rates.add(plan)
     try:
         write(plan, output)
         read_plan(output)

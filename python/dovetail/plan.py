@@ -22,6 +22,7 @@ _MOST_BYTES = 512 << 20  # of the file that the plan is in
 _LARGEST = 1 << 62
 _LARGEST_INODE = (1 << 64) - 1  # network file systems make them of hashes
 _LONGEST = 1e9  # seconds
+_FASTEST = 1e15  # a second
 
 
 class PlanError(Exception):
@@ -67,12 +68,26 @@ class PlannedFile:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a device reads in a second: small requests at random, or bytes in large ones."""
+
+    requests: float
+    bytes: float
+
+    @property
+    def of_a_request(self) -> float:
+        """Bytes that it reads in the time of a request: a smaller gap is read rather than left out."""
+        return self.bytes / self.requests
+
+
 @dataclass(slots=True)
 class Plan:
-    """`program`: what was observed, as it was called."""
+    """`program`: what was observed, as it was called. `devices`: those that were measured then, by their numbers."""
 
     program: list[str]
     files: list[PlannedFile] = field(default_factory=list)
+    devices: dict[int, Rates] = field(default_factory=dict)
 
 
 class Seen:
@@ -123,11 +138,17 @@ def write(plan: Plan, path: Path) -> None:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    yield f'{{"dovetail_plan": {VERSION},\n "program": {json.dumps(plan.program)},\n "files": ['
+    yield f'{{"dovetail_plan": {VERSION},\n "program": {json.dumps(plan.program)},\n "devices": ['
+    yield ",\n  ".join(
+        f'{{"device": "{_text_of_device(device)}", "requests_per_second": {rates.requests:.1f}, '
+        f'"bytes_per_second": {rates.bytes:.0f}}}'
+        for device, rates in plan.devices.items()
+    )
+    yield '],\n "files": ['
     for number, file in enumerate(plan.files):
         head = {
             "path": file.path,
-            "device": f"{os.major(file.device)}:{os.minor(file.device)}",
+            "device": _text_of_device(file.device),
             "inode": file.inode,
             "size": file.size,
             "modified": file.modified,
@@ -141,6 +162,10 @@ def _lines(plan: Plan) -> Iterator[str]:
             )
         yield "]}"
     yield "]}\n"
+
+
+def _text_of_device(number: int) -> str:
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 def read(path: Path) -> Plan:
@@ -250,6 +275,27 @@ def _device(value: object, place: str) -> int:
     raise PlanError(f'{place} is {_shown(value)}: it must be two numbers, as in "8:1"')
 
 
+def _rate(value: object, place: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= _FASTEST:
+        raise PlanError(f"{place} is {_shown(value)}: it must be a number above 0, at most 10^15")
+    return float(value)
+
+
+_OF_DEVICE: dict[str, Callable[[object, str], Any]] = {
+    "device": _device, "requests_per_second": _rate, "bytes_per_second": _rate,
+}  # fmt: skip
+
+
+def _devices(value: object, place: str) -> dict[int, Rates]:
+    found: dict[int, Rates] = {}
+    for number, one in enumerate(_list(value, place, MOST_FILES)):
+        device, requests, bytes_ = _fields(one, f"{place}[{number}]", _OF_DEVICE)
+        if device in found:
+            raise PlanError(f"{place}[{number}].device is there twice")
+        found[device] = Rates(requests, bytes_)
+    return found
+
+
 def _version(value: object, place: str) -> int:
     if value != VERSION or isinstance(value, bool):
         raise PlanError(f"{place} is {_shown(value)}: this Dovetail knows version {VERSION} of plans")
@@ -331,5 +377,8 @@ def _mode_of(path: str) -> int | None:
 
 
 def _plan(value: object) -> Plan:
-    _, program, files = _fields(value, "plan", {"dovetail_plan": _version, "program": _words, "files": _files})
-    return Plan(program, files)
+    known: dict[str, Callable[[object, str], Any]] = {
+        "dovetail_plan": _version, "program": _words, "files": _files, "devices": _devices,
+    }  # fmt: skip
+    _, program, files, devices = _fields(value, "plan", known, optional="devices")
+    return Plan(program, files, devices or {})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from .plan import Extent, Plan, PlanError, PlannedFile, Seen, read, write
@@ -32,6 +34,40 @@ def _table(plan: Plan) -> list[str]:
             )
         )
     return table(rows)
+
+
+def _estimate(plan: Plan) -> Iterator[str]:
+    """What following the plan takes at least, of devices that were measured."""
+    for device, rates in plan.devices.items():
+        files = [file for file in plan.files if file.device == device and file.extents]
+        requests = bytes_ = 0
+        for file in files:
+            joined = _joined(file, rates.of_a_request)
+            requests += len(joined)
+            bytes_ += sum(end - begin for begin, end in joined)
+        extents = [extent for file in files for extent in file.extents]
+        computed = sum(extent.think for extent in extents)
+        observed = max((extent.at for extent in extents), default=0.0)
+        least = max(requests / rates.requests, bytes_ / rates.bytes)
+        yield (
+            f"device {os.major(device)}:{os.minor(device)}, measured: {rates.requests:.0f} requests or {rates.bytes / 1e6:.0f} MB a second. "
+            f"{len(extents)} runs become {requests} requests for {bytes_ / 1e6:.1f} MB, which take {least:.2f} s at least"
+        )
+        yield (
+            f"  the program computed for {computed:.2f} s of the {observed:.2f} s until its last read: "
+            f"with the plan at least {max(least, computed):.2f} s"
+        )
+
+
+def _joined(file: PlannedFile, gap: float) -> list[tuple[int, int]]:
+    """All that is read, with gaps that cost less than a request."""
+    joined: list[tuple[int, int]] = []
+    for extent in sorted(file.extents, key=lambda extent: extent.offset):
+        if joined and extent.offset - joined[-1][1] <= gap:
+            joined[-1] = (joined[-1][0], extent.end)
+        else:
+            joined.append((extent.offset, extent.end))
+    return joined
 
 
 def _draw(plan: Plan, picture: Path) -> None:
@@ -77,6 +113,8 @@ def show(path: Path, picture: Path | None) -> int:
         return _refuse(str(error))
     print(" ".join(plan.program))
     print("\n".join(_table(plan)) if plan.files else "nothing was read")
+    for line in _estimate(plan):
+        print(line)
     if picture is not None:
         try:
             _draw(plan, picture)
@@ -110,7 +148,8 @@ def merge(paths: list[Path], output: Path) -> int:
         for file in plan.files:
             files.setdefault((file.device, file.inode), []).append(file)
     try:
-        write(Plan(plans[-1].program, [_merged(each) for each in files.values()]), output)
+        devices = {device: rates for plan in plans for device, rates in plan.devices.items()}
+        write(Plan(plans[-1].program, [_merged(each) for each in files.values()], devices), output)
     except OSError as error:
         return _refuse(f"{output}: {error.strerror}")
     return 0

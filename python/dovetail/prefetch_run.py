@@ -90,9 +90,13 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                     file=sys.stderr,
                 )
             beside = _together(*together, memory_watch.watched(replay.window, narrow))
-            status = _run_followed(words, followed, beside) if ways.system else preload.run(words, memories, beside)
+            if ways.system:
+                status, followed_by = _run_followed(words, followed, beside)
+            else:
+                status = preload.run(words, memories, beside)
+                followed_by = unseen or "the program's reads are seen by a library that is loaded into it"
             if report is not None:
-                _write([line for part in lines for line in part], report)
+                _write([followed_by, *(line for part in lines for line in part)], report)
             return status
     except (PlanError, advice_configuration.ConfigurationError, replay.BadSetting, preload.Refused) as error:
         print(f"dovetail run: {error}", file=sys.stderr)
@@ -109,18 +113,20 @@ def _together(*managers: contextlib.AbstractContextManager[None]) -> Iterator[No
 
 def _run_followed(
     words: list[str], memories: system_observer.Memories, beside: contextlib.AbstractContextManager[None]
-) -> int:
-    """Runs the program, with advice from outside where that can be. Raises preload.Refused."""
+) -> tuple[int, str]:
+    """Runs the program, with advice from outside where that can be. Returns its status, and what sees its reads. Raises preload.Refused."""
     with contextlib.ExitStack() as stack:
         observer = None
+        unseen = "no read of the program is looked at: there is nothing to read ahead"
         # With a plan none of whose files is to be read ahead there is nothing to follow.
         if memories.paths or memories.rules is not None or memories.detection is not None:
             try:
                 observer = stack.enter_context(system_observer.started(memories))
             except system_observer.Unavailable as error:
-                print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
+                unseen = f"the program runs without advice: {error}"
+                print(f"dovetail run: {unseen}", file=sys.stderr)
         if observer is None:
-            return preload.wait_for(words, dict(os.environ), beside=beside)
+            return preload.wait_for(words, dict(os.environ), beside=beside), unseen
         status = observer.run(words, beside)
         lost = observer.finish()
         if lost is None:
@@ -132,7 +138,7 @@ def _run_followed(
             print(
                 f"dovetail run: {lost} events of the kernel were lost, so that advice may be missing", file=sys.stderr
             )
-        return status
+        return status, "the program's reads are seen by the kernel's events"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .free_memory import free_memory
 from .free_memory import number as number_in
-from .plan import Plan, PlannedFile
+from .plan import Plan, PlannedFile, Rates
 from .plan_report import Done
 
 _MAGIC = 0x32304E414C505444
@@ -33,9 +33,10 @@ _WINDOW = 64 << 20
 _SMALLEST_WINDOW = 1 << 20
 _PAGE = 4096  # the unit of windows
 _READ_AHEAD = 128 << 10  # of a device that does not say
-# What is read in the time of a request: of a disk whose head moves, and of others.
+# What is read in the time of a request, if it was not measured: by a disk whose head moves, and by others.
 _GAP_OF_HEADS = 1 << 20
 _GAP = 256 << 10
+_LARGEST_GAP = 16 << 20
 # Runs of pages for each step to elsewhere, and for each long time between two reads, of a file that is read in sequence.
 _RUNS_IN_SEQUENCE = 32
 # Seconds in which a device reads more than what the system reads ahead.
@@ -65,8 +66,8 @@ def _setting(name: str, text: str | None, unit: int) -> int | None:
     return int(text) * unit
 
 
-def device_of(number: int) -> Device:
-    """What the system says about the device with this number."""
+def device_of(number: int, rates: Rates | None = None) -> Device:
+    """What the system says about the device with this number. `rates`: as it was measured."""
     name = f"{os.major(number)}:{os.minor(number)}"
     # Of a partition the folder above has it.
     block = Path(f"/sys/dev/block/{name}").resolve()
@@ -78,6 +79,8 @@ def device_of(number: int) -> Device:
     largest = max(read_ahead, (number_in(queue / "max_sectors_kb") or 0) << 10)
     piece = largest // 4096 * 4096 or _READ_AHEAD
     of_a_request = _GAP_OF_HEADS if number_in(queue / "rotational") == 1 else _GAP
+    if rates is not None:
+        of_a_request = int(max(_PAGE, min(rates.of_a_request, _LARGEST_GAP)))
     gap = _setting("DOVETAIL_PREFETCH_GAP_KB", os.environ.get("DOVETAIL_PREFETCH_GAP_KB"), 1 << 10)
     return Device(min(piece, 1 << 30), of_a_request if gap is None else min(gap, 1 << 30), read_ahead, of_a_request)
 
@@ -190,7 +193,7 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
         if problem:
             problems.append(problem)
         else:
-            device = devices[place] = devices.get(place) or device_of(place)
+            device = devices[place] = devices.get(place) or device_of(place, plan.devices.get(file.device))
             (in_sequence if is_left_to_the_system(file, device) else found)[place, file.inode] = file
     rooms = dict(zip(found, windows([*found.values()], ahead), strict=True))
     # The library tells where the program is among these, too, if there is more of them than may be read ahead at once.

@@ -8,10 +8,7 @@ import unittest
 from unittest import mock
 
 from followed import unavailable
-from support import CACHED, Case
-
-from dovetail import replay
-from dovetail.plan import read
+from support import CACHED, Case, read_plan, replay
 
 KIB = 1024
 # No call of this program brings in what it waits for: it reads nothing, and maps each file to look at it. With "hold", the last file of all is shown.
@@ -122,7 +119,7 @@ class FilesAheadLeftToTheSystem(FilesAhead):
         names = {str(name) for name in self.names}
 
         def known(window: int) -> list[str]:
-            return [file.path for file in replay.compact(read(self.plan_file), window).files if file.path in names]
+            return [file.path for file in replay.compact(read_plan(self.plan_file), window).files if file.path in names]
 
         self.assertEqual(known(64 << 20), [])
         self.assertEqual(sorted(known(100 * 8 * KIB - 1)), sorted(names))

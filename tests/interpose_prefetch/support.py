@@ -22,6 +22,7 @@ try:
     from dovetail import (
         advisor,
         detect,
+        device_rates,
         free_memory,
         memory_watch,
         mounts,
@@ -36,15 +37,16 @@ try:
         series_ahead,
         system_observer,
     )  # fmt: skip
-    from dovetail.plan import Extent, PlanError, PlannedFile
+    from dovetail.plan import Extent, Plan, PlanError, PlannedFile, Rates
     from dovetail.plan import read as read_plan
+    from dovetail.plan import write as write_plan
     from dovetail.prefetch_run import Ways
 except ImportError as error:
     print(f"the Python package is not built: {error}")
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "PlanError", "PlannedFile", "Ways", "advisor", "detect", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "Plan", "PlanError", "PlannedFile", "Rates", "Ways", "advisor", "detect", "device_rates", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`
@@ -90,6 +92,7 @@ def pages_stay() -> bool:
 
 class Case(unittest.TestCase):
     sequences_are_left = False
+    rates_are_measured = False  # what a plan does must not depend on the disk of the tests
 
     def setUp(self):
         # Not in the temporary folder, which may lie in memory.
@@ -101,6 +104,10 @@ class Case(unittest.TestCase):
             left = mock.patch.object(replay, "is_left_to_the_system", return_value=False)
             left.start()
             self.addCleanup(left.stop)
+        if not self.rates_are_measured:
+            unmeasured = mock.patch.object(device_rates, "add")
+            unmeasured.start()
+            self.addCleanup(unmeasured.stop)
 
     def file(self, name: str, size: int, seed: int = 1) -> Path:
         path = self.folder / name
