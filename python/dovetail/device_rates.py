@@ -9,7 +9,8 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 
-from .plan import Plan, PlannedFile, Rates
+from .device_requests import NONE, Requests, since
+from .plan import Plan, PlannedDevice, PlannedFile
 
 # Of a smaller file a plan asks for all anyway.
 _LEAST = 16 << 20
@@ -20,21 +21,23 @@ _SMALL_AT_ONCE, _LARGE_AT_ONCE = 16, 4
 _SECONDS_BEFORE, _SECONDS = 0.2, 0.3
 
 
-def add(plan: Plan) -> None:
-    """Measures the devices of files that are read in jumps, a second for each; of others nothing is to be decided."""
+def add(plan: Plan, before: dict[int, Requests]) -> None:
+    """Measures the devices of files that are read in jumps, a second for each; of others nothing is to be decided. `before`: what devices had served
+    when the program was started."""
     largest: dict[int, PlannedFile] = {}
     for file in plan.files:
         jumps = any(one.end != other.offset for one, other in zip(file.extents, file.extents[1:], strict=False))
         if jumps and file.size >= max(_LEAST, largest[file.device].size if file.device in largest else 0):
             largest[file.device] = file
+    observed = {device: since(before, device) or NONE for device in largest}
     for device, file in largest.items():
         rates = _rates_of(file)
         if rates is not None:
-            plan.devices[device] = rates
+            plan.devices[device] = PlannedDevice(*rates, observed[device].reads, observed[device].bytes)
 
 
-def _rates_of(file: PlannedFile) -> Rates | None:
-    """None: it is not the file any more, or cannot be read past the page cache."""
+def _rates_of(file: PlannedFile) -> tuple[float, float] | None:
+    """Requests and bytes in a second. None: it is not the file any more, or cannot be read past the page cache."""
     with contextlib.suppress(OSError):
         descriptor = _opened(file.path)
         try:
@@ -47,7 +50,7 @@ def _rates_of(file: PlannedFile) -> Rates | None:
         finally:
             os.close(descriptor)
         if requests and blocks:
-            return Rates(requests, blocks * _LARGE)
+            return requests, blocks * _LARGE
     return None
 
 

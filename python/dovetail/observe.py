@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import device_rates, mounts, preload, system_observer
+from . import device_rates, device_requests, mounts, preload, system_observer
 from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
 from .plan import read as read_plan
 
@@ -27,6 +27,8 @@ _READ, _FILE, _MAP = 1, 2, 3
 _PAGE = mmap.PAGESIZE
 # Runs are no longer, so that where the program is in one of them is known well enough.
 _LONGEST_RUN = 1 << 20
+# What takes longer was not in memory: a system call with a page or two, and a byte a nanosecond.
+_SECONDS_OF_A_CALL, _SECONDS_OF_A_BYTE = 1e-4, 1e-9
 _BAD_USAGE = 2
 
 
@@ -75,7 +77,10 @@ class _Builder:
         self.file = file
         self._seen = Seen()
 
-    def read(self, offset: int, count: int, begun: float, think: float) -> None:
+    def read(self, offset: int, count: int, begun: float, think: float, took: float) -> None:
+        # As `count_read` in src/prefetch/follower.cpp does for the report.
+        if took > _SECONDS_OF_A_CALL + count * _SECONDS_OF_A_BYTE:
+            self.file.waited += took
         begin = min(offset // _PAGE * _PAGE, self.file.size)
         end = min((offset + count + _PAGE - 1) // _PAGE * _PAGE, self.file.size)
         for low, high in self._seen.add(begin, end):
@@ -108,7 +113,8 @@ def plan_of(memory: bytes, used: int, program: list[str], started: int, started_
             think = note.begun - idle.get(note.process, started)
             idle[note.process] = note.ended
             if builder is not None:
-                builder.read(note.offset, note.bytes, (note.begun - started) / 1e9, think / 1e9)
+                took = (note.ended - note.begun) / 1e9
+                builder.read(note.offset, note.bytes, (note.begun - started) / 1e9, think / 1e9, took)
         elif builder is not None:
             builder.map(note.offset, note.bytes)
     files = [builder.file for builder in builders.values() if builder.file.extents or builder.file.mapped]
@@ -178,6 +184,7 @@ def observe(words: list[str], output: Path, system: bool = False) -> int:
         return _refuse(f"{output.absolute().parent}: there is no such folder")
     if not os.access(output.absolute().parent, os.W_OK) or output.is_dir():
         return _refuse(f"{output}: a plan cannot be written there")
+    served = device_requests.so_far()
     started_at = time.time_ns()
     try:
         run = _run(words, system)
@@ -196,7 +203,7 @@ def observe(words: list[str], output: Path, system: bool = False) -> int:
     )
     for sentence in missing:
         print(f"dovetail observe: {sentence}", file=sys.stderr)
-    device_rates.add(plan)
+    device_rates.add(plan, served)
     try:
         write(plan, output)
         read_plan(output)

@@ -45,7 +45,8 @@ class Extent:
 
 @dataclass(slots=True)
 class PlannedFile:
-    """`modified`: nanoseconds since 1970. `mapped`: offset and bytes of what the program has mapped, which nothing is read ahead of."""
+    """`modified`: nanoseconds since 1970. `mapped`: offset and bytes of what the program has mapped, which nothing is read ahead of. `waited`: seconds
+    of reads that took longer than from memory when the program was observed."""
 
     path: str
     device: int
@@ -54,6 +55,7 @@ class PlannedFile:
     modified: int
     extents: list[Extent] = field(default_factory=list)
     mapped: list[tuple[int, int]] = field(default_factory=list)
+    waited: float = 0.0
 
     @property
     def bytes(self) -> int:
@@ -69,11 +71,14 @@ class PlannedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """What a device reads in a second: small requests at random, or bytes in large ones."""
+class PlannedDevice:
+    """What a device reads in a second: small `requests` at random, or `bytes` in large ones. `observed_requests`, `observed_bytes`: reads of all programs
+    while this one was observed."""
 
     requests: float
     bytes: float
+    observed_requests: int = 0
+    observed_bytes: int = 0
 
     @property
     def of_a_request(self) -> float:
@@ -87,7 +92,7 @@ class Plan:
 
     program: list[str]
     files: list[PlannedFile] = field(default_factory=list)
-    devices: dict[int, Rates] = field(default_factory=dict)
+    devices: dict[int, PlannedDevice] = field(default_factory=dict)
 
 
 class Seen:
@@ -140,9 +145,10 @@ def write(plan: Plan, path: Path) -> None:
 def _lines(plan: Plan) -> Iterator[str]:
     yield f'{{"dovetail_plan": {VERSION},\n "program": {json.dumps(plan.program)},\n "devices": ['
     yield ",\n  ".join(
-        f'{{"device": "{_text_of_device(device)}", "requests_per_second": {rates.requests:.1f}, '
-        f'"bytes_per_second": {rates.bytes:.0f}}}'
-        for device, rates in plan.devices.items()
+        f'{{"device": "{_text_of_device(number)}", "requests_per_second": {device.requests:.1f}, '
+        f'"bytes_per_second": {device.bytes:.0f}, "observed_requests": {device.observed_requests}, '
+        f'"observed_bytes": {device.observed_bytes}}}'
+        for number, device in plan.devices.items()
     )
     yield '],\n "files": ['
     for number, file in enumerate(plan.files):
@@ -153,6 +159,7 @@ def _lines(plan: Plan) -> Iterator[str]:
             "size": file.size,
             "modified": file.modified,
             "mapped": file.mapped,
+            "waited": round(file.waited, 6),
         }
         yield f'{"," if number else ""}\n  {json.dumps(head)[:-1]}, "extents": ['
         for place, extent in enumerate(file.extents):
@@ -218,15 +225,17 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _fields(value: object, place: str, names: dict[str, Callable[[object, str], Any]], optional: str = "") -> list[Any]:
-    """The values of an object that has exactly these keys."""
+def _fields(
+    value: object, place: str, names: dict[str, Callable[[object, str], Any]], optional: tuple[str, ...] = ()
+) -> list[Any]:
+    """The values of an object that has exactly these keys; None for an optional one that it has not."""
     if not isinstance(value, dict):
         raise PlanError(f"{place} is {_shown(value)}: it must be an object")
     for name in value:
         if name not in names:
             raise PlanError(f'{place} has the key "{name}", which is none of {", ".join(names)}')
     for name in names:
-        if name not in value and name != optional:
+        if name not in value and name not in optional:
             raise PlanError(f'{place} has no key "{name}"')
     # Found by their names, most of all: a plan may have a million.
     return [check(value[name], f"{place}.{name}") if name in value else None for name, check in names.items()]
@@ -283,16 +292,17 @@ def _rate(value: object, place: str) -> float:
 
 _OF_DEVICE: dict[str, Callable[[object, str], Any]] = {
     "device": _device, "requests_per_second": _rate, "bytes_per_second": _rate,
+    "observed_requests": _whole, "observed_bytes": _whole,
 }  # fmt: skip
 
 
-def _devices(value: object, place: str) -> dict[int, Rates]:
-    found: dict[int, Rates] = {}
+def _devices(value: object, place: str) -> dict[int, PlannedDevice]:
+    found: dict[int, PlannedDevice] = {}
     for number, one in enumerate(_list(value, place, MOST_FILES)):
-        device, requests, bytes_ = _fields(one, f"{place}[{number}]", _OF_DEVICE)
+        device, *rest = _fields(one, f"{place}[{number}]", _OF_DEVICE)
         if device in found:
             raise PlanError(f"{place}[{number}].device is there twice")
-        found[device] = Rates(requests, bytes_)
+        found[device] = PlannedDevice(*rest)
     return found
 
 
@@ -333,13 +343,14 @@ def _extents(value: object, place: str) -> list[Extent]:
 
 _OF_FILE: dict[str, Callable[[object, str], Any]] = {
     "path": _path, "device": _device, "inode": _inode, "size": _some, "modified": _whole, "extents": _extents,
-    "mapped": _mapped,
+    "mapped": _mapped, "waited": _seconds,
 }  # fmt: skip
 
 
 def _file(value: object, place: str) -> PlannedFile:
-    file = PlannedFile(*_fields(value, place, _OF_FILE, optional="mapped"))
+    file = PlannedFile(*_fields(value, place, _OF_FILE, optional=("mapped", "waited")))
     file.mapped = file.mapped or []
+    file.waited = file.waited or 0.0
     for number, extent in enumerate(file.extents):
         if extent.end > file.size:
             raise PlanError(
@@ -380,5 +391,5 @@ def _plan(value: object) -> Plan:
     known: dict[str, Callable[[object, str], Any]] = {
         "dovetail_plan": _version, "program": _words, "files": _files, "devices": _devices,
     }  # fmt: skip
-    _, program, files, devices = _fields(value, "plan", known, optional="devices")
+    _, program, files, devices = _fields(value, "plan", known, optional=("devices",))
     return Plan(program, files, devices or {})

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .plan import PlannedFile
+from .device_requests import Requests, since
+from .plan import PlannedDevice, PlannedFile
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What the plan did for one file. `asked`: bytes that the system was asked to read ahead. `unforeseen`: reads that the plan did not foretell.
-    `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all. `given_up`: why the plan was not followed to its end."""
+    """What the plan did for one file. `asked`: bytes that the system was asked to read ahead, with gaps; `unread`: of the plan's own, those that the program did not
+    come to. `unforeseen`: reads that the plan did not foretell. `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all; `saved`:
+    so much less than when the program was observed. `given_up`: why the plan was not followed to its end."""
 
     path: str
     asked: int
+    unread: int
     unforeseen: int
     reads: int
     waited: int
     seconds: float
+    saved: float
     given_up: int
 
 
@@ -67,7 +72,7 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: Iterable[str]) -> Iterator[str]:
     """A line for each file that the program has read."""
-    rows = [("reads", "in memory", "waited", "for s", "left the plan", "MB asked for", "file")]
+    rows = [("reads", "in memory", "waited", "for s", "saved s", "left the plan", "MB asked for", "unread", "file")]
     unread = 0
     for file in done:
         if file.reads == file.asked == file.given_up == 0:
@@ -80,8 +85,10 @@ def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: It
                 str(max(0, file.reads - file.waited)),
                 str(file.waited),
                 f"{file.seconds:.3f}",
+                f"{file.saved:.3f}",
                 str(file.unforeseen),
                 f"{file.asked / 1e6:.1f}",
+                f"{file.unread / 1e6:.1f}",
                 file.path + note,
             )
         )
@@ -95,6 +102,23 @@ def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: It
         yield f"left to the system, which reads ahead as well what is read in sequence: {other.path}"
     for problem in problems:
         yield f"not read ahead: {problem}"
+
+
+def lines_of_devices(
+    devices: dict[int, PlannedDevice], files: Iterable[PlannedFile], before: dict[int, Requests]
+) -> Iterator[str]:
+    """What the devices of the plan's files have served since then."""
+    for number in sorted({file.device for file in files}):
+        served = since(before, number)
+        if served is None:
+            continue
+        line = f"device {os.major(number)}:{os.minor(number)} served {served.reads} reads, {served.bytes / 1e6:.1f} MB, of all programs"
+        measured = devices.get(number)
+        if measured is not None:
+            line += (
+                f"; when the program was observed {measured.observed_requests}, {measured.observed_bytes / 1e6:.1f} MB"
+            )
+        yield line
 
 
 def lines_of_detection(files: Iterable[Detected]) -> Iterator[str]:

@@ -38,19 +38,19 @@ def _table(plan: Plan) -> list[str]:
 
 def _estimate(plan: Plan) -> Iterator[str]:
     """What following the plan takes at least, of devices that were measured."""
-    for device, rates in plan.devices.items():
-        files = [file for file in plan.files if file.device == device and file.extents]
+    for number, device in plan.devices.items():
+        files = [file for file in plan.files if file.device == number and file.extents]
         requests = bytes_ = 0
         for file in files:
-            joined = _joined(file, rates.of_a_request)
+            joined = _joined(file, device.of_a_request)
             requests += len(joined)
             bytes_ += sum(end - begin for begin, end in joined)
         extents = [extent for file in files for extent in file.extents]
         computed = sum(extent.think for extent in extents)
         observed = max((extent.at for extent in extents), default=0.0)
-        least = max(requests / rates.requests, bytes_ / rates.bytes)
+        least = max(requests / device.requests, bytes_ / device.bytes)
         yield (
-            f"device {os.major(device)}:{os.minor(device)}, measured: {rates.requests:.0f} requests or {rates.bytes / 1e6:.0f} MB a second. "
+            f"device {os.major(number)}:{os.minor(number)}, measured: {device.requests:.0f} requests or {device.bytes / 1e6:.0f} MB a second. "
             f"{len(extents)} runs become {requests} requests for {bytes_ / 1e6:.1f} MB, which take {least:.2f} s at least"
         )
         yield (
@@ -133,6 +133,7 @@ def _merged(files: list[PlannedFile]) -> PlannedFile:
     for extent in sorted((extent for file in same for extent in file.extents), key=lambda extent: extent.at):
         for low, high in seen.add(extent.offset, extent.end):
             merged.extents.append(Extent(low, high - low, extent.at, extent.think))
+    merged.waited = max(file.waited for file in same)
     merged.mapped = sorted({pair for file in same for pair in file.mapped})
     return merged
 
@@ -148,7 +149,7 @@ def merge(paths: list[Path], output: Path) -> int:
         for file in plan.files:
             files.setdefault((file.device, file.inode), []).append(file)
     try:
-        devices = {device: rates for plan in plans for device, rates in plan.devices.items()}
+        devices = {number: device for plan in plans for number, device in plan.devices.items()}
         write(Plan(plans[-1].program, [_merged(each) for each in files.values()], devices), output)
     except OSError as error:
         return _refuse(f"{output}: {error.strerror}")

@@ -14,6 +14,7 @@ from . import (
     advice_memory,
     advisor,
     detect,
+    device_requests,
     files_ahead,
     memory_watch,
     plan_report,
@@ -53,13 +54,16 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
         narrow: list[Callable[[int], None]] = []
         with contextlib.ExitStack() as stack:
             if ways.plan is not None:
-                plan = replay.compact(read(ways.plan), window, timed=report is not None)
+                observed = read(ways.plan)
+                plan = replay.compact(observed, window, timed=report is not None)
                 for problem in plan.problems:
                     print(f"dovetail run: not read ahead: {problem}", file=sys.stderr)
                 size = len(plan.content)
                 planned, memory = stack.enter_context(preload.shared_memory("dovetail-plan", plan.content, size))
                 memories["DOVETAIL_PREFETCH_PLAN"] = memory
                 lines.append(_of_plan(plan, planned))
+                served = device_requests.so_far() if report is not None else {}
+                lines.append(plan_report.lines_of_devices(observed.devices, [*plan.files, *plan.in_sequence], served))
                 paths = [file.path for file in plan.files]
                 followed = replace(followed, plan=planned if paths else None, paths=paths)
                 ahead = files_ahead.FilesAhead(plan, planned, window)

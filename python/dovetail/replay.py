@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .free_memory import free_memory
 from .free_memory import number as number_in
-from .plan import Plan, PlannedFile, Rates
+from .plan import Plan, PlannedDevice, PlannedFile
 from .plan_report import Done
 
 _MAGIC = 0x32304E414C505444
@@ -66,8 +66,8 @@ def _setting(name: str, text: str | None, unit: int) -> int | None:
     return int(text) * unit
 
 
-def device_of(number: int, rates: Rates | None = None) -> Device:
-    """What the system says about the device with this number. `rates`: as it was measured."""
+def device_of(number: int, measured: PlannedDevice | None = None) -> Device:
+    """What the system says about the device with this number. `measured`: when the program was observed."""
     name = f"{os.major(number)}:{os.minor(number)}"
     # Of a partition the folder above has it.
     block = Path(f"/sys/dev/block/{name}").resolve()
@@ -79,8 +79,8 @@ def device_of(number: int, rates: Rates | None = None) -> Device:
     largest = max(read_ahead, (number_in(queue / "max_sectors_kb") or 0) << 10)
     piece = largest // 4096 * 4096 or _READ_AHEAD
     of_a_request = _GAP_OF_HEADS if number_in(queue / "rotational") == 1 else _GAP
-    if rates is not None:
-        of_a_request = int(max(_PAGE, min(rates.of_a_request, _LARGEST_GAP)))
+    if measured is not None:
+        of_a_request = int(max(_PAGE, min(measured.of_a_request, _LARGEST_GAP)))
     gap = _setting("DOVETAIL_PREFETCH_GAP_KB", os.environ.get("DOVETAIL_PREFETCH_GAP_KB"), 1 << 10)
     return Device(min(piece, 1 << 30), of_a_request if gap is None else min(gap, 1 << 30), read_ahead, of_a_request)
 
@@ -163,13 +163,20 @@ class Compact:
     def done(self, memory: int) -> list[Done]:
         """What the plan did for each file that is read ahead. `memory`: a descriptor of the memory that the program has."""
         left = {id(file) for file in self.in_sequence}
-        return [
-            Done(file.path, asked, unforeseen, reads, waited, spent / 1e9, given_up)
-            for file, (_, _, _, given_up, asked, unforeseen, reads, waited, spent) in zip(
-                self.files, self._progress(memory), strict=True
-            )
-            if id(file) not in left
-        ]
+        come_to = os.pread(memory, self.extents, len(self.content) - self.extents)
+        done = []
+        first = 0
+        for file, progress in zip(self.files, self._progress(memory), strict=True):
+            if id(file) in left:
+                continue
+            _, issued, _, given_up, asked, unforeseen, reads, waited, spent = progress
+            seen = come_to[first : first + min(issued, len(file.extents))]
+            first += len(file.extents)
+            unread = sum(extent.bytes for extent, is_seen in zip(file.extents, seen, strict=False) if not is_seen)
+            seconds = spent / 1e9
+            saved = file.waited - seconds
+            done.append(Done(file.path, asked, unread, unforeseen, reads, waited, seconds, saved, given_up))
+        return done
 
     def begun(self, memory: int) -> list[bool]:
         """For each of `files`, whether the program has read of it. `memory`: as for `done`."""

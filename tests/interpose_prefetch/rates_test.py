@@ -1,6 +1,7 @@
 """What a device reads in the time of a request is measured when a program is observed. A plan reads smaller gaps, and says what it will bring."""
 
 import json
+import os
 import sys
 import unittest
 from pathlib import Path
@@ -11,8 +12,8 @@ from support import (
     Extent,
     Plan,
     PlanError,
+    PlannedDevice,
     PlannedFile,
-    Rates,
     device_rates,
     read_plan,
     replay,
@@ -82,7 +83,7 @@ class Measured(Case):
         extents = [Extent(0, 8192, 0, 0), Extent(MIB, 8192, 0, 0)]
         file = PlannedFile(str(path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns + 1, extents)
         plan = Plan(["none"], [file])
-        device_rates.add(plan)
+        device_rates.add(plan, {})
         self.assertEqual(plan.devices, {})
 
 
@@ -95,23 +96,23 @@ class Used(Case):
         status = path.stat()
         extents = [Extent(number * 300_000, 8192, number / 100, 0.01) for number in range(100)]
         file = PlannedFile(str(path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, extents)
-        self.made = Plan(["analysis"], [file], {status.st_dev: Rates(500, 200e6)})
+        self.made = Plan(["analysis"], [file], {status.st_dev: PlannedDevice(500, 200e6, 7, 9_000_000)})
         self.status = status
         write_plan(self.made, self.plan_file)
 
     def test_smaller_gaps_than_what_is_read_in_the_time_of_a_request_are_read(self):
-        rates = Rates(500, 200e6)
-        self.assertEqual(replay.device_of(self.status.st_dev, rates).gap, 400_000)
-        self.assertEqual(replay.device_of(self.status.st_dev, rates).of_a_request, 400_000)
+        measured = PlannedDevice(500, 200e6)
+        self.assertEqual(replay.device_of(self.status.st_dev, measured).gap, 400_000)
+        self.assertEqual(replay.device_of(self.status.st_dev, measured).of_a_request, 400_000)
         with mock.patch.dict("os.environ", DOVETAIL_PREFETCH_GAP_KB="7"):
-            self.assertEqual(replay.device_of(self.status.st_dev, rates).gap, 7168)
+            self.assertEqual(replay.device_of(self.status.st_dev, measured).gap, 7168)
         with mock.patch.object(replay, "device_of", wraps=replay.device_of) as looked_up:
             replay.compact(read_plan(self.plan_file), MIB)
-        looked_up.assert_called_once_with(self.status.st_dev, rates)
+        looked_up.assert_called_once_with(self.status.st_dev, PlannedDevice(500, 200e6, 7, 9_000_000))
 
     def test_nonsense_is_bounded(self):
-        self.assertEqual(replay.device_of(self.status.st_dev, Rates(1e15, 1e-9)).gap, 4096)
-        self.assertEqual(replay.device_of(self.status.st_dev, Rates(1e-9, 1e15)).gap, 16 * MIB)
+        self.assertEqual(replay.device_of(self.status.st_dev, PlannedDevice(1e15, 1e-9)).gap, 4096)
+        self.assertEqual(replay.device_of(self.status.st_dev, PlannedDevice(1e-9, 1e15)).gap, 16 * MIB)
 
     def test_what_it_will_bring_is_said(self):
         status, output, errors = self.dovetail("plan", "show", self.plan_file)
@@ -124,9 +125,18 @@ class Used(Case):
             b"the program computed for 1.00 s of the 0.99 s until its last read: with the plan at least 1.00 s", output
         )
         # A disk that is quicker to seek reads no gaps.
-        self.made.devices = {self.status.st_dev: Rates(20_000, 200e6)}
+        self.made.devices = {self.status.st_dev: PlannedDevice(20_000, 200e6)}
         write_plan(self.made, self.plan_file)
         self.assertIn(b"100 runs become 100 requests for 0.8 MB", self.dovetail("plan", "show", self.plan_file)[1])
+
+    def test_the_report_has_the_requests_of_the_device_now_and_then(self):
+        report = self.folder / "report.txt"
+        self.assertEqual(self.run_with_plan("true", report=report)[0], 0)
+        name = f"{os.major(self.status.st_dev)}:{os.minor(self.status.st_dev)}"
+        self.assertRegex(
+            report.read_text(),
+            rf"device {name} served \d+ reads, [\d.]+ MB, of all programs; when the program was observed 7, 9\.0 MB\n",
+        )
 
     def test_plans_that_are_joined_keep_it(self):
         both = self.folder / "both.json"

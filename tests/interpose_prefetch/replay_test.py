@@ -20,7 +20,7 @@ descriptor = os.open(path, os.O_RDONLY)
 size = os.path.getsize(path)
 steps = list(range(0, size, 262144))
 memory = map_file(descriptor)
-awaited = {"first": steps[1:2], "one": steps[:8], "wait_then_all": steps}
+awaited = {"first": steps[1:2], "one": steps[:8], "wait": steps, "wait_then_all": steps}
 if way in awaited:
     os.pread(descriptor, 8192, 0)
     # No call of this program brings them in.
@@ -196,7 +196,8 @@ class Report(Reading):
         environment = {"DOVETAIL_PREFETCH_GAP_KB": "0"}
         found = self.run_with_plan(*self.words(way), report=self.report, environment=environment)
         self.assertEqual(found, (0, b"", b""))
-        head, *lines = self.report.read_text().splitlines()
+        seen_by, head, *lines = self.report.read_text().splitlines()
+        self.assertEqual(seen_by, "the program's reads are seen by a library that is loaded into it")
         (line,) = [line for line in lines if str(self.path) in line]
         self.assertTrue(head.startswith("reads  in memory  waited"), head)
         numbers, path, note = line.partition(str(self.path))
@@ -204,9 +205,21 @@ class Report(Reading):
         return numbers.split(), note
 
     def test_what_a_plan_did_is_written_to_a_file(self):
-        (reads, _, _, _, unforeseen, asked), note = self.reported("wait_then_all")
-        self.assertEqual((unforeseen, asked, note), ("0", "0.5", ""))
+        (reads, _, _, _, _, unforeseen, asked, unread), note = self.reported("wait_then_all")
+        self.assertEqual((unforeseen, asked, unread, note), ("0", "0.5", "0.0", ""))
         self.assertGreaterEqual(int(reads), 64 + 1)
+
+    def test_what_was_asked_for_and_not_read_is_counted(self):
+        (*_, asked, unread), _ = self.reported("wait")
+        self.assertEqual((asked, unread), ("0.5", "0.5"), "of 64 pieces of 8 KiB one was read")
+
+    def test_the_time_that_was_saved_is_what_reads_took_when_observed_less_what_they_take(self):
+        plan = self.plan()
+        for file in plan["files"]:
+            file["waited"] = 1000
+        self.plan_file.write_text(json.dumps(plan))
+        (_, _, _, seconds, saved, *_), _ = self.reported("wait_then_all")
+        self.assertAlmostEqual(float(seconds) + float(saved), 1000, places=2)
 
     def test_a_path_in_no_known_encoding_is_written_as_it_is(self):
         plan = self.plan()
@@ -230,13 +243,13 @@ class Report(Reading):
         if not has_cachestat():
             self.skipTest("this kernel has no cachestat")
         # A program that comes to the end of the plan before the helper has looked is left to the system for that.
-        (_, _, _, _, _, asked), note = self.reported("settled")
+        (*_, asked, _), note = self.reported("settled")
         self.assertEqual((asked, note), ("0.0", " (left to the system: all of it was in memory)"))
 
     def test_a_plan_that_was_given_up_is_named(self):
         numbers, note = self.reported("other")
         self.assertIn("given up", note)
-        self.assertEqual(numbers[4], "9")
+        self.assertEqual(numbers[5], "9")
 
     def test_what_was_not_read_ahead_is_named(self):
         self.path.write_bytes(b"other")

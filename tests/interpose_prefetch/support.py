@@ -37,7 +37,7 @@ try:
         series_ahead,
         system_observer,
     )  # fmt: skip
-    from dovetail.plan import Extent, Plan, PlanError, PlannedFile, Rates
+    from dovetail.plan import Extent, Plan, PlanError, PlannedDevice, PlannedFile
     from dovetail.plan import read as read_plan
     from dovetail.plan import write as write_plan
     from dovetail.prefetch_run import Ways
@@ -46,7 +46,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "Plan", "PlanError", "PlannedFile", "Rates", "Ways", "advisor", "detect", "device_rates", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`
