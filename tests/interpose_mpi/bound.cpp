@@ -1,10 +1,12 @@
 // Every collective, persistent and partitioned requests, and waits for the first of several, as calls of <dovetail/mpi.hpp> in tasks.
+// With the argument "unmodified", behind libdovetail-mpi: every blocking collective of MPI by its own name in tasks.
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "interpose_mpi/ranks.hpp"
@@ -68,14 +70,60 @@ struct Case {
 };
 
 // With the arguments of MPI's call, whose buffers are `sent` and `received`.
-#define CASE(Call, call, ...)                                                            \
-  Case {                                                                                 \
-    #call, [&](const int* sent, int* received) { check_code(MPI_##Call(__VA_ARGS__)); }, \
-        [&](const int* sent, int* received) { mpi::call(__VA_ARGS__); },                 \
-        [&](const int* sent, int* received) { mpi::i##call(__VA_ARGS__); }               \
+#define CASE(Call, call, ...)                                                                                \
+  Case {                                                                                                     \
+    #call,                                                                                                   \
+        [&]([[maybe_unused]] const int* sent, [[maybe_unused]] int* received) {                              \
+          check_code(MPI_##Call(__VA_ARGS__));                                                               \
+        },                                                                                                   \
+        [&]([[maybe_unused]] const int* sent, [[maybe_unused]] int* received) { mpi::call(__VA_ARGS__); },   \
+        [&]([[maybe_unused]] const int* sent, [[maybe_unused]] int* received) { mpi::i##call(__VA_ARGS__); } \
   }
 
-void every_collective(const Ranks& ranks, MPI_Comm ring) {
+// Each in tasks by the calls of <dovetail/mpi.hpp>.
+void as_calls_of_tasks(const std::vector<Case>& cases, const Numbers& sent, const Numbers& nothing,
+                       const std::vector<Numbers>& expected) {
+  std::vector<Numbers> waited(cases.size(), nothing);
+  std::vector<Numbers> bound(cases.size(), nothing);
+  Runtime runtime(Options{.workers = 2});
+  int order = 0;  // the same in each rank, as MPI wants it
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    runtime.spawn({.label = cases[i].name, .access = {inout(order)}},
+                  [&, i] { cases[i].suspends(sent.data(), waited[i].data()); });
+    runtime.spawn({.label = "i" + cases[i].name, .access = {inout(order), out(bound[i])}},
+                  [&, i] { cases[i].binds(sent.data(), bound[i].data()); });
+    runtime.spawn({.label = "look", .access = {in(bound[i])}},
+                  [&, i] { check(bound[i] == expected[i], "mpi::i" + cases[i].name + " differs from MPI's"); });
+  }
+  runtime.wait();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    check(waited[i] == expected[i], "mpi::" + cases[i].name + " differs from MPI's");
+  }
+}
+
+// Each by MPI's own name, in a task of the only worker. The rank `late` makes its call when another task of each other rank has sent it a message,
+// which that worker can run once the first task has let go of it. So a call for which `late` is waited for, and which holds its worker, hangs.
+void by_their_own_names(const Ranks& ranks, const std::vector<Case>& cases, const Numbers& sent, const Numbers& nothing,
+                        const std::vector<Numbers>& expected, int late) {
+  Runtime runtime(Options{.workers = 1});
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    Numbers received = nothing;
+    runtime.spawn({.label = cases[i].name}, [&, i] {
+      if (ranks.rank == late) {
+        for (int other = 1; other < ranks.size; ++other) {
+          mpi::recv(nullptr, 0, MPI_INT, MPI_ANY_SOURCE, static_cast<int>(i), MPI_COMM_WORLD);
+        }
+      } else {
+        dovetail::spawn([late, i] { mpi::send(nullptr, 0, MPI_INT, late, static_cast<int>(i), MPI_COMM_WORLD); });
+      }
+      cases[i].blocking(sent.data(), received.data());
+    });
+    runtime.wait();
+    check(received == expected[i], "MPI's " + cases[i].name + " in a task differs from the one outside");
+  }
+}
+
+void every_collective(const Ranks& ranks, MPI_Comm ring, bool unmodified) {
   const Parts parts(ranks);
   const int root = ranks.size - 1;
   const int count = 3;
@@ -93,7 +141,16 @@ void every_collective(const Ranks& ranks, MPI_Comm ring) {
   const int* const own_p = parts.own_places.data();
   const int* const own_b = parts.own_bytes.data();
   const MPI_Datatype* const t = parts.types.data();
+  // The one buffer of a broadcast, which has the root's numbers there.
+  const auto cast = [&](const int* sent, int* received) {
+    if (ranks.rank == root) {
+      std::copy_n(sent, count, received);
+    }
+    return received;
+  };
   const std::vector<Case> cases{
+      CASE(Barrier, barrier, world),
+      CASE(Bcast, bcast, cast(sent, received), count, MPI_INT, root, world),
       CASE(Gather, gather, sent, count, MPI_INT, received, count, MPI_INT, root, world),
       CASE(Gatherv, gatherv, sent, parts.mine, MPI_INT, received, c, p, MPI_INT, root, world),
       CASE(Scatter, scatter, sent, count, MPI_INT, received, count, MPI_INT, root, world),
@@ -122,34 +179,26 @@ void every_collective(const Ranks& ranks, MPI_Comm ring) {
   // Room for what each rank would send to this one.
   const Numbers nothing(sent.size() * (static_cast<std::size_t>(ranks.size) + 1), -1);
   std::vector<Numbers> expected(cases.size(), nothing);
-  std::vector<Numbers> waited(cases.size(), nothing);
-  std::vector<Numbers> bound(cases.size(), nothing);
+  // Before the first runtime they are MPI's, whatever stands before them.
   for (std::size_t i = 0; i < cases.size(); ++i) {
     cases[i].blocking(sent.data(), expected[i].data());
   }
-  Runtime runtime(Options{.workers = 2});
-  int order = 0;  // the same in each rank, as MPI wants it
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    runtime.spawn({.label = cases[i].name, .access = {inout(order)}},
-                  [&, i] { cases[i].suspends(sent.data(), waited[i].data()); });
-    runtime.spawn({.label = "i" + cases[i].name, .access = {inout(order), out(bound[i])}},
-                  [&, i] { cases[i].binds(sent.data(), bound[i].data()); });
-    runtime.spawn({.label = "look", .access = {in(bound[i])}},
-                  [&, i] { check(bound[i] == expected[i], "mpi::i" + cases[i].name + " differs from MPI's"); });
-  }
-  runtime.wait();
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    check(waited[i] == expected[i], "mpi::" + cases[i].name + " differs from MPI's");
+  if (unmodified) {
+    // What the root hands out waits for the root, and each other call for the first rank. So each of the two is late once.
+    by_their_own_names(ranks, cases, sent, nothing, expected, 0);
+    by_their_own_names(ranks, cases, sent, nothing, expected, root);
+  } else {
+    as_calls_of_tasks(cases, sent, nothing, expected);
   }
 }
 
-void collectives(const Ranks& ranks) {
+void collectives(const Ranks& ranks, bool unmodified) {
   MPI_Comm ring;
   const int previous = previous_of(ranks);
   const int next = next_of(ranks);
   const int weight = 1;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &previous, &weight, 1, &next, &weight, MPI_INFO_NULL, 0, &ring);
-  every_collective(ranks, ring);
+  every_collective(ranks, ring, unmodified);
   MPI_Comm_free(&ring);
 }
 
@@ -349,8 +398,12 @@ void partitions(const Ranks& ranks) {
 
 int main(int count, char** arguments) {
   const Ranks ranks(&count, &arguments);
+  if (count > 1 && std::string_view(arguments[1]) == "unmodified") {
+    collectives(ranks, true);
+    return 0;
+  }
   outside_of_tasks(ranks);
-  collectives(ranks);
+  collectives(ranks, false);
   first_of_several(ranks);
   exchanges(ranks);
   matched_probes(ranks);
