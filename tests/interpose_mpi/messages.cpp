@@ -1,6 +1,8 @@
 // Messages of tasks between real ranks.
 #include <array>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "interpose_mpi/ranks.hpp"
@@ -144,17 +146,38 @@ void too_long_a_message(const Ranks& ranks, MPI_Comm returns) {
   runtime.wait();
 }
 
+// No message has a tag below 0, except those that MPI has names for.
+void wrong_tags(const Ranks& ranks, MPI_Comm returns) {
+  Runtime runtime(Options{.workers = 1});
+  int one = 0;
+  const std::string with_tag = std::to_string(next_of(ranks)) + " with tag -5";
+  auto sends = runtime.spawn([&] { mpi::isend(&one, 1, MPI_INT, next_of(ranks), -5, returns); });
+  auto receives = runtime.spawn([&] { mpi::recv(&one, 1, MPI_INT, next_of(ranks), -5, returns); });
+  for (const auto& [task, text] :
+       {std::pair{&sends, "MPI_Isend to rank " + with_tag}, std::pair{&receives, "MPI_Recv from rank " + with_tag}}) {
+    try {
+      task->get();
+      check(false, "a message has a tag below 0");
+    } catch (const std::exception& error) {
+      check(std::string(error.what()).find(text) != std::string::npos, error.what());
+    }
+  }
+}
+
 void errors(const Ranks& ranks) {
   too_long_a_message(ranks, MPI_COMM_WORLD);
+  wrong_tags(ranks, MPI_COMM_WORLD);
   MPI_Comm returns;
   MPI_Comm_dup(MPI_COMM_WORLD, &returns);
   MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
   too_long_a_message(ranks, returns);
+  wrong_tags(ranks, returns);
   MPI_Comm_free(&returns);
   MPI_Comm fatal;
   MPI_Comm_dup(MPI_COMM_WORLD, &fatal);
   MPI_Comm_set_errhandler(fatal, MPI_ERRORS_ARE_FATAL);
   too_long_a_message(ranks, fatal);
+  wrong_tags(ranks, fatal);
   MPI_Comm_free(&fatal);
 }
 
