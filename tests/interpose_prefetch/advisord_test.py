@@ -320,6 +320,27 @@ class Advisor(Case):
         self.assertIsNone(process.poll())
         self.assertLess(len(os.listdir(f"/proc/{process.pid}/fd")), 20, "nothing is kept of them")
 
+    def test_with_its_socket_full_programs_run_and_later_have_advice_again(self):
+        process = self.start("--stay")
+        with contextlib.ExitStack() as stack:
+            # As many as the system keeps waiting for one that takes none.
+            process.send_signal(signal.SIGSTOP)
+            stack.callback(process.send_signal, signal.SIGCONT)
+            for _ in range(1000):
+                connection = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                connection.setblocking(False)
+                try:
+                    connection.connect(self.socket)
+                except BlockingIOError:
+                    break
+            else:
+                self.fail("any number may wait")
+            status, output, errors = self.read(0, 2, "reads")
+            self.assertEqual((status, output), (0, self.expect(0, 2)))
+            self.assertIn(b"the program runs without advice", errors)
+        self.assertEqual(self.read(0, 2), (0, self.expect(0, 2), b""))
+        self.assertIsNone(process.poll())
+
     def test_a_program_that_is_killed_leaves_it_as_it_was(self):
         process = self.start("--stay")
         words = (sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")

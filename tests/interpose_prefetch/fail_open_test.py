@@ -2,11 +2,13 @@
 
 import json
 import os
+import pwd
+import shutil
 import signal
 import stat
 import unittest
 
-from support import BUILD, Case, PlanError, read_plan
+from support import BUILD, Case, PlanError, Ways, need, read_plan
 
 LUCK = BUILD / "bin" / "prefetch_bad_luck"
 
@@ -143,6 +145,55 @@ class Files(Case):
         status, output, _ = self.run_with_plan("sh", "-c", script)
         self.path.write_bytes(self.path.read_bytes()[:200_000])
         self.assertEqual((status, output), self.run_as_it_is("sh", "-c", script)[:2])
+
+    def test_a_file_that_is_cut_short_while_it_is_read(self):
+        self.check_changed_meanwhile("exec 3< data; head -c 5000 <&3; truncate -s 90000 data; cat <&3; cat data")
+
+    def test_a_file_that_is_deleted_while_it_is_read(self):
+        self.check_changed_meanwhile("exec 3< data; head -c 5000 <&3; rm data; cat <&3")
+
+    def test_a_file_that_is_replaced_while_it_is_read(self):
+        self.check_changed_meanwhile("exec 3< data; head -c 5000 <&3; echo other > new; mv new data; cat data; cat <&3")
+
+    def check_changed_meanwhile(self, script: str) -> None:
+        content = self.path.read_bytes()
+        self.forget(self.path)
+        found = self.run_with_plan("sh", "-c", script)
+        self.path.write_bytes(content)
+        self.assertEqual(found, self.run_as_it_is("sh", "-c", script))
+        self.assertGreater(len(found[1]), 5000)
+
+    def test_namespaces(self):
+        unshare = need(self, "unshare")
+        for what in (
+            # Where the memory of the plan cannot be found, and where it is that of another process.
+            (unshare, "--mount", "sh", "-c", "umount -l /proc && cat data"),
+            (unshare, "--fork", "--pid", "--mount-proc", "sh", "-c", "cat data; cat /proc/1/comm"),
+        ):
+            plain = self.run_as_it_is(*what)
+            if plain[0] != 0:
+                self.skipTest(f"no namespace can be made here: {plain[2]}")
+            self.assertEqual(self.run_with_plan(*what)[:2], plain[:2])
+            self.assertEqual(self.run_in(Ways(detection=True), *what)[:2], plain[:2])
+            self.assertEqual(self.observe(*what)[:2], plain[:2])
+
+    def test_a_program_with_the_rights_of_its_owner(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can make a program of another user's")
+        program = self.folder / "cat"
+        shutil.copy(need(self, "cat"), program)
+        nobody = pwd.getpwnam("nobody").pw_uid
+        os.chown(program, nobody, -1)
+        program.chmod(0o4755)
+        self.folder.chmod(0o755)
+        words = (program, "/proc/self/status", self.path)
+        plain = self.run_as_it_is(*words)
+        if plain[0] != 0 or f"Uid:\t0\t{nobody}\t".encode() not in plain[1]:
+            self.skipTest("programs here do not get the rights of their owner, or that user cannot read the file")
+        for run in (self.run_with_plan, self.run_with_detection, self.observe):
+            status, output, _ = run(*words)
+            self.assertEqual((status, output[-self.path.stat().st_size :]), (0, self.path.read_bytes()))
+            self.assertIn(f"Uid:\t0\t{nobody}\t".encode(), output)
 
     def test_a_plan_that_is_cut_off(self):
         text = self.plan_file.read_bytes()

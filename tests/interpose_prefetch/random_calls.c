@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,7 +141,8 @@ static void stream_call(void) {
   int64_t done = 0;
   static char* line;
   static size_t length;
-  switch (any(13)) {
+  fpos_t place_in_file;
+  switch (any(16)) {
     case 0:
       done = (int64_t)fread(data, 1, amount(), file);
       return tell("fread", done, data, done);
@@ -170,6 +173,16 @@ static void stream_call(void) {
       done = fscanf(file, "%60s", data);
       return tell("fscanf", done, data, done > 0 ? (int64_t)strlen(data) : 0);
     case 11:
+      done = (int64_t)fread_unlocked(data, 1, amount(), file);
+      return tell("fread_unlocked", done, data, done);
+    case 12:
+      done = fgets_unlocked(data, 1 + (int)any(300), file) != NULL;
+      return tell("fgets_unlocked", done, data, done ? (int64_t)strlen(data) : 0);
+    case 13:
+      done = fgetpos(file, &place_in_file);
+      getc(file);
+      return tell("fsetpos", done == 0 ? fsetpos(file, &place_in_file) : done, NULL, 0);
+    case 14:
       *place = freopen(path(), "r", file);
       return tell("freopen", *place == NULL ? -1 : fileno(*place), NULL, 0);
     default:
@@ -186,7 +199,7 @@ static void call(int out, const int* pipes) {
   off_t from = offset();
   memset(data, 0, sizeof data);
   errno = 77;
-  switch (any(28)) {
+  switch (any(29)) {
     case 0:
       done = open(path(), any(9) == 0 ? O_RDWR : O_RDONLY | O_CLOEXEC);
       tell("open", done, NULL, 0);
@@ -258,7 +271,14 @@ static void call(int out, const int* pipes) {
       pthread_join(thread, NULL);
       return tell("thread", done, data, done);
     }
-    case 25:
+    case 25: {
+      // The C library has no function for it.
+      const struct open_how how = {.flags = O_RDONLY};
+      done = syscall(SYS_openat2, AT_FDCWD, path(), &how, sizeof how);
+      tell("openat2", done, NULL, 0);
+      return keep((int)done);
+    }
+    case 26:
       return any(6) == 0 ? child((int)any(3)) : (void)0;
     default:
       return stream_call();

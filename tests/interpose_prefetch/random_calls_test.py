@@ -1,13 +1,21 @@
-"""Random calls give the same as they are, observed, with a plan, by rules and with detection: results, errors, errno, data, file positions."""
+"""Random calls give the same as they are, observed, with a plan, by rules and with detection, from within and from outside: results, errors, errno, data, file positions."""
 
 import functools
 import os
 import random
+import shutil
+import subprocess
+import sys
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
-from support import BUILD, Case
+from followed import unavailable
+from support import BUILD, Case, Ways, need
 
 PROGRAM = BUILD / "bin" / "prefetch_random_calls"
+CHECKED = BUILD / "bin" / "prefetch_random_calls_checked"
 CALLS = 1500
 
 
@@ -15,6 +23,11 @@ class RandomCalls(Case):
     def setUp(self):
         super().setUp()
         self.files = [self.file(name, 1_100_000 + 300_000 * number, number) for number, name in enumerate("abc")]
+
+    def seed(self) -> int:
+        seed = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
+        print("DOVETAIL_TEST_SEED is", seed, flush=True)
+        return seed
 
     def rules(self) -> dict:
         """A part for each kind of advice, small blocks, and few of them."""
@@ -27,19 +40,31 @@ class RandomCalls(Case):
         sizes = {"BlockSize": 16384, "CacheSize": 3, "ReadAheadSize": 2}
         return {"Directory": {"Path": str(self.folder), **sizes, **parts}}
 
-    def compare(self, seed: int) -> None:
-        words = (PROGRAM, self.folder, seed, CALLS)
-        plain = self.run_as_it_is(*words)
-        written = (self.folder / "out").read_bytes()
-        self.assertEqual(plain[0], 3, f"seed {seed}: {plain}")
-        self.assertEqual(plain[1].count(b"\n") > CALLS * 0.6, True, plain)
-        for what, run in (
+    def ways(self) -> list:
+        """What each way is, and how the program runs by it. The first one writes the plan."""
+        found = [
             ("observed", self.observe),
             ("with its plan", self.run_with_plan),
             ("with detection", self.run_with_detection),
             ("with both", functools.partial(self.run_with_detection, plan=True)),
             ("by rules", functools.partial(self.run_with_rules, self.rules())),
-        ):
+        ]
+        if not unavailable():
+            both = Ways(plan=self.plan_file, detection=True, system=True)
+            found += [
+                ("observed by the kernel's events", functools.partial(self.observe, system=True)),
+                ("with its plan, by the kernel's events", functools.partial(self.run_with_plan, system=True)),
+                ("with both, by the kernel's events", functools.partial(self.run_in, both)),
+            ]
+        return found
+
+    def compare(self, seed: int, program: Path = PROGRAM, ways: list | None = None) -> None:
+        words = (program, self.folder, seed, CALLS)
+        plain = self.run_as_it_is(*words)
+        written = (self.folder / "out").read_bytes()
+        self.assertEqual(plain[0], 3, f"seed {seed}: {plain}")
+        self.assertEqual(plain[1].count(b"\n") > CALLS * 0.6, True, plain)
+        for what, run in ways or self.ways():
             self.forget(*self.files)
             found = run(*words)
             for one, other in zip(plain[1].splitlines(), found[1].splitlines(), strict=False):
@@ -48,10 +73,32 @@ class RandomCalls(Case):
             self.assertEqual((self.folder / "out").read_bytes(), written, f"seed {seed}, {what}")
 
     def test_with_the_plan_of_the_same_calls(self):
-        seed = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
-        print("DOVETAIL_TEST_SEED is", seed, flush=True)
+        seed = self.seed()
         for number in range(int(os.environ.get("DOVETAIL_TEST_ROUNDS", "4"))):
             self.compare(seed + number)
+
+    def test_calls_that_check_sizes(self):
+        names = subprocess.run([need(self, "nm"), "-D", CHECKED], capture_output=True, text=True, check=True).stdout
+        for name in ("__read_chk", "__pread_chk", "__fread_chk", "__fgets_chk"):
+            self.assertIn(name, names, "the program has been built without them")
+        self.compare(self.seed(), CHECKED)
+
+    def test_by_the_rules_of_an_advisor(self):
+        short = tempfile.mkdtemp(prefix="dovetail-", dir="/tmp")  # the path of a socket is limited to 107 bytes
+        self.addCleanup(shutil.rmtree, short)
+        words = [sys.executable, "-m", "dovetail.cli", "advisord", "--stay", "--configuration"]
+        words.append(str(self.configuration(self.rules())))
+        own = {"PYTHONPATH": str(BUILD / "python"), "DOVETAIL_ADVISORD_SOCKET": f"{short}/socket"}
+        with (
+            mock.patch.dict(os.environ, own),
+            subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as advisor,
+        ):
+            self.addCleanup(advisor.kill)
+            try:
+                self.assertEqual(advisor.stdout.readline(), f"dovetail advisord: at {short}/socket\n")
+                self.compare(self.seed(), ways=[("advised", functools.partial(self.run_in, Ways(advised=True)))])
+            finally:
+                advisor.kill()
 
     def test_with_the_plan_of_other_calls(self):
         self.assertEqual(self.observe(PROGRAM, self.folder, 5, CALLS)[0], 3)
