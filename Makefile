@@ -5,6 +5,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
 STRESS_SECONDS ?= 3600
+MESSAGES_ROUNDS ?= 300
 MUTANTS ?= tasking storage admission --number 100
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
@@ -14,7 +15,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch scaling test test-hdf5 test-foreign test-nodes test-refinement test-plans stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-plans stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -83,10 +84,15 @@ test-refinement: build-tests ## The example refinement with random meshes and ra
 test-nodes: build-tests ## One-sided communication between two nodes of this machine, with all its tests
 	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^rma_ranks_nodes$$'
 
+test-messages: build-tests ## Random programs of tasks and messages against plain MPI, 1500 for each library and number of ranks (MESSAGES_ROUNDS=300 in each of 5 turns)
+	@for turn in 1 2 3 4 5; do \
+	    DOVETAIL_TEST_ROUNDS=$(MESSAGES_ROUNDS) $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpi_random_' || exit 1; \
+	done
+
 test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes
 	@DOVETAIL_TEST_ROUNDS=300 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
 
-test-long: test-nodes test-hdf5 test-foreign test-refinement test-plans stress ## What takes too long for every change
+test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-plans stress ## What takes too long for every change
 
 mutants: setup ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)
