@@ -15,14 +15,15 @@ RequestLane::RequestLane(Device& device, std::uint8_t lane, std::optional<Route>
 Route RequestLane::route() const noexcept { return forced_ ? *forced_ : level_.route(); }
 
 // Where tasks are admitted by their number, that is the level of the device: they are not kept back a second time here.
-bool RequestLane::has_room(Load load) const noexcept {
-  return in_flight(load) < std::max<unsigned>(route().depth, device_.tasks_at_once());
+bool RequestLane::has_room(RequestCounts counts) const noexcept {
+  return in_flight(counts) < std::max<unsigned>(route().depth, device_.tasks_at_once());
 }
 
-// Those that are kept go first. `load` is what was found.
-bool RequestLane::keeps_none_and_admits(Load& load) noexcept {
-  while (kept(load) == 0 && has_room(load)) {
-    if (load_.compare_exchange_weak(load, load + one_in_flight, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+// Those that are kept go first. `counts` is what was found.
+bool RequestLane::keeps_none_and_admits(RequestCounts& counts) noexcept {
+  while (kept(counts) == 0 && has_room(counts)) {
+    if (counts_.compare_exchange_weak(counts, counts + one_in_flight, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
       return true;
     }
   }
@@ -35,8 +36,8 @@ void RequestLane::admit(Request& request) noexcept {
 }
 
 RequestLane::Entry RequestLane::enter(Request& request) {
-  Load load = load_.load(std::memory_order_relaxed);
-  if (keeps_none_and_admits(load)) [[likely]] {
+  RequestCounts counts = counts_.load(std::memory_order_relaxed);
+  if (keeps_none_and_admits(counts)) [[likely]] {
     admit(request);
     return Entry::start;
   }
@@ -46,11 +47,12 @@ RequestLane::Entry RequestLane::enter(Request& request) {
     return Entry::cancelled;
   }
   do {
-    if (keeps_none_and_admits(load)) {
+    if (keeps_none_and_admits(counts)) {
       admit(request);
       return Entry::start;
     }
-  } while (!load_.compare_exchange_weak(load, load + one_kept, std::memory_order_acq_rel, std::memory_order_relaxed));
+  } while (
+      !counts_.compare_exchange_weak(counts, counts + one_kept, std::memory_order_acq_rel, std::memory_order_relaxed));
   waiting_.push(request);
   return Entry::kept;
 }
@@ -58,15 +60,15 @@ RequestLane::Entry RequestLane::enter(Request& request) {
 RequestQueue RequestLane::take_cancelled() {
   const base::LockGuard lock(mutex_);
   RequestQueue cancelled = waiting_.take([](const Request& request) { return given_up(request); });
-  load_.fetch_sub(cancelled.size() * one_kept, std::memory_order_acq_rel);
+  counts_.fetch_sub(cancelled.size() * one_kept, std::memory_order_acq_rel);
   return cancelled;
 }
 
 bool RequestLane::admits_kept() noexcept {
-  Load load = load_.load(std::memory_order_relaxed);
-  while (kept(load) > 0 && has_room(load)) {
-    if (load_.compare_exchange_weak(load, load - one_kept + one_in_flight, std::memory_order_acq_rel,
-                                    std::memory_order_relaxed)) {
+  RequestCounts counts = counts_.load(std::memory_order_relaxed);
+  while (kept(counts) > 0 && has_room(counts)) {
+    if (counts_.compare_exchange_weak(counts, counts - one_kept + one_in_flight, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
       return true;
     }
   }
@@ -78,13 +80,13 @@ RequestQueue RequestLane::leave(const Request& request) {
   if (transfers(request.kind)) {
     device_.moved(direction_of(request.kind), request.transferred);
   }
-  const Load load = load_.fetch_sub(one_in_flight, std::memory_order_acq_rel) - one_in_flight;
+  const RequestCounts counts = counts_.fetch_sub(one_in_flight, std::memory_order_acq_rel) - one_in_flight;
   // While tasks are admitted by the number, their number is what is varied.
   if (!forced_ && !level_.decided() && device_.tasks_at_once() == 0) {
-    level_.ended(base::ticks(), request.transferred, in_flight(load) + kept(load));
+    level_.ended(base::ticks(), request.transferred, in_flight(counts) + kept(counts));
   }
   RequestQueue startable;
-  if (kept(load) > 0) [[unlikely]] {
+  if (kept(counts) > 0) [[unlikely]] {
     const base::LockGuard lock(mutex_);
     while (admits_kept()) {
       Request* const next = waiting_.pop();

@@ -33,14 +33,16 @@ class RequestLane {
 
  private:
   // Two counts in one word: the low half counts requests in flight, the high half those that are kept.
-  using Load = std::uint64_t;
-  static constexpr Load one_in_flight = 1;
-  static constexpr Load one_kept = Load{1} << 32;
-  static constexpr std::uint32_t in_flight(Load load) noexcept { return static_cast<std::uint32_t>(load); }
-  static constexpr std::uint32_t kept(Load load) noexcept { return static_cast<std::uint32_t>(load >> 32); }
+  using RequestCounts = std::uint64_t;
+  static constexpr RequestCounts one_in_flight = 1;
+  static constexpr RequestCounts one_kept = RequestCounts{1} << 32;
+  static constexpr std::uint32_t in_flight(RequestCounts counts) noexcept { return static_cast<std::uint32_t>(counts); }
+  static constexpr std::uint32_t kept(RequestCounts counts) noexcept {
+    return static_cast<std::uint32_t>(counts >> 32);
+  }
 
-  bool has_room(Load load) const noexcept;
-  bool keeps_none_and_admits(Load& load) noexcept;
+  bool has_room(RequestCounts counts) const noexcept;
+  bool keeps_none_and_admits(RequestCounts& counts) noexcept;
   void admit(Request& request) noexcept;
   bool admits_kept() noexcept REQUIRES(mutex_);
 
@@ -49,7 +51,7 @@ class RequestLane {
   device::RequestLevel& level_;
   // In one word, so that a thread that keeps a request and one that ends the last before it cannot miss each other. While any is kept, some
   // are in flight, and each of those looks for kept ones when it leaves. Only the holder of the mutex changes how many are kept.
-  std::atomic<Load> load_{0};
+  std::atomic<RequestCounts> counts_{0};
   base::Mutex mutex_;
   base::UrgencyQueue<Request> waiting_ GUARDED_BY(mutex_);
 };

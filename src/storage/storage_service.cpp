@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/recursive_mutex.hpp"
+
 namespace dovetail::storage {
 namespace {
 
@@ -18,8 +20,8 @@ thread_local constinit bool forked = false;
 // Any thread may cancel, and a runtime may end meanwhile: it is looked up here. The lock is held while its requests are
 // ended, which may complete tasks and run what the program does then; that may cancel in turn.
 struct Services {
-  std::recursive_mutex mutex;
-  std::vector<std::pair<const detail::RuntimeCore*, StorageService*>> all;
+  base::RecursiveMutex mutex;
+  std::vector<std::pair<const detail::RuntimeCore*, StorageService*>> all GUARDED_BY(mutex);
 };
 
 Services*& the_services() {
@@ -29,10 +31,11 @@ Services*& the_services() {
 Services& services() { return *the_services(); }
 
 void cancel_in(const detail::RuntimeCore* core) noexcept {
-  const std::lock_guard lock(services().mutex);
-  for (std::size_t i = 0; i < services().all.size(); ++i) {
-    if (services().all[i].first == core) {
-      services().all[i].second->cancel();
+  Services& known = services();
+  const base::LockGuard lock(known.mutex);
+  for (std::size_t i = 0; i < known.all.size(); ++i) {
+    if (known.all[i].first == core) {
+      known.all[i].second->cancel();
       return;
     }
   }
@@ -93,13 +96,15 @@ StorageService::StorageService(detail::RuntimeCore& core, const std::string& eng
                                 "\" was asked for (Options::engine or DOVETAIL_ENGINE) but " + why_not +
                                 "; use \"auto\" or \"threads\"");
   }
-  const std::lock_guard lock(services().mutex);
-  services().all.emplace_back(&core, this);
+  Services& known = services();
+  const base::LockGuard lock(known.mutex);
+  known.all.emplace_back(&core, this);
 }
 
 StorageService::~StorageService() {
-  const std::lock_guard lock(services().mutex);
-  std::erase_if(services().all, [this](const auto& entry) { return entry.second == this; });
+  Services& known = services();
+  const base::LockGuard lock(known.mutex);
+  std::erase_if(known.all, [this](const auto& entry) { return entry.second == this; });
 }
 
 StorageService* StorageService::of(detail::RuntimeCore& core) noexcept {

@@ -148,7 +148,7 @@ class Exporter final : public TimelineVisitor {
     file_.raw(R"(,"reason":)").raw(names_[reason]).raw("}}");
   }
 
-  void request(const Request& request) override {
+  void request(const RequestSpan& request) override {
     const bool ahead = request.transfer == Transfer::ahead;
     std::size_t& lanes = ahead ? ahead_lanes_ : lanes_;
     lanes = std::max(lanes, request.lane + 1);

@@ -25,7 +25,7 @@ class Totals final : public TimelineVisitor {
     if (kind == ThreadKind::executor) io_.push_back({slice.begin, slice.end});
   }
 
-  void request(const Request& request) override {
+  void request(const RequestSpan& request) override {
     if (!request.completer || request.end < since_ || request.result <= 0) return;
     if (request.transfer == Transfer::read) read_ += static_cast<double>(request.result);
     if (request.transfer == Transfer::write) written_ += static_cast<double>(request.result);

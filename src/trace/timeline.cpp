@@ -203,7 +203,7 @@ class Replay {
 
   void begin_request(std::size_t thread, Time now, const Event& event) {
     if (const auto found = requests_.find(event.id); found != requests_.end()) remove(found, now);
-    Request request;
+    RequestSpan request;
     request.begin = now;
     request.transfer =
         static_cast<Transfer>(static_cast<unsigned>(kind_of(event)) - static_cast<unsigned>(Kind::io_submitted));
@@ -232,9 +232,9 @@ class Replay {
     if (std::exchange(told_in_flight_, requests) != requests) visitor_.in_flight(now, requests);
   }
 
-  Lanes& lanes_of(const Request& request) { return request.transfer == Transfer::ahead ? ahead_lanes_ : lanes_; }
+  Lanes& lanes_of(const RequestSpan& request) { return request.transfer == Transfer::ahead ? ahead_lanes_ : lanes_; }
 
-  void remove(std::unordered_map<std::uint64_t, Request>::iterator found, Time now) {
+  void remove(std::unordered_map<std::uint64_t, RequestSpan>::iterator found, Time now) {
     found->second.end = now;
     visitor_.request(found->second);
     lanes_of(found->second).give_back(found->second.lane);
@@ -257,7 +257,7 @@ class Replay {
   TimelineVisitor& visitor_;
   std::vector<ThreadState> threads_;
   std::unordered_map<std::uint64_t, TaskState> tasks_;
-  std::unordered_map<std::uint64_t, Request> requests_;
+  std::unordered_map<std::uint64_t, RequestSpan> requests_;
   Lanes lanes_;
   Lanes ahead_lanes_;
   std::size_t ahead_ = 0;  // of the requests, those that read ahead

@@ -47,7 +47,7 @@ struct Slice {
 };
 
 /// One request, from its submission to its completion.
-struct Request {
+struct RequestSpan {
   /// The smallest number that no other request had at the time; of what is read ahead, that no other of these had.
   std::size_t lane = 0;
   Time begin = 0;
@@ -102,7 +102,7 @@ class TimelineVisitor {
                        std::uint32_t /*reason*/) {}
   /// A thread blocked for something that has a name.
   virtual void wait(std::size_t /*thread*/, Time /*begin*/, Time /*end*/, std::uint32_t /*reason*/) {}
-  virtual void request(const Request& /*request*/) {}
+  virtual void request(const RequestSpan& /*request*/) {}
   /// From now on `requests` requests are in flight, without what is read ahead. Called in the order of time.
   virtual void in_flight(Time /*time*/, std::size_t /*requests*/) {}
   /// In no order.

@@ -109,7 +109,7 @@ struct Collector final : TimelineVisitor {
   void failure(std::size_t, Time time, std::uint64_t, std::uint32_t, std::uint32_t) override {
     failures.push_back(time);
   }
-  void request(const Request& each) override { requests.push_back(each); }
+  void request(const RequestSpan& each) override { requests.push_back(each); }
   void in_flight(Time time, std::size_t count) override { changes.push_back({time, count}); }
 
   void message(const Message& each) override { messages.push_back(each); }
@@ -118,7 +118,7 @@ struct Collector final : TimelineVisitor {
   std::vector<Slice> slices;
   std::vector<Idle> idles;
   std::vector<Time> failures;
-  std::vector<Request> requests;
+  std::vector<RequestSpan> requests;
   std::vector<Change> changes;
   std::vector<Message> messages;
   std::vector<Change> outstanding;

@@ -143,7 +143,7 @@ TEST(Timeline, ARequestBeginsAndEndsOnDifferentThreads) {
       .complete(executor, 400, 7, 4096);
   const Collector seen = collect(builder);
   ASSERT_EQ(seen.requests.size(), 1U);
-  const Request& request = seen.requests[0];
+  const RequestSpan& request = seen.requests[0];
   EXPECT_EQ(request.begin, 100);
   EXPECT_EQ(request.end, 400);
   EXPECT_EQ(request.transfer, Transfer::write);
@@ -181,7 +181,7 @@ TEST(Timeline, WhatIsReadAheadHasLanesOfItsOwnAndIsNotInFlight) {
   const Collector seen = collect(builder);
   ASSERT_EQ(seen.requests.size(), 4U);
   std::map<std::uint64_t, std::size_t> lanes;
-  for (const Request& request : seen.requests) {
+  for (const RequestSpan& request : seen.requests) {
     lanes[static_cast<std::uint64_t>(request.begin)] = request.lane;
   }
   EXPECT_EQ(lanes, (std::map<std::uint64_t, std::size_t>{{100, 0}, {110, 0}, {120, 1}, {310, 0}}));

@@ -94,11 +94,14 @@ Graph graph_of(Options& options) {
   throw BadInput("give --graph FILE, or --application heat, streaming or refinement");
 }
 
-void print_outcome(const Options& options, const Graph& graph, const scaling::Machine& machine) {
-  const scaling::Outcome outcome = scaling::simulate(graph, machine);
-  nlohmann::ordered_json json{{"seconds", outcome.seconds},       {"computing", outcome.computing},
-                              {"overhead", outcome.overhead},     {"locked", outcome.locked},
-                              {"events", outcome.events},         {"tasks", graph.tasks.size()},
+void print_simulated_run(const Options& options, const Graph& graph, const scaling::Machine& machine) {
+  const scaling::SimulatedRun run = scaling::simulate(graph, machine);
+  nlohmann::ordered_json json{{"seconds", run.seconds},
+                              {"computing", run.computing},
+                              {"overhead", run.overhead},
+                              {"locked", run.locked},
+                              {"events", run.events},
+                              {"tasks", graph.tasks.size()},
                               {"messages", graph.messages.size()}};
   if (options.graph.empty() && options.application == "refinement") {
     json["blocks"] = scaling::blocks_of(options.refinement);
@@ -164,7 +167,7 @@ int run(int count, char** arguments) {
     scaling::Machine machine = scaling::read_machine(options.machine, graph.variant);
     machine.workers = options.workers != 0 ? options.workers : machine.workers;
     machine.ranks_per_node = options.ranks_per_node != 0 ? options.ranks_per_node : machine.ranks_per_node;
-    print_outcome(options, graph, machine);
+    print_simulated_run(options, graph, machine);
   } else if (options.output.empty()) {
     throw BadInput("give --machine FILE, --write FILE or both");
   }

@@ -67,7 +67,7 @@ class Simulation {
     build_nodes();
   }
 
-  Outcome run() {
+  SimulatedRun run() {
     s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { ended(activity); });
     for (std::uint32_t number = 0; number < graph_.messages.size(); ++number) {
       if (graph_.messages[number].from_task == no_task) send(number);
@@ -82,7 +82,7 @@ class Simulation {
       throw BadInput("the graph cannot end: " + std::to_string(left_) +
                      " tasks wait for each other, or for messages that nobody sends");
     }
-    return outcome_;
+    return run_;
   }
 
   static s4u::Engine& engine() {
@@ -198,9 +198,9 @@ class Simulation {
     const double spawning = spawns_beside_ ? 0 : costs_.spawn;
     const double overhead = costs_.task + spawning + sends * costs_.send + tasks_[task].receives * costs_.receive;
     const Task& what = graph_.tasks[task];
-    outcome_.computing += what.seconds / machine_.speed;
-    outcome_.overhead += overhead;
-    ++outcome_.events;
+    run_.computing += what.seconds / machine_.speed;
+    run_.overhead += overhead;
+    ++run_.events;
     RankState& rank = ranks_[what.rank];
     const double work = what.seconds + overhead * machine_.speed;
     const double alone = work / machine_.speed;
@@ -272,7 +272,7 @@ class Simulation {
     }
     const double now = s4u::Engine::get_clock();
     rank.library_is_free_at = std::max(rank.library_is_free_at, now) + locked;
-    outcome_.locked += rank.library_is_free_at - now;
+    run_.locked += rank.library_is_free_at - now;
     after(rank.library_is_free_at - now, [this, task] { has_returned(task); });
   }
 
@@ -297,7 +297,7 @@ class Simulation {
     const TaskState& state = tasks_[task];
     if (!state.has_returned || state.messages > 0 || state.leaving > 0) return;
     --left_;
-    outcome_.seconds = s4u::Engine::get_clock();
+    run_.seconds = s4u::Engine::get_clock();
     release(successors_, task);
     if (left_ == 0) {
       for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) dispatch(rank);
@@ -305,7 +305,7 @@ class Simulation {
   }
 
   void send(std::uint32_t number) {
-    ++outcome_.events;
+    ++run_.events;
     const Message& message = graph_.messages[number];
     if (node_of(message.from_rank) == node_of(message.to_rank)) {
       // Each core copies within the node at the whole rate, and the copy is the transfer.
@@ -403,11 +403,11 @@ class Simulation {
   std::unordered_map<const s4u::Activity*, Pending> then_;
   std::deque<s4u::ActivityPtr> ended_;
   std::vector<s4u::ExecPtr> suspended_;
-  Outcome outcome_;
+  SimulatedRun run_;
 };
 
 }  // namespace
 
-Outcome simulate(const Graph& graph, const Machine& machine) { return Simulation(graph, machine).run(); }
+SimulatedRun simulate(const Graph& graph, const Machine& machine) { return Simulation(graph, machine).run(); }
 
 }  // namespace scaling

@@ -9,7 +9,7 @@
 
 namespace scaling {
 
-struct Outcome {
+struct SimulatedRun {
   double seconds = 0;        ///< Until the last task has completed.
   double computing = 0;      ///< What the bodies compute, of all cores together.
   double overhead = 0;       ///< What tasks and messages cost beside that.
@@ -19,6 +19,6 @@ struct Outcome {
 
 /// Each worker of a rank runs one body at a time; the bodies of a node share its cores, as do ranks that spin. A message takes the link of its sender's node
 /// and that of its receiver's. Once in a process: SimGrid is one for it. @throws BadInput if the graph cannot end.
-Outcome simulate(const Graph& graph, const Machine& machine);
+SimulatedRun simulate(const Graph& graph, const Machine& machine);
 
 }  // namespace scaling
