@@ -165,7 +165,7 @@ void Helper::wait_until_ended() noexcept {
   bool is_held_up = false;
   for (std::int32_t seen = thread_.load(std::memory_order_acquire); seen > 0;
        seen = thread_.load(std::memory_order_acquire)) {
-    // The system wakes who waits for a thread to end. One that is held up by a device is not waited for.
+    // The system wakes this thread when the helper has ended. A helper that is held up by a device is not waited for.
     const long waited =
         bare_call(SYS_futex, reinterpret_cast<long>(&thread_), FUTEX_WAIT, seen, reinterpret_cast<long>(&longest));
     if (waited == -ETIMEDOUT) {

@@ -42,7 +42,7 @@ class Helper {
   alignas(4) std::atomic<std::int32_t> thread_{0};
   std::atomic<std::int32_t> last_{0};  // the number of the last one, also when it has ended
   std::atomic<bool> stop_{false};
-  // What it is about. Written by who has set `thread_` to -1.
+  // What it is about. Written by the thread that has set `thread_` to -1.
   int descriptor_ = -1;
   std::uint32_t state_ = 0;
   FilePlan plan_;

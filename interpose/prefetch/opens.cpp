@@ -79,7 +79,7 @@ int __open64_2(const char*, int) DOVETAIL_ALIAS("__open_2");
 int __openat64_2(int, const char*, int) DOVETAIL_ALIAS("__openat_2");
 }
 
-// Who is about to forbid itself system calls must not be ended for one of ours.
+// A program that is about to forbid itself system calls must not be ended for one of ours.
 DOVETAIL_CALL int prctl(int option, ...) noexcept {
   va_list rest;
   va_start(rest, option);

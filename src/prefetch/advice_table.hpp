@@ -69,7 +69,7 @@ class AdviceTable {
     Range inside;               // what this reader reads in there next means nothing new
     std::uint64_t block_bytes;  // 0: the part is not read by blocks, so that there is no advice for any
   };
-  /// Notes a read of a file under its rule. `reader`: as in `BlockCache::note`, as is who may call it. `bytes` is not 0.
+  /// Notes a read of a file under its rule. `reader`, and the threads that may call it: as in `BlockCache::note`. `bytes` is not 0.
   Noted note(std::uint32_t rule, AdvisedFile& file, std::uint64_t offset, std::uint64_t bytes,
              std::uint64_t reader) const noexcept;
   /// Of a number below `files()`.

@@ -21,7 +21,7 @@ constexpr std::size_t most_blocks = 512;
 
 }  // namespace
 
-/// Bytes that a task fetches. Whoever takes the claim reads into the memory; a block whose claim was taken by the program is not fetched.
+/// Bytes that a task fetches. The task reads into the memory if it takes the claim first. If a thread of the program does, they are not fetched.
 struct ReadAhead::Block {
   base::MemoryShare share;
   std::unique_ptr<std::byte[]> memory;

@@ -72,7 +72,7 @@ std::shared_ptr<PendingTask> TaskReadAhead::describe(const AccessList& accesses)
   std::shared_ptr<PendingTask> task;
   for (const Access& access : accesses) {
     const Region& region = access.region;
-    // Other numbers than those of open files are no files. A reader would wait for whoever makes what they stand for, such as a result in Python.
+    // Other numbers than those of open files are no files. A reader would wait for the task that makes what they stand for, such as a result in Python.
     if (region.space == 0 || region.length == 0 || tasking::may_be_named(region.space) ||
         storage::declared_file(region.space) == nullptr) {
       continue;
