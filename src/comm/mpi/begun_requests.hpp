@@ -17,7 +17,7 @@ struct BegunRequest {
   bool receives = false;
 };
 
-/// Thread-safe. A handle of MPI is that of one request at a time, but for requests that have ended when they are started: they may share one.
+/// Thread-safe. A handle of MPI is that of one request at a time. Only requests that have ended when they are started may share one.
 class BegunRequests {
  public:
   static BegunRequests& of_process();
@@ -26,8 +26,8 @@ class BegunRequests {
     static constinit std::atomic<std::uint64_t> last{0};
     return (std::uint64_t{1} << 63U) | last.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Notes that this handle now stands for `begun`. @returns the request that the handle stood for before and that `take` was never called for, if any; or `begun`
-  /// itself if there is no memory to note it. The trace must be told that what is returned has ended.
+  /// Notes that this handle now stands for `begun`. @returns the request that the handle stood for before and that `take` was never called for, if any. If there is no
+  /// memory to note it, that is `begun` itself. The trace must be told that what is returned has ended.
   std::optional<BegunRequest> add(std::uint64_t handle, const BegunRequest& begun) noexcept;
   /// Nothing if it is not known. From then on it is not known any more.
   std::optional<BegunRequest> take(std::uint64_t handle) noexcept;

@@ -42,7 +42,7 @@ class Library {
 
   /// @name For tasks, by the thread that has the turn
   /// @{
-  /// From now on until `leave`, errors of calls by this thread are returned: they are a task's, and do not end the program. From the second time
+  /// From now on until `leave`, errors of calls by this thread are returned. They are a task's, and do not end the program. From the second time
   /// on, any thread.
   virtual void enter() noexcept = 0;
   virtual void leave() noexcept = 0;

@@ -57,7 +57,7 @@ struct Operation {
   Start start;                                ///< If it is not started.
 };
 
-/// Moves all operations of `more`, which are linked by `next`, one after the other to the front of `list`: the last one is the first then.
+/// Moves all operations of `more`, which are linked by `next`, one after the other to the front of `list`. The last one is the first then.
 /// @returns The new front.
 inline Operation* move_to_front(Operation* list, Operation* more) noexcept {
   while (more != nullptr) {

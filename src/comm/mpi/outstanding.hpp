@@ -11,7 +11,7 @@ namespace dovetail::comm::mpi {
 
 class Library;
 
-/// What a look costs does not grow with what is outstanding: the newest requests are asked each time, since many messages come at once or
+/// What a look costs does not grow with what is outstanding. The newest requests are asked each time, since many messages come at once or
 /// soon, and the others in rotation. Not thread-safe.
 class Outstanding {
  public:

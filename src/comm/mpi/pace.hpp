@@ -22,7 +22,7 @@ class Interval {
     return fixed_ >= nanoseconds{} ? std::max(fixed_, affordable())
                                    : nanoseconds(current_.load(std::memory_order_relaxed));
   }
-  /// So many looks may be taken in a poll: as many as the share has room for, or as take as long as waking the thread for it.
+  /// So many looks may be taken in a poll. They are as many as the share has room for, or as take as long as waking the thread for it.
   unsigned looks() const noexcept {
     const nanoseconds room = std::max(now() / polls_in_a_share, waking_.get());
     return static_cast<unsigned>(

@@ -1,4 +1,4 @@
-// What traces have of messages: as long as a task waits for one, and where it stands among the others, so that both ends of it are found.
+// What traces have of messages. A message is in them as long as a task waits for it, with its place among the others: so both ends are found.
 #pragma once
 
 #include "comm/mpi/operation.hpp"

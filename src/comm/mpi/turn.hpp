@@ -1,4 +1,4 @@
-// Which thread is in the MPI library, and what others hand over to it: threads that fight for the library's lock lose more than they
+// Which thread is in the MPI library, and what others hand over to it. Threads that fight for the library's lock lose more than they
 // gain (TAGASPI, docs/papers.md, section VI-C).
 #pragma once
 

@@ -381,7 +381,7 @@ std::optional<std::uint32_t> notify_test(const Segment& segment, std::uint32_t i
 
 namespace {
 
-// The owner of memory on another node changes it there, by its own atomic operation: so all operations on a number are of the same kind.
+// The owner of memory on another node changes it there, by its own atomic operation. So all operations on a number are of the same kind.
 template <class Change>
 std::uint64_t change(const Remote& at, const Message& request, const Change& change_here) {
   if (at.offset % sizeof(std::uint64_t) != 0) {

@@ -83,7 +83,7 @@ unsigned Engine::poll(unsigned worker, tasking::PollScope scope) {
       }
       // If an idle worker has stopped looking since, the next poll by the clock sees that.
       const bool is_looked_at = group->was_looked_at();
-      // While workers compute and notifications come, the clock is soon enough: each ring would cost both sides a system call, and take the core
+      // While workers compute and notifications come, the clock is soon enough. Each ring would cost both sides a system call, and take the core
       // from a body. A worker says that it sleeps before it parks.
       const bool is_soon_again = core_.idle.count() < core_.workers.size() && interval_.is_short();
       if (is_looked_at || is_soon_again) {

@@ -63,7 +63,7 @@ class Fabric final : private FabricEvents {
 
   /// @name Calls
   /// What one thread posts to one rank takes effect there in this order. A call begins with `begin`, is given to each of its operations, and must be
-  /// told if `is_ended_by_caller`; if not, it is given back by `progress` or `rank_ended`.
+  /// told if `is_ended_by_caller`. If not, it is given back by `progress` or `rank_ended`.
   /// @{
   static void begin(RemoteCall& call) noexcept { call.left = 1; }
   /// `cause`: what has kept the caller from posting all of it, so the call has failed; null: nothing.
@@ -85,7 +85,7 @@ class Fabric final : private FabricEvents {
 
   /// @name The end
   /// @{
-  /// What waits for this rank fails, now and later, with what `note_end` returns: that is called under the lock, so `FabricArrivals::lost` is not
+  /// What waits for this rank fails, now and later, with what `note_end` returns. That is called under the lock, so `FabricArrivals::lost` is not
   /// called meanwhile. Adds the calls that have ended by it.
   void rank_ended(int rank, const std::function<std::string()>& note_end, base::Fifo<Waiter>& ended);
   void say_goodbye(int rank);

@@ -52,7 +52,7 @@ class FabricEndpoint {
   };
   virtual Posted post(Operation& operation) = 0;
   virtual const std::string& failure() const noexcept = 0;
-  /// The rank has ended, and its calls have failed. Memory of the program's is not used for them any more: what would use it is given back now, and
+  /// The rank has ended, and its calls have failed. Memory of the program's is not used for them any more. What would use it is given back now, and
   /// the rest by `poll`, some time.
   virtual void forget(int /*rank*/, FabricEvents& /*events*/) noexcept {}
   /// Moves data, and tells what has ended or come. @returns How much that was.

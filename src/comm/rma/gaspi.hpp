@@ -1,4 +1,4 @@
-// The functions of GASPI that one-sided communication calls. GASPI is the Global Address Space Programming Interface, version 17.1 of its standard; what
+// The functions of GASPI that one-sided communication calls. GASPI is the Global Address Space Programming Interface, version 17.1 of its standard. What
 // that leaves open (the width of its numbers) is as in GPI-2.
 #pragma once
 

@@ -79,7 +79,7 @@ bool GaspiMessages::fail(const char* call, Gaspi::Return result) {
   return false;
 }
 
-// First the cards: two of each rank, in the order of exchanges, and those of this rank behind them; then the rings to others, and those from them.
+// First the cards: two of each rank, in the order of exchanges, and those of this rank behind them. Then the rings to others, and those from them.
 std::size_t GaspiMessages::card(std::size_t rank) const noexcept {
   return (exchanges_ % 2 * (size_ + 1) + rank) * bytes_of_a_card;
 }

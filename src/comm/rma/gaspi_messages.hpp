@@ -1,4 +1,4 @@
-// Messages by GASPI: a rank writes them into a ring that the other one has for it, and a notification says how far the ring is written.
+// Messages by GASPI. A rank writes them into a ring that the other one has for it. A notification says how far the ring is written.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@
 namespace dovetail::comm::rma {
 
 /// Takes of GASPI the segment of the highest number, and a queue of its own where there is one more, or else the last. Nothing waits for a queue: what GASPI
-/// reads is a copy in that segment, and its place is used again when the receiver says that it has taken the message. So what is under way to a dead rank
-/// holds up no other.
+/// reads is a copy in that segment. The place of the copy is used again when the receiver says that it has taken the message. So what is under way to a
+/// dead rank holds up no other.
 class GaspiMessages final : public MessageLibrary {
  public:
   /// For each pair of ranks, at the sender and at the receiver.

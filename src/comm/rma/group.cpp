@@ -417,7 +417,7 @@ void Group::take_events(base::Fifo<Waiter>& ended) noexcept {
         [&](const Await& await) { return await.from == rank || (is_for_all(await) && standing == Standing::died); },
         rank, ended);
   }
-  // It was rung for another thread, which may sleep and not hear it any more: this one takes what it was rung for, and lets it be rung again.
+  // It was rung for another thread, which may sleep and not hear it any more. So this one takes what it was rung for, and lets it be rung again.
   if (silenced) {
     take_all_arrived(ended);
     ring_for_what_is_left();

@@ -49,7 +49,7 @@ class Group final : private FabricArrivals {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  /// The one that has been started; null if there is none, and in the child of a fork, to which the memory of its parent's is nothing.
+  /// The one that has been started. Null if there is none, and in the child of a fork, to which the memory of its parent's is nothing.
   static Group* current() noexcept;
   void make_current();
   /// In the child of a fork: its parent's connections to other nodes end with its parent.

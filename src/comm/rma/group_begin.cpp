@@ -267,7 +267,7 @@ std::string Group::try_reach(std::uint8_t id, const std::vector<std::unique_ptr<
   return {};
 }
 
-// What other nodes write into, or change by an atomic operation, may come as soon as they have the offer: so all is there before it is made.
+// What other nodes write into, or change by an atomic operation, may come as soon as they have the offer. So all is there before it is made.
 std::pair<Offer, int> Group::offer_own(std::uint8_t id, std::uint64_t bytes, std::uint32_t notifications,
                                        std::byte* program_memory) {
   auto own = std::make_unique<RemoteSegment>();

@@ -24,7 +24,7 @@ struct Moving {
   Frames::Buffer buffer;
 };
 
-/// There is one in the process at a time. MPI reads and writes memory of this alone, which outlives it where MPI is not done with it: so a call that has
+/// There is one in the process at a time. MPI reads and writes memory of this alone, which outlives it where MPI is not done with it. So a call that has
 /// failed gives its memory back at once. What comes from a rank takes effect in the order in which that rank has posted it.
 class MessageEndpoint final : public FabricEndpoint {
  public:

@@ -7,8 +7,8 @@
 
 namespace dovetail::comm::rma {
 
-/// The time between two polls. A poll is a load for each rank, and the bell tells of what comes while all workers sleep: so the clock matters only
-/// while all of them compute for long, and is slow in a long wait. Any thread.
+/// The time between two polls. A poll is a load for each rank, and the bell tells of what comes while all workers sleep. So the clock matters only
+/// while all of them compute for long. It is slow in a long wait. Any thread.
 class Interval {
  public:
   static constexpr std::chrono::nanoseconds shortest = std::chrono::microseconds(20);

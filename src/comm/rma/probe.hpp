@@ -13,8 +13,8 @@ struct TransportProbe {
   std::string where;  ///< If not everywhere: in which programs.
 };
 
-/// That of segments which are allocated, that of memory of the program's own, and those between nodes: libfabric, then MPI libraries, of which each that is
-/// found by its name is told, or one that does not work, then GASPI. Forks for a moment.
+/// That of segments which are allocated, that of memory of the program's own, and those between nodes. These are libfabric, then MPI libraries, then GASPI.
+/// Of MPI libraries, each that is found by its name is told, or one that does not work. Forks for a moment.
 std::vector<TransportProbe> probe_transports();
 
 }  // namespace dovetail::comm::rma

@@ -1,5 +1,5 @@
-// By what a group reaches other nodes: libfabric, or an MPI library where that is not there, or where the user wants it; or GASPI, where gaspi_run has
-// started the ranks, or the user wants it.
+// By what a group reaches other nodes: libfabric, or an MPI library where libfabric is not there, or GASPI where gaspi_run has started the ranks.
+// The user may ask for any of them (`DOVETAIL_FABRIC`).
 #pragma once
 
 #include <chrono>

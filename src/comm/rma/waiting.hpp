@@ -36,7 +36,7 @@ void look_for_ends(Group& in);
 void require_there(Group& in, const Peer& peer);
 /// Looks at what has come, and tells what has waited for it.
 void take_what_has_come(Group& in);
-/// Whether the wait of the calling task or thread has ended, without a pause: by what has come, or what comes while its worker has nothing else to run.
+/// Whether the wait of the calling task or thread has ended, without a pause. What ends it has come, or comes while its worker has nothing else to run.
 /// Never in an onready.
 bool comes_in_a_moment(Group& in, Await& await);
 /// A thread that blocks, and looks at what has come. After some time, it sleeps between two looks for a moment, or until something comes.

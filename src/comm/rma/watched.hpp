@@ -10,8 +10,8 @@
 
 namespace dovetail::comm::rma {
 
-/// Descriptors that are watched as long as this lives. They are closed after it: a child of the process may keep a copy, with which the kernel would
-/// go on to report one that is closed here.
+/// Descriptors that are watched as long as this lives. They are closed after it. Otherwise a child of the process may keep a copy, with which the
+/// kernel would go on to report one that is closed here.
 class Watched {
  public:
   Watched() noexcept = default;
