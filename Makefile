@@ -90,7 +90,7 @@ test-messages: build-tests ## Random programs of tasks and messages against plai
 	done
 
 test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes
-	@DOVETAIL_TEST_ROUNDS=300 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
+	@DOVETAIL_TEST_ROUNDS=120 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
 
 test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-plans stress ## What takes too long for every change
 
