@@ -59,7 +59,7 @@ std::uint32_t touched(const FilePlan& plan, std::uint64_t offset, std::uint64_t 
   return best;
 }
 
-// Whoever comes late with an older place changes nothing.
+// A thread that comes late with an older place changes nothing.
 void advance(std::atomic<std::uint32_t>& cursor, std::uint32_t to) noexcept {
   std::uint32_t seen = cursor.load(std::memory_order_relaxed);
   while (seen < to && !cursor.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
