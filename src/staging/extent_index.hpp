@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/byte_range.hpp"
+#include "staging/extent_map.hpp"
 
 namespace dovetail::staging {
 
@@ -24,18 +25,17 @@ class ExtentIndex {
   void erase(std::uint64_t offset, std::uint64_t length);
   /// Copies what there is of the range to `target` and appends the gaps between to `gaps`, in order.
   void copy(ByteRange range, std::byte* target, std::vector<ByteRange>& gaps) const;
-  bool empty() const noexcept { return segments_.empty(); }
+  bool empty() const noexcept { return extents_.empty(); }
 
  private:
-  struct Segment {
-    std::uint64_t end;
+  // A write ends by itself, and is then removed by its owner: none is joined with another.
+  struct Memory {
     const std::byte* data;
     const void* owner;
+    Memory behind(std::uint64_t bytes) const noexcept { return {data + bytes, owner}; }
+    bool continues(std::uint64_t, const Memory&, std::uint64_t) const noexcept { return false; }
   };
-  using Segments = std::map<std::uint64_t, Segment>;
-  Segments::iterator first_overlapping(std::uint64_t offset);
-
-  Segments segments_;  // by first byte; they do not overlap
+  ExtentMap<Memory> extents_;
 };
 
 /// Bytes of a file, neighbours taken together. Not thread-safe.
