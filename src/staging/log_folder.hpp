@@ -1,0 +1,37 @@
+// The folder of a log on the local tier.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "staging/file_calls.hpp"
+#include "staging/file_failure.hpp"
+
+namespace dovetail::staging {
+
+/// As long as it lives, no other process has it. A child of a fork has it together with its parent.
+struct LogFolder {
+  std::string path;
+  base::Descriptor descriptor{-1};
+};
+
+struct OpenedFolder {
+  LogFolder folder;
+  FileFailure failure;  ///< `EBUSY`: another process has it. `EPERM`: others could write into it.
+};
+
+/// `make`: if there is none, for this user alone. It must be a folder of this user's, which no other may change, and no symbolic link.
+OpenedFolder open_log_folder(FileCalls& calls, const std::string& path, bool make);
+
+/// Numbers of the segments in it, in their order.
+std::vector<std::uint32_t> segment_numbers(const LogFolder& folder, FileFailure& failure);
+
+/// "00000001.log"
+std::string segment_name(std::uint32_t number);
+
+/// Removes the folder, unless others have put something into it. Nothing of a log is in it any more.
+FileFailure remove_log_folder(FileCalls& calls, const LogFolder& folder);
+
+}  // namespace dovetail::staging

@@ -1,0 +1,61 @@
+// Which file a folder of the local tier belongs to. It lies in the folder, so that whoever finds that knows where its bytes go.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "staging/file_calls.hpp"
+#include "staging/file_failure.hpp"
+#include "staging/log_folder.hpp"
+#include "staging/log_record.hpp"
+
+namespace dovetail::staging {
+
+/// What a file is recognised by when its name is not enough. Not the number of its device: on a network file system each mount has another one.
+struct FileIdentity {
+  std::uint64_t inode = 0;
+  std::int64_t born_seconds = 0;  ///< Since 1970; 0 where the file system does not say.
+  std::uint32_t born_nanoseconds = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+struct Placement {
+  std::string final_path{};  ///< Absolute; any bytes but NUL.
+  FileIdentity final_file{};
+  LogIdentity log = 0;
+  bool operator==(const Placement&) const = default;
+};
+
+inline constexpr const char* placement_name = "placement";
+
+std::string text_of(const Placement& placement);
+/// Nothing: it is none, not whole, or of a newer version of the format.
+std::optional<Placement> placement_of(std::string_view text);
+
+/// Of an open file. @param failure what went wrong, if something did
+FileIdentity identity_of(int descriptor, const std::string& path, FileFailure& failure);
+
+/// Writes it into the folder, in one step and durably. Blocks.
+FileFailure write_placement(FileCalls& calls, const LogFolder& folder, const Placement& placement);
+
+/// Removes it, and the folder, which has no segments any more.
+FileFailure remove_placement(FileCalls& calls, const LogFolder& folder);
+
+struct FoundPlacement {
+  std::optional<Placement> placement;  ///< Nothing, without a failure: the folder has none.
+  FileFailure failure;
+};
+FoundPlacement read_placement(const std::string& folder);
+
+/// Where in the tier the log of a file is: a folder that is named after the file, and by a checksum of its path, without symbolic links. Whether it
+/// exists is another matter.
+struct FolderName {
+  std::string folder;
+  std::string final_path{};  ///< The path without symbolic links.
+  FileFailure failure;       ///< There is no such file.
+};
+FolderName folder_of(const std::string& tier, const std::string& final_path);
+
+}  // namespace dovetail::staging
