@@ -1,0 +1,106 @@
+#include "staging/opened_log.hpp"
+
+#include <cerrno>
+#include <optional>
+#include <random>
+#include <utility>
+
+namespace dovetail::staging {
+namespace {
+
+LogIdentity new_identity() {
+  std::random_device random;
+  return LogIdentity{random()} << 32 | random();
+}
+
+FileFailure mismatch(const Placement& found, const Placement& expected, const std::string& folder) {
+  FileFailure failure{
+      .error = ESTALE, .operation = "use", .path = folder + "/" + placement_name, .offset = 0, .why = {}};
+  if (found.final_path != expected.final_path) {
+    failure.why = "it belongs to " + found.final_path;
+  } else if (found.final_file != expected.final_file) {
+    failure.why = "the file that it belongs to was replaced by another one of the same name";
+  } else {
+    return {};
+  }
+  return failure;
+}
+
+FileFailure take_placement(FileCalls& calls, const Placement& expected, bool has_segments, OpenedLog& opened) {
+  FoundPlacement found = read_placement(opened.folder.path);
+  if (found.failure) {
+    return std::move(found.failure);
+  }
+  if (found.placement) {
+    opened.placement = *std::move(found.placement);
+    return mismatch(opened.placement, expected, opened.folder.path);
+  }
+  if (has_segments) {
+    return {.error = EBADMSG,
+            .operation = "read",
+            .path = opened.folder.path + "/" + placement_name,
+            .why = "it is missing, and there are segments of a log"};
+  }
+  opened.placement = expected;
+  opened.placement.log = new_identity();
+  return write_placement(calls, opened.folder, opened.placement);
+}
+
+}  // namespace
+
+OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement& expected) {
+  OpenedLog opened;
+  OpenedFolder taken = open_log_folder(calls, folder, true);
+  opened.folder = std::move(taken.folder);
+  opened.failure = std::move(taken.failure);
+  if (opened.failure) {
+    return opened;
+  }
+  const std::vector<std::uint32_t> numbers = segment_numbers(opened.folder, opened.failure);
+  if (!opened.failure) {
+    opened.failure = take_placement(calls, expected, !numbers.empty(), opened);
+  }
+  if (!opened.failure) {
+    opened.failure = read_log(calls, opened.folder, opened.placement.log, opened.found, opened.replayed);
+  }
+  return opened;
+}
+
+FileFailure read_log(FileCalls& calls, const LogFolder& folder, LogIdentity log, std::vector<FoundSegment>& found,
+                     Replay& replayed) {
+  FileFailure failure;
+  for (const std::uint32_t number : segment_numbers(folder, failure)) {
+    LogSegment::Opened opened = LogSegment::open(calls, folder, number);
+    if (opened.failure) {
+      return std::move(opened.failure);
+    }
+    found.push_back({std::move(opened.segment), {}});
+    failure = scan(calls, *found.back().segment, log, found.back().scan);
+    if (failure) {
+      return failure;
+    }
+  }
+  if (!failure) {
+    replayed = replay(found);
+  }
+  return failure;
+}
+
+StagedContents contents_of(const Replay& replayed, std::uint64_t final_bytes) {
+  StagedContents contents(final_bytes);
+  for (const ReplayedRecord& each : replayed.records) {
+    const RecordHeader& header = each.header;
+    if (header.kind == RecordKind::truncate) {
+      contents.set_size(header.offset);
+    } else if (header.kind == RecordKind::write) {
+      contents.write({header.offset, static_cast<std::size_t>(header.length)},
+                     {.segment = each.segment,
+                      .position = static_cast<std::uint32_t>(each.position),
+                      .length = static_cast<std::uint32_t>(header.length),
+                      .skipped = 0});
+    }
+  }
+  return contents;
+}
+
+}  // namespace dovetail::staging

@@ -1,0 +1,210 @@
+#include "staging/tiered_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "staging/placement.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+struct OpenedFinal {
+  base::Descriptor descriptor{-1};
+  std::uint64_t size = 0;
+  FileIdentity identity;
+  FileFailure failure;
+};
+
+OpenedFinal open_final(const std::string& path) {
+  OpenedFinal opened;
+  opened.descriptor = base::Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status{};
+  if (opened.descriptor.get() < 0 || ::fstat(opened.descriptor.get(), &status) != 0) {
+    opened.failure = {.error = errno, .operation = "open", .path = path};
+    return opened;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    opened.failure = {.error = EINVAL, .operation = "stage", .path = path, .why = "it is not a regular file"};
+    return opened;
+  }
+  opened.size = static_cast<std::uint64_t>(status.st_size);
+  opened.identity = identity_of(opened.descriptor.get(), path, opened.failure);
+  return opened;
+}
+
+}  // namespace
+
+TieredFile::Opened TieredFile::open(const std::string& folder, const std::string& final_path,
+                                    const TierSettings& settings) {
+  OpenedFinal final_file = open_final(final_path);
+  if (final_file.failure) {
+    return {nullptr, std::move(final_file.failure)};
+  }
+  OpenedLog log = open_log(*settings.calls, folder, {.final_path = final_path, .final_file = final_file.identity});
+  if (!log.failure && log.replayed.damage && !settings.take_what_is_left) {
+    log.failure = log.replayed.damage;
+  }
+  if (log.failure) {
+    return {nullptr, std::move(log.failure)};
+  }
+  StagedContents contents = contents_of(log.replayed, final_file.size);
+  return {std::unique_ptr<TieredFile>(new TieredFile(std::move(final_file.descriptor), final_path, std::move(log),
+                                                     settings, std::move(contents))),
+          {}};
+}
+
+TieredFile::TieredFile(base::Descriptor final_file, const std::string& final_path, OpenedLog log,
+                       const TierSettings& settings, StagedContents contents)
+    : settings_(settings),
+      calls_(*settings.calls),
+      descriptor_(std::move(final_file)),
+      final_{.path = final_path, .descriptor = descriptor_.get()},
+      log_(calls_, std::move(log.folder), {.identity = log.placement.log, .segment_bytes = settings.segment_bytes},
+           log.found, log.replayed),
+      contents_(std::move(contents)) {}
+
+FileFailure TieredFile::append(std::uint64_t offset, std::span<const std::byte> data) {
+  StagingLog::Appended appended = log_.append(RecordKind::write, offset, data);
+  if (!appended.failure) {
+    const base::LockGuard lock(mutex_);
+    contents_.write({offset, data.size()}, appended.place);
+  }
+  return std::move(appended.failure);
+}
+
+FileFailure TieredFile::write(std::uint64_t offset, std::span<const std::byte> data) {
+  if (data.size() > most_file_bytes || offset > most_file_bytes - data.size()) {
+    return {.error = EFBIG, .operation = "write", .path = final_.path, .offset = offset};
+  }
+  const base::LockGuard ordered(order_);
+  while (!data.empty()) {
+    const std::size_t bytes = std::min<std::size_t>(data.size(), most_record_bytes);
+    if (FileFailure failure = append(offset, data.first(bytes))) {
+      return failure;
+    }
+    offset += bytes;
+    data = data.subspan(bytes);
+  }
+  return {};
+}
+
+FileFailure TieredFile::set_size(std::uint64_t size) {
+  if (size > most_file_bytes) {
+    return {.error = EFBIG, .operation = "set the size", .path = final_.path, .offset = size};
+  }
+  const base::LockGuard ordered(order_);
+  StagingLog::Appended appended = log_.append(RecordKind::truncate, size, {});
+  if (!appended.failure) {
+    const base::LockGuard lock(mutex_);
+    contents_.set_size(size);
+  }
+  return std::move(appended.failure);
+}
+
+TieredFile::Parts TieredFile::parts_of(std::uint64_t offset, std::size_t wanted) const {
+  const base::LockGuard lock(mutex_);
+  Parts result{.parts = {}, .final_bytes = contents_.final_bytes()};
+  if (offset < contents_.size()) {
+    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, contents_.size() - offset));
+    contents_.index().visit(
+        {offset, bytes},
+        [&](base::ByteRange range, const LogPlace& place) {
+          result.parts.push_back({range, place, log_.segment(place.segment)});
+        },
+        [&](base::ByteRange range) { result.parts.push_back({range, {}, nullptr}); });
+  }
+  return result;
+}
+
+FileFailure TieredFile::read_final(base::ByteRange range, std::uint64_t final_bytes, std::byte* target) const {
+  const std::uint64_t end = std::clamp(final_bytes, range.offset, range.end());
+  const auto wanted = static_cast<std::size_t>(end - range.offset);
+  const Transfer got = read_all(calls_, final_.descriptor, {target, wanted}, range.offset);
+  if (got.error != 0) {
+    return {.error = got.error, .operation = "read", .path = final_.path, .offset = range.offset + got.bytes};
+  }
+  std::memset(target + got.bytes, 0, range.length - got.bytes);
+  return {};
+}
+
+TieredFile::Read TieredFile::read(std::uint64_t offset, std::span<std::byte> target) const {
+  const Parts parts = parts_of(offset, target.size());
+  Read result;
+  for (const Part& part : parts.parts) {
+    std::byte* const to = target.data() + (part.range.offset - offset);
+    result.failure = part.segment != nullptr ? part.segment->read(part.place, {to, part.range.length})
+                                             : read_final(part.range, parts.final_bytes, to);
+    if (result.failure) {
+      break;
+    }
+    result.bytes += part.range.length;
+  }
+  return result;
+}
+
+std::uint64_t TieredFile::size() const {
+  const base::LockGuard lock(mutex_);
+  return contents_.size();
+}
+
+std::size_t TieredFile::extents() const {
+  const base::LockGuard lock(mutex_);
+  return contents_.index().extents().size();
+}
+
+FileFailure TieredFile::sync() { return log_.sync(); }
+
+FileFailure TieredFile::drain() {
+  const base::LockGuard one(draining_);
+  StagingLog::Sealed sealed;
+  DrainPlan plan;
+  {
+    const base::LockGuard ordered(order_);
+    sealed = log_.seal();
+    if (sealed.empty) {
+      return {};
+    }
+    const base::LockGuard lock(mutex_);
+    plan = plan_drain(contents_);
+    plan.kept = contents_.begin_drain();
+  }
+  FileFailure failure = drain_sealed(sealed, plan);
+  {
+    const base::LockGuard lock(mutex_);
+    if (failure) {
+      contents_.give_up_drain();
+      return failure;
+    }
+    // The log says so: also if that cannot be made durable, the next drain must not begin with what came before. And before the segments go, so that no
+    // reader looks for them.
+    contents_.end_drain(sealed.segment);
+  }
+  failure = log_.sync_note(sealed);
+  return failure ? failure : log_.remove(sealed);
+}
+
+FileFailure TieredFile::drain_sealed(const StagingLog::Sealed& sealed, const DrainPlan& plan) {
+  // Before the final file changes, so that what a crash leaves half done can be done again. Where the tier cannot make it durable, it was never told
+  // to be, and the final file is the way to make it so.
+  log_.sync();
+  FileFailure failure = log_.verify(sealed);
+  if (!failure) {
+    failure = drain_into(calls_, final_, plan, log_.segments(sealed), settings_.drain);
+  }
+  return failure ? failure : log_.note_drained(sealed);
+}
+
+FileFailure TieredFile::finish() {
+  FileFailure failure = drain();
+  if (!failure) {
+    failure = log_.remove_all();
+  }
+  return failure ? failure : remove_placement(calls_, log_.folder());
+}
+
+}  // namespace dovetail::staging

@@ -1,0 +1,101 @@
+// A file whose newest bytes are in a log on the local tier until they are drained into the final file. What was written survives the process, and
+// after `sync` the machine: the next opening finds it. Reads see every write.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "base/mutex.hpp"
+#include "staging/drain.hpp"
+#include "staging/file_calls.hpp"
+#include "staging/file_failure.hpp"
+#include "staging/opened_log.hpp"
+#include "staging/staged_contents.hpp"
+#include "staging/staging_log.hpp"
+
+namespace dovetail::staging {
+
+struct TierSettings {
+  std::size_t segment_bytes = std::size_t{64} << 20;  ///< About so much space is given back at once. At most 2 GiB.
+  DrainShape drain{};
+  /// A log that has lost records that were durable is opened with what comes before them. Otherwise it is not opened.
+  bool take_what_is_left = false;
+  FileCalls* calls = &FileCalls::system();  ///< Outlives the file.
+};
+
+/// Thread-safe. Its functions block the thread and do not suspend a task. All may throw std::bad_alloc. Others see the writes in the final file after
+/// `drain`. One process at a time has the folder, and it alone changes the final file meanwhile.
+class TieredFile {
+ public:
+  struct Opened {
+    std::unique_ptr<TieredFile> file;
+    FileFailure failure;
+  };
+  /// @param folder in the tier; made if it does not exist, for this user alone. What is in it is read and checked.
+  /// @param final_path a regular file that exists; absolute, without symbolic links
+  static Opened open(const std::string& folder, const std::string& final_path, const TierSettings& settings = {});
+  /// Leaves the log as it is.
+  ~TieredFile() = default;
+  TieredFile(const TieredFile&) = delete;
+  TieredFile& operator=(const TieredFile&) = delete;
+
+  /// After a failure some bytes from the beginning of the range may have been written.
+  FileFailure write(std::uint64_t offset, std::span<const std::byte> data);
+  /// As ftruncate.
+  FileFailure set_size(std::uint64_t size);
+
+  struct Read {
+    std::size_t bytes = 0;  ///< Fewer than wanted without a failure: the file ends there.
+    FileFailure failure;
+  };
+  Read read(std::uint64_t offset, std::span<std::byte> target) const;
+  std::uint64_t size() const;
+
+  /// Returns when all writes so far are durable on the tier.
+  FileFailure sync();
+  /// Brings all that was written before the call into the final file, durably, and gives back its space on the tier. After a failure all
+  /// is still in the log, and it can be called again.
+  FileFailure drain();
+  /// Drains and removes the folder. Nothing may be called after it has succeeded.
+  FileFailure finish();
+
+  /// What the log takes on the tier, in bytes.
+  std::uint64_t log_bytes() const { return log_.bytes(); }
+  /// Parts of the index: what the memory for it grows with.
+  std::size_t extents() const;
+
+ private:
+  struct Part {
+    base::ByteRange range;
+    LogPlace place;
+    std::shared_ptr<const LogSegment> segment;  // null: it is in the final file
+  };
+  struct Parts {
+    std::vector<Part> parts;
+    std::uint64_t final_bytes = 0;  // that count of the final file
+  };
+  TieredFile(base::Descriptor final_file, const std::string& final_path, OpenedLog log, const TierSettings& settings,
+             StagedContents contents);
+  Parts parts_of(std::uint64_t offset, std::size_t wanted) const EXCLUDES(mutex_);
+  FileFailure read_final(base::ByteRange range, std::uint64_t final_bytes, std::byte* target) const;
+  FileFailure append(std::uint64_t offset, std::span<const std::byte> data) REQUIRES(order_) EXCLUDES(mutex_);
+  FileFailure drain_sealed(const StagingLog::Sealed& sealed, const DrainPlan& plan) EXCLUDES(mutex_);
+
+  const TierSettings settings_;
+  FileCalls& calls_;
+  const base::Descriptor descriptor_;
+  const FinalFile final_;
+  StagingLog log_;
+  base::Mutex draining_;
+  /// Held while something is put into the log and then into the index, so that both have it in the same order. Readers do not wait for it.
+  base::Mutex order_;
+  mutable base::Mutex mutex_;
+  StagedContents contents_ GUARDED_BY(mutex_);
+};
+
+}  // namespace dovetail::staging
