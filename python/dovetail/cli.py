@@ -1,4 +1,4 @@
-"""The command `dovetail`. Sub-commands that are programs in C++ (`tiom`, `doctor`) are found beside the package and get their arguments as
+"""The command `dovetail`. Sub-commands that are programs in C++ (`tiom`, `doctor`, `staging`) are found beside the package and get their arguments as
 they are."""
 
 from __future__ import annotations
@@ -51,6 +51,13 @@ def tiom(context: typer.Context) -> None:
 )
 def doctor(context: typer.Context) -> None:
     _become("dovetail-doctor", context.args)
+
+
+@app.command(
+    context_settings=_PASS_ON, help="Shows and recovers what is staged on a fast local tier (dovetail-staging)."
+)
+def staging(context: typer.Context) -> None:
+    _become("dovetail-staging", context.args)
 
 
 @app.command(help="Shows the version.")

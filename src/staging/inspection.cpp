@@ -1,0 +1,57 @@
+#include "staging/inspection.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "staging/opened_log.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+void count(const std::vector<FoundSegment>& found, const Replay& replayed, Inspection& result) {
+  result.segments = found.size();
+  for (const FoundSegment& each : found) {
+    result.log_bytes += each.scan.bytes;
+    result.torn_bytes += each.scan.bytes - each.scan.whole_bytes;
+  }
+  for (const ReplayedRecord& each : replayed.records) {
+    result.records += each.header.kind == RecordKind::write || each.header.kind == RecordKind::truncate ? 1U : 0U;
+  }
+  // What the size of the final file is does not matter to what is in the log.
+  const StagedContents contents = contents_of(replayed, 0);
+  result.extents = contents.index().extents().size();
+  for (const auto& [offset, extent] : contents.index().extents()) {
+    result.staged_bytes += extent.end - offset;
+  }
+}
+
+}  // namespace
+
+Inspection inspect(const std::string& folder, FileCalls& calls) {
+  Inspection result;
+  const LogFolder opened{.path = folder,
+                         .descriptor = base::Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))};
+  if (opened.descriptor.get() < 0) {
+    result.failure = {.error = errno, .operation = "open", .path = folder};
+    return result;
+  }
+  FoundPlacement placed = read_placement(folder);
+  result.failure = std::move(placed.failure);
+  result.placement = std::move(placed.placement);
+  if (result.failure || !result.placement) {
+    return result;
+  }
+  std::vector<FoundSegment> found;
+  Replay replayed;
+  result.failure = read_log(calls, opened, result.placement->log, found, replayed);
+  if (!result.failure) {
+    count(found, replayed, result);
+    result.damage = std::move(replayed.damage);
+  }
+  return result;
+}
+
+}  // namespace dovetail::staging

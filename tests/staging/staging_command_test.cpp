@@ -1,0 +1,108 @@
+// The command `dovetail-staging`, as a user starts it.
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+
+#include "staging/inspection.hpp"
+#include "staging/tier_support.hpp"
+#include "storage/fault_folder.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+class StagingCommandTest : public TierTest {
+ protected:
+  void SetUp() override {
+    const char* build = std::getenv("DOVETAIL_BUILD_DIR");
+    program = std::string(build != nullptr ? build : ".") + "/bin/dovetail-staging";
+    if (::access(program.c_str(), X_OK) != 0) {
+      GTEST_SKIP() << "the tools are not built here";
+    }
+  }
+  /// Its exit status; what it says is in `said`.
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), program);
+    std::vector<char*> arguments;
+    for (std::string& each : words) {
+      arguments.push_back(each.data());
+    }
+    arguments.push_back(nullptr);
+    const std::string output = folder / "output";
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    pid_t child = -1;
+    EXPECT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    said = test::contents(output);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string program;
+  std::string said;
+};
+
+TEST_F(StagingCommandTest, ShowsChecksAndRecovers) {
+  const Bytes data = test::random_bytes(10'000, 1);
+  auto file = open();
+  ASSERT_EQ(file->write(100, data).text(), "");
+  ASSERT_EQ(file->write(500, std::span(data).first(50)).text(), "");
+  ASSERT_EQ(file->sync().text(), "");
+  ASSERT_EQ(run({"status", "--json", log}), 0) << said;
+  const nlohmann::json shown = nlohmann::json::parse(said);
+  EXPECT_EQ(shown.at("final_path"), final_path);
+  EXPECT_EQ(shown.at("staged_bytes"), 10'000);
+  EXPECT_EQ(shown.at("records"), 2);
+  EXPECT_EQ(shown.at("extents"), 3);
+  EXPECT_EQ(shown.at("log_bytes"), file->log_bytes());
+  ASSERT_EQ(run({"status", log}), 0);
+  EXPECT_NE(said.find(final_path), std::string::npos) << said;
+  EXPECT_EQ(run({"verify", log}), 0) << said;
+  EXPECT_EQ(run({"recover", log}), 1) << "this process has it";
+  EXPECT_NE(said.find("another process has it"), std::string::npos) << said;
+  const Bytes expected = all_of(*file);
+  file.reset();
+  EXPECT_EQ(run({"recover", log}), 0) << said;
+  EXPECT_EQ(said, "");
+  EXPECT_TRUE(same(bytes_of(final_path), expected));
+  EXPECT_EQ(run({"recover", log}), 1) << "there is no such folder any more";
+}
+
+TEST_F(StagingCommandTest, DamageIsTold) {
+  auto file = open();
+  ASSERT_EQ(file->write(0, test::random_bytes(1000, 1)).text(), "");
+  ASSERT_EQ(file->write(1000, test::random_bytes(1000, 2)).text(), "");
+  ASSERT_EQ(file->sync().text(), "");
+  file.reset();
+  Bytes bytes = bytes_of(segments().front());
+  bytes[header_bytes * 3 + 1500] ^= std::byte{1};
+  put(segments().front(), bytes);
+  EXPECT_EQ(run({"verify", log}), 1);
+  EXPECT_NE(said.find(segments().front()), std::string::npos) << said;
+  EXPECT_EQ(run({"recover", log}), 1);
+  EXPECT_EQ(run({"recover", "--take-what-is-left", log}), 0) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), test::random_bytes(1000, 1)));
+}
+
+TEST_F(StagingCommandTest, WrongArgumentsEndWithStatus2) {
+  EXPECT_EQ(run({}), 2);
+  EXPECT_EQ(run({"drop", log}), 2);
+  EXPECT_EQ(run({"recover"}), 2);
+  EXPECT_EQ(run({"recover", "--help"}), 0);
+}
+
+TEST_F(StagingCommandTest, LookingChangesNothing) {
+  ASSERT_EQ(open()->write(0, test::random_bytes(1000, 1)).text(), "");
+  const Bytes before = bytes_of(segments().front());
+  const Inspection found = inspect(log);
+  EXPECT_EQ(found.failure.text(), "");
+  EXPECT_EQ(found.staged_bytes, 1000U);
+  EXPECT_TRUE(same(bytes_of(segments().front()), before));
+  EXPECT_EQ(inspect(folder / "nowhere").failure.error, ENOENT);
+}
+
+}  // namespace
+}  // namespace dovetail::staging
