@@ -23,9 +23,9 @@ constexpr std::string_view title = "dovetail staging 1\n";
 constexpr std::size_t most_bytes = 8192;
 
 std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 17> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(value));
-  return digits.data();
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(value));
+  return text.data();
 }
 
 std::uint64_t checksum_of(std::string_view text) noexcept {
