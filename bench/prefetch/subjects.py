@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy
 from device_unavailable import DeviceUnavailable
 
 # Of the package hmmer-examples: the models and the query of HMMER's own tutorial.
@@ -135,6 +134,8 @@ def table(query: str, words: Sequence[object], folder: Path) -> list[str]:
 
 def mapped(folder: Path) -> list[str]:
     """Every third row, of 64 KiB, of a file of 400 MiB that NumPy has mapped."""
+    import numpy
+
     path = folder / "rows.bin"
     values = numpy.random.default_rng(20).normal(size=(50, 16, 8192))
     with path.open("wb") as out:
@@ -158,14 +159,14 @@ def subjects(interpreter: str | None, binaries: Path) -> dict[str, Subject]:
         "hmmscan": Subject(1024, hmmscan, ["hmmscan", "-h"]),
         "git": Subject(1024, git_status, ["git", "--version"]),
         "sqlite_range": Subject(
-            1024, lambda folder: table(_SELECT_RANGE, [], folder), [python, "-c", "import sqlite3, zlib"]
+            1024, lambda folder: table(_SELECT_RANGE, [], folder), [sys.executable, "-c", "import sqlite3, zlib"]
         ),
         "sqlite_random": Subject(
             1024,
             lambda folder: table(_SELECT_AT_RANDOM, [ROWS], folder),
-            [python, "-c", "import random, sqlite3, zlib"],
+            [sys.executable, "-c", "import random, sqlite3, zlib"],
         ),
-        "memmap": Subject(1024, mapped, [python, "-c", "import numpy"], is_seen_from_within=False),
+        "memmap": Subject(1024, mapped, [sys.executable, "-c", "import numpy"], is_seen_from_within=False),
         "static": Subject(
             1024,
             lambda folder: static(binaries / "prefetch_reader_static", folder),

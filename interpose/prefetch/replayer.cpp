@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "guide.hpp"
 #include "helper.hpp"
 #include "predictor.hpp"
 #include "prefetch/follower.hpp"
@@ -27,6 +28,9 @@ std::uint32_t Replayer::begin(int number, Descriptor& descriptor, const FileIden
     return Descriptor::ignored;
   }
   const FilePlan plan = plan_.file(file);
+  if (plan.count == 0 && plan.progress != nullptr && !guide.on()) {
+    return Descriptor::first_file + file;  // the first read of it is all that is noted
+  }
   if (is_over(plan)) {
     note_begun(plan);
     return Descriptor::ignored;
@@ -51,6 +55,13 @@ void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, st
     return;
   }
   const FilePlan plan = plan_.file(state - Descriptor::first_file);
+  if (plan.count == 0) {
+    note_begun(plan);
+    std::uint32_t seen = state;
+    descriptor.state.compare_exchange_strong(seen, predictor.on() ? Descriptor::fresh : Descriptor::ignored,
+                                             std::memory_order_release);
+    return;
+  }
   if (took != 0) {
     count_read(plan, bytes, took);
   }

@@ -7,50 +7,60 @@ import mmap
 import os
 import random
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 
-from .device_requests import NONE, Requests, since
+from .device_requests import NONE, Requests, since, so_far
 from .plan import Plan, PlannedDevice, PlannedFile
 
-# Of a smaller file a plan asks for all anyway.
+# The cache of a device may hold a smaller file.
 _LEAST = 16 << 20
+_MOST_DEVICES = 4
 _SMALL, _LARGE = 4096, 1 << 20
 # As many at once as keep a device busy, whose other requests then wait.
 _SMALL_AT_ONCE, _LARGE_AT_ONCE = 16, 4
 # An idle device with a limit lends some of it first, which does not count.
 _SECONDS_BEFORE, _SECONDS = 0.2, 0.3
+# A file system that does not answer must not keep the command from its end.
+_SECONDS_FOR_THE_LAST = 2.0
 
 
-def add(plan: Plan, before: dict[int, Requests]) -> None:
+def add(plan: Plan, before: dict[int, Requests]) -> bool:
     """Measures the devices of files that are read in jumps, a second for each; of others nothing is to be decided. `before`: what devices had served
-    when the program was started."""
+    when the program was started. Returns whether anything was measured."""
     largest: dict[int, PlannedFile] = {}
     for file in plan.files:
         jumps = any(one.end != other.offset for one, other in zip(file.extents, file.extents[1:], strict=False))
         if jumps and file.size >= max(_LEAST, largest[file.device].size if file.device in largest else 0):
             largest[file.device] = file
-    observed = {device: since(before, device) or NONE for device in largest}
-    for device, file in largest.items():
+    chosen = sorted(largest.items(), key=lambda found: -found[1].bytes)[:_MOST_DEVICES]
+    observed = {device: since(before, device) or NONE for device, _ in chosen}
+    for device, file in chosen:
         rates = _rates_of(file)
         if rates is not None:
             plan.devices[device] = PlannedDevice(*rates, observed[device].reads, observed[device].bytes)
+    return bool(plan.devices)
 
 
 def _rates_of(file: PlannedFile) -> tuple[float, float] | None:
-    """Requests and bytes in a second. None: it is not the file any more, or cannot be read past the page cache."""
+    """Requests and bytes in a second. None: it is not the file any more, or its device is not what answers."""
     with contextlib.suppress(OSError):
         descriptor = _opened(file.path)
+        threads = _Threads()
         try:
             if not file.is_described_by(os.fstat(descriptor)):
                 return None
             small, large = (file.size // block for block in (_SMALL, _LARGE))
             numbers = random.Random(file.inode)
-            requests = _rate(descriptor, _SMALL, _SMALL_AT_ONCE, lambda _: numbers.randrange(small))
-            blocks = _rate(descriptor, _LARGE, _LARGE_AT_ONCE, lambda turn: turn % large)
+            read = _Reads(descriptor, file.device, threads)
+            requests = read.a_second(_SMALL, _SMALL_AT_ONCE, lambda _: numbers.randrange(small))
+            blocks = read.a_second(_LARGE, _LARGE_AT_ONCE, lambda turn: turn % large)
         finally:
-            os.close(descriptor)
+            # A thread that did not end may still read from it.
+            if threads.have_ended():
+                os.close(descriptor)
         if requests and blocks:
-            return requests, blocks * _LARGE
+            return round(requests, 3), round(blocks * _LARGE, 3)
     return None
 
 
@@ -62,46 +72,66 @@ def _opened(path: str) -> int:
         return os.open(path, flags)
 
 
-def _rate(descriptor: int, block: int, at_once: int, place: Callable[[int], int]) -> float:
-    """Blocks a second, read by so many threads. `place`: the number of the block that is read in this turn. Raises OSError."""
-    over = threading.Event()
-    ended = [0] * at_once
-    failed: list[OSError] = []
+class _Threads:
+    """They are daemons: the command ends without one that the file system holds up."""
 
-    def read(thread: int) -> None:
-        with mmap.mmap(-1, block) as memory:  # which O_DIRECT wants in whole pages
-            turn = thread
-            while not over.is_set():
-                try:
-                    os.preadv(descriptor, [memory], place(turn) * block)
-                except OSError as error:
-                    failed.append(error)
-                    return
-                ended[thread] += 1
-                turn += at_once
+    def __init__(self) -> None:
+        self._started: list[threading.Thread] = []
 
-    with _running([threading.Thread(target=read, args=(number,), daemon=True) for number in range(at_once)], over):
-        over.wait(_SECONDS_BEFORE)
-        before = sum(ended)
-        over.wait(_SECONDS)
-        count = sum(ended) - before
-    if failed:
-        raise failed[0]
-    return count / _SECONDS
-
-
-@contextlib.contextmanager
-def _running(threads: list[threading.Thread], over: threading.Event) -> Iterator[None]:
-    started = []
-    try:
-        for thread in threads:
+    def start(self, function: Callable[[int], None], count: int) -> None:
+        for number in range(count):
+            thread = threading.Thread(target=function, args=(number,), daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # no more threads can be made
-                break
-            started.append(thread)
-        yield
-    finally:
-        over.set()
-        for thread in started:
-            thread.join()
+                return
+            self._started.append(thread)
+
+    def have_ended(self) -> bool:
+        until = time.monotonic() + _SECONDS_FOR_THE_LAST
+        for thread in self._started:
+            thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._started)
+
+
+class _Reads:
+    """Of one file, past the page cache."""
+
+    def __init__(self, descriptor: int, device: int, threads: _Threads) -> None:
+        self._descriptor = descriptor
+        self._device = device
+        self._threads = threads
+
+    def a_second(self, block: int, at_once: int, place: Callable[[int], int]) -> float:
+        """Blocks, read by so many threads. `place`: the number of the block that is read in this turn. 0: others than the device answer, such as a cache of the
+        file system. Raises OSError."""
+        over = threading.Event()
+        ended = [0] * at_once
+        failed: list[BaseException] = []
+
+        def read(thread: int) -> None:
+            try:
+                with mmap.mmap(-1, block) as memory:  # which O_DIRECT wants in whole pages
+                    turn = thread
+                    while not over.is_set():
+                        os.preadv(self._descriptor, [memory], place(turn) * block)
+                        ended[thread] += 1
+                        turn += at_once
+            except (OSError, ValueError, MemoryError) as error:
+                failed.append(error)
+
+        served = so_far()
+        try:
+            self._threads.start(read, at_once)
+            over.wait(_SECONDS_BEFORE)
+            before, begun = sum(ended), time.monotonic()
+            over.wait(_SECONDS)
+            count, seconds = sum(ended) - before, time.monotonic() - begun
+        finally:
+            over.set()
+        if not self._threads.have_ended() or failed:
+            raise OSError("the file cannot be read past the page cache")
+        by_device = since(served, self._device)
+        if by_device is None or 2 * by_device.bytes < sum(ended) * block:
+            return 0
+        return count / seconds

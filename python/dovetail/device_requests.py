@@ -18,7 +18,8 @@ class Requests:
     bytes: int
 
     def __sub__(self, other: Requests) -> Requests:
-        return Requests(self.reads - other.reads, self.bytes - other.bytes)
+        # A device that was removed and made again begins anew.
+        return Requests(max(0, self.reads - other.reads), max(0, self.bytes - other.bytes))
 
 
 NONE = Requests(0, 0)

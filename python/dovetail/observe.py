@@ -27,8 +27,6 @@ _READ, _FILE, _MAP = 1, 2, 3
 _PAGE = mmap.PAGESIZE
 # Runs are no longer, so that where the program is in one of them is known well enough.
 _LONGEST_RUN = 1 << 20
-# What takes longer was not in memory: a system call with a page or two, and a byte a nanosecond.
-_SECONDS_OF_A_CALL, _SECONDS_OF_A_BYTE = 1e-4, 1e-9
 _BAD_USAGE = 2
 
 
@@ -77,10 +75,7 @@ class _Builder:
         self.file = file
         self._seen = Seen()
 
-    def read(self, offset: int, count: int, begun: float, think: float, took: float) -> None:
-        # As `count_read` in src/prefetch/follower.cpp does for the report.
-        if took > _SECONDS_OF_A_CALL + count * _SECONDS_OF_A_BYTE:
-            self.file.waited += took
+    def read(self, offset: int, count: int, begun: float, think: float) -> None:
         begin = min(offset // _PAGE * _PAGE, self.file.size)
         end = min((offset + count + _PAGE - 1) // _PAGE * _PAGE, self.file.size)
         for low, high in self._seen.add(begin, end):
@@ -113,8 +108,7 @@ def plan_of(memory: bytes, used: int, program: list[str], started: int, started_
             think = note.begun - idle.get(note.process, started)
             idle[note.process] = note.ended
             if builder is not None:
-                took = (note.ended - note.begun) / 1e9
-                builder.read(note.offset, note.bytes, (note.begun - started) / 1e9, think / 1e9, took)
+                builder.read(note.offset, note.bytes, (note.begun - started) / 1e9, think / 1e9)
         elif builder is not None:
             builder.map(note.offset, note.bytes)
     files = [builder.file for builder in builders.values() if builder.file.extents or builder.file.mapped]
@@ -203,13 +197,19 @@ def observe(words: list[str], output: Path, system: bool = False) -> int:
     )
     for sentence in missing:
         print(f"dovetail observe: {sentence}", file=sys.stderr)
-    device_rates.add(plan, served)
     try:
         write(plan, output)
         read_plan(output)
+        # Whatever becomes of the measurement, there is a plan.
+        if device_rates.add(plan, served):
+            write(plan, output)
     except (OSError, PlanError) as error:
         print(f"dovetail observe: no plan: {error}", file=sys.stderr)
         return status or 1
+    except KeyboardInterrupt:
+        print(
+            "dovetail observe: the plan has no rates of its devices, whose measurement was interrupted", file=sys.stderr
+        )
     return status
 
 

@@ -45,8 +45,7 @@ class Extent:
 
 @dataclass(slots=True)
 class PlannedFile:
-    """`modified`: nanoseconds since 1970. `mapped`: offset and bytes of what the program has mapped, which nothing is read ahead of. `waited`: seconds
-    of reads that took longer than from memory when the program was observed."""
+    """`modified`: nanoseconds since 1970. `mapped`: offset and bytes of what the program has mapped, which nothing is read ahead of."""
 
     path: str
     device: int
@@ -55,7 +54,6 @@ class PlannedFile:
     modified: int
     extents: list[Extent] = field(default_factory=list)
     mapped: list[tuple[int, int]] = field(default_factory=list)
-    waited: float = 0.0
 
     @property
     def bytes(self) -> int:
@@ -145,8 +143,8 @@ def write(plan: Plan, path: Path) -> None:
 def _lines(plan: Plan) -> Iterator[str]:
     yield f'{{"dovetail_plan": {VERSION},\n "program": {json.dumps(plan.program)},\n "devices": ['
     yield ",\n  ".join(
-        f'{{"device": "{_text_of_device(number)}", "requests_per_second": {device.requests:.1f}, '
-        f'"bytes_per_second": {device.bytes:.0f}, "observed_requests": {device.observed_requests}, '
+        f'{{"device": "{_text_of_device(number)}", "requests_per_second": {device.requests}, '
+        f'"bytes_per_second": {device.bytes}, "observed_requests": {device.observed_requests}, '
         f'"observed_bytes": {device.observed_bytes}}}'
         for number, device in plan.devices.items()
     )
@@ -159,7 +157,6 @@ def _lines(plan: Plan) -> Iterator[str]:
             "size": file.size,
             "modified": file.modified,
             "mapped": file.mapped,
-            "waited": round(file.waited, 6),
         }
         yield f'{"," if number else ""}\n  {json.dumps(head)[:-1]}, "extents": ['
         for place, extent in enumerate(file.extents):
@@ -343,14 +340,13 @@ def _extents(value: object, place: str) -> list[Extent]:
 
 _OF_FILE: dict[str, Callable[[object, str], Any]] = {
     "path": _path, "device": _device, "inode": _inode, "size": _some, "modified": _whole, "extents": _extents,
-    "mapped": _mapped, "waited": _seconds,
+    "mapped": _mapped,
 }  # fmt: skip
 
 
 def _file(value: object, place: str) -> PlannedFile:
-    file = PlannedFile(*_fields(value, place, _OF_FILE, optional=("mapped", "waited")))
+    file = PlannedFile(*_fields(value, place, _OF_FILE, optional=("mapped",)))
     file.mapped = file.mapped or []
-    file.waited = file.waited or 0.0
     for number, extent in enumerate(file.extents):
         if extent.end > file.size:
             raise PlanError(

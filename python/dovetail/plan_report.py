@@ -13,8 +13,7 @@ from .plan import PlannedDevice, PlannedFile
 @dataclass(frozen=True, slots=True)
 class Done:
     """What the plan did for one file. `asked`: bytes that the system was asked to read ahead, with gaps; `unread`: of the plan's own, those that the program did not
-    come to. `unforeseen`: reads that the plan did not foretell. `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all; `saved`:
-    so much less than when the program was observed. `given_up`: why the plan was not followed to its end."""
+    come to. `unforeseen`: reads that the plan did not foretell. `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all. `given_up`: why the plan was not followed to its end."""
 
     path: str
     asked: int
@@ -23,7 +22,6 @@ class Done:
     reads: int
     waited: int
     seconds: float
-    saved: float
     given_up: int
 
 
@@ -72,7 +70,7 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: Iterable[str]) -> Iterator[str]:
     """A line for each file that the program has read."""
-    rows = [("reads", "in memory", "waited", "for s", "saved s", "left the plan", "MB asked for", "unread", "file")]
+    rows = [("reads", "in memory", "waited", "for s", "left the plan", "MB asked for", "unread", "file")]
     unread = 0
     for file in done:
         if file.reads == file.asked == file.given_up == 0:
@@ -85,10 +83,10 @@ def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: It
                 str(max(0, file.reads - file.waited)),
                 str(file.waited),
                 f"{file.seconds:.3f}",
-                f"{file.saved:.3f}",
                 str(file.unforeseen),
                 f"{file.asked / 1e6:.1f}",
-                f"{file.unread / 1e6:.1f}",
+                # Of a plan that was given up nothing is noted any more.
+                "-" if file.given_up else f"{file.unread / 1e6:.1f}",
                 file.path + note,
             )
         )
@@ -105,15 +103,15 @@ def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: It
 
 
 def lines_of_devices(
-    devices: dict[int, PlannedDevice], files: Iterable[PlannedFile], before: dict[int, Requests]
+    measured_devices: dict[int, PlannedDevice], numbers: Iterable[tuple[int, int]], before: dict[int, Requests]
 ) -> Iterator[str]:
-    """What the devices of the plan's files have served since then."""
-    for number in sorted({file.device for file in files}):
+    """What devices have served since then. `numbers`: of each, that of now and that of the plan."""
+    for number, number_then in numbers:
         served = since(before, number)
         if served is None:
             continue
         line = f"device {os.major(number)}:{os.minor(number)} served {served.reads} reads, {served.bytes / 1e6:.1f} MB, of all programs"
-        measured = devices.get(number)
+        measured = measured_devices.get(number_then)
         if measured is not None:
             line += (
                 f"; when the program was observed {measured.observed_requests}, {measured.observed_bytes / 1e6:.1f} MB"

@@ -46,8 +46,9 @@ def _estimate(plan: Plan) -> Iterator[str]:
             requests += len(joined)
             bytes_ += sum(end - begin for begin, end in joined)
         extents = [extent for file in files for extent in file.extents]
-        computed = sum(extent.think for extent in extents)
         observed = max((extent.at for extent in extents), default=0.0)
+        # Of several processes that compute at the same time.
+        computed = min(sum(extent.think for extent in extents), observed)
         least = max(requests / device.requests, bytes_ / device.bytes)
         yield (
             f"device {os.major(number)}:{os.minor(number)}, measured: {device.requests:.0f} requests or {device.bytes / 1e6:.0f} MB a second. "
@@ -133,7 +134,6 @@ def _merged(files: list[PlannedFile]) -> PlannedFile:
     for extent in sorted((extent for file in same for extent in file.extents), key=lambda extent: extent.at):
         for low, high in seen.add(extent.offset, extent.end):
             merged.extents.append(Extent(low, high - low, extent.at, extent.think))
-    merged.waited = max(file.waited for file in same)
     merged.mapped = sorted({pair for file in same for pair in file.mapped})
     return merged
 

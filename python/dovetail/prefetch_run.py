@@ -26,6 +26,9 @@ from . import (
 from .plan import PlanError, read
 
 _BAD_USAGE = 2
+_NOTHING_TO_FOLLOW = "no read of the program is looked at: the plan has no file to follow"
+# Of files whose reads only tell where the program is. The observer has a descriptor for each.
+_MOST_LEFT_TO_THE_SYSTEM = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,8 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 memories["DOVETAIL_PREFETCH_PLAN"] = memory
                 lines.append(_of_plan(plan, planned))
                 served = device_requests.so_far() if report is not None else {}
-                lines.append(plan_report.lines_of_devices(observed.devices, [*plan.files, *plan.in_sequence], served))
-                paths = [file.path for file in plan.files]
+                lines.append(plan_report.lines_of_devices(observed.devices, plan.devices, served))
+                paths = _paths(plan)
                 followed = replace(followed, plan=planned if paths else None, paths=paths)
                 ahead = files_ahead.FilesAhead(plan, planned, window)
                 together.append(ahead.running())
@@ -98,7 +101,11 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 status, followed_by = _run_followed(words, followed, beside)
             else:
                 status = preload.run(words, memories, beside)
-                followed_by = unseen or "the program's reads are seen by a library that is loaded into it"
+                followed_by = unseen or (
+                    "the program's reads are seen by a library that is loaded into it"
+                    if followed != system_observer.Memories()
+                    else _NOTHING_TO_FOLLOW
+                )
             if report is not None:
                 _write([followed_by, *(line for part in lines for line in part)], report)
             return status
@@ -121,7 +128,7 @@ def _run_followed(
     """Runs the program, with advice from outside where that can be. Returns its status, and what sees its reads. Raises preload.Refused."""
     with contextlib.ExitStack() as stack:
         observer = None
-        unseen = "no read of the program is looked at: there is nothing to read ahead"
+        unseen = _NOTHING_TO_FOLLOW
         # With a plan none of whose files is to be read ahead there is nothing to follow.
         if memories.paths or memories.rules is not None or memories.detection is not None:
             try:
@@ -142,7 +149,15 @@ def _run_followed(
             print(
                 f"dovetail run: {lost} events of the kernel were lost, so that advice may be missing", file=sys.stderr
             )
-        return status, "the program's reads are seen by the kernel's events"
+        seen_by = "the program's reads are seen by the kernel's events"
+        return status, seen_by if lost is not None else f"{seen_by}, until the observer ended"
+
+
+def _paths(plan: replay.Compact) -> list[str]:
+    """Of the files that the observer opens. First those that are read ahead."""
+    left = {id(file) for file in plan.in_sequence}
+    followed = [file.path for file in plan.files if id(file) not in left]
+    return followed + [file.path for file in plan.files if id(file) in left][:_MOST_LEFT_TO_THE_SYSTEM]
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,13 +152,14 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
 @dataclass(frozen=True, slots=True)
 class Compact:
     """The plan as the library has it; the files that it knows, in its order; those that are left to the system; and a sentence for each file that the
-    plan does not fit any more."""
+    plan does not fit any more. `devices`: their numbers now, and when the program was observed."""
 
     content: bytes
     files: list[PlannedFile]
     in_sequence: list[PlannedFile]
     problems: list[str]
     extents: int
+    devices: list[tuple[int, int]]
 
     def done(self, memory: int) -> list[Done]:
         """What the plan did for each file that is read ahead. `memory`: a descriptor of the memory that the program has."""
@@ -173,9 +174,7 @@ class Compact:
             seen = come_to[first : first + min(issued, len(file.extents))]
             first += len(file.extents)
             unread = sum(extent.bytes for extent, is_seen in zip(file.extents, seen, strict=False) if not is_seen)
-            seconds = spent / 1e9
-            saved = file.waited - seconds
-            done.append(Done(file.path, asked, unread, unforeseen, reads, waited, seconds, saved, given_up))
+            done.append(Done(file.path, asked, unread, unforeseen, reads, waited, spent / 1e9, given_up))
         return done
 
     def begun(self, memory: int) -> list[bool]:
@@ -202,6 +201,7 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
         else:
             device = devices[place] = devices.get(place) or device_of(place, plan.devices.get(file.device))
             (in_sequence if is_left_to_the_system(file, device) else found)[place, file.inode] = file
+    in_sequence = {place: file for place, file in in_sequence.items() if place not in found}
     rooms = dict(zip(found, windows([*found.values()], ahead), strict=True))
     # The library tells where the program is among these, too, if there is more of them than may be read ahead at once.
     known = found | in_sequence if sum(file.bytes for file in in_sequence.values()) > ahead else found
@@ -227,4 +227,6 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
         first += count
     body = b"".join([*files, *extents, bytes(_PROGRESS.size * len(files)), *orders, bytes(first)])
     content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, timed, 0) + body
-    return Compact(content, [known[place] for place in sorted(known)], [*in_sequence.values()], problems, first)
+    numbers = sorted({(device, file.device) for (device, _), file in (found | in_sequence).items()})
+    files_known = [known[place] for place in sorted(known)]
+    return Compact(content, files_known, [*in_sequence.values()], problems, first, numbers)
