@@ -18,26 +18,27 @@
 namespace dovetail::staging {
 namespace {
 
-constexpr std::size_t digits = 8;
-constexpr std::string_view ending = ".log";
+constexpr std::size_t name_digits = 8;
+constexpr std::string_view name_ending = ".log";
 
 // 0: it is the name of something else.
 std::uint32_t number_of(std::string_view name) noexcept {
   std::uint32_t number = 0;
-  if (name.size() != digits + ending.size() || !name.ends_with(ending)) {
+  if (name.size() != name_digits + name_ending.size() || !name.ends_with(name_ending)) {
     return 0;
   }
-  const auto [end, error] = std::from_chars(name.data(), name.data() + digits, number, 16);
-  // So there is always a next one.
-  const bool usable = error == std::errc() && end == name.data() + digits && number <= INT32_MAX;
-  return usable ? number : 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name_digits, number, 16);
+  const bool usable = error == std::errc() && end == name.data() + name_digits && number <= most_segments;
+  return usable && segment_name(number) == name ? number : 0;
 }
 
 FileFailure make_folder(FileCalls& calls, const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0) {
-    return errno == EEXIST ? FileFailure{} : FileFailure{.error = errno, .operation = "make", .path = path};
+  if (::mkdir(path.c_str(), 0700) == 0) {
+    calls.reached(CrashPoint::folder_made);
+  } else if (errno != EEXIST) {
+    return {.error = errno, .operation = "make", .path = path};
   }
-  calls.reached(CrashPoint::folder_made);
+  // Also of one that was found: the process that made it may have been killed before this.
   const std::string tier = path.substr(0, path.rfind('/') + 1);
   const base::Descriptor above(::open(tier.empty() ? "." : tier.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const int error = above.get() < 0 ? errno : make_durable(calls, above.get(), false);
@@ -106,7 +107,7 @@ std::vector<std::uint32_t> segment_numbers(const LogFolder& folder, FileFailure&
 }
 
 std::string segment_name(std::uint32_t number) {
-  std::array<char, digits + ending.size() + 1> name{};
+  std::array<char, name_digits + name_ending.size() + 1> name{};
   std::snprintf(name.data(), name.size(), "%08x.log", number);
   return name.data();
 }

@@ -29,6 +29,10 @@ OpenedFolder open_log_folder(FileCalls& calls, const std::string& path, bool mak
 std::vector<std::uint32_t> segment_numbers(const LogFolder& folder, FileFailure& failure);
 
 /// "00000001.log"
+/// A file that is given up where a full tier has no space for the record that lets space be given back.
+inline constexpr const char* reserve_name = "reserve";
+/// Segments have no higher number.
+inline constexpr std::uint32_t most_segments = INT32_MAX;
 std::string segment_name(std::uint32_t number);
 
 /// Removes the folder, unless others have put something into it. Nothing of a log is in it any more.

@@ -57,13 +57,15 @@ std::vector<std::uint64_t> void_numbers(const std::vector<FoundSegment>& segment
 
 Replay replay(const std::vector<FoundSegment>& segments) {
   Replay result;
-  for (const FoundSegment& each : segments) {
-    result.drained = std::max(result.drained, each.scan.drained);
-    result.durable = std::max(result.durable, each.scan.durable);
+  const std::vector<std::uint64_t> void_from = void_numbers(segments);
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const SegmentScan& scan = segments[i].scan;
+    result.drained = std::max(result.drained, scan.drained);
+    // Numbers that were given again later are those of other records, of which it says nothing.
+    result.durable = std::max(result.durable, std::min(scan.durable, std::max<std::uint64_t>(void_from[i], 1) - 1));
   }
   result.durable = std::max(result.durable, result.drained);
   result.next_sequence = result.drained + 1;
-  const std::vector<std::uint64_t> void_from = void_numbers(segments);
   for (std::size_t i = 0; i < segments.size(); ++i) {
     take(segments[i], void_from[i], result);
   }

@@ -33,6 +33,10 @@ FileFailure take_placement(FileCalls& calls, const Placement& expected, bool has
   }
   if (found.placement) {
     opened.placement = *std::move(found.placement);
+    // The process that wrote it may have been killed before its name was durable.
+    if (const int error = make_durable(calls, opened.folder.descriptor.get(), false)) {
+      return {.error = error, .operation = "fsync", .path = opened.folder.path};
+    }
     return mismatch(opened.placement, expected, opened.folder.path);
   }
   if (has_segments) {

@@ -17,15 +17,14 @@
 namespace dovetail::staging {
 namespace {
 
-constexpr const char* new_name = "placement.new";
 constexpr std::string_view title = "dovetail staging 1\n";
 // A path may have 4096 bytes.
-constexpr std::size_t most_bytes = 8192;
+constexpr std::size_t most_placement_bytes = 8192;
 
 std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(value));
-  return text.data();
+  std::array<char, 17> letters{};
+  std::snprintf(letters.data(), letters.size(), "%016llx", static_cast<unsigned long long>(value));
+  return letters.data();
 }
 
 std::uint64_t checksum_of(std::string_view text) noexcept {
@@ -107,19 +106,19 @@ FileIdentity identity_of(int descriptor, const std::string& path, FileFailure& f
 
 FileFailure write_placement(FileCalls& calls, const LogFolder& folder, const Placement& placement) {
   const int in = folder.descriptor.get();
-  const std::string path = folder.path + "/" + new_name;
+  const std::string path = folder.path + "/" + new_placement_name;
   // One that a process left which was killed here.
-  calls.remove(in, new_name);
-  const base::Descriptor file(calls.open(in, new_name, O_WRONLY | O_CREAT | O_EXCL));
+  calls.remove(in, new_placement_name);
+  const base::Descriptor file(calls.open(in, new_placement_name, O_WRONLY | O_CREAT | O_EXCL));
   if (file.get() < 0) {
     return {.error = -file.get(), .operation = "make", .path = path};
   }
   FileFailure failure = write_text(calls, file.get(), path, text_of(placement));
-  if (!failure && ::renameat(in, new_name, in, placement_name) != 0) {
+  if (!failure && ::renameat(in, new_placement_name, in, placement_name) != 0) {
     failure = {.error = errno, .operation = "rename", .path = path};
   }
   if (failure) {
-    calls.remove(in, new_name);
+    calls.remove(in, new_placement_name);
     return failure;
   }
   const int error = make_durable(calls, in, false);
@@ -131,7 +130,7 @@ FileFailure write_placement(FileCalls& calls, const LogFolder& folder, const Pla
 }
 
 FileFailure remove_placement(FileCalls& calls, const LogFolder& folder) {
-  calls.remove(folder.descriptor.get(), new_name);
+  calls.remove(folder.descriptor.get(), new_placement_name);
   const int result = calls.remove(folder.descriptor.get(), placement_name);
   if (result != 0 && result != -ENOENT) {
     return {.error = -result, .operation = "remove", .path = folder.path + "/" + placement_name};
@@ -142,7 +141,7 @@ FileFailure remove_placement(FileCalls& calls, const LogFolder& folder) {
 
 FoundPlacement read_placement(const std::string& folder) {
   const std::string path = folder + "/" + placement_name;
-  const base::FileText read = base::read_plain_file(path, {.most_bytes = most_bytes});
+  const base::FileText read = base::read_plain_file(path, {.most_bytes = most_placement_bytes});
   if (read.missing) {
     return {};
   }

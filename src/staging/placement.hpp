@@ -29,6 +29,8 @@ struct Placement {
 };
 
 inline constexpr const char* placement_name = "placement";
+/// Of one that is being written.
+inline constexpr const char* new_placement_name = "placement.new";
 
 std::string text_of(const Placement& placement);
 /// Nothing: it is none, not whole, or of a newer version of the format.

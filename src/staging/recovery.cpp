@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "staging/log_folder.hpp"
@@ -24,6 +26,18 @@ FileFailure remove_empty(FileCalls& calls, const std::string& path) {
                .operation = "recover",
                .path = path + "/" + placement_name,
                .why = "it is missing, and there are segments of a log"};
+  }
+  // A user may have named another folder, such as that of the tier.
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path, error), end; !failure && !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name != new_placement_name && name != reserve_name) {
+      failure = {.error = EINVAL, .operation = "recover", .path = path, .why = "it is not the folder of a staged file"};
+    }
+  }
+  if (!failure) {
+    calls.remove(opened.folder.descriptor.get(), reserve_name);
   }
   return failure ? failure : remove_placement(calls, opened.folder);
 }

@@ -13,8 +13,6 @@
 namespace dovetail::staging {
 namespace {
 
-// Given up where a full tier has no space for the record that lets space be given back.
-constexpr const char* reserve_name = "reserve";
 constexpr std::size_t reserve_bytes = std::size_t{64} << 10;
 
 // Positions in it have 32 bits.
@@ -90,6 +88,9 @@ FileFailure StagingLog::append_at(RecordKind kind, std::uint64_t offset, std::sp
 }
 
 FileFailure StagingLog::begin_segment() {
+  if (next_number_ > most_segments) {
+    return {.error = EOVERFLOW, .operation = "make", .path = folder_.path + "/" + segment_name(next_number_)};
+  }
   const std::uint32_t number = next_number_++;
   auto made =
       LogSegment::create(calls_, folder_, {.number = number, .first_sequence = next_sequence_}, settings_.identity);
@@ -134,12 +135,14 @@ FileFailure StagingLog::sync_from(std::uint32_t number) {
       numbers.push_back(at->first);
     }
   }
+  // Also those behind one that fails: a drain that goes on without a durable log needs as much of it as there can be.
+  FileFailure first;
   for (const std::uint32_t each : numbers) {
-    if (FileFailure failure = sync_segment(each)) {
-      return failure;
-    }
+    FileFailure failure = sync_segment(each);
+    first = first ? first : std::move(failure);
   }
-  return sync_folder();
+  FileFailure failure = sync_folder();
+  return first ? first : failure;
 }
 
 FileFailure StagingLog::sync_segment(std::uint32_t number) {
@@ -174,12 +177,19 @@ FileFailure StagingLog::sync_folder() {
       return {};
     }
   }
-  if (const int error = make_durable(calls_, folder_.descriptor.get(), false)) {
-    return {.error = error, .operation = "fsync", .path = folder_.path};
-  }
+  const int error = make_durable(calls_, folder_.descriptor.get(), false);
+  FileFailure failure =
+      error == 0 ? FileFailure{} : FileFailure{.error = error, .operation = "fsync", .path = folder_.path};
   const base::LockGuard lock(mutex_);
-  named_ = std::max(named_, newest);
-  return {};
+  if (!failure) {
+    named_ = std::max(named_, newest);
+    return failure;
+  }
+  // The kernel tells of it once, as it does of data.
+  for (auto at = segments_.upper_bound(named_); at != segments_.end() && at->first <= newest; ++at) {
+    at->second.doubt = failure;
+  }
+  return failure;
 }
 
 StagingLog::Sealed StagingLog::seal() {
@@ -232,11 +242,18 @@ FileFailure StagingLog::verify(const Sealed& sealed) const {
 }
 
 FileFailure StagingLog::note_drained(const Sealed& sealed) {
-  FileFailure failure = append(RecordKind::drained, sealed.sequence, {}).failure;
-  if ((failure.error == ENOSPC || failure.error == EDQUOT) && give_up_reserve()) {
-    failure = append(RecordKind::drained, sealed.sequence, {}).failure;
+  FileFailure failure;
+  {
+    // No other thread's write may take the space of the reserve.
+    const base::LockGuard lock(mutex_);
+    LogPlace place;
+    failure = append_at(RecordKind::drained, sealed.sequence, {}, 0, place);
+    if ((failure.error == ENOSPC || failure.error == EDQUOT) && give_up_reserve()) {
+      failure = append_at(RecordKind::drained, sealed.sequence, {}, 0, place);
+    }
   }
   if (!failure) {
+    calls_.reached(CrashPoint::record_appended);
     calls_.reached(CrashPoint::drain_noted);
   }
   return failure;
@@ -291,7 +308,7 @@ FileFailure StagingLog::remove_all() {
   std::uint32_t newest = 0;
   {
     const base::LockGuard lock(mutex_);
-    newest = next_number_ - 1;
+    newest = segments_.empty() ? 0 : segments_.rbegin()->first;
   }
   // The newest one says that the others were drained: they must not come back without it. Nor must any without the placement.
   for (const std::uint32_t until : {newest - (newest == 0 ? 0 : 1), newest}) {

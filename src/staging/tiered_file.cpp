@@ -15,7 +15,6 @@ namespace {
 
 struct OpenedFinal {
   base::Descriptor descriptor{-1};
-  std::uint64_t size = 0;
   FileIdentity identity;
   FileFailure failure;
 };
@@ -32,15 +31,35 @@ OpenedFinal open_final(const std::string& path) {
     opened.failure = {.error = EINVAL, .operation = "stage", .path = path, .why = "it is not a regular file"};
     return opened;
   }
-  opened.size = static_cast<std::uint64_t>(status.st_size);
   opened.identity = identity_of(opened.descriptor.get(), path, opened.failure);
   return opened;
+}
+
+// What was written into a file that has lost its name is gone with the last descriptor of it.
+FileFailure objection_to_name(const FinalFile& file) {
+  struct stat opened{};
+  struct stat named{};
+  if (::fstat(file.descriptor, &opened) != 0 || ::stat(file.path.c_str(), &named) != 0) {
+    return {.error = errno, .operation = "look at", .path = file.path};
+  }
+  if (opened.st_dev == named.st_dev && opened.st_ino == named.st_ino) {
+    return {};
+  }
+  return {.error = ESTALE, .operation = "drain into", .path = file.path, .why = "another file has its name now"};
 }
 
 }  // namespace
 
 TieredFile::Opened TieredFile::open(const std::string& folder, const std::string& final_path,
                                     const TierSettings& settings) {
+  if (!final_path.starts_with('/') || !folder.starts_with('/') || folder.ends_with('/')) {
+    const bool is_folder = final_path.starts_with('/');
+    return {nullptr,
+            {.error = EINVAL,
+             .operation = "stage",
+             .path = is_folder ? folder : final_path,
+             .why = "the path must be absolute, and that of a folder without a slash at its end"}};
+  }
   OpenedFinal final_file = open_final(final_path);
   if (final_file.failure) {
     return {nullptr, std::move(final_file.failure)};
@@ -52,7 +71,12 @@ TieredFile::Opened TieredFile::open(const std::string& folder, const std::string
   if (log.failure) {
     return {nullptr, std::move(log.failure)};
   }
-  StagedContents contents = contents_of(log.replayed, final_file.size);
+  // Another process may have drained into it before this one had the log.
+  struct stat status{};
+  if (::fstat(final_file.descriptor.get(), &status) != 0) {
+    return {nullptr, {.error = errno, .operation = "look at", .path = final_path}};
+  }
+  StagedContents contents = contents_of(log.replayed, static_cast<std::uint64_t>(status.st_size));
   return {std::unique_ptr<TieredFile>(new TieredFile(std::move(final_file.descriptor), final_path, std::move(log),
                                                      settings, std::move(contents))),
           {}};
@@ -195,6 +219,9 @@ FileFailure TieredFile::drain_sealed(const StagingLog::Sealed& sealed, const Dra
   FileFailure failure = log_.verify(sealed);
   if (!failure) {
     failure = drain_into(calls_, final_, plan, log_.segments(sealed), settings_.drain);
+  }
+  if (!failure) {
+    failure = objection_to_name(final_);
   }
   return failure ? failure : log_.note_drained(sealed);
 }

@@ -92,7 +92,7 @@ class TieredFile {
   const FinalFile final_;
   StagingLog log_;
   base::Mutex draining_;
-  /// Held while something is put into the log and then into the index, so that both have it in the same order. Readers do not wait for it.
+  /// Held while something is put into the log and then into the index, so that both have it in the same order. Readers wait for an append that is under way, not for its order.
   base::Mutex order_;
   mutable base::Mutex mutex_;
   StagedContents contents_ GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 #include "staging/placement.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "staging/tier_support.hpp"
 
@@ -88,9 +89,31 @@ TEST_F(PlacementFolderTest, SegmentsWithoutAPlacementAreKept) {
   EXPECT_EQ(segments().size(), 1U);
 }
 
+TEST_F(PlacementFolderTest, AFolderOfSomethingElseIsNotRecovered) {
+  ASSERT_NE(open(), nullptr);
+  EXPECT_EQ(recover(tier, settings).error, EINVAL);
+  EXPECT_TRUE(std::filesystem::exists(log));
+}
+
+TEST_F(PlacementFolderTest, PathsThatDependOnTheWorkingFolderAreRefused) {
+  EXPECT_EQ(TieredFile::open(log, "final", settings).failure.error, EINVAL);
+  EXPECT_EQ(TieredFile::open("tier/log", final_path, settings).failure.error, EINVAL);
+  EXPECT_EQ(TieredFile::open(log + "/", final_path, settings).failure.error, EINVAL);
+}
+
+TEST_F(PlacementFolderTest, NamesThatNoSegmentHasAreLeftAlone) {
+  ASSERT_EQ(open()->write(0, test::random_bytes(100, 1)).text(), "");
+  for (const char* name : {"/0000000A.log", "/80000000.log", "/1.log"}) {
+    put(log + name, {});
+  }
+  const auto file = open();
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(file->size(), 100U);
+}
+
 TEST_F(PlacementFolderTest, NothingToRecoverIsNoFailure) {
   EXPECT_EQ(recover(log, settings).text(), "");
-  std::filesystem::create_directory(log);
+  ASSERT_EQ(::mkdir(log.c_str(), 0700), 0);
   put(log + "/placement.new", test::random_bytes(10, 1));
   EXPECT_EQ(recover(log, settings).text(), "");
   EXPECT_FALSE(std::filesystem::exists(log));

@@ -1,5 +1,6 @@
 // The local tier and the final file fail: what was told to be written is there, and what was told to have failed is not.
 #include <cerrno>
+#include <set>
 
 #include "staging/tier_support.hpp"
 #include "storage/support.hpp"
@@ -109,6 +110,42 @@ TEST_F(TierFaultTest, AfterAFailedSyncTheNextOneFailsUntilTheDrain) {
   EXPECT_EQ(file->sync().text(), "");
   ASSERT_EQ(file->write(2000, data).text(), "");
   EXPECT_EQ(file->sync().text(), "");
+}
+
+// The same of the name of a new segment.
+TEST_F(TierFaultTest, AfterAFailedSyncOfTheFolderTheNextOneFailsUntilTheDrain) {
+  const auto file = open();
+  ASSERT_EQ(file->write(0, test::random_bytes(1000, 1)).text(), "");
+  bool fails = true;
+  calls.before = [&](const Asked& asked) {
+    const bool is_folder = asked.kind == Kind::sync && asked.path() == log;
+    return Fault{.error = is_folder && std::exchange(fails, false) ? EIO : 0};
+  };
+  EXPECT_EQ(file->sync().error, EIO);
+  EXPECT_EQ(file->sync().error, EIO);
+  ASSERT_EQ(file->drain().text(), "");
+  ASSERT_EQ(file->write(2000, test::random_bytes(1000, 2)).text(), "");
+  EXPECT_EQ(file->sync().text(), "");
+}
+
+// What is sound is as durable as it can be before a drain changes the final file.
+TEST_F(TierFaultTest, ASegmentThatFailsDoesNotKeepOthersFromBeingSynced) {
+  const auto file = open();
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(file->write(i * 20'000, test::random_bytes(20'000, i)).text(), "");
+  }
+  ASSERT_EQ(segments().size(), 3U);
+  std::set<std::string> synced;
+  calls.before = [&](const Asked& asked) {
+    if (asked.kind != Kind::sync) {
+      return Fault{};
+    }
+    synced.insert(asked.path());
+    return Fault{.error = asked.path() == segments().front() ? EIO : 0};
+  };
+  EXPECT_EQ(file->sync().error, EIO);
+  EXPECT_TRUE(synced.contains(segments().back()));
+  EXPECT_TRUE(synced.contains(log));
 }
 
 TEST_F(TierFaultTest, TheDrainDoesNotBringChangedDataIntoTheFinalFile) {

@@ -80,7 +80,11 @@ class ForgetfulCalls : public FileCalls {
       for (const Pending& each : file.pending) {
         apply(each, file.durable, random);
       }
-      std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+      const std::filesystem::path in = std::filesystem::path(path).parent_path();
+      std::filesystem::create_directories(in);
+      if (in == folder) {
+        std::filesystem::permissions(in, std::filesystem::perms::owner_all);
+      }
       put_in_place(path, file.durable);
     }
     files_.clear();

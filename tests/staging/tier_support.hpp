@@ -206,7 +206,7 @@ class TierTest : public testing::Test {
 
   Folder folder;
   std::string final_path = folder / "final";
-  std::string tier = folder / "tier";
+  std::string tier = std::filesystem::absolute(folder / "tier");
   std::string log;
   WatchedCalls calls;
   TierSettings settings;

@@ -117,6 +117,34 @@ TEST_F(TieredFileTest, TheDrainWritesLargeAlignedRequestsInOrder) {
   EXPECT_TRUE(same(read(*file, 5000, data.size()), data));
 }
 
+// The bytes would be gone with the descriptor.
+TEST_F(TieredFileTest, AFileThatHasLostItsNameMeanwhileIsNotDrained) {
+  const auto file = open();
+  const Bytes data = test::random_bytes(1000, 1);
+  ASSERT_EQ(file->write(0, data).text(), "");
+  put(final_path + ".new", {});
+  std::filesystem::rename(final_path + ".new", final_path);
+  EXPECT_EQ(file->drain().error, ESTALE);
+  EXPECT_TRUE(same(all_of(*file), data));
+  std::filesystem::remove(final_path);
+  EXPECT_EQ(file->drain().error, ENOENT);
+  EXPECT_FALSE(segments().empty());
+}
+
+// Another process may drain into it between the opening of the final file and that of the log.
+TEST_F(TieredFileTest, TheSizeOfTheFinalFileIsThatWhenTheLogIsHad) {
+  bool grown = false;
+  calls.before = [&](const WatchedCalls::Asked&) {
+    if (!std::exchange(grown, true)) {
+      put(final_path, test::random_bytes(1000, 1));
+    }
+    return WatchedCalls::Fault{};
+  };
+  const auto file = open();
+  ASSERT_TRUE(grown);
+  EXPECT_EQ(file->size(), 1000U);
+}
+
 TEST_F(TieredFileTest, TheDrainGivesSpaceBack) {
   const auto file = open();
   for (unsigned round = 0; round < 5; ++round) {

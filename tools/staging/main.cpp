@@ -37,7 +37,7 @@ nlohmann::json as_json(const std::string& folder, const Inspection& found) {
 void print(const std::string& folder, const Inspection& found) {
   std::printf("%s\n", folder.c_str());
   if (!found.placement) {
-    std::printf("  no process has used it yet\n");
+    std::printf("  no staged file: it has no placement\n");
     return;
   }
   std::printf("  final file  %s\n", found.placement->final_path.c_str());
@@ -50,6 +50,9 @@ void print(const std::string& folder, const Inspection& found) {
     std::printf(", %llu of them behind a torn record", static_cast<unsigned long long>(found.torn_bytes));
   }
   std::printf("\n");
+  if (found.damage) {
+    std::printf("  damaged     %s\n", found.damage.text().c_str());
+  }
 }
 
 int status(const std::string& folder, bool json) {
@@ -71,6 +74,10 @@ int verify(const std::string& folder) {
   const Inspection found = inspect(folder);
   if (found.failure || found.damage) {
     return complain(found.failure ? found.failure : found.damage);
+  }
+  if (!found.placement) {
+    return complain(
+        {.error = ENOENT, .operation = "verify", .path = folder, .why = "it is not the folder of a staged file"});
   }
   std::printf("%s: all that was durable is there and unchanged\n", folder.c_str());
   return 0;
