@@ -52,9 +52,9 @@ Library* Library::of(const void* instruction) noexcept {
   for (Library& place : remembered) {
     const void* known = nullptr;
     if (__atomic_compare_exchange_n(&place.base_, &known, base, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-      // Nothing is loaded: it is there. The reference stays, so that neither address nor name are used again for another object.
+      // Nothing is loaded: it is there. The reference stays, so that its name does, and its address is not used again for another object.
       const char* const name = object->l_name;
-      place.path_ = name[0] == '\0' ? "the program itself" : strdup(name);
+      place.path_ = name[0] == '\0' ? "the program itself" : name;
       place.handle_ = name[0] == '\0' ? dlopen(nullptr, RTLD_LAZY) : dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
       return &place;
     }
