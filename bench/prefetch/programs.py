@@ -41,7 +41,7 @@ class Commands:
         self.ways: dict[str, list[object]] = {"as_it_is": [], "detect": detect, "cached": []}
         for way, plan in plans.items():
             how = ["--system"] if way == "with_system_plan" else []
-            # What was just written may lie in memory in pages of 2 MiB. The kernel maps these as a whole, and tells nobody.
+            # A file that was just written may be cached in pages of 2 MiB. The kernel maps such a page as a whole, without an event that an observer sees.
             Path("/proc/sys/vm/drop_caches").write_text("3\n")
             try:
                 programs.output_of(*programs.command, "observe", *how, "--output", plan, "--", *self._words)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from . import opened_ahead
 from .device_requests import NONE, Requests, since, so_far
 from .plan import Plan, PlannedDevice, PlannedFile
 
@@ -44,94 +45,62 @@ def add(plan: Plan, before: dict[int, Requests]) -> bool:
 
 def _rates_of(file: PlannedFile) -> tuple[float, float] | None:
     """Requests and bytes in a second. None: it is not the file any more, or its device is not what answers."""
-    with contextlib.suppress(OSError):
-        descriptor = _opened(file.path)
-        threads = _Threads()
-        try:
-            if not file.is_described_by(os.fstat(descriptor)):
-                return None
-            small, large = (file.size // block for block in (_SMALL, _LARGE))
-            numbers = random.Random(file.inode)
-            read = _Reads(descriptor, file.device, threads)
-            requests = read.a_second(_SMALL, _SMALL_AT_ONCE, lambda _: numbers.randrange(small))
-            blocks = read.a_second(_LARGE, _LARGE_AT_ONCE, lambda turn: turn % large)
-        finally:
-            # A thread that did not end may still read from it.
-            if threads.have_ended():
-                os.close(descriptor)
+    with (
+        contextlib.suppress(OSError),
+        opened_ahead.opened(file.path, file.is_described_by, is_planned=True, more_flags=os.O_DIRECT) as descriptor,
+    ):
+        small, large = (file.size // block for block in (_SMALL, _LARGE))
+        numbers = random.Random(file.inode)
+        requests = _a_second(descriptor, file.device, _SMALL, _SMALL_AT_ONCE, lambda _: numbers.randrange(small))
+        blocks = _a_second(descriptor, file.device, _LARGE, _LARGE_AT_ONCE, lambda turn: turn % large)
         if requests and blocks:
             return round(requests, 3), round(blocks * _LARGE, 3)
     return None
 
 
-def _opened(path: str) -> int:
-    flags = os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-    try:
-        return os.open(path, flags | os.O_NOATIME)
-    except PermissionError:  # of another user
-        return os.open(path, flags)
+def _a_second(descriptor: int, device: int, block: int, at_once: int, place: Callable[[int], int]) -> float:
+    """Blocks of the file, read by so many threads past the page cache. `place`: the number of the block that is read in this turn. 0: others than the device
+    answer, such as a cache of the file system. Raises OSError."""
+    over = threading.Event()
+    ended = [0] * at_once
+    failed: list[BaseException] = []
 
-
-class _Threads:
-    """They are daemons: the command ends without one that the file system holds up."""
-
-    def __init__(self) -> None:
-        self._started: list[threading.Thread] = []
-
-    def start(self, function: Callable[[int], None], count: int) -> None:
-        for number in range(count):
-            thread = threading.Thread(target=function, args=(number,), daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads can be made
-                return
-            self._started.append(thread)
-
-    def have_ended(self) -> bool:
-        until = time.monotonic() + _SECONDS_FOR_THE_LAST
-        for thread in self._started:
-            thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._started)
-
-
-class _Reads:
-    """Of one file, past the page cache."""
-
-    def __init__(self, descriptor: int, device: int, threads: _Threads) -> None:
-        self._descriptor = descriptor
-        self._device = device
-        self._threads = threads
-
-    def a_second(self, block: int, at_once: int, place: Callable[[int], int]) -> float:
-        """Blocks, read by so many threads. `place`: the number of the block that is read in this turn. 0: others than the device answer, such as a cache of the
-        file system. Raises OSError."""
-        over = threading.Event()
-        ended = [0] * at_once
-        failed: list[BaseException] = []
-
-        def read(thread: int) -> None:
-            try:
-                with mmap.mmap(-1, block) as memory:  # which O_DIRECT wants in whole pages
-                    turn = thread
-                    while not over.is_set():
-                        os.preadv(self._descriptor, [memory], place(turn) * block)
-                        ended[thread] += 1
-                        turn += at_once
-            except (OSError, ValueError, MemoryError) as error:
-                failed.append(error)
-
-        served = so_far()
+    def read(thread: int) -> None:
         try:
-            self._threads.start(read, at_once)
-            over.wait(_SECONDS_BEFORE)
-            before, begun = sum(ended), time.monotonic()
-            over.wait(_SECONDS)
-            count, seconds = sum(ended) - before, time.monotonic() - begun
-        finally:
-            over.set()
-        if not self._threads.have_ended() or failed:
-            raise OSError("the file cannot be read past the page cache")
-        by_device = since(served, self._device)
-        if by_device is None or 2 * by_device.bytes < sum(ended) * block:
-            return 0
-        return count / seconds
+            with mmap.mmap(-1, block) as memory:  # which O_DIRECT wants in whole pages
+                turn = thread
+                while not over.is_set():
+                    os.preadv(descriptor, [memory], place(turn) * block)
+                    ended[thread] += 1
+                    turn += at_once
+        except (OSError, ValueError, MemoryError) as error:
+            failed.append(error)
+
+    # Daemons: the command ends without one that the file system holds up.
+    threads = [threading.Thread(target=read, args=(number,), daemon=True) for number in range(at_once)]
+    served = so_far()
+    try:
+        # If no more threads can be made, those that could be will do.
+        with contextlib.suppress(RuntimeError):
+            for thread in threads:
+                thread.start()
+        over.wait(_SECONDS_BEFORE)
+        before, begun = sum(ended), time.monotonic()
+        over.wait(_SECONDS)
+        count, seconds = sum(ended) - before, time.monotonic() - begun
+    finally:
+        over.set()
+    if not _have_ended(threads) or failed:
+        raise OSError("the file cannot be read past the page cache")
+    by_device = since(served, device)
+    if by_device is None or 2 * by_device.bytes < sum(ended) * block:
+        return 0
+    return count / seconds
+
+
+def _have_ended(threads: list[threading.Thread]) -> bool:
+    until = time.monotonic() + _SECONDS_FOR_THE_LAST
+    started = [thread for thread in threads if thread.ident is not None]
+    for thread in started:
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread in started)

@@ -30,11 +30,11 @@ class FilesAhead:
     """`memory`: a descriptor of the plan as the program has it. `window`: bytes of files that the program is not known to have come to, at most."""
 
     def __init__(self, plan: Compact, memory: int, window: int) -> None:
-        numbers = {id(file): number for number, file in enumerate(plan.files)}
-        self._files = [*plan.files, *(file for file in plan.in_sequence if id(file) not in numbers)]
-        self._files.sort(key=lambda file: min(extent.at for extent in file.extents))
-        # The number that the library knows the file by, and the place in this order.
-        self._known = [(numbers[id(file)], place) for place, file in enumerate(self._files) if id(file) in numbers]
+        files = [*enumerate(plan.files), *((-1, file) for file in plan.unknown)]
+        files.sort(key=lambda numbered: min(extent.at for extent in numbered[1].extents))
+        self._files = [file for _, file in files]
+        # The number that the library knows the file by, of those that it knows, and the place in this order.
+        self._known = [(number, place) for place, (number, _) in enumerate(files) if number >= 0]
         self._plan = plan
         self._memory = memory
         self._window = window

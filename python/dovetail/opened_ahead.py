@@ -14,7 +14,9 @@ _PIECE = 1 << 20
 
 
 @contextlib.contextmanager
-def opened(path: str, is_wanted: Callable[[os.stat_result], bool], is_planned: bool) -> Iterator[int]:
+def opened(
+    path: str, is_wanted: Callable[[os.stat_result], bool], is_planned: bool, more_flags: int = 0
+) -> Iterator[int]:
     """The file, to be read. `is_wanted` is asked before it is opened: to open what is no regular file may have effects. `is_planned`: also by a symbolic link, and where its time
     of last access changes when it is read. Raises OSError if it is not wanted or cannot be opened."""
     # With O_PATH nothing is opened.
@@ -23,7 +25,7 @@ def opened(path: str, is_wanted: Callable[[os.stat_result], bool], is_planned: b
         if not is_wanted(os.fstat(found)):
             raise FileNotFoundError(path)
         way = f"/proc/self/fd/{found}"
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK | more_flags
         try:
             descriptor = os.open(way, flags | os.O_NOATIME)
         except PermissionError:  # of another user

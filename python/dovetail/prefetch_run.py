@@ -155,9 +155,8 @@ def _run_followed(
 
 def _paths(plan: replay.Compact) -> list[str]:
     """Of the files that the observer opens. First those that are read ahead."""
-    left = {id(file) for file in plan.in_sequence}
-    followed = [file.path for file in plan.files if id(file) not in left]
-    return followed + [file.path for file in plan.files if id(file) in left][:_MOST_LEFT_TO_THE_SYSTEM]
+    files = plan.known(followed=True) + plan.known(followed=False)[:_MOST_LEFT_TO_THE_SYSTEM]
+    return [file.path for file in files]
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,24 +151,36 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """The plan as the library has it; the files that it knows, in its order; those that are left to the system; and a sentence for each file that the
-    plan does not fit any more. `devices`: their numbers now, and when the program was observed."""
+    """The plan as the library has it; the files that it knows, in its order, and whether it follows each or only tells that the program has come to it; those that it does
+    not know; and a sentence for each file that the plan does not fit any more. `devices`: their numbers now, and when the program was observed."""
 
     content: bytes
     files: list[PlannedFile]
-    in_sequence: list[PlannedFile]
+    followed: list[bool]
+    unknown: list[PlannedFile]
     problems: list[str]
-    extents: int
     devices: list[tuple[int, int]]
+
+    @property
+    def in_sequence(self) -> list[PlannedFile]:
+        """The files that are left to the system."""
+        return self.known(followed=False) + self.unknown
+
+    def known(self, followed: bool) -> list[PlannedFile]:
+        """Those of `files` that the library follows, or those that it does not."""
+        return [file for file, is_followed in zip(self.files, self.followed, strict=True) if is_followed == followed]
+
+    @property
+    def _extents(self) -> int:
+        return sum(len(file.extents) for file in self.known(followed=True))
 
     def done(self, memory: int) -> list[Done]:
         """What the plan did for each file that is read ahead. `memory`: a descriptor of the memory that the program has."""
-        left = {id(file) for file in self.in_sequence}
-        come_to = os.pread(memory, self.extents, len(self.content) - self.extents)
+        come_to = os.pread(memory, self._extents, len(self.content) - self._extents)
         done = []
         first = 0
-        for file, progress in zip(self.files, self._progress(memory), strict=True):
-            if id(file) in left:
+        for file, is_followed, progress in zip(self.files, self.followed, self._progress(memory), strict=True):
+            if not is_followed:
                 continue
             _, issued, _, given_up, asked, unforeseen, reads, waited, spent = progress
             seen = come_to[first : first + min(issued, len(file.extents))]
@@ -182,7 +194,7 @@ class Compact:
         return [cursor > 0 or given_up in _AFTER_A_READ for cursor, _, _, given_up, *_ in self._progress(memory)]
 
     def _progress(self, memory: int) -> Iterator[tuple[int, ...]]:
-        at = _HEADER.size + len(self.files) * _FILE.size + self.extents * _EXTENT.size
+        at = _HEADER.size + len(self.files) * _FILE.size + self._extents * _EXTENT.size
         return _PROGRESS.iter_unpack(os.pread(memory, len(self.files) * _PROGRESS.size, at))
 
 
@@ -204,10 +216,11 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
     in_sequence = {place: file for place, file in in_sequence.items() if place not in found}
     rooms = dict(zip(found, windows([*found.values()], ahead), strict=True))
     # The library tells where the program is among these, too, if there is more of them than may be read ahead at once.
-    known = found | in_sequence if sum(file.bytes for file in in_sequence.values()) > ahead else found
+    are_known = sum(file.bytes for file in in_sequence.values()) > ahead
+    known = sorted((found | in_sequence if are_known else found).items())
     files, extents, orders = [], [], []
     first = 0
-    for (number, inode), file in sorted(known.items()):
+    for (number, inode), file in known:
         device = devices[number]
         room = rooms.get((number, inode), 0)
         followed = file.extents if (number, inode) in found else []
@@ -228,5 +241,7 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
     body = b"".join([*files, *extents, bytes(_PROGRESS.size * len(files)), *orders, bytes(first)])
     content = _HEADER.pack(_MAGIC, _HEADER.size + len(body), len(files), first, timed, 0) + body
     numbers = sorted({(device, file.device) for (device, _), file in (found | in_sequence).items()})
-    files_known = [known[place] for place in sorted(known)]
-    return Compact(content, files_known, [*in_sequence.values()], problems, first, numbers)
+    unknown = [] if are_known else [*in_sequence.values()]
+    return Compact(
+        content, [file for _, file in known], [place in found for place, _ in known], unknown, problems, numbers
+    )

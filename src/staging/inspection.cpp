@@ -42,10 +42,7 @@ Inspection inspect(const std::string& folder, FileCalls& calls) {
   result.failure = std::move(placed.failure);
   result.placement = std::move(placed.placement);
   if (!result.failure && !result.placement && !segment_numbers(opened, result.failure).empty()) {
-    result.failure = {.error = EBADMSG,
-                      .operation = "read",
-                      .path = folder + "/" + placement_name,
-                      .why = "it is missing, and there are segments of a log"};
+    result.failure = missing_placement(folder);
   }
   if (result.failure || !result.placement) {
     return result;

@@ -90,6 +90,11 @@ OpenedFolder open_log_folder(FileCalls& calls, const std::string& path, bool mak
   return opened;
 }
 
+FileFailure sync_names(FileCalls& calls, const LogFolder& folder) {
+  const int error = make_durable(calls, folder.descriptor.get(), false);
+  return error == 0 ? FileFailure{} : FileFailure{.error = error, .operation = "fsync", .path = folder.path};
+}
+
 std::vector<std::uint32_t> segment_numbers(const LogFolder& folder, FileFailure& failure) {
   std::vector<std::uint32_t> numbers;
   std::error_code error;

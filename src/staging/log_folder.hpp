@@ -25,14 +25,17 @@ struct OpenedFolder {
 /// `make`: if there is none, for this user alone. It must be a folder of this user's, which no other may change, and no symbolic link.
 OpenedFolder open_log_folder(FileCalls& calls, const std::string& path, bool make);
 
+/// Makes the names in it durable. Blocks.
+FileFailure sync_names(FileCalls& calls, const LogFolder& folder);
+
 /// Numbers of the segments in it, in their order.
 std::vector<std::uint32_t> segment_numbers(const LogFolder& folder, FileFailure& failure);
 
-/// "00000001.log"
 /// A file that is given up where a full tier has no space for the record that lets space be given back.
 inline constexpr const char* reserve_name = "reserve";
 /// Segments have no higher number.
 inline constexpr std::uint32_t most_segments = INT32_MAX;
+/// "00000001.log"
 std::string segment_name(std::uint32_t number);
 
 /// Removes the folder, unless others have put something into it. Nothing of a log is in it any more.

@@ -34,16 +34,11 @@ FileFailure take_placement(FileCalls& calls, const Placement& expected, bool has
   if (found.placement) {
     opened.placement = *std::move(found.placement);
     // The process that wrote it may have been killed before its name was durable.
-    if (const int error = make_durable(calls, opened.folder.descriptor.get(), false)) {
-      return {.error = error, .operation = "fsync", .path = opened.folder.path};
-    }
-    return mismatch(opened.placement, expected, opened.folder.path);
+    FileFailure failure = sync_names(calls, opened.folder);
+    return failure ? failure : mismatch(opened.placement, expected, opened.folder.path);
   }
   if (has_segments) {
-    return {.error = EBADMSG,
-            .operation = "read",
-            .path = opened.folder.path + "/" + placement_name,
-            .why = "it is missing, and there are segments of a log"};
+    return missing_placement(opened.folder.path);
   }
   opened.placement = expected;
   opened.placement.log = new_identity();

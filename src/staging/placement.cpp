@@ -121,12 +121,11 @@ FileFailure write_placement(FileCalls& calls, const LogFolder& folder, const Pla
     calls.remove(in, new_placement_name);
     return failure;
   }
-  const int error = make_durable(calls, in, false);
-  if (error != 0) {
-    return {.error = error, .operation = "fsync", .path = folder.path};
+  failure = sync_names(calls, folder);
+  if (!failure) {
+    calls.reached(CrashPoint::placement_written);
   }
-  calls.reached(CrashPoint::placement_written);
-  return {};
+  return failure;
 }
 
 FileFailure remove_placement(FileCalls& calls, const LogFolder& folder) {
@@ -156,6 +155,13 @@ FoundPlacement read_placement(const std::string& folder) {
                      .why = "it is no placement, was changed, or is of a newer version"};
   }
   return found;
+}
+
+FileFailure missing_placement(const std::string& folder) {
+  return {.error = EBADMSG,
+          .operation = "read",
+          .path = folder + "/" + placement_name,
+          .why = "it is missing, and there are segments of a log"};
 }
 
 FolderName folder_of(const std::string& tier, const std::string& final_path) {

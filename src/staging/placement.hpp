@@ -50,6 +50,8 @@ struct FoundPlacement {
   FileFailure failure;
 };
 FoundPlacement read_placement(const std::string& folder);
+/// Of a folder that has segments and no placement: nobody knows where their bytes go.
+FileFailure missing_placement(const std::string& folder);
 
 /// Where in the tier the log of a file is: a folder that is named after the file, and by a checksum of its path, without symbolic links. Whether it
 /// exists is another matter.

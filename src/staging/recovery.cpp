@@ -22,10 +22,7 @@ FileFailure remove_empty(FileCalls& calls, const std::string& path) {
   }
   FileFailure failure;
   if (!segment_numbers(opened.folder, failure).empty() && !failure) {
-    failure = {.error = EBADMSG,
-               .operation = "recover",
-               .path = path + "/" + placement_name,
-               .why = "it is missing, and there are segments of a log"};
+    failure = missing_placement(path);
   }
   // A user may have named another folder, such as that of the tier.
   std::error_code error;

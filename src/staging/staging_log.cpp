@@ -177,9 +177,7 @@ FileFailure StagingLog::sync_folder() {
       return {};
     }
   }
-  const int error = make_durable(calls_, folder_.descriptor.get(), false);
-  FileFailure failure =
-      error == 0 ? FileFailure{} : FileFailure{.error = error, .operation = "fsync", .path = folder_.path};
+  FileFailure failure = sync_names(calls_, folder_);
   const base::LockGuard lock(mutex_);
   if (!failure) {
     named_ = std::max(named_, newest);
@@ -313,11 +311,11 @@ FileFailure StagingLog::remove_all() {
   // The newest one says that the others were drained: they must not come back without it. Nor must any without the placement.
   for (const std::uint32_t until : {newest - (newest == 0 ? 0 : 1), newest}) {
     FileFailure failure = remove_until(until);
+    if (!failure) {
+      failure = sync_names(calls_, folder_);
+    }
     if (failure) {
       return failure;
-    }
-    if (const int error = make_durable(calls_, folder_.descriptor.get(), false)) {
-      return {.error = error, .operation = "fsync", .path = folder_.path};
     }
   }
   give_up_reserve();

@@ -3,12 +3,10 @@
 import contextlib
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -49,12 +47,7 @@ for number in range(first, last):
 class Advisor(Case):
     def setUp(self):
         super().setUp()
-        # The path of a socket is limited to 107 bytes.
-        short = tempfile.mkdtemp(prefix="dovetail-", dir="/tmp")
-        self.addCleanup(shutil.rmtree, short)
-        self.socket = f"{short}/socket"
-        os.environ["DOVETAIL_ADVISORD_SOCKET"] = self.socket
-        self.addCleanup(os.environ.pop, "DOVETAIL_ADVISORD_SOCKET")
+        self.socket = self.advisor_socket()
         self.path = self.file("data", 16 * BLOCK)
         self.forget(self.path)
         self.reader = self.folder / "reader.py"
@@ -66,17 +59,7 @@ class Advisor(Case):
         return self.configuration({"File": {"Path": str(self.path), **sizes, "WillNeed": {}}})
 
     def start(self, *options: str) -> subprocess.Popen:
-        words = [sys.executable, "-m", "dovetail.cli", "advisord", "--configuration", str(self.rules), *options]
-        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
-        process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(self.end, process)
-        self.assertEqual(process.stdout.readline(), f"dovetail advisord: at {self.socket}\n")
-        return process
-
-    def end(self, process: subprocess.Popen) -> None:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+        return self.start_advisor(self.rules, *options)
 
     def read(self, first: int = 0, last: int = 16, way: str = "waits", stdin: bytes = b""):
         words = (sys.executable, self.reader, self.path, first, last, way)

@@ -3,13 +3,9 @@
 import functools
 import os
 import random
-import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 from pathlib import Path
-from unittest import mock
 
 from followed import unavailable
 from support import BUILD, Case, Ways, need
@@ -90,21 +86,9 @@ class RandomCalls(Case):
         self.compare(self.seed(), CHECKED)
 
     def test_by_the_rules_of_an_advisor(self):
-        short = tempfile.mkdtemp(prefix="dovetail-", dir="/tmp")  # the path of a socket is limited to 107 bytes
-        self.addCleanup(shutil.rmtree, short)
-        words = [sys.executable, "-m", "dovetail.cli", "advisord", "--stay", "--configuration"]
-        words.append(str(self.configuration(self.rules())))
-        own = {"PYTHONPATH": str(BUILD / "python"), "DOVETAIL_ADVISORD_SOCKET": f"{short}/socket"}
-        with (
-            mock.patch.dict(os.environ, own),
-            subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as advisor,
-        ):
-            self.addCleanup(advisor.kill)
-            try:
-                self.assertEqual(advisor.stdout.readline(), f"dovetail advisord: at {short}/socket\n")
-                self.compare(self.seed(), ways=[("advised", functools.partial(self.run_in, Ways(advised=True)))])
-            finally:
-                advisor.kill()
+        self.advisor_socket()
+        self.start_advisor(self.configuration(self.rules()), "--stay")
+        self.compare(self.seed(), ways=[("advised", functools.partial(self.run_in, Ways(advised=True)))])
 
     def test_with_the_plan_of_other_calls(self):
         self.assertEqual(self.observe(PROGRAM, self.folder, 5, CALLS)[0], 3)

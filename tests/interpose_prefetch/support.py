@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -170,6 +171,30 @@ class Case(unittest.TestCase):
     def run_with_rules(self, rules: dict, *words: object, **options):
         """`rules`: of the configuration."""
         return self.run_in(Ways(configuration=self.configuration(rules)), *words, **options)
+
+    def advisor_socket(self) -> str:
+        """One of its own, for all that this process starts."""
+        # The path of a socket is limited to 107 bytes.
+        short = tempfile.mkdtemp(prefix="dovetail-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, short)
+        environment = mock.patch.dict(os.environ, DOVETAIL_ADVISORD_SOCKET=f"{short}/socket")
+        environment.start()
+        self.addCleanup(environment.stop)
+        return f"{short}/socket"
+
+    def start_advisor(self, rules: Path, *options: str) -> subprocess.Popen:
+        """At that socket, ready. It is killed at the end of the test."""
+        words = [sys.executable, "-m", "dovetail.cli", "advisord", "--configuration", str(rules), *options]
+        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
+        process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end_advisor, process)
+        self.assertEqual(process.stdout.readline(), f"dovetail advisord: at {os.environ['DOVETAIL_ADVISORD_SOCKET']}\n")
+        return process
+
+    def end_advisor(self, process: subprocess.Popen) -> None:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
 
     def configuration(self, rules: dict) -> Path:
         path = self.folder / "advice.json"
