@@ -43,6 +43,18 @@ struct FileOptions {
   /// read is never kept back behind writes. It does nothing for bytes that the page cache takes or gives at once, and for streams. Nor for
   /// calls in I/O tasks and outside of tasks: those are plain system calls, which wait in no queue of the runtime.
   Urgency urgency = Urgency::program;
+  /// Writes go to a log on a fast local tier, and from there in the background into the file (docs/staging.md). For regular files, through the
+  /// page cache.
+  ///
+  /// A write that has returned survives the end of the process, also by `kill -9`. What an `i` form wrote is durable on the tier when its task
+  /// has completed; so is all that `fsync`, `fdatasync` and `pwrite_durable` cover. `drain` makes it durable in the file itself.
+  /// The next opening with `staged`, or `dovetail staging recover`, finds all that survived. Errors of a drain in the background are thrown by the
+  /// next sync, `drain` or `close`; the bytes are still on the tier then.
+  /// All `File`s of this process that are staged see every write. Others see it after `drain` or `close`. Meanwhile nobody else may change the
+  /// file, another process cannot open it with `staged` (EBUSY), and `descriptor` leads to what has been drained.
+  bool staged = false;
+  /// Folder of the tier; it exists. Empty: `DOVETAIL_TIER`.
+  std::string tier{};
 };
 
 namespace storage {
@@ -159,7 +171,11 @@ class File {
   void fallocate(std::uint64_t offset, std::uint64_t length, int mode = 0) const;
   /// Cuts or extends the file to `size` bytes. Blocks; does not suspend. Not ordered with operations in flight.
   void truncate(std::uint64_t size) const;
-  /// Closes the file for all copies after the operations in flight have ended. Later operations fail with `EBADF`.
+  /// Makes all that was written before the call durable in the file itself, where others see it. Of a file that is not staged, as `fsync`.
+  void drain() const;
+  void idrain() const;  ///< Bound form of `drain`.
+  /// Closes the file for all copies after the operations in flight have ended. Later operations fail with `EBADF`. A staged file is drained
+  /// before, and its log removed; a failure leaves the log on the tier.
   void close();
 
  private:

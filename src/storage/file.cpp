@@ -8,6 +8,7 @@
 
 #include "dovetail/failure.hpp"
 #include "storage/declared_files.hpp"
+#include "storage/file_operations.hpp"
 #include "storage/open_close.hpp"
 #include "storage/open_file.hpp"
 #include "storage/perform.hpp"
@@ -15,6 +16,7 @@
 namespace dovetail {
 namespace {
 
+using storage::FileUse;
 using storage::Kind;
 using storage::OpenFile;
 using storage::Operation;
@@ -30,6 +32,13 @@ OpenFile& need(const std::shared_ptr<OpenFile>& file, const char* operation) {
     throw IoError(EBADF, operation, no_path, 0, 0);
   }
   return *file;
+}
+
+// The caller ends it with a FileUse.
+void begin(OpenFile& file, const char* operation, std::uint64_t offset = 0) {
+  if (!file.begin()) {
+    throw IoError(EBADF, operation, file.path(), offset, 0);
+  }
 }
 
 void check(const OpenFile& file, const Operation& operation) {
@@ -112,14 +121,14 @@ bool File::direct() const noexcept { return is_open() && file_->direct_descripto
 
 std::uint64_t File::size() const {
   OpenFile& file = need(file_, "fstat");
-  struct stat status{};
-  if (!file.begin()) {
-    throw IoError(EBADF, "fstat", file.path(), 0, 0);
+  begin(file, "fstat");
+  const FileUse use(file);
+  if (file.operations() != nullptr) {
+    return file.operations()->size();
   }
-  const int error = fstat(file.descriptor(), &status) != 0 ? errno : 0;
-  file.end();
-  if (error != 0) {
-    throw IoError(error, "fstat", file.path(), 0, 0);
+  struct stat status{};
+  if (fstat(file.descriptor(), &status) != 0) {
+    throw IoError(errno, "fstat", file.path(), 0, 0);
   }
   return static_cast<std::uint64_t>(status.st_size);
 }
@@ -171,18 +180,42 @@ void File::fallocate(std::uint64_t offset, std::uint64_t length, int mode) const
 
 void File::truncate(std::uint64_t size) const {
   OpenFile& file = need(file_, "ftruncate");
-  if (size > largest_offset || !file.begin()) {
-    throw IoError(size > largest_offset ? EINVAL : EBADF, "ftruncate", file.path(), size, 0);
+  if (size > largest_offset) {
+    throw IoError(EINVAL, "ftruncate", file.path(), size, 0);
+  }
+  begin(file, "ftruncate", size);
+  const FileUse use(file);
+  if (file.operations() != nullptr) {
+    file.operations()->set_size(size);
+    return;
   }
   int result = 0;
   do {
     result = ftruncate(file.descriptor(), static_cast<off_t>(size));
   } while (result != 0 && errno == EINTR);
-  const int error = result != 0 ? errno : 0;
-  file.end();
-  if (error != 0) {
-    throw IoError(error, "ftruncate", file.path(), size, 0);
+  if (result != 0) {
+    throw IoError(errno, "ftruncate", file.path(), size, 0);
   }
+}
+
+void File::drain() const {
+  OpenFile& file = need(file_, "drain");
+  if (file.operations() == nullptr) {
+    fsync();
+    return;
+  }
+  begin(file, "drain");
+  const FileUse use(file);
+  storage::call_blocking([&file] { file.operations()->drain(); });
+}
+void File::idrain() const {
+  OpenFile& file = need(file_, "drain");
+  if (file.operations() == nullptr) {
+    ifsync();
+    return;
+  }
+  begin(file, "drain");
+  storage::bind_blocking(file, [&file] { file.operations()->drain(); });
 }
 
 void File::close() {

@@ -14,6 +14,7 @@
 
 #include "device/file_system.hpp"
 #include "dovetail/failure.hpp"
+#include "storage/file_operations.hpp"
 #include "storage/waiter.hpp"
 
 namespace dovetail::storage {
@@ -44,6 +45,10 @@ std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(d
 
 OpenFile::OpenFile(std::string path, int cached, int direct, bool owned) noexcept
     : path_(std::move(path)), cached_(cached), direct_(direct), owned_(owned) {}
+
+OpenFile::~OpenFile() = default;
+
+void OpenFile::perform_by(std::unique_ptr<FileOperations> operations) noexcept { operations_ = std::move(operations); }
 
 std::shared_ptr<OpenFile> OpenFile::share(OpenFile* file) {
   return std::shared_ptr<OpenFile>(file, [](OpenFile* last) { last->orphan(); });

@@ -18,6 +18,7 @@ namespace dovetail::storage {
 using device::Device;
 using device::InPlaceWrites;
 
+class FileOperations;
 class Waiter;
 
 /// Flags with which `open` changes a file, and which a second descriptor of it must not have.
@@ -39,6 +40,11 @@ class OpenFile {
                                         Urgency urgency, const struct stat& status);
   /// Uses a descriptor of the caller. @throws IoError where it is not open.
   static std::shared_ptr<OpenFile> adopt(int descriptor, bool owned);
+
+  /// Null: its descriptors do. What performs its operations else.
+  FileOperations* operations() const noexcept { return operations_.get(); }
+  /// Before anybody else uses the file.
+  void perform_by(std::unique_ptr<FileOperations> operations) noexcept;
 
   const std::string& path() const noexcept { return path_; }
   std::uint64_t space() const noexcept { return space_; }
@@ -103,7 +109,7 @@ class OpenFile {
   static constexpr std::uint64_t counted = closing - 1;
 
   OpenFile(std::string path, int cached, int direct, bool owned) noexcept;
-  ~OpenFile() = default;
+  ~OpenFile();
   static std::shared_ptr<OpenFile> share(OpenFile* file);
   void identify(const struct stat& status);
   void orphan() noexcept;
@@ -123,10 +129,23 @@ class OpenFile {
   dev_t file_system_ = 0;
   ino_t inode_ = 0;
   Device* device_ = nullptr;
+  std::unique_ptr<FileOperations> operations_;
   std::unique_ptr<DirectChoice> choice_;  // Direct::adaptive
   Waiter* closer_ = nullptr;              // Published by `closing`.
   std::atomic<std::uint64_t> uses_{0};
   std::atomic<std::uint32_t> misses_{0};
+};
+
+/// Ends, with its life, an operation that was counted in.
+class FileUse {
+ public:
+  explicit FileUse(OpenFile& file) noexcept : file_(file) {}
+  ~FileUse() { file_.end(); }
+  FileUse(const FileUse&) = delete;
+  FileUse& operator=(const FileUse&) = delete;
+
+ private:
+  OpenFile& file_;
 };
 
 }  // namespace dovetail::storage

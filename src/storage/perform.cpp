@@ -7,6 +7,7 @@
 #include "dovetail/failure.hpp"
 #include "storage/bound.hpp"
 #include "storage/direct_transfer.hpp"
+#include "storage/file_operations.hpp"
 #include "storage/inline_transfer.hpp"
 #include "storage/open_at_once.hpp"
 #include "storage/storage_service.hpp"
@@ -82,6 +83,9 @@ Outcome perform(OpenFile& file, const Operation& operation) {
   if (!file.begin()) {
     return {0, EBADF, operation.offset, operation.length, operation.kind};
   }
+  if (file.operations() != nullptr) [[unlikely]] {
+    return {perform_by_operations(file, operation)};
+  }
   Outcome outcome;
   if (!is_empty(operation)) {
     outcome = (goes_direct(file, operation) ? perform_direct : perform_cached)(file, operation, here_in_task());
@@ -94,6 +98,10 @@ Outcome perform(OpenFile& file, const Operation& operation) {
 void bind(OpenFile& file, const Operation& operation, std::size_t* transferred) {
   Outcome outcome{0, EBADF, operation.offset, operation.length, operation.kind};
   if (file.begin()) {
+    if (file.operations() != nullptr) [[unlikely]] {
+      bind_to_operations(file, operation, transferred);
+      return;
+    }
     if (is_empty(operation)) {
       outcome = {};
     } else if (start_or_perform(file, operation, transferred, outcome)) {

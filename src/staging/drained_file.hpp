@@ -1,0 +1,58 @@
+// A tiered file of this process: once, for all that have opened it, and drained behind them.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/mutex.hpp"
+#include "staging/file_failure.hpp"
+#include "staging/tiered_file.hpp"
+
+namespace dovetail::staging {
+
+/// Thread-safe. Its functions block the thread and do not suspend a task, unless they say otherwise.
+class DrainedFile : public std::enable_shared_from_this<DrainedFile> {
+ public:
+  struct Opened {
+    std::shared_ptr<DrainedFile> file;
+    FileFailure failure;
+  };
+  /// Each opening is followed by one `close` or `abandon`. @param tier a folder; `path` is a regular file that exists @param settings of the
+  /// first opening @throws std::bad_alloc
+  static Opened open(const std::string& tier, const std::string& path, const TierSettings& settings = {});
+
+  TieredFile& file() noexcept { return *file_; }
+  /// In the child of a fork the file is its parent's. Nothing may be done with it but `abandon`, which does nothing then.
+  bool is_of_this_process() const noexcept { return process_ == ::getpid(); }
+  /// Held from a look at the size to what depends on it.
+  base::Mutex end_of_file;
+
+  /// Something was written. Has it drained in the background once there is a segment of it. Does not block.
+  void wrote() noexcept;
+  /// Of a drain in the background, since the last call. Until it is taken, no other begins by itself.
+  FileFailure take_failure();
+  /// Brings all into the final file, and removes the log if no other opening is left. A failure leaves the log on the tier.
+  FileFailure close();
+  /// The same in the background, without waiting. A failure is printed.
+  void abandon() noexcept;
+
+ private:
+  DrainedFile(std::string folder, std::unique_ptr<TieredFile> file, std::size_t segment_bytes);
+  FileFailure leave(bool drained);
+
+  const std::string folder_;
+  const std::unique_ptr<TieredFile> file_;
+  const std::size_t segment_bytes_;
+  const pid_t process_ = ::getpid();
+  unsigned openings_ = 0;                  // guarded by the lock of all files
+  std::atomic<bool> is_requested_{false};  // a drain in the background, or it has failed
+  base::Mutex mutex_;
+  FileFailure failure_ GUARDED_BY(mutex_);
+};
+
+}  // namespace dovetail::staging

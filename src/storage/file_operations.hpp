@@ -1,0 +1,62 @@
+// What performs the operations of a file whose bytes are not only where its descriptor leads. A room above implements it.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dovetail/file.hpp"
+#include "storage/open_file.hpp"
+#include "storage/operation.hpp"
+
+namespace dovetail::storage {
+
+/// Of one open file, which keeps it. All functions but the destructor block the thread, do not suspend, may be called by any number of
+/// threads at once, and throw IoError or std::bad_alloc.
+class FileOperations {
+ public:
+  FileOperations() = default;
+  FileOperations(const FileOperations&) = delete;
+  FileOperations& operator=(const FileOperations&) = delete;
+  /// Nobody has closed the file. Must not block.
+  virtual ~FileOperations() = default;
+
+  /// Whether it takes so little time that a worker may do it. Of a transfer or a sync, as the next two.
+  virtual bool is_short(const Operation& operation) const noexcept = 0;
+  /// @returns the bytes that were transferred.
+  virtual std::uint64_t perform(const Operation& operation) = 0;
+  /// For an operation that is bound to a task: what was written is then as durable as the task's completion promises.
+  virtual std::uint64_t perform_bound(const Operation& operation) = 0;
+
+  virtual std::uint64_t size() const = 0;
+  virtual void set_size(std::uint64_t size) = 0;
+  /// Returns when all that was written before the call is in the final file, durably.
+  virtual void drain() = 0;
+  /// No other operation is under way, and none follows.
+  virtual void close() = 0;
+};
+
+/// Makes them for a file that is to be staged (`FileOptions::staged`). `path` was opened with these flags, without `O_TRUNC`, which is left
+/// to it.
+using StagedFileOpener = std::unique_ptr<FileOperations> (*)(const std::string& path, int flags,
+                                                             const FileOptions& options);
+/// Called once, by a static initialiser of the room that stages.
+bool register_staged_file_opener(StagedFileOpener opener) noexcept;
+std::unique_ptr<FileOperations> open_staged(const std::string& path, int flags, const FileOptions& options);
+
+/// Calls `body`, which may block, on an executor while the current task is paused. Where no task can be paused, on this thread. May
+/// suspend. @throws what `body` throws
+void call_blocking(const std::function<void()>& body);
+/// @name As `perform` and `bind` (perform.hpp)
+/// The file is counted in by the caller. These count it out.
+/// @{
+std::uint64_t perform_by_operations(OpenFile& file, const Operation& operation);
+void bind_to_operations(OpenFile& file, const Operation& operation, std::size_t* transferred);
+/// @}
+/// Binds `body`, which may block, to the current task: it runs on an executor, and the task fails with what it throws. Without a task, and in I/O tasks, it is
+/// called at once. The file is counted in by the caller; this counts it out. @throws what `body` throws, without a task
+void bind_blocking(OpenFile& file, std::function<void()> body);
+
+}  // namespace dovetail::storage
