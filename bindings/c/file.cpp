@@ -30,7 +30,8 @@ FileOptions translate(const dovetail_file_options& given_options) {
   static_assert(DOVETAIL_URGENCY_DRAIN == static_cast<int>(Urgency::drain) &&
                 DOVETAIL_URGENCY_PREFETCH == static_cast<int>(Urgency::prefetch));
   options.urgency = static_cast<Urgency>(choice(given_options.urgency, DOVETAIL_URGENCY_PREFETCH, "options->urgency"));
-  choice(given_options.reserved, 0, "options->reserved");
+  options.staged = choice(given_options.staged, 1, "options->staged") != 0;
+  options.tier = given_options.tier != nullptr ? given_options.tier : "";
   return options;
 }
 

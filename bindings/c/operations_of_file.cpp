@@ -84,6 +84,14 @@ int32_t dovetail_file_ifdatasync(const dovetail_file* file) {
   return done(__func__, of(file), [](const File& target) { target.ifdatasync(); });
 }
 
+int32_t dovetail_file_drain(const dovetail_file* file) {
+  return done(__func__, of(file), [](const File& target) { target.drain(); });
+}
+
+int32_t dovetail_file_idrain(const dovetail_file* file) {
+  return done(__func__, of(file), [](const File& target) { target.idrain(); });
+}
+
 int32_t dovetail_file_fallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length) {
   return done_at(__func__, of(file), offset,
                  [&](const File& target, uint64_t begin) { target.fallocate(begin, natural(length, "length"), mode); });

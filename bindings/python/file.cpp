@@ -39,8 +39,13 @@ Urgency urgency_of(const std::string& name) {
 }  // namespace
 
 OpenedFile::OpenedFile(const std::string& path, int flags, unsigned mode, const std::string& direct,
-                       const std::string& urgency)
-    : file_(File::open(path, flags, {.direct = direct_of(direct), .mode = mode, .urgency = urgency_of(urgency)})) {}
+                       const std::string& urgency, bool staged, const std::string& tier)
+    : file_(File::open(path, flags,
+                       {.direct = direct_of(direct),
+                        .mode = mode,
+                        .urgency = urgency_of(urgency),
+                        .staged = staged,
+                        .tier = tier})) {}
 
 PyTypeObject* file_type() noexcept {
   static auto* const type = reinterpret_cast<PyTypeObject*>(nanobind::type<OpenedFile>().ptr());

@@ -12,7 +12,8 @@ namespace dovetail::python {
 /// An open file as Python sees it.
 class OpenedFile {
  public:
-  OpenedFile(const std::string& path, int flags, unsigned mode, const std::string& direct, const std::string& urgency);
+  OpenedFile(const std::string& path, int flags, unsigned mode, const std::string& direct, const std::string& urgency,
+             bool staged, const std::string& tier);
   /// All bytes of the file.
   Region region() const { return {file_.space(), 0, ~std::uint64_t{0} / 2}; }
   File& file() noexcept { return file_; }

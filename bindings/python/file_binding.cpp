@@ -106,6 +106,10 @@ void bind_file(nb::module_& module) {
           "fdatasync", [](OpenedFile& self) { unlocked([&] { self.file().fdatasync(); }); },
           "Makes data durable, and the metadata needed to read it.")
       .def(
+          "drain", [](OpenedFile& self) { unlocked([&] { self.file().drain(); }); },
+          "Makes all that was written durable in the file itself, where others see it. Of a file that is not staged, "
+          "as fsync.")
+      .def(
           "truncate",
           [](OpenedFile& self, std::int64_t size) { unlocked([&] { self.file().truncate(checked_offset(size)); }); },
           nb::arg("size"), "Cuts or extends the file.")
@@ -126,14 +130,15 @@ void bind_file(nb::module_& module) {
           "Whether transfers may bypass the page cache.");
   module.def(
       "open_file",
-      [](const std::string& path, int flags, unsigned mode, const std::string& direct, const std::string& urgency) {
+      [](const std::string& path, int flags, unsigned mode, const std::string& direct, const std::string& urgency,
+         bool staged, const std::string& tier) {
         return translated([&] {
           const Unlocked unlocked;
-          return new OpenedFile(path, flags, mode, direct, urgency);
+          return new OpenedFile(path, flags, mode, direct, urgency, staged, tier);
         });
       },
-      nb::arg("path"), nb::arg("flags"), nb::arg("mode"), nb::arg("direct"), nb::arg("urgency"),
-      nb::rv_policy::take_ownership, "Opens a file with the flags of os.open.");
+      nb::arg("path"), nb::arg("flags"), nb::arg("mode"), nb::arg("direct"), nb::arg("urgency"), nb::arg("staged"),
+      nb::arg("tier"), nb::rv_policy::take_ownership, "Opens a file with the flags of os.open.");
 }
 
 }  // namespace dovetail::python

@@ -18,7 +18,8 @@ module dovetail_files
     integer(c_int32_t) :: direct = 0
     integer(c_int32_t) :: mode = 0
     integer(c_int32_t) :: urgency = 0
-    integer(c_int32_t) :: reserved = 0
+    integer(c_int32_t) :: staged = 0
+    type(c_ptr) :: tier = c_null_ptr
   end type
 
   type, bind(c) :: dovetail_buffer
@@ -190,6 +191,18 @@ module dovetail_files
     end function
 
     function dovetail_file_ifdatasync(file) bind(c) result(answer)
+      import
+      type(c_ptr), value, intent(in) :: file
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_file_drain(file) bind(c) result(answer)
+      import
+      type(c_ptr), value, intent(in) :: file
+      integer(c_int32_t) :: answer
+    end function
+
+    function dovetail_file_idrain(file) bind(c) result(answer)
       import
       type(c_ptr), value, intent(in) :: file
       integer(c_int32_t) :: answer

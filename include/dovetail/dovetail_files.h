@@ -46,7 +46,8 @@ typedef struct dovetail_file_options {
   int32_t direct;    ///< DOVETAIL_DIRECT_NEVER and so on.
   int32_t mode;      ///< Permissions of a file that is created. 0: 0644.
   int32_t urgency;   ///< DOVETAIL_URGENCY_PROGRAM and so on.
-  int32_t reserved;  ///< Must be 0.
+  int32_t staged;    ///< Not 0: writes go to a log on a fast local tier first (docs/staging.md).
+  const char* tier;  ///< Folder of the tier; null: `DOVETAIL_TIER`.
 } dovetail_file_options;
 
 /// One of several buffers. Laid out as `struct iovec`.
@@ -127,6 +128,12 @@ int32_t dovetail_file_fdatasync(const dovetail_file* file);
 /// Bound form of `dovetail_file_fdatasync`: covers the writes that had ended before the call. Context: wait.
 /// Suspends: only while buffers are exhausted. Errors: -EINVAL; those of the operation fail the task.
 int32_t dovetail_file_ifdatasync(const dovetail_file* file);
+/// Makes all that was written before the call durable in the file itself, where others see it (docs/staging.md). Of a file that is not staged,
+/// as `dovetail_file_fsync`. Context: wait. Suspends: may. Errors: those of `pwrite(2)` and `fsync(2)`; the bytes are still on the tier then.
+int32_t dovetail_file_drain(const dovetail_file* file);
+/// Bound form of `dovetail_file_drain`. Context: wait. Suspends: only while buffers are exhausted. Errors: -EINVAL; those of the operation fail
+/// the task.
+int32_t dovetail_file_idrain(const dovetail_file* file);
 /// Reserves space as `fallocate(2)`, with its `mode`. Context: wait. Suspends: may. Errors: those of `fallocate(2)`.
 int32_t dovetail_file_fallocate(const dovetail_file* file, int32_t mode, int64_t offset, int64_t length);
 /// Has `count` ranges brought into the page cache in the background; returns at once. It is advice: what goes wrong later is told by the

@@ -25,6 +25,10 @@ class File(os.PathLike[str]):
     def __fspath__(self) -> str:
         return self.path
 
+    def open(self, mode: str | None = None, **options: Any) -> OpenFile:
+        """As `dovetail.open` of this path, with its options."""
+        return open(self.path, mode, **options)
+
     def __str__(self) -> str:
         return self.path
 
@@ -58,6 +62,8 @@ def open(
     direct: str = "never",
     permissions: int = 0o644,
     urgency: str = "program",
+    staged: bool = False,
+    tier: str | os.PathLike[str] | None = None,
 ) -> OpenFile:
     """Opens a file for `pread(array, offset)` and `pwrite(array, offset)`.
 
@@ -68,6 +74,10 @@ def open(
     urgency: what its transfers are for: the `program` waits for them; they `drain` what it does not wait for, such as a checkpoint; or they
     `prefetch` what may never be needed. Of the transfers in tasks that the device has no room for, those of the program start first. Only
     transfers of one kind count: reads or writes, with or without the page cache, up to 32 KiB or longer.
+    staged: writes go to a log on a fast local tier, and from there in the background into the file. A write that has returned survives the end of
+    the process; `fsync` and `pwrite_durable` make it durable on the tier, `drain` in the file itself. Others see it after `drain` or `close`, and may not
+    change the file meanwhile. The next staged opening finds what a killed process has left. See docs/staging.md.
+    tier: the folder of the tier; without it, that of `DOVETAIL_TIER`.
     """
     name = os.fspath(path)
     if mode is None:
@@ -76,7 +86,9 @@ def open(
     flags = _FLAGS.get(mode.replace("b", ""))
     if flags is None:
         raise ValueError(f"mode must be one of {', '.join(map(repr, _FLAGS))}, not {mode!r}")
-    return _core.open_file(name, flags, permissions, direct, urgency)
+    if tier is not None and not staged:
+        raise ValueError("a tier is of use for staged files alone: staged=True")
+    return _core.open_file(name, flags, permissions, direct, urgency, staged, "" if tier is None else os.fspath(tier))
 
 
 def prefetch(file: OpenFile, ranges: Iterable[tuple[int, int]] | None = None) -> None:

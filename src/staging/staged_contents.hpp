@@ -23,6 +23,8 @@ class StagedContents {
     index_.insert(range.offset, range.length, place);
     size_ = std::max(size_, range.end());
   }
+  /// Bytes went into the final file by another way. Nothing is staged.
+  void wrote_final(base::ByteRange range) noexcept { size_ = range.length == 0 ? size_ : std::max(size_, range.end()); }
   /// @throws std::bad_alloc, and has changed nothing
   void set_size(std::uint64_t size) {
     index_.erase(size, UINT64_MAX - size);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dovetail/failure.hpp"
+#include "storage/operation.hpp"
 
 namespace dovetail::staging {
 namespace {

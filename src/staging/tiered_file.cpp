@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -34,6 +35,8 @@ OpenedFinal open_final(const std::string& path) {
   opened.identity = identity_of(opened.descriptor.get(), path, opened.failure);
   return opened;
 }
+
+bool is_full(const FileFailure& failure) noexcept { return failure.error == ENOSPC || failure.error == EDQUOT; }
 
 // What was written into a file that has lost its name is gone with the last descriptor of it.
 FileFailure objection_to_name(const FinalFile& file) {
@@ -105,6 +108,18 @@ FileFailure TieredFile::write(std::uint64_t offset, std::span<const std::byte> d
   if (data.size() > most_file_bytes || offset > most_file_bytes - data.size()) {
     return {.error = EFBIG, .operation = "write", .path = final_.path, .offset = offset};
   }
+  FileFailure failure = append_all(offset, data);
+  if (!is_full(failure)) {
+    return failure;
+  }
+  // What is staged leaves, the oldest with the rest; another try then, since what took the space may be this very file.
+  if (drain() || !is_full(failure = append_all(offset, data))) {
+    return failure;
+  }
+  return write_through(offset, data);
+}
+
+FileFailure TieredFile::append_all(std::uint64_t& offset, std::span<const std::byte>& data) {
   const base::LockGuard ordered(order_);
   while (!data.empty()) {
     const std::size_t bytes = std::min<std::size_t>(data.size(), most_record_bytes);
@@ -117,10 +132,34 @@ FileFailure TieredFile::write(std::uint64_t offset, std::span<const std::byte> d
   return {};
 }
 
+// Nobody appends meanwhile: what is older is in the final file, and nothing is newer.
+FileFailure TieredFile::write_through(std::uint64_t offset, std::span<const std::byte> data) {
+  const base::LockGuard one(draining_);
+  const base::LockGuard ordered(order_);
+  FileFailure failure = drain_sealed(begin_drain());
+  if (failure) {
+    return failure;
+  }
+  std::array parts = {iovec{const_cast<std::byte*>(data.data()), data.size()}};
+  const Transfer done = write_all(calls_, final_.descriptor, parts, offset);
+  written_through_ += done.bytes;
+  const base::LockGuard lock(mutex_);
+  contents_.wrote_final({offset, done.bytes});
+  return done.error == 0
+             ? FileFailure{}
+             : FileFailure{
+                   .error = done.error, .operation = "write", .path = final_.path, .offset = offset + done.bytes};
+}
+
 FileFailure TieredFile::set_size(std::uint64_t size) {
   if (size > most_file_bytes) {
     return {.error = EFBIG, .operation = "set the size", .path = final_.path, .offset = size};
   }
+  FileFailure failure = append_size(size);
+  return is_full(failure) && !drain() ? append_size(size) : failure;
+}
+
+FileFailure TieredFile::append_size(std::uint64_t size) {
   const base::LockGuard ordered(order_);
   StagingLog::Appended appended = log_.append(RecordKind::truncate, size, {});
   if (!appended.failure) {
@@ -181,23 +220,45 @@ std::size_t TieredFile::extents() const {
   return contents_.index().extents().size();
 }
 
-FileFailure TieredFile::sync() { return log_.sync(); }
+FileFailure TieredFile::sync() {
+  FileFailure failure = log_.sync();
+  // Of what was written before the call, also if another call has begun to make it durable.
+  const base::LockGuard one(syncing_final_);
+  const std::uint64_t written = written_through_;
+  if (!failure && written != synced_through_) {
+    if (const int error = make_durable(calls_, final_.descriptor, true)) {
+      return {.error = error, .operation = "fdatasync", .path = final_.path};
+    }
+    synced_through_ = written;
+  }
+  return failure;
+}
 
 FileFailure TieredFile::drain() {
   const base::LockGuard one(draining_);
-  StagingLog::Sealed sealed;
-  DrainPlan plan;
+  Drain begun;
   {
     const base::LockGuard ordered(order_);
-    sealed = log_.seal();
-    if (sealed.empty) {
-      return {};
-    }
-    const base::LockGuard lock(mutex_);
-    plan = plan_drain(contents_);
-    plan.kept = contents_.begin_drain();
+    begun = begin_drain();
   }
-  FileFailure failure = drain_sealed(sealed, plan);
+  return drain_sealed(begun);
+}
+
+TieredFile::Drain TieredFile::begin_drain() {
+  Drain begun{.sealed = log_.seal(), .plan = {}};
+  if (!begun.sealed.empty) {
+    const base::LockGuard lock(mutex_);
+    begun.plan = plan_drain(contents_);
+    begun.plan.kept = contents_.begin_drain();
+  }
+  return begun;
+}
+
+FileFailure TieredFile::drain_sealed(const Drain& begun) {
+  if (begun.sealed.empty) {
+    return {};
+  }
+  FileFailure failure = bring_into_final(begun);
   {
     const base::LockGuard lock(mutex_);
     if (failure) {
@@ -206,24 +267,24 @@ FileFailure TieredFile::drain() {
     }
     // The log says so: also if that cannot be made durable, the next drain must not begin with what came before. And before the segments go, so that no
     // reader looks for them.
-    contents_.end_drain(sealed.segment);
+    contents_.end_drain(begun.sealed.segment);
   }
-  failure = log_.sync_note(sealed);
-  return failure ? failure : log_.remove(sealed);
+  failure = log_.sync_note(begun.sealed);
+  return failure ? failure : log_.remove(begun.sealed);
 }
 
-FileFailure TieredFile::drain_sealed(const StagingLog::Sealed& sealed, const DrainPlan& plan) {
+FileFailure TieredFile::bring_into_final(const Drain& begun) {
   // Before the final file changes, so that what a crash leaves half done can be done again. Where the tier cannot make it durable, it was never told
   // to be, and the final file is the way to make it so.
   log_.sync();
-  FileFailure failure = log_.verify(sealed);
+  FileFailure failure = log_.verify(begun.sealed);
   if (!failure) {
-    failure = drain_into(calls_, final_, plan, log_.segments(sealed), settings_.drain);
+    failure = drain_into(calls_, final_, begun.plan, log_.segments(begun.sealed), settings_.drain);
   }
   if (!failure) {
     failure = objection_to_name(final_);
   }
-  return failure ? failure : log_.note_drained(sealed);
+  return failure ? failure : log_.note_drained(begun.sealed);
 }
 
 FileFailure TieredFile::finish() {

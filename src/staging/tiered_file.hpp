@@ -2,6 +2,7 @@
 // after `sync` the machine: the next opening finds it. Reads see every write.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,7 +45,8 @@ class TieredFile {
   TieredFile(const TieredFile&) = delete;
   TieredFile& operator=(const TieredFile&) = delete;
 
-  /// After a failure some bytes from the beginning of the range may have been written.
+  /// Where the tier is full, it drains first, and if that does not help it writes into the final file. After a failure some bytes from the beginning
+  /// of the range may have been written.
   FileFailure write(std::uint64_t offset, std::span<const std::byte> data);
   /// As ftruncate.
   FileFailure set_size(std::uint64_t size);
@@ -66,6 +68,8 @@ class TieredFile {
 
   /// What the log takes on the tier, in bytes.
   std::uint64_t log_bytes() const { return log_.bytes(); }
+  /// Bytes that went straight into the final file, since the tier was full.
+  std::uint64_t written_through() const noexcept { return written_through_; }
   /// Parts of the index: what the memory for it grows with.
   std::size_t extents() const;
 
@@ -84,7 +88,17 @@ class TieredFile {
   Parts parts_of(std::uint64_t offset, std::size_t wanted) const EXCLUDES(mutex_);
   FileFailure read_final(base::ByteRange range, std::uint64_t final_bytes, std::byte* target) const;
   FileFailure append(std::uint64_t offset, std::span<const std::byte> data) REQUIRES(order_) EXCLUDES(mutex_);
-  FileFailure drain_sealed(const StagingLog::Sealed& sealed, const DrainPlan& plan) EXCLUDES(mutex_);
+  /// Leaves what it has not appended in its parameters.
+  FileFailure append_all(std::uint64_t& offset, std::span<const std::byte>& data) EXCLUDES(order_);
+  FileFailure append_size(std::uint64_t size) EXCLUDES(order_);
+  FileFailure write_through(std::uint64_t offset, std::span<const std::byte> data) EXCLUDES(draining_, order_);
+  struct Drain {
+    StagingLog::Sealed sealed;
+    DrainPlan plan;
+  };
+  Drain begin_drain() REQUIRES(draining_, order_) EXCLUDES(mutex_);
+  FileFailure drain_sealed(const Drain& begun) REQUIRES(draining_) EXCLUDES(mutex_);
+  FileFailure bring_into_final(const Drain& begun) REQUIRES(draining_) EXCLUDES(mutex_);
 
   const TierSettings settings_;
   FileCalls& calls_;
@@ -96,6 +110,9 @@ class TieredFile {
   base::Mutex order_;
   mutable base::Mutex mutex_;
   StagedContents contents_ GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> written_through_{0};
+  base::Mutex syncing_final_;
+  std::uint64_t synced_through_ GUARDED_BY(syncing_final_) = 0;
 };
 
 }  // namespace dovetail::staging

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "dovetail/failure.hpp"
+#include "storage/blocking_operations.hpp"
 #include "storage/declared_files.hpp"
 #include "storage/file_operations.hpp"
 #include "storage/open_close.hpp"

@@ -2,16 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "dovetail/file.hpp"
-#include "storage/open_file.hpp"
-#include "storage/operation.hpp"
 
 namespace dovetail::storage {
+
+struct Operation;
 
 /// Of one open file, which keeps it. All functions but the destructor block the thread, do not suspend, may be called by any number of
 /// threads at once, and throw IoError or std::bad_alloc.
@@ -45,18 +43,5 @@ using StagedFileOpener = std::unique_ptr<FileOperations> (*)(const std::string& 
 /// Called once, by a static initialiser of the room that stages.
 bool register_staged_file_opener(StagedFileOpener opener) noexcept;
 std::unique_ptr<FileOperations> open_staged(const std::string& path, int flags, const FileOptions& options);
-
-/// Calls `body`, which may block, on an executor while the current task is paused. Where no task can be paused, on this thread. May
-/// suspend. @throws what `body` throws
-void call_blocking(const std::function<void()>& body);
-/// @name As `perform` and `bind` (perform.hpp)
-/// The file is counted in by the caller. These count it out.
-/// @{
-std::uint64_t perform_by_operations(OpenFile& file, const Operation& operation);
-void bind_to_operations(OpenFile& file, const Operation& operation, std::size_t* transferred);
-/// @}
-/// Binds `body`, which may block, to the current task: it runs on an executor, and the task fails with what it throws. Without a task, and in I/O tasks, it is
-/// called at once. The file is counted in by the caller; this counts it out. @throws what `body` throws, without a task
-void bind_blocking(OpenFile& file, std::function<void()> body);
 
 }  // namespace dovetail::storage

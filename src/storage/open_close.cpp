@@ -11,6 +11,7 @@
 #include "base/descriptor.hpp"
 #include "device/file_system.hpp"
 #include "dovetail/failure.hpp"
+#include "storage/blocking_operations.hpp"
 #include "storage/file_operations.hpp"
 #include "storage/perform.hpp"
 #include "storage/waiter.hpp"

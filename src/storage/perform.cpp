@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "dovetail/failure.hpp"
+#include "storage/blocking_operations.hpp"
 #include "storage/bound.hpp"
 #include "storage/direct_transfer.hpp"
-#include "storage/file_operations.hpp"
 #include "storage/inline_transfer.hpp"
 #include "storage/open_at_once.hpp"
 #include "storage/storage_service.hpp"

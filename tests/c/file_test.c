@@ -171,9 +171,10 @@ static void test_opening(const char* path) {
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), 0);
   CHECK_EQUAL(dovetail_file_close(file), 0);
   file = NULL;
-  options = (dovetail_file_options){.size = sizeof options, .urgency = DOVETAIL_URGENCY_PREFETCH, .reserved = 1};
+  options = (dovetail_file_options){.size = sizeof options, .urgency = DOVETAIL_URGENCY_PREFETCH, .staged = 2};
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), -EINVAL);
-  options.reserved = 0;
+  CHECK_CONTAINS(dovetail_error_message(), "staged");
+  options.staged = 0;
   CHECK_EQUAL(dovetail_file_open(path, O_RDONLY, &options, &file), 0);
   CHECK_EQUAL(dovetail_file_close(file), 0);
   file = NULL;

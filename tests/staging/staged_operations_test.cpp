@@ -10,6 +10,7 @@
 
 #include "dovetail/dovetail.hpp"
 #include "staging/tier_support.hpp"
+#include "storage/operation.hpp"
 #include "storage/support.hpp"
 
 namespace dovetail::staging {

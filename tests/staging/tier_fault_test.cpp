@@ -45,11 +45,11 @@ TEST_F(TierFaultTest, HalfARecordHidesNothing) {
         if (asked.kind != Kind::write || left == SIZE_MAX) {
           return Fault{};
         }
-        const Fault fault = left == 0 ? Fault{.error = ENOSPC} : Fault{.most = left};
+        const Fault fault = left == 0 ? Fault{.error = EIO} : Fault{.most = left};
         left -= std::min(left, asked.bytes);
         return fault;
       };
-      EXPECT_EQ(file->write(50, test::random_bytes(80, 2)).error, ENOSPC);
+      EXPECT_EQ(file->write(50, test::random_bytes(80, 2)).error, EIO);
       EXPECT_TRUE(same(all_of(*file), model.bytes));
       calls.before = healthy;
       model.write(70, test::random_bytes(90, 3));
@@ -211,13 +211,92 @@ TEST_F(TierFaultTest, AFullTierIsDrained) {
     return Fault{.error =
                      full && (asked.kind == Kind::open || (asked.kind == Kind::write && asked.is_log())) ? ENOSPC : 0};
   };
-  EXPECT_EQ(file->write(3000, data).error, ENOSPC);
-  ASSERT_EQ(file->drain().text(), "");
-  EXPECT_TRUE(same(bytes_of(final_path), data));
   ASSERT_EQ(file->write(3000, data).text(), "");
+  EXPECT_FALSE(full);
+  EXPECT_TRUE(same(bytes_of(final_path), data));
+  EXPECT_EQ(file->written_through(), 0U);
+  EXPECT_EQ(all_of(*file).size(), 6000U);
   calls.before = healthy;
   file.reset();
   EXPECT_TRUE(std::filesystem::exists(log + "/reserve")) << "for the next time";
+}
+
+TEST_F(TierFaultTest, WhatATierCannotTakeGoesIntoTheFinalFile) {
+  PlainModel model{test::random_bytes(3000, 1)};
+  auto file = open();
+  ASSERT_EQ(file->write(0, model.bytes).text(), "");
+  int final_syncs = 0;
+  bool has_begun = false;
+  calls.before = [&](const Asked& asked) {
+    final_syncs += asked.kind == Kind::sync && asked.path() == final_path ? 1 : 0;
+    has_begun = has_begun || (asked.kind == Kind::write && asked.bytes > 5000);
+    return Fault{.error = asked.kind == Kind::write && asked.is_log() && asked.bytes > 5000 ? ENOSPC : 0};
+  };
+  // Newer than what is staged, which must not come over it later.
+  const Bytes large = test::random_bytes(10'000, 2);
+  model.write(1000, large);
+  ASSERT_EQ(file->write(1000, large).text(), "");
+  EXPECT_TRUE(has_begun);
+  EXPECT_EQ(file->written_through(), 10'000U);
+  EXPECT_TRUE(same(bytes_of(final_path), model.bytes));
+  EXPECT_TRUE(same(all_of(*file), model.bytes));
+  const int before = final_syncs;
+  ASSERT_EQ(file->sync().text(), "");
+  EXPECT_EQ(final_syncs, before + 1) << "it is durable there";
+  ASSERT_EQ(file->sync().text(), "");
+  EXPECT_EQ(final_syncs, before + 1);
+  const Bytes small = test::random_bytes(100, 3);
+  model.write(500, small);
+  ASSERT_EQ(file->write(500, small).text(), "");
+  EXPECT_TRUE(same(all_of(*file), model.bytes));
+  file.reset();
+  file = open();
+  EXPECT_TRUE(same(all_of(*file), model.bytes));
+  ASSERT_EQ(file->finish().text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path), model.bytes));
+}
+
+// A tier of some size, and writes of all sizes into it.
+TEST_F(TierFaultTest, ASmallTierLosesNothing) {
+  constexpr std::uint64_t tier_bytes = 100'000;
+  std::mt19937_64 random(test::seed());
+  const auto used = [this] {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(log)) {
+      bytes += entry.file_size();
+    }
+    return bytes;
+  };
+  std::uint64_t through = 0;
+  for (std::size_t run = 0; run < test::scaled(5, 2); ++run) {
+    PlainModel model;
+    put(final_path, {});
+    calls.before = healthy;
+    auto file = open();
+    calls.before = [&](const Asked& asked) {
+      const bool grows = asked.kind == Kind::write && !asked.path().starts_with(final_path);
+      return Fault{.error = grows && used() + asked.bytes > tier_bytes ? ENOSPC : 0};
+    };
+    for (std::uint64_t step = 0; step < test::scaled(200, 60); ++step) {
+      const Change change = Change::some(test::seed() + run, step, 200'000, 60'000);
+      change.make(model);
+      ASSERT_EQ(change.make(*file).text(), "") << "step " << step;
+      ASSERT_EQ(file->size(), model.bytes.size());
+      if (random() % 10 == 0) {
+        ASSERT_TRUE(same(all_of(*file), model.bytes)) << "step " << step;
+      }
+      if (random() % 40 == 0) {
+        through += file->written_through();
+        file.reset();
+        file = open();
+      }
+    }
+    ASSERT_TRUE(same(all_of(*file), model.bytes));
+    through += file->written_through();
+    ASSERT_EQ(file->finish().text(), "");
+    ASSERT_TRUE(same(bytes_of(final_path), model.bytes));
+  }
+  EXPECT_GT(through, 0U);
 }
 
 // The final file is complete, and the log says so, but not durably. The next drain must not cut it at a size that it had before.
