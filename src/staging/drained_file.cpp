@@ -52,6 +52,10 @@ DrainedFile::Opened DrainedFile::open(const std::string& tier, const std::string
 }
 
 void DrainedFile::wrote() noexcept {
+  if (file_->written_through() != 0 && !has_told_.exchange(true)) {
+    std::fprintf(stderr, "dovetail: the tier of %s is full: what it has no space for is written into the file itself\n",
+                 folder_.c_str());
+  }
   if (file_->log_bytes() < segment_bytes_ || is_requested_.exchange(true)) {
     return;
   }

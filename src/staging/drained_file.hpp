@@ -32,7 +32,7 @@ class DrainedFile : public std::enable_shared_from_this<DrainedFile> {
   /// Held from a look at the size to what depends on it.
   base::Mutex end_of_file;
 
-  /// Something was written. Has it drained in the background once there is a segment of it. Does not block.
+  /// Something was written. Has it drained in the background once there is a segment of it. Does not block. Prints once that the tier is full.
   void wrote() noexcept;
   /// Of a drain in the background, since the last call. Until it is taken, no other begins by itself.
   FileFailure take_failure();
@@ -49,7 +49,8 @@ class DrainedFile : public std::enable_shared_from_this<DrainedFile> {
   const std::unique_ptr<TieredFile> file_;
   const std::size_t segment_bytes_;
   const pid_t process_ = ::getpid();
-  unsigned openings_ = 0;                  // guarded by the lock of all files
+  unsigned openings_ = 0;  // guarded by the lock of all files
+  std::atomic<bool> has_told_{false};
   std::atomic<bool> is_requested_{false};  // a drain in the background, or it has failed
   base::Mutex mutex_;
   FileFailure failure_ GUARDED_BY(mutex_);
