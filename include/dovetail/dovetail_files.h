@@ -46,7 +46,7 @@ typedef struct dovetail_file_options {
   int32_t direct;    ///< DOVETAIL_DIRECT_NEVER and so on.
   int32_t mode;      ///< Permissions of a file that is created. 0: 0644.
   int32_t urgency;   ///< DOVETAIL_URGENCY_PROGRAM and so on.
-  int32_t staged;    ///< Not 0: writes go to a log on a fast local tier first (docs/staging.md).
+  int32_t staged;    ///< 1: writes go to a log on a fast local tier first (docs/staging.md).
   const char* tier;  ///< Folder of the tier; null: `DOVETAIL_TIER`.
 } dovetail_file_options;
 

@@ -49,7 +49,7 @@ struct FileOptions {
   /// A write that has returned survives the end of the process, also by `kill -9`. What an `i` form wrote is durable on the tier when its task
   /// has completed; so is all that `fsync`, `fdatasync` and `pwrite_durable` cover. `drain` makes it durable in the file itself.
   /// The next opening with `staged`, or `dovetail staging recover`, finds all that survived. Errors of a drain in the background are thrown by the
-  /// next sync, `drain` or `close`; the bytes are still on the tier then.
+  /// next `fsync` or `fdatasync`; the bytes are still on the tier then, and `drain` and `close` try again.
   /// All `File`s of this process that are staged see every write. Others see it after `drain` or `close`. Meanwhile nobody else may change the
   /// file, another process cannot open it with `staged` (EBUSY), and `descriptor` leads to what has been drained.
   bool staged = false;

@@ -13,11 +13,11 @@
 #include "base/available_memory.hpp"
 #include "base/process_mutex.hpp"
 #include "dovetail/failure.hpp"
-#include "prefetch/executor_work.hpp"
 #include "prefetch/fetch.hpp"
 #include "storage/declared_files.hpp"
 #include "storage/open_file.hpp"
 #include "tasking/background.hpp"
+#include "tasking/executor_work.hpp"
 #include "tasking/hosting.hpp"
 
 namespace dovetail {
@@ -107,7 +107,7 @@ class Requests {
   base::ProcessMutex mutex_;
   std::deque<Wanted> calls_ GUARDED_BY(mutex_);
   bool reading_ GUARDED_BY(mutex_) = false;
-  ExecutorWork work_{[this] { read(); }};
+  tasking::ExecutorWork work_{[this] { read(); }};
   // For the executor that reads.
   detail::RuntimeCore* host_ = nullptr;
   std::unique_ptr<Fetch> fetch_ = std::make_unique<Fetch>();

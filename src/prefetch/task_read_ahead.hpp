@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "base/mutex.hpp"
-#include "prefetch/executor_work.hpp"
 #include "prefetch/fetch.hpp"
 #include "prefetch/pending_reads.hpp"
 #include "prefetch/settings.hpp"
 #include "tasking/access_observer.hpp"
+#include "tasking/executor_work.hpp"
 
 namespace dovetail::prefetching {
 
@@ -40,7 +40,7 @@ class TaskReadAhead : public tasking::AccessObserver {
   PendingReads pending_ GUARDED_BY(mutex_);
   std::uint64_t window_ GUARDED_BY(mutex_);
   bool reading_ GUARDED_BY(mutex_) = false;
-  ExecutorWork work_{[this] { read(); }};
+  tasking::ExecutorWork work_{[this] { read(); }};
   // For the executor that reads.
   Fetch fetch_;
   std::vector<Wanted> batch_;

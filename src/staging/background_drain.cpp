@@ -1,6 +1,7 @@
 #include "staging/background_drain.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -19,40 +20,59 @@ FileFailure drained(TieredFile& file) noexcept {
 
 }  // namespace
 
-BackgroundDrain::BackgroundDrain(unsigned most_at_once) : most_at_once_(std::max(most_at_once, 1U)) {}
+BackgroundDrain::BackgroundDrain(unsigned most_at_once) {
+  for (unsigned i = 0; i < std::max(most_at_once, 1U); ++i) {
+    drainers_.push_back(std::make_unique<Drainer>(*this));
+  }
+}
 
 BackgroundDrain::~BackgroundDrain() { wait(); }
 
 void BackgroundDrain::request(std::shared_ptr<TieredFile> file, Done done) {
+  Drainer* drainer = nullptr;
   {
     const base::LockGuard lock(mutex_);
-    auto same =
-        std::ranges::find_if(requested_, [&](const Requested& each) { return each.file == file && !each.runs; });
-    if (same == requested_.end()) {
-      same = requested_.insert(requested_.end(), {.file = std::move(file), .done = {}});
+    keep(std::move(file), std::move(done));
+    drainer = first_to_drain() == requested_.end() ? nullptr : idle_drainer();
+    if (drainer == nullptr) {
+      return;  // one that is busy will look for it
     }
-    if (done) {
-      same->done.push_back(std::move(done));
-    }
-    if (tasks_ == most_at_once_ || first_to_drain() == requested_.end()) {
-      return;
-    }
-    ++tasks_;
+    drainer->is_busy = true;
   }
-  if (!tasking::spawn_in_background({.label = "drain", .io = true, .on_failure = ignore_failure}, [this] { run(); })) {
-    run();
+  bool is_posted = false;
+  tasking::with_background_runtime([&](detail::RuntimeCore& core) { is_posted = drainer->work.post(core); });
+  if (!is_posted) {
+    run(*drainer);
   }
+}
+
+void BackgroundDrain::keep(std::shared_ptr<TieredFile> file, Done done) {
+  const auto same =
+      std::ranges::find_if(requested_, [&](const Requested& each) { return each.file == file && !each.runs; });
+  if (same != requested_.end()) {
+    same->done.push_back(std::move(done));
+    return;
+  }
+  AllRequested added(1);
+  added.front().file = std::move(file);
+  added.front().done.push_back(std::move(done));
+  requested_.splice(requested_.end(), added);
 }
 
 void BackgroundDrain::wait() {
   base::UniqueLock lock(mutex_);
-  while (tasks_ != 0) {
+  while (std::ranges::any_of(drainers_, [](const auto& each) { return each->is_busy; })) {
     changed_.wait(lock);
   }
 }
 
+BackgroundDrain::Drainer* BackgroundDrain::idle_drainer() {
+  const auto idle = std::ranges::find_if(drainers_, [](const auto& each) { return !each->is_busy; });
+  return idle != drainers_.end() ? idle->get() : nullptr;
+}
+
 // Two drains of one file would wait for each other.
-std::list<BackgroundDrain::Requested>::iterator BackgroundDrain::first_to_drain() {
+BackgroundDrain::AllRequested::iterator BackgroundDrain::first_to_drain() {
   return std::ranges::find_if(requested_, [this](const Requested& each) REQUIRES(mutex_) {
     return !each.runs && std::ranges::none_of(requested_, [&each](const Requested& other) {
       return other.runs && other.file == each.file;
@@ -60,23 +80,25 @@ std::list<BackgroundDrain::Requested>::iterator BackgroundDrain::first_to_drain(
   });
 }
 
-void BackgroundDrain::run() noexcept {
+void BackgroundDrain::run(Drainer& drainer) noexcept {
   base::UniqueLock lock(mutex_);
   for (auto next = first_to_drain(); next != requested_.end(); next = first_to_drain()) {
     next->runs = true;
     lock.unlock();
     const FileFailure failure = drained(*next->file);
     for (const Done& done : next->done) {
-      done(failure);
+      if (done) {
+        done(failure);
+      }
     }
-    Requested ended = std::move(*next);
+    AllRequested ended;
     lock.lock();
-    requested_.erase(next);
+    ended.splice(ended.end(), requested_, next);
     lock.unlock();
-    ended.file.reset();
+    ended.clear();  // closes the file, perhaps, which takes its time
     lock.lock();
   }
-  --tasks_;
+  drainer.is_busy = false;
   changed_.notify_all();
 }
 

@@ -9,10 +9,12 @@
 #include "base/mutex.hpp"
 #include "staging/file_failure.hpp"
 #include "staging/tiered_file.hpp"
+#include "tasking/executor_work.hpp"
 
 namespace dovetail::staging {
 
-/// Its drains are I/O tasks of the program's own runtime, or of a small one (tasking/background.hpp). Thread-safe.
+/// Its drains are blocking work of the program's own runtime, or of a small one (tasking/background.hpp). They are no tasks: nobody who waits for
+/// all tasks waits for them, and no cancellation ends them. The end of the runtime waits for them. Thread-safe.
 class BackgroundDrain {
  public:
   /// Told how a drain ended: an empty failure, or what is wrong. All is still in the log then. Must be short, and must not throw.
@@ -26,7 +28,7 @@ class BackgroundDrain {
   BackgroundDrain& operator=(const BackgroundDrain&) = delete;
 
   /// Brings what was written to the file before the call into the final file, and keeps the file until then. Calls that wait for the same file are
-  /// one drain. `done` may be empty; it is called by the thread that drains. Does not suspend. Without memory for a task it drains
+  /// one drain. `done` may be empty; it is called by the thread that drains. Does not suspend. Where no thread can be had it drains
   /// before it returns. @throws std::bad_alloc, and has requested nothing
   void request(std::shared_ptr<TieredFile> file, Done done);
   /// Blocks until all that was requested has ended.
@@ -38,14 +40,22 @@ class BackgroundDrain {
     std::vector<Done> done;
     bool runs = false;
   };
-  void run() noexcept;
-  std::list<Requested>::iterator first_to_drain() REQUIRES(mutex_);
+  using AllRequested = std::list<Requested>;
+  // One that drains, if there is something to drain.
+  struct Drainer {
+    explicit Drainer(BackgroundDrain& drain) : work([this, &drain] { drain.run(*this); }) {}
+    tasking::ExecutorWork work;
+    bool is_busy = false;  // guarded by the lock
+  };
+  void run(Drainer& drainer) noexcept;
+  void keep(std::shared_ptr<TieredFile> file, Done done) REQUIRES(mutex_);
+  Drainer* idle_drainer() REQUIRES(mutex_);
+  AllRequested::iterator first_to_drain() REQUIRES(mutex_);
 
-  const unsigned most_at_once_;
+  std::vector<std::unique_ptr<Drainer>> drainers_;
   base::Mutex mutex_;
   base::ConditionVariable changed_;
-  std::list<Requested> requested_ GUARDED_BY(mutex_);  // in the order of the calls
-  unsigned tasks_ GUARDED_BY(mutex_) = 0;
+  AllRequested requested_ GUARDED_BY(mutex_);  // in the order of the calls
 };
 
 }  // namespace dovetail::staging

@@ -119,18 +119,14 @@ FileFailure make_name_durable(FileCalls& calls, const FinalFile& file) {
              : FileFailure{.error = error, .operation = "fsync", .path = folder};
 }
 
+}  // namespace
+
 FileFailure make_final_durable(FileCalls& calls, const FinalFile& file) {
   if (const int error = make_durable(calls, file.descriptor, false)) {
     return {.error = error, .operation = "fsync", .path = file.path};
   }
-  FileFailure failure = make_name_durable(calls, file);
-  if (!failure) {
-    calls.reached(CrashPoint::final_synced);
-  }
-  return failure;
+  return make_name_durable(calls, file);
 }
-
-}  // namespace
 
 DrainPlan plan_drain(const StagedContents& contents) {
   DrainPlan plan;
@@ -160,7 +156,13 @@ FileFailure drain_into(FileCalls& calls, const FinalFile& file, const DrainPlan&
   if (!failure && size < plan.size) {
     failure = resize(calls, file, plan.size, CrashPoint::final_grown);
   }
-  return failure ? failure : make_final_durable(calls, file);
+  if (!failure) {
+    failure = make_final_durable(calls, file);
+  }
+  if (!failure) {
+    calls.reached(CrashPoint::final_synced);
+  }
+  return failure;
 }
 
 }  // namespace dovetail::staging

@@ -42,6 +42,9 @@ struct DrainPlan {
 /// For all that is staged. `kept` is left as it is. @throws std::bad_alloc
 DrainPlan plan_drain(const StagedContents& contents);
 
+/// Its bytes, and its name. Blocks.
+FileFailure make_final_durable(FileCalls& calls, const FinalFile& file);
+
 /// Does it, and makes it durable. Blocks. The final file can be read and written meanwhile, elsewhere. Doing it again, from the beginning, after a
 /// failure or a crash, leads to the same file. Holds `request_bytes` of memory. @throws std::bad_alloc
 FileFailure drain_into(FileCalls& calls, const FinalFile& file, const DrainPlan& plan,

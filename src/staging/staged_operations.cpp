@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -19,12 +17,10 @@ namespace {
 using storage::Kind;
 using storage::Operation;
 
-void require(const FileFailure& failure) {
-  if (failure) {
-    throw IoError(failure.error,
-                  failure.why.empty() ? failure.operation : std::string(failure.operation) + " (" + failure.why + ")",
-                  failure.path, failure.offset, 0);
-  }
+// Both errors: that of the program's call, and what was wrong where.
+[[noreturn]] void fail(const FileFailure& failure, const std::string& call, const std::string& path,
+                       std::uint64_t offset, std::uint64_t left) {
+  throw IoError(failure.error, call + " (" + failure.text() + ")", path, offset, left);
 }
 
 std::span<const iovec> buffers_of(const Operation& operation, iovec& one) noexcept {
@@ -42,10 +38,12 @@ std::unique_ptr<storage::FileOperations> open_operations(const std::string& path
   if (tier.empty()) {
     throw IoError(EINVAL, "stage without a tier (name its folder, or set DOVETAIL_TIER),", path, 0, 0);
   }
-  DrainedFile::Opened opened = DrainedFile::open(tier, path);
-  require(opened.failure);
+  SharedTieredFile::Opened opened = SharedTieredFile::open(tier, path);
+  if (opened.failure) {
+    fail(opened.failure, "stage", path, 0, 0);
+  }
   auto operations = std::make_unique<StagedOperations>(std::move(opened.file), path, flags);
-  if ((flags & O_TRUNC) != 0) {
+  if ((flags & O_TRUNC) != 0 && operations->size() != 0) {
     operations->set_size(0);
   }
   return operations;
@@ -55,7 +53,7 @@ const bool registered = storage::register_staged_file_opener(open_operations);
 
 }  // namespace
 
-StagedOperations::StagedOperations(std::shared_ptr<DrainedFile> file, std::string path, int flags)
+StagedOperations::StagedOperations(std::shared_ptr<SharedTieredFile> file, std::string path, int flags)
     : file_(std::move(file)), path_(std::move(path)), flags_(flags) {}
 
 StagedOperations::~StagedOperations() {
@@ -72,8 +70,34 @@ TieredFile& StagedOperations::file() const {
   return file_->file();
 }
 
-bool StagedOperations::is_short(const Operation& operation) const noexcept {
-  return storage::writes(operation.kind) && !operation.durable && operation.length <= storage::most_inline;
+void StagedOperations::require(const FileFailure& failure, const char* call, std::uint64_t offset,
+                               std::uint64_t left) const {
+  if (failure) {
+    fail(failure, call, path_, offset, left);
+  }
+}
+
+void StagedOperations::require_writable(const char* call, std::uint64_t offset, std::uint64_t length, int error) const {
+  if ((flags_ & O_ACCMODE) == O_RDONLY) {
+    throw IoError(error, call, path_, offset, length);
+  }
+}
+
+bool StagedOperations::is_durable(const Operation& operation) const noexcept {
+  return operation.durable || (flags_ & O_DSYNC) != 0;  // O_SYNC contains that bit
+}
+
+bool StagedOperations::try_perform(const Operation& operation, std::uint64_t& bytes) {
+  if (operation.kind != Kind::write || operation.length > storage::most_inline || is_durable(operation) ||
+      (flags_ & O_APPEND) != 0 || (flags_ & O_ACCMODE) == O_RDONLY) {
+    return false;
+  }
+  if (file().write_on_tier(operation.offset, {operation.data, operation.length})) {
+    return false;
+  }
+  file_->wrote();
+  bytes = operation.length;
+  return true;
 }
 
 std::uint64_t StagedOperations::perform(const Operation& operation) {
@@ -84,14 +108,15 @@ std::uint64_t StagedOperations::perform(const Operation& operation) {
     case Kind::write:
     case Kind::writev: {
       const std::uint64_t bytes = write(operation);
-      if (operation.durable) {
-        sync();
+      if (is_durable(operation)) {
+        require(file().sync(), "fdatasync");
       }
       return bytes;
     }
     case Kind::fsync:
     case Kind::fdatasync:
-      sync();
+      require(file().sync(), storage::name_of(operation.kind));
+      require(file_->take_failure(), storage::name_of(operation.kind));
       return 0;
     case Kind::fallocate:
       reserve(operation);
@@ -103,8 +128,8 @@ std::uint64_t StagedOperations::perform(const Operation& operation) {
 
 std::uint64_t StagedOperations::perform_bound(const Operation& operation) {
   const std::uint64_t bytes = perform(operation);
-  if (storage::writes(operation.kind) && !operation.durable) {
-    sync();
+  if (storage::writes(operation.kind) && !is_durable(operation)) {
+    require(file().sync(), "fdatasync");
   }
   return bytes;
 }
@@ -118,8 +143,8 @@ std::uint64_t StagedOperations::read(const Operation& operation) {
   for (const iovec& buffer : buffers_of(operation, one)) {
     const TieredFile::Read got =
         file().read(operation.offset + bytes, {static_cast<std::byte*>(buffer.iov_base), buffer.iov_len});
-    require(got.failure);
     bytes += got.bytes;
+    require(got.failure, storage::name_of(operation.kind), operation.offset + bytes, operation.length - bytes);
     if (got.bytes < buffer.iov_len) {
       break;
     }
@@ -128,14 +153,16 @@ std::uint64_t StagedOperations::read(const Operation& operation) {
 }
 
 std::uint64_t StagedOperations::write(const Operation& operation) {
-  if ((flags_ & O_ACCMODE) == O_RDONLY) {
-    throw IoError(EBADF, storage::name_of(operation.kind), path_, operation.offset, operation.length);
-  }
+  const char* const call = storage::name_of(operation.kind);
+  require_writable(call, operation.offset, operation.length, EBADF);
   const auto all = [&](std::uint64_t offset) {
     iovec one{};
+    std::uint64_t left = operation.length;
     for (const iovec& buffer : buffers_of(operation, one)) {
-      require(file().write(offset, {static_cast<const std::byte*>(buffer.iov_base), buffer.iov_len}));
+      require(file().write(offset, {static_cast<const std::byte*>(buffer.iov_base), buffer.iov_len}), call, offset,
+              left);
       offset += buffer.iov_len;
+      left -= buffer.iov_len;
     }
   };
   if ((flags_ & O_APPEND) != 0) {
@@ -148,38 +175,35 @@ std::uint64_t StagedOperations::write(const Operation& operation) {
   return operation.length;
 }
 
-void StagedOperations::sync() {
-  require(file_->take_failure());
-  require(file().sync());
-}
-
 void StagedOperations::reserve(const Operation& operation) {
+  require_writable("fallocate", operation.offset, operation.length, EBADF);
   if ((operation.mode & ~FALLOC_FL_KEEP_SIZE) != 0) {
     throw IoError(EOPNOTSUPP, "fallocate", path_, operation.offset, operation.length);
   }
+  const std::uint64_t end = operation.offset + operation.length;
   const base::LockGuard lock(file_->end_of_file);
-  if (operation.mode == 0 && operation.offset + operation.length > size()) {
-    require(file().set_size(operation.offset + operation.length));
+  if (operation.mode == 0 && end > size()) {
+    require(file().set_size(end), "fallocate", operation.offset, operation.length);
   }
 }
 
 std::uint64_t StagedOperations::size() const { return file().size(); }
 
 void StagedOperations::set_size(std::uint64_t size) {
-  require(file().set_size(size));
+  require_writable("ftruncate", size, 0, EINVAL);
+  require(file().set_size(size), "ftruncate", size);
   file_->wrote();
 }
 
 // All is in its place then: what failed before, in the background, does not matter any more.
 void StagedOperations::drain() {
-  TieredFile& drained = file();
+  require(file().drain(), "drain");
   file_->take_failure();
-  require(drained.drain());
 }
 
 void StagedOperations::close() {
   file();
-  require(std::exchange(file_, nullptr)->close());
+  require(std::exchange(file_, nullptr)->close(), "close");
 }
 
 }  // namespace dovetail::staging

@@ -105,24 +105,26 @@ FileFailure TieredFile::append(std::uint64_t offset, std::span<const std::byte> 
 }
 
 FileFailure TieredFile::write(std::uint64_t offset, std::span<const std::byte> data) {
-  if (data.size() > most_file_bytes || offset > most_file_bytes - data.size()) {
-    return {.error = EFBIG, .operation = "write", .path = final_.path, .offset = offset};
-  }
-  FileFailure failure = append_all(offset, data);
+  FileFailure failure = write_on_tier(offset, data);
   if (!is_full(failure)) {
     return failure;
   }
-  // What is staged leaves, the oldest with the rest; another try then, since what took the space may be this very file.
-  if (drain() || !is_full(failure = append_all(offset, data))) {
-    return failure;
+  // What is staged leaves. Then another try, since what took the space may be this very file.
+  if (FileFailure of_drain = drain()) {
+    return of_drain;
   }
-  return write_through(offset, data);
+  failure = write_on_tier(offset, data);
+  return is_full(failure) ? write_through(offset, data) : failure;
 }
 
-FileFailure TieredFile::append_all(std::uint64_t& offset, std::span<const std::byte>& data) {
-  const base::LockGuard ordered(order_);
+FileFailure TieredFile::write_on_tier(std::uint64_t offset, std::span<const std::byte> data) {
+  if (data.size() > most_file_bytes || offset > most_file_bytes - data.size()) {
+    return {.error = EFBIG, .operation = "write", .path = final_.path, .offset = offset};
+  }
   while (!data.empty()) {
     const std::size_t bytes = std::min<std::size_t>(data.size(), most_record_bytes);
+    const base::LockGuard ordered(order_);
+    settle_through();  // no later write is durable without an earlier one
     if (FileFailure failure = append(offset, data.first(bytes))) {
       return failure;
     }
@@ -136,13 +138,13 @@ FileFailure TieredFile::append_all(std::uint64_t& offset, std::span<const std::b
 FileFailure TieredFile::write_through(std::uint64_t offset, std::span<const std::byte> data) {
   const base::LockGuard one(draining_);
   const base::LockGuard ordered(order_);
-  FileFailure failure = drain_sealed(begin_drain());
-  if (failure) {
+  if (FileFailure failure = drain_sealed(begin_drain())) {
     return failure;
   }
   std::array parts = {iovec{const_cast<std::byte*>(data.data()), data.size()}};
   const Transfer done = write_all(calls_, final_.descriptor, parts, offset);
   written_through_ += done.bytes;
+  through_is_durable_ = false;
   const base::LockGuard lock(mutex_);
   contents_.wrote_final({offset, done.bytes});
   return done.error == 0
@@ -151,12 +153,28 @@ FileFailure TieredFile::write_through(std::uint64_t offset, std::span<const std:
                    .error = done.error, .operation = "write", .path = final_.path, .offset = offset + done.bytes};
 }
 
+// The kernel tells of it once, and may have dropped the bytes: it is never forgotten.
+FileFailure TieredFile::settle_through() {
+  if (!through_is_durable_) {
+    if (const int error = make_durable(calls_, final_.descriptor, true)) {
+      through_failure_ = {
+          .error = error, .operation = "make durable what a full tier did not take", .path = final_.path};
+    }
+    through_is_durable_ = true;
+  }
+  return through_failure_;
+}
+
 FileFailure TieredFile::set_size(std::uint64_t size) {
   if (size > most_file_bytes) {
     return {.error = EFBIG, .operation = "set the size", .path = final_.path, .offset = size};
   }
   FileFailure failure = append_size(size);
-  return is_full(failure) && !drain() ? append_size(size) : failure;
+  if (is_full(failure)) {
+    failure = drain();
+    return failure ? failure : append_size(size);
+  }
+  return failure;
 }
 
 FileFailure TieredFile::append_size(std::uint64_t size) {
@@ -221,27 +239,31 @@ std::size_t TieredFile::extents() const {
 }
 
 FileFailure TieredFile::sync() {
-  FileFailure failure = log_.sync();
-  // Of what was written before the call, also if another call has begun to make it durable.
-  const base::LockGuard one(syncing_final_);
-  const std::uint64_t written = written_through_;
-  if (!failure && written != synced_through_) {
-    if (const int error = make_durable(calls_, final_.descriptor, true)) {
-      return {.error = error, .operation = "fdatasync", .path = final_.path};
-    }
-    synced_through_ = written;
+  FileFailure through;
+  {
+    const base::LockGuard ordered(order_);
+    through = settle_through();
   }
-  return failure;
+  FileFailure failure = log_.sync();
+  if (!failure && !is_named_) {
+    // Bytes on the tier would be lost with the file that they belong to.
+    failure = make_final_durable(calls_, final_);
+    is_named_ = !failure;
+  }
+  return failure ? failure : through;
 }
 
 FileFailure TieredFile::drain() {
   const base::LockGuard one(draining_);
+  FileFailure through;
   Drain begun;
   {
     const base::LockGuard ordered(order_);
+    through = settle_through();
     begun = begin_drain();
   }
-  return drain_sealed(begun);
+  FileFailure failure = drain_sealed(begun);
+  return failure ? failure : through;
 }
 
 TieredFile::Drain TieredFile::begin_drain() {

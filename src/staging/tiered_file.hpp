@@ -48,7 +48,9 @@ class TieredFile {
   /// Where the tier is full, it drains first, and if that does not help it writes into the final file. After a failure some bytes from the beginning
   /// of the range may have been written.
   FileFailure write(std::uint64_t offset, std::span<const std::byte> data);
-  /// As ftruncate.
+  /// The same, but fails where the tier is full. It only waits for other writers.
+  FileFailure write_on_tier(std::uint64_t offset, std::span<const std::byte> data);
+  /// As ftruncate. Where the tier is full, it drains first.
   FileFailure set_size(std::uint64_t size);
 
   struct Read {
@@ -58,7 +60,7 @@ class TieredFile {
   Read read(std::uint64_t offset, std::span<std::byte> target) const;
   std::uint64_t size() const;
 
-  /// Returns when all writes so far are durable on the tier.
+  /// Returns when all writes so far are durable on the tier, or in the final file if they went there. A failure of the latter stays.
   FileFailure sync();
   /// Brings all that was written before the call into the final file, durably, and gives back its space on the tier. After a failure all
   /// is still in the log, and it can be called again.
@@ -88,8 +90,7 @@ class TieredFile {
   Parts parts_of(std::uint64_t offset, std::size_t wanted) const EXCLUDES(mutex_);
   FileFailure read_final(base::ByteRange range, std::uint64_t final_bytes, std::byte* target) const;
   FileFailure append(std::uint64_t offset, std::span<const std::byte> data) REQUIRES(order_) EXCLUDES(mutex_);
-  /// Leaves what it has not appended in its parameters.
-  FileFailure append_all(std::uint64_t& offset, std::span<const std::byte>& data) EXCLUDES(order_);
+  FileFailure settle_through() REQUIRES(order_);
   FileFailure append_size(std::uint64_t size) EXCLUDES(order_);
   FileFailure write_through(std::uint64_t offset, std::span<const std::byte> data) EXCLUDES(draining_, order_);
   struct Drain {
@@ -111,8 +112,9 @@ class TieredFile {
   mutable base::Mutex mutex_;
   StagedContents contents_ GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> written_through_{0};
-  base::Mutex syncing_final_;
-  std::uint64_t synced_through_ GUARDED_BY(syncing_final_) = 0;
+  bool through_is_durable_ GUARDED_BY(order_) = true;
+  FileFailure through_failure_ GUARDED_BY(order_);
+  std::atomic<bool> is_named_{false};  // the final file and its name survive the machine
 };
 
 }  // namespace dovetail::staging

@@ -38,30 +38,20 @@ struct PausedBody : tasking::BlockingWork {
 
 // Deletes itself.
 struct BoundBody : tasking::BlockingWork {
+  FileUse use;
   std::function<void()> body;
-  OpenFile* file = nullptr;
   detail::Task* task = nullptr;
 
-  static void begin(tasking::BlockingWork* work) {
-    const std::unique_ptr<BoundBody> self(static_cast<BoundBody*>(work));
-    std::exception_ptr failure = failure_of(self->body);
-    self->body = nullptr;
-    self->file->end();
-    tasking::fulfill_event(self->task, std::move(failure));
+  BoundBody(FileUse used, std::function<void()> called) : use(std::move(used)), body(std::move(called)) {
+    run = [](tasking::BlockingWork* work) {
+      std::unique_ptr<BoundBody> self(static_cast<BoundBody*>(work));
+      std::exception_ptr failure = failure_of(self->body);
+      detail::Task* const bound_task = self->task;
+      self.reset();  // before the task completes: the file may be closed then
+      tasking::fulfill_event(bound_task, std::move(failure));
+    };
   }
 };
-
-std::unique_ptr<BoundBody> made_for(OpenFile& file) {
-  try {
-    auto bound = std::make_unique<BoundBody>();
-    bound->run = BoundBody::begin;
-    bound->file = &file;
-    return bound;
-  } catch (...) {
-    file.end();
-    throw;
-  }
-}
 
 }  // namespace
 
@@ -82,42 +72,35 @@ void call_blocking(const std::function<void()>& body) {
   }
 }
 
-void bind_blocking(OpenFile& file, std::function<void()> body) {
-  detail::RuntimeCore* const core = tasking::current_runtime();
+void bind_blocking(FileUse use, std::function<void()> body) {
   if (tasking::task_that_binds() == nullptr) {
-    const FileUse use(file);
     body();
   } else if (tasking::current_worker() < 0) {
-    const FileUse use(file);
     if (std::exception_ptr failure = failure_of(body)) {
       tasking::fulfill_event(tasking::bind_event(), std::move(failure));
     }
   } else {
-    std::unique_ptr<BoundBody> bound = made_for(file);
-    bound->body = std::move(body);
+    auto bound = std::make_unique<BoundBody>(std::move(use), std::move(body));
     bound->task = tasking::bind_event();
-    tasking::post_blocking(*core, bound.release());
+    tasking::post_blocking(*tasking::current_runtime(), bound.release());
   }
 }
 
 std::uint64_t perform_by_operations(OpenFile& file, const Operation& operation) {
-  const FileUse use(file);
   FileOperations& operations = *file.operations();
   std::uint64_t bytes = 0;
-  if (operations.is_short(operation)) {
-    bytes = operations.perform(operation);
-  } else {
+  if (!operations.try_perform(operation, bytes)) {
     call_blocking([&] { bytes = operations.perform(operation); });
   }
   tasking::count_moved(bytes);
   return bytes;
 }
 
-void bind_to_operations(OpenFile& file, const Operation& operation, std::size_t* transferred) {
+void bind_to_operations(OpenFile& file, FileUse use, const Operation& operation, std::size_t* transferred) {
   // The list of buffers ends with the call.
-  const std::vector<iovec> vectors(operation.vectors.begin(), operation.vectors.end());
+  std::vector<iovec> vectors(operation.vectors.begin(), operation.vectors.end());
   tasking::Ticket* const ticket = tasking::ticket_of(tasking::current_task());
-  bind_blocking(file, [&file, ticket, asked = operation, vectors, transferred] {
+  bind_blocking(std::move(use), [&file, ticket, asked = operation, vectors = std::move(vectors), transferred] {
     Operation kept = asked;
     kept.vectors = vectors;
     const std::uint64_t bytes = file.operations()->perform_bound(kept);

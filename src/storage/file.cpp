@@ -216,7 +216,7 @@ void File::idrain() const {
     return;
   }
   begin(file, "drain");
-  storage::bind_blocking(file, [&file] { file.operations()->drain(); });
+  storage::bind_blocking(FileUse(file), [&file] { file.operations()->drain(); });
 }
 
 void File::close() {

@@ -21,8 +21,9 @@ class FileOperations {
   /// Nobody has closed the file. Must not block.
   virtual ~FileOperations() = default;
 
-  /// Whether it takes so little time that a worker may do it. Of a transfer or a sync, as the next two.
-  virtual bool is_short(const Operation& operation) const noexcept = 0;
+  /// Performs it if that takes so little time that a worker may do it, and returns true; false: nothing is done. Of a transfer or a sync, as
+  /// the next two. @param bytes those that were transferred
+  virtual bool try_perform(const Operation& operation, std::uint64_t& bytes) = 0;
   /// @returns the bytes that were transferred.
   virtual std::uint64_t perform(const Operation& operation) = 0;
   /// For an operation that is bound to a task: what was written is then as durable as the task's completion promises.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "device/device.hpp"
 #include "dovetail/file.hpp"
@@ -139,13 +140,17 @@ class OpenFile {
 /// Ends, with its life, an operation that was counted in.
 class FileUse {
  public:
-  explicit FileUse(OpenFile& file) noexcept : file_(file) {}
-  ~FileUse() { file_.end(); }
-  FileUse(const FileUse&) = delete;
-  FileUse& operator=(const FileUse&) = delete;
+  explicit FileUse(OpenFile& file) noexcept : file_(&file) {}
+  FileUse(FileUse&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
+  FileUse& operator=(FileUse&&) = delete;
+  ~FileUse() {
+    if (file_ != nullptr) {
+      file_->end();
+    }
+  }
 
  private:
-  OpenFile& file_;
+  OpenFile* file_;
 };
 
 }  // namespace dovetail::storage

@@ -84,6 +84,7 @@ Outcome perform(OpenFile& file, const Operation& operation) {
     return {0, EBADF, operation.offset, operation.length, operation.kind};
   }
   if (file.operations() != nullptr) [[unlikely]] {
+    const FileUse use(file);
     return {perform_by_operations(file, operation)};
   }
   Outcome outcome;
@@ -99,7 +100,7 @@ void bind(OpenFile& file, const Operation& operation, std::size_t* transferred) 
   Outcome outcome{0, EBADF, operation.offset, operation.length, operation.kind};
   if (file.begin()) {
     if (file.operations() != nullptr) [[unlikely]] {
-      bind_to_operations(file, operation, transferred);
+      bind_to_operations(file, FileUse(file), operation, transferred);
       return;
     }
     if (is_empty(operation)) {

@@ -35,6 +35,7 @@ static int32_t use_plain_operations(void* argument) {
   CHECK_EQUAL(dovetail_file_size(file), 2 * block + 7);
   CHECK_EQUAL(dovetail_file_fdatasync(file), 0);
   CHECK_EQUAL(dovetail_file_fsync(file), 0);
+  CHECK_EQUAL(dovetail_file_drain(file), 0);
 
   memset(bytes, 0, sizeof bytes);
   CHECK_EQUAL(dovetail_file_pread(file, bytes, block, 100), block);
@@ -106,6 +107,7 @@ static int32_t bind_the_rest(void* argument) {
   CHECK_EQUAL(dovetail_file_ipreadv(bound->file, &part, 1, block, &bound->transferred[3]), 0);
   CHECK_EQUAL(dovetail_file_ifsync(bound->file), 0);
   CHECK_EQUAL(dovetail_file_ifdatasync(bound->file), 0);
+  CHECK_EQUAL(dovetail_file_idrain(bound->file), 0);
   return 0;
 }
 
@@ -245,6 +247,8 @@ static void test_refused_arguments(const dovetail_file* file) {
   CHECK_EQUAL(dovetail_file_ipwritev(NULL, &part, 1, 0, NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_fsync(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_ifsync(NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_file_drain(NULL), -EINVAL);
+  CHECK_EQUAL(dovetail_file_idrain(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_fdatasync(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_ifdatasync(NULL), -EINVAL);
   CHECK_EQUAL(dovetail_file_fallocate(file, 0, -1, 1), -EINVAL);
@@ -263,8 +267,10 @@ int main(void) {
   dovetail_runtime* const runtime = start_runtime(2);
   test_opening(path);
   test_adopting(path);
-  for (int32_t direct = DOVETAIL_DIRECT_NEVER; direct <= DOVETAIL_DIRECT_ADAPTIVE; ++direct) {
-    const dovetail_file_options options = {.size = sizeof options, .direct = direct};
+  for (int32_t way = DOVETAIL_DIRECT_NEVER; way <= DOVETAIL_DIRECT_ADAPTIVE + 1; ++way) {
+    const int32_t staged = way > DOVETAIL_DIRECT_ADAPTIVE;
+    const dovetail_file_options options = {
+        .size = sizeof options, .direct = staged ? DOVETAIL_DIRECT_NEVER : way, .staged = staged, .tier = "."};
     dovetail_file* file = NULL;
     CHECK_EQUAL(dovetail_file_open(path, O_RDWR | O_CREAT, &options, &file), 0);
     CHECK_EQUAL(use_plain_operations(file), 0);

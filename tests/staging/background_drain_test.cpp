@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <latch>
-#include <semaphore>
 #include <thread>
 
 #include "staging/tier_support.hpp"
@@ -97,19 +96,19 @@ TEST_F(BackgroundDrainTest, SoManyFilesAreDrainedAtOnceAndNoMore) {
   constexpr int files = 5;
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
-  std::counting_semaphore<files> both(0);
+  std::latch all_requested(1);
+  std::latch both(2);
   calls.before = [&](const Asked& asked) {
     if (asked.kind == Kind::sync && asked.path().starts_with(final_path)) {
       const int now = ++inside;
       int seen = most;
       while (now > seen && !most.compare_exchange_weak(seen, now)) {
       }
-      if (now == 2) {  // a pair, each of which waits for the other
-        both.release(2);
+      all_requested.wait();
+      if (!both.try_wait()) {
+        both.arrive_and_wait();  // of the first, each waits for the other
       }
-      both.acquire();
       --inside;
-      both.release();
     }
     return Fault{};
   };
@@ -122,6 +121,7 @@ TEST_F(BackgroundDrainTest, SoManyFilesAreDrainedAtOnceAndNoMore) {
     ASSERT_EQ(file->write(0, test::random_bytes(100, 4)).text(), "");
     drain.request(std::move(file), {});
   }
+  all_requested.count_down();
   drain.wait();
   EXPECT_EQ(most, 2);
   for (int i = 0; i < files; ++i) {

@@ -7,11 +7,15 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
+#include <latch>
+#include <thread>
 
 #include "dovetail/dovetail.hpp"
 #include "staging/tier_support.hpp"
 #include "storage/operation.hpp"
 #include "storage/support.hpp"
+#include "tasking/background.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -30,8 +34,8 @@ class StagedFileOfTasksTest : public TierTest {
     return bytes;
   }
   /// The same with calls that a test watches.
-  std::shared_ptr<DrainedFile> watched() {
-    DrainedFile::Opened opened = DrainedFile::open(tier, final_path, settings);
+  std::shared_ptr<SharedTieredFile> watched() {
+    SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path, settings);
     EXPECT_EQ(opened.failure.text(), "");
     return opened.file;
   }
@@ -218,6 +222,8 @@ TEST_F(StagedFileOfTasksTest, FlagsAreThoseOfOpen) {
   Bytes some(10);
   File reader = staged(O_RDONLY);
   EXPECT_EQ(errno_of([&] { reader.pwrite(some, 0); }), EBADF);
+  EXPECT_EQ(errno_of([&] { reader.truncate(0); }), EINVAL);
+  EXPECT_EQ(errno_of([&] { reader.fallocate(0, 200); }), EBADF);
   EXPECT_EQ(reader.pread(some, 0), 10U);
   reader.close();
   File writer = staged(O_WRONLY);
@@ -262,10 +268,36 @@ TEST_F(StagedFileOfTasksTest, TheLastCopyDrainsWithoutClose) {
     File file = staged();
     file.pwrite(data, 0);
   }
-  File again = staged();  // the same file, whether or not the drain has ended
-  EXPECT_TRUE(same(contents(again), data));
-  again.close();
+  tasking::end_background();  // which waits for the drain
   EXPECT_TRUE(same(bytes_of(final_path), data));
+  EXPECT_FALSE(log_exists());
+}
+
+// A program that opens it again meanwhile gets the same file, or a new one.
+TEST_F(StagedFileOfTasksTest, OpeningsFollowEachOtherWithoutClose) {
+  PlainModel model;
+  for (std::uint64_t i = 0; i < test::scaled(50, 20); ++i) {
+    File file = staged();
+    ASSERT_TRUE(same(contents(file), model.bytes));
+    const Bytes data = test::random_bytes(1000, i);
+    file.pwrite(data, i * 500);
+    model.write(i * 500, data);
+  }
+  tasking::end_background();
+  EXPECT_TRUE(same(bytes_of(final_path), model.bytes));
+}
+
+TEST_F(StagedFileOfTasksTest, AnotherTierIsRefusedMeanwhile) {
+  File file = staged();
+  const std::string other = folder / "other";
+  std::filesystem::create_directory(other);
+  EXPECT_EQ(errno_of([&] { File::open(final_path, O_RDWR, {.staged = true, .tier = other}); }), EBUSY);
+  const std::string again = folder / "link";
+  std::filesystem::create_hard_link(final_path, again);
+  EXPECT_EQ(errno_of([&] { File::open(again, O_RDWR, {.staged = true, .tier = tier}); }), EBUSY);
+  File same_tier = File::open(final_path, O_RDWR, {.staged = true, .tier = tier + "/"});
+  same_tier.close();
+  file.close();
 }
 
 TEST_F(StagedFileOfTasksTest, WhatHasReturnedSurvivesAKill) {
@@ -309,17 +341,52 @@ TEST_F(StagedFileOfTasksTest, ABoundWriteIsDurableAndAPlainOneIsNot) {
     syncs += asked.kind == Kind::sync && asked.is_log() ? 1 : 0;
     return Fault{};
   };
-  StagedOperations operations(watched(), final_path, O_RDWR);
-  Bytes data(100);
-  operations.perform(operation_of(storage::Kind::write, data, 0));
-  EXPECT_EQ(syncs, 0);
-  operations.perform_bound(operation_of(storage::Kind::write, data, 0));
-  EXPECT_EQ(syncs, 1);
-  storage::Operation durable = operation_of(storage::Kind::write, data, 0);
-  durable.durable = true;
-  operations.perform(durable);
-  EXPECT_EQ(syncs, 2);
-  operations.close();
+  const std::shared_ptr<SharedTieredFile> first = watched();  // its calls are those of all openings
+  {
+    Runtime runtime({.workers = 1});
+    File file = staged();
+    const Bytes data(100);
+    const auto syncs_of = [&](const std::function<void()>& body) {
+      const int before = syncs;
+      runtime.spawn(body).get();
+      return syncs - before;
+    };
+    EXPECT_EQ(syncs_of([&] { file.pwrite(data, 0); }), 0);
+    EXPECT_EQ(syncs_of([&] { file.ipwrite(data, 0); }), 1);
+    EXPECT_EQ(syncs_of([&] { file.pwrite_durable(data, 0); }), 1);
+    File synchronous = staged(O_RDWR | O_DSYNC);
+    EXPECT_EQ(syncs_of([&] { synchronous.pwrite(data, 0); }), 1);
+    synchronous.close();
+    file.close();
+  }
+  EXPECT_EQ(first->close().text(), "");
+}
+
+// Neither waiting for all tasks nor cancelling them has to do with drains.
+TEST_F(StagedFileOfTasksTest, TheRuntimeDoesNotWaitForADrain) {
+  std::latch go_on(1);
+  std::latch begun(1);
+  calls.before = [&](const Asked& asked) {
+    if (asked.kind == Kind::sync && asked.path() == final_path && !begun.try_wait()) {
+      begun.count_down();
+      go_on.wait();
+    }
+    return Fault{};
+  };
+  const Bytes data = test::random_bytes(settings.segment_bytes + 1, 9);
+  const std::shared_ptr<SharedTieredFile> first = watched();
+  {
+    Runtime runtime({.workers = 1});
+    File file = staged();
+    runtime.spawn([&] { file.pwrite(data, 0); });
+    begun.wait();
+    runtime.wait();
+    runtime.cancel();
+    go_on.count_down();
+    file.close();
+  }
+  EXPECT_EQ(first->close().text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path), data));
 }
 
 TEST_F(StagedFileOfTasksTest, AFullSegmentIsDrainedByItself) {
@@ -339,6 +406,35 @@ TEST_F(StagedFileOfTasksTest, AFullSegmentIsDrainedByItself) {
   EXPECT_TRUE(same(bytes_of(final_path), data));
 }
 
+// And what was written during a drain, though nothing is written after it.
+TEST_F(StagedFileOfTasksTest, SoIsTheNextOne) {
+  std::latch begun(1);
+  std::latch written(1);
+  std::atomic<int> drains = 0;
+  calls.before = [&](const Asked& asked) {
+    if (asked.kind == Kind::sync && asked.path() == final_path) {
+      if (drains == 0) {
+        begun.count_down();
+      }
+      written.wait();
+      ++drains;
+      drains.notify_all();
+    }
+    return Fault{};
+  };
+  StagedOperations operations(watched(), final_path, O_RDWR);
+  Bytes data = test::random_bytes(settings.segment_bytes + 1, 9);
+  operations.perform(operation_of(storage::Kind::write, data, 0));
+  begun.wait();
+  while (segments().size() < 3) {
+    operations.perform(operation_of(storage::Kind::write, data, data.size()));
+  }
+  written.count_down();
+  drains.wait(0);
+  drains.wait(1);
+  operations.close();
+}
+
 TEST_F(StagedFileOfTasksTest, AFailureOfTheDrainReachesTheNextSync) {
   std::atomic<bool> fails = true;
   std::atomic<int> drains = 0;
@@ -351,7 +447,7 @@ TEST_F(StagedFileOfTasksTest, AFailureOfTheDrainReachesTheNextSync) {
     }
     return Fault{};
   };
-  const std::shared_ptr<DrainedFile> file = watched();
+  const std::shared_ptr<SharedTieredFile> file = watched();
   StagedOperations operations(file, final_path, O_RDWR);
   Bytes data = test::random_bytes(settings.segment_bytes + 1, 9);
   Bytes none;

@@ -18,12 +18,12 @@ const auto healthy = [](const Asked&) { return Fault{}; };
 TEST_F(TierFaultTest, AFailedWriteNamesFileOffsetAndErrno) {
   const auto file = open();
   ASSERT_EQ(file->write(0, test::random_bytes(100, 1)).text(), "");
-  calls.before = [](const Asked& asked) { return Fault{.error = asked.kind == Kind::write ? ENOSPC : 0}; };
+  calls.before = [](const Asked& asked) { return Fault{.error = asked.kind == Kind::write ? EIO : 0}; };
   const FileFailure failure = file->write(100, test::random_bytes(50, 2));
-  EXPECT_EQ(failure.error, ENOSPC);
+  EXPECT_EQ(failure.error, EIO);
   EXPECT_EQ(failure.path, segments().front());
   EXPECT_EQ(failure.offset, header_bytes * 2 + 100);
-  EXPECT_NE(failure.text().find("No space left on device (errno 28); free space"), std::string::npos) << failure.text();
+  EXPECT_NE(failure.text().find("Input/output error (errno 5); look at"), std::string::npos) << failure.text();
   calls.before = healthy;
   EXPECT_EQ(file->size(), 100U);
 }
@@ -240,20 +240,58 @@ TEST_F(TierFaultTest, WhatATierCannotTakeGoesIntoTheFinalFile) {
   EXPECT_EQ(file->written_through(), 10'000U);
   EXPECT_TRUE(same(bytes_of(final_path), model.bytes));
   EXPECT_TRUE(same(all_of(*file), model.bytes));
+  const auto syncs_of = [&](FileFailure (TieredFile::*call)()) {
+    const int before = final_syncs;
+    EXPECT_EQ(((*file).*call)().text(), "");
+    return final_syncs - before;
+  };
+  EXPECT_GE(syncs_of(&TieredFile::sync), 1) << "it is durable there";
+  EXPECT_EQ(syncs_of(&TieredFile::sync), 0);
+  ASSERT_EQ(file->write(1000, large).text(), "");
+  EXPECT_EQ(syncs_of(&TieredFile::drain), 1) << "though nothing is staged";
+  ASSERT_EQ(file->write(1000, large).text(), "");
   const int before = final_syncs;
-  ASSERT_EQ(file->sync().text(), "");
-  EXPECT_EQ(final_syncs, before + 1) << "it is durable there";
-  ASSERT_EQ(file->sync().text(), "");
-  EXPECT_EQ(final_syncs, before + 1);
   const Bytes small = test::random_bytes(100, 3);
   model.write(500, small);
   ASSERT_EQ(file->write(500, small).text(), "");
+  EXPECT_EQ(final_syncs, before + 1) << "before something newer can be durable";
   EXPECT_TRUE(same(all_of(*file), model.bytes));
   file.reset();
   file = open();
   EXPECT_TRUE(same(all_of(*file), model.bytes));
   ASSERT_EQ(file->finish().text(), "");
   EXPECT_TRUE(same(bytes_of(final_path), model.bytes));
+}
+
+// The kernel tells of it once. Whoever asks later must not take the bytes for durable.
+TEST_F(TierFaultTest, BytesInTheFinalFileThatCouldNotBeMadeDurableAreNotForgotten) {
+  auto file = open();
+  bool fails = true;
+  calls.before = [&](const Asked& asked) {
+    if (asked.kind == Kind::sync && asked.path() == final_path && std::exchange(fails, false)) {
+      return Fault{.error = EIO};
+    }
+    return Fault{.error = asked.kind == Kind::write && asked.is_log() && asked.bytes > 5000 ? ENOSPC : 0};
+  };
+  ASSERT_EQ(file->write(0, test::random_bytes(10'000, 2)).text(), "");
+  EXPECT_EQ(file->write(0, test::random_bytes(100, 3)).text(), "");
+  EXPECT_FALSE(fails);
+  EXPECT_EQ(file->sync().error, EIO);
+  EXPECT_EQ(file->drain().error, EIO);
+  EXPECT_EQ(file->sync().error, EIO);
+  EXPECT_EQ(file->finish().error, EIO);
+}
+
+TEST_F(TierFaultTest, WhereTheFinalFileIsFullAsWellThatIsSaid) {
+  auto file = open();
+  ASSERT_EQ(file->write(0, test::random_bytes(3000, 1)).text(), "");
+  calls.before = [](const Asked& asked) {
+    return Fault{.error = asked.kind != Kind::write ? 0 : asked.is_log() ? ENOSPC : EDQUOT};
+  };
+  const FileFailure failure = file->write(3000, test::random_bytes(3000, 2));
+  EXPECT_EQ(failure.error, EDQUOT);
+  EXPECT_EQ(failure.path, final_path);
+  EXPECT_TRUE(same(all_of(*file), test::random_bytes(3000, 1)));
 }
 
 // A tier of some size, and writes of all sizes into it.

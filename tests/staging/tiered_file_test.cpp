@@ -268,7 +268,7 @@ TEST_F(TieredFileTest, TheLogAndTheIndexAgreeOnTheOrderOfWrites) {
   }
 }
 
-// What is durable on the tier was told to be: the segment, and the folder that names it.
+// What is durable on the tier was told to be: the segment, and the folder that names it. So was the file that it belongs to, and its folder.
 TEST_F(TieredFileTest, SyncMakesNewSegmentsAndTheirNamesDurable) {
   const auto file = open();
   std::vector<std::string> synced;
@@ -283,8 +283,9 @@ TEST_F(TieredFileTest, SyncMakesNewSegmentsAndTheirNamesDurable) {
   ASSERT_EQ(file->write(0, test::random_bytes(15'000, 3)).text(), "");
   EXPECT_TRUE(synced.empty());
   ASSERT_EQ(file->sync().text(), "");
-  EXPECT_EQ(synced.size(), 3U);
-  for (const std::string& each : {segments()[0], segments()[1], log}) {
+  EXPECT_EQ(synced.size(), 5U);
+  const std::string final_folder = std::filesystem::path(final_path).parent_path();
+  for (const std::string& each : {segments()[0], segments()[1], log, final_path, final_folder}) {
     EXPECT_EQ(std::ranges::count(synced, std::filesystem::canonical(each).string()), 1) << each;
   }
   synced.clear();

@@ -6,10 +6,10 @@
 
 #include "tasking/service.hpp"
 
-namespace dovetail::prefetching {
+namespace dovetail::tasking {
 
 /// One thread at a time hands it over, and not again before it has begun.
-class ExecutorWork : tasking::BlockingWork {
+class ExecutorWork : BlockingWork {
  public:
   explicit ExecutorWork(std::function<void()> body) : body_(std::move(body)) {
     run = [](BlockingWork* work) {
@@ -27,7 +27,7 @@ class ExecutorWork : tasking::BlockingWork {
   bool post(detail::RuntimeCore& core) {
     is_posting = true;
     was_refused = false;
-    tasking::post_blocking(core, this);
+    post_blocking(core, this);
     is_posting = false;
     return !was_refused;
   }
@@ -38,4 +38,4 @@ class ExecutorWork : tasking::BlockingWork {
   const std::function<void()> body_;
 };
 
-}  // namespace dovetail::prefetching
+}  // namespace dovetail::tasking

@@ -1,0 +1,189 @@
+#include "staging/shared_tiered_file.hpp"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "staging/background_drain.hpp"
+#include "staging/placement.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+// More would take turns at the same final file system.
+constexpr unsigned most_drains_at_once = 2;
+
+void print(const FileFailure& failure, const std::string& path) noexcept {
+  if (!failure) {
+    return;
+  }
+  try {
+    std::fprintf(
+        stderr,
+        "dovetail: %s was not closed, and the drain behind the program has failed: %s; then open it again, or use "
+        "'dovetail staging'\n",
+        path.c_str(), failure.text().c_str());
+  } catch (const std::exception&) {
+    std::fprintf(stderr, "dovetail: the drain of %s has failed (errno %d)\n", path.c_str(), failure.error);
+  }
+}
+
+}  // namespace
+
+struct SharedTieredFile::OpenFiles {
+  base::Mutex mutex;
+  std::map<Identity, std::weak_ptr<SharedTieredFile>> files GUARDED_BY(mutex);
+  BackgroundDrain drain{most_drains_at_once};
+
+  // Never destroyed: what is on the tier when the process ends is found by the next opening. The child of a fork begins anew: what its parent has
+  // open, and drains, stays the parent's.
+  static OpenFiles& of_process() {
+    static std::atomic<OpenFiles*> files{new OpenFiles};
+    [[maybe_unused]] static const int refused = pthread_atfork(nullptr, nullptr, [] { files = new OpenFiles; });
+    return *files;
+  }
+};
+
+SharedTieredFile::SharedTieredFile(Identity identity, std::string folder, std::string path,
+                                   std::unique_ptr<TieredFile> file, std::size_t segment_bytes)
+    : identity_(identity),
+      folder_(std::move(folder)),
+      path_(std::move(path)),
+      file_(std::move(file)),
+      segment_bytes_(segment_bytes) {}
+
+SharedTieredFile::~SharedTieredFile() {
+  OpenFiles& all = OpenFiles::of_process();
+  const base::LockGuard lock(all.mutex);
+  if (const auto found = all.files.find(identity_); found != all.files.end() && found->second.expired()) {
+    all.files.erase(found);
+  }
+}
+
+SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const std::string& path,
+                                                const TierSettings& settings) {
+  std::error_code error;
+  FolderName name = folder_of(std::filesystem::canonical(tier, error), path);
+  if (error) {
+    return {nullptr, {.error = error.value(), .operation = "open", .path = tier}};
+  }
+  struct stat status{};
+  if (!name.failure && ::stat(name.final_path.c_str(), &status) != 0) {
+    name.failure = {.error = errno, .operation = "look at", .path = name.final_path};
+  }
+  if (name.failure) {
+    return {nullptr, std::move(name.failure)};
+  }
+  const Identity identity{status.st_dev, status.st_ino};
+  std::shared_ptr<SharedTieredFile> file;  // the last share must not go while the lock is held
+  OpenFiles& all = OpenFiles::of_process();
+  const base::LockGuard lock(all.mutex);
+  std::weak_ptr<SharedTieredFile>& place = all.files[identity];
+  file = place.lock();
+  if (file != nullptr && !file->is_finished_) {
+    if (file->folder_ != name.folder) {
+      return {
+          nullptr,
+          {.error = EBUSY, .operation = "stage", .path = path, .why = "this process stages it in " + file->folder_}};
+    }
+    ++file->openings_;
+    return {file, {}};
+  }
+  TieredFile::Opened opened = TieredFile::open(name.folder, name.final_path, settings);
+  if (opened.failure) {
+    return {nullptr, std::move(opened.failure)};
+  }
+  file.reset(new SharedTieredFile(identity, std::move(name.folder), std::move(name.final_path), std::move(opened.file),
+                                  settings.segment_bytes));
+  place = file;
+  file->openings_ = 1;
+  return {file, {}};
+}
+
+void SharedTieredFile::wrote() noexcept {
+  if (file_->written_through() != 0 && !has_told_.exchange(true)) {
+    std::fprintf(stderr,
+                 "dovetail: the tier has no space for %s, in %s: it is written through; free space there, or take a "
+                 "larger tier\n",
+                 path_.c_str(), folder_.c_str());
+  }
+  if (file_->log_bytes() < segment_bytes_ || is_requested_.exchange(true)) {
+    return;
+  }
+  try {
+    const std::shared_ptr<SharedTieredFile> self = shared_from_this();
+    OpenFiles::of_process().drain.request(tiered(), [self](const FileFailure& failure) {
+      if (failure) {
+        const base::LockGuard lock(self->mutex_);
+        self->failure_ = failure;
+        return;
+      }
+      self->is_requested_ = false;
+      self->wrote();  // meanwhile, perhaps
+    });
+  } catch (const std::exception&) {
+    is_requested_ = false;  // without memory: the next write asks again
+  }
+}
+
+FileFailure SharedTieredFile::take_failure() {
+  const base::LockGuard lock(mutex_);
+  FileFailure failure = std::exchange(failure_, {});
+  if (failure) {
+    is_requested_ = false;
+  }
+  return failure;
+}
+
+FileFailure SharedTieredFile::leave(bool drained) {
+  OpenFiles& all = OpenFiles::of_process();
+  const base::LockGuard lock(all.mutex);
+  if (--openings_ != 0 || !drained) {
+    return {};
+  }
+  // The lock is held, so that nobody opens it meanwhile. There is little left to drain.
+  FileFailure failure = file_->finish();
+  is_finished_ = !failure;
+  return failure;
+}
+
+FileFailure SharedTieredFile::close() {
+  FileFailure failure;
+  try {
+    failure = file_->drain();
+  } catch (...) {
+    leave(false);
+    throw;
+  }
+  FileFailure left = leave(!failure);
+  return failure ? failure : left;
+}
+
+void SharedTieredFile::abandon() noexcept {
+  if (!is_of_this_process()) {
+    return;
+  }
+  try {
+    const std::shared_ptr<SharedTieredFile> self = shared_from_this();
+    OpenFiles::of_process().drain.request(tiered(), [self](const FileFailure& failure) {
+      print(failure, self->path_);
+      try {
+        print(self->leave(!failure), self->path_);
+      } catch (const std::exception&) {
+        print({.error = ENOMEM, .operation = "remove the log"}, self->path_);
+      }
+    });
+  } catch (const std::exception&) {
+    print({.error = ENOMEM, .operation = "drain", .path = path_}, path_);
+    leave(false);
+  }
+}
+
+}  // namespace dovetail::staging
