@@ -166,6 +166,9 @@ FileFailure TieredFile::settle_through() {
 }
 
 FileFailure TieredFile::set_size(std::uint64_t size) {
+  if (settings_.shared) {
+    return {.error = ENOTSUP, .operation = "set the size", .path = final_.path, .offset = size};
+  }
   if (size > most_file_bytes) {
     return {.error = EFBIG, .operation = "set the size", .path = final_.path, .offset = size};
   }
@@ -187,11 +190,30 @@ FileFailure TieredFile::append_size(std::uint64_t size) {
   return std::move(appended.failure);
 }
 
+std::uint64_t TieredFile::staged_end_now() const {
+  const auto& extents = contents_.index().extents();
+  return extents.empty() ? 0 : extents.rbegin()->second.end;
+}
+
+std::uint64_t TieredFile::staged_end() const {
+  const base::LockGuard lock(mutex_);
+  return staged_end_now();
+}
+
+std::uint64_t TieredFile::size_now() const {
+  struct stat status{};
+  if (!settings_.shared || ::fstat(final_.descriptor, &status) != 0) {
+    return contents_.size();
+  }
+  return std::max(staged_end_now(), static_cast<std::uint64_t>(status.st_size));
+}
+
 TieredFile::Parts TieredFile::parts_of(std::uint64_t offset, std::size_t wanted) const {
   const base::LockGuard lock(mutex_);
   Parts result{.parts = {}, .final_bytes = contents_.final_bytes()};
-  if (offset < contents_.size()) {
-    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, contents_.size() - offset));
+  const std::uint64_t size = size_now();
+  if (offset < size) {
+    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, size - offset));
     contents_.index().visit(
         {offset, bytes},
         [&](base::ByteRange range, const LogPlace& place) {
@@ -230,7 +252,7 @@ TieredFile::Read TieredFile::read(std::uint64_t offset, std::span<std::byte> tar
 
 std::uint64_t TieredFile::size() const {
   const base::LockGuard lock(mutex_);
-  return contents_.size();
+  return size_now();
 }
 
 std::size_t TieredFile::extents() const {
@@ -271,6 +293,8 @@ TieredFile::Drain TieredFile::begin_drain() {
   if (!begun.sealed.empty) {
     const base::LockGuard lock(mutex_);
     begun.plan = plan_drain(contents_);
+    // Others may have cut the file since.
+    begun.plan.size = settings_.shared ? staged_end_now() : begun.plan.size;
     begun.plan.kept = contents_.begin_drain();
   }
   return begun;

@@ -26,11 +26,15 @@ struct TierSettings {
   DrainShape drain{};
   /// A log that has lost records that were durable is opened with what comes before them. Otherwise it is not opened.
   bool take_what_is_left = false;
+  /// Other processes change the final file, too, each where the others do not: it has the size that they have given it, and this one changes that only
+  /// by what it writes.
+  bool shared = false;
   FileCalls* calls = &FileCalls::system();  ///< Outlives the file.
 };
 
 /// Thread-safe. Its functions block the thread and do not suspend a task. All may throw std::bad_alloc. Others see the writes in the final file after
-/// `drain`. One process at a time has the folder, and it alone changes the final file meanwhile.
+/// `drain`. One process at a time has the folder, and unless the file is shared it alone changes the final file
+/// meanwhile.
 class TieredFile {
  public:
   struct Opened {
@@ -50,7 +54,7 @@ class TieredFile {
   FileFailure write(std::uint64_t offset, std::span<const std::byte> data);
   /// The same, but fails where the tier is full. It only waits for other writers.
   FileFailure write_on_tier(std::uint64_t offset, std::span<const std::byte> data);
-  /// As ftruncate. Where the tier is full, it drains first.
+  /// As ftruncate. Where the tier is full, it drains first. Not for a shared file (`ENOTSUP`): what the others have in their logs is not known here.
   FileFailure set_size(std::uint64_t size);
 
   struct Read {
@@ -59,6 +63,8 @@ class TieredFile {
   };
   Read read(std::uint64_t offset, std::span<std::byte> target) const;
   std::uint64_t size() const;
+  /// Of what is not drained, in bytes from the beginning of the file; 0: all is.
+  std::uint64_t staged_end() const;
 
   /// Returns when all writes so far are durable on the tier, or in the final file if they went there. A failure of the latter stays.
   FileFailure sync();
@@ -87,6 +93,8 @@ class TieredFile {
   };
   TieredFile(base::Descriptor final_file, const std::string& final_path, OpenedLog log, const TierSettings& settings,
              StagedContents contents);
+  std::uint64_t size_now() const REQUIRES(mutex_);
+  std::uint64_t staged_end_now() const REQUIRES(mutex_);
   Parts parts_of(std::uint64_t offset, std::size_t wanted) const EXCLUDES(mutex_);
   FileFailure read_final(base::ByteRange range, std::uint64_t final_bytes, std::byte* target) const;
   FileFailure append(std::uint64_t offset, std::span<const std::byte> data) REQUIRES(order_) EXCLUDES(mutex_);

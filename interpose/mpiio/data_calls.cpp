@@ -1,0 +1,179 @@
+#include "data_calls.hpp"
+
+#include <climits>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "agreement.hpp"
+#include "data_type.hpp"
+#include "draining.hpp"
+#include "failures.hpp"
+#include "functions.hpp"
+
+namespace dovetail::interpose::mpiio {
+namespace {
+
+using staging::FileFailure;
+using staging::TieredFile;
+
+// Of this rank alone, also within a collective call. Only a program that has given a count of that size itself needs more than an int.
+int library_write_at(MPI_File file, MPI_Offset offset, const Memory& memory, MPI_Status* status) {
+#if MPI_VERSION >= 4
+  if (memory.count > INT_MAX) {
+    return pmpi().File_write_at_c(file, offset, memory.address, memory.count, memory.type, status);
+  }
+#endif
+  return pmpi().File_write_at(file, offset, memory.address, static_cast<int>(memory.count), memory.type, status);
+}
+
+int library_read_at(MPI_File file, MPI_Offset offset, const Memory& memory, MPI_Status* status) {
+#if MPI_VERSION >= 4
+  if (memory.count > INT_MAX) {
+    return pmpi().File_read_at_c(file, offset, memory.address, memory.count, memory.type, status);
+  }
+#endif
+  return pmpi().File_read_at(file, offset, memory.address, static_cast<int>(memory.count), memory.type, status);
+}
+
+std::uint64_t bytes_of(const MPI_Status& status) {
+  MPI_Count bytes = 0;
+  pmpi().Get_elements_x(&status, handles().byte, &bytes);
+  return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
+}
+
+template <class Call>
+Outcome library_call(MPI_File file, MPI_Offset offset, const Memory& memory, const Call& call) {
+  MPI_Status status{};
+  Outcome outcome{.code = call(file, offset, memory, &status), .bytes = 0};
+  outcome.bytes = outcome.code == MPI_SUCCESS ? bytes_of(status) : 0;
+  return outcome;
+}
+
+// The MPI library does it, behind what is staged.
+template <class Call>
+Outcome behind_drain(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory, const Call& call) {
+  const int code = drain_own(staged, file);
+  return code == MPI_SUCCESS ? library_call(file, offset, memory, call) : Outcome{.code = code, .bytes = 0};
+}
+
+// A call that can be followed here.
+struct Prepared {
+  FileView view;
+  LayoutPointer layout;  // null: no data
+  std::uint64_t skip = 0;
+};
+
+// Nothing: the MPI library knows better, also what is wrong with it.
+std::optional<Prepared> prepare(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
+  std::optional<FileView> view = staged.view();
+  if (!view || offset < 0 || memory.count < 0 || memory.type == handles().no_type) {
+    return std::nullopt;
+  }
+  const std::optional<TypeLayout> type = layout_of(memory.type);
+  const auto count = static_cast<std::uint64_t>(memory.count);
+  if (!type || type->bytes * count % view->unit_bytes != 0) {
+    return std::nullopt;
+  }
+  const std::uint64_t skip = static_cast<std::uint64_t>(offset) * view->unit_bytes;
+  return Prepared{.view = *std::move(view), .layout = type->times(count), .skip = skip};
+}
+
+// The tier is full, say. What it has goes into the file first, so that the newest bytes are the last.
+Outcome write_through(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory,
+                      const FileFailure& failure) {
+  if (staged.tells()) {
+    tell(failure.text() + ". Until then " + staged.path() + " is written through");
+  }
+  return behind_drain(staged, file, offset, memory, library_write_at);
+}
+
+template <class Move>
+Outcome at_pointer(StagedFile& staged, MPI_File file, const Memory& memory, const Move& move) {
+  MPI_Offset offset = 0;
+  if (const int code = pmpi().File_get_position(file, &offset); code != MPI_SUCCESS) {
+    return {.code = code, .bytes = 0};
+  }
+  const std::optional<FileView> view = staged.view();
+  Outcome outcome = move(staged, file, offset, memory);
+  if (outcome.code == MPI_SUCCESS && view) {
+    outcome.code = pmpi().File_seek(file, static_cast<MPI_Offset>(outcome.bytes / view->unit_bytes), MPI_SEEK_CUR);
+  }
+  return outcome;
+}
+
+int query(void* state, MPI_Status* status) {
+  pmpi().Status_set_elements_x(status, handles().byte, *static_cast<const MPI_Count*>(state));
+  pmpi().Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+int release(void* state) {
+  delete static_cast<MPI_Count*>(state);
+  return MPI_SUCCESS;
+}
+
+int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; }
+
+}  // namespace
+
+Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  const std::optional<Prepared> prepared = prepare(staged, offset, memory);
+  if (!prepared) {
+    return behind_drain(staged, file, offset, memory, library_write_at);
+  }
+  if (prepared->layout == nullptr) {
+    return {};
+  }
+  const FileFailure failure =
+      staged.write(prepared->view, prepared->skip, prepared->layout, static_cast<const std::byte*>(memory.address));
+  return failure ? write_through(staged, file, offset, memory, failure)
+                 : Outcome{.code = MPI_SUCCESS, .bytes = prepared->layout->bytes()};
+}
+
+Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  if ((staged.mode() & MPI_MODE_WRONLY) != 0 || staged.staged_end() == 0) {
+    return library_call(file, offset, memory, library_read_at);
+  }
+  const std::optional<Prepared> prepared = prepare(staged, offset, memory);
+  if (!prepared) {
+    return behind_drain(staged, file, offset, memory, library_read_at);
+  }
+  if (prepared->layout == nullptr) {
+    return {};
+  }
+  const TieredFile::Read read =
+      staged.read(prepared->view, prepared->skip, prepared->layout, static_cast<std::byte*>(memory.address));
+  return {.code = read.failure ? fail(file, MPI_ERR_IO, read.failure.text()) : MPI_SUCCESS, .bytes = read.bytes};
+}
+
+Outcome write_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory) {
+  return at_pointer(staged, file, memory, write_at);
+}
+
+Outcome read_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory) {
+  return at_pointer(staged, file, memory, read_at);
+}
+
+bool any_staged(StagedFile& staged) { return any_failed(staged.communicator(), staged.staged_end() != 0); }
+
+int tell_status(const Outcome& outcome, MPI_Status* status) {
+  if (outcome.code == MPI_SUCCESS && status != MPI_STATUS_IGNORE) {
+    pmpi().Status_set_elements_x(status, handles().byte, static_cast<MPI_Count>(outcome.bytes));
+    pmpi().Status_set_cancelled(status, 0);
+  }
+  return outcome.code;
+}
+
+int tell_request(const Outcome& outcome, MPI_Request* request) {
+  if (outcome.code != MPI_SUCCESS) {
+    return outcome.code;
+  }
+  const int code =
+      pmpi().Grequest_start(query, release, cancel, new MPI_Count(static_cast<MPI_Count>(outcome.bytes)), request);
+  return code == MPI_SUCCESS ? pmpi().Grequest_complete(*request) : code;
+}
+
+}  // namespace dovetail::interpose::mpiio

@@ -1,0 +1,38 @@
+// Reading and writing a staged file.
+#pragma once
+
+#include <mpi.h>
+
+#include "staged_file.hpp"
+
+namespace dovetail::interpose::mpiio {
+
+/// `count` elements of a data type in memory.
+struct Memory {
+  void* address = nullptr;  ///< Writes do not change what is there.
+  MPI_Count count = 0;
+  MPI_Datatype type{};
+};
+
+/// How a call has ended.
+struct Outcome {
+  int code = MPI_SUCCESS;
+  std::uint64_t bytes = 0;
+};
+
+/// At an offset, which counts elements of the view. An error has been told to the file's error handler.
+Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
+Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
+/// At the individual pointer, which the MPI library keeps, and which is moved.
+Outcome write_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
+Outcome read_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
+
+/// Whether any rank has something staged: if not, a collective read is the MPI library's. Collective.
+bool any_staged(StagedFile& staged);
+
+/// What a call with a status returns.
+int tell_status(const Outcome& outcome, MPI_Status* status);
+/// What a call with a request returns: one that has ended.
+int tell_request(const Outcome& outcome, MPI_Request* request);
+
+}  // namespace dovetail::interpose::mpiio

@@ -1,0 +1,34 @@
+#include "draining.hpp"
+
+#include "agreement.hpp"
+#include "failures.hpp"
+
+namespace dovetail::interpose::mpiio {
+
+using staging::FileFailure;
+
+namespace {
+
+int failed_drain(const StagedFile& staged, MPI_File file, const FileFailure& failure) {
+  if (failure) {
+    tell(text_of_drain(failure, staged.path(), staged.folder()));
+  }
+  return fail(file, MPI_ERR_IO,
+              failure ? text_of_drain(failure, staged.path(), staged.folder())
+                      : "another rank could not drain " + staged.path());
+}
+
+}  // namespace
+
+int drain_all(StagedFile& staged, MPI_File file) {
+  const FileFailure failure = staged.drain();
+  return any_failed(staged.communicator(), static_cast<bool>(failure)) ? failed_drain(staged, file, failure)
+                                                                       : MPI_SUCCESS;
+}
+
+int drain_own(StagedFile& staged, MPI_File file) {
+  const FileFailure failure = staged.drain();
+  return failure ? failed_drain(staged, file, failure) : MPI_SUCCESS;
+}
+
+}  // namespace dovetail::interpose::mpiio

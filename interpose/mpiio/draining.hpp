@@ -1,0 +1,15 @@
+// Draining at a call of MPI, whose failure is that call's.
+#pragma once
+
+#include <mpi.h>
+
+#include "staged_file.hpp"
+
+namespace dovetail::interpose::mpiio {
+
+/// When it returns MPI_SUCCESS, nothing is staged on any rank. Otherwise it fails on all of them, and each has told its error handler. Collective.
+int drain_all(StagedFile& staged, MPI_File file);
+/// The same for this rank.
+int drain_own(StagedFile& staged, MPI_File file);
+
+}  // namespace dovetail::interpose::mpiio

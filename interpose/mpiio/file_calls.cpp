@@ -1,0 +1,177 @@
+// The calls on a file that move no data.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "agreement.hpp"
+#include "data_type.hpp"
+#include "draining.hpp"
+#include "failures.hpp"
+#include "functions.hpp"
+#include "open_files.hpp"
+#include "opening.hpp"
+#include "shown.hpp"
+
+namespace dovetail::interpose::mpiio {
+namespace {
+
+// Drained on all ranks, then the MPI library's own call.
+template <class Call>
+int behind_drain(MPI_File file, const Call& call) {
+  if (const auto staged = find_file(file)) {
+    if (const int code = drain_all(*staged, file); code != MPI_SUCCESS) {
+      return code;
+    }
+  }
+  return call();
+}
+
+// A file grows without its log: what is staged lies before the new end.
+int set_size(MPI_File file, MPI_Offset size) {
+  if (const auto staged = find_file(file)) {
+    auto end = static_cast<std::int64_t>(staged->staged_end());
+    agree_on_largest(staged->communicator(), {&end, 1});
+    if (size < end) {
+      if (const int code = drain_all(*staged, file); code != MPI_SUCCESS) {
+        return code;
+      }
+    }
+  }
+  return pmpi().File_set_size(file, size);
+}
+
+std::optional<FileView> view_of(MPI_Offset displacement, MPI_Datatype unit, MPI_Datatype tile) {
+  std::optional<TypeLayout> layout = layout_of(tile);
+  MPI_Count unit_bytes = 0;
+  pmpi().Type_size_x(unit, &unit_bytes);
+  if (!layout || layout->layout == nullptr || unit_bytes <= 0) {
+    return std::nullopt;
+  }
+  return FileView{
+      .displacement = displacement, .unit_bytes = static_cast<std::uint64_t>(unit_bytes), .tile = *std::move(layout)};
+}
+
+int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype unit, MPI_Datatype tile, const char* representation,
+             MPI_Info info) {
+  const auto staged = find_file(file);
+  const bool foreign = staged != nullptr && representation != nullptr && std::strcmp(representation, "native") != 0;
+  if (foreign) {
+    if (const int code = drain_all(*staged, file); code != MPI_SUCCESS) {
+      return code;
+    }
+    int rank = 0;
+    pmpi().Comm_rank(staged->communicator(), &rank);
+    if (rank == 0 && staged->tells()) {
+      tell(staged->path() + " is written through, without the local tier: its view has the data representation " +
+           representation);
+    }
+  }
+  const int code = pmpi().File_set_view(file, displacement, unit, tile, representation, info);
+  if (staged != nullptr && code == MPI_SUCCESS) {
+    staged->set_foreign(foreign);
+    staged->set_view(view_of(displacement, unit, tile));
+  }
+  return code;
+}
+
+int set_atomicity(MPI_File file, int flag) {
+  const auto staged = find_file(file);
+  if (staged != nullptr && flag != 0) {
+    if (const int code = drain_all(*staged, file); code != MPI_SUCCESS) {
+      return code;
+    }
+  }
+  const int code = pmpi().File_set_atomicity(file, flag);
+  if (staged != nullptr && code == MPI_SUCCESS) {
+    staged->set_atomic(flag != 0);
+  }
+  return code;
+}
+
+int get_size(MPI_File file, MPI_Offset* size) {
+  const int code = pmpi().File_get_size(file, size);
+  if (const auto staged = find_file(file); staged != nullptr && code == MPI_SUCCESS) {
+    *size = std::max(*size, static_cast<MPI_Offset>(staged->staged_end()));
+  }
+  return code;
+}
+
+int set_info(MPI_File file, MPI_Info info) {
+  const auto staged = find_file(file);
+  if (staged == nullptr) {
+    return pmpi().File_set_info(file, info);
+  }
+  GivenHints given = hints_of(info);
+  const ReadHints read = read_hints(given, staged->hints());
+  if (any_failed(staged->communicator(), !read.why_not.empty())) {
+    if (!read.why_not.empty()) {
+      tell("MPI_File_set_info of " + staged->path() + ": " + read.why_not);
+    }
+    return fail(file, MPI_ERR_INFO_VALUE,
+                read.why_not.empty() ? "the hints of another rank cannot be used" : read.why_not);
+  }
+  staged->change_hints(read.hints);
+  const LibraryInfo library_info(info, nullptr);
+  return pmpi().File_set_info(file, library_info.get());
+}
+
+int get_info(MPI_File file, MPI_Info* info) {
+  const int code = pmpi().File_get_info(file, info);
+  if (const auto staged = find_file(file); staged != nullptr && code == MPI_SUCCESS) {
+    for (const auto& [name, value] : hints_in_force(staged->hints())) {
+      pmpi().Info_set(*info, name.c_str(), value.c_str());
+    }
+  }
+  return code;
+}
+
+}  // namespace
+}  // namespace dovetail::interpose::mpiio
+
+using namespace dovetail::interpose::mpiio;
+
+extern "C" {
+
+SHOWN int MPI_File_sync(MPI_File file) {
+  return behind_drain(file, [&] { return pmpi().File_sync(file); });
+}
+
+SHOWN int MPI_File_set_size(MPI_File file, MPI_Offset size) { return set_size(file, size); }
+
+// Some libraries read what is there and write it back.
+SHOWN int MPI_File_preallocate(MPI_File file, MPI_Offset size) {
+  return behind_drain(file, [&] { return pmpi().File_preallocate(file, size); });
+}
+
+SHOWN int MPI_File_get_size(MPI_File file, MPI_Offset* size) { return get_size(file, size); }
+
+SHOWN int MPI_File_set_info(MPI_File file, MPI_Info info) { return set_info(file, info); }
+
+SHOWN int MPI_File_get_info(MPI_File file, MPI_Info* info) { return get_info(file, info); }
+
+SHOWN int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype unit, MPI_Datatype tile,
+                            const char* representation, MPI_Info info) {
+  return set_view(file, displacement, unit, tile, representation, info);
+}
+
+SHOWN int MPI_File_set_atomicity(MPI_File file, int flag) { return set_atomicity(file, flag); }
+
+// The MPI library looks for the end in the final file.
+SHOWN int MPI_File_seek(MPI_File file, MPI_Offset offset, int from) {
+  if (from == MPI_SEEK_END) {
+    if (const auto staged = find_file(file)) {
+      if (const int code = drain_own(*staged, file); code != MPI_SUCCESS) {
+        return code;
+      }
+    }
+  }
+  return pmpi().File_seek(file, offset, from);
+}
+
+SHOWN int MPI_File_seek_shared(MPI_File file, MPI_Offset offset, int from) {
+  return from == MPI_SEEK_END ? behind_drain(file, [&] { return pmpi().File_seek_shared(file, offset, from); })
+                              : pmpi().File_seek_shared(file, offset, from);
+}
+}

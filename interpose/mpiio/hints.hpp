@@ -1,0 +1,43 @@
+// The hints of a file: those of G. Congiu's thesis, table 4.2, by name and meaning.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace dovetail::interpose::mpiio {
+
+/// As they are given: by name.
+using GivenHints = std::map<std::string, std::string>;
+
+enum class Cache : std::uint8_t { disable, enable, coherent };
+enum class Flush : std::uint8_t { immediate, on_close, none };
+
+struct Hints {
+  Cache cache = Cache::disable;
+  std::string path{};  ///< Of the tier.
+  Flush flush = Flush::immediate;
+  bool discard = true;  ///< The folder is removed when the file is closed, once it is drained.
+  unsigned threads = 1;
+  std::uint64_t buffer_bytes = std::uint64_t{8} << 20;  ///< Of a request of the drain.
+  std::uint64_t stripe_bytes = std::uint64_t{1} << 20;  ///< No request has parts of two requests' stripes.
+};
+
+struct ReadHints {
+  Hints hints;
+  std::string why_not;  ///< Empty: they can be used. Else a sentence.
+};
+/// Those that are not named in `given` have the values of `before`. Other hints are the MPI library's.
+ReadHints read_hints(const GivenHints& given, const Hints& before = {});
+
+/// Whether it is one of those above that the MPI library does not know.
+bool is_own_hint(const std::string& name);
+/// Whether it is the name of one of these hints, or not for Dovetail at all.
+bool is_known_hint(const std::string& name);
+/// Names of all of them, for messages.
+std::string names_of_hints();
+/// What is in force, for the program that asks.
+GivenHints hints_in_force(const Hints& hints);
+
+}  // namespace dovetail::interpose::mpiio

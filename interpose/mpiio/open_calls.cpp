@@ -1,0 +1,274 @@
+// MPI_File_open, _close and _delete.
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "agreement.hpp"
+#include "failures.hpp"
+#include "functions.hpp"
+#include "open_files.hpp"
+#include "opening.hpp"
+#include "process.hpp"
+#include "shown.hpp"
+#include "staging/placement.hpp"
+#include "staging/tier_folders.hpp"
+
+namespace dovetail::interpose::mpiio {
+namespace {
+
+using staging::FileFailure;
+using staging::TieredFile;
+
+// As it is in the file system: a prefix such as "ufs:" is for the MPI library.
+std::string system_path(const std::string& path) {
+  struct stat status{};
+  const std::size_t colon = path.find(':');
+  const bool has_prefix = colon != std::string::npos && colon > 1 && path.find('/') > colon;
+  return has_prefix && ::stat(path.c_str(), &status) != 0 ? path.substr(colon + 1) : path;
+}
+
+staging::TierSettings settings_of(const Hints& hints) {
+  return {.drain = {.stripe_bytes = hints.stripe_bytes, .request_bytes = hints.buffer_bytes}, .shared = true};
+}
+
+std::string real_tier(const std::string& path, FileFailure& failure) {
+  const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
+  if (real == nullptr) {
+    failure = {.error = errno, .operation = "use", .path = path};
+    return {};
+  }
+  return real.get();
+}
+
+// Brings what a job that was killed has left of the file into it. A tier that is not there has nothing.
+FileFailure recover_file(const Hints& hints, const std::string& path) {
+  FileFailure none;
+  const std::string tier = real_tier(hints.path, none);
+  const staging::FolderName name = tier.empty() ? staging::FolderName{} : staging::folder_of(tier, path);
+  if (tier.empty() || name.failure) {
+    return {};
+  }
+  if (staging::writer_folders(name.folder, none).empty()) {
+    return none;
+  }
+  const staging::TierLock lock = staging::lock_tier(tier);
+  if (lock.failure) {
+    return lock.failure;
+  }
+  staging::TierSettings settings = settings_of(hints);
+  settings.shared = false;
+  staging::WriterRecovery recovery = staging::recover_writers(name.folder, settings);
+  for (const std::string& folder : recovery.recovered) {
+    tell("what an earlier run had left in " + folder + " is in " + name.final_path + " now");
+  }
+  return std::move(recovery.failure);
+}
+
+struct OpenedTier {
+  std::unique_ptr<TieredFile> file;
+  StagedFile::Names names;
+  FileFailure failure;
+};
+
+OpenedTier open_tier(const Hints& hints, const std::string& path) {
+  OpenedTier opened;
+  const std::string tier = real_tier(hints.path, opened.failure);
+  if (opened.failure) {
+    return opened;
+  }
+  staging::FolderName name = staging::folder_of(tier, path);
+  if (name.failure) {
+    opened.failure = std::move(name.failure);
+    return opened;
+  }
+  int rank = 0;
+  pmpi().Comm_rank(handles().world, &rank);
+  opened.names = {.path = name.final_path, .folder = staging::writer_folder(name.folder, static_cast<unsigned>(rank))};
+  const staging::TierLock lock = staging::lock_tier(tier);
+  if (lock.failure) {
+    opened.failure = lock.failure;
+    return opened;
+  }
+  TieredFile::Opened file = TieredFile::open(opened.names.folder, name.final_path, settings_of(hints));
+  opened.file = std::move(file.file);
+  opened.failure = std::move(file.failure);
+  return opened;
+}
+
+// Why a file that is opened so is not staged; empty: it can be.
+std::string objection_to(int mode) {
+  if ((mode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) == 0) {
+    return "it is opened for reading";
+  }
+  if ((mode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
+    return "it is deleted when it is closed";
+  }
+  return (mode & MPI_MODE_SEQUENTIAL) != 0 ? "it is opened with MPI_MODE_SEQUENTIAL" : "";
+}
+
+int rank_in(MPI_Comm communicator) {
+  int rank = 0;
+  pmpi().Comm_rank(communicator, &rank);
+  return rank;
+}
+
+// Beside the MPI library's file, which is open. Collective: all ranks stage it, or none does.
+void stage(MPI_Comm communicator, const std::string& path, int mode, const Hints& hints, MPI_File file) {
+  std::string why_not = objection_to(mode);
+  OpenedTier opened;
+  if (why_not.empty()) {
+    opened = open_tier(hints, path);
+    why_not = opened.failure.text();
+  }
+  if (any_failed(communicator, !why_not.empty())) {
+    const bool reads = (mode & MPI_MODE_RDONLY) != 0;
+    if (!reads && (rank_in(communicator) == 0 || opened.failure)) {
+      tell(path + " is written through, without the local tier: " +
+           (why_not.empty() ? "another rank cannot use it" : why_not));
+    }
+    if (opened.file != nullptr) {
+      opened.file->finish();
+    }
+    return;
+  }
+  MPI_Comm own{};
+  pmpi().Comm_dup(communicator, &own);
+  add_file(file, std::make_shared<StagedFile>(std::move(opened.file), std::move(opened.names), hints, own, mode));
+}
+
+struct Wanted {
+  const FileRule* rule = nullptr;
+  ReadHints read;
+};
+
+Wanted wanted_for(const std::string& path, MPI_Info info) {
+  Wanted wanted{.rule = configuration().rule_for(path), .read = {}};
+  GivenHints given = hints_of(info);
+  if (wanted.rule != nullptr) {
+    for (const auto& [name, value] : wanted.rule->hints) {
+      given[name] = value;
+    }
+  }
+  wanted.read = read_hints(given);
+  return wanted;
+}
+
+// What must be the same on all ranks.
+std::int64_t in_one_number(const Wanted& wanted) {
+  const Hints& hints = wanted.read.hints;
+  const bool defers = wanted.rule != nullptr && wanted.rule->deferred_close;
+  return (static_cast<std::int64_t>(hints.cache) << 4) + (static_cast<std::int64_t>(hints.flush) << 2) +
+         (hints.discard ? 2 : 0) + (defers ? 1 : 0);
+}
+
+int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, MPI_File* file) {
+  const std::string name = system_path(path);
+  const Wanted wanted = wanted_for(name, info);
+  const Hints& hints = wanted.read.hints;
+  FileFailure ignored;
+  std::string earlier = finish_deferred(wanted.rule, staging::folder_of("", name).final_path);
+  const std::int64_t mine = in_one_number(wanted);
+  std::array<std::int64_t, 4> all = {wanted.read.why_not.empty() ? 0 : 1, earlier.empty() ? 0 : 1, mine, -mine};
+  agree_on_largest(communicator, all);
+  const bool differ = all[2] != -all[3];
+  if (all[0] != 0 || differ) {
+    std::string why = wanted.read.why_not;
+    if (why.empty()) {
+      why = all[0] != 0 ? "the hints of another rank cannot be used" : "the ranks give different hints of e10_cache";
+    }
+    if (!wanted.read.why_not.empty() || (differ && rank_in(communicator) == 0)) {
+      tell("MPI_File_open of " + name + ": " + why);
+    }
+    return fail(handles().no_file, MPI_ERR_INFO_VALUE, why);
+  }
+  if (all[1] != 0) {
+    return fail(handles().no_file, MPI_ERR_IO,
+                earlier.empty() ? "another rank could not drain a file that was closed before" : earlier);
+  }
+  const LibraryInfo library_info(info, wanted.rule);
+  if (hints.cache == Cache::disable) {
+    return pmpi().File_open(communicator, path, mode, library_info.get(), file);
+  }
+  const FileFailure recovery = recover_file(hints, name);
+  if (recovery) {
+    tell(recovery.text());
+  }
+  if (any_failed(communicator, static_cast<bool>(recovery))) {
+    return fail(handles().no_file, MPI_ERR_IO,
+                recovery ? "what an earlier run had left of " + name + " cannot be brought there: " + recovery.text()
+                         : "another rank cannot bring what an earlier run had left of " + name + " there");
+  }
+  const int code = pmpi().File_open(communicator, path, mode, library_info.get(), file);
+  if (code == MPI_SUCCESS) {
+    stage(communicator, system_path(path), mode, hints, *file);
+  }
+  return code;
+}
+
+// Without those that are deferred. Collective.
+int drain_at_close(StagedFile& staged, MPI_File file) {
+  const FileFailure failure = staged.finish();
+  if (failure) {
+    tell(text_of_drain(failure, staged.path(), staged.folder()));
+  }
+  if (!any_failed(staged.communicator(), static_cast<bool>(failure))) {
+    return MPI_SUCCESS;
+  }
+  return fail(file, MPI_ERR_IO,
+              failure ? text_of_drain(failure, staged.path(), staged.folder())
+                      : "another rank could not drain " + staged.path());
+}
+
+int close_file(MPI_File* file) {
+  const std::shared_ptr<StagedFile> staged = remove_file(*file);
+  if (staged == nullptr) {
+    return pmpi().File_close(file);
+  }
+  const Hints hints = staged->hints();
+  const FileRule* const rule = configuration().rule_for(staged->path());
+  int code = MPI_SUCCESS;
+  if (hints.flush != Flush::none && (rule == nullptr || !rule->deferred_close)) {
+    code = drain_at_close(*staged, *file);
+  }
+  MPI_Comm communicator = staged->communicator();
+  const int closed = pmpi().File_close(file);
+  if (hints.flush != Flush::none && rule != nullptr && rule->deferred_close) {
+    defer(staged, rule);
+  }
+  pmpi().Comm_free(&communicator);
+  return code != MPI_SUCCESS ? code : closed;
+}
+
+int delete_file(const char* path, MPI_Info info) {
+  const std::string name = system_path(path);
+  finish_deferred(nullptr, staging::folder_of("", name).final_path);
+  const Wanted wanted = wanted_for(name, info);
+  if (wanted.read.why_not.empty() && wanted.read.hints.cache != Cache::disable) {
+    // Its log goes with it.
+    recover_file(wanted.read.hints, name);
+  }
+  const LibraryInfo library_info(info, wanted.rule);
+  return pmpi().File_delete(path, library_info.get());
+}
+
+}  // namespace
+}  // namespace dovetail::interpose::mpiio
+
+using namespace dovetail::interpose::mpiio;
+
+extern "C" {
+
+SHOWN int MPI_File_open(MPI_Comm communicator, const char* path, int mode, MPI_Info info, MPI_File* file) {
+  return open_file(communicator, path, mode, info, file);
+}
+
+SHOWN int MPI_File_close(MPI_File* file) { return close_file(file); }
+
+SHOWN int MPI_File_delete(const char* path, MPI_Info info) { return delete_file(path, info); }
+}

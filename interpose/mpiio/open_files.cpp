@@ -1,0 +1,107 @@
+#include "open_files.hpp"
+
+#include <atomic>
+#include <list>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "base/mutex.hpp"
+#include "failures.hpp"
+
+namespace dovetail::interpose::mpiio {
+namespace {
+
+struct Deferred {
+  std::shared_ptr<StagedFile> file;
+  const FileRule* rule;
+};
+
+// Never destroyed: a program may end while other threads make calls.
+struct Files {
+  std::shared_mutex mutex;
+  std::unordered_map<MPI_File, std::shared_ptr<StagedFile>> staged;
+  std::list<Deferred> deferred;
+};
+Files& files() {
+  static auto* const all = new Files;
+  return *all;
+}
+constinit std::atomic<std::size_t> staged_count{0};
+
+template <class Condition>
+std::string finish_deferred_if(const Condition& condition) {
+  std::list<Deferred> ended;
+  {
+    const std::lock_guard lock(files().mutex);
+    auto& all = files().deferred;
+    for (auto at = all.begin(); at != all.end();) {
+      const auto next = std::next(at);
+      if (condition(*at)) {
+        ended.splice(ended.end(), all, at);
+      }
+      at = next;
+    }
+  }
+  std::string first;
+  for (const Deferred& each : ended) {
+    if (const staging::FileFailure failure = each.file->finish()) {
+      const std::string text = text_of_drain(failure, each.file->path(), each.file->folder());
+      tell(text);
+      first = first.empty() ? text : first;
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+std::shared_ptr<StagedFile> find_file(MPI_File handle) {
+  if (staged_count.load(std::memory_order_relaxed) == 0) [[likely]] {
+    return nullptr;
+  }
+  const std::shared_lock lock(files().mutex);
+  const auto found = files().staged.find(handle);
+  return found == files().staged.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<StagedFile> find_staged(MPI_File handle) {
+  std::shared_ptr<StagedFile> file = find_file(handle);
+  return file != nullptr && file->is_written_through() ? nullptr : file;
+}
+
+void add_file(MPI_File handle, std::shared_ptr<StagedFile> file) {
+  const std::lock_guard lock(files().mutex);
+  files().staged[handle] = std::move(file);
+  staged_count.store(files().staged.size(), std::memory_order_relaxed);
+}
+
+std::shared_ptr<StagedFile> remove_file(MPI_File handle) {
+  if (find_file(handle) == nullptr) {
+    return nullptr;
+  }
+  const std::lock_guard lock(files().mutex);
+  const auto found = files().staged.find(handle);
+  std::shared_ptr<StagedFile> file = std::move(found->second);
+  files().staged.erase(found);
+  staged_count.store(files().staged.size(), std::memory_order_relaxed);
+  return file;
+}
+
+void defer(std::shared_ptr<StagedFile> file, const FileRule* rule) {
+  file->drain_behind();
+  const std::lock_guard lock(files().mutex);
+  files().deferred.push_back({std::move(file), rule});
+}
+
+std::string finish_deferred(const FileRule* rule, const std::string& path) {
+  return finish_deferred_if([&](const Deferred& each) {
+    return (rule != nullptr && each.rule == rule) || (!path.empty() && each.file->path() == path);
+  });
+}
+
+std::string finish_all_deferred() {
+  return finish_deferred_if([](const Deferred&) { return true; });
+}
+
+}  // namespace dovetail::interpose::mpiio

@@ -1,0 +1,95 @@
+// MPI_Init and MPI_Finalize: the configuration is read at the one, and deferred closes end at the other.
+#include "process.hpp"
+
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "base/plain_file.hpp"
+#include "failures.hpp"
+#include "functions.hpp"
+#include "open_files.hpp"
+#include "shown.hpp"
+
+namespace dovetail::interpose::mpiio {
+namespace {
+
+constexpr int bad_input = 2;
+
+struct ReadConfiguration {
+  Configuration configuration;
+  std::string why_not;
+};
+
+// Each rank reads it, so that it may lie on a disk of each node. That they read the same is checked where files are opened: the hints must agree.
+ReadConfiguration read_configuration() {
+  const char* const path = std::getenv(Configuration::variable);
+  if (path == nullptr || *path == '\0') {
+    return {};
+  }
+  const base::FileText read =
+      base::read_plain_file(path, {.follow_links = true, .of_anyone = true, .most_bytes = Configuration::most_bytes});
+  try {
+    if (read.missing || !read.why.empty()) {
+      throw std::invalid_argument(read.missing ? "there is no such file" : read.why);
+    }
+    return {Configuration(read.text), {}};
+  } catch (const std::exception& failure) {
+    return {{},
+            std::string("the configuration ") + path + " (" + Configuration::variable +
+                ") cannot be used: " + failure.what()};
+  }
+}
+
+const ReadConfiguration& read_once() {
+  static const auto* const read = new ReadConfiguration(read_configuration());
+  return *read;
+}
+
+// Before any file is opened. The first rank tells of it.
+int initialized(int code) {
+  if (code == MPI_SUCCESS && !read_once().why_not.empty()) {
+    int rank = 0;
+    pmpi().Comm_rank(handles().world, &rank);
+    if (rank == 0) {
+      tell(read_once().why_not);
+    }
+    std::fflush(stderr);
+    pmpi().Barrier(handles().world);
+    pmpi().Finalize();
+    std::_Exit(bad_input);
+  }
+  return code;
+}
+
+}  // namespace
+
+const Configuration& configuration() {
+  const ReadConfiguration& read = read_once();
+  if (!read.why_not.empty()) {
+    tell(read.why_not);
+    std::_Exit(bad_input);
+  }
+  return read.configuration;
+}
+
+}  // namespace dovetail::interpose::mpiio
+
+using namespace dovetail::interpose::mpiio;
+
+extern "C" {
+
+SHOWN int MPI_Init(int* count, char*** arguments) { return initialized(pmpi().Init(count, arguments)); }
+
+SHOWN int MPI_Init_thread(int* count, char*** arguments, int wanted, int* given) {
+  return initialized(pmpi().Init_thread(count, arguments, wanted, given));
+}
+
+SHOWN int MPI_Finalize() {
+  const bool failed = !finish_all_deferred().empty();
+  const int code = pmpi().Finalize();
+  return code == MPI_SUCCESS && failed ? MPI_ERR_IO : code;
+}
+}

@@ -1,0 +1,159 @@
+#include "staged_file.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "failures.hpp"
+
+namespace dovetail::interpose::mpiio {
+namespace {
+
+using staging::FileFailure;
+using staging::TieredFile;
+
+// So many bytes of scattered memory are put together at once.
+constexpr std::uint64_t gathered_bytes = std::uint64_t{4} << 20;
+
+void gather(const Layout& memory, std::uint64_t skip, const std::byte* from, std::span<std::byte> into) {
+  std::byte* to = into.data();
+  memory.visit(0, skip, into.size(), [&](std::int64_t displacement, std::uint64_t bytes) {
+    std::memcpy(to, from + displacement, bytes);
+    to += bytes;
+    return true;
+  });
+}
+
+void scatter(const Layout& memory, std::uint64_t skip, std::span<const std::byte> from, std::byte* into) {
+  const std::byte* at = from.data();
+  memory.visit(0, skip, from.size(), [&](std::int64_t displacement, std::uint64_t bytes) {
+    std::memcpy(into + displacement, at, bytes);
+    at += bytes;
+    return true;
+  });
+}
+
+FileView bytes_from_the_beginning() {
+  return {.displacement = 0, .unit_bytes = 1, .tile = {.layout = Layout::run(1), .extent = 1, .bytes = 1}};
+}
+
+}  // namespace
+
+StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, MPI_Comm communicator,
+                       int mode)
+    : tier_(std::move(tier)),
+      names_(std::move(names)),
+      communicator_(communicator),
+      mode_(mode),
+      hints_(hints),
+      view_(bytes_from_the_beginning()),
+      behind_(std::make_unique<staging::BackgroundDrain>(hints.threads)) {}
+
+Hints StagedFile::hints() const {
+  const base::LockGuard lock(mutex_);
+  return hints_;
+}
+
+void StagedFile::change_hints(const Hints& hints) {
+  const base::LockGuard lock(mutex_);
+  hints_.flush = hints.flush;
+  hints_.discard = hints.discard;
+}
+
+std::optional<FileView> StagedFile::view() const {
+  const base::LockGuard lock(mutex_);
+  return view_;
+}
+
+void StagedFile::set_view(std::optional<FileView> view) {
+  const base::LockGuard lock(mutex_);
+  view_ = std::move(view);
+}
+
+FileFailure StagedFile::write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                              const std::byte* data) {
+  FileFailure failure;
+  const auto write_pieces = [&](std::uint64_t from, std::span<const std::byte> bytes) {
+    const std::byte* at = bytes.data();
+    return view.visit(from, bytes.size(), [&](std::int64_t offset, std::uint64_t length) {
+      failure = tier_->write(static_cast<std::uint64_t>(offset), {at, length});
+      at += length;
+      return !failure;
+    });
+  };
+  if (memory->is_run()) {
+    write_pieces(skip, {data, memory->bytes()});
+  } else {
+    std::vector<std::byte> together(std::min(gathered_bytes, memory->bytes()));
+    for (std::uint64_t done = 0; done < memory->bytes();) {
+      const auto part = std::span(together).first(std::min<std::uint64_t>(together.size(), memory->bytes() - done));
+      gather(*memory, done, data, part);
+      if (!write_pieces(skip + done, part)) {
+        break;
+      }
+      done += part.size();
+    }
+  }
+  const Hints now = hints();
+  if (!failure && now.cache == Cache::coherent) {
+    failure = drain();
+  } else if (!failure && now.flush == Flush::immediate) {
+    drain_behind();
+  }
+  return failure;
+}
+
+TieredFile::Read StagedFile::read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                                  std::byte* data) const {
+  TieredFile::Read result;
+  // False: the file has ended, or there is a failure.
+  const auto read_pieces = [&](std::uint64_t from, std::span<std::byte> into) {
+    std::byte* at = into.data();
+    return view.visit(from, into.size(), [&](std::int64_t offset, std::uint64_t length) {
+      TieredFile::Read got = tier_->read(static_cast<std::uint64_t>(offset), {at, length});
+      at += got.bytes;
+      result.bytes += got.bytes;
+      result.failure = std::move(got.failure);
+      return !result.failure && got.bytes == length;
+    });
+  };
+  if (memory->is_run()) {
+    read_pieces(skip, {data, memory->bytes()});
+    return result;
+  }
+  std::vector<std::byte> together(std::min(gathered_bytes, memory->bytes()));
+  bool goes_on = true;
+  for (std::uint64_t done = 0; goes_on && done < memory->bytes();) {
+    const auto part = std::span(together).first(std::min<std::uint64_t>(together.size(), memory->bytes() - done));
+    goes_on = read_pieces(skip + done, part);
+    scatter(*memory, done, part.first(result.bytes - done), data);
+    done += part.size();
+  }
+  return result;
+}
+
+void StagedFile::drain_behind() {
+  behind_->request(tier_, [](const FileFailure& failure) {
+    // The next sync or close tries again, and fails if it cannot.
+    static_cast<void>(failure);
+  });
+}
+
+FileFailure StagedFile::finish() {
+  behind_->wait();
+  return hints().discard ? tier_->finish() : tier_->drain();
+}
+
+void StagedFile::set_begun(std::optional<std::uint64_t> bytes) {
+  const base::LockGuard lock(mutex_);
+  begun_ = bytes;
+}
+
+std::optional<std::uint64_t> StagedFile::take_begun() {
+  const base::LockGuard lock(mutex_);
+  return std::exchange(begun_, std::nullopt);
+}
+
+}  // namespace dovetail::interpose::mpiio

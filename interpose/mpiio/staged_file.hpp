@@ -1,0 +1,87 @@
+// An open file of MPI whose writes go to the local tier first.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/mutex.hpp"
+#include "file_view.hpp"
+#include "hints.hpp"
+#include "staging/background_drain.hpp"
+#include "staging/tiered_file.hpp"
+
+namespace dovetail::interpose::mpiio {
+
+/// What one rank has of it. Its functions know the log and the view, and make no calls of MPI. Thread-safe, as far as calls on one file of MPI are.
+class StagedFile {
+ public:
+  struct Names {
+    std::string path;    ///< Of the final file.
+    std::string folder;  ///< Of the log.
+  };
+  /// `communicator` is the file's own, which whoever closes it frees.
+  StagedFile(std::shared_ptr<staging::TieredFile> tier, Names names, const Hints& hints, MPI_Comm communicator,
+             int mode);
+
+  const std::string& path() const noexcept { return names_.path; }
+  const std::string& folder() const noexcept { return names_.folder; }
+  MPI_Comm communicator() const noexcept { return communicator_; }
+  int mode() const noexcept { return mode_; }
+  Hints hints() const;
+  /// Only what can change while the file is open: when it is drained, and whether the folder is removed.
+  void change_hints(const Hints& hints);
+
+  /// All ranks alike: the MPI library does all of it, since the file is atomic or has another representation of data.
+  bool is_written_through() const noexcept { return atomic_ || foreign_; }
+  void set_atomic(bool atomic) noexcept { atomic_ = atomic; }
+  void set_foreign(bool foreign) noexcept { foreign_ = foreign; }
+
+  /// Nothing: this rank's view is one that it cannot follow.
+  std::optional<FileView> view() const;
+  void set_view(std::optional<FileView> view);
+
+  /// `memory`: relative to `data`. `skip`: bytes of the view before them. Returns when they are in the log, or as the hints say in the final file.
+  staging::FileFailure write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                             const std::byte* data);
+  /// From the log and the final file. Fewer bytes than wanted without a failure: the file ends there.
+  staging::TieredFile::Read read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                                 std::byte* data) const;
+
+  /// 0: nothing is staged here. Else up to where the file goes with it.
+  std::uint64_t staged_end() const { return tier_->staged_end(); }
+  /// Brings all into the final file. Waits.
+  staging::FileFailure drain() { return tier_->drain(); }
+  /// The same; whoever closes the file calls it last. The folder is removed if the hints say so.
+  staging::FileFailure finish();
+  /// Asks for a drain in the background.
+  void drain_behind();
+
+  /// Of a split collective that has begun: what its end tells. At most one at a time.
+  void set_begun(std::optional<std::uint64_t> bytes);
+  std::optional<std::uint64_t> take_begun();
+
+  /// True once: for what is told once.
+  bool tells() noexcept { return !told_.exchange(true); }
+
+ private:
+  const std::shared_ptr<staging::TieredFile> tier_;
+  const Names names_;
+  const MPI_Comm communicator_;
+  const int mode_;
+  std::atomic<bool> atomic_ = false;
+  std::atomic<bool> foreign_ = false;
+  std::atomic<bool> told_ = false;
+  mutable base::Mutex mutex_;
+  Hints hints_ GUARDED_BY(mutex_);
+  std::optional<FileView> view_ GUARDED_BY(mutex_) = FileView{};
+  std::optional<std::uint64_t> begun_ GUARDED_BY(mutex_);
+  std::unique_ptr<staging::BackgroundDrain> behind_;
+};
+
+}  // namespace dovetail::interpose::mpiio
