@@ -9,8 +9,9 @@
 namespace dovetail::interpose::mpiio {
 namespace {
 
+#ifdef OPEN_MPI
 // Codes cannot be given back, so there is one for each class.
-int code_with_text(int error_class, const std::string& why) {
+int code_with_text(int error_class, const std::string& text) {
   static base::Mutex mutex;
   static std::map<int, int> codes;
   const base::LockGuard lock(mutex);
@@ -22,16 +23,32 @@ int code_with_text(int error_class, const std::string& why) {
     }
     at = codes.emplace(error_class, code).first;
   }
-  const std::string text = "dovetail: " + why;
   pmpi().Add_error_string(at->second, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
   return at->second;
 }
 
+// Open MPI calls no handler of MPI_FILE_NULL.
+bool has_handler(MPI_File file) { return file != handles().no_file; }
+#else
+// MPICH shows no text of a code that was added to one of its own classes. Its own way to make one, which its part for files uses, does that; a library
+// without it tells the class alone.
+int code_with_text(int error_class, const std::string& text) {
+  constexpr int recoverable = 0;
+  return library_error_maker() == nullptr ? error_class
+                                          : library_error_maker()(MPI_SUCCESS, recoverable, "dovetail", 0, error_class,
+                                                                  "**io", "**io %s", text.c_str());
+}
+
+bool has_handler(MPI_File /*file*/) { return true; }
+#endif
+
 }  // namespace
 
 int fail(MPI_File file, int error_class, const std::string& why) {
-  const int code = code_with_text(error_class, why);
-  pmpi().File_call_errhandler(file, code);
+  const int code = code_with_text(error_class, "dovetail: " + why);
+  if (has_handler(file)) {
+    pmpi().File_call_errhandler(file, code);
+  }
   return code;
 }
 

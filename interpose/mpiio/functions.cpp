@@ -98,5 +98,10 @@ Functions::Functions(const mpi::Symbols& symbols) {
 
 const Functions& pmpi() { return library().functions; }
 const Handles& handles() { return library().handles; }
+ErrorMaker library_error_maker() {
+  static const auto found =
+      reinterpret_cast<ErrorMaker>(library().symbols.find_object_if_there("MPIR_Err_create_code"));
+  return found;
+}
 
 }  // namespace dovetail::interpose::mpiio

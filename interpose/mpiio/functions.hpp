@@ -69,4 +69,9 @@ struct Handles {
 const Functions& pmpi();
 const Handles& handles();
 
+/// MPICH's way to make an error code with a text; null where a library of that interface has none.
+using ErrorMaker = int (*)(int before, int fatal, const char* function, int line, int error_class, const char* usual,
+                           const char* format, ...);
+ErrorMaker library_error_maker();
+
 }  // namespace dovetail::interpose::mpiio

@@ -126,11 +126,14 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Hints
     opened = open_tier(hints, path);
     why_not = opened.failure.text();
   }
-  if (any_failed(communicator, !why_not.empty())) {
+  // The first rank that cannot use the tier tells why.
+  const std::int64_t mine = why_not.empty() ? 0 : INT32_MAX - std::int64_t{rank_in(communicator)};
+  std::int64_t first = mine;
+  agree_on_largest(communicator, {&first, 1});
+  if (first != 0) {
     const bool reads = (mode & MPI_MODE_RDONLY) != 0;
-    if (!reads && (rank_in(communicator) == 0 || opened.failure)) {
-      tell(path + " is written through, without the local tier: " +
-           (why_not.empty() ? "another rank cannot use it" : why_not));
+    if (first == mine && !reads) {
+      tell(path + " is written through, without the local tier: " + why_not);
     }
     if (opened.file != nullptr) {
       opened.file->finish();

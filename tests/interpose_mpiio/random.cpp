@@ -476,11 +476,16 @@ class Program {
     check(!is_large_ || plain == expected, "what was read from the plain file differs from what must be there");
     check(staged == plain, "what was read differs");
     MPI_Offset staged_at = 0;
-    MPI_Offset plain_at = 0;
     MPI_File_get_position(files_.staged, &staged_at);
-    MPI_File_get_position(files_.plain, &plain_at);
-    check(staged_at == plain_at,
-          "the pointer is at " + std::to_string(staged_at) + ", must be at " + std::to_string(plain_at));
+    int unit_bytes = 0;
+    MPI_Type_size(unit, &unit_bytes);
+    if (call.at_pointer) {
+      const MPI_Offset right = from + staged_bytes / unit_bytes;
+      check(staged_at == right,
+            "the pointer is at " + std::to_string(staged_at) + ", must be at " + std::to_string(right));
+      // MPICH 4.0 loses count of it in collective writes.
+      MPI_File_seek(files_.plain, right, MPI_SEEK_SET);
+    }
   }
 
   // Both libraries read what lies between the pieces of a rank and write it back, over what others write at that moment.

@@ -1,0 +1,127 @@
+"""Jobs that are killed and started again, and programs that get their hints from a configuration.
+
+Called with the program that starts ranks, and the program of the jobs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(os.environ["DOVETAIL_SOURCE_DIR"])
+sys.path.insert(0, str(SOURCE / "scripts"))
+
+import hangs  # noqa: E402
+
+STARTER, PROGRAM = sys.argv[1:]
+RANKS = 3
+VARIABLE = "DOVETAIL_MPIIO_CONFIGURATION"
+
+
+def run(job: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return hangs.run(
+        [STARTER, "-n", str(RANKS), PROGRAM, job, str(folder)], env={**os.environ, **environment}, timeout=120
+    )
+
+
+def succeeded(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def killed_job_is_recovered(folder: Path) -> None:
+    job = subprocess.Popen(
+        [STARTER, "-n", str(RANKS), PROGRAM, "write", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert job.stdout is not None
+    written: set[int] = set()
+    while len(written) < RANKS:
+        line = job.stdout.readline()
+        assert line, "the job has ended"
+        written |= {int(line.split()[-1])}
+    for process in written:
+        os.kill(process, signal.SIGKILL)
+    job.wait()
+    assert (folder / "file").stat().st_size == 0, "it was drained before it was killed"
+    assert len([each for each in (folder / "tier").iterdir() if each.is_dir()]) == RANKS
+    done = run("read", folder)
+    succeeded(done)
+    assert "what an earlier run had left" in done.stderr
+    assert (folder / "file").stat().st_size == RANKS * 100_000
+    assert not [each for each in (folder / "tier").iterdir() if each.is_dir()]
+
+
+def configuration(folder: Path) -> dict[str, object]:
+    hints = {"e10_cache": "enable", "e10_cache_path": str(folder / "tier"), "e10_cache_flush_flag": "flush_onclose"}
+    return {
+        "files": [
+            {"names": ["checkpoint.*"], "hints": hints, "deferred_close": True},
+            {"names": [f"{folder}/oth*"], "hints": hints},
+        ]
+    }
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "configuration.json"
+    path.write_text(text)
+    return str(path)
+
+
+def close_is_deferred(folder: Path) -> None:
+    succeeded(run("checkpoints", folder, **{VARIABLE: written(folder, json.dumps(configuration(folder)))}))
+    for turn in range(3):
+        expected = b"".join(bytes([ord("a") + 4 * turn + rank]) * 100_000 for rank in range(RANKS))
+        assert (folder / f"checkpoint.{turn}").read_bytes() == expected, f"checkpoint {turn} is not whole"
+    assert not [each for each in (folder / "tier").iterdir() if each.is_dir()]
+
+
+def failure_of_deferred_close_is_told(folder: Path) -> None:
+    done = run("failing", folder, **{VARIABLE: written(folder, json.dumps(configuration(folder)))})
+    succeeded(done)
+    assert "errno 27" in done.stderr, done.stderr
+
+
+def broken_configurations_end_the_program(folder: Path) -> None:
+    hints = {"e10_cache": "enable", "e10_cache_path": "/tier"}
+    broken: list[tuple[str, str]] = [
+        ("{", "it is no JSON"),
+        ("[]", "it must be an object"),
+        (json.dumps({"file": []}), '"file" is not known; there are files'),
+        (json.dumps({"files": [{"hints": hints}]}), '"names" is missing'),
+        (json.dumps({"files": [{"names": ["a"], "hint": hints}]}), 'files[0]: the key "hint" is not known'),
+        (
+            json.dumps({"files": [{"names": ["a"], "hints": {"e10_cash": "enable"}}]}),
+            'the hint "e10_cash" is not known',
+        ),
+        (json.dumps({"files": [{"names": ["a"], "hints": {"e10_cache": "on"}}]}), "disable, enable and coherent"),
+        (json.dumps({"files": [{"names": [], "hints": hints}]}), "files[0].names: it must be a list"),
+        (json.dumps({"files": [{"names": ["a"], "deferred_close": 1}]}), "it must be true or false"),
+        ("[" * 100, "nested more than"),
+    ]
+    for text, message in broken:
+        done = run("checkpoints", folder, **{VARIABLE: written(folder, text)})
+        assert done.returncode == 2, f"{text}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert message in done.stderr, f"{text}: {done.stderr}"
+        assert done.stderr.count("cannot be used") == 1, done.stderr
+    done = run("checkpoints", folder, **{VARIABLE: str(folder / "none.json")})
+    assert done.returncode == 2, f"{done.stdout}{done.stderr}"
+    assert "there is no such file" in done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["configuration.json", "tier"], "a file was touched"
+
+
+for test in (
+    killed_job_is_recovered,
+    close_is_deferred,
+    failure_of_deferred_close_is_told,
+    broken_configurations_end_the_program,
+):
+    with tempfile.TemporaryDirectory() as name:
+        Path(name, "tier").mkdir()
+        test(Path(name))
