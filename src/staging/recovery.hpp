@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "staging/file_failure.hpp"
 #include "staging/tiered_file.hpp"
@@ -11,5 +12,12 @@ namespace dovetail::staging {
 /// Brings what was written and not drained into the final file, and removes the folder. Killed in the middle and called again, it leads to the same
 /// file. A folder that is not there, or has nothing of a log in it, is no failure. Blocks. From any thread. @throws std::bad_alloc
 FileFailure recover(const std::string& folder, const TierSettings& settings = {});
+
+/// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, it leaves what was written first. As
+/// above else.
+FileFailure discard(const std::string& folder, FileCalls& calls = FileCalls::system());
+
+/// The folders of staged files that are in a tier, by name. One of a staged file is its own only one. @throws std::bad_alloc
+std::vector<std::string> logs_in(const std::string& tier, FileFailure& failure);
 
 }  // namespace dovetail::staging

@@ -2,7 +2,9 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "staging/inspection.hpp"
 #include "staging/tier_support.hpp"
@@ -10,6 +12,10 @@
 
 namespace dovetail::staging {
 namespace {
+
+using Kind = WatchedCalls::Kind;
+using Asked = WatchedCalls::Asked;
+using Fault = WatchedCalls::Fault;
 
 class StagingCommandTest : public TierTest {
  protected:
@@ -52,7 +58,8 @@ TEST_F(StagingCommandTest, ShowsChecksAndRecovers) {
   ASSERT_EQ(file->write(500, std::span(data).first(50)).text(), "");
   ASSERT_EQ(file->sync().text(), "");
   ASSERT_EQ(run({"status", "--json", log}), 0) << said;
-  const nlohmann::json shown = nlohmann::json::parse(said);
+  ASSERT_EQ(nlohmann::json::parse(said).size(), 1U);
+  const nlohmann::json shown = nlohmann::json::parse(said)[0];
   EXPECT_EQ(shown.at("final_path"), final_path);
   EXPECT_EQ(shown.at("staged_bytes"), 10'000);
   EXPECT_EQ(shown.at("records"), 2);
@@ -69,6 +76,80 @@ TEST_F(StagingCommandTest, ShowsChecksAndRecovers) {
   EXPECT_EQ(said, "");
   EXPECT_TRUE(same(bytes_of(final_path), expected));
   EXPECT_EQ(run({"recover", log}), 1) << "there is no such folder any more";
+}
+
+TEST_F(StagingCommandTest, ATierIsAllOfItsFiles) {
+  EXPECT_EQ(run({"status", tier}), 0);
+  EXPECT_EQ(said, "");
+  const std::string other = final_path + ".other";
+  put(other, {});
+  const Bytes data = test::random_bytes(100, 1);
+  ASSERT_EQ(open()->write(0, data).text(), "");
+  ASSERT_EQ(TieredFile::open(folder_of(tier, other).folder, other, settings).file->write(0, data).text(), "");
+  ASSERT_EQ(run({"status", "--json", tier}), 0) << said;
+  EXPECT_EQ(nlohmann::json::parse(said).size(), 2U);
+  EXPECT_EQ(run({"verify", tier}), 0) << said;
+  EXPECT_EQ(run({"wait", tier}), 1) << "nobody drains them";
+  EXPECT_NE(said.find("use 'recover'"), std::string::npos) << said;
+  EXPECT_EQ(run({"recover", tier}), 0) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), data));
+  EXPECT_TRUE(same(bytes_of(other), data));
+  EXPECT_TRUE(std::filesystem::is_empty(tier));
+}
+
+TEST_F(StagingCommandTest, WaitsForTheProcessThatHasIt) {
+  auto file = open();
+  ASSERT_EQ(file->write(0, test::random_bytes(100, 1)).text(), "");
+  std::atomic<bool> has_ended = false;
+  int status = -1;
+  std::jthread waiter([&] {
+    status = run({"wait", log});
+    has_ended = true;
+  });
+  // The command waits for the lock then: the kernel says so.
+  while (test::contents("/proc/locks").find("-> FLOCK") == std::string::npos) {
+    ASSERT_FALSE(has_ended);
+    std::this_thread::yield();
+  }
+  ASSERT_EQ(file->finish().text(), "");
+  file.reset();
+  waiter.join();
+  EXPECT_EQ(status, 0) << said;
+  EXPECT_EQ(run({"wait", log}), 1) << "there is no such folder";
+}
+
+TEST_F(StagingCommandTest, DiscardsWhatItIsToldTo) {
+  auto file = open();
+  ASSERT_EQ(file->write(0, test::random_bytes(30'000, 1)).text(), "");
+  ASSERT_EQ(file->write(30'000, test::random_bytes(30'000, 1)).text(), "");
+  EXPECT_EQ(run({"discard", "--force", log}), 1) << "this process has it";
+  file.reset();
+  EXPECT_EQ(run({"discard", log}), 1);
+  EXPECT_NE(said.find("60000 bytes"), std::string::npos) << said;
+  std::filesystem::remove(final_path);  // it does not matter any more
+  EXPECT_EQ(run({"discard", "--force", log}), 0) << said;
+  EXPECT_FALSE(std::filesystem::exists(log));
+}
+
+// Killed in the middle, it leaves the beginning.
+TEST_F(StagingCommandTest, HalfOfADiscardIsALogOfAnEarlierTime) {
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(open()->write(i * 20'000, test::random_bytes(20'000, i)).text(), "");
+  }
+  ASSERT_EQ(open()->sync().text(), "");
+  const std::size_t all = segments().size();
+  ASSERT_GE(all, 4U);
+  int removed = 0;
+  calls.before = [&](const Asked& asked) {
+    return Fault{.error = asked.kind == Kind::remove && ++removed > 2 ? EIO : 0};
+  };
+  EXPECT_EQ(discard(log, calls).error, EIO);
+  calls.before = [](const Asked&) { return Fault{}; };
+  EXPECT_EQ(segments().size(), all - 2);
+  auto file = open();
+  ASSERT_NE(file, nullptr);
+  EXPECT_TRUE(same(read(*file, 0, 20'000), test::random_bytes(20'000, 0)));
+  EXPECT_LT(file->size(), 80'000U);
 }
 
 TEST_F(StagingCommandTest, DamageIsTold) {

@@ -1,13 +1,18 @@
 // dovetail-staging: what is on the local tier and not yet in its final file.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "base/descriptor.hpp"
 #include "staging/inspection.hpp"
 #include "staging/recovery.hpp"
 
@@ -55,69 +60,132 @@ void print(const std::string& folder, const Inspection& found) {
   }
 }
 
-int status(const std::string& folder, bool json) {
-  const Inspection found = inspect(folder);
-  if (found.failure) {
-    return complain(found.failure);
+// The folder itself, if it is that of a file, or those of the files in a tier.
+template <class Act>
+int for_each_log(const std::string& folder, const Act& act) {
+  FileFailure failure;
+  const std::vector<std::string> logs = logs_in(folder, failure);
+  if (failure) {
+    return complain(failure);
   }
-  if (json) {
-    // A path need not be UTF-8.
-    const std::string text = as_json(folder, found).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-    std::printf("%s\n", text.c_str());
-  } else {
-    print(folder, found);
+  int status = 0;
+  for (const std::string& log : logs) {
+    status = std::max(status, act(log));
   }
-  return 0;
+  return status;
 }
 
-int verify(const std::string& folder) {
-  const Inspection found = inspect(folder);
+int show(const std::string& folder, bool json) {
+  auto all = nlohmann::json::array();
+  const int result = for_each_log(folder, [&](const std::string& log) {
+    const Inspection found = inspect(log);
+    if (found.failure) {
+      return complain(found.failure);
+    }
+    if (json) {
+      all.push_back(as_json(log, found));
+    } else {
+      print(log, found);
+    }
+    return 0;
+  });
+  if (json && result == 0) {
+    // A path need not be UTF-8.
+    std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  }
+  return result;
+}
+
+int verify(const std::string& log) {
+  const Inspection found = inspect(log);
   if (found.failure || found.damage) {
     return complain(found.failure ? found.failure : found.damage);
   }
-  if (!found.placement) {
-    return complain(
-        {.error = ENOENT, .operation = "verify", .path = folder, .why = "it is not the folder of a staged file"});
-  }
-  std::printf("%s: all that was durable is there and unchanged\n", folder.c_str());
+  std::printf("%s: all that was durable is there and unchanged\n", log.c_str());
   return 0;
 }
 
-int recover_all(const std::string& folder, bool take_what_is_left) {
-  // For a program a folder that is gone has been recovered. A user may have mistyped it.
-  if (::access(folder.c_str(), F_OK) != 0) {
-    return complain({.error = errno, .operation = "open", .path = folder});
-  }
+int recover_one(const std::string& log, bool take_what_is_left) {
   TierSettings settings;
   settings.take_what_is_left = take_what_is_left;
-  const FileFailure failure = recover(folder, settings);
+  const FileFailure failure = recover(log, settings);
   return failure ? complain(failure) : 0;
+}
+
+int discard_one(const std::string& log, bool is_forced) {
+  const Inspection found = inspect(log);
+  if (!is_forced && (found.failure || found.damage || found.staged_bytes != 0)) {
+    std::fprintf(stderr, "dovetail staging: %s has %llu bytes for %s that are nowhere else; --force drops them\n",
+                 log.c_str(), static_cast<unsigned long long>(found.staged_bytes),
+                 found.placement ? found.placement->final_path.c_str() : "an unknown file");
+    return 1;
+  }
+  const FileFailure failure = discard(log);
+  return failure ? complain(failure) : 0;
+}
+
+// Until the process that has it has closed it, or has ended.
+int wait_for(const std::string& log) {
+  const base::Descriptor folder(::open(log.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0) {
+    return errno == ENOENT ? 0 : complain({.error = errno, .operation = "open", .path = log});
+  }
+  int result = 0;
+  do {
+    result = ::flock(folder.get(), LOCK_SH);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    return complain({.error = errno, .operation = "lock", .path = log});
+  }
+  if (::access(log.c_str(), F_OK) != 0) {
+    return 0;  // drained, and removed
+  }
+  const Inspection found = inspect(log);
+  if (found.failure) {
+    return found.failure.error == ENOENT ? 0 : complain(found.failure);
+  }
+  if (found.staged_bytes != 0) {
+    std::fprintf(stderr, "dovetail staging: %s has %llu bytes, and no process that drains them: use 'recover'\n",
+                 log.c_str(), static_cast<unsigned long long>(found.staged_bytes));
+    return 1;
+  }
+  return 0;
 }
 
 int run(int count, char** arguments) {
   std::string folder;
   bool json = false;
   bool what_is_left = false;
+  bool is_forced = false;
   CLI::App app("Looks at folders of the local tier, and finishes what a process has left there.", "dovetail staging");
   app.require_subcommand(1);
   const auto command = [&](const char* name, const char* help) {
     CLI::App* made = app.add_subcommand(name, help);
-    made->add_option("folder", folder, "The folder of one file, in the tier")->required();
+    made->add_option("folder", folder, "The folder of a file in the tier, or the tier: all its files")->required();
     return made;
   };
-  const CLI::App* shown = command("status", "Says which file it belongs to, and what is not drained yet");
+  CLI::App* shown = command("status", "Says which file it belongs to, and what is not drained yet");
   const CLI::App* verified = command("verify", "Reads and checks all of it; status 1 if something durable is missing");
   CLI::App* recovered = command("recover", "Brings what is staged into the final file, and removes the folder");
+  const CLI::App* waited = command("wait", "Returns when the process that has it has drained and closed it");
+  CLI::App* discarded = command("discard", "Removes the folder, and brings nothing into the final file");
+  shown->add_flag("--json", json, "For programs: a list");
   recovered->add_flag("--take-what-is-left", what_is_left, "Also if durable records are missing: those before them");
-  app.get_subcommand(shown->get_name())->add_flag("--json", json, "For programs");
+  discarded->add_flag("--force", is_forced, "Also what is nowhere else");
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : bad_usage;
   }
-  return shown->parsed()      ? status(folder, json)
-         : verified->parsed() ? verify(folder)
-                              : recover_all(folder, what_is_left);
+  if (shown->parsed()) {
+    return show(folder, json);
+  }
+  return for_each_log(folder, [&](const std::string& log) {
+    return verified->parsed()    ? verify(log)
+           : recovered->parsed() ? recover_one(log, what_is_left)
+           : waited->parsed()    ? wait_for(log)
+                                 : discard_one(log, is_forced);
+  });
 }
 
 }  // namespace
