@@ -16,11 +16,16 @@
 
 namespace dovetail::prefetching {
 
+/// When a call begins, if anybody wants to know how long reads take; otherwise 0.
+inline std::uint64_t beginning() noexcept { return recorder.on() || replayer.timed() ? nanoseconds() : 0; }
+
 /// A call of a program on a descriptor that is of interest.
 class Reading {
  public:
-  Reading(int number, Descriptor& descriptor) noexcept
-      : number_(number), descriptor_(descriptor), begun_(recorder.on() || replayer.timed() ? nanoseconds() : 0) {}
+  Reading(int number, Descriptor& descriptor) noexcept : Reading(number, descriptor, beginning()) {}
+  /// Of one that is over already. `begun`: `beginning()` before it.
+  Reading(int number, Descriptor& descriptor, std::uint64_t begun) noexcept
+      : number_(number), descriptor_(descriptor), begun_(begun) {}
 
   /// It has read this.
   void read(std::uint64_t offset, std::uint64_t bytes) noexcept {

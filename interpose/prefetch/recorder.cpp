@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "prefetch/waiting.hpp"
+
 namespace dovetail::prefetching {
 namespace {
 
@@ -82,6 +84,9 @@ bool Recorder::join(Descriptor& descriptor, std::uint64_t offset, std::uint64_t 
   }
   slot.bytes.store(before + bytes, std::memory_order_relaxed);
   slot.ended.store(ended, std::memory_order_relaxed);
+  if (const std::uint64_t waited = waited_in(bytes, ended - begun); waited != 0) {
+    slot.waited.store(slot.waited.load(std::memory_order_relaxed) + waited, std::memory_order_relaxed);
+  }
   return true;
 }
 
@@ -101,6 +106,7 @@ void Recorder::note(Descriptor& descriptor, Observation::Kind kind, std::uint64_
   slot->inode = descriptor.inode.load(std::memory_order_relaxed);
   slot->offset = offset;
   slot->bytes.store(bytes, std::memory_order_relaxed);
+  slot->waited.store(waited_in(bytes, ended - begun), std::memory_order_relaxed);
   slot->process = static_cast<std::uint32_t>(getpid());
   slot->kind.store(kind, std::memory_order_release);
   if (kind == Observation::Kind::read) {

@@ -4,6 +4,7 @@
 
 #include "call.hpp"
 
+using dovetail::prefetching::beginning;
 using dovetail::prefetching::Descriptor;
 using dovetail::prefetching::forget;
 using dovetail::prefetching::opened;
@@ -24,39 +25,41 @@ class Stream {
            (!descriptor_->is_detected() || descriptor_->stream.load(std::memory_order_relaxed) != 0);
   }
 
-  /// Before the call.
-  void look() noexcept {
+  /// Before the call. `wanted`: bytes that it reads at most; what the buffer has of them takes no time that is worth a look at the clock.
+  void look(std::size_t wanted) noexcept {
     at_ = file_->_IO_read_ptr;
     end_ = file_->_IO_read_end;
     if (descriptor_->stream.load(std::memory_order_relaxed) == 0) {
       stay();
     }
+    begun_ = wanted > static_cast<std::size_t>(end_ - at_) ? beginning() : 0;
   }
   /// After it.
   void note() noexcept {
     if (at_ == end_ || file_->_IO_read_ptr <= at_ || file_->_IO_read_end != end_) {
-      note_all();
+      note_all(begun_ != 0 ? begun_ : beginning());
     }
   }
-  /// What has been read since the last time.
-  void note_all() noexcept {
+  /// What has been read since the last time, in a call that began then.
+  void note_all(std::uint64_t begun) noexcept {
     const int error = errno;
     const std::uint64_t before = descriptor_->stream.load(std::memory_order_relaxed);
     const off64_t now = position();
     if (before != 0 && now >= 0 && static_cast<std::uint64_t>(now) > before - 1) {
-      Reading(number_, *descriptor_).read(before - 1, static_cast<std::uint64_t>(now) - (before - 1));
+      Reading(number_, *descriptor_, begun).read(before - 1, static_cast<std::uint64_t>(now) - (before - 1));
     }
     descriptor_->stream.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
     errno = error;
   }
-  /// The position is somewhere else. What is in the buffer now was read there.
-  void moved() noexcept {
+  /// The position is somewhere else. What is in the buffer now was read there, by a call that began then.
+  void moved(std::uint64_t begun) noexcept {
     const int error = errno;
     const off64_t now = position();
     const std::uint64_t before = descriptor_->stream.load(std::memory_order_relaxed);
     const auto held = file_->_IO_read_end - file_->_IO_read_base;
     if (now >= held && held > 0 && static_cast<std::uint64_t>(now) + 1 != before) {
-      Reading(number_, *descriptor_).read(static_cast<std::uint64_t>(now - held), static_cast<std::uint64_t>(held));
+      Reading(number_, *descriptor_, begun)
+          .read(static_cast<std::uint64_t>(now - held), static_cast<std::uint64_t>(held));
     }
     descriptor_->stream.store(now < 0 ? 0 : static_cast<std::uint64_t>(now) + 1, std::memory_order_relaxed);
     errno = error;
@@ -79,15 +82,25 @@ class Stream {
   Descriptor* descriptor_;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
+  std::uint64_t begun_ = 0;
 };
 
+// Of a line nobody knows how long it is.
+constexpr std::size_t a_line = SIZE_MAX;
+
+// Of what no memory can hold, the greatest number.
+std::size_t product(std::size_t size, std::size_t count) noexcept {
+  std::size_t bytes = 0;
+  return __builtin_mul_overflow(size, count, &bytes) ? SIZE_MAX : bytes;
+}
+
 template <class Call>
-auto streamed(FILE* file, const Call& call) {
+auto streamed(FILE* file, std::size_t wanted, const Call& call) {
   Stream stream(file);
   if (!stream.is_read()) [[likely]] {
     return call();
   }
-  stream.look();
+  stream.look(wanted);
   const auto result = call();
   stream.note();
   return result;
@@ -99,9 +112,10 @@ auto sought(FILE* file, const Call& call) {
   if (!stream.is_watched()) [[likely]] {
     return call();
   }
-  stream.note_all();
+  stream.note_all(beginning());
+  const std::uint64_t begun = beginning();
   const auto result = call();
-  stream.moved();
+  stream.moved(begun);
   return result;
 }
 
@@ -128,35 +142,35 @@ DOVETAIL_CALL FILE* freopen64(const char* path, const char* mode, FILE* file) {
 DOVETAIL_CALL int fclose(FILE* file) {
   Stream stream(file);
   if (stream.is_watched()) {
-    stream.note_all();
+    stream.note_all(beginning());
   }
   forget(fileno_unlocked(file));
   return libc::fclose(file);
 }
 
 DOVETAIL_CALL std::size_t fread(void* data, std::size_t size, std::size_t count, FILE* file) {
-  return streamed(file, [&] { return libc::fread(data, size, count, file); });
+  return streamed(file, product(size, count), [&] { return libc::fread(data, size, count, file); });
 }
 DOVETAIL_CALL std::size_t fread_unlocked(void* data, std::size_t size, std::size_t count, FILE* file) {
-  return streamed(file, [&] { return libc::fread_unlocked(data, size, count, file); });
+  return streamed(file, product(size, count), [&] { return libc::fread_unlocked(data, size, count, file); });
 }
 DOVETAIL_CALL char* fgets(char* line, int room, FILE* file) {
-  return streamed(file, [&] { return libc::fgets(line, room, file); });
+  return streamed(file, a_line, [&] { return libc::fgets(line, room, file); });
 }
 DOVETAIL_CALL char* fgets_unlocked(char* line, int room, FILE* file) {
-  return streamed(file, [&] { return libc::fgets_unlocked(line, room, file); });
+  return streamed(file, a_line, [&] { return libc::fgets_unlocked(line, room, file); });
 }
 DOVETAIL_CALL ssize_t getdelim(char** line, std::size_t* room, int delimiter, FILE* file) {
-  return streamed(file, [&] { return libc::getdelim(line, room, delimiter, file); });
+  return streamed(file, a_line, [&] { return libc::getdelim(line, room, delimiter, file); });
 }
 DOVETAIL_CALL ssize_t getline(char** line, std::size_t* room, FILE* file) {
-  return streamed(file, [&] { return libc::getline(line, room, file); });
+  return streamed(file, a_line, [&] { return libc::getline(line, room, file); });
 }
 DOVETAIL_CALL int fgetc(FILE* file) {
-  return streamed(file, [&] { return libc::fgetc(file); });
+  return streamed(file, 1, [&] { return libc::fgetc(file); });
 }
 DOVETAIL_CALL int fgetc_unlocked(FILE* file) {
-  return streamed(file, [&] { return libc::fgetc_unlocked(file); });
+  return streamed(file, 1, [&] { return libc::fgetc_unlocked(file); });
 }
 DOVETAIL_CALL int fseek(FILE* file, long offset, int whence) {
   return sought(file, [&] { return libc::fseek(file, offset, whence); });
@@ -186,24 +200,16 @@ int fsetpos(FILE*, const fpos_t*) DOVETAIL_ALIAS("fsetpos64");
 }
 
 // What fortified programs call. An overrun is the C library's to tell.
-namespace {
-
-bool overruns(std::size_t size, std::size_t count, std::size_t room) noexcept {
-  std::size_t bytes = 0;
-  return __builtin_mul_overflow(size, count, &bytes) || bytes > room;
-}
-
-}  // namespace
 
 DOVETAIL_CALL std::size_t __fread_chk(void* data, std::size_t room, std::size_t size, std::size_t count, FILE* file) {
-  if (overruns(size, count, room)) {
+  if (product(size, count) > room) {
     dovetail::prefetching::buffer_overrun();
   }
   return fread(data, size, count, file);
 }
 DOVETAIL_CALL std::size_t __fread_unlocked_chk(void* data, std::size_t room, std::size_t size, std::size_t count,
                                                FILE* file) {
-  if (overruns(size, count, room)) {
+  if (product(size, count) > room) {
     dovetail::prefetching::buffer_overrun();
   }
   return fread_unlocked(data, size, count, file);

@@ -19,9 +19,9 @@ from . import device_rates, device_requests, mounts, preload, system_observer
 from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
 from .plan import read as read_plan
 
-_MAGIC = 0x3153444145525444
+_MAGIC = 0x3253444145525444
 _HEADER = struct.Struct("<QQQQ32x")
-_SLOT = struct.Struct("<QQQQQQIHH")
+_SLOT = struct.Struct("<QQQQQQQIHH")
 _SLOTS = 2_000_000
 _READ, _FILE, _MAP = 1, 2, 3
 _PAGE = mmap.PAGESIZE
@@ -41,6 +41,7 @@ class Noted:
     inode: int
     offset: int
     bytes: int
+    waited: int
     process: int
     path: str = ""
 
@@ -49,7 +50,7 @@ def _notes(memory: bytes, used: int) -> Iterator[Noted]:
     number = 0
     while number < used:
         at = _HEADER.size + number * _SLOT.size
-        begun, ended, device, inode, offset, count, process, more, kind = _SLOT.unpack_from(memory, at)
+        begun, ended, device, inode, offset, count, waited, process, more, kind = _SLOT.unpack_from(memory, at)
         number += 1
         path = ""
         if kind == _FILE:
@@ -57,7 +58,7 @@ def _notes(memory: bytes, used: int) -> Iterator[Noted]:
             text = memory[at + _SLOT.size : at + _SLOT.size * (1 + more)]
             path = os.fsdecode(text.partition(b"\0")[0])
         if kind in (_READ, _FILE, _MAP):
-            yield Noted(kind, begun, ended, device, inode, offset, count, process, path)
+            yield Noted(kind, begun, ended, device, inode, offset, count, waited, process, path)
 
 
 def _unchanged(file: PlannedFile) -> bool:
@@ -69,21 +70,30 @@ def _unchanged(file: PlannedFile) -> bool:
 
 
 class _Builder:
-    """Joins what was noted into the plan of one file."""
+    """Joins what was noted into the plan of one file. `timed`: it was noted how long the program waited."""
 
-    def __init__(self, file: PlannedFile) -> None:
+    def __init__(self, file: PlannedFile, timed: bool) -> None:
         self.file = file
+        self._timed = timed
         self._seen = Seen()
+        self._again = 0.0  # seconds that were waited for what is in the plan already
 
-    def read(self, offset: int, count: int, begun: float, think: float) -> None:
+    def read(self, offset: int, count: int, begun: float, think: float, waited: float) -> None:
         begin = min(offset // _PAGE * _PAGE, self.file.size)
         end = min((offset + count + _PAGE - 1) // _PAGE * _PAGE, self.file.size)
+        self._again += waited
         for low, high in self._seen.add(begin, end):
             last = self.file.extents[-1] if self.file.extents else None
+            # What is read again after the end of the plan is not measured when the plan is followed, and is left out here too.
+            waited, self._again = self._again, 0.0
             if last is not None and last.end == low and last.bytes + high - low <= _LONGEST_RUN:
                 last.bytes += high - low
+                if last.waited is not None:
+                    last.waited += waited
             else:
-                self.file.extents.append(Extent(low, high - low, max(begun, 0.0), max(think, 0.0)))
+                self.file.extents.append(
+                    Extent(low, high - low, max(begun, 0.0), max(think, 0.0), waited if self._timed else None)
+                )
             think = 0.0
 
     def map(self, offset: int, count: int) -> None:
@@ -92,8 +102,9 @@ class _Builder:
             self.file.mapped.append((offset, count))
 
 
-def plan_of(memory: bytes, used: int, program: list[str], started: int, started_at: int) -> Plan:
-    """The plan in what the processes have noted. `started`, `started_at`: when the program was, on the monotonic clock and since 1970."""
+def plan_of(memory: bytes, used: int, program: list[str], started: int, started_at: int, timed: bool = True) -> Plan:
+    """The plan in what the processes have noted. `started`, `started_at`: when the program was, on the monotonic clock and since 1970. `timed`: it was noted
+    how long the program waited in its reads."""
     builders: dict[tuple[int, int], _Builder] = {}
     idle: dict[int, int] = {}  # since when a process has not read
     without = {device for device, is_there in mounts.devices() if not is_there}
@@ -101,14 +112,15 @@ def plan_of(memory: bytes, used: int, program: list[str], started: int, started_
         identity = (note.device, note.inode)
         if note.kind == _FILE:
             if identity not in builders and note.device not in without:
-                builders[identity] = _Builder(PlannedFile(note.path, *identity, note.bytes, note.offset))
+                builders[identity] = _Builder(PlannedFile(note.path, *identity, note.bytes, note.offset), timed)
             continue
         builder = builders.get(identity)
         if note.kind == _READ:
             think = note.begun - idle.get(note.process, started)
             idle[note.process] = note.ended
             if builder is not None:
-                builder.read(note.offset, note.bytes, (note.begun - started) / 1e9, think / 1e9)
+                begun = (note.begun - started) / 1e9
+                builder.read(note.offset, note.bytes, begun, think / 1e9, note.waited / 1e9)
         elif builder is not None:
             builder.map(note.offset, note.bytes)
     files = [builder.file for builder in builders.values() if builder.file.extents or builder.file.mapped]
@@ -185,7 +197,8 @@ def observe(words: list[str], output: Path, system: bool = False) -> int:
     except (preload.Refused, system_observer.Unavailable) as error:
         return _refuse(str(error))
     status = run.status
-    plan = plan_of(run.memory, min(run.used, _SLOTS), words, run.started, started_at)
+    # The kernel does not tell who waits for a page that is on its way already.
+    plan = plan_of(run.memory, min(run.used, _SLOTS), words, run.started, started_at, timed=not system)
     total = sum(len(file.extents) for file in plan.files)
     if total > MOST_EXTENTS:
         print(f"dovetail observe: no plan: {total} runs of pages are more than {MOST_EXTENTS}", file=sys.stderr)

@@ -31,12 +31,14 @@ class PlanError(Exception):
 
 @dataclass(slots=True)
 class Extent:
-    """A run of bytes. `at`: seconds from the start of the program until it was needed, `think`: of these, since the read before it."""
+    """A run of bytes. `at`: seconds from the start of the program until it was needed, `think`: of these, since the read before it. `waited`: seconds that the
+    program waited for it, and for what it read again since the one before; None: not known."""
 
     offset: int
     bytes: int
     at: float
     think: float
+    waited: float | None = None
 
     @property
     def end(self) -> int:
@@ -160,9 +162,10 @@ def _lines(plan: Plan) -> Iterator[str]:
         }
         yield f'{"," if number else ""}\n  {json.dumps(head)[:-1]}, "extents": ['
         for place, extent in enumerate(file.extents):
+            waited = "" if extent.waited is None else f', "waited": {extent.waited:.6f}'
             yield (
                 f'{"," if place else ""}\n   {{"offset": {extent.offset}, "bytes": {extent.bytes}, '
-                f'"at": {extent.at:.6f}, "think": {extent.think:.6f}}}'
+                f'"at": {extent.at:.6f}, "think": {extent.think:.6f}{waited}}}'
             )
         yield "]}"
     yield "]}\n"
@@ -328,12 +331,13 @@ def _list(value: object, place: str, most: int) -> list[Any]:
 
 _OF_EXTENT: dict[str, Callable[[object, str], Any]] = {
     "offset": _whole, "bytes": _some, "at": _seconds, "think": _seconds,
+    "waited": _seconds,
 }  # fmt: skip
 
 
 def _extents(value: object, place: str) -> list[Extent]:
     return [
-        Extent(*_fields(one, f"{place}[{number}]", _OF_EXTENT))
+        Extent(*_fields(one, f"{place}[{number}]", _OF_EXTENT, optional=("waited",)))
         for number, one in enumerate(_list(value, place, MOST_EXTENTS))
     ]
 

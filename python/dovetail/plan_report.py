@@ -13,7 +13,8 @@ from .plan import PlannedDevice, PlannedFile
 @dataclass(frozen=True, slots=True)
 class Done:
     """What the plan did for one file. `asked`: bytes that the system was asked to read ahead, with gaps; `unread`: of the plan's own, those that the program did not
-    come to. `unforeseen`: reads that the plan did not foretell. `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all. `given_up`: why the plan was not followed to its end."""
+    come to. `unforeseen`: reads that the plan did not foretell. `reads`: all that were seen, of which `waited` took longer than from memory, `seconds` in all. `observed`: the seconds that the
+    program waited for the same part when it was observed; None: not known. `given_up`: why the plan was not followed to its end."""
 
     path: str
     asked: int
@@ -22,6 +23,7 @@ class Done:
     reads: int
     waited: int
     seconds: float
+    observed: float | None
     given_up: int
 
 
@@ -68,21 +70,38 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  ".join([*(f"{row[i]:>{width}}" for i, width in enumerate(widths)), row[-1]]) for row in rows]
 
 
-def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: Iterable[str]) -> Iterator[str]:
-    """A line for each file that the program has read."""
-    rows = [("reads", "in memory", "waited", "for s", "left the plan", "MB asked for", "unread", "file")]
+_HEAD = ("reads", "in memory", "waited", "for s", "observed s", "saved s", "left the plan", "MB asked for", "unread", "file")  # fmt: skip
+
+
+def _waiting(file: Done, timed: bool) -> tuple[str, ...]:
+    now = (str(max(0, file.reads - file.waited)), str(file.waited), f"{file.seconds:.3f}") if timed else ("-",) * 3
+    observed = "-" if file.observed is None else f"{file.observed:.3f}"
+    saved = "-" if file.observed is None or not timed else f"{file.observed - file.seconds:.3f}"
+    return (*now, observed, saved)
+
+
+def lines(
+    done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: Iterable[str], timed: bool = True
+) -> Iterator[str]:
+    """A line for each file that the program has read. `timed`: all waiting is seen. By the kernel's events it is not: they do not show who
+    waits for a page that is on its way already."""
+    rows: list[tuple[str, ...]] = [_HEAD]
     unread = 0
+    seconds = observed = 0.0
+    compared = 0
     for file in done:
         if file.reads == file.asked == file.given_up == 0:
             unread += 1
             continue
         note = _WHY.get(file.given_up, "")
+        if timed and file.observed is not None:
+            compared += 1
+            seconds += file.seconds
+            observed += file.observed
         rows.append(
             (
                 str(file.reads),
-                str(max(0, file.reads - file.waited)),
-                str(file.waited),
-                f"{file.seconds:.3f}",
+                *_waiting(file, timed),
                 str(file.unforeseen),
                 f"{file.asked / 1e6:.1f}",
                 # Of a plan that was given up nothing is noted any more.
@@ -94,6 +113,11 @@ def lines(done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: It
         yield from table(rows)
     else:
         yield "nothing was read ahead"
+    if compared:
+        yield (
+            f"the program waited {seconds:.3f} s in reads of {compared} of these files, and {observed:.3f} s when it was observed: "
+            f"{observed - seconds:.3f} s were saved"
+        )
     if unread:
         yield f"{unread} more files of the plan were not read"
     for other in in_sequence:

@@ -132,8 +132,10 @@ def _merged(files: list[PlannedFile]) -> PlannedFile:
     seen = Seen()
     same = [file for file in files if (file.size, file.modified) == (newest.size, newest.modified)]
     for extent in sorted((extent for file in same for extent in file.extents), key=lambda extent: extent.at):
+        waited = extent.waited
         for low, high in seen.add(extent.offset, extent.end):
-            merged.extents.append(Extent(low, high - low, extent.at, extent.think))
+            merged.extents.append(Extent(low, high - low, extent.at, extent.think, waited))
+            waited = None if waited is None else 0.0
     merged.mapped = sorted({pair for file in same for pair in file.mapped})
     return merged
 

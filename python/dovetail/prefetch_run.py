@@ -64,7 +64,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 size = len(plan.content)
                 planned, memory = stack.enter_context(preload.shared_memory("dovetail-plan", plan.content, size))
                 memories["DOVETAIL_PREFETCH_PLAN"] = memory
-                lines.append(_of_plan(plan, planned))
+                lines.append(_of_plan(plan, planned, timed=not ways.system))
                 served = device_requests.so_far() if report is not None else {}
                 lines.append(plan_report.lines_of_devices(observed.devices, plan.devices, served))
                 paths = _paths(plan)
@@ -188,8 +188,8 @@ def _of_rules(rules: _Rules) -> Iterator[str]:
     yield from plan_report.lines_of_advice(advice_memory.advised(rules.memory, rules.size))
 
 
-def _of_plan(plan: replay.Compact, memory: int) -> Iterator[str]:
-    yield from plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems)
+def _of_plan(plan: replay.Compact, memory: int, timed: bool) -> Iterator[str]:
+    yield from plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems, timed)
 
 
 def _of_detection(memory: int) -> Iterator[str]:

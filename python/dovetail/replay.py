@@ -9,13 +9,13 @@ import os
 import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from .free_memory import free_memory
 from .free_memory import number as number_in
-from .plan import Plan, PlannedDevice, PlannedFile
+from .plan import Extent, Plan, PlannedDevice, PlannedFile
 from .plan_report import Done
 
 _MAGIC = 0x32304E414C505444
@@ -183,10 +183,12 @@ class Compact:
             if not is_followed:
                 continue
             _, issued, _, given_up, asked, unforeseen, reads, waited, spent = progress
-            seen = come_to[first : first + min(issued, len(file.extents))]
+            seen = come_to[first : first + len(file.extents)]
             first += len(file.extents)
-            unread = sum(extent.bytes for extent, is_seen in zip(file.extents, seen, strict=False) if not is_seen)
-            done.append(Done(file.path, asked, unread, unforeseen, reads, waited, spent / 1e9, given_up))
+            with_seen = [*zip(file.extents, seen, strict=True)]
+            unread = sum(extent.bytes for extent, is_seen in with_seen[:issued] if not is_seen)
+            observed = _waited(with_seen)
+            done.append(Done(file.path, asked, unread, unforeseen, reads, waited, spent / 1e9, observed, given_up))
         return done
 
     def begun(self, memory: int) -> list[bool]:
@@ -196,6 +198,16 @@ class Compact:
     def _progress(self, memory: int) -> Iterator[tuple[int, ...]]:
         at = _HEADER.size + len(self.files) * _FILE.size + self._extents * _EXTENT.size
         return _PROGRESS.iter_unpack(os.pread(memory, len(self.files) * _PROGRESS.size, at))
+
+
+def _waited(extents: Iterable[tuple[Extent, int]]) -> float | None:
+    """The seconds that the program waited for those of the extents that are marked, when it was observed. None: of one or the other it is not known."""
+    total = 0.0
+    for extent, is_marked in extents:
+        if extent.waited is None:
+            return None
+        total += extent.waited if is_marked else 0.0
+    return total
 
 
 def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:

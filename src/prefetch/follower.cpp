@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "prefetch/ranges.hpp"
+#include "prefetch/waiting.hpp"
 
 namespace dovetail::prefetching {
 namespace {
@@ -131,15 +132,13 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
 }
 
 void count_read(const FilePlan& plan, std::uint64_t bytes, std::uint64_t nanoseconds) noexcept {
-  // A system call with a page or two, and memory that is copied at 1 GB/s.
-  constexpr std::uint64_t of_a_call = 100'000;
   if (plan.count == 0) {
     return;
   }
   plan.progress->reads.fetch_add(1, std::memory_order_relaxed);
-  if (nanoseconds > of_a_call + bytes) {
+  if (const std::uint64_t waited = waited_in(bytes, nanoseconds); waited != 0) {
     plan.progress->waited.fetch_add(1, std::memory_order_relaxed);
-    plan.progress->nanoseconds.fetch_add(nanoseconds, std::memory_order_relaxed);
+    plan.progress->nanoseconds.fetch_add(waited, std::memory_order_relaxed);
   }
 }
 

@@ -7,7 +7,7 @@
 namespace dovetail::prefetching {
 
 struct Observation {
-  static constexpr std::uint64_t magic = 0x3153444145525444;  // "DTREADS1"
+  static constexpr std::uint64_t magic = 0x3253444145525444;  // "DTREADS2"
   enum class Kind : std::uint16_t {
     nothing,  // not written (yet)
     read,     // bytes that a call has read
@@ -28,11 +28,14 @@ struct Observation {
     std::uint64_t inode;
     std::uint64_t offset;              // file: nanoseconds of the last change, since 1970
     std::atomic<std::uint64_t> bytes;  // file: its size
+    // Nanoseconds of reads that were slower than memory (waiting.hpp), of all reads that the slot joins, and not of what lies between them. Of what the
+    // kernel tells it is 0: that does not show who waits for a page that is on its way already.
+    std::atomic<std::uint64_t> waited;
     std::uint32_t process;
     std::uint16_t more;  // slots behind this one that belong to it
     std::atomic<Kind> kind;
   };
-  static_assert(sizeof(Header) == 64 && sizeof(Slot) == 56);
+  static_assert(sizeof(Header) == 64 && sizeof(Slot) == 64);
 };
 
 }  // namespace dovetail::prefetching

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
@@ -96,7 +97,7 @@ static void* read_in_thread(void* place) {
 }
 
 static void child(int kind) {
-  char word[64];
+  char word[PATH_MAX + 64];
   snprintf(word, sizeof word, "head -c 9000 '%s/a' | cksum", folder);
   fflush(stdout);
   if (kind == 0) {

@@ -205,7 +205,7 @@ class Report(Reading):
         return numbers.split(), note
 
     def test_what_a_plan_did_is_written_to_a_file(self):
-        (reads, _, _, _, unforeseen, asked, unread), note = self.reported("wait_then_all")
+        (reads, _, _, _, _, _, unforeseen, asked, unread), note = self.reported("wait_then_all")
         self.assertEqual((unforeseen, asked, unread, note), ("0", "0.5", "0.0", ""))
         self.assertGreaterEqual(int(reads), 64 + 1)
 
@@ -241,7 +241,7 @@ class Report(Reading):
     def test_a_plan_that_was_given_up_is_named(self):
         numbers, note = self.reported("other")
         self.assertIn("given up", note)
-        self.assertEqual((numbers[4], numbers[6]), ("9", "-"))
+        self.assertEqual((numbers[6], numbers[8]), ("9", "-"))
 
     def test_what_was_not_read_ahead_is_named(self):
         self.path.write_bytes(b"other")
