@@ -74,7 +74,7 @@ std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentit
     return Descriptor::ignored;
   }
   AdvisedFile& file = table_.file(found);
-  if (made && table_.named()) {
+  if (made) {
     std::memcpy(file.name, path, length < AdvisedFile::longest_name ? length : 0);
   }
   file.holder.store(this_reader(number), std::memory_order_relaxed);

@@ -41,7 +41,7 @@ std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIde
   if (found == table_.files() || table_.file(found).given_up.load(std::memory_order_relaxed) != not_given_up) {
     return Descriptor::ignored;
   }
-  if (made && table_.named()) {
+  if (made) {
     char* name = table_.file(found).name;
     if (name_of(number, name, DetectedFile::longest_name) == 0) {
       name[0] = '\0';  // what there was room for is no path

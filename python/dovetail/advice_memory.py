@@ -11,23 +11,22 @@ from .advice_configuration import Rule, packed
 from .plan_report import Advised
 
 _MAGIC = 0x3130454349564441
-# In front of the devices: numbers of bytes, files, rules, regions and bytes of text, and whether the report wants names; then what programs and
-# the advisor tell each other.
-_HEADER = struct.Struct("<7Q16x128x")
+# In front of the devices: numbers of bytes, files, rules, regions and bytes of text; then what programs and the advisor tell each other.
+_HEADER = struct.Struct("<6Q24x128x")
 _SERVED = 56
 # Two numbers of the table; how many reads, hits and late reads were counted, how many bytes were released, how many blocks went unread.
 _ADVISED = struct.Struct("<16x5Q")
 
 
-def content(rules: list[Rule], named: bool) -> tuple[bytes, int]:
-    """The beginning of the memory, the rest of which is zero, and the size of the whole. `named`: somebody will want the names of files."""
+def content(rules: list[Rule]) -> tuple[bytes, int]:
+    """The beginning of the memory, the rest of which is zero, and the size of the whole."""
     described = packed(rules)
     body = described.rules + described.regions + described.text
     size = (
         file_table.PAGE + -(-len(body) // file_table.PAGE) * file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
     )
     counts = (len(rules), described.region_count, len(described.text))
-    header = _HEADER.pack(_MAGIC, size, file_table.FILES, *counts, named) + file_table.device_list()
+    header = _HEADER.pack(_MAGIC, size, file_table.FILES, *counts) + file_table.device_list()
     return header.ljust(file_table.PAGE, b"\0") + body, size
 
 

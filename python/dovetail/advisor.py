@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from . import advice_memory, plan_report, preload
+from . import advice_memory, preload
 from .advice_configuration import ConfigurationError, read
+from .plan_report import Advised
 
 _GREETING = b"DTADV001"
 _BAD_USAGE = 2
@@ -47,7 +48,7 @@ def socket_path() -> Path:
 def serve(configuration: Path, stay: bool, program: str) -> NoReturn:
     """Becomes the advisor, whose program lies there. Ends with status 2 if there is something wrong."""
     try:
-        content, size = advice_memory.content(read(configuration), named=True)
+        content, size = advice_memory.content(read(configuration))
         path = socket_path()
     except (ConfigurationError, NoAdvisor) as error:
         print(f"dovetail advisord: {error}", file=sys.stderr)
@@ -101,13 +102,7 @@ def watch(connection: socket.socket, memory: int) -> None:
     threading.Thread(target=wait, name="advisor", daemon=True).start()
 
 
-def status() -> int:
-    """Prints what the advisor has done for each file."""
-    try:
-        with connected(b"s") as (memory, size, _):
-            lines = list(plan_report.lines_of_advice(advice_memory.advised(memory, size)))
-    except NoAdvisor as error:
-        print(f"dovetail prefetch status: {error}", file=sys.stderr)
-        return _BAD_USAGE
-    print("\n".join(lines))
-    return 0
+def status() -> list[Advised]:
+    """What the advisor has done for each file. Raises NoAdvisor."""
+    with connected(b"s") as (memory, size, _):
+        return list(advice_memory.advised(memory, size))

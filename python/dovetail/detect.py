@@ -10,10 +10,10 @@ from . import file_table, open_log
 from .plan_report import Detected
 
 _MAGIC = 0x3130544345544544
-_HEADER = struct.Struct("<QQQQQ24x")
+_HEADER = struct.Struct("<QQQQ32x")
 _WINDOW_AT = 24
-# Two numbers of the table; bytes used and wasted, and late guesses.
-_DETECTED = struct.Struct("<16xQQQ")
+# Bytes that were asked for and not read yet; a number of the table; bytes used and wasted, and late guesses.
+_DETECTED = struct.Struct("<Q8xQQQ")
 # Of one file, with what it was read at (sizeof(DetectedFile)).
 PLACE_BYTES = 30 * file_table.PAGE
 # Behind the files: what programs open.
@@ -21,9 +21,9 @@ OPENS_AT = file_table.PAGE + file_table.FILES * PLACE_BYTES
 SIZE = OPENS_AT + open_log.BYTES
 
 
-def content(window: int, named: bool) -> bytes:
-    """The beginning of the memory; the rest is zero. `window`: bytes that are read ahead at most. `named`: the report wants the names of files."""
-    return _HEADER.pack(_MAGIC, SIZE, file_table.FILES, window, named) + file_table.device_list()
+def content(window: int) -> bytes:
+    """The beginning of the memory; the rest is zero. `window`: bytes that are read ahead at most."""
+    return _HEADER.pack(_MAGIC, SIZE, file_table.FILES, window) + file_table.device_list()
 
 
 def narrow(memory: int, window: int) -> None:
@@ -34,5 +34,5 @@ def narrow(memory: int, window: int) -> None:
 def detected(descriptor: int) -> Iterator[Detected]:
     """What was done for each file, from the memory that the program had."""
     for entry in file_table.entries(descriptor, file_table.PAGE, _DETECTED.size, PLACE_BYTES):
-        used, wasted, late = _DETECTED.unpack(entry.rest)
-        yield Detected(entry.path, entry.asked, used, wasted, late, entry.given_up)
+        ahead, used, wasted, late = _DETECTED.unpack(entry.rest)
+        yield Detected(entry.path, entry.asked, ahead, used, wasted, late, entry.given_up)

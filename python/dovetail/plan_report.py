@@ -29,11 +29,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """What was done for one file without a plan, in bytes. `asked`: that the system was asked to read ahead, with gaps. `used` and `wasted`: of
-    guesses that are decided. `late`: guesses that the program came to before the system was asked. `given_up`: why the file was left to the system."""
+    """What was done for one file without a plan, in bytes. `asked`: that the system was asked to read ahead, with gaps. `ahead`: of guesses that the
+    program has not come to yet. `used` and `wasted`: of those that are decided. `late`: guesses that the program came to before the system was asked. `given_up`: why the file was left to the system."""
 
     path: str
     asked: int
+    ahead: int
     used: int
     wasted: int
     late: int
@@ -57,7 +58,7 @@ class Advised:
 
 
 # `GivenUp` in src/prefetch/plan.hpp.
-_WHY = {
+WHY = {
     1: " (given up: the program read elsewhere, or in another order)",
     2: " (left to the system: all of it was in memory)",
     3: " (left to the system: the advisor may not open it)",
@@ -93,7 +94,7 @@ def lines(
         if file.reads == file.asked == file.given_up == 0:
             unread += 1
             continue
-        note = _WHY.get(file.given_up, "")
+        note = WHY.get(file.given_up, "")
         if timed and file.observed is not None:
             compared += 1
             seconds += file.seconds
@@ -143,16 +144,18 @@ def lines_of_devices(
         yield line
 
 
-def lines_of_detection(files: Iterable[Detected]) -> Iterator[str]:
-    """A line for each file in whose reads there was a pattern, or that was in memory."""
-    rows: list[tuple[str, ...]] = [("MB asked for", "used", "wasted", "late", "file, without a plan")]
+def lines_of_detection(files: Iterable[Detected], live: bool = False) -> Iterator[str]:
+    """A line for each file in whose reads there was a pattern, or that was in memory. `live`: with what is ahead of the program now."""
+    ahead_of_it = ("ahead",) if live else ()
+    rows: list[tuple[str, ...]] = [("MB asked for", *ahead_of_it, "used", "wasted", "late", "file, without a plan")]
     others = 0
     for file in files:
         if file.asked == file.late == file.given_up == 0:
             others += 1
             continue
-        bytes_of = [f"{count / 1e6:.1f}" for count in (file.asked, file.used, file.wasted)]
-        rows.append((*bytes_of, str(file.late), file.path + _WHY.get(file.given_up, "")))
+        ahead = (file.ahead,) if live else ()
+        bytes_of = [f"{count / 1e6:.1f}" for count in (file.asked, *ahead, file.used, file.wasted)]
+        rows.append((*bytes_of, str(file.late), file.path + WHY.get(file.given_up, "")))
     if len(rows) > 1:
         yield from table(rows)
     else:
@@ -169,7 +172,7 @@ def lines_of_advice(files: Iterable[Advised]) -> Iterator[str]:
     for file in files:
         numbers = (file.reads, file.hits, file.late, file.unused)
         bytes_of = (f"{file.asked / 1e6:.1f}", f"{file.released / 1e6:.1f}")
-        rows.append((*bytes_of, *map(str, numbers), file.path + _WHY.get(file.given_up, "")))
+        rows.append((*bytes_of, *map(str, numbers), file.path + WHY.get(file.given_up, "")))
     if len(rows) > 1:
         yield from table(rows)
     else:

@@ -67,7 +67,7 @@ def register(app: typer.Typer) -> None:
 
         advisor.serve(configuration, stay, cli.find_program("dovetail-advisord"))
 
-    prefetch = typer.Typer(help="Shows what the advisor does.", no_args_is_help=True)
+    prefetch = typer.Typer(help="Shows what is read ahead.", no_args_is_help=True)
     app.add_typer(prefetch, name="prefetch")
 
     # With one command alone its name would be left out.
@@ -75,8 +75,10 @@ def register(app: typer.Typer) -> None:
     def prefetch_command() -> None:
         pass
 
-    @prefetch.command("status", help="Prints a line for each file that the advisor looks after.")
-    def status_command() -> None:
-        from . import advisor
+    @prefetch.command("status", help="Prints what is read ahead for the programs that run now, and by the advisor.")
+    def status_command(
+        as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    ) -> None:
+        from . import prefetch_status
 
-        sys.exit(advisor.status())
+        sys.exit(prefetch_status.status(as_json))

@@ -18,6 +18,7 @@ from . import (
     files_ahead,
     memory_watch,
     plan_report,
+    prefetch_status,
     preload,
     replay,
     series_ahead,
@@ -55,6 +56,7 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
         together: list[contextlib.AbstractContextManager[None]] = []
         lines: list[Iterator[str]] = []
         narrow: list[Callable[[int], None]] = []
+        known: list[str] = []
         with contextlib.ExitStack() as stack:
             if ways.plan is not None:
                 observed = read(ways.plan)
@@ -73,13 +75,14 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                 together.append(ahead.running())
                 narrow.append(ahead.narrow)
                 narrow.append(lambda now: replay.narrow(planned, now / window))
-            rules = _rules(ways, stack, named=report is not None)
+                known = [file.path for file in plan.files]
+            rules = _rules(ways, stack)
             if rules is not None:
                 memories["DOVETAIL_PREFETCH_ADVICE"] = rules.way
                 followed = replace(followed, rules=rules.memory)
                 lines.append(_of_rules(rules))
             if ways.detection:
-                content = detect.content(window, named=report is not None)
+                content = detect.content(window)
                 watched, memory = stack.enter_context(preload.shared_memory("dovetail-detection", content, detect.SIZE))
                 memories["DOVETAIL_PREFETCH_DETECTION"] = memory
                 followed = replace(followed, detection=watched)
@@ -96,6 +99,8 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                     f"dovetail run: the program runs without advice: {unseen}; --system sees such programs",
                     file=sys.stderr,
                 )
+            described = prefetch_status.description(words, ways.plan, known, ways.system, ways.advised)
+            stack.enter_context(preload.shared_memory(prefetch_status.DESCRIPTION, described, len(described)))
             beside = _together(*together, memory_watch.watched(replay.window, narrow))
             if ways.system:
                 status, followed_by = _run_followed(words, followed, beside)
@@ -168,9 +173,9 @@ class _Rules:
     way: str
 
 
-def _rules(ways: Ways, stack: contextlib.ExitStack, named: bool) -> _Rules | None:
+def _rules(ways: Ways, stack: contextlib.ExitStack) -> _Rules | None:
     if ways.configuration is not None:
-        content, size = advice_memory.content(advice_configuration.read(ways.configuration), named)
+        content, size = advice_memory.content(advice_configuration.read(ways.configuration))
         memory, way = stack.enter_context(preload.shared_memory("dovetail-advice", content, size))
         return _Rules(memory, size, way)
     if not ways.advised:

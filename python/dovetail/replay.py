@@ -9,7 +9,7 @@ import os
 import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,6 +150,69 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """How far the program is in one file, as it stands in memory. `runs`: of pages in the plan, of which `next` is needed next and `issued` is the first that nobody has
+    been asked for. `come_to`: for each, whether the program has read of it. `ahead`: bytes of the plan that were asked for, and that the program has not come
+    to. `is_timed`: reads are counted, and `waiting` is the nanoseconds of those that `waited`."""
+
+    runs: int
+    next: int
+    issued: int
+    come_to: bytes
+    ahead: int
+    asked: int
+    unforeseen: int
+    is_timed: bool
+    reads: int
+    waited: int
+    waiting: int
+    given_up: int
+
+    def done(self, path: str, observed: float | None) -> Done:
+        return Done(
+            path, self.asked, self.ahead, self.unforeseen, self.reads, self.waited, self.waiting / 1e9, observed, self.given_up
+        )  # fmt: skip
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the program has read of it."""
+        return self.next > 0 or self.given_up in _AFTER_A_READ
+
+
+def states(memory: int) -> list[State]:
+    """Of each file that the library knows, from the memory that the program has. Raises OSError, and ValueError if there is no plan in it."""
+    size = os.fstat(memory).st_size
+    content = os.pread(memory, size, 0)
+    while len(content) < size and (more := os.pread(memory, size - len(content), len(content))):
+        content += more
+    try:
+        magic, _, files, extents, is_timed, _ = _HEADER.unpack_from(content)
+        extents_at = _HEADER.size + files * _FILE.size
+        progress_at = extents_at + extents * _EXTENT.size
+        come_to_at = progress_at + files * _PROGRESS.size + extents * 4
+        if magic != _MAGIC or come_to_at + extents != len(content):
+            raise ValueError("it is no plan")
+        found = []
+        for number in range(files):
+            *_, first, count, _, _, _ = _FILE.unpack_from(content, _HEADER.size + number * _FILE.size)
+            progress = _PROGRESS.unpack_from(content, progress_at + number * _PROGRESS.size)
+            cursor, issued, _, given_up, asked, unforeseen, reads, waited, waiting = progress
+            come_to = content[come_to_at + first : come_to_at + first + count]
+            issued = min(issued, count)
+            lengths = (
+                _EXTENT.unpack_from(content, extents_at + (first + place) * _EXTENT.size)[1]
+                for place in range(issued)
+                if not come_to[place]
+            )
+            found.append(
+                State(count, min(cursor, count) if count else cursor, issued, come_to, sum(lengths), asked, unforeseen, bool(is_timed), reads, waited, waiting, given_up)
+            )  # fmt: skip
+        return found
+    except (struct.error, IndexError) as error:
+        raise ValueError("it is no plan") from error
+
+
+@dataclass(frozen=True, slots=True)
 class Compact:
     """The plan as the library has it; the files that it knows, in its order, and whether it follows each or only tells that the program has come to it; those that it does
     not know; and a sentence for each file that the plan does not fit any more. `devices`: their numbers now, and when the program was observed."""
@@ -176,28 +239,17 @@ class Compact:
 
     def done(self, memory: int) -> list[Done]:
         """What the plan did for each file that is read ahead. `memory`: a descriptor of the memory that the program has."""
-        come_to = os.pread(memory, self._extents, len(self.content) - self._extents)
-        done = []
-        first = 0
-        for file, is_followed, progress in zip(self.files, self.followed, self._progress(memory), strict=True):
-            if not is_followed:
-                continue
-            _, issued, _, given_up, asked, unforeseen, reads, waited, spent = progress
-            seen = come_to[first : first + len(file.extents)]
-            first += len(file.extents)
-            with_seen = [*zip(file.extents, seen, strict=True)]
-            unread = sum(extent.bytes for extent, is_seen in with_seen[:issued] if not is_seen)
-            observed = _waited(with_seen)
-            done.append(Done(file.path, asked, unread, unforeseen, reads, waited, spent / 1e9, observed, given_up))
-        return done
+        return [
+            state.done(file.path, _waited(zip(file.extents, state.come_to, strict=True)))
+            for file, is_followed, state in zip(self.files, self.followed, states(memory), strict=True)
+            if is_followed
+        ]
 
     def begun(self, memory: int) -> list[bool]:
         """For each of `files`, whether the program has read of it. `memory`: as for `done`."""
-        return [cursor > 0 or given_up in _AFTER_A_READ for cursor, _, _, given_up, *_ in self._progress(memory)]
-
-    def _progress(self, memory: int) -> Iterator[tuple[int, ...]]:
         at = _HEADER.size + len(self.files) * _FILE.size + self._extents * _EXTENT.size
-        return _PROGRESS.iter_unpack(os.pread(memory, len(self.files) * _PROGRESS.size, at))
+        progress = _PROGRESS.iter_unpack(os.pread(memory, len(self.files) * _PROGRESS.size, at))
+        return [cursor > 0 or given_up in _AFTER_A_READ for cursor, _, _, given_up, *_ in progress]
 
 
 def _waited(extents: Iterable[tuple[Extent, int]]) -> float | None:

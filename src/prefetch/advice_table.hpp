@@ -53,7 +53,6 @@ class AdviceTable {
   static AdviceTable in(std::byte* memory, std::uint64_t bytes) noexcept;
   std::uint32_t files() const noexcept { return files_; }
   std::uint32_t rules() const noexcept { return all_rules_; }
-  bool named() const noexcept { return header_->named != 0; }
   /// The first rule for this path in a program of one of these names; `no_rule`: there is none.
   std::uint32_t rule_for(std::string_view path, std::string_view program, std::string_view also_named) const noexcept;
   /// Whether there is a rule for this path in any program.
@@ -106,7 +105,7 @@ class AdviceTable {
     std::uint64_t rules;
     std::uint64_t regions;
     std::uint64_t text;  // bytes
-    std::uint64_t named;
+    std::uint64_t unused;
     std::atomic<std::uint32_t> served;
     std::atomic<std::uint32_t> waits;  // the advisor sleeps, or is about to
     std::atomic<std::uint32_t> told;   // how often there was something to do

@@ -41,7 +41,6 @@ DetectionTable DetectionTable::in(std::byte* memory, std::uint64_t bytes) noexce
   table.table_ = reinterpret_cast<DetectedFile*>(memory + sizeof(Header));
   table.files_ = static_cast<std::uint32_t>(files);
   table.opens_ = reinterpret_cast<OpenLog*>(table.table_ + files);
-  table.named_ = header->named != 0;
   return table;
 }
 

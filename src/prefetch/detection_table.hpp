@@ -36,8 +36,6 @@ class DetectionTable {
   /// The memory of a table, readable and writable, at the beginning of a page, as long as the table is used. An unusable one gives an empty table.
   static DetectionTable in(std::byte* memory, std::uint64_t bytes) noexcept;
   std::uint32_t files() const noexcept { return files_; }
-  /// Whether the report wants the names of files.
-  bool named() const noexcept { return named_; }
   /// The number of the file, which gets a place in the table if it has none (`made`: now). What was known of another version of it is forgotten. `files()`: it is too small, is not on a device, or the table is full.
   std::uint32_t find(const FileIdentity& identity, bool& made) noexcept;
   /// Of a number below `files()`.
@@ -57,7 +55,7 @@ class DetectionTable {
     std::uint64_t bytes;
     std::uint64_t files;
     std::atomic<std::uint64_t> window;  // `dovetail` changes it while memory is short
-    std::uint64_t named;
+    std::uint64_t reserved;
     std::atomic<std::uint64_t> outstanding;  // of all files, in bytes
     std::atomic<std::uint64_t> turns;
     std::atomic<std::uint64_t> released;  // the turn in which what was old was last looked for
@@ -71,7 +69,6 @@ class DetectionTable {
   DetectedFile* table_ = nullptr;
   OpenLog* opens_ = nullptr;  // behind the files
   std::uint32_t files_ = 0;
-  bool named_ = false;
 };
 
 }  // namespace dovetail::prefetching

@@ -22,7 +22,7 @@ constexpr std::size_t table_bytes = 4096 + files * sizeof(DetectedFile) + sizeof
 struct Memory {
   Memory() : data(static_cast<std::byte*>(operator new(table_bytes, alignment))) {
     std::memset(data, 0, table_bytes);
-    const std::uint64_t header[] = {DetectionTable::magic, table_bytes, files, 64U << 20, 1};
+    const std::uint64_t header[] = {DetectionTable::magic, table_bytes, files, 64U << 20};
     std::memcpy(data, header, sizeof header);
   }
   ~Memory() { operator delete(data, alignment); }

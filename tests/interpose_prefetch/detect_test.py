@@ -299,7 +299,7 @@ class Memory(Case):
         print("DOVETAIL_TEST_SEED is", seed, flush=True)
         path = self.file("data", 48 * MIB)
         words = [sys.executable, "-c", READER, "all", str(path)]
-        content = detect.content(8 * MIB, named=True)
+        content = detect.content(8 * MIB)
         for number in range(int(os.environ.get("DOVETAIL_TEST_ROUNDS", "12"))):
             self.forget(path)
             dice = random.Random(seed + number)

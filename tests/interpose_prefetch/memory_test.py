@@ -79,10 +79,10 @@ class Watch(unittest.TestCase):
             self.assertNotIn("beside", [thread.name for thread in threading.enumerate()])
 
     def test_detection_has_the_new_window_where_it_looks_for_it(self):
-        content = detect.content(64 * MEBIBYTE, False)
+        content = detect.content(64 * MEBIBYTE)
         with preload.shared_memory("test", content, detect.SIZE) as (memory, _):
             detect.narrow(memory, 3 * MEBIBYTE)
-            self.assertEqual(os.pread(memory, len(content), 0), detect.content(3 * MEBIBYTE, False))
+            self.assertEqual(os.pread(memory, len(content), 0), detect.content(3 * MEBIBYTE))
 
 
 if __name__ == "__main__":

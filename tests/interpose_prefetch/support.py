@@ -33,6 +33,7 @@ try:
         page_cache,
         plan_show,
         prefetch_run,
+        prefetch_status,
         preload,
         replay,
         series,
@@ -48,7 +49,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "device_requests", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "device_requests", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "prefetch_status", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`

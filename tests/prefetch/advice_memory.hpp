@@ -47,7 +47,7 @@ class AdviceMemory {
     const std::size_t body = (described.size() + 4095) / 4096 * 4096;
     pages_.resize(1 + (body + files * sizeof(AdvisedFile)) / 4096);
     std::vector<std::byte> header;
-    put<std::uint64_t>(header, {AdviceTable::magic, bytes(), files, rules.size(), count, text.size(), 1});
+    put<std::uint64_t>(header, {AdviceTable::magic, bytes(), files, rules.size(), count, text.size()});
     std::memcpy(memory(), header.data(), header.size());
     std::memcpy(memory() + 4096, described.data(), described.size());
   }

@@ -146,7 +146,7 @@ void SeenFiles::look(const page_event& event, File& file, Reader& reader) {
     if (number != rules_.files()) {
       reader.rule = rule;
       reader.advised = &rules_.file(number);
-      if (made && rules_.named()) {
+      if (made) {
         set_name(*reader.advised, file.found.path);
       }
       return;
@@ -155,7 +155,7 @@ void SeenFiles::look(const page_event& event, File& file, Reader& reader) {
   const std::uint32_t number = detection_.find(identity, made);
   if (number != detection_.files()) {
     reader.detected = &detection_.file(number);
-    if (made && detection_.named()) {
+    if (made) {
       set_name(*reader.detected, file.found.path);
     }
   }

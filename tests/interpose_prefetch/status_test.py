@@ -1,0 +1,180 @@
+"""`dovetail prefetch status`: what is read ahead for programs that run now."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import unittest
+import unittest.mock
+
+from followed import unavailable
+from support import BUILD, Case, prefetch_status, preload
+
+STEP = 256 << 10
+# Reads so many pieces, says so, and goes on after a line.
+READER = """
+import os, sys
+descriptor = os.open(sys.argv[1], os.O_RDONLY)
+for number in range(32):
+    if number == int(sys.argv[2]):
+        print("there", flush=True)
+        sys.stdin.readline()
+    os.pread(descriptor, 4096, number * 262144)
+"""
+
+
+class Status(Case):
+    def setUp(self):
+        super().setUp()
+        self.advisor_socket()  # where there is none
+        self.path = self.file("data", 32 * STEP)
+
+    def words(self, stop: int, path=None):
+        return sys.executable, "-c", READER, path or self.path, stop
+
+    def observed(self, path=None) -> None:
+        status, _, errors = self.observe(*self.words(32, path))
+        self.assertEqual((status, errors), (0, b""))
+        self.forget(path or self.path)
+
+    @contextlib.contextmanager
+    def running(self, *options: object, stop: int = 16, path=None):
+        """The command with a program that has come so far."""
+        command = [sys.executable, "-m", "dovetail.cli", "run", *options, "--", *self.words(stop, path)]
+        environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"), DOVETAIL_PREFETCH_GAP_KB="0")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+        with subprocess.Popen([str(word) for word in command], env=environment, **pipes) as process:
+            try:
+                self.assertEqual(process.stdout.readline(), b"there\n")
+                yield process
+                process.stdin.write(b"\n")
+                self.assertEqual(process.wait(), 0)
+            finally:
+                process.kill()
+
+    def json(self) -> dict:
+        status, output, errors = self.dovetail("prefetch", "status", "--json")
+        self.assertEqual((status, errors), (0, b""))
+        return json.loads(output)
+
+    def run_of(self, process: subprocess.Popen) -> dict:
+        """What the command shows of it, without the start of an interpreter for each look."""
+        (run,) = [run for run in prefetch_status._runs() if run.process == process.pid]
+        return dataclasses.asdict(run)
+
+    def file_of(self, run: dict, key: str = "files") -> dict:
+        (file,) = [file for file in run[key] if file["path"] == str(self.path)]
+        return file
+
+    def test_where_a_program_is_in_its_plan(self):
+        self.observed()
+        with self.running("--plan", self.plan_file) as process:
+            run = self.run_of(process)
+            self.assertEqual(run["program"], [str(word) for word in self.words(16)])
+            self.assertEqual(run["plan"], str(self.plan_file))
+            self.assertEqual((run["detected"], run["rules"]), (None, None))
+            file = self.file_of(run)
+            self.assertEqual((file["at"], file["runs"], file["left_the_plan"], file["given_up"]), (16, 32, 0, ""))
+            self.assertEqual((file["hits"], file["late"]), (None, None), "without a report nobody looks at the clock")
+            # The helper may still be at it.
+            while file["ahead"] < 16 * 4096:
+                file = self.file_of(self.run_of(process))
+            self.assertEqual(file["ahead"], 16 * 4096)
+            self.assertLessEqual(16 * 4096, file["asked"])
+
+    def test_with_a_report_hits_are_counted(self):
+        self.observed()
+        with self.running("--plan", self.plan_file, "--report", self.folder / "report.txt") as process:
+            file = self.file_of(self.run_of(process))
+            self.assertEqual(file["hits"] + file["late"], 16)
+
+    def test_as_text_with_a_name_that_is_none(self):
+        strange = self.folder / os.fsdecode(b"strange \xff")
+        self.path.rename(strange)
+        self.path = strange
+        self.observed(strange)
+        with self.running("--plan", self.plan_file, path=strange) as process:
+            status, output, errors = self.dovetail("prefetch", "status")
+            self.assertEqual((status, errors), (0, b""))
+            lines = os.fsdecode(output).splitlines()
+            begin = next(number for number, line in enumerate(lines) if line.startswith(f"{process.pid}: "))
+            self.assertIn("its reads are seen by a library that is loaded into it", lines[begin + 1 :])
+            (line,) = [line for line in lines if line.endswith(f"  {strange}")]
+            self.assertEqual(line.split()[:5], ["16", "32", "-", "-", "0"])
+
+    def test_detection(self):
+        self.forget(self.path)
+        with self.running("--detect", stop=24) as process:
+            run = self.run_of(process)
+            self.assertEqual((run["files"], run["plan"]), (None, None))
+            file = self.file_of(run, "detected")
+            while file["asked"] == 0:
+                self.assertEqual(file["given_up"], 0)
+                file = self.file_of(self.run_of(process), "detected")
+            self.assertGreater(file["ahead"] + file["used"] + file["wasted"], 0)
+
+    def test_rules(self):
+        self.forget(self.path)
+        # On some disks one request brings the whole file, of which nothing is read ahead then.
+        rules = self.configuration({"File": {"Path": str(self.path), "BlockSize": STEP, "DontNeed": {}}})
+        with self.running("--configuration", rules) as process:
+            file = self.file_of(self.run_of(process), "rules")
+            self.assertGreater(file["reads"], 0, file)
+
+    def test_by_the_events_of_the_kernel(self):
+        if why := unavailable():
+            self.skipTest(why)
+        self.observed()
+        with self.running("--system", "--plan", self.plan_file) as process:
+            run = self.run_of(process)
+            self.assertEqual(run["seen_by"], "the kernel's events")
+            file = self.file_of(run)
+            # The observer may still be at it.
+            while file["at"] != 16:
+                file = self.file_of(self.run_of(process))
+
+    def test_the_advisor_beside_others(self):
+        rules = self.configuration({"File": {"Path": str(self.path), "BlockSize": STEP, "WillNeed": {}}})
+        self.forget(self.path)
+        self.start_advisor(rules, "--stay")
+        self.assertEqual(self.json()["advisor"], [])
+        with self.running("--advised") as process:
+            found = self.json()
+            (run,) = [run for run in found["runs"] if run["process"] == process.pid]
+            self.assertIsNone(run["rules"], "which are the advisor's")
+            self.assertEqual([file["path"] for file in found["advisor"]], [str(self.path)])
+
+    def test_what_has_ended_is_not_there(self):
+        self.observed()
+        with self.running("--plan", self.plan_file) as process:
+            self.run_of(process)
+        runs = list(prefetch_status._runs())
+        self.assertNotIn(process.pid, [run.process for run in runs])
+
+    def test_a_run_that_ends_while_it_is_looked_at_is_no_error(self):
+        found = {prefetch_status.DESCRIPTION: "/proc/self/fd/9999"}
+        with unittest.mock.patch.object(prefetch_status, "_memories", return_value=found):
+            self.assertEqual(list(prefetch_status._runs()), [])
+
+    def test_what_others_have_put_there_is_left_out(self):
+        """Another program may have memory of these names, of any content."""
+        self.observed()
+        plan = os.urandom(64)
+        described = prefetch_status.description(["none"], None, [], False, False)
+        for description in (b"", b"{", b"[1]", described, described.replace(b"[]", b"7")):
+            with preload.shared_memory(prefetch_status.DESCRIPTION, description, len(description)):
+                for content in (plan, b"", (0x32304E414C505444).to_bytes(8, "little") + plan[:60]):
+                    with preload.shared_memory("dovetail-plan", content, len(content)):
+                        self.assertNotIn(os.getpid(), [run.process for run in prefetch_status._runs()])
+
+    def test_where_nothing_runs_it_says_so(self):
+        with unittest.mock.patch.object(prefetch_status, "_runs", return_value=iter(())):
+            status, output, errors = self._in_child(lambda: prefetch_status.status(False))
+        self.assertEqual((status, output, errors.count(b"\n")), (2, b"", 1), errors)
+        self.assertIn(b"no program runs with a plan", errors)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
