@@ -31,7 +31,11 @@ class Reading {
   void read(std::uint64_t offset, std::uint64_t bytes) noexcept {
     if (recorder.on()) {
       recorder.note(descriptor_, Observation::Kind::read, offset, bytes, begun_, nanoseconds());
-    } else if (descriptor_.is_detected()) {
+      if (!recorder.traces()) {
+        return;
+      }
+    }
+    if (descriptor_.is_detected()) {
       predictor.note(number_, descriptor_, offset, bytes);
     } else if (descriptor_.is_guided()) {
       guide.note(number_, descriptor_, offset, bytes);

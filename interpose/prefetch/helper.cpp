@@ -15,6 +15,7 @@
 #include "prefetch/detected_advice.hpp"
 #include "prefetch/page_cache.hpp"
 #include "prefetch/plan_advice.hpp"
+#include "recorder.hpp"
 #include "system.hpp"
 
 namespace dovetail::prefetching {
@@ -118,6 +119,13 @@ bool Helper::has_the_file() const noexcept {
   return descriptors[descriptor_].state.load(std::memory_order_relaxed) == state_;
 }
 
+// The clock of `nanoseconds`, without the C library.
+std::uint64_t bare_nanoseconds() noexcept {
+  timespec now{};
+  bare_call(SYS_clock_gettime, CLOCK_MONOTONIC, reinterpret_cast<long>(&now));
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 /// The file that it is about, as `give_plan` and `give_advice` want it.
 struct Helper::OpenFile {
   const Helper& helper;
@@ -130,7 +138,12 @@ struct Helper::OpenFile {
   bool has_the_file() const noexcept { return helper.has_the_file(); }
   bool will_need(const Range& range) const noexcept {
     return in_pieces(range, piece, [this](const Range& part) noexcept {
+      const std::uint64_t begun = recorder.traces() ? bare_nanoseconds() : 0;
       const bool told = tell(part, POSIX_FADV_WILLNEED);
+      if (told && recorder.traces()) {
+        recorder.note(descriptors[helper.descriptor_], Observation::Kind::asked, part.offset, part.end - part.offset,
+                      begun, bare_nanoseconds());
+      }
       asked.fetch_add(told ? part.end - part.offset : 0, std::memory_order_relaxed);
       return told;
     });

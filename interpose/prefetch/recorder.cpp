@@ -92,7 +92,7 @@ bool Recorder::join(Descriptor& descriptor, std::uint64_t offset, std::uint64_t 
 
 void Recorder::note(Descriptor& descriptor, Observation::Kind kind, std::uint64_t offset, std::uint64_t bytes,
                     std::uint64_t begun, std::uint64_t ended) noexcept {
-  if (kind == Observation::Kind::read && join(descriptor, offset, bytes, begun, ended)) {
+  if (kind == Observation::Kind::read && !traces_ && join(descriptor, offset, bytes, begun, ended)) {
     return;
   }
   std::uint64_t number = 0;

@@ -70,15 +70,16 @@ void start() noexcept {
   if (filters() != (usual == nullptr ? 0 : std::strtol(usual, nullptr, 10))) {
     return;
   }
-  bool used = false;
-  if (log != nullptr) {
-    used = starts(log, [](std::byte* memory, std::uint64_t bytes) { return recorder.start(memory, bytes); });
-  } else {
-    used = starts(plan, [](std::byte* memory, std::uint64_t bytes) { return replayer.start(memory, bytes); });
-    used = starts(advice, [](std::byte* memory, std::uint64_t bytes) { return guide.start(memory, bytes); }) || used;
-    used = starts(detection, [](std::byte* memory, std::uint64_t bytes) { return predictor.start(memory, bytes); }) ||
-           used;
+  bool used = starts(plan, [](std::byte* memory, std::uint64_t bytes) { return replayer.start(memory, bytes); });
+  used = starts(advice, [](std::byte* memory, std::uint64_t bytes) { return guide.start(memory, bytes); }) || used;
+  used =
+      starts(detection, [](std::byte* memory, std::uint64_t bytes) { return predictor.start(memory, bytes); }) || used;
+  const bool records =
+      starts(log, [](std::byte* memory, std::uint64_t bytes) { return recorder.start(memory, bytes); });
+  if (records && used) {
+    recorder.trace();
   }
+  used = used || records;
   if (used) {
     pthread_atfork(nullptr, nullptr, [] {
       helper.forget();

@@ -18,7 +18,7 @@ std::uint32_t state_after_a_look(int number, Descriptor& descriptor, std::uint32
   if (!look_at(number, identity)) {
     return Descriptor::ignored;
   }
-  if (recorder.on()) {
+  if (recorder.on() && !recorder.traces()) {
     return recorder.begin(number, descriptor, identity);
   }
   if (state != Descriptor::unknown) {
@@ -44,8 +44,12 @@ Descriptor* classify(int number) noexcept {
   }
   const int error = errno;
   const std::uint32_t now = state_after_a_look(number, found, state);
+  FileIdentity identity{};
+  if (recorder.traces() && now >= Descriptor::first_file && now < Descriptor::fresh && look_at(number, identity)) {
+    recorder.begin(number, found, identity);
+  }
   found.state.store(now, std::memory_order_release);
-  if (now >= Descriptor::first_file && now < Descriptor::first_guided && !recorder.on()) {
+  if (now >= Descriptor::first_file && now < Descriptor::first_guided && (!recorder.on() || recorder.traces())) {
     replayer.go_on(number, now);
   }
   errno = error;

@@ -8,57 +8,20 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import device_rates, device_requests, mounts, preload, system_observer
+from . import device_rates, device_requests, mounts, observation, preload, system_observer
 from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
 from .plan import read as read_plan
 
-_MAGIC = 0x3253444145525444
-_HEADER = struct.Struct("<QQQQ32x")
-_SLOT = struct.Struct("<QQQQQQQIHH")
-_SLOTS = 2_000_000
-_READ, _FILE, _MAP = 1, 2, 3
 _PAGE = mmap.PAGESIZE
 # Runs are no longer, so that where the program is in one of them is known well enough.
 _LONGEST_RUN = 1 << 20
 _BAD_USAGE = 2
-
-
-@dataclass(slots=True)
-class Noted:
-    """What the library has noted; times in nanoseconds."""
-
-    kind: int
-    begun: int
-    ended: int
-    device: int
-    inode: int
-    offset: int
-    bytes: int
-    waited: int
-    process: int
-    path: str = ""
-
-
-def _notes(memory: bytes, used: int) -> Iterator[Noted]:
-    number = 0
-    while number < used:
-        at = _HEADER.size + number * _SLOT.size
-        begun, ended, device, inode, offset, count, waited, process, more, kind = _SLOT.unpack_from(memory, at)
-        number += 1
-        path = ""
-        if kind == _FILE:
-            number += more
-            text = memory[at + _SLOT.size : at + _SLOT.size * (1 + more)]
-            path = os.fsdecode(text.partition(b"\0")[0])
-        if kind in (_READ, _FILE, _MAP):
-            yield Noted(kind, begun, ended, device, inode, offset, count, waited, process, path)
 
 
 def _unchanged(file: PlannedFile) -> bool:
@@ -102,26 +65,26 @@ class _Builder:
             self.file.mapped.append((offset, count))
 
 
-def plan_of(memory: bytes, used: int, program: list[str], started: int, started_at: int, timed: bool = True) -> Plan:
+def plan_of(memory: bytes, program: list[str], started: int, started_at: int, timed: bool = True) -> Plan:
     """The plan in what the processes have noted. `started`, `started_at`: when the program was, on the monotonic clock and since 1970. `timed`: it was noted
     how long the program waited in its reads."""
     builders: dict[tuple[int, int], _Builder] = {}
     idle: dict[int, int] = {}  # since when a process has not read
     without = {device for device, is_there in mounts.devices() if not is_there}
-    for note in sorted(_notes(memory, used), key=lambda note: (note.begun, note.kind != _FILE)):
+    for note in sorted(observation.notes(memory), key=lambda note: (note.begun, note.kind != observation.FILE)):
         identity = (note.device, note.inode)
-        if note.kind == _FILE:
+        if note.kind == observation.FILE:
             if identity not in builders and note.device not in without:
                 builders[identity] = _Builder(PlannedFile(note.path, *identity, note.bytes, note.offset), timed)
             continue
         builder = builders.get(identity)
-        if note.kind == _READ:
+        if note.kind == observation.READ:
             think = note.begun - idle.get(note.process, started)
             idle[note.process] = note.ended
             if builder is not None:
                 begun = (note.begun - started) / 1e9
                 builder.read(note.offset, note.bytes, begun, think / 1e9, note.waited / 1e9)
-        elif builder is not None:
+        elif builder is not None and note.kind == observation.MAP:
             builder.map(note.offset, note.bytes)
     files = [builder.file for builder in builders.values() if builder.file.extents or builder.file.mapped]
     return Plan(program, [file for file in files if file.modified < started_at and _unchanged(file)])
@@ -149,17 +112,14 @@ class _Run:
 
     started: int
     status: int
-    memory: bytes
-    used: int
-    processes: int
+    log: observation.Log
     lost: int | None = 0
 
 
 def _run(words: list[str], system: bool) -> _Run:
     """Runs the program. Raises preload.Refused, or Unavailable."""
-    size = _HEADER.size + _SLOTS * _SLOT.size
     lost: int | None = 0
-    with preload.shared_memory("dovetail-observe", _HEADER.pack(_MAGIC, _SLOTS, 0, 0), size) as (descriptor, path):
+    with observation.shared_log() as (descriptor, path):
         if system:
             with system_observer.started(descriptor) as observer:
                 started = time.monotonic_ns()
@@ -168,9 +128,7 @@ def _run(words: list[str], system: bool) -> _Run:
         else:
             started = time.monotonic_ns()
             status = preload.run(words, {"DOVETAIL_PREFETCH_LOG": path})
-        with mmap.mmap(descriptor, size, prot=mmap.PROT_READ) as log:
-            _, _, used, processes = _HEADER.unpack_from(log, 0)
-            return _Run(started, status, log[: _HEADER.size + min(used, _SLOTS) * _SLOT.size], used, processes, lost)
+        return _Run(started, status, observation.read(descriptor), lost)
 
 
 def _not_seen_by_the_kernel(words: list[str], plan: Plan, run: _Run) -> Iterator[str]:
@@ -179,7 +137,7 @@ def _not_seen_by_the_kernel(words: list[str], plan: Plan, run: _Run) -> Iterator
         yield "the observer has ended before the program: what came then is missing in the plan"
     elif not any(file.extents for file in plan.files):
         yield f"{preload.find(words[0])} read no file from a device through the page cache, so that there is nothing to read ahead"
-    lost = (run.lost or 0) + max(0, run.used - _SLOTS)
+    lost = (run.lost or 0) + run.log.lost
     if lost:
         yield f"{lost} reads came faster than they could be noted, and are missing in the plan"
 
@@ -198,15 +156,13 @@ def observe(words: list[str], output: Path, system: bool = False) -> int:
         return _refuse(str(error))
     status = run.status
     # The kernel does not tell who waits for a page that is on its way already.
-    plan = plan_of(run.memory, min(run.used, _SLOTS), words, run.started, started_at, timed=not system)
+    plan = plan_of(run.log.slots, words, run.started, started_at, timed=not system)
     total = sum(len(file.extents) for file in plan.files)
     if total > MOST_EXTENTS:
         print(f"dovetail observe: no plan: {total} runs of pages are more than {MOST_EXTENTS}", file=sys.stderr)
         return status
     missing = (
-        _not_seen_by_the_kernel(words, plan, run)
-        if system
-        else _not_seen(words, run.processes, plan, max(0, run.used - _SLOTS))
+        _not_seen_by_the_kernel(words, plan, run) if system else _not_seen(words, run.log.processes, plan, run.log.lost)
     )
     for sentence in missing:
         print(f"dovetail observe: {sentence}", file=sys.stderr)

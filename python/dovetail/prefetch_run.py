@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,8 +18,10 @@ from . import (
     device_requests,
     files_ahead,
     memory_watch,
+    observation,
     plan_report,
     prefetch_status,
+    prefetch_trace,
     preload,
     replay,
     series_ahead,
@@ -44,12 +47,13 @@ class Ways:
     system: bool = False
 
 
-def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
-    """Runs the program. `report`: what was done is written there. Returns the program's status, negative for a signal; or 2 if nothing was
+def run(words: list[str], ways: Ways, report: Path | None = None, trace: Path | None = None) -> int:
+    """Runs the program. `report`: what was done is written there. `trace`: when it was; not with `system` or `advised`. Returns the program's status, negative for a signal; or 2 if nothing was
     started."""
     try:
-        if report is not None and (report.is_dir() or not os.access(report.absolute().parent, os.W_OK)):
-            raise replay.BadSetting(f"{report}: a report cannot be written there")
+        for kind, output in (("report", report), ("trace", trace)):
+            if output is not None and (output.is_dir() or not os.access(output.absolute().parent, os.W_OK)):
+                raise replay.BadSetting(f"{output}: a {kind} cannot be written there")
         window = replay.window()
         memories: dict[str, str] = {}
         followed = system_observer.Memories()
@@ -93,6 +97,10 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                     together.append(series.running())
                     lines.append(series.lines())
                     narrow.append(series.narrow)
+            log = None
+            if trace is not None:
+                log, memories["DOVETAIL_PREFETCH_LOG"] = stack.enter_context(observation.shared_log())
+            started = time.monotonic_ns()
             unseen = None if ways.system else preload.why_unseen(preload.command(words)[0])
             if unseen is not None:
                 print(
@@ -111,6 +119,8 @@ def run(words: list[str], ways: Ways, report: Path | None = None) -> int:
                     if followed != system_observer.Memories()
                     else _NOTHING_TO_FOLLOW
                 )
+            if trace is not None and log is not None:
+                _write_trace(log, started, trace)
             if report is not None:
                 _write([followed_by, *(line for part in lines for line in part)], report)
             return status
@@ -207,3 +217,16 @@ def _write(lines: list[str], path: Path) -> None:
         path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         print(f"dovetail run: no report, {path}: {error.strerror}", file=sys.stderr)
+
+
+def _write_trace(log: int, started: int, path: Path) -> None:
+    noted = observation.read(log)
+    try:
+        prefetch_trace.write(noted.slots, started, path)
+    except OSError as error:
+        print(f"dovetail run: no trace, {path}: {error.strerror}", file=sys.stderr)
+    if noted.lost:
+        print(
+            f"dovetail run: {noted.lost} reads came when the log was full, and are missing in the trace",
+            file=sys.stderr,
+        )

@@ -252,7 +252,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] [--report FILE] -- program ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] [--report FILE] [--trace FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -308,18 +308,30 @@ def register(app: typer.Typer) -> None:
                 help="With --plan, --configuration or --detect: the program is followed by the kernel's events (eBPF), whatever it is linked with.",
             ),
         ] = False,
+        trace: Annotated[
+            Path | None,
+            typer.Option(
+                help="With --plan, --configuration or --detect: when the program has read what, and what was asked for ahead (JSON, for ui.perfetto.dev)."
+            ),
+        ] = None,
     ) -> None:
+        if trace is not None and (system or advised or (plan is None and configuration is None and not detect)):
+            sys.exit(
+                _refuse("--trace: it goes with --plan, --configuration or --detect, and not with --system or --advised")
+            )
         if system and (advised or (plan is None and configuration is None and not detect)):
             sys.exit(_refuse("--system: it goes with --plan, --configuration or --detect, and not with --advised"))
         if plan is not None or configuration is not None or advised or detect:
             if pycompss or hdf5 or flush is not None or close is not None:
                 sys.exit(
-                    _refuse("--plan, --configuration, --advised and --detect go with no other option but --report")
+                    _refuse(
+                        "--plan, --configuration, --advised and --detect go with no other option but --report and --trace"
+                    )
                 )
             if configuration is not None and advised:
                 sys.exit(_refuse("--configuration and --advised: the rules are either this program's or the advisor's"))
             from . import prefetch_run, preload  # what few programs need
 
             ways = prefetch_run.Ways(plan, configuration, advised, detect, system)
-            preload.end_as(prefetch_run.run([script, *(arguments or [])], ways, report))
+            preload.end_as(prefetch_run.run([script, *(arguments or [])], ways, report, trace))
         sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))

@@ -1,4 +1,4 @@
-// What an observed program leaves behind of its reads: a file in memory that all its processes map (python/dovetail/observe.py reads it).
+// What a program leaves behind of its reads, when it is observed or traced: a file in memory that all its processes map (python/dovetail/observe.py reads it).
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,7 @@ struct Observation {
     read,     // bytes that a call has read
     file,     // the first look at a descriptor: size and time of change, and in the slots behind it the path
     map,      // bytes that were mapped
+    asked,    // bytes that the system was asked to read ahead; only of a run that is traced
   };
   struct Header {
     std::uint64_t magic;

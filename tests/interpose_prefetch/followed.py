@@ -6,7 +6,7 @@ import ctypes
 import subprocess
 from pathlib import Path
 
-from support import BUILD, PAGE, Case, hangs, observe, preload, system_observer
+from support import BUILD, PAGE, Case, hangs, observation, system_observer
 
 STATIC = BUILD / "bin" / "prefetch_static"
 UNSEEN = BUILD / "bin" / "prefetch_unseen"
@@ -16,8 +16,7 @@ STEP = 1 << 20
 def unavailable() -> str:
     """Why no program can be followed here; empty if one can."""
     try:
-        log = observe._HEADER.pack(observe._MAGIC, 1, 0, 0)
-        with preload.shared_memory("probe", log, 4096) as (memory, _), system_observer.started(memory):
+        with observation.shared_log() as (memory, _), system_observer.started(memory):
             return ""
     except system_observer.Unavailable as error:
         return str(error)

@@ -44,6 +44,10 @@ class RandomCalls(Case):
             ("with detection", self.run_with_detection),
             ("with both", functools.partial(self.run_with_detection, plan=True)),
             ("by rules", functools.partial(self.run_with_rules, self.rules())),
+            (
+                "traced",
+                functools.partial(self.run_in, Ways(self.plan_file, detection=True), trace=self.folder / "trace"),
+            ),
         ]
 
     def compare(self, seed: int, program: Path = PROGRAM, ways: list | None = None) -> None:

@@ -28,12 +28,14 @@ try:
         free_memory,
         memory_watch,
         mounts,
+        observation,
         observe,
         open_log,
         page_cache,
         plan_show,
         prefetch_run,
         prefetch_status,
+        prefetch_trace,
         preload,
         replay,
         series,
@@ -49,7 +51,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "device_requests", "free_memory", "hangs", "memory_watch", "mounts", "need", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "prefetch_status", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
+    "BUILD", "CACHED", "PAGE", "Case", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "device_requests", "free_memory", "hangs", "memory_watch", "mounts", "need", "observation", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "prefetch_status", "prefetch_trace", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`
@@ -159,9 +161,11 @@ class Case(unittest.TestCase):
     def observe(self, *words: object, system: bool = False, **options):
         return self._in_child(lambda: observe.observe([str(word) for word in words], self.plan_file, system), **options)
 
-    def run_in(self, ways: prefetch_run.Ways, *words: object, report: Path | None = None, **options):
+    def run_in(
+        self, ways: prefetch_run.Ways, *words: object, report: Path | None = None, trace: Path | None = None, **options
+    ):
         given = [str(word) for word in words]
-        return self._in_child(lambda: prefetch_run.run(given, ways, report), **options)
+        return self._in_child(lambda: prefetch_run.run(given, ways, report, trace), **options)
 
     def run_with_plan(self, *words: object, system: bool = False, **options):
         return self.run_in(Ways(plan=self.plan_file, system=system), *words, **options)
