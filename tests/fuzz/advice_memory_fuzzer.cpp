@@ -47,6 +47,7 @@ struct System : PretendedFile {
     require(range.offset < range.end, "there is something to ask for");
     return prefetching::in_pieces(range, file.piece_bytes(), [this](const Range& part) {
       require(++calls < 1'000'000, "there is an end to the calls");
+      require(part.end - part.offset <= file.piece_bytes(), "no piece is longer than the kernel takes");
       file.asked.fetch_add(part.end - part.offset, std::memory_order_relaxed);
       return true;
     });

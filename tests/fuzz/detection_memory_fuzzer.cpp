@@ -40,6 +40,7 @@ struct System : PretendedFile {
     require(range.offset < range.end && range.end <= prefetching::far_end, "what is asked for can lie in a file");
     return prefetching::in_pieces(range, file.piece_bytes(), [this](const Range& part) {
       require(++calls < 100'000, "there is an end to the calls");
+      require(part.end - part.offset <= file.piece_bytes(), "no piece is longer than the kernel takes");
       file.asked.fetch_add(part.end - part.offset, std::memory_order_relaxed);
       return true;
     });

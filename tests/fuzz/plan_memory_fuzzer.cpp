@@ -40,6 +40,7 @@ struct System : PretendedFile {
     return prefetching::in_pieces(range, plan.piece, [this](const Range& part) {
       require(++calls < 10'000'000, "there is an end to the calls");
       require(part.offset < part.end, "a piece has something in it");
+      require(part.end - part.offset <= plan.piece, "no piece is longer than the kernel takes");
       if (calls < 1000) {
         meanwhile();
       }
