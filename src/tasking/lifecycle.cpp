@@ -254,7 +254,7 @@ void finish_with_ancestors(Task* task) noexcept {
 // The body has returned, or will never run.
 void returned(Task* task) noexcept {
   set_state(task, TaskState::returned);
-  if (task->children_spawned != 0) {
+  if (task->children_spawned != 0 && !children_done(task)) {
     if (Worker* worker = context().worker) {
       flush_children(*worker);
     }
@@ -411,6 +411,17 @@ void drop_stuck_failures(Task* parent) noexcept {
     }
     return drop;
   });
+}
+
+bool children_done(Task* task) noexcept {
+  // Nothing has been published since the last wait, so that `children` is minus the number of completed children that the task
+  // has been told of.
+  if (task->children.load(std::memory_order_acquire) + task->children_spawned != 0) {
+    return false;
+  }
+  task->children.store(0, std::memory_order_relaxed);
+  task->children_spawned = 0;
+  return true;
 }
 
 Failure* take_child_failure(Task* parent) noexcept {

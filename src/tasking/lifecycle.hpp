@@ -27,6 +27,8 @@ void remove_blockers(Task* task, std::uint32_t count) noexcept;
 void children_completed(Task* parent, std::int64_t count) noexcept;
 /// Tells the parent of the children that the worker, which is the calling one, has completed. Perhaps its parents, too.
 void flush_children(Worker& worker) noexcept;
+/// Whether all children of the task that runs here have completed. Then none is counted any more, by the task or by the worker.
+bool children_done(Task* task) noexcept;
 
 /// Counts a child that `spawner` (null: none) is about to let go.
 inline void count_spawned(Task* parent, const Task* spawner) noexcept {

@@ -93,8 +93,8 @@ struct Task {
   fiber::Fiber* fiber;                      ///< Where the body is paused.
   std::atomic<tasking::WaitNode*> waiters;  ///< See wait_list.hpp.
   std::atomic<tasking::Failure*> failure;   ///< The first one; owns a reference.
-  std::atomic<std::int64_t> children;       ///< Published minus completed: see tasking/children.hpp.
-  std::uint32_t children_spawned;           ///< Not published yet. Only the task itself writes it.
+  std::atomic<std::int64_t> children;       ///< Published minus completed: docs/design/completion.md.
+  std::uint32_t children_spawned;           ///< Not published yet. Only the thread that runs the body writes it.
   std::int32_t priority;
   std::uint32_t cancel_epoch;  ///< Of the runtime when the task was spawned, or of its parent.
   std::uint32_t home_worker;   ///< Which one made it, if one did; once it has paused, where a tied task has to resume.

@@ -59,26 +59,14 @@ bool run_one_descendant(Task* task, const Task* awaited = nullptr) {
   }
   run(*worker, candidate);
   Worker* const here = context().worker;  // perhaps another one
-  if (here->children.of(task) == 0) {
+  if (const std::uint32_t completed = here->children.of(task); completed != 0 && completed <= task->children_spawned) {
+    // On top of the task that counts them: no other thread has to know.
+    task->children_spawned -= completed;
+    here->children = {};
+  } else {
     flush_children(*here);
   }
   context().task = task;
-  return true;
-}
-
-bool children_done(Task* task) noexcept {
-  // Nothing has been published since the last wait, so that `children` is minus the number of completed children that the task
-  // has been told of. Those that this worker has completed and not told are just as complete.
-  Worker* const worker = context().worker;
-  const std::int64_t untold = worker != nullptr ? worker->children.of(task) : 0;
-  if (task->children.load(std::memory_order_acquire) + task->children_spawned != untold) {
-    return false;
-  }
-  if (untold != 0) {
-    worker->children.count = 0;
-  }
-  task->children.store(0, std::memory_order_relaxed);
-  task->children_spawned = 0;
   return true;
 }
 
