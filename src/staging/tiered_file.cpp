@@ -38,17 +38,21 @@ OpenedFinal open_final(const std::string& path) {
 
 bool is_full(const FileFailure& failure) noexcept { return failure.error == ENOSPC || failure.error == EDQUOT; }
 
-// What was written into a file that has lost its name is gone with the last descriptor of it.
+// What was written into a file that has no name any more is gone with the last descriptor of it. Where it has another name, a program has renamed it.
 FileFailure objection_to_name(const FinalFile& file) {
   struct stat opened{};
-  struct stat named{};
-  if (::fstat(file.descriptor, &opened) != 0 || ::stat(file.path.c_str(), &named) != 0) {
+  if (::fstat(file.descriptor, &opened) != 0) {
     return {.error = errno, .operation = "look at", .path = file.path};
   }
-  if (opened.st_dev == named.st_dev && opened.st_ino == named.st_ino) {
+  if (opened.st_nlink != 0) {
     return {};
   }
-  return {.error = ESTALE, .operation = "drain into", .path = file.path, .why = "another file has its name now"};
+  struct stat named{};
+  const bool is_replaced = ::stat(file.path.c_str(), &named) == 0;
+  return {.error = is_replaced ? ESTALE : ENOENT,
+          .operation = "drain into",
+          .path = file.path,
+          .why = is_replaced ? "another file has its name now" : ""};
 }
 
 }  // namespace

@@ -131,6 +131,17 @@ TEST_F(TieredFileTest, AFileThatHasLostItsNameMeanwhileIsNotDrained) {
   EXPECT_FALSE(segments().empty());
 }
 
+// As programs do with a checkpoint that is whole.
+TEST_F(TieredFileTest, AFileThatIsRenamedMeanwhileIsDrained) {
+  const auto file = open();
+  const Bytes data = test::random_bytes(1000, 1);
+  ASSERT_EQ(file->write(0, data).text(), "");
+  std::filesystem::rename(final_path, final_path + ".done");
+  ASSERT_EQ(file->finish().text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path + ".done"), data));
+  EXPECT_FALSE(std::filesystem::exists(log));
+}
+
 // Another process may drain into it between the opening of the final file and that of the log.
 TEST_F(TieredFileTest, TheSizeOfTheFinalFileIsThatWhenTheLogIsHad) {
   bool grown = false;
