@@ -134,6 +134,21 @@ class Replay(Reading):
         self.assertIn(part + 262144, asked)
         self.assertNotIn(part, asked)
 
+    def test_a_file_that_is_reached_by_a_symbolic_link(self):
+        link = self.folder / "link"
+        link.symlink_to(self.path)
+        words = (sys.executable, "-c", READER, "all", link)
+        self.assertEqual(self.observe(*words)[0], 0)
+        self.assertEqual(len(self.extents_of(self.path)), 64, "it has the path of the file")
+        by_the_link = self.plan_file.read_text().replace(f'"{self.path}"', f'"{link}"')
+        for plan in (self.plan_file.read_text(), by_the_link):
+            self.plan_file.write_text(plan)
+            for path in (link, self.path):
+                self.forget(self.path)
+                # It ends when all has come.
+                found = self.run_with_plan(sys.executable, "-c", READER, "wait", path)
+                self.assertEqual(found, (0, b"", b""))
+
     def test_a_program_that_takes_another_way_is_left_to_the_system(self):
         found = [one for one in self.advice("other") if one != "WILLNEED"]
         self.assertEqual(found, ["RANDOM", "NORMAL"])
