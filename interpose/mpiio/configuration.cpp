@@ -18,20 +18,19 @@ using nlohmann::json;
 }
 
 // An object whose keys are among those listed.
-const json& object_with(const json& value, const std::string& place, std::initializer_list<const char*> keys) {
+void check_object(const json& value, const std::string& place, std::initializer_list<const char*> keys) {
   if (!value.is_object()) {
     refuse(place, "it must be an object");
   }
   std::string all;
   for (const char* const key : keys) {
-    all += (all.empty() ? "" : ", ") + std::string(key);
+    all.append(all.empty() ? "" : ", ").append(key);
   }
   for (const auto& [key, each] : value.items()) {
     if (std::ranges::find(keys, std::string_view(key)) == keys.end()) {
       refuse(place, "the key \"" + key + "\" is not known; there are " + all);
     }
   }
-  return value;
 }
 
 std::string text_of(const json& value, const std::string& place) {
@@ -53,7 +52,9 @@ std::vector<std::string> names_of(const json& value, const std::string& place) {
   }
   std::vector<std::string> names;
   for (const json& each : value) {
-    names.push_back(text_of(each, place + "[" + std::to_string(names.size()) + "]"));
+    std::string at = place;
+    at.append("[").append(std::to_string(names.size())).append("]");
+    names.push_back(text_of(each, at));
   }
   return names;
 }
@@ -80,7 +81,7 @@ GivenHints hints_of(const json& value, const std::string& place) {
 }
 
 FileRule rule_of(const json& value, const std::string& place) {
-  object_with(value, place, {"names", "hints", "deferred_close"});
+  check_object(value, place, {"names", "hints", "deferred_close"});
   if (!value.contains("names")) {
     refuse(place, "the key \"names\" is missing");
   }
@@ -106,7 +107,7 @@ Configuration::Configuration(std::string_view text) {
   } catch (const json::parse_error& error) {
     throw std::invalid_argument(std::string("it is no JSON: ") + error.what());
   }
-  object_with(all, "the configuration", {"files"});
+  check_object(all, "the configuration", {"files"});
   if (!all.contains("files") || !all["files"].is_array()) {
     refuse("files", "it must be a list of groups of files");
   }

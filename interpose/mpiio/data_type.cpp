@@ -133,6 +133,7 @@ LayoutPointer of_subarray(const Contents& contents) {
   const auto count = static_cast<std::size_t>(contents.integers.at(0));
   const auto number = [&](std::size_t i) { return static_cast<std::uint64_t>(contents.integers.at(i)); };
   std::vector<Dimension> dimensions;
+  dimensions.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     dimensions.push_back({.size = number(1 + i),
                           .of = contiguous_part,
@@ -171,6 +172,7 @@ LayoutPointer of_distributed_array(const Contents& contents) {
     rank /= processes;
   }
   std::vector<Dimension> dimensions;
+  dimensions.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     dimensions.push_back(distributed(static_cast<std::uint64_t>(number(0, i)), number(1, i), number(2, i),
                                      static_cast<std::uint64_t>(number(3, i)), coordinates[i]));
