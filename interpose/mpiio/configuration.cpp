@@ -17,6 +17,11 @@ using nlohmann::json;
   throw std::invalid_argument(place + ": " + why);
 }
 
+[[noreturn]] void refuse_name(const std::string& place, const char* kind, const std::string& name,
+                              const std::string& known) {
+  refuse(place, std::string("the ") + kind + " \"" + name + "\" is not known; there are " + known);
+}
+
 // An object whose keys are among those listed.
 void check_object(const json& value, const std::string& place, std::initializer_list<const char*> keys) {
   if (!value.is_object()) {
@@ -28,7 +33,7 @@ void check_object(const json& value, const std::string& place, std::initializer_
   }
   for (const auto& [key, each] : value.items()) {
     if (std::ranges::find(keys, std::string_view(key)) == keys.end()) {
-      refuse(place, "the key \"" + key + "\" is not known; there are " + all);
+      refuse_name(place, "key", key, all);
     }
   }
 }
@@ -66,10 +71,11 @@ GivenHints hints_of(const json& value, const std::string& place) {
   GivenHints hints;
   for (const auto& [name, each] : value.items()) {
     if (!is_known_hint(name)) {
-      refuse(place, "the hint \"" + name + "\" is not known; there are " + names_of_hints() +
-                        ", and those of the MPI library");
+      refuse_name(place, "hint", name, names_of_hints() + ", and those of the MPI library");
     }
-    hints[name] = hint_of(each, place + "." + name);
+    std::string at = place;
+    at.append(".").append(name);
+    hints[name] = hint_of(each, at);
   }
   // A path may come from the program, and so may e10_cache.
   GivenHints checked = hints;
