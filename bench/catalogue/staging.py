@@ -2,7 +2,28 @@
 
 from harness.entry import Benchmark, Contender, Target
 
+LIBRARIES = ("mpich", "openmpi")
+
+
+def ranks(pattern: str, what: str, library: str, times: float) -> Benchmark:
+    return Benchmark(
+        f"staging_{pattern}_{library}",
+        f"4 ranks, {what}, {library}, to a disk of 100 MB/s: how many times shorter the ranks wait",
+        (Contender("dovetail", f"staging_{pattern}_{library}", ("--repeat", "1")),),
+        (
+            Target(f"{times:g} times", metric="staged_times", at_least=times),
+            Target("3 times, exposed", metric="exposed_times", at_least=3.0),
+        ),
+        metric="staged_times",
+        unit="x",
+        quick=("--mebibytes", "16", "--files", "2", "--compute", "0.2"),
+    )
+
+
 BENCHMARKS = [
+    *(ranks("blocks", "3-D blocks by one collective call", library, 15.0) for library in LIBRARIES),
+    *(ranks("segments", "a segment of each by one collective call", library, 15.0) for library in LIBRARIES),
+    *(ranks("pieces", "pieces of 4 KiB in turn by independent calls", library, 10.0) for library in LIBRARIES),
     Benchmark(
         "staging_checkpoints",
         "files of 100 MB to a disk of 100 MB/s, 1.5 s of computation before each: how many times shorter the program waits",

@@ -48,6 +48,9 @@ constexpr std::string_view known[] = {
     "DOVETAIL_PREFETCH_GAP_KB",
     "DOVETAIL_PREFETCH_TASKS",
     "DOVETAIL_PREFETCH_WINDOW_MB",
+    // Files that are staged (docs/staging.md).
+    "DOVETAIL_MPIIO_CONFIGURATION",
+    "DOVETAIL_TIER",
     // Python.
     "DOVETAIL_PROGRESS",
     "DOVETAIL_PYCOMPSS_NESTED",
