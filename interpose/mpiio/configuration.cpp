@@ -60,6 +60,9 @@ std::vector<std::string> names_of(const json& value, const std::string& place) {
     std::string at = place;
     at.append("[").append(std::to_string(names.size())).append("]");
     names.push_back(text_of(each, at));
+    if (names.back().find('/') != std::string::npos && names.back().front() != '/') {
+      refuse(at, "a name with a slash is compared with the absolute path, so that it must begin with a slash");
+    }
   }
   return names;
 }

@@ -13,7 +13,7 @@ namespace dovetail::interpose::mpiio {
 /// What holds for a group of files.
 struct FileRule {
   std::vector<std::string>
-      names;  ///< Patterns, as of fnmatch: of the last part of the path, or of all of it where they have a slash.
+      names;  ///< Patterns, as of fnmatch: of the last part of the path, or of the absolute path where they begin with a slash.
   GivenHints hints;  ///< In place of the program's own hints of these names.
   bool deferred_close = false;
 };
@@ -28,7 +28,7 @@ class Configuration {
   /// @throws std::invalid_argument says what is wrong and where; std::bad_alloc
   explicit Configuration(std::string_view text);
 
-  /// The first that matches; null if none does.
+  /// The first that matches; null if none does. @param path absolute
   const FileRule* rule_for(const std::string& path) const;
   const std::vector<FileRule>& rules() const noexcept { return rules_; }
 

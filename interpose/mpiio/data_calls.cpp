@@ -2,6 +2,7 @@
 
 #include <climits>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -66,17 +67,17 @@ struct Prepared {
 
 // Nothing: the MPI library knows better, also what is wrong with it.
 std::optional<Prepared> prepare(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
-  std::optional<FileView> view = staged.view();
-  if (!view || offset < 0 || memory.count < 0 || memory.type == handles().no_type) {
+  FileView view = staged.view();
+  if (!view.is_known() || offset < 0 || memory.count < 0 || memory.type == handles().no_type) {
     return std::nullopt;
   }
   const std::optional<TypeLayout> type = layout_of(memory.type);
   const auto count = static_cast<std::uint64_t>(memory.count);
-  if (!type || type->bytes * count % view->unit_bytes != 0) {
+  if (!type || type->bytes * count % view.unit_bytes != 0) {
     return std::nullopt;
   }
-  const std::uint64_t skip = static_cast<std::uint64_t>(offset) * view->unit_bytes;
-  return Prepared{.view = *std::move(view), .layout = type->times(count), .skip = skip};
+  const std::uint64_t skip = static_cast<std::uint64_t>(offset) * view.unit_bytes;
+  return Prepared{.view = std::move(view), .layout = type->times(count), .skip = skip};
 }
 
 // The tier is full, say. What it has goes into the file first, so that the newest bytes are the last.
@@ -90,14 +91,15 @@ Outcome write_through(StagedFile& staged, MPI_File file, MPI_Offset offset, cons
 
 template <class Move>
 Outcome at_pointer(StagedFile& staged, MPI_File file, const Memory& memory, const Move& move) {
+  const std::lock_guard lock(staged.pointer_mutex());
   MPI_Offset offset = 0;
   if (const int code = pmpi().File_get_position(file, &offset); code != MPI_SUCCESS) {
     return {.code = code, .bytes = 0};
   }
-  const std::optional<FileView> view = staged.view();
+  const std::uint64_t unit_bytes = staged.view().unit_bytes;
   Outcome outcome = move(staged, file, offset, memory);
-  if (outcome.code == MPI_SUCCESS && view) {
-    outcome.code = pmpi().File_seek(file, static_cast<MPI_Offset>(outcome.bytes / view->unit_bytes), MPI_SEEK_CUR);
+  if (outcome.code == MPI_SUCCESS && unit_bytes != 0) {
+    outcome.code = pmpi().File_seek(file, static_cast<MPI_Offset>(outcome.bytes / unit_bytes), MPI_SEEK_CUR);
   }
   return outcome;
 }

@@ -47,10 +47,7 @@ class Contents {
   }
   ~Contents() {
     for (MPI_Datatype& type : types) {
-      int counts[3] = {};
-      int combiner = 0;
-      if (pmpi().Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &combiner) == MPI_SUCCESS &&
-          combiner != MPI_COMBINER_NAMED) {
+      if (!is_basic(combiner_of(type))) {
         pmpi().Type_free(&type);
       }
     }
@@ -59,16 +56,33 @@ class Contents {
   Contents& operator=(const Contents&) = delete;
 
   int combiner() const noexcept { return combiner_; }
-  bool is_basic() const noexcept {
-    return combiner_ == MPI_COMBINER_NAMED || combiner_ == MPI_COMBINER_F90_REAL ||
-           combiner_ == MPI_COMBINER_F90_COMPLEX || combiner_ == MPI_COMBINER_F90_INTEGER;
-  }
+  bool is_basic() const noexcept { return is_basic(combiner_); }
 
   std::vector<int> integers{};
   std::vector<MPI_Aint> addresses{};
   std::vector<MPI_Datatype> types{};
 
  private:
+  // Also those that Fortran makes by precision: the library keeps them, and they cannot be freed.
+  static bool is_basic(int combiner) noexcept {
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+  }
+  // One that is not known counts as basic: it is not freed.
+  static int combiner_of(MPI_Datatype type) {
+    int combiner = MPI_COMBINER_NAMED;
+#if MPI_VERSION >= 4
+    if (pmpi().Type_get_envelope_c != nullptr) {
+      MPI_Count large[4] = {};
+      const int code = pmpi().Type_get_envelope_c(type, &large[0], &large[1], &large[2], &large[3], &combiner);
+      return code == MPI_SUCCESS ? combiner : MPI_COMBINER_NAMED;
+    }
+#endif
+    int counts[3] = {};
+    const int code = pmpi().Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &combiner);
+    return code == MPI_SUCCESS ? combiner : MPI_COMBINER_NAMED;
+  }
+
   int combiner_ = MPI_COMBINER_NAMED;
 };
 

@@ -1,7 +1,7 @@
 // The calls on a file that move no data.
 #include <algorithm>
 #include <cstring>
-#include <optional>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -42,21 +42,38 @@ int set_size(MPI_File file, MPI_Offset size) {
   return pmpi().File_set_size(file, size);
 }
 
-std::optional<FileView> view_of(MPI_Offset displacement, MPI_Datatype unit, MPI_Datatype tile) {
-  std::optional<TypeLayout> layout = layout_of(tile);
+FileView view_of(MPI_Offset displacement, MPI_Datatype unit, MPI_Datatype tile) {
   MPI_Count unit_bytes = 0;
   pmpi().Type_size_x(unit, &unit_bytes);
-  if (!layout || layout->layout == nullptr || unit_bytes <= 0) {
-    return std::nullopt;
+  return {.displacement = displacement,
+          .unit_bytes = static_cast<std::uint64_t>(std::max(unit_bytes, MPI_Count{0})),
+          .tile = layout_of(tile).value_or(TypeLayout{})};
+}
+
+// Hints that are changed while the file is open. Collective.
+int change_hints(StagedFile& staged, MPI_File file, MPI_Info info, const char* call) {
+  const ReadHints read = read_hints(hints_of(info), staged.hints());
+  if (any_failed(staged.communicator(), !read.why_not.empty())) {
+    if (!read.why_not.empty()) {
+      tell(std::string(call) + " of " + staged.path() + ": " + read.why_not);
+    }
+    return fail(file, MPI_ERR_INFO_VALUE,
+                read.why_not.empty() ? "the hints of another rank cannot be used" : read.why_not);
   }
-  return FileView{
-      .displacement = displacement, .unit_bytes = static_cast<std::uint64_t>(unit_bytes), .tile = *std::move(layout)};
+  staged.change_hints(read.hints);
+  return MPI_SUCCESS;
 }
 
 int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype unit, MPI_Datatype tile, const char* representation,
              MPI_Info info) {
   const auto staged = find_file(file);
-  const bool foreign = staged != nullptr && representation != nullptr && std::strcmp(representation, "native") != 0;
+  if (staged == nullptr) {
+    return pmpi().File_set_view(file, displacement, unit, tile, representation, info);
+  }
+  if (const int code = change_hints(*staged, file, info, "MPI_File_set_view"); code != MPI_SUCCESS) {
+    return code;
+  }
+  const bool foreign = representation != nullptr && std::strcmp(representation, "native") != 0;
   if (foreign) {
     if (const int code = drain_all(*staged, file); code != MPI_SUCCESS) {
       return code;
@@ -68,8 +85,9 @@ int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype unit, MPI_Data
            representation);
     }
   }
-  const int code = pmpi().File_set_view(file, displacement, unit, tile, representation, info);
-  if (staged != nullptr && code == MPI_SUCCESS) {
+  const LibraryInfo library_info(info, nullptr);
+  const int code = pmpi().File_set_view(file, displacement, unit, tile, representation, library_info.get());
+  if (code == MPI_SUCCESS) {
     staged->set_foreign(foreign);
     staged->set_view(view_of(displacement, unit, tile));
   }
@@ -103,18 +121,26 @@ int set_info(MPI_File file, MPI_Info info) {
   if (staged == nullptr) {
     return pmpi().File_set_info(file, info);
   }
-  GivenHints given = hints_of(info);
-  const ReadHints read = read_hints(given, staged->hints());
-  if (any_failed(staged->communicator(), !read.why_not.empty())) {
-    if (!read.why_not.empty()) {
-      tell("MPI_File_set_info of " + staged->path() + ": " + read.why_not);
-    }
-    return fail(file, MPI_ERR_INFO_VALUE,
-                read.why_not.empty() ? "the hints of another rank cannot be used" : read.why_not);
+  if (const int code = change_hints(*staged, file, info, "MPI_File_set_info"); code != MPI_SUCCESS) {
+    return code;
   }
-  staged->change_hints(read.hints);
   const LibraryInfo library_info(info, nullptr);
   return pmpi().File_set_info(file, library_info.get());
+}
+
+// The MPI library looks for the end in the final file.
+int seek(MPI_File file, MPI_Offset offset, int from) {
+  const auto staged = find_file(file);
+  if (staged == nullptr) {
+    return pmpi().File_seek(file, offset, from);
+  }
+  if (from == MPI_SEEK_END) {
+    if (const int code = drain_own(*staged, file); code != MPI_SUCCESS) {
+      return code;
+    }
+  }
+  const std::lock_guard lock(staged->pointer_mutex());
+  return pmpi().File_seek(file, offset, from);
 }
 
 int get_info(MPI_File file, MPI_Info* info) {
@@ -158,17 +184,7 @@ SHOWN int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype
 
 SHOWN int MPI_File_set_atomicity(MPI_File file, int flag) { return set_atomicity(file, flag); }
 
-// The MPI library looks for the end in the final file.
-SHOWN int MPI_File_seek(MPI_File file, MPI_Offset offset, int from) {
-  if (from == MPI_SEEK_END) {
-    if (const auto staged = find_file(file)) {
-      if (const int code = drain_own(*staged, file); code != MPI_SUCCESS) {
-        return code;
-      }
-    }
-  }
-  return pmpi().File_seek(file, offset, from);
-}
+SHOWN int MPI_File_seek(MPI_File file, MPI_Offset offset, int from) { return seek(file, offset, from); }
 
 SHOWN int MPI_File_seek_shared(MPI_File file, MPI_Offset offset, int from) {
   return from == MPI_SEEK_END ? behind_drain(file, [&] { return pmpi().File_seek_shared(file, offset, from); })

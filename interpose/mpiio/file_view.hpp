@@ -11,7 +11,9 @@ namespace dovetail::interpose::mpiio {
 struct FileView {
   std::int64_t displacement = 0;  ///< Of the view, in bytes.
   std::uint64_t unit_bytes = 1;   ///< Of the elementary type: offsets of MPI count these.
-  TypeLayout tile{};              ///< The file type, which is repeated without end.
+  TypeLayout tile{};  ///< The file type, which is repeated without end. No layout: it is not known where its data are.
+
+  bool is_known() const noexcept { return tile.layout != nullptr && unit_bytes != 0; }
 
   /// The data lie in the file as they are.
   bool is_plain() const noexcept {

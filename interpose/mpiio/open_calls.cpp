@@ -4,9 +4,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "agreement.hpp"
@@ -31,6 +33,13 @@ std::string system_path(const std::string& path) {
   const std::size_t colon = path.find(':');
   const bool has_prefix = colon != std::string::npos && colon > 1 && path.find('/') > colon;
   return has_prefix && ::stat(path.c_str(), &status) != 0 ? path.substr(colon + 1) : path;
+}
+
+// As patterns of a configuration are compared with it. The file need not exist, and its links are not followed: a user names what the program opens.
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
 }
 
 staging::TierSettings settings_of(const Hints& hints) {
@@ -118,12 +127,17 @@ int rank_in(MPI_Comm communicator) {
   return rank;
 }
 
+struct Wanted {
+  const FileRule* rule = nullptr;
+  ReadHints read;
+};
+
 // Beside the MPI library's file, which is open. Collective: all ranks stage it, or none does.
-void stage(MPI_Comm communicator, const std::string& path, int mode, const Hints& hints, MPI_File file) {
+void stage(MPI_Comm communicator, const std::string& path, int mode, const Wanted& wanted, MPI_File file) {
   std::string why_not = objection_to(mode);
   OpenedTier opened;
   if (why_not.empty()) {
-    opened = open_tier(hints, path);
+    opened = open_tier(wanted.read.hints, path);
     why_not = opened.failure.text();
   }
   // The first rank that cannot use the tier tells why.
@@ -142,16 +156,12 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Hints
   }
   MPI_Comm own{};
   pmpi().Comm_dup(communicator, &own);
-  add_file(file, std::make_shared<StagedFile>(std::move(opened.file), std::move(opened.names), hints, own, mode));
+  add_file(file, std::make_shared<StagedFile>(std::move(opened.file), std::move(opened.names), wanted.read.hints,
+                                              wanted.rule, own, mode));
 }
 
-struct Wanted {
-  const FileRule* rule = nullptr;
-  ReadHints read;
-};
-
 Wanted wanted_for(const std::string& path, MPI_Info info) {
-  Wanted wanted{.rule = configuration().rule_for(path), .read = {}};
+  Wanted wanted{.rule = configuration().rule_for(absolute_path(path)), .read = {}};
   GivenHints given = hints_of(info);
   if (wanted.rule != nullptr) {
     for (const auto& [name, value] : wanted.rule->hints) {
@@ -209,14 +219,14 @@ int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, 
   }
   const int code = pmpi().File_open(communicator, path, mode, library_info.get(), file);
   if (code == MPI_SUCCESS) {
-    stage(communicator, system_path(path), mode, hints, *file);
+    stage(communicator, name, mode, wanted, *file);
   }
   return code;
 }
 
-// Without those that are deferred. Collective.
+// Without those that are deferred. Collective, also where some ranks do not drain: MPI_File_set_info may have given each of them other hints.
 int drain_at_close(StagedFile& staged, MPI_File file) {
-  const FileFailure failure = staged.finish();
+  const FileFailure failure = staged.hints().flush != Flush::none ? staged.finish() : FileFailure{};
   if (failure) {
     tell(text_of_drain(failure, staged.path(), staged.folder()));
   }
@@ -233,15 +243,12 @@ int close_file(MPI_File* file) {
   if (staged == nullptr) {
     return pmpi().File_close(file);
   }
-  const Hints hints = staged->hints();
-  const FileRule* const rule = configuration().rule_for(staged->path());
-  int code = MPI_SUCCESS;
-  if (hints.flush != Flush::none && (rule == nullptr || !rule->deferred_close)) {
-    code = drain_at_close(*staged, *file);
-  }
+  const FileRule* const rule = staged->rule();
+  const bool defers = rule != nullptr && rule->deferred_close;
+  const int code = defers ? MPI_SUCCESS : drain_at_close(*staged, *file);
   MPI_Comm communicator = staged->communicator();
   const int closed = pmpi().File_close(file);
-  if (hints.flush != Flush::none && rule != nullptr && rule->deferred_close) {
+  if (defers && staged->hints().flush != Flush::none) {
     defer(staged, rule);
   }
   pmpi().Comm_free(&communicator);

@@ -48,18 +48,17 @@ const ReadConfiguration& read_once() {
   return *read;
 }
 
-// Before any file is opened. The first rank tells of it.
+// Without agreement, since other ranks may not have this library: the starter ends them. MPI_Abort would lose the text under MPICH.
+[[noreturn]] void refuse() {
+  tell(read_once().why_not);
+  std::fflush(stderr);
+  std::_Exit(bad_input);
+}
+
+// Before any file is opened.
 int initialized(int code) {
   if (code == MPI_SUCCESS && !read_once().why_not.empty()) {
-    int rank = 0;
-    pmpi().Comm_rank(handles().world, &rank);
-    if (rank == 0) {
-      tell(read_once().why_not);
-    }
-    std::fflush(stderr);
-    pmpi().Barrier(handles().world);
-    pmpi().Finalize();
-    std::_Exit(bad_input);
+    refuse();
   }
   return code;
 }
@@ -69,8 +68,7 @@ int initialized(int code) {
 const Configuration& configuration() {
   const ReadConfiguration& read = read_once();
   if (!read.why_not.empty()) {
-    tell(read.why_not);
-    std::_Exit(bad_input);
+    refuse();
   }
   return read.configuration;
 }

@@ -41,10 +41,11 @@ FileView bytes_from_the_beginning() {
 
 }  // namespace
 
-StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, MPI_Comm communicator,
-                       int mode)
+StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
+                       MPI_Comm communicator, int mode)
     : tier_(std::move(tier)),
       names_(std::move(names)),
+      rule_(rule),
       communicator_(communicator),
       mode_(mode),
       hints_(hints),
@@ -62,12 +63,12 @@ void StagedFile::change_hints(const Hints& hints) {
   hints_.discard = hints.discard;
 }
 
-std::optional<FileView> StagedFile::view() const {
+FileView StagedFile::view() const {
   const base::LockGuard lock(mutex_);
   return view_;
 }
 
-void StagedFile::set_view(std::optional<FileView> view) {
+void StagedFile::set_view(FileView view) {
   const base::LockGuard lock(mutex_);
   view_ = std::move(view);
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,8 @@
 
 namespace dovetail::interpose::mpiio {
 
+struct FileRule;
+
 /// What one rank has of it. Its functions know the log and the view, and make no calls of MPI. Thread-safe, as far as calls on one file of MPI are.
 class StagedFile {
  public:
@@ -25,12 +28,14 @@ class StagedFile {
     std::string path;    ///< Of the final file.
     std::string folder;  ///< Of the log.
   };
-  /// `communicator` is the file's own, which whoever closes it frees.
-  StagedFile(std::shared_ptr<staging::TieredFile> tier, Names names, const Hints& hints, MPI_Comm communicator,
-             int mode);
+  /// `rule` may be null. `communicator` is the file's own, which whoever closes it frees.
+  StagedFile(std::shared_ptr<staging::TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
+             MPI_Comm communicator, int mode);
 
   const std::string& path() const noexcept { return names_.path; }
   const std::string& folder() const noexcept { return names_.folder; }
+  /// Of the configuration, by the name that the file was opened with; null: none.
+  const FileRule* rule() const noexcept { return rule_; }
   MPI_Comm communicator() const noexcept { return communicator_; }
   int mode() const noexcept { return mode_; }
   Hints hints() const;
@@ -42,9 +47,11 @@ class StagedFile {
   void set_atomic(bool atomic) noexcept { atomic_ = atomic; }
   void set_foreign(bool foreign) noexcept { foreign_ = foreign; }
 
-  /// Nothing: this rank's view is one that it cannot follow.
-  std::optional<FileView> view() const;
-  void set_view(std::optional<FileView> view);
+  /// This rank's.
+  FileView view() const;
+  void set_view(FileView view);
+  /// Held from a look at the individual pointer to its move. An error handler may make calls on the file meanwhile.
+  std::recursive_mutex& pointer_mutex() noexcept { return pointer_mutex_; }
 
   /// `memory`: relative to `data`. `skip`: bytes of the view before them. Returns when they are in the log, or as the hints say in the final file.
   staging::FileFailure write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
@@ -72,14 +79,16 @@ class StagedFile {
  private:
   const std::shared_ptr<staging::TieredFile> tier_;
   const Names names_;
+  const FileRule* const rule_;
   const MPI_Comm communicator_;
   const int mode_;
   std::atomic<bool> atomic_ = false;
   std::atomic<bool> foreign_ = false;
   std::atomic<bool> told_ = false;
+  std::recursive_mutex pointer_mutex_;
   mutable base::Mutex mutex_;
   Hints hints_ GUARDED_BY(mutex_);
-  std::optional<FileView> view_ GUARDED_BY(mutex_) = FileView{};
+  FileView view_ GUARDED_BY(mutex_);
   std::optional<std::uint64_t> begun_ GUARDED_BY(mutex_);
   std::unique_ptr<staging::BackgroundDrain> behind_;
 };

@@ -243,6 +243,26 @@ void shared_pointer_and_atomic_mode(const Ranks& ranks, const Place& place) {
   MPI_File_close(&file);
 }
 
+// MPI_File_set_info may be given other hints on each rank, and so may MPI_File_set_view: all take the same way at the close.
+void hints_may_differ_once_it_is_open(const Ranks& ranks, const Place& place) {
+  MPI_File file = open_file(place, {{"e10_cache_flush_flag", "flush_immediate"}});
+  const Info none(Hints{{"e10_cache_flush_flag", "flush_none"}});
+  const Info on_close(Hints{{"e10_cache_flush_flag", "flush_onclose"}});
+  char native[] = "native";
+  succeed(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, native, on_close.get()), "MPI_File_set_view");
+  check(hint_of(file, "e10_cache_flush_flag") == "flush_onclose", "MPI_File_set_view did not change a hint");
+  succeed(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, native, MPI_INFO_NULL), "MPI_File_set_view");
+  const bool keeps = ranks.rank == ranks.size - 1;
+  succeed(MPI_File_set_info(file, keeps ? none.get() : on_close.get()), "MPI_File_set_info");
+  write_part(ranks, file, 12);
+  succeed(MPI_File_close(&file), "MPI_File_close");
+  check(bytes_in_file(place) == static_cast<std::size_t>((ranks.size - 1) * part_bytes),
+        "each rank must have drained as its own hints say");
+  file = open_file(place);
+  check(read_part(file, ranks.rank) == part_of(ranks.rank, 12), "what was left in the tier is not there");
+  MPI_File_close(&file);
+}
+
 // Files may have so many bytes.
 class LargestFile {
  public:
@@ -359,8 +379,8 @@ int main(int count, char** arguments) {
   for (const auto& test :
        {unusable_hints_are_refused, one_rank_is_enough_to_refuse, hints_in_force_are_shown, others_see_it_after_sync,
         nothing_is_drained_before_close, none_stays_in_the_tier, coherent_is_seen_at_once, sizes_are_right,
-        shared_pointer_and_atomic_mode, drain_errors_reach_sync_and_close, full_tier_is_written_through,
-        what_cannot_be_staged_is_written_through}) {
+        hints_may_differ_once_it_is_open, shared_pointer_and_atomic_mode, drain_errors_reach_sync_and_close,
+        full_tier_is_written_through, what_cannot_be_staged_is_written_through}) {
     const std::string folder = empty_folder(ranks, std::string(arguments[1]));
     Place place{.tier = empty_folder(ranks, folder + "/tier"), .path = folder + "/file", .hints = {}};
     place.hints = {{"e10_cache", "enable"}, {"e10_cache_path", place.tier}};

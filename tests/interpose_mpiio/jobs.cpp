@@ -94,6 +94,19 @@ void checkpoints_job(const Ranks& ranks, const std::string& folder) {
   MPI_File_close(&plain);
 }
 
+// The hints and the deferred close are those of the name, which is a link. An opening of another one of the group brings it into its file.
+void link_job(const Ranks& ranks, const std::string& folder) {
+  MPI_File file = open_file(folder + "/checkpoint.link");
+  write_part(ranks, file, 0);
+  check(contents_of(folder + "/target").empty(), "it was not staged");
+  succeed(MPI_File_close(&file), "MPI_File_close");
+  check(std::filesystem::directory_iterator(folder + "/tier") != std::filesystem::directory_iterator(),
+        "no close was deferred");
+  file = open_file(folder + "/checkpoint.next");
+  check(is_whole(ranks, folder + "/target", 0), "the last checkpoint is not whole");
+  MPI_File_close(&file);
+}
+
 // The drain of a file that was closed fails, and the next opening of its group tells of it.
 void failing_job(const Ranks& ranks, const std::string& folder) {
   rlimit limit{};
@@ -127,6 +140,7 @@ int main(int count, char** arguments) {
   const auto run = job == "write"         ? write_job
                    : job == "read"        ? read_job
                    : job == "checkpoints" ? checkpoints_job
+                   : job == "link"        ? link_job
                                           : failing_job;
   run(ranks, arguments[2]);
   return 0;

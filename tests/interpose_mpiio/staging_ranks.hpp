@@ -19,8 +19,8 @@ namespace dovetail::test {
 /// MPI as long as it lives.
 class Ranks {
  public:
-  Ranks(int* count, char*** arguments) {
-    MPI_Init(count, arguments);
+  Ranks(int* count, char*** arguments, int wanted_level = MPI_THREAD_SINGLE) {
+    MPI_Init_thread(count, arguments, wanted_level, &thread_level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
   }
@@ -30,6 +30,7 @@ class Ranks {
 
   int rank = 0;
   int size = 0;
+  int thread_level = MPI_THREAD_SINGLE;
 };
 
 /// Ends all ranks if it does not hold.
