@@ -122,6 +122,9 @@ int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; }
 }  // namespace
 
 Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  if (memory.count == 0) {
+    return {};
+  }
   const std::optional<Prepared> prepared = prepare(staged, offset, memory);
   if (!prepared) {
     return behind_drain(staged, file, offset, memory, library_write_at);

@@ -1,6 +1,7 @@
 // MPI's calls that move data of files, with counts of each size.
 #include "data_calls.hpp"
 #include "draining.hpp"
+#include "failures.hpp"
 #include "functions.hpp"
 #include "open_files.hpp"
 #include "shown.hpp"
@@ -18,6 +19,19 @@ int tell_begin(StagedFile& staged, const Outcome& outcome) {
     staged.set_begun(outcome.bytes);
   }
   return outcome.code;
+}
+
+// The MPI library does it, behind what is staged.
+int before_shared_pointer(MPI_File file, int (*drain)(StagedFile& staged, MPI_File file)) {
+  const auto staged = find_staged(file);
+  if (staged == nullptr) {
+    return MPI_SUCCESS;
+  }
+  if (staged->tells_of_shared_pointer()) {
+    tell("what goes to " + staged->path() +
+         " by a shared or ordered pointer is written through, without the local tier");
+  }
+  return drain(*staged, file);
 }
 
 // `library`: the MPI library's own, which knows of what was begun there.

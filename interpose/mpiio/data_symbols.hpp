@@ -72,28 +72,24 @@ SHOWN int NAMED(MPI_File_write_all_begin)(MPI_File file, const void* data, COUNT
 
 SHOWN int NAMED(MPI_File_write_shared)(MPI_File file, const void* data, COUNT count, MPI_Datatype type,
                                        MPI_Status* status) {
-  const auto staged = find_staged(file);
-  const int code = staged == nullptr ? MPI_SUCCESS : drain_own(*staged, file);
+  const int code = before_shared_pointer(file, drain_own);
   return code == MPI_SUCCESS ? LIBRARY(File_write_shared)(file, data, count, type, status) : code;
 }
 
 SHOWN int NAMED(MPI_File_iwrite_shared)(MPI_File file, const void* data, COUNT count, MPI_Datatype type,
                                         MPI_Request* request) {
-  const auto staged = find_staged(file);
-  const int code = staged == nullptr ? MPI_SUCCESS : drain_own(*staged, file);
+  const int code = before_shared_pointer(file, drain_own);
   return code == MPI_SUCCESS ? LIBRARY(File_iwrite_shared)(file, data, count, type, request) : code;
 }
 
 SHOWN int NAMED(MPI_File_write_ordered)(MPI_File file, const void* data, COUNT count, MPI_Datatype type,
                                         MPI_Status* status) {
-  const auto staged = find_staged(file);
-  const int code = staged == nullptr ? MPI_SUCCESS : drain_all(*staged, file);
+  const int code = before_shared_pointer(file, drain_all);
   return code == MPI_SUCCESS ? LIBRARY(File_write_ordered)(file, data, count, type, status) : code;
 }
 
 SHOWN int NAMED(MPI_File_write_ordered_begin)(MPI_File file, const void* data, COUNT count, MPI_Datatype type) {
-  const auto staged = find_staged(file);
-  const int code = staged == nullptr ? MPI_SUCCESS : drain_all(*staged, file);
+  const int code = before_shared_pointer(file, drain_all);
   return code == MPI_SUCCESS ? LIBRARY(File_write_ordered_begin)(file, data, count, type) : code;
 }
 
@@ -165,26 +161,22 @@ SHOWN int NAMED(MPI_File_read_all_begin)(MPI_File file, void* data, COUNT count,
 }
 
 SHOWN int NAMED(MPI_File_read_shared)(MPI_File file, void* data, COUNT count, MPI_Datatype type, MPI_Status* status) {
-  const auto staged = find_staged(file);
-  const int code = staged == nullptr ? MPI_SUCCESS : drain_own(*staged, file);
+  const int code = before_shared_pointer(file, drain_own);
   return code == MPI_SUCCESS ? LIBRARY(File_read_shared)(file, data, count, type, status) : code;
 }
 
 SHOWN int NAMED(MPI_File_iread_shared)(MPI_File file, void* data, COUNT count, MPI_Datatype type,
                                        MPI_Request* request) {
-  const auto staged = find_staged(file);
-  const int code = staged == nullptr ? MPI_SUCCESS : drain_own(*staged, file);
+  const int code = before_shared_pointer(file, drain_own);
   return code == MPI_SUCCESS ? LIBRARY(File_iread_shared)(file, data, count, type, request) : code;
 }
 
 SHOWN int NAMED(MPI_File_read_ordered)(MPI_File file, void* data, COUNT count, MPI_Datatype type, MPI_Status* status) {
-  const auto staged = find_staged(file);
-  const int code = staged == nullptr ? MPI_SUCCESS : drain_all(*staged, file);
+  const int code = before_shared_pointer(file, drain_all);
   return code == MPI_SUCCESS ? LIBRARY(File_read_ordered)(file, data, count, type, status) : code;
 }
 
 SHOWN int NAMED(MPI_File_read_ordered_begin)(MPI_File file, void* data, COUNT count, MPI_Datatype type) {
-  const auto staged = find_staged(file);
-  const int code = staged == nullptr ? MPI_SUCCESS : drain_all(*staged, file);
+  const int code = before_shared_pointer(file, drain_all);
   return code == MPI_SUCCESS ? LIBRARY(File_read_ordered_begin)(file, data, count, type) : code;
 }

@@ -18,6 +18,8 @@ constexpr const char* abi_name = "Open MPI";
 constexpr const char* own_object = "ompi_mpi_byte";
 Handles find_handles(const mpi::Symbols& symbols) {
   return {static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_world")),
+          static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_self")),
+          static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_null")),
           static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_byte")),
           static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_int64_t")),
           static_cast<MPI_Op>(symbols.find_object("ompi_mpi_op_max")),
@@ -29,8 +31,8 @@ Handles find_handles(const mpi::Symbols& symbols) {
 #else
 constexpr const char* abi_name = "MPICH";
 Handles find_handles(const mpi::Symbols& /*symbols*/) {
-  return {MPI_COMM_WORLD, MPI_BYTE,      MPI_INT64_T,       MPI_MAX,
-          MPI_FILE_NULL,  MPI_INFO_NULL, MPI_DATATYPE_NULL, MPI_REQUEST_NULL};
+  return {MPI_COMM_WORLD, MPI_COMM_SELF, MPI_COMM_NULL, MPI_BYTE,          MPI_INT64_T,
+          MPI_MAX,        MPI_FILE_NULL, MPI_INFO_NULL, MPI_DATATYPE_NULL, MPI_REQUEST_NULL};
 }
 #endif
 

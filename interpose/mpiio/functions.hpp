@@ -30,7 +30,7 @@ namespace dovetail::interpose::mpiio {
 #define DOVETAIL_MPIIO_FUNCTIONS(USE) \
   DOVETAIL_MPIIO_CALLS(USE) \
   USE(Init) USE(Init_thread) USE(Finalize) USE(Initialized) USE(Abort) \
-  USE(Comm_dup) USE(Comm_free) USE(Comm_rank) USE(Comm_size) USE(Allreduce) USE(Barrier) \
+  USE(Comm_create_keyval) USE(Comm_set_attr) USE(Comm_dup) USE(Comm_free) USE(Comm_rank) USE(Comm_size) USE(Allreduce) USE(Barrier) \
   USE(Info_create) USE(Info_dup) USE(Info_free) USE(Info_get) USE(Info_set) USE(Info_delete) \
   USE(Type_get_envelope) USE(Type_get_contents) USE(Type_get_extent_x) USE(Type_get_true_extent_x) USE(Type_size_x) USE(Type_free) \
   USE(Get_elements_x) USE(Status_set_elements_x) USE(Status_set_cancelled) USE(Grequest_start) USE(Grequest_complete) \
@@ -56,6 +56,8 @@ struct Functions {
 /// What mpi.h names by an object of the library in Open MPI.
 struct Handles {
   MPI_Comm world;
+  MPI_Comm self;
+  MPI_Comm no_communicator;
   MPI_Datatype byte;
   MPI_Datatype int64;
   MPI_Op largest;

@@ -55,6 +55,25 @@ std::string real_tier(const std::string& path, FileFailure& failure) {
   return real.get();
 }
 
+int rank_in(MPI_Comm communicator) {
+  int rank = 0;
+  pmpi().Comm_rank(communicator, &rank);
+  return rank;
+}
+
+std::string text_of_orphan(const std::string& folder, const std::string& path) {
+  return folder + " has what was written to an earlier file of the name " + path +
+         ", which is gone, and is left alone: `dovetail staging discard --force` removes it";
+}
+
+// All ranks of a node find a folder that stays: the one of its number tells of it.
+bool is_told_here(const std::string& folder) {
+  int size = 1;
+  pmpi().Comm_size(handles().world, &size);
+  const long number = std::strtol(folder.c_str() + folder.rfind('.') + 1, nullptr, 10);
+  return number % size == rank_in(handles().world);
+}
+
 // Brings what a job that was killed has left of the file into it. A tier that is not there has nothing.
 FileFailure recover_file(const Hints& hints, const std::string& path) {
   FileFailure none;
@@ -70,11 +89,19 @@ FileFailure recover_file(const Hints& hints, const std::string& path) {
   if (lock.failure) {
     return lock.failure;
   }
-  staging::TierSettings settings = settings_of(hints);
-  settings.shared = false;
-  staging::WriterRecovery recovery = staging::recover_writers(name.folder, settings);
+  staging::WriterRecovery recovery = staging::recover_writers(name.folder, settings_of(hints));
   for (const std::string& folder : recovery.recovered) {
     tell("what an earlier run had left in " + folder + " is in " + name.final_path + " now");
+  }
+  for (const std::string& folder : recovery.orphans) {
+    if (is_told_here(folder)) {
+      tell(text_of_orphan(folder, name.final_path));
+    }
+  }
+  for (const std::string& folder : recovery.foreign) {
+    if (is_told_here(folder)) {
+      tell(folder + " belongs to another user, and is left alone");
+    }
   }
   return std::move(recovery.failure);
 }
@@ -96,15 +123,23 @@ OpenedTier open_tier(const Hints& hints, const std::string& path) {
     opened.failure = std::move(name.failure);
     return opened;
   }
-  int rank = 0;
-  pmpi().Comm_rank(handles().world, &rank);
-  opened.names = {.path = name.final_path, .folder = staging::writer_folder(name.folder, static_cast<unsigned>(rank))};
+  const auto rank = static_cast<unsigned>(rank_in(handles().world));
+  opened.names = {.path = name.final_path, .folder = staging::writer_folder(name.folder, rank)};
   const staging::TierLock lock = staging::lock_tier(tier);
   if (lock.failure) {
     opened.failure = lock.failure;
     return opened;
   }
   TieredFile::Opened file = TieredFile::open(opened.names.folder, name.final_path, settings_of(hints));
+  const int error = file.failure.error;
+  // It is that of a file that is gone, of another handle or job, or of another user.
+  if (error == ESTALE || error == EBUSY || !staging::is_of_this_user(opened.names.folder)) {
+    if (error == ESTALE) {
+      tell(text_of_orphan(opened.names.folder, name.final_path));
+    }
+    opened.names.folder = staging::next_writer_folder(name.folder, opened.failure);
+    file = TieredFile::open(opened.names.folder, name.final_path, settings_of(hints));
+  }
   opened.file = std::move(file.file);
   opened.failure = std::move(file.failure);
   return opened;
@@ -119,12 +154,6 @@ std::string objection_to(int mode) {
     return "it is deleted when it is closed";
   }
   return (mode & MPI_MODE_SEQUENTIAL) != 0 ? "it is opened with MPI_MODE_SEQUENTIAL" : "";
-}
-
-int rank_in(MPI_Comm communicator) {
-  int rank = 0;
-  pmpi().Comm_rank(communicator, &rank);
-  return rank;
 }
 
 struct Wanted {
@@ -181,11 +210,14 @@ std::int64_t in_one_number(const Wanted& wanted) {
 }
 
 int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, MPI_File* file) {
+  if (communicator == handles().no_communicator) {
+    return pmpi().File_open(communicator, path, mode, info, file);  // which says so
+  }
   const std::string name = system_path(path);
   const Wanted wanted = wanted_for(name, info);
   const Hints& hints = wanted.read.hints;
   FileFailure ignored;
-  std::string earlier = finish_deferred(wanted.rule, staging::folder_of("", name).final_path);
+  std::string earlier = finish_deferred(wanted.rule, name);
   const std::int64_t mine = in_one_number(wanted);
   std::array<std::int64_t, 4> all = {wanted.read.why_not.empty() ? 0 : 1, earlier.empty() ? 0 : 1, mine, -mine};
   agree_on_largest(communicator, all);
@@ -249,6 +281,7 @@ int close_file(MPI_File* file) {
   MPI_Comm communicator = staged->communicator();
   const int closed = pmpi().File_close(file);
   if (defers && staged->hints().flush != Flush::none) {
+    finish_at_finalize();
     defer(staged, rule);
   }
   pmpi().Comm_free(&communicator);
@@ -257,7 +290,7 @@ int close_file(MPI_File* file) {
 
 int delete_file(const char* path, MPI_Info info) {
   const std::string name = system_path(path);
-  finish_deferred(nullptr, staging::folder_of("", name).final_path);
+  finish_deferred(nullptr, name);
   const Wanted wanted = wanted_for(name, info);
   if (wanted.read.why_not.empty() && wanted.read.hints.cache != Cache::disable) {
     // Its log goes with it.

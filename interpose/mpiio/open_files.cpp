@@ -8,6 +8,7 @@
 
 #include "base/mutex.hpp"
 #include "failures.hpp"
+#include "staging/placement.hpp"
 
 namespace dovetail::interpose::mpiio {
 namespace {
@@ -94,7 +95,14 @@ void defer(std::shared_ptr<StagedFile> file, const FileRule* rule) {
   files().deferred.push_back({std::move(file), rule});
 }
 
-std::string finish_deferred(const FileRule* rule, const std::string& path) {
+std::string finish_deferred(const FileRule* rule, const std::string& name) {
+  {
+    const std::shared_lock lock(files().mutex);
+    if (files().deferred.empty()) {
+      return {};
+    }
+  }
+  const std::string path = staging::folder_of("", name).final_path;
   return finish_deferred_if([&](const Deferred& each) {
     return (rule != nullptr && each.rule == rule) || (!path.empty() && each.file->path() == path);
   });

@@ -22,8 +22,8 @@ std::shared_ptr<StagedFile> remove_file(MPI_File handle);
 
 /// Drains it in the background; `rule` is that of its group.
 void defer(std::shared_ptr<StagedFile> file, const FileRule* rule);
-/// Waits for the deferred files of that group, and for those at that path. Empty: all went well. Else a text.
-std::string finish_deferred(const FileRule* rule, const std::string& path);
+/// Waits for the deferred files of that group, and for those that have that name, perhaps by links. Empty: all went well. Else a text.
+std::string finish_deferred(const FileRule* rule, const std::string& name);
 /// For all of them.
 std::string finish_all_deferred();
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -63,7 +64,29 @@ int initialized(int code) {
   return code;
 }
 
+int copy_nothing(MPI_Comm /*from*/, int /*key*/, void* /*state*/, void* /*value*/, void* /*copy*/, int* copied) {
+  *copied = 0;
+  return MPI_SUCCESS;
+}
+
+// What fails is told there; the deletion goes on.
+int finish_deferred_files(MPI_Comm /*self*/, int /*key*/, void* /*value*/, void* /*state*/) {
+  finish_all_deferred();
+  return MPI_SUCCESS;
+}
+
 }  // namespace
+
+void finish_at_finalize() {
+  // MPI_Finalize deletes what belongs to MPI_COMM_SELF before it does anything else.
+  static std::once_flag once;
+  std::call_once(once, [] {
+    int key = 0;
+    if (pmpi().Comm_create_keyval(copy_nothing, finish_deferred_files, &key, nullptr) == MPI_SUCCESS) {
+      pmpi().Comm_set_attr(handles().self, key, nullptr);
+    }
+  });
+}
 
 const Configuration& configuration() {
   const ReadConfiguration& read = read_once();

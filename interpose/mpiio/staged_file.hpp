@@ -73,8 +73,9 @@ class StagedFile {
   void set_begun(std::optional<std::uint64_t> bytes);
   std::optional<std::uint64_t> take_begun();
 
-  /// True once: for what is told once.
+  /// True once each: for what is told once.
   bool tells() noexcept { return !told_.exchange(true); }
+  bool tells_of_shared_pointer() noexcept { return !told_of_shared_pointer_.exchange(true); }
 
  private:
   const std::shared_ptr<staging::TieredFile> tier_;
@@ -85,6 +86,7 @@ class StagedFile {
   std::atomic<bool> atomic_ = false;
   std::atomic<bool> foreign_ = false;
   std::atomic<bool> told_ = false;
+  std::atomic<bool> told_of_shared_pointer_ = false;
   std::recursive_mutex pointer_mutex_;
   mutable base::Mutex mutex_;
   Hints hints_ GUARDED_BY(mutex_);

@@ -13,27 +13,35 @@
 #include <system_error>
 #include <utility>
 
+#include "staging/placement.hpp"
 #include "staging/recovery.hpp"
 
 namespace dovetail::staging {
 namespace {
 
-// -1: it is the name of something else.
+constexpr long alone = -1;      // the process that has it writes the file alone
+constexpr long no_writer = -2;  // it is the name of something else
+
 long writer_of(std::string_view name, std::string_view file) noexcept {
+  if (name == file) {
+    return alone;
+  }
   if (!name.starts_with(file) || name.size() <= file.size() + 1 || name[file.size()] != '.') {
-    return -1;
+    return no_writer;
   }
   name.remove_prefix(file.size() + 1);
   unsigned number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? static_cast<long>(number) : -1;
+  return error == std::errc() && end == name.data() + name.size() ? static_cast<long>(number) : no_writer;
 }
 
 }  // namespace
 
 std::string writer_folder(const std::string& folder, unsigned writer) { return folder + "." + std::to_string(writer); }
 
-std::vector<std::string> writer_folders(const std::string& folder, FileFailure& failure) {
+namespace {
+
+std::vector<std::pair<long, std::string>> find_writers(const std::string& folder, FileFailure& failure) {
   const std::filesystem::path path(folder);
   const std::string file = path.filename();
   std::vector<std::pair<long, std::string>> found;
@@ -41,7 +49,7 @@ std::vector<std::string> writer_folders(const std::string& folder, FileFailure& 
   for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename();
-    if (const long writer = writer_of(name, file); writer >= 0) {
+    if (const long writer = writer_of(name, file); writer != no_writer) {
       found.emplace_back(writer, entry->path());
     }
   }
@@ -49,18 +57,53 @@ std::vector<std::string> writer_folders(const std::string& folder, FileFailure& 
     failure = {.error = error.value(), .operation = "list", .path = path.parent_path()};
   }
   std::ranges::sort(found);
+  return found;
+}
+
+// False: all that is in it is in the final file already. A failure of the opening is that of the recovery.
+bool has_staged(const std::string& folder, const TierSettings& settings) {
+  const FoundPlacement found = read_placement(folder);
+  if (!found.placement) {
+    return true;
+  }
+  const TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, settings);
+  return opened.failure || opened.file->staged_end() != 0;
+}
+
+}  // namespace
+
+std::vector<std::string> writer_folders(const std::string& folder, FileFailure& failure) {
   std::vector<std::string> folders;
-  folders.reserve(found.size());
-  for (auto& [writer, each] : found) {
+  for (auto& [writer, each] : find_writers(folder, failure)) {
     folders.push_back(std::move(each));
   }
   return folders;
 }
 
+std::string next_writer_folder(const std::string& folder, FileFailure& failure) {
+  const auto found = find_writers(folder, failure);
+  return writer_folder(folder, found.empty() ? 0 : static_cast<unsigned>(found.back().first + 1));
+}
+
+bool is_of_this_user(const std::string& folder) {
+  struct stat status{};
+  return ::lstat(folder.c_str(), &status) != 0 || status.st_uid == ::geteuid();
+}
+
 WriterRecovery recover_writers(const std::string& folder, const TierSettings& settings) {
   WriterRecovery result;
   for (const std::string& each : writer_folders(folder, result.failure)) {
-    FileFailure failure = recover(each, settings);
+    if (!is_of_this_user(each)) {
+      result.foreign.push_back(each);
+      continue;
+    }
+    // Nobody else has changed the size of a file that was written alone.
+    TierSettings own = settings;
+    own.shared = settings.shared && each != folder;
+    if (each != folder && !has_staged(each, own)) {
+      continue;
+    }
+    FileFailure failure = recover(each, own);
     if (!failure) {
       result.recovered.push_back(each);
     } else if (failure.error == ESTALE || failure.error == ENOENT) {

@@ -64,6 +64,43 @@ void read_job(const Ranks& ranks, const std::string& folder) {
   MPI_File_close(&file);
 }
 
+MPI_File open_staged(const std::string& folder) {
+  const Info info(std::map<std::string, std::string>{{"e10_cache", "enable"}, {"e10_cache_path", folder + "/tier"}});
+  return open_file(folder + "/file", info.get());
+}
+
+void overwrite_job(const Ranks& ranks, const std::string& folder) {
+  MPI_File file = open_staged(folder);
+  write_part(ranks, file, 2);
+  succeed(MPI_File_close(&file), "MPI_File_close");
+  MPI_Barrier(MPI_COMM_WORLD);
+  check(is_whole(ranks, folder + "/file", 2), "the file is not whole");
+}
+
+// The folders stay, and are used again.
+void keep_job(const Ranks& ranks, const std::string& folder) {
+  const Info info(std::map<std::string, std::string>{
+      {"e10_cache", "enable"}, {"e10_cache_path", folder + "/tier"}, {"e10_cache_discard_flag", "disable"}});
+  for (int turn = 0; turn < 2; ++turn) {
+    MPI_File file = open_file(folder + "/file", info.get());
+    write_part(ranks, file, turn);
+    succeed(MPI_File_close(&file), "MPI_File_close");
+    MPI_Barrier(MPI_COMM_WORLD);
+    check(is_whole(ranks, folder + "/file", turn), "the file is not whole");
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+void shared_job(const Ranks& ranks, const std::string& folder) {
+  MPI_File file = open_staged(folder);
+  const char letter = static_cast<char>('a' + ranks.rank);
+  for (int turn = 0; turn < 2; ++turn) {
+    succeed(MPI_File_write_ordered(file, &letter, 1, MPI_CHAR, MPI_STATUS_IGNORE), "writing");
+    succeed(MPI_File_write_shared(file, &letter, 1, MPI_CHAR, MPI_STATUS_IGNORE), "writing");
+  }
+  MPI_File_close(&file);
+}
+
 // Each is whole once the next one has been opened.
 void checkpoints_job(const Ranks& ranks, const std::string& folder) {
   for (int turn = 0; turn < 3; ++turn) {
@@ -92,6 +129,15 @@ void checkpoints_job(const Ranks& ranks, const std::string& folder) {
   check(is_whole(ranks, folder + "/plain", 0), "a file without hints is not written at once");
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_File_close(&plain);
+}
+
+// As a Fortran program ends whose files are opened by a part in C: past this library.
+void finalize_job(const Ranks& ranks, const std::string& folder) {
+  MPI_File file = open_file(folder + "/checkpoint.0");
+  write_part(ranks, file, 0);
+  succeed(MPI_File_close(&file), "MPI_File_close");
+  PMPI_Finalize();
+  std::_Exit(0);
 }
 
 // The hints and the deferred close are those of the name, which is a link. An opening of another one of the group brings it into its file.
@@ -140,7 +186,11 @@ int main(int count, char** arguments) {
   const auto run = job == "write"         ? write_job
                    : job == "read"        ? read_job
                    : job == "checkpoints" ? checkpoints_job
+                   : job == "overwrite"   ? overwrite_job
+                   : job == "shared"      ? shared_job
+                   : job == "keep"        ? keep_job
                    : job == "link"        ? link_job
+                   : job == "finalize"    ? finalize_job
                                           : failing_job;
   run(ranks, arguments[2]);
   return 0;

@@ -36,21 +36,7 @@ def succeeded(done: subprocess.CompletedProcess[str]) -> None:
 
 
 def killed_job_is_recovered(folder: Path) -> None:
-    job = subprocess.Popen(
-        [STARTER, "-n", str(RANKS), PROGRAM, "write", str(folder)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert job.stdout is not None
-    written: set[int] = set()
-    while len(written) < RANKS:
-        line = job.stdout.readline()
-        assert line, "the job has ended"
-        written |= {int(line.split()[-1])}
-    for process in written:
-        os.kill(process, signal.SIGKILL)
-    job.wait()
+    killed(folder)
     assert (folder / "file").stat().st_size == 0, "it was drained before it was killed"
     assert len([each for each in (folder / "tier").iterdir() if each.is_dir()]) == RANKS
     done = run("read", folder)
@@ -127,6 +113,89 @@ def configuration_that_one_rank_cannot_read_ends_all(folder: Path) -> None:
     assert done.stderr.count("there is no such file") == 1, done.stderr
 
 
+def deferred_close_ends_in_finalize_of_fortran(folder: Path) -> None:
+    succeeded(run("finalize", folder, **{VARIABLE: written(folder, json.dumps(configuration(folder)))}))
+    assert (folder / "checkpoint.0").stat().st_size == RANKS * 100_000
+    assert not [each for each in (folder / "tier").iterdir() if each.is_dir()]
+
+
+def killed(folder: Path) -> None:
+    job = subprocess.Popen(
+        [STARTER, "-n", str(RANKS), PROGRAM, "write", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert job.stdout is not None
+    written: set[int] = set()
+    while len(written) < RANKS:
+        line = job.stdout.readline()
+        assert line, "the job has ended"
+        written |= {int(line.split()[-1])}
+    for process in written:
+        os.kill(process, signal.SIGKILL)
+    job.wait()
+
+
+def logs(folder: Path) -> set[Path]:
+    return {each for each in (folder / "tier").iterdir() if each.is_dir()}
+
+
+def file_of_killed_job_is_removed(folder: Path) -> None:
+    killed(folder)
+    orphans = logs(folder)
+    (folder / "file").unlink()
+    # The next job has logs of its own, and is killed as well.
+    killed(folder)
+    assert (folder / "file").stat().st_size == 0, "the file of a new job is written through"
+    assert len(logs(folder) - orphans) == RANKS
+    done = run("read", folder)
+    succeeded(done)
+    assert logs(folder) == orphans
+    for orphan in orphans:
+        assert f"{orphan} has what was written to an earlier file" in done.stderr, done.stderr
+    assert "written through" not in done.stderr, done.stderr
+
+
+def folder_of_another_user_is_left_alone(folder: Path) -> None:
+    if os.geteuid() != 0:
+        print("only root can give a folder to another user")
+        return
+    killed(folder)
+    first = min(logs(folder))
+    before = sorted((each.name, each.stat().st_size) for each in first.iterdir())
+    os.chown(first, 65534, 65534)
+    done = run("overwrite", folder)
+    succeeded(done)
+    assert f"{first} belongs to another user" in done.stderr, done.stderr
+    assert "written through" not in done.stderr, done.stderr
+    assert logs(folder) == {first}
+    assert sorted((each.name, each.stat().st_size) for each in first.iterdir()) == before
+
+
+def folder_of_a_task_is_recovered(folder: Path) -> None:
+    # A program that writes the file alone has a folder without a number.
+    killed(folder)
+    first = min(logs(folder))
+    first.rename(first.with_suffix(""))
+    succeeded(run("read", folder))
+    assert not logs(folder)
+
+
+def folder_that_is_kept_is_no_news(folder: Path) -> None:
+    for _ in range(2):
+        done = run("keep", folder)
+        succeeded(done)
+        assert "an earlier run" not in done.stderr, done.stderr
+        assert len(logs(folder)) == RANKS
+
+
+def shared_pointer_is_told_once(folder: Path) -> None:
+    done = run("shared", folder)
+    succeeded(done)
+    assert done.stderr.count("by a shared or ordered pointer is written through") == RANKS, done.stderr
+
+
 def names_are_compared_with_what_the_program_opens(folder: Path) -> None:
     # A relative name, and a link: the file that is closed is the one that was opened by that name.
     (folder / "target").touch()
@@ -144,6 +213,12 @@ for test in (
     failure_of_deferred_close_is_told,
     broken_configurations_end_the_program,
     configuration_that_one_rank_cannot_read_ends_all,
+    deferred_close_ends_in_finalize_of_fortran,
+    file_of_killed_job_is_removed,
+    folder_of_another_user_is_left_alone,
+    folder_of_a_task_is_recovered,
+    folder_that_is_kept_is_no_news,
+    shared_pointer_is_told_once,
     names_are_compared_with_what_the_program_opens,
 ):
     with tempfile.TemporaryDirectory() as name:
