@@ -21,8 +21,6 @@ struct FileRule {
 class Configuration {
  public:
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;
-  /// The environment variable that names the file.
-  static constexpr const char* variable = "DOVETAIL_MPIIO_CONFIGURATION";
 
   Configuration() = default;
   /// @throws std::invalid_argument says what is wrong and where; std::bad_alloc

@@ -26,7 +26,7 @@ struct ReadConfiguration {
 
 // Each rank reads it, so that it may lie on a disk of each node. That they read the same is checked where files are opened: the hints must agree.
 ReadConfiguration read_configuration() {
-  const char* const path = std::getenv(Configuration::variable);
+  const char* const path = std::getenv("DOVETAIL_MPIIO_CONFIGURATION");
   if (path == nullptr || *path == '\0') {
     return {};
   }
@@ -38,9 +38,9 @@ ReadConfiguration read_configuration() {
     }
     return {Configuration(read.text), {}};
   } catch (const std::exception& failure) {
-    return {{},
-            std::string("the configuration ") + path + " (" + Configuration::variable +
-                ") cannot be used: " + failure.what()};
+    return {
+        {},
+        std::string("the configuration ") + path + " (DOVETAIL_MPIIO_CONFIGURATION) cannot be used: " + failure.what()};
   }
 }
 
