@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "agreement.hpp"
 #include "data_type.hpp"
@@ -63,7 +64,23 @@ struct Prepared {
   FileView view;
   LayoutPointer layout;  // null: no data
   std::uint64_t skip = 0;
+  std::vector<std::byte> packed{};  // the data themselves, where only the MPI library knows where they lie
 };
+
+// Empty: the library cannot.
+std::vector<std::byte> packed(const Memory& memory) {
+  MPI_Count each = 0;
+  pmpi().Type_size_x(memory.type, &each);
+  if (each <= 0 || memory.count > INT_MAX || each > INT_MAX / memory.count) {
+    return {};
+  }
+  const int bytes = static_cast<int>(each * memory.count);
+  std::vector<std::byte> data(static_cast<std::size_t>(bytes));
+  int end = 0;
+  const int code = pmpi().Pack(memory.address, static_cast<int>(memory.count), memory.type, data.data(), bytes, &end,
+                               handles().self);
+  return code == MPI_SUCCESS && end == bytes ? data : std::vector<std::byte>{};
+}
 
 // Nothing: the MPI library knows better, also what is wrong with it.
 std::optional<Prepared> prepare(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
@@ -80,13 +97,29 @@ std::optional<Prepared> prepare(const StagedFile& staged, MPI_Offset offset, con
   return Prepared{.view = std::move(view), .layout = type->times(count), .skip = skip};
 }
 
-// The tier is full, say. What it has goes into the file first, so that the newest bytes are the last.
-Outcome write_through(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory,
-                      const FileFailure& failure) {
+// For a memory type that is not known here.
+std::optional<Prepared> prepare_packed(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
+  FileView view = staged.view();
+  if (!view.is_known() || offset < 0 || memory.count <= 0 || memory.type == handles().no_type) {
+    return std::nullopt;
+  }
+  std::vector<std::byte> data = packed(memory);
+  if (data.empty() || data.size() % view.unit_bytes != 0) {
+    return std::nullopt;
+  }
+  const std::uint64_t skip = static_cast<std::uint64_t>(offset) * view.unit_bytes;
+  return Prepared{.view = std::move(view), .layout = Layout::run(data.size()), .skip = skip, .packed = std::move(data)};
+}
+
+FileFailure write_prepared(StagedFile& staged, const Prepared& prepared, const std::byte* data) {
+  FileFailure failure = staged.write(prepared.view, prepared.skip, prepared.layout, data);
+  if (!failure) {
+    return failure;
+  }
   if (staged.tells()) {
     tell(failure.text() + ". Until then " + staged.path() + " is written through");
   }
-  return behind_drain(staged, file, offset, memory, library_write_at);
+  return staged.write_final(prepared.view, prepared.skip, prepared.layout, data);
 }
 
 template <class Move>
@@ -125,17 +158,29 @@ Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Mem
   if (memory.count == 0) {
     return {};
   }
-  const std::optional<Prepared> prepared = prepare(staged, offset, memory);
+  std::optional<Prepared> prepared = prepare(staged, offset, memory);
+  if (!prepared) {
+    prepared = prepare_packed(staged, offset, memory);
+  }
   if (!prepared) {
     return behind_drain(staged, file, offset, memory, library_write_at);
   }
   if (prepared->layout == nullptr) {
     return {};
   }
-  const FileFailure failure =
-      staged.write(prepared->view, prepared->skip, prepared->layout, static_cast<const std::byte*>(memory.address));
-  return failure ? write_through(staged, file, offset, memory, failure)
-                 : Outcome{.code = MPI_SUCCESS, .bytes = prepared->layout->bytes()};
+  const std::byte* const data =
+      prepared->packed.empty() ? static_cast<const std::byte*>(memory.address) : prepared->packed.data();
+  if (const FileFailure failure = write_prepared(staged, *prepared, data)) {
+    return {.code = fail(file, MPI_ERR_IO, failure.text()), .bytes = 0};
+  }
+  Outcome outcome{.code = MPI_SUCCESS, .bytes = prepared->layout->bytes()};
+  const Hints hints = staged.hints();
+  if (hints.cache == Cache::coherent) {
+    outcome.code = drain_own(staged, file);
+  } else if (hints.flush == Flush::immediate) {
+    staged.drain_behind();
+  }
+  return outcome;
 }
 
 Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {

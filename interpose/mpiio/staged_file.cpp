@@ -1,12 +1,19 @@
 #include "staged_file.hpp"
 
+#include <fcntl.h>
+#include <sys/uio.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "failures.hpp"
+#include "staging/file_calls.hpp"
 
 namespace dovetail::interpose::mpiio {
 namespace {
@@ -33,6 +40,33 @@ void scatter(const Layout& memory, std::uint64_t skip, std::span<const std::byte
     at += bytes;
     return true;
   });
+}
+
+// Calls `put(offset in the file, bytes)` for each piece, until it returns false.
+template <class Put>
+void visit_pieces(const FileView& view, std::uint64_t skip, const Layout& memory, const std::byte* data,
+                  const Put& put) {
+  const auto put_pieces = [&](std::uint64_t from, std::span<const std::byte> bytes) {
+    const std::byte* at = bytes.data();
+    return view.visit(from, bytes.size(), [&](std::int64_t offset, std::uint64_t length) {
+      const bool goes_on = put(static_cast<std::uint64_t>(offset), std::span(at, length));
+      at += length;
+      return goes_on;
+    });
+  };
+  if (memory.is_run()) {
+    put_pieces(skip, {data, memory.bytes()});
+    return;
+  }
+  std::vector<std::byte> together(std::min(gathered_bytes, memory.bytes()));
+  for (std::uint64_t done = 0; done < memory.bytes();) {
+    const auto part = std::span(together).first(std::min<std::uint64_t>(together.size(), memory.bytes() - done));
+    gather(memory, done, data, part);
+    if (!put_pieces(skip + done, part)) {
+      return;
+    }
+    done += part.size();
+  }
 }
 
 FileView bytes_from_the_beginning() {
@@ -76,32 +110,34 @@ void StagedFile::set_view(FileView view) {
 FileFailure StagedFile::write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
                               const std::byte* data) {
   FileFailure failure;
-  const auto write_pieces = [&](std::uint64_t from, std::span<const std::byte> bytes) {
-    const std::byte* at = bytes.data();
-    return view.visit(from, bytes.size(), [&](std::int64_t offset, std::uint64_t length) {
-      failure = tier_->write(static_cast<std::uint64_t>(offset), {at, length});
-      at += length;
-      return !failure;
-    });
-  };
-  if (memory->is_run()) {
-    write_pieces(skip, {data, memory->bytes()});
-  } else {
-    std::vector<std::byte> together(std::min(gathered_bytes, memory->bytes()));
-    for (std::uint64_t done = 0; done < memory->bytes();) {
-      const auto part = std::span(together).first(std::min<std::uint64_t>(together.size(), memory->bytes() - done));
-      gather(*memory, done, data, part);
-      if (!write_pieces(skip + done, part)) {
-        break;
-      }
-      done += part.size();
-    }
+  visit_pieces(view, skip, *memory, data, [&](std::uint64_t offset, std::span<const std::byte> piece) {
+    failure = tier_->write(offset, piece);
+    return !failure;
+  });
+  return failure;
+}
+
+FileFailure StagedFile::write_final(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                                    const std::byte* data) {
+  if (FileFailure failure = drain()) {
+    return failure;
   }
-  const Hints now = hints();
-  if (!failure && now.cache == Cache::coherent) {
-    failure = drain();
-  } else if (!failure && now.flush == Flush::immediate) {
-    drain_behind();
+  const base::Descriptor file(::open(path().c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    return {.error = errno, .operation = "open", .path = path()};
+  }
+  staging::FileCalls& calls = staging::FileCalls::system();
+  FileFailure failure;
+  visit_pieces(view, skip, *memory, data, [&](std::uint64_t offset, std::span<const std::byte> piece) {
+    std::array parts = {iovec{const_cast<std::byte*>(piece.data()), piece.size()}};
+    const staging::Transfer done = staging::write_all(calls, file.get(), parts, offset);
+    if (done.error != 0) {
+      failure = {.error = done.error, .operation = "write", .path = path(), .offset = offset + done.bytes};
+    }
+    return !failure;
+  });
+  if (const int error = failure ? 0 : staging::make_durable(calls, file.get(), true)) {
+    failure = {.error = error, .operation = "fsync", .path = path()};
   }
   return failure;
 }

@@ -53,9 +53,12 @@ class StagedFile {
   /// Held from a look at the individual pointer to its move. An error handler may make calls on the file meanwhile.
   std::recursive_mutex& pointer_mutex() noexcept { return pointer_mutex_; }
 
-  /// `memory`: relative to `data`. `skip`: bytes of the view before them. Returns when they are in the log, or as the hints say in the final file.
+  /// `memory`: relative to `data`. `skip`: bytes of the view before them. Returns when they are in the log.
   staging::FileFailure write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
                              const std::byte* data);
+  /// The same, durably in the final file, behind what is staged: where the tier has failed. Nothing between the pieces is touched, since it may be another rank's.
+  staging::FileFailure write_final(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                                   const std::byte* data);
   /// From the log and the final file. Fewer bytes than wanted without a failure: the file ends there.
   staging::TieredFile::Read read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
                                  std::byte* data) const;

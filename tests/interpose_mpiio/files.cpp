@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <cstring>
 #include <numeric>
 
 #include "interpose_mpiio/staging_ranks.hpp"
@@ -314,6 +315,58 @@ void drain_errors_reach_sync_and_close(const Ranks& ranks, const Place& place) {
   }
 }
 
+// Of a view with gaps, in which other ranks have theirs: only its own bytes are touched.
+void pieces_are_written_where_the_tier_fails(const Ranks& ranks, const Place& place) {
+  MPI_File file = open_file(place, {{"e10_cache_flush_flag", "flush_onclose"}});
+  MPI_Datatype tile = MPI_DATATYPE_NULL;
+  MPI_Datatype one = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(1, MPI_INT, &one);
+  MPI_Type_create_resized(one, 0, ranks.size * MPI_Aint{sizeof(int)}, &tile);
+  MPI_Type_commit(&tile);
+  char native[] = "native";
+  succeed(MPI_File_set_view(file, ranks.rank * MPI_Offset{sizeof(int)}, MPI_INT, tile, native, MPI_INFO_NULL),
+          "MPI_File_set_view");
+  {
+    const LargestFile limit(small_file);
+    for (int turn = 0; turn < 400; ++turn) {
+      const std::vector<int> part = part_of(ranks.rank, turn);
+      succeed(MPI_File_write_at(file, 0, part.data(), numbers, MPI_INT, MPI_STATUS_IGNORE), "writing");
+    }
+  }
+  MPI_File_close(&file);
+  MPI_Type_free(&tile);
+  MPI_Type_free(&one);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::vector<char> contents = contents_of(place.path);
+  check(contents.size() == static_cast<std::size_t>(ranks.size * part_bytes), "the file has another size");
+  std::vector<int> all(contents.size() / sizeof(int));
+  std::memcpy(all.data(), contents.data(), contents.size());
+  for (int i = 0; i < numbers * ranks.size; ++i) {
+    check(all[static_cast<std::size_t>(i)] == 399 + i / ranks.size + 100'000 * (i % ranks.size),
+          "a rank has written over another one's bytes");
+  }
+}
+
+// The text is that of the drain, and the bytes stay in the log.
+void failed_drain_of_a_coherent_write_is_told(const Ranks& ranks, const Place& place) {
+  MPI_File file = open_file(place, {{"e10_cache", "coherent"}});
+  const MPI_Offset far = 10 * static_cast<MPI_Offset>(small_file) + ranks.rank * part_bytes;
+  const std::vector<int> part = part_of(ranks.rank, 13);
+  {
+    const LargestFile limit(small_file);
+    const int code = MPI_File_write_at(file, far, part.data(), numbers, MPI_INT, MPI_STATUS_IGNORE);
+    check(class_of(code) == MPI_ERR_IO && text_of(code).find("What was written to") != std::string::npos,
+          "the text is " + text_of(code));
+  }
+  succeed(MPI_File_close(&file), "MPI_File_close");
+  MPI_Barrier(MPI_COMM_WORLD);
+  file = open_file(place);
+  std::vector<int> back(numbers);
+  MPI_File_read_at(file, far, back.data(), numbers, MPI_INT, MPI_STATUS_IGNORE);
+  check(back == part, "what could not be drained is lost");
+  MPI_File_close(&file);
+}
+
 void full_tier_is_written_through(const Ranks& ranks, const Place& place) {
   MPI_File file = open_file(place, {{"e10_cache_flush_flag", "flush_onclose"}});
   {
@@ -380,7 +433,8 @@ int main(int count, char** arguments) {
        {unusable_hints_are_refused, one_rank_is_enough_to_refuse, hints_in_force_are_shown, others_see_it_after_sync,
         nothing_is_drained_before_close, none_stays_in_the_tier, coherent_is_seen_at_once, sizes_are_right,
         hints_may_differ_once_it_is_open, shared_pointer_and_atomic_mode, drain_errors_reach_sync_and_close,
-        full_tier_is_written_through, what_cannot_be_staged_is_written_through}) {
+        full_tier_is_written_through, pieces_are_written_where_the_tier_fails, failed_drain_of_a_coherent_write_is_told,
+        what_cannot_be_staged_is_written_through}) {
     const std::string folder = empty_folder(ranks, std::string(arguments[1]));
     Place place{.tier = empty_folder(ranks, folder + "/tier"), .path = folder + "/file", .hints = {}};
     place.hints = {{"e10_cache", "enable"}, {"e10_cache_path", place.tier}};

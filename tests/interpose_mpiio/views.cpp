@@ -25,6 +25,35 @@ MPI_File open_file(const Place& place) {
   return file;
 }
 
+#if MPI_VERSION >= 4
+std::string text_in(const Place& place) {
+  const std::vector<char> contents = contents_of(place.path);
+  return {contents.begin(), contents.end()};
+}
+
+// Every other byte, by a type with counts beyond 2^31.
+MPI_Datatype large_type() {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  succeed(MPI_Type_vector_c(4, 1, 2, MPI_CHAR, &type), "MPI_Type_vector_c");
+  MPI_Type_commit(&type);
+  return type;
+}
+
+// The library is not asked for the old way in which it was made, which would end the program.
+void type_of_a_type_with_large_counts(const Place& place) {
+  MPI_Datatype inner = large_type();
+  MPI_Datatype outer = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(1, inner, &outer);
+  MPI_Type_commit(&outer);
+  MPI_File file = open_file(place);
+  succeed(MPI_File_write_at(file, 0, "a-b-c-d", 1, outer, MPI_STATUS_IGNORE), "writing");
+  MPI_File_close(&file);
+  MPI_Type_free(&outer);
+  MPI_Type_free(&inner);
+  check(text_in(place) == "abcd", "the file has " + text_in(place));
+}
+#endif
+
 // The library owns it: it must not be freed.
 void type_of_a_type_by_precision(const Place& place) {
   MPI_Datatype inner = MPI_DATATYPE_NULL;
@@ -88,6 +117,9 @@ void pointer_of_several_threads(const Place& place) {
 int main(int count, char** arguments) {
   const Ranks ranks(&count, &arguments, MPI_THREAD_MULTIPLE);
   std::vector<void (*)(const Place&)> tests{type_of_a_type_by_precision};
+#if MPI_VERSION >= 4
+  tests.push_back(type_of_a_type_with_large_counts);
+#endif
   if (ranks.thread_level == MPI_THREAD_MULTIPLE) {
     tests.push_back(pointer_of_several_threads);
   } else {
