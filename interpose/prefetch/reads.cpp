@@ -98,7 +98,7 @@ DOVETAIL_CALL off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
 DOVETAIL_CALL void* mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
                            off64_t offset) noexcept {
   void* mapped = libc::mmap64(address, bytes, protection, flags, fd, offset);
-  if (mapped != MAP_FAILED && (flags & MAP_ANONYMOUS) == 0 && fd >= 0 && recorder.on()) {
+  if (mapped != MAP_FAILED && (flags & MAP_ANONYMOUS) == 0 && fd >= 0 && recorder.on() && !recorder.traces()) {
     if (Descriptor* descriptor = watched(fd)) {
       const std::uint64_t now = nanoseconds();
       recorder.note(*descriptor, Observation::Kind::map, static_cast<std::uint64_t>(offset), bytes, now, now);

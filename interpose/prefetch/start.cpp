@@ -74,8 +74,11 @@ void start() noexcept {
   used = starts(advice, [](std::byte* memory, std::uint64_t bytes) { return guide.start(memory, bytes); }) || used;
   used =
       starts(detection, [](std::byte* memory, std::uint64_t bytes) { return predictor.start(memory, bytes); }) || used;
-  const bool records =
-      starts(log, [](std::byte* memory, std::uint64_t bytes) { return recorder.start(memory, bytes); });
+  // A trace of a program that is not followed would be an observation.
+  const bool observes = !is_set(plan) && !is_set(advice) && !is_set(detection);
+  const bool records = (used || observes) && starts(log, [](std::byte* memory, std::uint64_t bytes) {
+                         return recorder.start(memory, bytes);
+                       });
   if (records && used) {
     recorder.trace();
   }

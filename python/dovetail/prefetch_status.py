@@ -7,9 +7,11 @@ A `dovetail run` has memory in which its program writes where it is, and a descr
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -22,7 +24,7 @@ from .plan_report import WHY, Advised, Detected, lines_of_advice, lines_of_detec
 DESCRIPTION = "dovetail-run"
 _PLAN, _DETECTION, _RULES = "dovetail-plan", "dovetail-detection", "dovetail-advice"
 _LINK = re.compile(r"/memfd:(dovetail-\w+) \(deleted\)")
-_LONGEST_DESCRIPTION = 1 << 30
+_LONGEST_DESCRIPTION = 1 << 26
 _NOTHING = 2
 
 
@@ -78,7 +80,7 @@ def status(as_json: bool) -> int:
         print(json.dumps({"runs": [asdict(run) for run in runs], "advisor": _rows(by_advisor)}, indent=1))
     else:
         lines = [] if by_advisor is None else [*lines_of_advice(by_advisor)]
-        lines += [line for run in runs for line in _lines(run)]
+        lines += [_shown(line) for run in runs for line in _lines(run)]
         # Paths may have bytes that are no text.
         sys.stdout.buffer.write(os.fsencode("".join(f"{line}\n" for line in lines)))
         sys.stdout.flush()
@@ -98,7 +100,8 @@ def _rows(files: list[Advised] | None) -> list[dict[str, Any]] | None:
 def _runs() -> Iterator[Run]:
     """Of this user. What ends meanwhile, or cannot be looked at, is left out."""
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        # Anybody can make memory of these names, with anything in it. It must not keep the others from being shown.
+        with contextlib.suppress(Exception):
             if folder.stat().st_uid != os.getuid():
                 continue
             memories = _memories(folder / "fd")
@@ -120,15 +123,39 @@ def _memories(folder: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    """Memory that this user has made, and that nobody can shorten. Raises OSError, and ValueError if it is something else by now."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
+        status = os.fstat(descriptor)
+        # A process may have got it from another user before it became this user's.
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+            raise ValueError("it is no memory of this user")
+        if _LINK.fullmatch(os.readlink(f"/proc/self/fd/{descriptor}")) is None:
+            raise ValueError("it is no memory of Dovetail")
+        if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
+            raise ValueError("it can be shortened")
         yield descriptor
     finally:
         os.close(descriptor)
 
 
+def _text(value: object) -> str:
+    """Raises ValueError if it is none that a path or a word could be."""
+    if not isinstance(value, str):
+        raise ValueError("it is no text")
+    os.fsencode(value)
+    return value
+
+
+def _shown(text: str) -> str:
+    """Without what a terminal obeys. Bytes that are no text stay."""
+    return "".join(
+        letter if letter.isprintable() or "\udc80" <= letter <= "\udcff" else ascii(letter)[1:-1] for letter in text
+    )
+
+
 def _run(process: int, memories: dict[str, str]) -> Run:
-    """Raises OSError if it ends meanwhile, and ValueError, KeyError or TypeError if what is there is none of ours."""
+    """Raises OSError if it ends meanwhile, and any other error if what is there is none of ours."""
     with _opened(memories[DESCRIPTION]) as memory:
         size = os.fstat(memory).st_size
         known = json.loads(os.pread(memory, min(size, _LONGEST_DESCRIPTION), 0))
@@ -139,7 +166,8 @@ def _run(process: int, memories: dict[str, str]) -> Run:
     if _PLAN in memories:
         with _opened(memories[_PLAN]) as memory:
             states = replay.states(memory)
-        begun = [(path, one) for path, one in zip(known["files"], states, strict=True) if one.is_begun or one.asked]
+        paths = [_text(path) for path in known["files"]]
+        begun = [(path, one) for path, one in zip(paths, states, strict=True) if one.is_begun or one.asked]
         files = [_following(path, state, known["system"]) for path, state in begun]
         not_begun = len(states) - len(begun)
     if _DETECTION in memories:
@@ -148,8 +176,9 @@ def _run(process: int, memories: dict[str, str]) -> Run:
     if _RULES in memories and not known["advised"]:
         with _opened(memories[_RULES]) as memory:
             rules = list(advice_memory.advised(memory, os.fstat(memory).st_size))
-    program = [str(word) for word in known["program"]]
-    return Run(process, program, known["plan"], known["seen_by"], files, not_begun, detected, rules)
+    program = [_text(word) for word in known["program"]]
+    plan = None if known["plan"] is None else _text(known["plan"])
+    return Run(process, program, plan, _text(known["seen_by"]), files, not_begun, detected, rules)
 
 
 def _following(path: str, state: replay.State, system: bool) -> Following:

@@ -19,6 +19,8 @@ from .plan import Extent, Plan, PlannedDevice, PlannedFile
 from .plan_report import Done
 
 _MAGIC = 0x32304E414C505444
+# As in src/prefetch/plan.cpp.
+_MOST_FILES, _MOST_EXTENTS = 1 << 20, 1 << 24
 _HEADER = struct.Struct("<QQQQQQ16x")
 # Where in it stands how much of the windows holds, and of how many parts.
 _PART_AT = 40
@@ -181,35 +183,68 @@ class State:
 
 def states(memory: int) -> list[State]:
     """Of each file that the library knows, from the memory that the program has. Raises OSError, and ValueError if there is no plan in it."""
-    size = os.fstat(memory).st_size
-    content = os.pread(memory, size, 0)
-    while len(content) < size and (more := os.pread(memory, size - len(content), len(content))):
+    header = os.pread(memory, _HEADER.size, 0)
+    # Anybody can make a memory of any size. What is no plan is not read.
+    if len(header) < _HEADER.size or os.fstat(memory).st_size != _places(header).end:
+        raise ValueError("it is no plan")
+    return _states(_read(memory, 0, _places(header).end))
+
+
+def _read(memory: int, at: int, end: int) -> bytes:
+    content = b""
+    while at + len(content) < end and (more := os.pread(memory, end - at - len(content), at + len(content))):
         content += more
-    try:
-        magic, _, files, extents, is_timed, _ = _HEADER.unpack_from(content)
-        extents_at = _HEADER.size + files * _FILE.size
-        progress_at = extents_at + extents * _EXTENT.size
-        come_to_at = progress_at + files * _PROGRESS.size + extents * 4
-        if magic != _MAGIC or come_to_at + extents != len(content):
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the parts of a plan begin in its memory, in bytes."""
+
+    files: int
+    extents: int
+    is_timed: bool
+    extents_at: int
+    progress_at: int
+    come_to_at: int
+    end: int
+
+
+def _places(header: bytes) -> _Places:
+    """Raises ValueError if it is none of a plan that the library would take (src/prefetch/plan.cpp)."""
+    magic, _, files, extents, is_timed, _ = _HEADER.unpack_from(header)
+    if magic != _MAGIC or files > _MOST_FILES or extents > _MOST_EXTENTS:
+        raise ValueError("it is no plan")
+    extents_at = _HEADER.size + files * _FILE.size
+    progress_at = extents_at + extents * _EXTENT.size
+    come_to_at = progress_at + files * _PROGRESS.size + extents * 4
+    return _Places(files, extents, bool(is_timed), extents_at, progress_at, come_to_at, come_to_at + extents)
+
+
+def _states(content: bytes) -> list[State]:
+    places = _places(content)
+    if len(content) != places.end:
+        raise ValueError("it is no plan")
+    found = []
+    extents = 0
+    for number in range(places.files):
+        *_, first, count, _, _, _ = _FILE.unpack_from(content, _HEADER.size + number * _FILE.size)
+        extents += count
+        if first + count > places.extents or extents > places.extents:
             raise ValueError("it is no plan")
-        found = []
-        for number in range(files):
-            *_, first, count, _, _, _ = _FILE.unpack_from(content, _HEADER.size + number * _FILE.size)
-            progress = _PROGRESS.unpack_from(content, progress_at + number * _PROGRESS.size)
-            cursor, issued, _, given_up, asked, unforeseen, reads, waited, waiting = progress
-            come_to = content[come_to_at + first : come_to_at + first + count]
-            issued = min(issued, count)
-            lengths = (
-                _EXTENT.unpack_from(content, extents_at + (first + place) * _EXTENT.size)[1]
-                for place in range(issued)
-                if not come_to[place]
-            )
-            found.append(
-                State(count, min(cursor, count) if count else cursor, issued, come_to, sum(lengths), asked, unforeseen, bool(is_timed), reads, waited, waiting, given_up)
-            )  # fmt: skip
-        return found
-    except (struct.error, IndexError) as error:
-        raise ValueError("it is no plan") from error
+        progress = _PROGRESS.unpack_from(content, places.progress_at + number * _PROGRESS.size)
+        cursor, issued, _, given_up, asked, unforeseen, reads, waited, waiting = progress
+        come_to = content[places.come_to_at + first : places.come_to_at + first + count]
+        issued = min(issued, count)
+        lengths = (
+            _EXTENT.unpack_from(content, places.extents_at + (first + place) * _EXTENT.size)[1]
+            for place in range(issued)
+            if not come_to[place]
+        )
+        found.append(
+            State(count, min(cursor, count) if count else cursor, issued, come_to, sum(lengths), asked, unforeseen, places.is_timed, reads, waited, waiting, given_up)
+        )  # fmt: skip
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +273,15 @@ class Compact:
         return sum(len(file.extents) for file in self.known(followed=True))
 
     def done(self, memory: int) -> list[Done]:
-        """What the plan did for each file that is read ahead. `memory`: a descriptor of the memory that the program has."""
+        """What the plan did for each file that is read ahead. `memory`: a descriptor of the memory that the program has. It may have written anything into it, so
+        that only what the library counts is taken from there."""
+        places = _places(self.content)
+        counted = _read(memory, places.progress_at, places.end)
         return [
             state.done(file.path, _waited(zip(file.extents, state.come_to, strict=True)))
-            for file, is_followed, state in zip(self.files, self.followed, states(memory), strict=True)
+            for file, is_followed, state in zip(
+                self.files, self.followed, _states(self.content[: places.progress_at] + counted), strict=True
+            )
             if is_followed
         ]
 

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import struct
 import subprocess
 import sys
 import unittest
@@ -163,11 +164,58 @@ class Status(Case):
         self.observed()
         plan = os.urandom(64)
         described = prefetch_status.description(["none"], None, [], False, False)
-        for description in (b"", b"{", b"[1]", described, described.replace(b"[]", b"7")):
+        deep = b"[" * 100_000
+        for description in (b"", b"{", b"[1]", deep, described, described.replace(b"[]", b"7")):
             with preload.shared_memory(prefetch_status.DESCRIPTION, description, len(description)):
                 for content in (plan, b"", (0x32304E414C505444).to_bytes(8, "little") + plan[:60]):
                     with preload.shared_memory("dovetail-plan", content, len(content)):
                         self.assertNotIn(os.getpid(), [run.process for run in prefetch_status._runs()])
+
+    def test_what_is_hostile_does_not_hide_the_others(self):
+        """Short tables, a plan of terabytes, files that each claim all extents, words that are no text."""
+        self.observed()
+        described = prefetch_status.description(["none"], None, ["x"], False, False)
+        header = struct.Struct("<QQQQQQ16x")
+        magic = 0x32304E414C505444
+        huge = header.pack(magic, 0, 1 << 20, 1 << 40, 1, 0)
+        with self.running("--plan", self.plan_file) as process, contextlib.ExitStack() as stack:
+            for name, content, size in (
+                ("dovetail-detection", b"short", 5),
+                ("dovetail-plan", huge, 1 << 40),
+            ):
+                child = self._with_memories(stack, described, name, content, size)
+                self.assertNotIn(child, [run.process for run in prefetch_status._runs()])
+            for wrong in (described.replace(b'"none"', b"7"), described.replace(b"none", b"\\ud800")):
+                self._with_memories(stack, wrong, "dovetail-other", b"", 0)
+            status, output, errors = self.dovetail("prefetch", "status")
+            self.assertEqual((status, errors), (0, b""))
+            self.assertIn(f"{process.pid}: ".encode(), output)
+            self.assertEqual(output.count(b"its reads are seen by"), 1, output)
+
+    def _with_memories(
+        self, stack: contextlib.ExitStack, described: bytes, name: str, content: bytes, size: int
+    ) -> int:
+        """A process that has them open."""
+        with (
+            preload.shared_memory(prefetch_status.DESCRIPTION, described, len(described)) as (first, _),
+            preload.shared_memory(name, content, size) as (second, _),
+        ):
+            child = subprocess.Popen(["sleep", "600"], pass_fds=(first, second))
+        stack.callback(child.wait)
+        stack.callback(child.kill)
+        return child.pid
+
+    def test_memory_that_is_another_users_is_left_out(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can give memory away")
+        described = prefetch_status.description(["none"], None, [], False, False)
+        with preload.shared_memory(prefetch_status.DESCRIPTION, described, len(described)) as (memory, _):
+            self.assertIn(os.getpid(), [run.process for run in prefetch_status._runs()])
+            os.fchown(memory, 65534, 65534)
+            self.assertNotIn(os.getpid(), [run.process for run in prefetch_status._runs()])
+
+    def test_a_terminal_obeys_nothing_of_it(self):
+        self.assertEqual(prefetch_status._shown("a\x1b[2J\udcffb\n"), "a\\x1b[2J\udcffb\\n")
 
     def test_where_nothing_runs_it_says_so(self):
         with unittest.mock.patch.object(prefetch_status, "_runs", return_value=iter(())):
