@@ -11,7 +11,7 @@ import unittest
 import unittest.mock
 
 from followed import unavailable
-from support import BUILD, Case, prefetch_status, preload
+from support import BUILD, Case, prefetch_status, preload, read_plan, replay
 
 STEP = 256 << 10
 # Reads so many pieces, says so, and goes on after a line.
@@ -170,6 +170,16 @@ class Status(Case):
                 for content in (plan, b"", (0x32304E414C505444).to_bytes(8, "little") + plan[:60]):
                     with preload.shared_memory("dovetail-plan", content, len(content)):
                         self.assertNotIn(os.getpid(), [run.process for run in prefetch_status._runs()])
+
+    def test_a_program_that_writes_over_its_plan_spoils_no_report(self):
+        self.observed()
+        plan = replay.compact(read_plan(self.plan_file), 1 << 20, timed=True)
+        places = replay._places(plan.content)
+        with preload.shared_memory("dovetail-plan", plan.content, places.end) as (memory, _):
+            before = plan.done(memory)
+            os.pwrite(memory, b"\xff" * places.progress_at, 0)
+            self.assertEqual(plan.done(memory), before)
+            self.assertIn(str(self.path), [one.path for one in before])
 
     def test_what_is_hostile_does_not_hide_the_others(self):
         """Short tables, a plan of terabytes, files that each claim all extents, words that are no text."""
