@@ -25,10 +25,10 @@ LayoutPointer Layout::repeat(std::uint64_t count, std::int64_t stride, const Lay
   return made;
 }
 
-LayoutPointer Layout::list(std::vector<Entry> entries) {
+LayoutPointer Layout::list(const std::vector<Entry>& entries) {
   std::vector<Entry> kept;
   std::uint64_t bytes = 0;
-  for (Entry& entry : entries) {
+  for (const Entry& entry : entries) {
     if (entry.layout == nullptr) {
       continue;
     }

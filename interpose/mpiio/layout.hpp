@@ -28,7 +28,7 @@ class Layout {
   /// `count` times the same, `stride` bytes apart.
   static LayoutPointer repeat(std::uint64_t count, std::int64_t stride, const LayoutPointer& layout);
   /// One behind the other in the data; `before` is set here.
-  static LayoutPointer list(std::vector<Entry> entries);
+  static LayoutPointer list(const std::vector<Entry>& entries);
 
   /// Of data.
   std::uint64_t bytes() const noexcept { return bytes_; }
