@@ -216,7 +216,7 @@ LayoutPointer of_blocks(int count, const TypeLayout& element, const Length& leng
     }
     entries.push_back({place(i), block});
   }
-  return Layout::list(std::move(entries));
+  return Layout::list(entries);
 }
 
 LayoutPointer of_indexed(const Contents& contents) {
@@ -246,7 +246,7 @@ LayoutPointer of_struct(const Contents& contents) {
     const auto length = static_cast<std::uint64_t>(contents.integers.at(1 + i));
     entries.push_back({contents.addresses.at(i), made(contents.types[i]).times(length)});
   }
-  return Layout::list(std::move(entries));
+  return Layout::list(entries);
 }
 
 LayoutPointer derived(const Contents& contents) {
