@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -79,13 +78,12 @@ int finish_deferred_files(MPI_Comm /*self*/, int /*key*/, void* /*value*/, void*
 
 void finish_at_finalize() {
   // MPI_Finalize deletes what belongs to MPI_COMM_SELF before it does anything else.
-  static std::once_flag once;
-  std::call_once(once, [] {
+  // Not by std::call_once: its thread-locals are another library's.
+  [[maybe_unused]] static const bool is_set = [] {
     int key = 0;
-    if (pmpi().Comm_create_keyval(copy_nothing, finish_deferred_files, &key, nullptr) == MPI_SUCCESS) {
-      pmpi().Comm_set_attr(handles().self, key, nullptr);
-    }
-  });
+    return pmpi().Comm_create_keyval(copy_nothing, finish_deferred_files, &key, nullptr) == MPI_SUCCESS &&
+           pmpi().Comm_set_attr(handles().self, key, nullptr) == MPI_SUCCESS;
+  }();
 }
 
 const Configuration& configuration() {
