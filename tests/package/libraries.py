@@ -130,6 +130,15 @@ fgetc_unlocked getc_unlocked fseek fseeko fseeko64 rewind fsetpos fsetpos64
 __fread_chk __fread_unlocked_chk __fgets_chk __fgets_unlocked_chk
 prctl unshare setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups
 """
+# What libdovetail-mpiio-<library>.so stands before: of both directions, and the rest. Where the library has MPI 4, each that takes a count has a large form.
+MPIIO_TRANSFERS = """
+{} {}_all {}_at {}_at_all {}_shared {}_ordered {}_all_begin {}_at_all_begin {}_ordered_begin i{} i{}_all i{}_at i{}_at_all i{}_shared
+"""
+MPIIO_OTHERS = """
+MPI_File_close MPI_File_delete MPI_File_get_info MPI_File_get_size MPI_File_open MPI_File_preallocate MPI_File_seek MPI_File_seek_shared
+MPI_File_set_atomicity MPI_File_set_info MPI_File_set_size MPI_File_set_view MPI_File_sync
+MPI_File_read_all_end MPI_File_read_at_all_end MPI_File_write_all_end MPI_File_write_at_all_end MPI_Finalize MPI_Init MPI_Init_thread
+"""
 # Behind the functions of its header: those that the plugin and its report look up.
 HDF5 = "dovetail_hdf5_serve dovetail_hdf5_write_trace"
 # HDF5 asks for the first two; `getenv` tells HDF5 of the connector where the plugin is preloaded.
@@ -196,6 +205,11 @@ def names_of_mpi(table: str, library: str) -> set[str]:
     }
 
 
+def names_of_mpiio(large: bool) -> set[str]:
+    calls = {f"MPI_File_{form}".format(way) for form in MPIIO_TRANSFERS.split() for way in ("read", "write")}
+    return calls | set(MPIIO_OTHERS.split()) | {f"{call}_c" for call in calls if large}
+
+
 def functions_of(header: Path, prefix: str) -> set[str]:
     """What a header of C declares; a type of a function is none."""
     text = re.sub(r"//.*|^typedef .*", "", header.read_text(), flags=re.MULTILINE)
@@ -233,6 +247,8 @@ def main() -> None:
         },
         "libdovetail-mpi-mpich.so": set(MPI_PLUGIN.split()),
         "libdovetail-mpi-openmpi.so": set(MPI_PLUGIN.split()),
+        "libdovetail-mpiio-mpich.so": names_of_mpiio(large=True),
+        "libdovetail-mpiio-openmpi.so": names_of_mpiio(large=False),
     }
     found = {library.name: library for library in prefix.rglob("libdovetail*.so")}
     assert set(found) - {"libdovetail.so"} <= set(expected), f"nothing says what {sorted(found)} must show"
