@@ -94,6 +94,16 @@ TEST(IntervalTest, AFixedOneStaysWithinTheShare) {
   EXPECT_EQ(longer.now(), 5ms);
 }
 
+TEST(IntervalTest, AFixedOneHoldsWhileCoresCompute) {
+  Interval interval(5ms);
+  poll_often(interval, 1us, true);
+  interval.polled(1us, 1, 0ns, true, false, true);
+  EXPECT_EQ(interval.now(), Interval::shortest_of_all)
+      << "two ranks that wait for each other would take 5 ms a message";
+  interval.polled(1us, 1, 0ns, false, false, false);
+  EXPECT_EQ(interval.now(), 5ms) << "one computes again";
+}
+
 TEST(MovementTest, ALookThatTakesMuchLongerHasMovedData) {
   Movement movement;
   for (int i = 0; i < 100; ++i) {

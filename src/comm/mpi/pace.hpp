@@ -16,11 +16,11 @@ using std::chrono::nanoseconds;
 /// costs; in a long wait it gets rare, and looks at more. Told by one thread at a time, asked by any.
 class Interval {
  public:
-  /// `fixed`: it stays so, as far as the share allows; negative: it adapts.
+  /// `fixed`: it stays so while cores compute, as far as the share allows; negative: it adapts.
   explicit Interval(nanoseconds fixed) noexcept : fixed_(fixed) {}
   nanoseconds now() const noexcept {
-    return fixed_ >= nanoseconds{} ? std::max(fixed_, affordable())
-                                   : nanoseconds(current_.load(std::memory_order_relaxed));
+    const bool adapts = fixed_ < nanoseconds{} || takes_time_of_none_.load(std::memory_order_relaxed);
+    return adapts ? nanoseconds(current_.load(std::memory_order_relaxed)) : std::max(fixed_, affordable());
   }
   /// So many looks may be taken in a poll. They are as many as the share has room for, or as take as long as waking the thread for it.
   unsigned looks() const noexcept {
@@ -36,6 +36,7 @@ class Interval {
       look_.follow(took / looks);
     }
     waking_.follow(std::min(waking, most_waking));
+    takes_time_of_none_.store(takes_time_of_none, std::memory_order_relaxed);
     const nanoseconds least = takes_time_of_none ? shortest_of_all : shortest();
     const nanoseconds before{current_.load(std::memory_order_relaxed)};
     const nanoseconds next = std::clamp<nanoseconds>(before + before / 4, least, std::max(affordable(), longest));
@@ -80,6 +81,7 @@ class Interval {
   Cost look_{nanoseconds(1000)};
   Cost waking_{nanoseconds(0)};
   std::atomic<nanoseconds::rep> current_{shortest_of_all.count()};
+  std::atomic<bool> takes_time_of_none_{false};  ///< At the last poll, no core computed.
 };
 
 /// Whether polls move data. The library moves a large message piece by piece, one in each poll, and says nothing before the last one. But that
