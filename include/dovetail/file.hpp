@@ -50,8 +50,8 @@ struct FileOptions {
   /// has completed; so is all that `fsync`, `fdatasync` and `pwrite_durable` cover. `drain` makes it durable in the file itself.
   /// The next opening with `staged`, or `dovetail staging recover`, finds all that survived. Errors of a drain in the background are thrown by the
   /// next `fsync` or `fdatasync`; the bytes are still on the tier then, and `drain` and `close` try again.
-  /// All `File`s of this process that are staged see every write. Others see it after `drain` or `close`. Meanwhile nobody else may change the
-  /// file, another process cannot open it with `staged` (EBUSY), and `descriptor` leads to what has been drained.
+  /// Each staged `File` of this process reads what any of them wrote. Other processes see it after `drain` or `close`. Until then no other process
+  /// may change the file, none can open it with `staged` (EBUSY), and `descriptor` leads to what has been drained.
   bool staged = false;
   /// Folder of the tier; it exists. Empty: `DOVETAIL_TIER`.
   std::string tier{};

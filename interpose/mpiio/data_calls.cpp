@@ -82,33 +82,39 @@ std::vector<std::byte> packed(const Memory& memory) {
   return code == MPI_SUCCESS && end == bytes ? data : std::vector<std::byte>{};
 }
 
-// Nothing: the MPI library knows better, also what is wrong with it.
+// Without the layout. Nothing: the MPI library knows better, also what is wrong with it.
+std::optional<Prepared> place(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
+  Prepared prepared{.view = staged.view(), .layout = nullptr};
+  if (!prepared.view.is_known() || offset < 0 || memory.count < 0 || memory.type == handles().no_type) {
+    return std::nullopt;
+  }
+  prepared.skip = static_cast<std::uint64_t>(offset) * prepared.view.unit_bytes;
+  return prepared;
+}
+
 std::optional<Prepared> prepare(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
-  FileView view = staged.view();
-  if (!view.is_known() || offset < 0 || memory.count < 0 || memory.type == handles().no_type) {
-    return std::nullopt;
-  }
-  const std::optional<TypeLayout> type = layout_of(memory.type);
+  std::optional<Prepared> prepared = place(staged, offset, memory);
+  const std::optional<TypeLayout> type = prepared ? layout_of(memory.type) : std::nullopt;
   const auto count = static_cast<std::uint64_t>(memory.count);
-  if (!type || type->bytes * count % view.unit_bytes != 0) {
+  if (!type || type->bytes * count % prepared->view.unit_bytes != 0) {
     return std::nullopt;
   }
-  const std::uint64_t skip = static_cast<std::uint64_t>(offset) * view.unit_bytes;
-  return Prepared{.view = std::move(view), .layout = type->times(count), .skip = skip};
+  prepared->layout = type->times(count);
+  return prepared;
 }
 
 // For a memory type that is not known here.
 std::optional<Prepared> prepare_packed(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
-  FileView view = staged.view();
-  if (!view.is_known() || offset < 0 || memory.count <= 0 || memory.type == handles().no_type) {
+  std::optional<Prepared> prepared = place(staged, offset, memory);
+  if (!prepared || memory.count == 0) {
     return std::nullopt;
   }
-  std::vector<std::byte> data = packed(memory);
-  if (data.empty() || data.size() % view.unit_bytes != 0) {
+  prepared->packed = packed(memory);
+  if (prepared->packed.empty() || prepared->packed.size() % prepared->view.unit_bytes != 0) {
     return std::nullopt;
   }
-  const std::uint64_t skip = static_cast<std::uint64_t>(offset) * view.unit_bytes;
-  return Prepared{.view = std::move(view), .layout = Layout::run(data.size()), .skip = skip, .packed = std::move(data)};
+  prepared->layout = Layout::run(prepared->packed.size());
+  return prepared;
 }
 
 FileFailure write_prepared(StagedFile& staged, const Prepared& prepared, const std::byte* data) {

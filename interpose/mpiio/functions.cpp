@@ -25,14 +25,13 @@ Handles find_handles(const mpi::Symbols& symbols) {
           static_cast<MPI_Op>(symbols.find_object("ompi_mpi_op_max")),
           static_cast<MPI_File>(symbols.find_object("ompi_mpi_file_null")),
           static_cast<MPI_Info>(symbols.find_object("ompi_mpi_info_null")),
-          static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_datatype_null")),
-          static_cast<MPI_Request>(symbols.find_object("ompi_request_null"))};
+          static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_datatype_null"))};
 }
 #else
 constexpr const char* abi_name = "MPICH";
 Handles find_handles(const mpi::Symbols& /*symbols*/) {
-  return {MPI_COMM_WORLD, MPI_COMM_SELF, MPI_COMM_NULL, MPI_BYTE,          MPI_INT64_T,
-          MPI_MAX,        MPI_FILE_NULL, MPI_INFO_NULL, MPI_DATATYPE_NULL, MPI_REQUEST_NULL};
+  return {MPI_COMM_WORLD, MPI_COMM_SELF, MPI_COMM_NULL, MPI_BYTE,         MPI_INT64_T,
+          MPI_MAX,        MPI_FILE_NULL, MPI_INFO_NULL, MPI_DATATYPE_NULL};
 }
 #endif
 

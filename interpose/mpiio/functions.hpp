@@ -11,7 +11,7 @@ namespace dovetail::interpose::mpiio {
 // clang-format off
 #define DOVETAIL_MPIIO_CALLS(USE) \
   USE(File_open) USE(File_close) USE(File_delete) USE(File_set_size) USE(File_preallocate) USE(File_get_size) USE(File_set_info) USE(File_get_info) \
-  USE(File_set_view) USE(File_get_view) USE(File_set_atomicity) USE(File_sync) USE(File_seek) USE(File_seek_shared) USE(File_get_position) \
+  USE(File_set_view) USE(File_set_atomicity) USE(File_sync) USE(File_seek) USE(File_seek_shared) USE(File_get_position) \
   USE(File_read_at) USE(File_read_at_all) USE(File_read) USE(File_read_all) USE(File_read_shared) USE(File_read_ordered) \
   USE(File_iread_at) USE(File_iread_at_all) USE(File_iread) USE(File_iread_all) USE(File_iread_shared) \
   USE(File_write_at) USE(File_write_at_all) USE(File_write) USE(File_write_all) USE(File_write_shared) USE(File_write_ordered) \
@@ -29,8 +29,8 @@ namespace dovetail::interpose::mpiio {
   USE(File_write_at_all_begin) USE(File_write_all_begin) USE(File_write_ordered_begin)
 #define DOVETAIL_MPIIO_FUNCTIONS(USE) \
   DOVETAIL_MPIIO_CALLS(USE) \
-  USE(Init) USE(Init_thread) USE(Finalize) USE(Initialized) USE(Abort) \
-  USE(Comm_create_keyval) USE(Comm_set_attr) USE(Comm_dup) USE(Comm_free) USE(Comm_rank) USE(Comm_size) USE(Allreduce) USE(Barrier) \
+  USE(Init) USE(Init_thread) USE(Finalize) \
+  USE(Comm_create_keyval) USE(Comm_set_attr) USE(Comm_dup) USE(Comm_free) USE(Comm_rank) USE(Comm_size) USE(Allreduce) \
   USE(Info_create) USE(Info_dup) USE(Info_free) USE(Info_get) USE(Info_set) USE(Info_delete) \
   USE(Type_get_envelope) USE(Type_get_contents) USE(Type_get_extent_x) USE(Type_get_true_extent_x) USE(Type_size_x) USE(Type_free) USE(Pack) \
   USE(Get_elements_x) USE(Status_set_elements_x) USE(Status_set_cancelled) USE(Grequest_start) USE(Grequest_complete) \
@@ -64,7 +64,6 @@ struct Handles {
   MPI_File no_file;
   MPI_Info no_info;
   MPI_Datatype no_type;
-  MPI_Request no_request;
 };
 
 /// Any thread. A process that has no such MPI library is ended with status 2.

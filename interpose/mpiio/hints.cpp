@@ -18,6 +18,8 @@ constexpr const char* threads_name = "e10_cache_threads";
 constexpr const char* buffer_name = "ind_wr_buffer_size";
 constexpr const char* stripe_name = "striping_unit";
 constexpr std::array own_names = {cache_name, path_name, flush_name, discard_name, threads_name};
+constexpr std::array all_names = {cache_name,   path_name,   flush_name, discard_name,
+                                  threads_name, buffer_name, stripe_name};
 constexpr std::string_view own_beginning = "e10_";
 
 constexpr std::array cache_values = {"disable", "enable", "coherent"};                   // as Cache
@@ -115,6 +117,8 @@ bool is_own_hint(const std::string& name) {
 }
 
 bool is_known_hint(const std::string& name) { return is_own_hint(name) || !name.starts_with(own_beginning); }
+
+std::span<const char* const> read_names() { return all_names; }
 
 std::string names_of_hints() {
   std::string all;

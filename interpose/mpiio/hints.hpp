@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <span>
 #include <string>
 
 namespace dovetail::interpose::mpiio {
@@ -35,6 +35,8 @@ ReadHints read_hints(const GivenHints& given, const Hints& before = {});
 bool is_own_hint(const std::string& name);
 /// Whether it is the name of one of these hints, or not for Dovetail at all.
 bool is_known_hint(const std::string& name);
+/// All that `read_hints` looks at.
+std::span<const char* const> read_names();
 /// Names of all of them, for messages.
 std::string names_of_hints();
 /// What is in force, for the program that asks.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "agreement.hpp"
+#include "draining.hpp"
 #include "failures.hpp"
 #include "functions.hpp"
 #include "open_files.hpp"
@@ -46,15 +47,6 @@ staging::TierSettings settings_of(const Hints& hints) {
   return {.drain = {.stripe_bytes = hints.stripe_bytes, .request_bytes = hints.buffer_bytes}, .shared = true};
 }
 
-std::string real_tier(const std::string& path, FileFailure& failure) {
-  const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
-  if (real == nullptr) {
-    failure = {.error = errno, .operation = "use", .path = path};
-    return {};
-  }
-  return real.get();
-}
-
 int rank_in(MPI_Comm communicator) {
   int rank = 0;
   pmpi().Comm_rank(communicator, &rank);
@@ -76,16 +68,15 @@ bool is_told_here(const std::string& folder) {
 
 // Brings what a job that was killed has left of the file into it. A tier that is not there has nothing.
 FileFailure recover_file(const Hints& hints, const std::string& path) {
-  FileFailure none;
-  const std::string tier = real_tier(hints.path, none);
-  const staging::FolderName name = tier.empty() ? staging::FolderName{} : staging::folder_of(tier, path);
-  if (tier.empty() || name.failure) {
+  const staging::FolderName name = staging::folder_of(hints.path, path);
+  if (name.failure) {
     return {};
   }
-  if (staging::writer_folders(name.folder, none).empty()) {
-    return none;
+  FileFailure failure;
+  if (staging::writer_folders(name.folder, failure).empty()) {
+    return failure;
   }
-  const staging::TierLock lock = staging::lock_tier(tier);
+  const staging::TierLock lock = staging::lock_tier(hints.path);
   if (lock.failure) {
     return lock.failure;
   }
@@ -114,18 +105,14 @@ struct OpenedTier {
 
 OpenedTier open_tier(const Hints& hints, const std::string& path) {
   OpenedTier opened;
-  const std::string tier = real_tier(hints.path, opened.failure);
-  if (opened.failure) {
-    return opened;
-  }
-  staging::FolderName name = staging::folder_of(tier, path);
+  staging::FolderName name = staging::folder_of(hints.path, path);
   if (name.failure) {
     opened.failure = std::move(name.failure);
     return opened;
   }
   const auto rank = static_cast<unsigned>(rank_in(handles().world));
   opened.names = {.path = name.final_path, .folder = staging::writer_folder(name.folder, rank)};
-  const staging::TierLock lock = staging::lock_tier(tier);
+  const staging::TierLock lock = staging::lock_tier(hints.path);
   if (lock.failure) {
     opened.failure = lock.failure;
     return opened;
@@ -216,7 +203,6 @@ int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, 
   const std::string name = system_path(path);
   const Wanted wanted = wanted_for(name, info);
   const Hints& hints = wanted.read.hints;
-  FileFailure ignored;
   std::string earlier = finish_deferred(wanted.rule, name);
   const std::int64_t mine = in_one_number(wanted);
   std::array<std::int64_t, 4> all = {wanted.read.why_not.empty() ? 0 : 1, earlier.empty() ? 0 : 1, mine, -mine};
@@ -258,16 +244,7 @@ int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, 
 
 // Without those that are deferred. Collective, also where some ranks do not drain: MPI_File_set_info may have given each of them other hints.
 int drain_at_close(StagedFile& staged, MPI_File file) {
-  const FileFailure failure = staged.hints().flush != Flush::none ? staged.finish() : FileFailure{};
-  if (failure) {
-    tell(text_of_drain(failure, staged.path(), staged.folder()));
-  }
-  if (!any_failed(staged.communicator(), static_cast<bool>(failure))) {
-    return MPI_SUCCESS;
-  }
-  return fail(file, MPI_ERR_IO,
-              failure ? text_of_drain(failure, staged.path(), staged.folder())
-                      : "another rank could not drain " + staged.path());
+  return agree_on_drain(staged, file, staged.hints().flush != Flush::none ? staged.finish() : FileFailure{});
 }
 
 int close_file(MPI_File* file) {

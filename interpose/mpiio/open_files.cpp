@@ -1,14 +1,15 @@
 #include "open_files.hpp"
 
 #include <atomic>
+#include <filesystem>
 #include <list>
 #include <shared_mutex>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "base/mutex.hpp"
 #include "failures.hpp"
-#include "staging/placement.hpp"
 
 namespace dovetail::interpose::mpiio {
 namespace {
@@ -102,7 +103,8 @@ std::string finish_deferred(const FileRule* rule, const std::string& name) {
       return {};
     }
   }
-  const std::string path = staging::folder_of("", name).final_path;
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(name, error);
   return finish_deferred_if([&](const Deferred& each) {
     return (rule != nullptr && each.rule == rule) || (!path.empty() && each.file->path() == path);
   });

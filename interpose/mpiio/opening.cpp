@@ -1,18 +1,10 @@
 #include "opening.hpp"
 
-#include <array>
 #include <vector>
 
 #include "functions.hpp"
 
 namespace dovetail::interpose::mpiio {
-namespace {
-
-constexpr std::array read_names = {
-    "e10_cache",         "e10_cache_path",     "e10_cache_flush_flag", "e10_cache_discard_flag",
-    "e10_cache_threads", "ind_wr_buffer_size", "striping_unit"};
-
-}  // namespace
 
 GivenHints hints_of(MPI_Info info) {
   GivenHints given;
@@ -20,7 +12,7 @@ GivenHints hints_of(MPI_Info info) {
     return given;
   }
   std::vector<char> value(MPI_MAX_INFO_VAL + 1);
-  for (const char* const name : read_names) {
+  for (const char* const name : read_names()) {
     int there = 0;
     if (pmpi().Info_get(info, name, MPI_MAX_INFO_VAL, value.data(), &there) == MPI_SUCCESS && there != 0) {
       given[name] = value.data();

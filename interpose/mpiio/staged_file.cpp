@@ -1,19 +1,10 @@
 #include "staged_file.hpp"
 
-#include <fcntl.h>
-#include <sys/uio.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
-
-#include "base/descriptor.hpp"
-#include "failures.hpp"
-#include "staging/file_calls.hpp"
 
 namespace dovetail::interpose::mpiio {
 namespace {
@@ -84,7 +75,7 @@ StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hint
       mode_(mode),
       hints_(hints),
       view_(bytes_from_the_beginning()),
-      behind_(std::make_unique<staging::BackgroundDrain>(hints.threads)) {}
+      behind_(hints.threads) {}
 
 Hints StagedFile::hints() const {
   const base::LockGuard lock(mutex_);
@@ -109,36 +100,21 @@ void StagedFile::set_view(FileView view) {
 
 FileFailure StagedFile::write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
                               const std::byte* data) {
-  FileFailure failure;
-  visit_pieces(view, skip, *memory, data, [&](std::uint64_t offset, std::span<const std::byte> piece) {
-    failure = tier_->write(offset, piece);
-    return !failure;
-  });
-  return failure;
+  return write_pieces(&TieredFile::write, view, skip, memory, data);
 }
 
 FileFailure StagedFile::write_final(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
                                     const std::byte* data) {
-  if (FileFailure failure = drain()) {
-    return failure;
-  }
-  const base::Descriptor file(::open(path().c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.get() < 0) {
-    return {.error = errno, .operation = "open", .path = path()};
-  }
-  staging::FileCalls& calls = staging::FileCalls::system();
+  return write_pieces(&TieredFile::write_through, view, skip, memory, data);
+}
+
+FileFailure StagedFile::write_pieces(PieceWriter write_piece, const FileView& view, std::uint64_t skip,
+                                     const LayoutPointer& memory, const std::byte* data) {
   FileFailure failure;
   visit_pieces(view, skip, *memory, data, [&](std::uint64_t offset, std::span<const std::byte> piece) {
-    std::array parts = {iovec{const_cast<std::byte*>(piece.data()), piece.size()}};
-    const staging::Transfer done = staging::write_all(calls, file.get(), parts, offset);
-    if (done.error != 0) {
-      failure = {.error = done.error, .operation = "write", .path = path(), .offset = offset + done.bytes};
-    }
+    failure = ((*tier_).*write_piece)(offset, piece);
     return !failure;
   });
-  if (const int error = failure ? 0 : staging::make_durable(calls, file.get(), true)) {
-    failure = {.error = error, .operation = "fsync", .path = path()};
-  }
   return failure;
 }
 
@@ -172,14 +148,11 @@ TieredFile::Read StagedFile::read(const FileView& view, std::uint64_t skip, cons
 }
 
 void StagedFile::drain_behind() {
-  behind_->request(tier_, [](const FileFailure& failure) {
-    // The next sync or close tries again, and fails if it cannot.
-    static_cast<void>(failure);
-  });
+  behind_.request(tier_, {});  // if it fails, the next sync or close tries again, and fails if it cannot
 }
 
 FileFailure StagedFile::finish() {
-  behind_->wait();
+  behind_.wait();
   return hints().discard ? tier_->finish() : tier_->drain();
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/mutex.hpp"
@@ -28,7 +29,7 @@ class StagedFile {
     std::string path;    ///< Of the final file.
     std::string folder;  ///< Of the log.
   };
-  /// `rule` may be null. `communicator` is the file's own, which whoever closes it frees.
+  /// `rule` may be null. `communicator` is the file's own. The caller that closes the file frees it.
   StagedFile(std::shared_ptr<staging::TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
              MPI_Comm communicator, int mode);
 
@@ -56,7 +57,7 @@ class StagedFile {
   /// `memory`: relative to `data`. `skip`: bytes of the view before them. Returns when they are in the log.
   staging::FileFailure write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
                              const std::byte* data);
-  /// The same, durably in the final file, behind what is staged: where the tier has failed. Nothing between the pieces is touched, since it may be another rank's.
+  /// The same, in the final file, behind what is staged: where the tier has failed. Nothing between the pieces is touched, since it may be another rank's.
   staging::FileFailure write_final(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
                                    const std::byte* data);
   /// From the log and the final file. Fewer bytes than wanted without a failure: the file ends there.
@@ -67,7 +68,7 @@ class StagedFile {
   std::uint64_t staged_end() const { return tier_->staged_end(); }
   /// Brings all into the final file. Waits.
   staging::FileFailure drain() { return tier_->drain(); }
-  /// The same; whoever closes the file calls it last. The folder is removed if the hints say so.
+  /// The same, and removes the folder if the hints say so. Called at the close of the file. No other call follows.
   staging::FileFailure finish();
   /// Asks for a drain in the background.
   void drain_behind();
@@ -81,6 +82,10 @@ class StagedFile {
   bool tells_of_shared_pointer() noexcept { return !told_of_shared_pointer_.exchange(true); }
 
  private:
+  using PieceWriter = staging::FileFailure (staging::TieredFile::*)(std::uint64_t, std::span<const std::byte>);
+  staging::FileFailure write_pieces(PieceWriter write_piece, const FileView& view, std::uint64_t skip,
+                                    const LayoutPointer& memory, const std::byte* data);
+
   const std::shared_ptr<staging::TieredFile> tier_;
   const Names names_;
   const FileRule* const rule_;
@@ -95,7 +100,7 @@ class StagedFile {
   Hints hints_ GUARDED_BY(mutex_);
   FileView view_ GUARDED_BY(mutex_);
   std::optional<std::uint64_t> begun_ GUARDED_BY(mutex_);
-  std::unique_ptr<staging::BackgroundDrain> behind_;
+  staging::BackgroundDrain behind_;
 };
 
 }  // namespace dovetail::interpose::mpiio

@@ -85,7 +85,7 @@ class Stream {
   std::uint64_t begun_ = 0;
 };
 
-// Of a line nobody knows how long it is.
+// The length of a line is not known before it is read.
 constexpr std::size_t a_line = SIZE_MAX;
 
 // Of what no memory can hold, the greatest number.

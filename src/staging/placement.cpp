@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "base/plain_file.hpp"
@@ -165,15 +167,20 @@ FileFailure missing_placement(const std::string& folder) {
 }
 
 FolderName folder_of(const std::string& tier, const std::string& final_path) {
-  const std::unique_ptr<char, decltype(&::free)> real(::realpath(final_path.c_str(), nullptr), &::free);
-  if (real == nullptr) {
-    return {{}, {}, {.error = errno, .operation = "find", .path = final_path}};
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(final_path, error);
+  if (error) {
+    return {{}, {}, {.error = error.value(), .operation = "find", .path = final_path}};
   }
-  FolderName result{.folder = {}, .final_path = real.get(), .failure = {}};
+  const std::string real_tier = std::filesystem::canonical(tier, error);
+  if (error) {
+    return {{}, {}, {.error = error.value(), .operation = "use", .path = tier}};
+  }
+  FolderName result{.folder = {}, .final_path = real, .failure = {}};
   // A name may have 255 bytes.
   constexpr std::size_t most_letters = 200;
   const std::string name = result.final_path.substr(result.final_path.rfind('/') + 1, most_letters);
-  result.folder = tier + "/" + name + "-" + hexadecimal(checksum_of(result.final_path));
+  result.folder = real_tier + "/" + name + "-" + hexadecimal(checksum_of(result.final_path));
   return result;
 }
 

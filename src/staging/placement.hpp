@@ -53,12 +53,12 @@ FoundPlacement read_placement(const std::string& folder);
 /// Of a folder that has segments and no placement: nobody knows where their bytes go.
 FileFailure missing_placement(const std::string& folder);
 
-/// Where in the tier the log of a file is: a folder that is named after the file, and by a checksum of its path, without symbolic links. Whether it
-/// exists is another matter.
+/// Where in the tier, which exists, the log of a file is: a folder that is named after the file, and by a checksum of its path. Both paths are without
+/// symbolic links. Whether the folder exists is another matter.
 struct FolderName {
   std::string folder;
   std::string final_path{};  ///< The path without symbolic links.
-  FileFailure failure;       ///< There is no such file.
+  FileFailure failure;       ///< There is no such file, or no such tier.
 };
 FolderName folder_of(const std::string& tier, const std::string& final_path);
 

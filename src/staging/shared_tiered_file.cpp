@@ -6,9 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "staging/background_drain.hpp"
@@ -69,11 +67,7 @@ SharedTieredFile::~SharedTieredFile() {
 
 SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const std::string& path,
                                                 const TierSettings& settings) {
-  std::error_code error;
-  FolderName name = folder_of(std::filesystem::canonical(tier, error), path);
-  if (error) {
-    return {nullptr, {.error = error.value(), .operation = "open", .path = tier}};
-  }
+  FolderName name = folder_of(tier, path);
   struct stat status{};
   if (!name.failure && ::stat(name.final_path.c_str(), &status) != 0) {
     name.failure = {.error = errno, .operation = "look at", .path = name.final_path};
@@ -114,7 +108,8 @@ void SharedTieredFile::wrote() noexcept {
                  "larger tier\n",
                  path_.c_str(), folder_.c_str());
   }
-  if (file_->log_bytes() < segment_bytes_ || is_requested_.exchange(true)) {
+  // The log is asked last: it counts its segments, which are many while a drain goes on.
+  if (is_requested_ || file_->log_bytes() < segment_bytes_ || is_requested_.exchange(true)) {
     return;
   }
   try {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -60,14 +61,20 @@ std::vector<std::pair<long, std::string>> find_writers(const std::string& folder
   return found;
 }
 
-// False: all that is in it is in the final file already. A failure of the opening is that of the recovery.
-bool has_staged(const std::string& folder, const TierSettings& settings) {
+// As `recover`. Nothing: all that is in it is in the final file already, and it stays.
+std::optional<FileFailure> recover_staged(const std::string& folder, const TierSettings& settings) {
   const FoundPlacement found = read_placement(folder);
   if (!found.placement) {
-    return true;
+    return recover(folder, settings);
   }
-  const TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, settings);
-  return opened.failure || opened.file->staged_end() != 0;
+  TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, settings);
+  if (opened.failure) {
+    return std::move(opened.failure);
+  }
+  if (opened.file->staged_end() == 0) {
+    return std::nullopt;
+  }
+  return opened.file->finish();
 }
 
 }  // namespace
@@ -100,16 +107,16 @@ WriterRecovery recover_writers(const std::string& folder, const TierSettings& se
     // Nobody else has changed the size of a file that was written alone.
     TierSettings own = settings;
     own.shared = settings.shared && each != folder;
-    if (each != folder && !has_staged(each, own)) {
+    std::optional<FileFailure> failure = each != folder ? recover_staged(each, own) : recover(each, own);
+    if (!failure) {
       continue;
     }
-    FileFailure failure = recover(each, own);
-    if (!failure) {
+    if (!*failure) {
       result.recovered.push_back(each);
-    } else if (failure.error == ESTALE || failure.error == ENOENT) {
+    } else if (failure->error == ESTALE || failure->error == ENOENT) {
       result.orphans.push_back(each);
-    } else if (failure.error != EBUSY && !result.failure) {
-      result.failure = std::move(failure);
+    } else if (failure->error != EBUSY && !result.failure) {
+      result.failure = *std::move(failure);
     }
   }
   return result;

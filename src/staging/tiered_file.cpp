@@ -109,7 +109,7 @@ FileFailure TieredFile::append(std::uint64_t offset, std::span<const std::byte> 
 }
 
 FileFailure TieredFile::write(std::uint64_t offset, std::span<const std::byte> data) {
-  FileFailure failure = write_on_tier(offset, data);
+  FileFailure failure = append_all(offset, data);
   if (!is_full(failure)) {
     return failure;
   }
@@ -117,11 +117,15 @@ FileFailure TieredFile::write(std::uint64_t offset, std::span<const std::byte> d
   if (FileFailure of_drain = drain()) {
     return of_drain;
   }
-  failure = write_on_tier(offset, data);
+  failure = append_all(offset, data);
   return is_full(failure) ? write_through(offset, data) : failure;
 }
 
 FileFailure TieredFile::write_on_tier(std::uint64_t offset, std::span<const std::byte> data) {
+  return append_all(offset, data);
+}
+
+FileFailure TieredFile::append_all(std::uint64_t& offset, std::span<const std::byte>& data) {
   if (data.size() > most_file_bytes || offset > most_file_bytes - data.size()) {
     return {.error = EFBIG, .operation = "write", .path = final_.path, .offset = offset};
   }

@@ -54,6 +54,8 @@ class TieredFile {
   FileFailure write(std::uint64_t offset, std::span<const std::byte> data);
   /// The same, but fails where the tier is full. It only waits for other writers.
   FileFailure write_on_tier(std::uint64_t offset, std::span<const std::byte> data);
+  /// Drains, and writes into the final file: where the tier has failed. It is durable with the next `sync` or `drain`, and before anything newer is.
+  FileFailure write_through(std::uint64_t offset, std::span<const std::byte> data);
   /// As ftruncate. Where the tier is full, it drains first. Not for a shared file (`ENOTSUP`): what the others have in their logs is not known here.
   FileFailure set_size(std::uint64_t size);
 
@@ -100,7 +102,8 @@ class TieredFile {
   FileFailure append(std::uint64_t offset, std::span<const std::byte> data) REQUIRES(order_) EXCLUDES(mutex_);
   FileFailure settle_through() REQUIRES(order_);
   FileFailure append_size(std::uint64_t size) EXCLUDES(order_);
-  FileFailure write_through(std::uint64_t offset, std::span<const std::byte> data) EXCLUDES(draining_, order_);
+  /// Leaves in its parameters what it has not appended.
+  FileFailure append_all(std::uint64_t& offset, std::span<const std::byte>& data) EXCLUDES(order_);
   struct Drain {
     StagingLog::Sealed sealed;
     DrainPlan plan;
