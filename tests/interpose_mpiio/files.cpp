@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "interpose_mpiio/staging_ranks.hpp"
 
@@ -315,6 +316,23 @@ void drain_errors_reach_sync_and_close(const Ranks& ranks, const Place& place) {
   }
 }
 
+void an_error_of_one_rank_is_that_of_all(const Ranks& ranks, const Place& place) {
+  MPI_File file = open_file(place, {{"e10_cache_flush_flag", "flush_onclose"}});
+  const MPI_Offset far = 10 * static_cast<MPI_Offset>(small_file);
+  const std::vector<int> part = part_of(ranks.rank, 10);
+  {
+    std::optional<LargestFile> limit;
+    if (ranks.rank == 0) {
+      limit.emplace(small_file);
+    }
+    succeed(MPI_File_write_at(file, far + ranks.rank * part_bytes, part.data(), numbers, MPI_INT, MPI_STATUS_IGNORE),
+            "writing");
+    check(class_of(MPI_File_sync(file)) == MPI_ERR_IO, "MPI_File_sync does not tell of the drain of rank 0");
+  }
+  succeed(MPI_File_sync(file), "MPI_File_sync once there is space");
+  MPI_File_close(&file);
+}
+
 // Of a view with gaps, in which other ranks have theirs: only its own bytes are touched.
 void pieces_are_written_where_the_tier_fails(const Ranks& ranks, const Place& place) {
   MPI_File file = open_file(place, {{"e10_cache_flush_flag", "flush_onclose"}});
@@ -433,8 +451,8 @@ int main(int count, char** arguments) {
        {unusable_hints_are_refused, one_rank_is_enough_to_refuse, hints_in_force_are_shown, others_see_it_after_sync,
         nothing_is_drained_before_close, none_stays_in_the_tier, coherent_is_seen_at_once, sizes_are_right,
         hints_may_differ_once_it_is_open, shared_pointer_and_atomic_mode, drain_errors_reach_sync_and_close,
-        full_tier_is_written_through, pieces_are_written_where_the_tier_fails, failed_drain_of_a_coherent_write_is_told,
-        what_cannot_be_staged_is_written_through}) {
+        an_error_of_one_rank_is_that_of_all, full_tier_is_written_through, pieces_are_written_where_the_tier_fails,
+        failed_drain_of_a_coherent_write_is_told, what_cannot_be_staged_is_written_through}) {
     const std::string folder = empty_folder(ranks, std::string(arguments[1]));
     Place place{.tier = empty_folder(ranks, folder + "/tier"), .path = folder + "/file", .hints = {}};
     place.hints = {{"e10_cache", "enable"}, {"e10_cache_path", place.tier}};
