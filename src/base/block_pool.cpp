@@ -6,6 +6,10 @@
 #include <new>
 #include <utility>
 
+// Of the leak detector, where the program has one. It does not look into mapped memory by itself, so that what only a block
+// points at would be a leak.
+extern "C" [[gnu::weak]] void __lsan_register_root_region(const void* begin, std::size_t size);
+
 namespace dovetail::base {
 
 std::atomic<BlockPool*> BlockPool::pools[BlockPool::slots] = {};
@@ -65,6 +69,9 @@ void BlockPool::fill(Magazine& magazine) {
     void* slab = mmap(nullptr, slab_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (slab == MAP_FAILED) {
       throw std::bad_alloc();
+    }
+    if (__lsan_register_root_region != nullptr) {
+      __lsan_register_root_region(slab, slab_size);
     }
     slabs_.push_back(static_cast<std::byte*>(slab));
     fresh_ = slabs_.back();
