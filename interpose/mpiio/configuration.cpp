@@ -67,7 +67,7 @@ std::vector<std::string> names_of(const json& value, const std::string& place) {
   return names;
 }
 
-GivenHints hints_of(const json& value, const std::string& place) {
+GivenHints hints_in(const json& value, const std::string& place) {
   if (!value.is_object()) {
     refuse(place, "it must be an object");
   }
@@ -96,7 +96,7 @@ FileRule rule_of(const json& value, const std::string& place) {
   }
   FileRule rule{.names = names_of(value["names"], place + ".names"), .hints = {}, .deferred_close = false};
   if (value.contains("hints")) {
-    rule.hints = hints_of(value["hints"], place + ".hints");
+    rule.hints = hints_in(value["hints"], place + ".hints");
   }
   if (value.contains("deferred_close")) {
     if (!value["deferred_close"].is_boolean()) {
