@@ -41,6 +41,8 @@ class Request {
       return {.error = done.error, .operation = "write", .path = file_.path, .offset = begin_ + done.bytes};
     }
     if (done.bytes != 0) {
+      // The device works while the next request is copied, rather than from the sync on.
+      calls_.begin_writeback(file_.descriptor, begin_, done.bytes);
       calls_.reached(CrashPoint::piece_written);
     }
     return {};

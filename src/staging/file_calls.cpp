@@ -62,6 +62,12 @@ int FileCalls::remove(int folder, const char* name) noexcept {
   return result_of(::unlinkat(folder, name, 0));
 }
 
+void FileCalls::begin_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept {
+  // Errors come back from the next sync.
+  static_cast<void>(
+      ::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE));
+}
+
 FileCalls& FileCalls::system() noexcept {
   // Never destroyed: files may be used until the very end of the process.
   static FileCalls& calls = *new FileCalls;

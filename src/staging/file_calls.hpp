@@ -28,6 +28,8 @@ class FileCalls {
   virtual int sync(int descriptor, bool data_only) noexcept;
   virtual int resize(int descriptor, std::uint64_t bytes) noexcept;
   virtual int remove(int folder, const char* name) noexcept;
+  /// The system begins to bring these written bytes to the device, and the caller goes on. Where it cannot, nothing happens.
+  virtual void begin_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;
   /// Does nothing.
   virtual void reached(CrashPoint) noexcept {}
 

@@ -52,6 +52,7 @@ class WatchedCalls : public FileCalls {
   };
   std::function<Fault(const Asked&)> before = [](const Asked&) { return Fault{}; };
   std::function<void(CrashPoint)> at = [](CrashPoint) {};
+  std::function<void(ByteRange)> at_writeback = [](ByteRange) {};
 
   int open(int folder, const char* name, int flags) noexcept override {
     const Fault fault = before({Kind::open, folder});
@@ -90,6 +91,10 @@ class WatchedCalls : public FileCalls {
   int remove(int folder, const char* name) noexcept override {
     const Fault fault = before({Kind::remove, folder});
     return fault.error != 0 ? -fault.error : FileCalls::remove(folder, name);
+  }
+  void begin_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept override {
+    at_writeback({offset, bytes});
+    FileCalls::begin_writeback(descriptor, offset, bytes);
   }
   void reached(CrashPoint point) noexcept override { at(point); }
 };

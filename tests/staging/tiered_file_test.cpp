@@ -117,6 +117,28 @@ TEST_F(TieredFileTest, TheDrainWritesLargeAlignedRequestsInOrder) {
   EXPECT_TRUE(same(read(*file, 5000, data.size()), data));
 }
 
+// Otherwise the device would have nothing to do until the drain syncs. Copied and then synced, 100 MB take 1.4 times as long.
+TEST_F(TieredFileTest, TheDeviceBeginsWithTheFirstRequest) {
+  const Bytes data = test::random_bytes(100'000, 5);
+  const auto file = open();
+  ASSERT_EQ(file->write(0, data).text(), "");
+  std::uint64_t written = 0;
+  std::uint64_t begun = 0;
+  calls.before = [&](const Asked& asked) {
+    if (asked.kind == Kind::write && asked.path() == final_path) {
+      EXPECT_EQ(begun, written) << "nothing is asked of the device for what has been written";
+      written = asked.offset + asked.bytes;
+    }
+    return Fault{};
+  };
+  calls.at_writeback = [&](ByteRange range) {
+    EXPECT_EQ(range.offset, begun);
+    begun = range.end();
+  };
+  ASSERT_EQ(file->drain().text(), "");
+  EXPECT_EQ(begun, data.size());
+}
+
 // The bytes would be gone with the descriptor.
 TEST_F(TieredFileTest, AFileThatHasLostItsNameMeanwhileIsNotDrained) {
   const auto file = open();
