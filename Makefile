@@ -6,6 +6,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
 STRESS_SECONDS ?= 3600
 MESSAGES_ROUNDS ?= 300
+STAGING_TURNS ?= 8
 MUTANTS ?= tasking storage admission --number 100
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
@@ -15,7 +16,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-plans stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-plans test-staging stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -92,7 +93,12 @@ test-messages: build-tests ## Random programs of tasks and messages against plai
 test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes
 	@DOVETAIL_TEST_ROUNDS=120 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
 
-test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-plans stress ## What takes too long for every change
+test-staging: build-tests ## Ranks with staged files, and those that recover them, are killed a thousand times, for half an hour (STAGING_TURNS=8 of 125 kills)
+	@for turn in $$(seq $(STAGING_TURNS)); do \
+	    DOVETAIL_TEST_ROUNDS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_kills_' || exit 1; \
+	done
+
+test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-plans test-staging stress ## What takes too long for every change
 
 mutants: setup ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)
