@@ -37,4 +37,13 @@ BENCHMARKS = [
         unit="x",
         quick=("--megabytes", "10", "--steps", "2", "--compute", "0.1"),
     ),
+    Benchmark(
+        "staging_recovery",
+        "1 GiB that a program has left on the tier: how long its recovery takes, in times of a copy",
+        (Contender("dovetail", "staging_recovery", ("--repeat", "1")),),
+        (Target("1.2 times a copy", metric="of_copy", at_most=1.2),),
+        metric="of_copy",
+        unit="x",
+        quick=("--mebibytes", "64"),
+    ),
 ]
