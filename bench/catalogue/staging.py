@@ -46,4 +46,16 @@ BENCHMARKS = [
         unit="x",
         quick=("--mebibytes", "64"),
     ),
+    Benchmark(
+        "staging_hostile",
+        "where a tier cannot help: times as long as without it",
+        (Contender("dovetail", "staging_hostile", ("--repeat", "1")),),
+        tuple(
+            Target(f"5 % longer: {case}", metric=f"{case}_of_plain", at_most=1.05)
+            for case in ("tiny_files", "sync_each", "read_back", "full_tier", "slow_tier")
+        ),
+        metric="tiny_files_of_plain",
+        unit="x",
+        quick=("--megabytes", "24", "--files", "20"),
+    ),
 ]

@@ -16,11 +16,12 @@ namespace {
 // One request to the final file: consecutive bytes of one or several pieces.
 class Request {
  public:
-  Request(FileCalls& calls, const FinalFile& file, const DrainShape& shape)
+  // `most`: no more bytes than these are drained, so that a small file does not cost the memory of a large request.
+  Request(FileCalls& calls, const FinalFile& file, const DrainShape& shape, std::uint64_t most)
       : calls_(calls),
         file_(file),
         bytes_(std::max(shape.stripe_bytes, shape.request_bytes - shape.request_bytes % shape.stripe_bytes)) {
-    memory_.resize(bytes_);
+    memory_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(bytes_, most)));
   }
 
   // How many of the bytes from `offset` on belong to the request that holds the first of them.
@@ -74,6 +75,14 @@ FileFailure write_piece(const DrainPlan::Piece& piece, const LogSegment& segment
     range = {range.offset + bytes, range.length - bytes};
   }
   return {};
+}
+
+std::uint64_t bytes_of(const DrainPlan& plan) {
+  std::uint64_t sum = 0;
+  for (const DrainPlan::Piece& piece : plan.pieces) {
+    sum += piece.range.length;
+  }
+  return sum;
 }
 
 FileFailure write_pieces(const DrainPlan& plan, const StagingLog::Segments& segments, Request& request) {
@@ -150,7 +159,7 @@ FileFailure drain_into(FileCalls& calls, const FinalFile& file, const DrainPlan&
   if (failure) {
     return failure;
   }
-  Request request(calls, file, shape);
+  Request request(calls, file, shape, bytes_of(plan));
   failure = write_pieces(plan, segments, request);
   if (!failure) {
     failure = size_of(file, size);

@@ -35,8 +35,8 @@ class Window {
  private:
   void fill(std::uint64_t position, std::size_t wanted) {
     const std::uint64_t left = bytes() - std::min(bytes(), position);
-    memory_.resize(std::max(memory_.size(), std::max(wanted, least_read)));
     const std::size_t most = static_cast<std::size_t>(std::min<std::uint64_t>(left, std::max(wanted, least_read)));
+    memory_.resize(std::max(memory_.size(), most));
     const Transfer got = read_all(calls_, segment_.descriptor(), std::span(memory_).first(most), position);
     begin_ = position;
     held_ = got.bytes;
