@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/types.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,6 +67,22 @@ void FileCalls::begin_writeback(int descriptor, std::uint64_t offset, std::size_
   // Errors come back from the next sync.
   static_cast<void>(
       ::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE));
+}
+
+int FileCalls::set_attribute(int descriptor, const char* name, std::string_view value) noexcept {
+  return result_of(::fsetxattr(descriptor, name, value.data(), value.size(), 0));
+}
+
+std::int64_t FileCalls::get_attribute(int descriptor, const char* name, std::span<char> value) noexcept {
+  return result_of(std::int64_t{::fgetxattr(descriptor, name, value.data(), value.size())});
+}
+
+std::int64_t FileCalls::list_attributes(int descriptor, std::span<char> names) noexcept {
+  return result_of(std::int64_t{::flistxattr(descriptor, names.data(), names.size())});
+}
+
+int FileCalls::remove_attribute(int descriptor, const char* name) noexcept {
+  return result_of(::fremovexattr(descriptor, name));
 }
 
 FileCalls& FileCalls::system() noexcept {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "staging/crash_point.hpp"
 
@@ -30,6 +31,11 @@ class FileCalls {
   virtual int remove(int folder, const char* name) noexcept;
   /// The system begins to bring these written bytes to the device, and the caller goes on. Where it cannot, nothing happens.
   virtual void begin_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;
+  /// Extended attributes of an open file, as fsetxattr, fgetxattr, flistxattr and fremovexattr.
+  virtual int set_attribute(int descriptor, const char* name, std::string_view value) noexcept;
+  virtual std::int64_t get_attribute(int descriptor, const char* name, std::span<char> value) noexcept;
+  virtual std::int64_t list_attributes(int descriptor, std::span<char> names) noexcept;
+  virtual int remove_attribute(int descriptor, const char* name) noexcept;
   /// Does nothing.
   virtual void reached(CrashPoint) noexcept {}
 

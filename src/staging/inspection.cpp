@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "staging/final_mark.hpp"
 #include "staging/opened_log.hpp"
 
 namespace dovetail::staging {
@@ -28,6 +29,17 @@ void count(const std::vector<FoundSegment>& found, const Replay& replayed, Inspe
   }
 }
 
+void look_at_final(FileCalls& calls, const Placement& placement, Inspection& result) {
+  const base::Descriptor file(::open(placement.final_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  FileFailure failure;
+  if (file.get() < 0 || identity_of(file.get(), placement.final_path, failure) != placement.final_file) {
+    return;  // it is gone
+  }
+  const FinalMark mark = read_generation({.calls = calls, .descriptor = file.get(), .path = placement.final_path});
+  result.has_marks = mark.is_supported;
+  result.is_superseded = result.records != 0 && mark.supersedes(placement.generation);
+}
+
 }  // namespace
 
 Inspection inspect(const std::string& folder, FileCalls& calls) {
@@ -41,7 +53,8 @@ Inspection inspect(const std::string& folder, FileCalls& calls) {
   FoundPlacement placed = read_placement(folder);
   result.failure = std::move(placed.failure);
   result.placement = std::move(placed.placement);
-  if (!result.failure && !result.placement && !segment_numbers(opened, result.failure).empty()) {
+  if (!result.failure && !result.placement && !is_discarded(opened) &&
+      !segment_numbers(opened, result.failure).empty()) {
     result.failure = missing_placement(folder);
   }
   if (result.failure || !result.placement) {
@@ -53,6 +66,7 @@ Inspection inspect(const std::string& folder, FileCalls& calls) {
   if (!result.failure) {
     count(found, replayed, result);
     result.damage = std::move(replayed.damage);
+    look_at_final(calls, *result.placement, result);
   }
   return result;
 }

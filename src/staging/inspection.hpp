@@ -21,8 +21,11 @@ struct Inspection {
   std::uint64_t staged_bytes = 0;  ///< Of the file: not drained yet.
   std::size_t extents = 0;         ///< In so many pieces.
   std::uint64_t records = 0;       ///< That are not drained.
-  FileFailure damage;              ///< Records that were durable are missing or changed.
-  FileFailure failure;             ///< It cannot be read.
+  bool is_superseded =
+      false;  ///< Others have opened the final file for writing since; false also where that cannot be read.
+  bool has_marks = true;  ///< False: the file system of the final file cannot keep what would tell that.
+  FileFailure damage;     ///< Records that were durable are missing or changed.
+  FileFailure failure;    ///< It cannot be read.
 };
 
 /// Reads and checks all of the log, and changes nothing. The process that has the folder may go on meanwhile; a segment that it removes at that moment

@@ -1,5 +1,6 @@
 #include "staging/opened_log.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <random>
@@ -31,21 +32,28 @@ FileFailure take_placement(FileCalls& calls, const Placement& expected, bool has
   if (found.failure) {
     return std::move(found.failure);
   }
+  opened.is_placed = found.placement.has_value();
   if (found.placement) {
     opened.placement = *std::move(found.placement);
     // The process that wrote it may have been killed before its name was durable.
     FileFailure failure = sync_names(calls, opened.folder);
     return failure ? failure : mismatch(opened.placement, expected, opened.folder.path);
   }
-  if (has_segments) {
+  if (has_segments && !is_discarded(opened.folder)) {
     return missing_placement(opened.folder.path);
   }
   opened.placement = expected;
   opened.placement.log = new_identity();
-  return write_placement(calls, opened.folder, opened.placement);
+  return has_segments ? remove_segments(calls, opened.folder) : FileFailure{};
 }
 
 }  // namespace
+
+bool OpenedLog::has_changes() const noexcept {
+  return std::ranges::any_of(replayed.records, [](const ReplayedRecord& each) {
+    return each.header.kind == RecordKind::write || each.header.kind == RecordKind::truncate;
+  });
+}
 
 OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement& expected) {
   OpenedLog opened;
@@ -55,6 +63,7 @@ OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement&
   if (opened.failure) {
     return opened;
   }
+  calls.remove(opened.folder.descriptor.get(), closed_name);  // of a process that has ended
   const std::vector<std::uint32_t> numbers = segment_numbers(opened.folder, opened.failure);
   if (!opened.failure) {
     opened.failure = take_placement(calls, expected, !numbers.empty(), opened);
@@ -63,6 +72,22 @@ OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement&
     opened.failure = read_log(calls, opened.folder, opened.placement.log, opened.found, opened.replayed);
   }
   return opened;
+}
+
+FileFailure remove_segments(FileCalls& calls, const LogFolder& folder) {
+  FileFailure failure;
+  for (const std::uint32_t number : segment_numbers(folder, failure)) {
+    const std::string name = segment_name(number);
+    if (const int result = calls.remove(folder.descriptor.get(), name.c_str()); result != 0 && result != -ENOENT) {
+      return {.error = -result, .operation = "remove", .path = folder.path + '/' + name};
+    }
+    calls.reached(CrashPoint::segment_removed);
+  }
+  if (!failure) {
+    failure = sync_names(calls, folder);
+    calls.remove(folder.descriptor.get(), discarded_placement_name);
+  }
+  return failure;
 }
 
 FileFailure read_log(FileCalls& calls, const LogFolder& folder, LogIdentity log, std::vector<FoundSegment>& found,

@@ -19,11 +19,20 @@ struct OpenedLog {
   Placement placement;
   std::vector<FoundSegment> found;
   Replay replayed;
+  bool is_placed =
+      false;  ///< Its placement is in the folder. Otherwise nothing else is, and nothing may be put there before.
   FileFailure failure;  ///< Damage is none: `replayed` tells of it.
+
+  /// Something in it is not in the final file.
+  bool has_changes() const noexcept;
 };
 
-/// `expected`: the file that the log must belong to; its `log` is chosen here if there is none yet. @throws std::bad_alloc
+/// `expected`: the file that the log must belong to; its `log` is chosen here if there is none yet, and its generation is not looked at. Removes what
+/// is left of a log that was discarded. @throws std::bad_alloc
 OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement& expected);
+
+/// Removes the segments of a log that does not count any more. Killed in the middle, it is called again by the next opening.
+FileFailure remove_segments(FileCalls& calls, const LogFolder& folder);
 
 /// Reads and checks the segments that are in the folder now, and finds out what of them counts. @throws std::bad_alloc
 FileFailure read_log(FileCalls& calls, const LogFolder& folder, LogIdentity log, std::vector<FoundSegment>& found,

@@ -19,7 +19,9 @@
 namespace dovetail::staging {
 namespace {
 
-constexpr std::string_view title = "dovetail staging 1\n";
+constexpr std::string_view title = "dovetail staging 2\n";
+// Without a generation.
+constexpr std::string_view first_title = "dovetail staging 1\n";
 // A path may have 4096 bytes.
 constexpr std::size_t most_placement_bytes = 8192;
 
@@ -49,6 +51,11 @@ bool take(std::string_view& text, std::string_view name, Number& value, int base
   return true;
 }
 
+// None for one of a version that knew of none.
+bool take_generation(std::string_view& text, bool has_one, Generation& generation) noexcept {
+  return !has_one || (take(text, "job", generation.job, 16) && take(text, "opening", generation.opening, 16));
+}
+
 FileFailure write_text(FileCalls& calls, int descriptor, const std::string& path, std::string text) {
   std::array parts = {iovec{text.data(), text.size()}};
   const Transfer done = write_all(calls, descriptor, parts, 0);
@@ -64,6 +71,8 @@ FileFailure write_text(FileCalls& calls, int descriptor, const std::string& path
 std::string text_of(const Placement& placement) {
   std::string text(title);
   text += "log " + hexadecimal(placement.log) + '\n';
+  text += "job " + hexadecimal(placement.generation.job) + '\n';
+  text += "opening " + hexadecimal(placement.generation.opening) + '\n';
   text += "inode " + std::to_string(placement.final_file.inode) + '\n';
   text += "born " + std::to_string(placement.final_file.born_seconds) + '\n';
   text += "nanoseconds " + std::to_string(placement.final_file.born_nanoseconds) + '\n';
@@ -76,14 +85,19 @@ std::optional<Placement> placement_of(std::string_view text) {
   constexpr std::string_view path = "path ";
   std::uint64_t checksum = 0;
   Placement result;
-  if (!take(text, "checksum", checksum, 16) || checksum != checksum_of(text) || !text.starts_with(title)) {
+  if (!take(text, "checksum", checksum, 16) || checksum != checksum_of(text)) {
     return std::nullopt;
   }
+  const bool has_generation = text.starts_with(title);
+  if (!has_generation && !text.starts_with(first_title)) {
+    return std::nullopt;
+  }
+  static_assert(title.size() == first_title.size());
   text.remove_prefix(title.size());
   FileIdentity& file = result.final_file;
-  if (!take(text, "log", result.log, 16) || !take(text, "inode", file.inode) ||
-      !take(text, "born", file.born_seconds) || !take(text, "nanoseconds", file.born_nanoseconds) ||
-      !text.starts_with(path)) {
+  if (!take(text, "log", result.log, 16) || !take_generation(text, has_generation, result.generation) ||
+      !take(text, "inode", file.inode) || !take(text, "born", file.born_seconds) ||
+      !take(text, "nanoseconds", file.born_nanoseconds) || !text.starts_with(path)) {
     return std::nullopt;
   }
   text.remove_prefix(path.size());
@@ -130,14 +144,35 @@ FileFailure write_placement(FileCalls& calls, const LogFolder& folder, const Pla
   return failure;
 }
 
-FileFailure remove_placement(FileCalls& calls, const LogFolder& folder) {
+FileFailure discard_placement(FileCalls& calls, const LogFolder& folder) {
+  const int in = folder.descriptor.get();
+  if (::renameat(in, placement_name, in, discarded_placement_name) != 0 && errno != ENOENT) {
+    return {.error = errno, .operation = "rename", .path = folder.path + "/" + placement_name};
+  }
+  FileFailure failure = sync_names(calls, folder);
+  if (!failure) {
+    calls.reached(CrashPoint::discard_begun);
+  }
+  return failure;
+}
+
+bool is_discarded(const LogFolder& folder) {
+  struct stat status{};
+  const int in = folder.descriptor.get();
+  return ::fstatat(in, discarded_placement_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstatat(in, placement_name, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+}
+
+FileFailure remove_placement(FileCalls& calls, const LogFolder& folder, bool keeps_folder) {
+  calls.remove(folder.descriptor.get(), discarded_placement_name);
+  calls.remove(folder.descriptor.get(), closed_name);
   calls.remove(folder.descriptor.get(), new_placement_name);
   const int result = calls.remove(folder.descriptor.get(), placement_name);
   if (result != 0 && result != -ENOENT) {
     return {.error = -result, .operation = "remove", .path = folder.path + "/" + placement_name};
   }
   calls.reached(CrashPoint::placement_removed);
-  return remove_log_folder(calls, folder);
+  return keeps_folder ? FileFailure{} : remove_log_folder(calls, folder);
 }
 
 FoundPlacement read_placement(const std::string& folder) {

@@ -8,6 +8,7 @@
 
 #include "staging/file_calls.hpp"
 #include "staging/file_failure.hpp"
+#include "staging/generation.hpp"
 #include "staging/log_folder.hpp"
 #include "staging/log_record.hpp"
 
@@ -25,12 +26,19 @@ struct Placement {
   std::string final_path{};  ///< Absolute; any bytes but NUL.
   FileIdentity final_file{};
   LogIdentity log = 0;
+  Generation
+      generation{};  ///< None: it was written by a version that knew of none, or the file system of the final file cannot keep one.
   bool operator==(const Placement&) const = default;
 };
 
 inline constexpr const char* placement_name = "placement";
 /// Of one that is being written.
 inline constexpr const char* new_placement_name = "placement.new";
+/// Of a log that is being discarded: nothing of it counts any more.
+inline constexpr const char* discarded_placement_name = "placement.discarded";
+
+/// Of an empty file beside it: the process that has the folder drains it behind its program, and will leave it.
+inline constexpr const char* closed_name = "closed";
 
 std::string text_of(const Placement& placement);
 /// Nothing: it is none, not whole, or of a newer version of the format.
@@ -42,8 +50,13 @@ FileIdentity identity_of(int descriptor, const std::string& path, FileFailure& f
 /// Writes it into the folder, in one step and durably. Blocks.
 FileFailure write_placement(FileCalls& calls, const LogFolder& folder, const Placement& placement);
 
-/// Removes it, and the folder, which has no segments any more.
-FileFailure remove_placement(FileCalls& calls, const LogFolder& folder);
+/// Gives it another name, in one step and durably: nobody takes it for one from then on. One that is not there is no failure. Blocks.
+FileFailure discard_placement(FileCalls& calls, const LogFolder& folder);
+/// Somebody has, and was killed before all was removed.
+bool is_discarded(const LogFolder& folder);
+
+/// Removes it, and the folder unless it is kept, which has no segments any more.
+FileFailure remove_placement(FileCalls& calls, const LogFolder& folder, bool keeps_folder = false);
 
 struct FoundPlacement {
   std::optional<Placement> placement;  ///< Nothing, without a failure: the folder has none.

@@ -1,16 +1,18 @@
 #include "staging/recovery.hpp"
 
-#include <sys/stat.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "staging/log_folder.hpp"
 #include "staging/opened_log.hpp"
 #include "staging/placement.hpp"
+#include "staging/tier_registration.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -22,7 +24,9 @@ FileFailure remove_empty(FileCalls& calls, const std::string& path) {
     return opened.failure.error == ENOENT ? FileFailure{} : std::move(opened.failure);
   }
   FileFailure failure;
-  if (!segment_numbers(opened.folder, failure).empty() && !failure) {
+  if (is_discarded(opened.folder)) {
+    failure = remove_segments(calls, opened.folder);
+  } else if (!segment_numbers(opened.folder, failure).empty() && !failure) {
     failure = missing_placement(path);
   }
   // A user may have named another folder, such as that of the tier.
@@ -30,7 +34,7 @@ FileFailure remove_empty(FileCalls& calls, const std::string& path) {
   for (std::filesystem::directory_iterator entry(path, error), end; !failure && !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename();
-    if (name != new_placement_name && name != reserve_name) {
+    if (name != new_placement_name && name != discarded_placement_name && name != closed_name && name != reserve_name) {
       failure = {.error = EINVAL, .operation = "recover", .path = path, .why = "it is not the folder of a staged file"};
     }
   }
@@ -38,6 +42,19 @@ FileFailure remove_empty(FileCalls& calls, const std::string& path) {
     calls.remove(opened.folder.descriptor.get(), reserve_name);
   }
   return failure ? failure : remove_placement(calls, opened.folder);
+}
+
+// The final file does not name the tier for it any more. It may be gone, or another one, or this user's to read only: then it stays as it is.
+void forget_log(FileCalls& calls, const std::string& folder, const std::optional<Placement>& placement) {
+  if (!placement) {
+    return;
+  }
+  const base::Descriptor file(::open(placement->final_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  FileFailure failure;
+  if (file.get() >= 0 && identity_of(file.get(), placement->final_path, failure) == placement->final_file && !failure) {
+    unregister_log({.calls = calls, .descriptor = file.get(), .path = placement->final_path}, placement->generation,
+                   folder);
+  }
 }
 
 }  // namespace
@@ -50,7 +67,9 @@ FileFailure recover(const std::string& folder, const TierSettings& settings) {
   if (!found.placement) {
     return remove_empty(*settings.calls, folder);
   }
-  TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, settings);
+  TierSettings own = settings;
+  own.only_what_is_left = true;
+  TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, own);
   return opened.failure ? std::move(opened.failure) : opened.file->finish();
 }
 
@@ -63,16 +82,14 @@ FileFailure discard(const std::string& folder, FileCalls& calls) {
   if (opened.failure) {
     return std::move(opened.failure);
   }
-  FileFailure failure;
-  std::vector<std::uint32_t> numbers = segment_numbers(opened.folder, failure);
-  // The newest first: what is left is the log of an earlier time.
-  for (auto number = numbers.rbegin(); !failure && number != numbers.rend(); ++number) {
-    if (const int error = calls.remove(opened.folder.descriptor.get(), segment_name(*number).c_str())) {
-      failure = {.error = -error, .operation = "remove", .path = folder + '/' + segment_name(*number)};
-    }
+  // From then on nothing of it counts, in whatever order its segments go.
+  FileFailure failure = discard_placement(calls, opened.folder);
+  if (!failure) {
+    failure = remove_segments(calls, opened.folder);
   }
   if (!failure) {
     calls.remove(opened.folder.descriptor.get(), reserve_name);
+    forget_log(calls, folder, found.placement);
   }
   return failure ? failure : remove_placement(calls, opened.folder);
 }
@@ -83,7 +100,8 @@ bool is_log(const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::filesystem::path name = entry->path().filename();
-    if (name == placement_name || name == new_placement_name || name == reserve_name || name.extension() == ".log") {
+    if (name == placement_name || name == new_placement_name || name == discarded_placement_name ||
+        name == reserve_name || name.extension() == ".log") {
       return true;
     }
   }

@@ -10,11 +10,12 @@
 namespace dovetail::staging {
 
 /// Brings what was written and not drained into the final file, and removes the folder. Killed in the middle and called again, it leads to the same
-/// file. A folder that is not there, or has nothing of a log in it, is no failure. Blocks. From any thread. @throws std::bad_alloc
+/// file. A folder that is not there, or has nothing of a log in it, is no failure. One that was
+/// superseded is (`ESTALE`), and stays as it is. Blocks. From any thread. @throws std::bad_alloc
 FileFailure recover(const std::string& folder, const TierSettings& settings = {});
 
-/// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, it leaves what was written first. As
-/// above else.
+/// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, nothing of the log comes back: whoever
+/// opens the folder next finishes it. As above else.
 FileFailure discard(const std::string& folder, FileCalls& calls = FileCalls::system());
 
 /// The folders of staged files that are in a tier, by name. One of a staged file is its own only one. @throws std::bad_alloc

@@ -11,6 +11,7 @@
 
 #include "staging/background_drain.hpp"
 #include "staging/placement.hpp"
+#include "staging/tier_folders.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -31,6 +32,51 @@ void print(const FileFailure& failure, const std::string& path) noexcept {
   } catch (const std::exception&) {
     std::fprintf(stderr, "dovetail: the drain of %s has failed (errno %d)\n", path.c_str(), failure.error);
   }
+}
+
+void tell(const std::string& sentence) { std::fprintf(stderr, "dovetail: %s\n", sentence.c_str()); }
+
+void tell_of(const WriterRecovery& recovery, const std::string& path) {
+  for (const std::string& folder : recovery.recovered) {
+    tell("what an earlier run had left in " + folder + " is in " + path + " now");
+  }
+  for (const std::string& folder : recovery.orphans) {
+    tell(text_of_orphan(folder, path));
+  }
+  for (const std::string& folder : recovery.superseded) {
+    tell(text_of_superseded(folder, path));
+  }
+}
+
+// First what the ranks of a killed job have left: the log of this process, if it has left one, is newer. One that was superseded stays where it is, and the
+// file gets another log.
+TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const TierSettings& settings) {
+  const TierLock lock = lock_tier(tier);
+  TieredFile::Opened opened;
+  opened.failure = lock.failure;
+  if (opened.failure) {
+    return opened;
+  }
+  TierSettings of_ranks = settings;
+  of_ranks.shared = true;
+  WriterRecovery recovery = recover_ranks(name.folder, of_ranks);
+  tell_of(recovery, name.final_path);
+  opened.failure = std::move(recovery.failure);
+  if (opened.failure) {
+    return opened;
+  }
+  opened = TieredFile::open(name.folder, name.final_path, settings);
+  if (opened.is_superseded) {
+    tell(text_of_superseded(name.folder, name.final_path));
+    FileFailure failure;
+    name.folder = next_writer_folder(name.folder, failure);
+    opened = failure ? TieredFile::Opened{.file = nullptr, .failure = std::move(failure)}
+                     : TieredFile::open(name.folder, name.final_path, settings);
+  }
+  for (const StagedTier& each : opened.elsewhere) {
+    tell(text_of_elsewhere(each, name.final_path));
+  }
+  return opened;
 }
 
 }  // namespace
@@ -82,7 +128,7 @@ SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const s
   std::weak_ptr<SharedTieredFile>& place = all.files[identity];
   file = place.lock();
   if (file != nullptr && !file->is_finished_) {
-    if (file->folder_ != name.folder) {
+    if (file_folder(file->folder_) != name.folder) {
       return {
           nullptr,
           {.error = EBUSY, .operation = "stage", .path = path, .why = "this process stages it in " + file->folder_}};
@@ -90,7 +136,7 @@ SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const s
     ++file->openings_;
     return {file, {}};
   }
-  TieredFile::Opened opened = TieredFile::open(name.folder, name.final_path, settings);
+  TieredFile::Opened opened = open_tiered(tier, name, settings);
   if (opened.failure) {
     return {nullptr, std::move(opened.failure)};
   }

@@ -2,146 +2,110 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <filesystem>
-#include <optional>
-#include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "staging/placement.hpp"
 #include "staging/recovery.hpp"
 
 namespace dovetail::staging {
 namespace {
 
-constexpr long alone = -1;      // the process that has it writes the file alone
-constexpr long no_writer = -2;  // it is the name of something else
+struct Recovered {
+  FileFailure failure;
+  bool had_something = false;  // that was not in the final file
+  bool is_superseded = false;
+};
 
-long writer_of(std::string_view name, std::string_view file) noexcept {
-  if (name == file) {
-    return alone;
-  }
-  if (!name.starts_with(file) || name.size() <= file.size() + 1 || name[file.size()] != '.') {
-    return no_writer;
-  }
-  name.remove_prefix(file.size() + 1);
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? static_cast<long>(number) : no_writer;
-}
-
-}  // namespace
-
-std::string writer_folder(const std::string& folder, unsigned writer) { return folder + "." + std::to_string(writer); }
-
-namespace {
-
-std::vector<std::pair<long, std::string>> find_writers(const std::string& folder, FileFailure& failure) {
-  const std::filesystem::path path(folder);
-  const std::string file = path.filename();
-  std::vector<std::pair<long, std::string>> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename();
-    if (const long writer = writer_of(name, file); writer != no_writer) {
-      found.emplace_back(writer, entry->path());
-    }
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    failure = {.error = error.value(), .operation = "list", .path = path.parent_path()};
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
-// As `recover`. Nothing: all that is in it is in the final file already, and it stays.
-std::optional<FileFailure> recover_staged(const std::string& folder, const TierSettings& settings) {
+Recovered recover_one(const std::string& folder, const TierSettings& settings) {
   const FoundPlacement found = read_placement(folder);
   if (!found.placement) {
-    return recover(folder, settings);
+    return {.failure = found.failure ? found.failure : recover(folder, settings)};
   }
   TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, settings);
   if (opened.failure) {
-    return std::move(opened.failure);
+    return {.failure = std::move(opened.failure), .is_superseded = opened.is_superseded};
   }
-  if (opened.file->staged_end() == 0) {
-    return std::nullopt;
+  const bool had_something = opened.file->has_changes();
+  return {.failure = opened.file->finish(), .had_something = had_something};
+}
+
+// Its process drains it behind its program. Until that has ended, or failed.
+bool wait_if_closed(const std::string& folder) {
+  const base::Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (opened.get() < 0 || ::faccessat(opened.get(), closed_name, F_OK, 0) != 0) {
+    return false;
   }
-  return opened.file->finish();
+  int result = 0;
+  do {
+    result = ::flock(opened.get(), LOCK_SH);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
 }
 
-}  // namespace
-
-std::vector<std::string> writer_folders(const std::string& folder, FileFailure& failure) {
-  std::vector<std::string> folders;
-  for (auto& [writer, each] : find_writers(folder, failure)) {
-    folders.push_back(std::move(each));
-  }
-  return folders;
-}
-
-std::string next_writer_folder(const std::string& folder, FileFailure& failure) {
-  const auto found = find_writers(folder, failure);
-  return writer_folder(folder, found.empty() ? 0 : static_cast<unsigned>(found.back().first + 1));
-}
-
-bool is_of_this_user(const std::string& folder) {
-  struct stat status{};
-  return ::lstat(folder.c_str(), &status) != 0 || status.st_uid == ::geteuid();
-}
-
-WriterRecovery recover_writers(const std::string& folder, const TierSettings& settings) {
+WriterRecovery recover_folders(const std::string& folder, bool also_alone, const TierSettings& settings) {
   WriterRecovery result;
   for (const std::string& each : writer_folders(folder, result.failure)) {
+    if (each == folder && !also_alone) {
+      continue;
+    }
     if (!is_of_this_user(each)) {
       result.foreign.push_back(each);
       continue;
     }
-    // Nobody else has changed the size of a file that was written alone.
     TierSettings own = settings;
+    own.only_what_is_left = true;
+    // Nobody else has changed the size of a file that was written alone.
     own.shared = settings.shared && each != folder;
-    std::optional<FileFailure> failure = each != folder ? recover_staged(each, own) : recover(each, own);
-    if (!failure) {
-      continue;
+    Recovered recovered = recover_one(each, own);
+    if (recovered.failure.error == EBUSY && wait_if_closed(each)) {
+      recovered = recover_one(each, own);
     }
-    if (!*failure) {
+    const int error = recovered.failure.error;
+    if (error == 0 && recovered.had_something) {
       result.recovered.push_back(each);
-    } else if (failure->error == ESTALE || failure->error == ENOENT) {
+    } else if (recovered.is_superseded) {
+      result.superseded.push_back(each);
+    } else if (error == ESTALE || error == ENOENT) {
       result.orphans.push_back(each);
-    } else if (failure->error != EBUSY && !result.failure) {
-      result.failure = *std::move(failure);
+    } else if (error != 0 && error != EBUSY && !result.failure) {
+      result.failure = std::move(recovered.failure);
     }
   }
   return result;
 }
 
-TierLock lock_tier(const std::string& tier) {
-  const std::string path = tier + "/.dovetail-" + std::to_string(::geteuid()) + ".lock";
-  TierLock lock;
-  lock.descriptor =
-      base::Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
-  struct stat status{};
-  if (lock.descriptor.get() < 0 || ::fstat(lock.descriptor.get(), &status) != 0) {
-    lock.failure = {.error = errno, .operation = "open", .path = path};
-  } else if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) {
-    lock.failure = {.error = EPERM, .operation = "use", .path = path, .why = "it is not a regular file of this user"};
-  } else {
-    int result = 0;
-    do {
-      result = ::flock(lock.descriptor.get(), LOCK_EX);
-    } while (result != 0 && errno == EINTR);
-    if (result != 0) {
-      lock.failure = {.error = errno, .operation = "lock", .path = path};
-    }
-  }
-  return lock;
+}  // namespace
+
+WriterRecovery recover_writers(const std::string& folder, const TierSettings& settings) {
+  return recover_folders(folder, true, settings);
+}
+
+WriterRecovery recover_ranks(const std::string& folder, const TierSettings& settings) {
+  return recover_folders(folder, false, settings);
+}
+
+std::string text_of_orphan(const std::string& folder, const std::string& path) {
+  return folder + " has what was written to an earlier file of the name " + path +
+         ", which is gone, and is left alone: `dovetail staging discard --force` removes it";
+}
+
+std::string text_of_superseded(const std::string& folder, const std::string& path) {
+  return folder + " has what was written to " + path +
+         " before others opened it for writing, and is left alone: `dovetail staging recover --over-newer` brings it "
+         "over "
+         "what is newer, `discard --force` removes it";
+}
+
+std::string text_of_elsewhere(const StagedTier& tier, const std::string& path) {
+  return "the tier " + tier.tier.path + " of the host " + tier.tier.host + " may have bytes of " + path +
+         (tier.is_closed
+              ? ", which are drained behind their program and are not seen here yet"
+              : ", which were acknowledged and are not seen here: `dovetail staging recover` there brings them "
+                "into the file, with `--over-newer` also if it has been opened for writing since");
 }
 
 }  // namespace dovetail::staging

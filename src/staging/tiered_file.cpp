@@ -9,7 +9,9 @@
 #include <cstring>
 #include <utility>
 
+#include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
+#include "staging/tier_registration.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -78,6 +80,14 @@ TieredFile::Opened TieredFile::open(const std::string& folder, const std::string
   if (log.failure) {
     return {nullptr, std::move(log.failure)};
   }
+  SettledGeneration settled =
+      settle_generation({.calls = *settings.calls, .descriptor = final_file.descriptor.get(), .path = final_path}, log,
+                        {.given = settings.generation,
+                         .only_what_is_left = settings.only_what_is_left,
+                         .over_newer = settings.over_newer});
+  if (settled.failure) {
+    return {nullptr, std::move(settled.failure), settled.is_superseded};
+  }
   // Another process may have drained into it before this one had the log.
   struct stat status{};
   if (::fstat(final_file.descriptor.get(), &status) != 0) {
@@ -86,7 +96,9 @@ TieredFile::Opened TieredFile::open(const std::string& folder, const std::string
   StagedContents contents = contents_of(log.replayed, static_cast<std::uint64_t>(status.st_size));
   return {std::unique_ptr<TieredFile>(new TieredFile(std::move(final_file.descriptor), final_path, std::move(log),
                                                      settings, std::move(contents))),
-          {}};
+          {},
+          false,
+          std::move(settled.elsewhere)};
 }
 
 TieredFile::TieredFile(base::Descriptor final_file, const std::string& final_path, OpenedLog log,
@@ -95,6 +107,8 @@ TieredFile::TieredFile(base::Descriptor final_file, const std::string& final_pat
       calls_(*settings.calls),
       descriptor_(std::move(final_file)),
       final_{.path = final_path, .descriptor = descriptor_.get()},
+      generation_(log.placement.generation),
+      has_changes_(log.has_changes()),
       log_(calls_, std::move(log.folder), {.identity = log.placement.log, .segment_bytes = settings.segment_bytes},
            log.found, log.replayed),
       contents_(std::move(contents)) {}
@@ -146,7 +160,9 @@ FileFailure TieredFile::append_all(std::uint64_t& offset, std::span<const std::b
 FileFailure TieredFile::write_through(std::uint64_t offset, std::span<const std::byte> data) {
   const base::LockGuard one(draining_);
   const base::LockGuard ordered(order_);
-  if (FileFailure failure = drain_sealed(begin_drain())) {
+  FileFailure failure = drain_sealed(begin_drain());
+  failure = failure ? std::move(failure) : objection_to_drain();
+  if (failure) {
     return failure;
   }
   std::array parts = {iovec{const_cast<std::byte*>(data.data()), data.size()}};
@@ -275,12 +291,20 @@ FileFailure TieredFile::sync() {
     through = settle_through();
   }
   FileFailure failure = log_.sync();
-  if (!failure && !is_named_) {
-    // Bytes on the tier would be lost with the file that they belong to.
-    failure = make_final_durable(calls_, final_);
-    is_named_ = !failure;
+  if (!failure) {
+    failure = make_named();
   }
   return failure ? failure : through;
+}
+
+// Bytes on the tier would be lost with the file that they belong to, or taken for those of an earlier generation.
+FileFailure TieredFile::make_named() {
+  if (is_named_) {
+    return {};
+  }
+  FileFailure failure = make_final_durable(calls_, final_);
+  is_named_ = !failure;
+  return failure;
 }
 
 FileFailure TieredFile::drain() {
@@ -332,21 +356,44 @@ FileFailure TieredFile::bring_into_final(const Drain& begun) {
   // to be, and the final file is the way to make it so.
   log_.sync();
   FileFailure failure = log_.verify(begun.sealed);
+  failure = failure ? std::move(failure) : objection_to_drain();
+  if (!failure && !generation_.is_none()) {
+    // A drain that the machine's failure ends must be found to be this generation's.
+    failure = make_named();
+  }
   if (!failure) {
     failure = drain_into(calls_, final_, begun.plan, log_.segments(begun.sealed), settings_.drain);
   }
   if (!failure) {
     failure = objection_to_name(final_);
   }
+  // Also of one that has superseded it meanwhile, which may have been written over.
+  failure = failure ? std::move(failure) : objection_to_drain();
   return failure ? failure : log_.note_drained(begun.sealed);
 }
 
-FileFailure TieredFile::finish() {
+FileFailure TieredFile::objection_to_drain() const {
+  return objection_to_generation(marked(), generation_, log_.folder().path);
+}
+
+FileFailure TieredFile::finish(bool keeps_folder) {
   FileFailure failure = drain();
   if (!failure) {
     failure = log_.remove_all();
   }
-  return failure ? failure : remove_placement(calls_, log_.folder());
+  if (!failure) {
+    failure = unregister_log(marked(), generation_, log_.folder().path);
+  }
+  return failure ? failure : remove_placement(calls_, log_.folder(), keeps_folder);
+}
+
+FileFailure TieredFile::note_closed() {
+  const LogFolder& folder = log_.folder();
+  const base::Descriptor file(calls_.open(folder.descriptor.get(), closed_name, O_WRONLY | O_CREAT));
+  if (file.get() < 0) {
+    return {.error = -file.get(), .operation = "make", .path = folder.path + "/" + closed_name};
+  }
+  return register_log(marked(), generation_, folder.path, true);
 }
 
 }  // namespace dovetail::staging

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "staging/drain.hpp"
 #include "staging/file_calls.hpp"
 #include "staging/file_failure.hpp"
+#include "staging/final_mark.hpp"
 #include "staging/opened_log.hpp"
 #include "staging/staged_contents.hpp"
 #include "staging/staging_log.hpp"
@@ -29,6 +31,12 @@ struct TierSettings {
   /// Other processes change the final file, too, each where the others do not: it has the size that they have given it, and this one changes that only
   /// by what it writes.
   bool shared = false;
+  /// That the processes of a job have taken together (`take_generation`). Nothing: an opening takes one for itself.
+  std::optional<Generation> generation{};
+  /// The log is opened to be drained and removed, and no generation is taken.
+  bool only_what_is_left = false;
+  /// A log that was superseded is not refused, but takes its place again: what has come into the final file since may be overwritten.
+  bool over_newer = false;
   FileCalls* calls = &FileCalls::system();  ///< Outlives the file.
 };
 
@@ -40,6 +48,9 @@ class TieredFile {
   struct Opened {
     std::unique_ptr<TieredFile> file;
     FileFailure failure;
+    bool is_superseded =
+        false;  ///< The failure is that others have opened the file for writing since the log was written.
+    std::vector<StagedTier> elsewhere{};  ///< Tiers that may hold bytes of the file that are not seen here.
   };
   /// @param folder in the tier; made if it does not exist, for this user alone. What is in it is read and checked.
   /// @param final_path a regular file that exists; absolute, without symbolic links
@@ -67,14 +78,22 @@ class TieredFile {
   std::uint64_t size() const;
   /// Of what is not drained, in bytes from the beginning of the file; 0: all is.
   std::uint64_t staged_end() const;
+  /// Something was found that was not drained.
+  bool has_changes() const noexcept { return has_changes_; }
 
   /// Returns when all writes so far are durable on the tier, or in the final file if they went there. A failure of the latter stays.
   FileFailure sync();
   /// Brings all that was written before the call into the final file, durably, and gives back its space on the tier. After a failure all
   /// is still in the log, and it can be called again.
   FileFailure drain();
-  /// Drains and removes the folder. Nothing may be called after it has succeeded.
-  FileFailure finish();
+  /// Drains, removes the log, and unless it is kept the folder. The final file says that nothing is staged, if this was the last log of the tier. Nothing
+  /// may be called after it has succeeded.
+  FileFailure finish(bool keeps_folder = false);
+  /// Says, in the log's folder and with the final file, that the program has closed it, and that the drain goes on. Whoever looks for what others have left
+  /// then waits until this file is destroyed, which must not depend on them.
+  FileFailure note_closed();
+
+  const Generation& generation() const noexcept { return generation_; }
 
   /// What the log takes on the tier, in bytes.
   std::uint64_t log_bytes() const { return log_.bytes(); }
@@ -111,11 +130,16 @@ class TieredFile {
   Drain begin_drain() REQUIRES(draining_, order_) EXCLUDES(mutex_);
   FileFailure drain_sealed(const Drain& begun) REQUIRES(draining_) EXCLUDES(mutex_);
   FileFailure bring_into_final(const Drain& begun) REQUIRES(draining_) EXCLUDES(mutex_);
+  MarkedFile marked() const { return {.calls = calls_, .descriptor = final_.descriptor, .path = final_.path}; }
+  FileFailure objection_to_drain() const;
+  FileFailure make_named();
 
   const TierSettings settings_;
   FileCalls& calls_;
   const base::Descriptor descriptor_;
   const FinalFile final_;
+  const Generation generation_;
+  const bool has_changes_;
   StagingLog log_;
   base::Mutex draining_;
   /// Held while something is put into the log and then into the index, so that both have it in the same order. Readers wait for an append that is under way, not for its order.
@@ -125,7 +149,7 @@ class TieredFile {
   std::atomic<std::uint64_t> written_through_{0};
   bool through_is_durable_ GUARDED_BY(order_) = true;
   FileFailure through_failure_ GUARDED_BY(order_);
-  std::atomic<bool> is_named_{false};  // the final file and its name survive the machine
+  std::atomic<bool> is_named_{false};  // the final file, its name and its mark survive the machine
 };
 
 }  // namespace dovetail::staging

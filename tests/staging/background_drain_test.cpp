@@ -37,6 +37,9 @@ TEST_F(BackgroundDrainTest, WhatWaitsForOneFileIsOneDrain) {
   std::atomic<int> drains = 0;
   std::latch begun(1);
   std::latch go_on(1);
+  const std::shared_ptr<TieredFile> file = shared();
+  ASSERT_EQ(file->write(0, test::random_bytes(100, 1)).text(), "");
+  ASSERT_EQ(file->sync().text(), "");  // which syncs the final file once, for its mark
   calls.before = [&](const Asked& asked) {
     if (is_end_of_drain(asked) && ++drains == 1) {
       begun.count_down();
@@ -44,8 +47,6 @@ TEST_F(BackgroundDrainTest, WhatWaitsForOneFileIsOneDrain) {
     }
     return Fault{};
   };
-  const std::shared_ptr<TieredFile> file = shared();
-  ASSERT_EQ(file->write(0, test::random_bytes(100, 1)).text(), "");
   std::atomic<int> told = 0;
   BackgroundDrain drain(2);
   drain.request(file, [&told](const FileFailure&) { ++told; });

@@ -94,7 +94,8 @@ TEST_F(StagingCommandTest, ATierIsAllOfItsFiles) {
   EXPECT_EQ(run({"recover", tier}), 0) << said;
   EXPECT_TRUE(same(bytes_of(final_path), data));
   EXPECT_TRUE(same(bytes_of(other), data));
-  EXPECT_TRUE(std::filesystem::is_empty(tier));
+  EXPECT_EQ(run({"status", tier}), 0);
+  EXPECT_EQ(said, "");
 }
 
 TEST_F(StagingCommandTest, WaitsForTheProcessThatHasIt) {
@@ -131,8 +132,8 @@ TEST_F(StagingCommandTest, DiscardsWhatItIsToldTo) {
   EXPECT_FALSE(std::filesystem::exists(log));
 }
 
-// Killed in the middle, it leaves the beginning.
-TEST_F(StagingCommandTest, HalfOfADiscardIsALogOfAnEarlierTime) {
+// Not the beginning of it either.
+TEST_F(StagingCommandTest, HalfOfADiscardIsNoLogAnyMore) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     ASSERT_EQ(open()->write(i * 20'000, test::random_bytes(20'000, i)).text(), "");
   }
@@ -146,10 +147,38 @@ TEST_F(StagingCommandTest, HalfOfADiscardIsALogOfAnEarlierTime) {
   EXPECT_EQ(discard(log, calls).error, EIO);
   calls.before = [](const Asked&) { return Fault{}; };
   EXPECT_EQ(segments().size(), all - 2);
+  EXPECT_EQ(run({"status", tier}), 0) << said;
+  EXPECT_NE(said.find("no staged file"), std::string::npos) << said;
   auto file = open();
   ASSERT_NE(file, nullptr);
-  EXPECT_TRUE(same(read(*file, 0, 20'000), test::random_bytes(20'000, 0)));
-  EXPECT_LT(file->size(), 80'000U);
+  EXPECT_EQ(file->size(), 0U);
+  EXPECT_TRUE(segments().empty());
+}
+
+// Another job has opened the file for writing since, with another tier.
+TEST_F(StagingCommandTest, WhatWasSupersededIsToldAndKept) {
+  const Bytes older = test::random_bytes(10'000, 1);
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  const std::string other = folder / "other";
+  std::filesystem::create_directory(other);
+  const FolderName name = folder_of(other, final_path);
+  TieredFile::Opened second = TieredFile::open(name.folder, final_path, settings);
+  ASSERT_EQ(second.failure.text(), "");
+  ASSERT_EQ(second.elsewhere.size(), 1U);
+  EXPECT_EQ(second.elsewhere[0].tier, tier_here(tier));
+  const Bytes newer = test::random_bytes(100, 2);
+  ASSERT_EQ(second.file->write(0, newer).text(), "");
+  ASSERT_EQ(second.file->finish().text(), "");
+  EXPECT_EQ(run({"status", log}), 0);
+  EXPECT_NE(said.find("superseded"), std::string::npos) << said;
+  EXPECT_EQ(run({"recover", tier}), 1);
+  EXPECT_NE(said.find("--over-newer"), std::string::npos) << said;
+  EXPECT_NE(said.find(log), std::string::npos) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), newer));
+  EXPECT_EQ(run({"discard", log}), 1) << "it has bytes that are nowhere else";
+  EXPECT_EQ(run({"recover", "--over-newer", log}), 0) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), older));
+  EXPECT_FALSE(std::filesystem::exists(log));
 }
 
 TEST_F(StagingCommandTest, DamageIsTold) {

@@ -2,6 +2,7 @@
 // there, and nothing else but the change that was under way.
 #include <signal.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include <cerrno>
 
@@ -67,6 +68,7 @@ class TierCrashTest : public TierTest {
 
   /// What a child does: changes, and now and then a sync or a drain. Tells of each change that it has been made.
   void change(FileCalls& own, std::uint64_t start, std::size_t count, int tell) const {
+    name_old_tier();
     TierSettings mine = settings;
     mine.calls = &own;
     TieredFile::Opened opened = TieredFile::open(log, final_path, mine);
@@ -85,6 +87,11 @@ class TierCrashTest : public TierTest {
       }
     }
     ::_exit(opened.file->finish() ? 6 : 0);
+  }
+
+  /// As a superseded job on another node has left it.
+  void name_old_tier() const {
+    EXPECT_EQ(::setxattr(final_path.c_str(), "user.dovetail.tier.0000000000000000", "x", 1, 0), 0);
   }
 
   /// Runs `act` in a child. It is killed after so many acknowledgements, if it does not die before.
@@ -170,6 +177,9 @@ TEST_F(TierCrashTest, AtEveryNamedPointNothingIsLostOrInvented) {
   std::mt19937_64 random(test::seed());
   for (std::size_t number = 0; number < crash_points; ++number) {
     const auto point = static_cast<CrashPoint>(number);
+    if (point == CrashPoint::discard_begun) {
+      continue;  // only `discard` comes there
+    }
     for (unsigned round = 0; round < test::scaled(6, 2); ++round) {
       const std::uint64_t start = random();
       Mortal own;
@@ -208,6 +218,91 @@ TEST_F(TierCrashTest, RecoveryMayBeKilledAnywhereAndAgain) {
                                  CrashPoint::folder_emptied, CrashPoint::placement_removed}) {
     EXPECT_GT(hits[static_cast<std::size_t>(point)], 0U) << name_of(point);
   }
+}
+
+// Two jobs, each with a tier: the first one was killed, the second one writes the file anew and is killed on its way. What the first one has left comes into the
+// file as long as the second one has not taken it over, and never afterwards.
+TEST_F(TierCrashTest, WhatWasSupersededNeverComesBack) {
+  const std::string other = std::filesystem::absolute(folder / "other");
+  std::filesystem::create_directory(other);
+  const std::string other_log = folder_of(other, final_path).folder;
+  const Bytes older(30'000, std::byte{1});
+  const Bytes newer(10'000, std::byte{2});
+  unsigned taken = 0;
+  unsigned left = 0;
+  for (std::size_t number = 0; number < crash_points; ++number) {
+    put(final_path, {});
+    ASSERT_EQ(open()->write(0, older).text(), "");
+    name_old_tier();
+    const End end = run([&](int tell) {
+      Mortal own;
+      own.where = static_cast<CrashPoint>(number);
+      own.visits = 1;
+      TierSettings mine = settings;
+      mine.calls = &own;
+      const auto opened = TieredFile::open(other_log, final_path, mine);
+      if (opened.failure || opened.file->write(0, newer) || ::write(tell, "", 1) != 1 || opened.file->finish()) {
+        ::_exit(3);
+      }
+    });
+    const std::string point = name_of(static_cast<CrashPoint>(number));
+    const FileFailure old = recover(log, settings);
+    if (old) {
+      ++taken;
+      ASSERT_EQ(old.error, ESTALE) << point;
+      ASSERT_TRUE(std::filesystem::exists(log)) << point;
+      ASSERT_EQ(recover(other_log, settings).text(), "") << point;
+      const Bytes seen = bytes_of(final_path);
+      ASSERT_TRUE(same(seen, newer) || (end.acknowledged == 0 && seen.empty())) << point;
+      ASSERT_EQ(discard(log).text(), "") << point;
+    } else {
+      ++left;
+      ASSERT_EQ(end.acknowledged, 0U) << point;
+      ASSERT_TRUE(same(bytes_of(final_path), older)) << point;
+      ASSERT_EQ(recover(other_log, settings).text(), "") << point;
+      ASSERT_TRUE(same(bytes_of(final_path), older)) << point;
+    }
+    ASSERT_FALSE(std::filesystem::exists(log)) << point;
+    ASSERT_FALSE(std::filesystem::exists(other_log)) << point;
+  }
+  EXPECT_GT(taken, 0U);
+  EXPECT_GT(left, 0U);
+}
+
+// A log whose newest segment says that the others are drained, as a drain leaves it which is killed before it removes them. However far a discard comes, no
+// byte of it is in the file afterwards that was not there before.
+TEST_F(TierCrashTest, HalfOfADiscardBringsNothingBack) {
+  const Bytes first(30'000, std::byte{1});
+  const Bytes second(30'000, std::byte{2});
+  unsigned killed = 0;
+  for (const CrashPoint point : {CrashPoint::discard_begun, CrashPoint::segment_removed, CrashPoint::tier_forgotten,
+                                 CrashPoint::placement_removed, CrashPoint::folder_removed}) {
+    for (unsigned visit = 1; visit < 5; ++visit) {
+      put(final_path, {});
+      run([&](int) {
+        Mortal own;
+        own.where = CrashPoint::drain_durable;
+        own.visits = 1;
+        TierSettings mine = settings;
+        mine.calls = &own;
+        const auto opened = TieredFile::open(log, final_path, mine);
+        ::_exit(opened.failure || opened.file->write(0, first) || opened.file->drain() ? 3 : 4);
+      });
+      ASSERT_TRUE(same(bytes_of(final_path), first));
+      put(final_path, second);  // by a program that knows of no log
+      const End end = run([&](int) {
+        Mortal own;
+        own.where = point;
+        own.visits = visit;
+        ::_exit(discard(log, own) ? 3 : 0);
+      });
+      killed += end.killed ? 1 : 0;
+      ASSERT_EQ(recover(log, settings).text(), "") << name_of(point) << ", visit " << visit;
+      ASSERT_TRUE(same(bytes_of(final_path), second)) << name_of(point) << ", visit " << visit;
+      ASSERT_FALSE(std::filesystem::exists(log));
+    }
+  }
+  EXPECT_GE(killed, 5U);
 }
 
 // The next one to open the file goes on where the last one was killed, without a recovery in between.

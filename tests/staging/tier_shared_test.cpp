@@ -1,6 +1,7 @@
 // A final file that several processes write, each with a log of its own.
 #include <cerrno>
 
+#include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
 #include "staging/tier_support.hpp"
@@ -12,7 +13,10 @@ class TierSharedTest : public TierTest {
  protected:
   std::string writer(unsigned number) const { return writer_folder(log, number); }
   std::unique_ptr<TieredFile> open_writer(unsigned number) const {
-    TieredFile::Opened opened = TieredFile::open(writer(number), final_path, {.shared = true});
+    const TakenGeneration taken = take_generation(final_path, tier, 1);
+    EXPECT_EQ(taken.failure.text(), "");
+    TieredFile::Opened opened =
+        TieredFile::open(writer(number), final_path, {.shared = true, .generation = taken.generation});
     EXPECT_EQ(opened.failure.text(), "");
     return std::move(opened.file);
   }

@@ -34,7 +34,8 @@ nlohmann::json as_json(const std::string& folder, const Inspection& found) {
                          {"staged_bytes", found.staged_bytes},
                          {"extents", found.extents},
                          {"records", found.records},
-                         {"damage", found.damage.text()}};
+                         {"damage", found.damage.text()},
+                         {"superseded", found.is_superseded}};
   json["final_path"] = found.placement ? nlohmann::json(found.placement->final_path) : nlohmann::json();
   return json;
 }
@@ -55,6 +56,13 @@ void print(const std::string& folder, const Inspection& found) {
     std::printf(", %llu of them behind a torn record", static_cast<unsigned long long>(found.torn_bytes));
   }
   std::printf("\n");
+  if (found.is_superseded) {
+    std::printf("  superseded  the final file was opened for writing by others since: it is not drained by itself\n");
+  }
+  if (!found.has_marks) {
+    std::printf(
+        "  no mark     the final file system keeps no extended attributes: another node's job is not known here\n");
+  }
   if (found.damage) {
     std::printf("  damaged     %s\n", found.damage.text().c_str());
   }
@@ -105,9 +113,10 @@ int verify(const std::string& log) {
   return 0;
 }
 
-int recover_one(const std::string& log, bool take_what_is_left) {
+int recover_one(const std::string& log, bool take_what_is_left, bool over_newer) {
   TierSettings settings;
   settings.take_what_is_left = take_what_is_left;
+  settings.over_newer = over_newer;
   const FileFailure failure = recover(log, settings);
   return failure ? complain(failure) : 0;
 }
@@ -156,6 +165,7 @@ int run(int count, char** arguments) {
   std::string folder;
   bool json = false;
   bool what_is_left = false;
+  bool over_newer = false;
   bool is_forced = false;
   CLI::App app("Looks at folders of the local tier, and finishes what a process has left there.", "dovetail staging");
   app.require_subcommand(1);
@@ -171,6 +181,7 @@ int run(int count, char** arguments) {
   CLI::App* discarded = command("discard", "Removes the folder, and brings nothing into the final file");
   shown->add_flag("--json", json, "For programs: a list");
   recovered->add_flag("--take-what-is-left", what_is_left, "Also if durable records are missing: those before them");
+  recovered->add_flag("--over-newer", over_newer, "Also if the file was opened for writing since: over what is newer");
   discarded->add_flag("--force", is_forced, "Also what is nowhere else");
   try {
     app.parse(count, arguments);
@@ -182,7 +193,7 @@ int run(int count, char** arguments) {
   }
   return for_each_log(folder, [&](const std::string& log) {
     return verified->parsed()    ? verify(log)
-           : recovered->parsed() ? recover_one(log, what_is_left)
+           : recovered->parsed() ? recover_one(log, what_is_left, over_newer)
            : waited->parsed()    ? wait_for(log)
                                  : discard_one(log, is_forced);
   });

@@ -1,0 +1,154 @@
+#include "staging/log_generation.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <random>
+#include <span>
+#include <utility>
+
+#include "base/descriptor.hpp"
+#include "staging/log_record.hpp"
+#include "staging/tier_registration.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+Generation generation_of_one_process() {
+  std::random_device random;
+  return {.job = 0, .opening = std::uint64_t{random()} << 32 | random() | 1};
+}
+
+// Processes of one job that open the file at the same time, each on its own, take the same.
+Generation next_generation(const Generation& before, std::uint64_t job) {
+  const std::array numbers = {before.job, before.opening, job};
+  return {.job = job, .opening = checksum_of(std::as_bytes(std::span(numbers)), 0) | 1};
+}
+
+std::vector<StagedTier> without(std::vector<StagedTier> tiers, const std::string& tier) {
+  const TierName here = tier_here(tier);
+  std::erase_if(tiers, [&](const StagedTier& each) { return each.tier == here; });
+  return tiers;
+}
+
+bool is_of(const FinalMark& mark, std::uint64_t job) noexcept {
+  return !mark.generation.is_none() && mark.generation.job == job;
+}
+
+std::vector<StagedTier> elsewhere_in(FinalMark& mark, const std::string& tier, std::uint64_t job) {
+  std::vector<StagedTier> tiers = without(std::move(mark.tiers), tier);
+  if (is_of(mark, job)) {
+    // Its other processes have the file open.
+    std::erase_if(tiers, [](const StagedTier& each) { return !each.is_closed; });
+  }
+  return tiers;
+}
+
+std::string tier_of(const std::string& folder) { return folder.substr(0, folder.rfind('/')); }
+
+// The tiers of the generation before stay named until their logs are superseded for certain.
+FileFailure put_in_force(const MarkedFile& file, const Generation& generation) {
+  FileFailure failure = set_generation(file, generation);
+  return failure ? failure : remove_old_tiers(file, generation);
+}
+
+FileFailure superseded(const std::string& folder, const std::string& path) {
+  return {.error = ESTALE,
+          .operation = "drain",
+          .path = folder,
+          .why = "others have opened " + path +
+                 " for writing since; `dovetail staging recover --over-newer` brings it over what is newer, `discard "
+                 "--force` removes it"};
+}
+
+}  // namespace
+
+TakenGeneration take_generation(const std::string& final_path, const std::string& tier, std::uint64_t job,
+                                FileCalls& calls) {
+  TakenGeneration taken;
+  const base::Descriptor file(::open(final_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0) {
+    taken.failure = {.error = errno, .operation = "open", .path = final_path};
+    return taken;
+  }
+  const MarkedFile marked{.calls = calls, .descriptor = file.get(), .path = final_path};
+  FinalMark mark = read_mark(marked);
+  if (mark.failure || !mark.is_supported) {
+    taken.failure = std::move(mark.failure);
+    return taken;
+  }
+  taken.elsewhere = elsewhere_in(mark, tier, job);
+  if (is_of(mark, job)) {
+    taken.generation = mark.generation;
+    return taken;
+  }
+  taken.generation = next_generation(mark.generation, job);
+  taken.failure = put_in_force(marked, taken.generation);
+  return taken;
+}
+
+std::vector<StagedTier> staged_elsewhere(const std::string& final_path, const std::string& tier, std::uint64_t job,
+                                         FileCalls& calls) {
+  const base::Descriptor file(::open(final_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0) {
+    return {};
+  }
+  FinalMark mark = read_mark({.calls = calls, .descriptor = file.get(), .path = final_path});
+  return elsewhere_in(mark, tier, job);
+}
+
+SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, const WantedGeneration& wanted) {
+  SettledGeneration settled;
+  FinalMark mark = read_mark(file);
+  settled.failure = std::move(mark.failure);
+  if (settled.failure) {
+    return settled;
+  }
+  Generation& own = log.placement.generation;
+  const std::string& folder = log.folder.path;
+  const bool has_changes = log.has_changes();
+  if (has_changes && mark.supersedes(own) && !wanted.over_newer) {
+    settled.failure = superseded(folder, file.path);
+    settled.is_superseded = true;
+    return settled;
+  }
+  if (wanted.only_what_is_left || has_changes) {
+    if (has_changes && mark.supersedes(own)) {
+      // A log of a version that knew of no generation gets one.
+      const bool had_none = own.is_none();
+      own = had_none ? generation_of_one_process() : own;
+      settled.failure = had_none ? write_placement(file.calls, log.folder, log.placement) : FileFailure{};
+      settled.failure = settled.failure ? std::move(settled.failure) : register_log(file, own, folder);
+      settled.failure = settled.failure ? std::move(settled.failure) : put_in_force(file, own);
+    } else if (has_changes) {
+      settled.elsewhere = without(std::move(mark.tiers), tier_of(folder));
+    }
+    return settled;
+  }
+  const Generation next = wanted.given ? *wanted.given : mark.is_supported ? generation_of_one_process() : Generation{};
+  if (!log.is_placed || own != next) {
+    own = next;
+    settled.failure = write_placement(file.calls, log.folder, log.placement);
+    log.is_placed = !settled.failure;
+  }
+  if (!settled.failure) {
+    settled.failure = register_log(file, own, folder);
+  }
+  if (!settled.failure && !wanted.given && !own.is_none()) {
+    settled.elsewhere = without(std::move(mark.tiers), tier_of(folder));
+    settled.failure = put_in_force(file, own);
+  }
+  return settled;
+}
+
+FileFailure objection_to_generation(const MarkedFile& file, const Generation& log, const std::string& folder) {
+  FinalMark mark = read_generation(file);
+  if (mark.failure || !mark.supersedes(log)) {
+    return std::move(mark.failure);
+  }
+  return superseded(folder, file.path);
+}
+
+}  // namespace dovetail::staging

@@ -1,0 +1,48 @@
+// Taking the generation of a final file, and comparing a log's with it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "staging/file_calls.hpp"
+#include "staging/file_failure.hpp"
+#include "staging/final_mark.hpp"
+#include "staging/opened_log.hpp"
+
+namespace dovetail::staging {
+
+struct TakenGeneration {
+  Generation generation;  ///< None: the file system cannot keep one.
+  std::vector<StagedTier>
+      elsewhere{};  ///< Tiers that may hold bytes which have been superseded by this, or of which the job has not waited for.
+  FileFailure failure{};
+};
+/// For a file that is about to be opened for writing: takes the next generation, unless the job has it already. `tier`: where the caller's own log will be; without
+/// symbolic links. `job` must not be 0. Before any of its processes has a log. @throws std::bad_alloc
+TakenGeneration take_generation(const std::string& final_path, const std::string& tier, std::uint64_t job,
+                                FileCalls& calls = FileCalls::system());
+
+/// The same tiers, for a file that is opened to be read. A file that cannot be looked at has none.
+std::vector<StagedTier> staged_elsewhere(const std::string& final_path, const std::string& tier, std::uint64_t job,
+                                         FileCalls& calls = FileCalls::system());
+
+/// What a process wants of a log that it has opened.
+struct WantedGeneration {
+  std::optional<Generation> given{};  ///< That the job has taken. Nothing: the process takes one for itself.
+  bool only_what_is_left = false;     ///< It takes none: it drains what is there, and removes the log.
+  bool over_newer = false;            ///< A log that was superseded takes its place again.
+};
+struct SettledGeneration {
+  bool is_superseded = false;           ///< `failure` says so.
+  std::vector<StagedTier> elsewhere{};  ///< As above.
+  FileFailure failure{};
+};
+/// Refuses a log that was superseded. One that is empty gets the generation that is in force afterwards, and its tier is named by the final file. Blocks. From
+/// any thread. @throws std::bad_alloc
+SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, const WantedGeneration& wanted);
+
+/// Empty: the log may be drained into the file.
+FileFailure objection_to_generation(const MarkedFile& file, const Generation& log, const std::string& folder);
+
+}  // namespace dovetail::staging

@@ -1,0 +1,46 @@
+#include "staging/tier_registration.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "staging/placement.hpp"
+#include "staging/tier_lock.hpp"
+#include "staging/writer_folders.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+std::string tier_of(const std::string& folder) { return folder.substr(0, folder.rfind('/')); }
+
+bool is_last(const std::string& folder, const Generation& generation) {
+  FileFailure failure;
+  const std::vector<std::string> folders = writer_folders(file_folder(folder), failure);
+  return !failure && std::ranges::none_of(folders, [&](const std::string& each) {
+    const FoundPlacement found = read_placement(each);
+    return each != folder && found.placement && found.placement->generation == generation;
+  });
+}
+
+}  // namespace
+
+FileFailure register_log(const MarkedFile& file, const Generation& generation, const std::string& folder,
+                         bool is_closed) {
+  if (generation.is_none()) {
+    return {};
+  }
+  const std::string tier = tier_of(folder);
+  // Without it, the worst is a tier that is named although nothing is left there, or the other way round: no bytes depend on it.
+  const TierLock lock = lock_marks(tier);
+  return note_tier(file, generation, {.tier = tier_here(tier), .is_closed = is_closed});
+}
+
+FileFailure unregister_log(const MarkedFile& file, const Generation& generation, const std::string& folder) {
+  if (generation.is_none()) {
+    return {};
+  }
+  const std::string tier = tier_of(folder);
+  const TierLock lock = lock_marks(tier);
+  return is_last(folder, generation) ? forget_tier(file, generation, tier_here(tier)) : FileFailure{};
+}
+
+}  // namespace dovetail::staging

@@ -1,0 +1,300 @@
+// What a final file says of its logs: which of them count, and where they are.
+#include <sys/wait.h>
+#include <sys/xattr.h>
+
+#include <cerrno>
+
+#include "staging/final_mark.hpp"
+#include "staging/log_generation.hpp"
+#include "staging/placement.hpp"
+#include "staging/shared_tiered_file.hpp"
+#include "staging/tier_folders.hpp"
+#include "staging/tier_support.hpp"
+
+namespace dovetail::staging {
+namespace {
+
+using Kind = WatchedCalls::Kind;
+using Asked = WatchedCalls::Asked;
+using Fault = WatchedCalls::Fault;
+
+const Bytes older(1000, std::byte{1});
+const Bytes newer(500, std::byte{2});
+
+// Two tiers of one node are to a file what tiers of two nodes are.
+class TierGenerationTest : public TierTest {
+ protected:
+  TierGenerationTest() {
+    std::filesystem::create_directory(other_tier);
+    other_log = folder_of(other_tier, final_path).folder;
+  }
+  TieredFile::Opened open_other() const { return TieredFile::open(other_log, final_path, settings); }
+  FinalMark mark() {
+    const base::Descriptor file(::open(final_path.c_str(), O_RDONLY | O_CLOEXEC));
+    return read_mark({.calls = FileCalls::system(), .descriptor = file.get(), .path = final_path});
+  }
+  std::vector<TierName> named() {
+    std::vector<TierName> tiers;
+    for (const StagedTier& each : mark().tiers) {
+      tiers.push_back(each.tier);
+    }
+    return tiers;
+  }
+
+  std::string other_tier = std::filesystem::absolute(folder / "other");
+  std::string other_log;
+};
+
+TEST_F(TierGenerationTest, FileNamesTheTierUntilAllIsDrainedAndClosed) {
+  auto file = open();
+  EXPECT_EQ(named(), std::vector{tier_here(tier)});
+  ASSERT_EQ(file->write(0, older).text(), "");
+  ASSERT_EQ(file->drain().text(), "");
+  EXPECT_EQ(named(), std::vector{tier_here(tier)});
+  ASSERT_EQ(file->finish().text(), "");
+  EXPECT_TRUE(named().empty());
+  EXPECT_FALSE(mark().generation.is_none());
+}
+
+TEST_F(TierGenerationTest, MarkGoesWithTheFileAndNotWithItsCopy) {
+  auto file = open();
+  ASSERT_EQ(file->write(0, older).text(), "");
+  const std::string copy = folder / "copy";
+  ASSERT_EQ(::system(("cp --preserve=all " + final_path + " " + copy).c_str()), 0);
+  const std::string renamed = folder / "renamed";
+  std::filesystem::rename(final_path, renamed);
+  final_path = renamed;
+  EXPECT_EQ(named(), std::vector{tier_here(tier)});
+  final_path = copy;
+  EXPECT_TRUE(named().empty());
+}
+
+TEST_F(TierGenerationTest, LogThatWasLeftIsContinued) {
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  const Generation generation = mark().generation;
+  auto file = open();
+  EXPECT_EQ(file->generation(), generation);
+  EXPECT_EQ(mark().generation, generation);
+  EXPECT_TRUE(same(all_of(*file), older));
+  ASSERT_EQ(file->finish().text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path), older));
+}
+
+TEST_F(TierGenerationTest, OldLogIsNotDrainedOverWhatIsNewer) {
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  TieredFile::Opened second = open_other();
+  ASSERT_EQ(second.failure.text(), "");
+  ASSERT_EQ(second.elsewhere.size(), 1U);
+  EXPECT_EQ(second.elsewhere[0].tier, tier_here(tier));
+  EXPECT_EQ(named(), std::vector{tier_here(other_tier)});
+  ASSERT_EQ(second.file->write(0, newer).text(), "");
+  ASSERT_EQ(second.file->finish().text(), "");
+  const TieredFile::Opened again = TieredFile::open(log, final_path, settings);
+  EXPECT_EQ(again.failure.error, ESTALE);
+  EXPECT_TRUE(again.is_superseded);
+  EXPECT_EQ(recover(log, settings).error, ESTALE);
+  const WriterRecovery recovery = recover_writers(log, settings);
+  EXPECT_EQ(recovery.superseded, std::vector{log});
+  EXPECT_TRUE(recovery.orphans.empty());
+  EXPECT_TRUE(same(bytes_of(final_path), newer));
+  ASSERT_FALSE(segments().empty());
+  TierSettings over = settings;
+  over.over_newer = true;
+  EXPECT_EQ(recover(log, over).text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path), older));
+  EXPECT_TRUE(named().empty());
+}
+
+// Both have the file open: the older one fails, and keeps what it has.
+TEST_F(TierGenerationTest, DrainOfTheOlderOfTwoJobsFails) {
+  auto first = open();
+  ASSERT_EQ(first->write(0, older).text(), "");
+  TieredFile::Opened second = open_other();
+  ASSERT_EQ(second.failure.text(), "");
+  EXPECT_EQ(first->drain().error, ESTALE);
+  ASSERT_EQ(second.file->write(100, newer).text(), "");
+  ASSERT_EQ(second.file->finish().text(), "");
+  const FileFailure failure = first->finish();
+  EXPECT_EQ(failure.error, ESTALE);
+  EXPECT_NE(failure.text().find(log), std::string::npos) << failure.text();
+  EXPECT_EQ(first->write_through(0, older).error, ESTALE);
+  EXPECT_TRUE(same(all_of(*first), older) || all_of(*first).size() == older.size());
+  Bytes expected(100);
+  expected.insert(expected.end(), newer.begin(), newer.end());
+  EXPECT_TRUE(same(bytes_of(final_path), expected));
+  first.reset();
+  TierSettings over = settings;
+  over.over_newer = true;
+  EXPECT_EQ(recover(log, over).text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path), older));
+}
+
+// It is superseded while it drains: it may have written over what is newer, and says so.
+TEST_F(TierGenerationTest, DrainThatIsSupersededMeanwhileFails) {
+  auto first = open();
+  ASSERT_EQ(first->write(0, older).text(), "");
+  std::unique_ptr<TieredFile> second;
+  calls.at = [&](CrashPoint point) {
+    if (point == CrashPoint::piece_written && second == nullptr) {
+      second = TieredFile::open(other_log, final_path).file;
+    }
+  };
+  EXPECT_EQ(first->drain().error, ESTALE);
+  calls.at = [](CrashPoint) {};
+  ASSERT_NE(second, nullptr);
+  first.reset();
+  EXPECT_EQ(recover(log, settings).error, ESTALE);
+  EXPECT_FALSE(segments().empty());
+}
+
+TEST_F(TierGenerationTest, LastLogOfATierTakesItsNameOff) {
+  const TakenGeneration taken = take_generation(final_path, tier, 7);
+  ASSERT_EQ(taken.failure.text(), "");
+  settings.shared = true;
+  settings.generation = taken.generation;
+  TieredFile::Opened first = TieredFile::open(writer_folder(log, 0), final_path, settings);
+  TieredFile::Opened second = TieredFile::open(writer_folder(log, 1), final_path, settings);
+  ASSERT_EQ(first.failure.text() + second.failure.text(), "");
+  ASSERT_EQ(first.file->write(0, older).text(), "");
+  ASSERT_EQ(first.file->finish().text(), "");
+  EXPECT_EQ(named(), std::vector{tier_here(tier)});
+  ASSERT_EQ(second.file->finish(true).text(), "");
+  EXPECT_TRUE(named().empty());
+  EXPECT_TRUE(std::filesystem::exists(writer_folder(log, 1)));
+  second.file.reset();
+  EXPECT_EQ(recover(writer_folder(log, 1), settings).text(), "");
+}
+
+TEST_F(TierGenerationTest, ProcessesOfAJobTakeOneGeneration) {
+  const Generation first = take_generation(final_path, tier, 7).generation;
+  EXPECT_FALSE(first.is_none());
+  EXPECT_EQ(take_generation(final_path, other_tier, 7).generation, first);
+  const Generation other = take_generation(final_path, tier, 8).generation;
+  EXPECT_NE(other, first);
+  const Generation third = take_generation(final_path, tier, 7).generation;
+  EXPECT_NE(third, first) << "its old logs would count again";
+  EXPECT_EQ(mark().generation, third);
+}
+
+// Both read the mark before either has set it.
+TEST_F(TierGenerationTest, ProcessesThatOpenAtOnceAgree) {
+  WatchedCalls late;
+  Generation inner;
+  late.before = [&](const Asked& asked) {
+    if (asked.kind == Kind::attribute && inner.is_none()) {
+      inner = {.job = 1, .opening = 1};  // this may come here again
+    } else if (asked.kind == Kind::attribute && inner.opening == 1) {
+      inner = take_generation(final_path, tier, 7).generation;
+    }
+    return Fault{};
+  };
+  EXPECT_EQ(take_generation(final_path, other_tier, 7, late).generation, inner);
+}
+
+TEST_F(TierGenerationTest, DeferredCloseIsSeenElsewhere) {
+  settings.generation = take_generation(final_path, tier, 7).generation;
+  auto file = open();
+  ASSERT_EQ(file->write(0, older).text(), "");
+  EXPECT_TRUE(take_generation(final_path, other_tier, 7).elsewhere.empty()) << "the job has it open";
+  ASSERT_EQ(file->note_closed().text(), "");
+  const TakenGeneration taken = take_generation(final_path, other_tier, 7);
+  ASSERT_EQ(taken.elsewhere.size(), 1U);
+  EXPECT_TRUE(taken.elsewhere[0].is_closed);
+  EXPECT_NE(text_of_elsewhere(taken.elsewhere[0], final_path).find(tier), std::string::npos);
+}
+
+// NFS before version 4.2, for example: as if nobody ever opened the file elsewhere.
+TEST_F(TierGenerationTest, WithoutAttributesAllGoesOn) {
+  calls.before = [](const Asked& asked) { return Fault{.error = asked.kind == Kind::attribute ? EOPNOTSUPP : 0}; };
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  auto file = open();
+  EXPECT_TRUE(file->generation().is_none());
+  EXPECT_TRUE(same(all_of(*file), older));
+  ASSERT_EQ(file->finish().text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path), older));
+  const TakenGeneration taken = take_generation(final_path, tier, 7, calls);
+  EXPECT_TRUE(taken.generation.is_none());
+  EXPECT_EQ(taken.failure.text(), "");
+  EXPECT_TRUE(mark().generation.is_none());
+}
+
+TEST_F(TierGenerationTest, WithoutSpaceForNamesTheGenerationStillCounts) {
+  WatchedCalls full;
+  unsigned attributes = 0;
+  full.before = [&](const Asked& asked) {
+    attributes += asked.kind == Kind::attribute ? 1 : 0;
+    return Fault{.error = asked.kind == Kind::attribute && attributes == 3 ? ENOSPC : 0};
+  };
+  settings.calls = &full;
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  EXPECT_TRUE(named().empty());
+  settings.calls = &calls;
+  ASSERT_EQ(open_other().failure.text(), "");
+  EXPECT_EQ(recover(log, settings).error, ESTALE);
+}
+
+TEST_F(TierGenerationTest, AttributeThatFailsIsToldWithItsFile) {
+  calls.before = [](const Asked& asked) { return Fault{.error = asked.kind == Kind::attribute ? EIO : 0}; };
+  const FileFailure failure = TieredFile::open(log, final_path, settings).failure;
+  EXPECT_EQ(failure.error, EIO);
+  EXPECT_EQ(failure.path, final_path);
+}
+
+TEST_F(TierGenerationTest, MarkOfALaterVersionIsNotTakenForNone) {
+  ASSERT_EQ(::setxattr(final_path.c_str(), "user.dovetail.generation", "new", 3, 0), 0);
+  EXPECT_EQ(TieredFile::open(log, final_path, settings).failure.error, EBADMSG);
+}
+
+// An earlier version left it, and nobody has opened the file since.
+TEST_F(TierGenerationTest, LogWithoutAGenerationIsRecovered) {
+  calls.before = [](const Asked& asked) { return Fault{.error = asked.kind == Kind::attribute ? EOPNOTSUPP : 0}; };
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  calls.before = [](const Asked&) { return Fault{}; };
+  ASSERT_EQ(open()->write(older.size(), newer).text(), "");
+  ASSERT_EQ(open_other().failure.text(), "");
+  EXPECT_EQ(recover(log, settings).error, ESTALE);
+  TierSettings over = settings;
+  over.over_newer = true;
+  EXPECT_EQ(recover(log, over).text(), "");
+  EXPECT_EQ(bytes_of(final_path).size(), older.size() + newer.size());
+}
+
+// A program with tasks: what the ranks of a killed job have left comes into the file, and what was superseded stays beside it.
+TEST_F(TierGenerationTest, TasksRecoverWhatRanksHaveLeft) {
+  {
+    settings.shared = true;
+    settings.generation = take_generation(final_path, tier, 7).generation;
+    for (const unsigned rank : {0U, 1U}) {
+      TieredFile::Opened opened = TieredFile::open(writer_folder(log, rank), final_path, settings);
+      ASSERT_EQ(opened.failure.text(), "");
+      ASSERT_EQ(opened.file->write(rank * older.size(), older).text(), "");
+    }
+  }
+  SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path);
+  ASSERT_EQ(opened.failure.text(), "");
+  EXPECT_EQ(opened.file->file().size(), 2 * older.size());
+  EXPECT_EQ(bytes_of(final_path).size(), 2 * older.size());
+  EXPECT_FALSE(std::filesystem::exists(writer_folder(log, 0)));
+  ASSERT_EQ(opened.file->close().text(), "");
+}
+
+TEST_F(TierGenerationTest, TasksGetAnotherLogWhereTheirsWasSuperseded) {
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  ASSERT_EQ(open_other().failure.text(), "");
+  testing::internal::CaptureStderr();
+  SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path);
+  const SharedTieredFile::Opened second = SharedTieredFile::open(tier, final_path);
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_EQ(opened.failure.text() + second.failure.text(), "");
+  EXPECT_EQ(opened.file, second.file);
+  EXPECT_NE(said.find(log + " has what was written"), std::string::npos) << said;
+  EXPECT_NE(said.find(other_tier), std::string::npos) << said;
+  ASSERT_EQ(opened.file->file().write(0, newer).text(), "");
+  ASSERT_EQ(opened.file->close().text(), "");
+  ASSERT_EQ(second.file->close().text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path), newer));
+  EXPECT_EQ(segments().size(), 1U);
+}
+
+}  // namespace
+}  // namespace dovetail::staging
