@@ -1,5 +1,6 @@
 #include "failures.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <map>
 
@@ -55,8 +56,11 @@ int fail(MPI_File file, int error_class, const std::string& why) {
 void tell(const std::string& sentence) noexcept { std::fprintf(stderr, "dovetail: %s\n", sentence.c_str()); }
 
 std::string text_of_drain(const staging::FileFailure& failure, const std::string& path, const std::string& folder) {
-  return failure.text() + ". What was written to " + path + " is kept in " + folder +
-         ": the next opening of the file, or `dovetail staging recover`, brings it there";
+  const std::string kept = failure.text() + ". What was written to " + path + " is kept in " + folder;
+  // Of a file that is gone, or of a log that was superseded, the failure says what can be done.
+  return failure.error == ESTALE
+             ? kept
+             : kept + ": the next opening of the file, or `dovetail staging recover`, brings it there";
 }
 
 }  // namespace dovetail::interpose::mpiio

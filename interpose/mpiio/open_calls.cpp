@@ -15,10 +15,12 @@
 #include "draining.hpp"
 #include "failures.hpp"
 #include "functions.hpp"
+#include "job_identity.hpp"
 #include "open_files.hpp"
 #include "opening.hpp"
 #include "process.hpp"
 #include "shown.hpp"
+#include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
 
@@ -53,11 +55,6 @@ int rank_in(MPI_Comm communicator) {
   return rank;
 }
 
-std::string text_of_orphan(const std::string& folder, const std::string& path) {
-  return folder + " has what was written to an earlier file of the name " + path +
-         ", which is gone, and is left alone: `dovetail staging discard --force` removes it";
-}
-
 // All ranks of a node find a folder that stays: the one of its number tells of it.
 bool is_told_here(const std::string& folder) {
   int size = 1;
@@ -86,7 +83,12 @@ FileFailure recover_file(const Hints& hints, const std::string& path) {
   }
   for (const std::string& folder : recovery.orphans) {
     if (is_told_here(folder)) {
-      tell(text_of_orphan(folder, name.final_path));
+      tell(staging::text_of_orphan(folder, name.final_path));
+    }
+  }
+  for (const std::string& folder : recovery.superseded) {
+    if (is_told_here(folder)) {
+      tell(staging::text_of_superseded(folder, name.final_path));
     }
   }
   for (const std::string& folder : recovery.foreign) {
@@ -103,7 +105,67 @@ struct OpenedTier {
   FileFailure failure;
 };
 
-OpenedTier open_tier(const Hints& hints, const std::string& path) {
+// All tell their own tier, as it is in the file system, or as it is named if it is not there.
+staging::FolderName folder_for(const Hints& hints, const std::string& path) {
+  staging::FolderName name = staging::folder_of(hints.path, path);
+  if (name.failure) {
+    std::error_code error;
+    const std::string real = std::filesystem::canonical(path, error);
+    name.final_path = error ? path : real;
+  }
+  return name;
+}
+
+std::string tier_of(const staging::FolderName& name, const Hints& hints) {
+  return name.folder.empty() ? hints.path : name.folder.substr(0, name.folder.rfind('/'));
+}
+
+// Of one rank, for all.
+staging::TakenGeneration take_generation(const Hints& hints, const std::string& path) {
+  const staging::FolderName name = folder_for(hints, path);
+  staging::TakenGeneration taken =
+      staging::take_generation(name.final_path, tier_of(name, hints), static_cast<std::uint64_t>(job_identity()));
+  for (const staging::StagedTier& each : taken.elsewhere) {
+    tell(staging::text_of_elsewhere(each, name.final_path));
+  }
+  return taken;
+}
+
+void tell_what_is_not_seen(const Hints& hints, const std::string& path) {
+  const staging::FolderName name = folder_for(hints, path);
+  for (const staging::StagedTier& each :
+       staging::staged_elsewhere(name.final_path, tier_of(name, hints), static_cast<std::uint64_t>(job_identity()))) {
+    tell(staging::text_of_elsewhere(each, name.final_path));
+  }
+}
+
+struct AgreedGeneration {
+  staging::Generation generation;
+  std::string why_not;  // empty: it was taken, or the file system has none
+};
+
+// Collective. Also for a file that is written through: what a log has of it is older from then on.
+AgreedGeneration agree_on_generation(MPI_Comm communicator, const Hints& hints, const std::string& path) {
+  const bool decides = rank_in(communicator) == 0;
+  AgreedGeneration agreed;
+  std::array<std::int64_t, 3> numbers = {0, 0, INT64_MIN};  // whether it has failed, the job, the opening
+  if (decides) {
+    const staging::TakenGeneration taken = take_generation(hints, path);
+    agreed.why_not = taken.failure.text();
+    numbers = {taken.failure ? 1 : 0, job_identity(), static_cast<std::int64_t>(taken.generation.opening)};
+  }
+  agree_on_largest(communicator, numbers);
+  adopt_job_identity(numbers[1]);
+  if (numbers[0] != 0) {
+    agreed.why_not = decides ? agreed.why_not : "another rank could not mark it";
+  } else if (numbers[2] != 0) {
+    agreed.generation = {.job = static_cast<std::uint64_t>(numbers[1]),
+                         .opening = static_cast<std::uint64_t>(numbers[2])};
+  }
+  return agreed;
+}
+
+OpenedTier open_tier(const Hints& hints, const std::string& path, const staging::Generation& generation) {
   OpenedTier opened;
   staging::FolderName name = staging::folder_of(hints.path, path);
   if (name.failure) {
@@ -117,15 +179,17 @@ OpenedTier open_tier(const Hints& hints, const std::string& path) {
     opened.failure = lock.failure;
     return opened;
   }
-  TieredFile::Opened file = TieredFile::open(opened.names.folder, name.final_path, settings_of(hints));
+  staging::TierSettings settings = settings_of(hints);
+  settings.generation = generation;
+  TieredFile::Opened file = TieredFile::open(opened.names.folder, name.final_path, settings);
   const int error = file.failure.error;
-  // It is that of a file that is gone, of another handle or job, or of another user.
+  // It is that of a file that is gone, of another handle or job, of another user, or has been superseded.
   if (error == ESTALE || error == EBUSY || !staging::is_of_this_user(opened.names.folder)) {
-    if (error == ESTALE) {
-      tell(text_of_orphan(opened.names.folder, name.final_path));
+    if (error == ESTALE && !file.is_superseded) {
+      tell(staging::text_of_orphan(opened.names.folder, name.final_path));
     }
     opened.names.folder = staging::next_writer_folder(name.folder, opened.failure);
-    file = TieredFile::open(opened.names.folder, name.final_path, settings_of(hints));
+    file = TieredFile::open(opened.names.folder, name.final_path, settings);
   }
   opened.file = std::move(file.file);
   opened.failure = std::move(file.failure);
@@ -134,9 +198,6 @@ OpenedTier open_tier(const Hints& hints, const std::string& path) {
 
 // Why a file that is opened so is not staged; empty: it can be.
 std::string objection_to(int mode) {
-  if ((mode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) == 0) {
-    return "it is opened for reading";
-  }
   if ((mode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
     return "it is deleted when it is closed";
   }
@@ -150,10 +211,19 @@ struct Wanted {
 
 // Beside the MPI library's file, which is open. Collective: all ranks stage it, or none does.
 void stage(MPI_Comm communicator, const std::string& path, int mode, const Wanted& wanted, MPI_File file) {
+  const bool reads = (mode & MPI_MODE_RDONLY) != 0;
+  if (reads) {
+    if (rank_in(communicator) == 0) {
+      tell_what_is_not_seen(wanted.read.hints, path);
+    }
+    return;
+  }
+  const AgreedGeneration agreed = agree_on_generation(communicator, wanted.read.hints, path);
   std::string why_not = objection_to(mode);
+  why_not = why_not.empty() ? agreed.why_not : why_not;
   OpenedTier opened;
   if (why_not.empty()) {
-    opened = open_tier(wanted.read.hints, path);
+    opened = open_tier(wanted.read.hints, path, agreed.generation);
     why_not = opened.failure.text();
   }
   // The first rank that cannot use the tier tells why.
@@ -161,8 +231,7 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Wante
   std::int64_t first = mine;
   agree_on_largest(communicator, {&first, 1});
   if (first != 0) {
-    const bool reads = (mode & MPI_MODE_RDONLY) != 0;
-    if (first == mine && !reads) {
+    if (first == mine) {
       tell(path + " is written through, without the local tier: " + why_not);
     }
     if (opened.file != nullptr) {

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "staging/recovery.hpp"
+#include "staging/tier_lock.hpp"
 
 namespace dovetail::interpose::mpiio {
 namespace {
@@ -57,6 +61,14 @@ void visit_pieces(const FileView& view, std::uint64_t skip, const Layout& memory
       return;
     }
     done += part.size();
+  }
+}
+
+bool is_finished(TieredFile& tier, bool keeps_folder) noexcept {
+  try {
+    return !tier.finish(keeps_folder);
+  } catch (const std::bad_alloc&) {
+    return false;
   }
 }
 
@@ -153,7 +165,26 @@ void StagedFile::drain_behind() {
 
 FileFailure StagedFile::finish() {
   behind_.wait();
-  return hints().discard ? tier_->finish() : tier_->drain();
+  const Hints now = hints();
+  if (tier_ != nullptr) {
+    return tier_->finish(!now.discard);
+  }
+  if (!failed_behind_) {
+    return {};
+  }
+  // The log was given back. It is tried again here, unless somebody else has done it.
+  const staging::TierLock lock = staging::lock_tier(now.path);
+  return staging::recover(
+      names_.folder, {.drain = {.stripe_bytes = now.stripe_bytes, .request_bytes = now.buffer_bytes}, .shared = true});
+}
+
+void StagedFile::close_behind() {
+  tier_->note_closed();  // where that cannot be told, nobody waits for it
+  behind_.request(tier_, [this, keeps_folder = !hints().discard](const FileFailure& failure) {
+    failed_behind_ = failure || !is_finished(*tier_, keeps_folder);
+    // Then the log is free: whoever waits for it does not wait for this process to come by here again.
+    tier_ = nullptr;
+  });
 }
 
 void StagedFile::set_begun(std::optional<std::uint64_t> bytes) {

@@ -72,6 +72,8 @@ class StagedFile {
   staging::FileFailure finish();
   /// Asks for a drain in the background.
   void drain_behind();
+  /// The same, as the last call but `finish`, which waits for it. Others that open the file wait for it, too.
+  void close_behind();
 
   /// Of a split collective that has begun: what its end tells. At most one at a time.
   void set_begun(std::optional<std::uint64_t> bytes);
@@ -86,7 +88,8 @@ class StagedFile {
   staging::FileFailure write_pieces(PieceWriter write_piece, const FileView& view, std::uint64_t skip,
                                     const LayoutPointer& memory, const std::byte* data);
 
-  const std::shared_ptr<staging::TieredFile> tier_;
+  std::shared_ptr<staging::TieredFile> tier_;  // null: it was closed behind the program
+  bool failed_behind_ = false;                 // and has not been drained there
   const Names names_;
   const FileRule* const rule_;
   const MPI_Comm communicator_;

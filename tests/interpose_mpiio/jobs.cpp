@@ -1,8 +1,10 @@
-// Jobs for jobs_test.py: `write`, `read`, `checkpoints` or `failing`, and a folder. The first two give hints; the others are programs that know of none.
+// Jobs for jobs_test.py, each with a folder. JOB_TIERS has the names of tiers in it, one behind the other: ranks take turns at them, as if they were on that many
+// nodes.
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <sstream>
 #include <string_view>
 
 #include "interpose_mpiio/staging_ranks.hpp"
@@ -16,6 +18,13 @@ constexpr int usual_mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
 
 std::vector<char> part_of(int rank, int turn) {
   return std::vector<char>(bytes, static_cast<char>('a' + 4 * turn + rank));
+}
+
+std::string tier_of(const Ranks& ranks, const std::string& folder) {
+  const char* const named = std::getenv("JOB_TIERS");
+  std::istringstream words(named != nullptr ? named : "tier");
+  const std::vector<std::string> tiers{std::istream_iterator<std::string>(words), {}};
+  return folder + "/" + tiers[static_cast<std::size_t>(ranks.rank) % tiers.size()];
 }
 
 MPI_File open_file(const std::string& path, MPI_Info info = MPI_INFO_NULL) {
@@ -39,23 +48,47 @@ bool is_whole(const Ranks& ranks, const std::string& path, int turn) {
   return contents_of(path) == all;
 }
 
-// Says when all is written, and is then killed.
-void write_job(const Ranks& ranks, const std::string& folder) {
+MPI_File write_and_tell(const Ranks& ranks, const std::string& folder) {
   const Info info(std::map<std::string, std::string>{
-      {"e10_cache", "enable"}, {"e10_cache_path", folder + "/tier"}, {"e10_cache_flush_flag", "flush_onclose"}});
+      {"e10_cache", "enable"}, {"e10_cache_path", tier_of(ranks, folder)}, {"e10_cache_flush_flag", "flush_onclose"}});
   MPI_File file = open_file(folder + "/file", info.get());
   write_part(ranks, file, 0);
   write_part(ranks, file, 1);
   std::printf("written by %d\n", static_cast<int>(getpid()));
   std::fflush(stdout);
+  return file;
+}
+
+// Says when all is written, and is then killed.
+void write_job(const Ranks& ranks, const std::string& folder) {
+  write_and_tell(ranks, folder);
   while (true) {
     pause();
   }
 }
 
+// Says when all is written, and closes the file when it is told to: another job has opened it meanwhile.
+void older_job(const Ranks& ranks, const std::string& folder) {
+  MPI_File file = write_and_tell(ranks, folder);
+  if (ranks.rank == 0) {
+    std::getchar();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int code = MPI_File_close(&file);
+  check(class_of(code) == MPI_ERR_IO, "the close does not fail");
+  check(text_of(code).find("others have opened") != std::string::npos, "the text is " + text_of(code));
+}
+
+MPI_File open_staged(const Ranks& ranks, const std::string& folder, MPI_Comm communicator = MPI_COMM_WORLD) {
+  const Info info(
+      std::map<std::string, std::string>{{"e10_cache", "enable"}, {"e10_cache_path", tier_of(ranks, folder)}});
+  MPI_File file = MPI_FILE_NULL;
+  succeed(MPI_File_open(communicator, (folder + "/file").c_str(), usual_mode, info.get(), &file), "MPI_File_open");
+  return file;
+}
+
 void read_job(const Ranks& ranks, const std::string& folder) {
-  const Info info(std::map<std::string, std::string>{{"e10_cache", "enable"}, {"e10_cache_path", folder + "/tier"}});
-  MPI_File file = open_file(folder + "/file", info.get());
+  MPI_File file = open_staged(ranks, folder);
   const int next = (ranks.rank + 1) % ranks.size;
   std::vector<char> back(bytes);
   succeed(MPI_File_read_at_all(file, MPI_Offset{next} * bytes, back.data(), bytes, MPI_CHAR, MPI_STATUS_IGNORE),
@@ -64,17 +97,44 @@ void read_job(const Ranks& ranks, const std::string& folder) {
   MPI_File_close(&file);
 }
 
-MPI_File open_staged(const std::string& folder) {
-  const Info info(std::map<std::string, std::string>{{"e10_cache", "enable"}, {"e10_cache_path", folder + "/tier"}});
-  return open_file(folder + "/file", info.get());
-}
-
 void overwrite_job(const Ranks& ranks, const std::string& folder) {
-  MPI_File file = open_staged(folder);
+  MPI_File file = open_staged(ranks, folder);
   write_part(ranks, file, 2);
   succeed(MPI_File_close(&file), "MPI_File_close");
   MPI_Barrier(MPI_COMM_WORLD);
   check(is_whole(ranks, folder + "/file", 2), "the file is not whole");
+}
+
+// Each rank opens the file on its own, before any has opened one together with others. None supersedes another.
+void alone_job(const Ranks& ranks, const std::string& folder) {
+  MPI_File file = open_staged(ranks, folder, MPI_COMM_SELF);
+  write_part(ranks, file, 2);
+  MPI_Barrier(MPI_COMM_WORLD);
+  succeed(MPI_File_close(&file), "MPI_File_close");
+  MPI_Barrier(MPI_COMM_WORLD);
+  check(is_whole(ranks, folder + "/file", 2), "the file is not whole");
+}
+
+// All close it, and one opens it while the others may still drain it.
+void fewer_job(const Ranks& ranks, const std::string& folder) {
+  constexpr int many = 64 << 20;
+  MPI_File file = open_file(folder + "/checkpoint.0");
+  const std::vector<char> part(many, static_cast<char>('a' + ranks.rank));
+  succeed(MPI_File_write_at_all(file, MPI_Offset{ranks.rank} * many, part.data(), many, MPI_CHAR, MPI_STATUS_IGNORE),
+          "writing");
+  succeed(MPI_File_close(&file), "MPI_File_close");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (ranks.rank == 0) {
+    succeed(MPI_File_open(MPI_COMM_SELF, (folder + "/checkpoint.0").c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &file),
+            "MPI_File_open");
+    std::vector<char> back(many);
+    for (int rank = 0; rank < ranks.size; ++rank) {
+      succeed(MPI_File_read_at(file, MPI_Offset{rank} * many, back.data(), many, MPI_CHAR, MPI_STATUS_IGNORE),
+              "reading");
+      check(back == std::vector<char>(many, static_cast<char>('a' + rank)), "it is not whole");
+    }
+    MPI_File_close(&file);
+  }
 }
 
 // The folders stay, and are used again.
@@ -92,7 +152,7 @@ void keep_job(const Ranks& ranks, const std::string& folder) {
 }
 
 void shared_job(const Ranks& ranks, const std::string& folder) {
-  MPI_File file = open_staged(folder);
+  MPI_File file = open_staged(ranks, folder);
   const char letter = static_cast<char>('a' + ranks.rank);
   for (int turn = 0; turn < 2; ++turn) {
     succeed(MPI_File_write_ordered(file, &letter, 1, MPI_CHAR, MPI_STATUS_IGNORE), "writing");
@@ -189,6 +249,9 @@ int main(int count, char** arguments) {
                    : job == "overwrite"   ? overwrite_job
                    : job == "shared"      ? shared_job
                    : job == "keep"        ? keep_job
+                   : job == "older"       ? older_job
+                   : job == "alone"       ? alone_job
+                   : job == "fewer"       ? fewer_job
                    : job == "link"        ? link_job
                    : job == "finalize"    ? finalize_job
                                           : failing_job;

@@ -120,27 +120,115 @@ def deferred_close_ends_in_finalize_of_fortran(folder: Path) -> None:
     assert not [each for each in (folder / "tier").iterdir() if each.is_dir()]
 
 
-def killed(folder: Path) -> None:
-    job = subprocess.Popen(
-        [STARTER, "-n", str(RANKS), PROGRAM, "write", str(folder)],
+def started(job: str, folder: Path, tiers: str = "tier") -> tuple[subprocess.Popen[str], set[int]]:
+    """The job, and its processes, which have written all."""
+    process = subprocess.Popen(
+        [STARTER, "-n", str(RANKS), PROGRAM, job, str(folder)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        env={**os.environ, "JOB_TIERS": tiers},
     )
-    assert job.stdout is not None
+    assert process.stdout is not None
     written: set[int] = set()
     while len(written) < RANKS:
-        line = job.stdout.readline()
+        line = process.stdout.readline()
         assert line, "the job has ended"
         written |= {int(line.split()[-1])}
+    return process, written
+
+
+def killed(folder: Path, tiers: str = "tier") -> None:
+    job, written = started("write", folder, tiers)
     for process in written:
         with contextlib.suppress(ProcessLookupError):  # the starter ends the others once one is gone
             os.kill(process, signal.SIGKILL)
     job.wait()
 
 
-def logs(folder: Path) -> set[Path]:
-    return {each for each in (folder / "tier").iterdir() if each.is_dir()}
+def logs(folder: Path, tier: str = "tier") -> set[Path]:
+    return {each for each in (folder / tier).iterdir() if each.is_dir()}
+
+
+def staging(*words: str) -> subprocess.CompletedProcess[str]:
+    program = Path(os.environ["DOVETAIL_BUILD_DIR"]) / "bin" / "dovetail-staging"
+    return hangs.run([str(program), *words], timeout=120)
+
+
+def part(turn: int) -> bytes:
+    return b"".join(bytes([ord("a") + 4 * turn + rank]) * 100_000 for rank in range(RANKS))
+
+
+def restart_on_other_nodes_supersedes(folder: Path) -> None:
+    (folder / "other").mkdir()
+    killed(folder)
+    left = logs(folder)
+    done = run("overwrite", folder, JOB_TIERS="other")
+    succeeded(done)
+    assert done.stderr.count(f"the tier {folder}/tier of the host") == 1, done.stderr
+    assert (folder / "file").read_bytes() == part(2)
+    # Back on the first node.
+    done = run("overwrite", folder)
+    succeeded(done)
+    for each in left:
+        assert done.stderr.count(f"{each} has what was written") == 1, done.stderr
+    assert logs(folder) == left
+    done = staging("recover", str(folder / "tier"))
+    assert done.returncode == 1, done.stdout
+    assert done.stderr.count("--over-newer") == RANKS, done.stderr
+    assert (folder / "file").read_bytes() == part(2)
+    done = staging("recover", "--over-newer", str(folder / "tier"))
+    succeeded(done)
+    assert (folder / "file").read_bytes() == part(1)
+    assert not logs(folder)
+
+
+def restart_on_the_same_nodes_in_another_order_recovers(folder: Path) -> None:
+    (folder / "other").mkdir()
+    killed(folder, "tier other")
+    assert len(logs(folder)) == 2
+    assert len(logs(folder, "other")) == 1
+    done = run("read", folder, JOB_TIERS="other tier")
+    succeeded(done)
+    assert "may have bytes" not in done.stderr, done.stderr
+    assert (folder / "file").read_bytes() == part(1)
+    assert not logs(folder) | logs(folder, "other")
+
+
+def older_of_two_jobs_fails(folder: Path) -> None:
+    (folder / "other").mkdir()
+    older, _ = started("older", folder)
+    left = logs(folder)
+    succeeded(run("overwrite", folder, JOB_TIERS="other"))
+    older.communicate("\n", timeout=120)
+    assert older.returncode == 0, older.returncode
+    assert (folder / "file").read_bytes() == part(2)
+    assert logs(folder) == left
+    succeeded(staging("recover", "--over-newer", str(folder / "tier")))
+    assert (folder / "file").read_bytes() == part(1)
+
+
+def two_jobs_with_one_tier(folder: Path) -> None:
+    older, _ = started("older", folder)
+    left = logs(folder)
+    succeeded(run("overwrite", folder))
+    older.communicate("\n", timeout=120)
+    assert older.returncode == 0, older.returncode
+    assert (folder / "file").read_bytes() == part(2)
+    assert logs(folder) == left
+
+
+def ranks_that_open_alone_do_not_supersede(folder: Path) -> None:
+    (folder / "other").mkdir()
+    done = run("alone", folder, JOB_TIERS="tier other")
+    succeeded(done)
+    assert not logs(folder) | logs(folder, "other")
+
+
+def deferred_close_is_waited_for_by_fewer_ranks(folder: Path) -> None:
+    succeeded(run("fewer", folder, **{VARIABLE: written(folder, json.dumps(configuration(folder)))}))
+    assert not logs(folder)
 
 
 def file_of_killed_job_is_removed(folder: Path) -> None:
@@ -222,6 +310,12 @@ for test in (
     folder_that_is_kept_is_no_news,
     shared_pointer_is_told_once,
     names_are_compared_with_what_the_program_opens,
+    restart_on_other_nodes_supersedes,
+    restart_on_the_same_nodes_in_another_order_recovers,
+    older_of_two_jobs_fails,
+    two_jobs_with_one_tier,
+    ranks_that_open_alone_do_not_supersede,
+    deferred_close_is_waited_for_by_fewer_ranks,
 ):
     with tempfile.TemporaryDirectory() as name:
         Path(name, "tier").mkdir()
