@@ -1,5 +1,7 @@
 #include "data_calls.hpp"
 
+#include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdint>
 #include <mutex>
@@ -11,6 +13,7 @@
 #include "data_type.hpp"
 #include "draining.hpp"
 #include "failures.hpp"
+#include "format_library.hpp"
 #include "functions.hpp"
 
 namespace dovetail::interpose::mpiio {
@@ -117,6 +120,60 @@ std::optional<Prepared> prepare_packed(const StagedFile& staged, MPI_Offset offs
   return prepared;
 }
 
+// From the first byte of a write up to the last, of one rank or of all. Empty: nothing is written.
+struct Reach {
+  std::int64_t begin = INT64_MAX;
+  std::int64_t end = 0;
+};
+
+// Displacements of a file type never decrease. Where it is not known, it may be the whole file.
+Reach reach_of(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
+  if (memory.count == 0) {
+    return {};
+  }
+  const std::optional<Prepared> prepared = prepare(staged, offset, memory);
+  if (!prepared) {
+    return {.begin = 0, .end = INT64_MAX};
+  }
+  Reach reach;
+  const auto add = [&](std::int64_t at, std::uint64_t bytes) {
+    reach.begin = std::min(reach.begin, at);
+    reach.end = std::max(reach.end, at + static_cast<std::int64_t>(bytes));
+    return true;
+  };
+  if (prepared->layout != nullptr) {
+    prepared->view.visit(prepared->skip, 1, add);
+    prepared->view.visit(prepared->skip + prepared->layout->bytes() - 1, 1, add);
+  }
+  return reach;
+}
+
+bool meets_staged(const StagedFile& staged, const Reach& reach) {
+  return reach.begin < reach.end && staged.has_staged({static_cast<std::uint64_t>(reach.begin),
+                                                       static_cast<std::size_t>(reach.end - reach.begin)});
+}
+
+// What ranks write collectively goes behind what any of them has staged there. Ranks that write parts of their own, each once, never drain for it.
+int order_writes(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  const Reach own = reach_of(staged, offset, memory);
+  std::array<std::int64_t, 2> all = {-own.begin, own.end};
+  agree_on_largest(staged.communicator(), all);
+  return any_failed(staged.communicator(), meets_staged(staged, {.begin = -all[0], .end = all[1]}))
+             ? drain_all(staged, file)
+             : MPI_SUCCESS;
+}
+
+// Those are one part of the file each.
+bool may_be_metadata(const StagedFile& staged, const Memory& memory) {
+  if (!staged.view().is_plain()) {
+    return false;
+  }
+  MPI_Count each = 0;
+  pmpi().Type_size_x(memory.type, &each);
+  return each <= 0 ||
+         static_cast<std::uint64_t>(memory.count) <= most_metadata_bytes / static_cast<std::uint64_t>(each);
+}
+
 FileFailure write_prepared(StagedFile& staged, const Prepared& prepared, const std::byte* data) {
   FileFailure failure = staged.write(prepared.view, prepared.skip, prepared.layout, data);
   if (!failure) {
@@ -126,6 +183,42 @@ FileFailure write_prepared(StagedFile& staged, const Prepared& prepared, const s
     tell(failure.text() + ". Until then " + staged.path() + " is written through");
   }
   return staged.write_final(prepared.view, prepared.skip, prepared.layout, data);
+}
+
+Outcome stage(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  if (memory.count == 0) {
+    return {};
+  }
+  std::optional<Prepared> prepared = prepare(staged, offset, memory);
+  if (!prepared) {
+    prepared = prepare_packed(staged, offset, memory);
+  }
+  if (!prepared) {
+    return behind_drain(staged, file, offset, memory, library_write_at);
+  }
+  if (prepared->layout == nullptr) {
+    return {};
+  }
+  const std::byte* const data =
+      prepared->packed.empty() ? static_cast<const std::byte*>(memory.address) : prepared->packed.data();
+  if (const FileFailure failure = write_prepared(staged, *prepared, data)) {
+    return {.code = fail(file, MPI_ERR_IO, failure.text()), .bytes = 0};
+  }
+  Outcome outcome{.code = MPI_SUCCESS, .bytes = prepared->layout->bytes()};
+  const Hints hints = staged.hints();
+  if (hints.cache == Cache::coherent) {
+    outcome.code = drain_own(staged, file);
+  } else if (hints.flush == Flush::immediate) {
+    staged.drain_behind();
+  }
+  return outcome;
+}
+
+// The next rank that writes the same, or reads it, finds it in the final file.
+Outcome write_metadata(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  return meets_staged(staged, reach_of(staged, offset, memory))
+             ? behind_drain(staged, file, offset, memory, library_write_at)
+             : library_call(file, offset, memory, library_write_at);
 }
 
 template <class Move>
@@ -161,32 +254,19 @@ int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; }
 }  // namespace
 
 Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
-  if (memory.count == 0) {
-    return {};
+  if (memory.count > 0 && staged.is_of_format_library() && may_be_metadata(staged, memory)) {
+    return write_metadata(staged, file, offset, memory);
   }
-  std::optional<Prepared> prepared = prepare(staged, offset, memory);
-  if (!prepared) {
-    prepared = prepare_packed(staged, offset, memory);
+  return stage(staged, file, offset, memory);
+}
+
+Outcome write_at_all(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  if (staged.is_of_format_library()) {
+    if (const int code = order_writes(staged, file, offset, memory); code != MPI_SUCCESS) {
+      return {.code = code, .bytes = 0};
+    }
   }
-  if (!prepared) {
-    return behind_drain(staged, file, offset, memory, library_write_at);
-  }
-  if (prepared->layout == nullptr) {
-    return {};
-  }
-  const std::byte* const data =
-      prepared->packed.empty() ? static_cast<const std::byte*>(memory.address) : prepared->packed.data();
-  if (const FileFailure failure = write_prepared(staged, *prepared, data)) {
-    return {.code = fail(file, MPI_ERR_IO, failure.text()), .bytes = 0};
-  }
-  Outcome outcome{.code = MPI_SUCCESS, .bytes = prepared->layout->bytes()};
-  const Hints hints = staged.hints();
-  if (hints.cache == Cache::coherent) {
-    outcome.code = drain_own(staged, file);
-  } else if (hints.flush == Flush::immediate) {
-    staged.drain_behind();
-  }
-  return outcome;
+  return stage(staged, file, offset, memory);
 }
 
 Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
@@ -209,11 +289,19 @@ Outcome write_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory
   return at_pointer(staged, file, memory, write_at);
 }
 
+Outcome write_all_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory) {
+  return at_pointer(staged, file, memory, write_at_all);
+}
+
 Outcome read_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory) {
   return at_pointer(staged, file, memory, read_at);
 }
 
 bool any_staged(StagedFile& staged) { return any_failed(staged.communicator(), staged.staged_end() != 0); }
+
+int settle_before_read(StagedFile& staged, MPI_File file) {
+  return staged.is_of_format_library() && any_staged(staged) ? drain_all(staged, file) : MPI_SUCCESS;
+}
 
 int tell_status(const Outcome& outcome, MPI_Status* status) {
   if (outcome.code == MPI_SUCCESS && status != MPI_STATUS_IGNORE) {

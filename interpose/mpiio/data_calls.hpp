@@ -23,12 +23,17 @@ struct Outcome {
 /// At an offset, which counts elements of the view. An error has been told to the file's error handler.
 Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
 Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
+/// The same of all ranks. Those exchange something only where the order of their writes must stay (format_library.hpp).
+Outcome write_at_all(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
 /// At the individual pointer, which the MPI library keeps, and which is moved.
 Outcome write_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
+Outcome write_all_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
 Outcome read_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
 
 /// Whether any rank has something staged: if not, a collective read is the MPI library's. Collective.
 bool any_staged(StagedFile& staged);
+/// Before a collective read: drains on all ranks where they may read what others have staged (format_library.hpp). Collective.
+int settle_before_read(StagedFile& staged, MPI_File file);
 
 /// What a call with a status returns.
 int tell_status(const Outcome& outcome, MPI_Status* status);

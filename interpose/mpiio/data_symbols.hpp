@@ -13,7 +13,7 @@ SHOWN int NAMED(MPI_File_write_at_all)(MPI_File file, MPI_Offset offset, const v
                                        MPI_Datatype type, MPI_Status* status) {
   const auto staged = find_staged(file);
   return staged == nullptr ? LIBRARY(File_write_at_all)(file, offset, data, count, type, status)
-                           : tell_status(write_at(*staged, file, offset, memory(data, count, type)), status);
+                           : tell_status(write_at_all(*staged, file, offset, memory(data, count, type)), status);
 }
 
 SHOWN int NAMED(MPI_File_iwrite_at)(MPI_File file, MPI_Offset offset, const void* data, COUNT count, MPI_Datatype type,
@@ -34,7 +34,7 @@ SHOWN int NAMED(MPI_File_write_at_all_begin)(MPI_File file, MPI_Offset offset, c
                                              MPI_Datatype type) {
   const auto staged = find_staged(file);
   return staged == nullptr ? LIBRARY(File_write_at_all_begin)(file, offset, data, count, type)
-                           : tell_begin(*staged, write_at(*staged, file, offset, memory(data, count, type)));
+                           : tell_begin(*staged, write_at_all(*staged, file, offset, memory(data, count, type)));
 }
 
 SHOWN int NAMED(MPI_File_write)(MPI_File file, const void* data, COUNT count, MPI_Datatype type, MPI_Status* status) {
@@ -47,7 +47,7 @@ SHOWN int NAMED(MPI_File_write_all)(MPI_File file, const void* data, COUNT count
                                     MPI_Status* status) {
   const auto staged = find_staged(file);
   return staged == nullptr ? LIBRARY(File_write_all)(file, data, count, type, status)
-                           : tell_status(write_at_pointer(*staged, file, memory(data, count, type)), status);
+                           : tell_status(write_all_at_pointer(*staged, file, memory(data, count, type)), status);
 }
 
 SHOWN int NAMED(MPI_File_iwrite)(MPI_File file, const void* data, COUNT count, MPI_Datatype type,
@@ -67,7 +67,7 @@ SHOWN int NAMED(MPI_File_iwrite_all)(MPI_File file, const void* data, COUNT coun
 SHOWN int NAMED(MPI_File_write_all_begin)(MPI_File file, const void* data, COUNT count, MPI_Datatype type) {
   const auto staged = find_staged(file);
   return staged == nullptr ? LIBRARY(File_write_all_begin)(file, data, count, type)
-                           : tell_begin(*staged, write_at_pointer(*staged, file, memory(data, count, type)));
+                           : tell_begin(*staged, write_all_at_pointer(*staged, file, memory(data, count, type)));
 }
 
 SHOWN int NAMED(MPI_File_write_shared)(MPI_File file, const void* data, COUNT count, MPI_Datatype type,
@@ -103,6 +103,9 @@ SHOWN int NAMED(MPI_File_read_at)(MPI_File file, MPI_Offset offset, void* data, 
 SHOWN int NAMED(MPI_File_read_at_all)(MPI_File file, MPI_Offset offset, void* data, COUNT count, MPI_Datatype type,
                                       MPI_Status* status) {
   const auto staged = find_staged(file);
+  if (const int code = staged == nullptr ? MPI_SUCCESS : settle_before_read(*staged, file); code != MPI_SUCCESS) {
+    return code;
+  }
   return staged == nullptr || !any_staged(*staged)
              ? LIBRARY(File_read_at_all)(file, offset, data, count, type, status)
              : tell_status(read_at(*staged, file, offset, memory(data, count, type)), status);
@@ -137,6 +140,9 @@ SHOWN int NAMED(MPI_File_read)(MPI_File file, void* data, COUNT count, MPI_Datat
 
 SHOWN int NAMED(MPI_File_read_all)(MPI_File file, void* data, COUNT count, MPI_Datatype type, MPI_Status* status) {
   const auto staged = find_staged(file);
+  if (const int code = staged == nullptr ? MPI_SUCCESS : settle_before_read(*staged, file); code != MPI_SUCCESS) {
+    return code;
+  }
   return staged == nullptr || !any_staged(*staged)
              ? LIBRARY(File_read_all)(file, data, count, type, status)
              : tell_status(read_at_pointer(*staged, file, memory(data, count, type)), status);

@@ -14,6 +14,7 @@
 #include "agreement.hpp"
 #include "draining.hpp"
 #include "failures.hpp"
+#include "format_library.hpp"
 #include "functions.hpp"
 #include "job_identity.hpp"
 #include "open_files.hpp"
@@ -241,8 +242,9 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Wante
   }
   MPI_Comm own{};
   pmpi().Comm_dup(communicator, &own);
+  const bool is_of_format_library = any_failed(own, is_called_by_format_library());
   add_file(file, std::make_shared<StagedFile>(std::move(opened.file), std::move(opened.names), wanted.read.hints,
-                                              wanted.rule, own, mode));
+                                              wanted.rule, own, mode, is_of_format_library));
 }
 
 Wanted wanted_for(const std::string& path, MPI_Info info) {

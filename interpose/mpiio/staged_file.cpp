@@ -79,12 +79,13 @@ FileView bytes_from_the_beginning() {
 }  // namespace
 
 StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
-                       MPI_Comm communicator, int mode)
+                       MPI_Comm communicator, int mode, bool is_of_format_library)
     : tier_(std::move(tier)),
       names_(std::move(names)),
       rule_(rule),
       communicator_(communicator),
       mode_(mode),
+      is_of_format_library_(is_of_format_library),
       hints_(hints),
       view_(bytes_from_the_beginning()),
       behind_(hints.threads) {}

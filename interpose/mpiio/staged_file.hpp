@@ -31,7 +31,7 @@ class StagedFile {
   };
   /// `rule` may be null. `communicator` is the file's own. The caller that closes the file frees it.
   StagedFile(std::shared_ptr<staging::TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
-             MPI_Comm communicator, int mode);
+             MPI_Comm communicator, int mode, bool is_of_format_library);
 
   const std::string& path() const noexcept { return names_.path; }
   const std::string& folder() const noexcept { return names_.folder; }
@@ -39,6 +39,8 @@ class StagedFile {
   const FileRule* rule() const noexcept { return rule_; }
   MPI_Comm communicator() const noexcept { return communicator_; }
   int mode() const noexcept { return mode_; }
+  /// All ranks alike: HDF5 or PnetCDF has opened it, and writes of ranks must stay in their order (format_library.hpp).
+  bool is_of_format_library() const noexcept { return is_of_format_library_; }
   Hints hints() const;
   /// Only what can change while the file is open: when it is drained, and whether the folder is removed.
   void change_hints(const Hints& hints);
@@ -66,6 +68,8 @@ class StagedFile {
 
   /// 0: nothing is staged here. Else up to where the file goes with it.
   std::uint64_t staged_end() const { return tier_->staged_end(); }
+  /// Whether this rank has something of that part of the file in its log.
+  bool has_staged(const base::ByteRange& range) const { return tier_->has_staged(range); }
   /// Brings all into the final file. Waits.
   staging::FileFailure drain() { return tier_->drain(); }
   /// The same, and removes the folder if the hints say so. Called at the close of the file. No other call follows.
@@ -94,6 +98,7 @@ class StagedFile {
   const FileRule* const rule_;
   const MPI_Comm communicator_;
   const int mode_;
+  const bool is_of_format_library_;
   std::atomic<bool> atomic_ = false;
   std::atomic<bool> foreign_ = false;
   std::atomic<bool> told_ = false;

@@ -279,6 +279,13 @@ std::uint64_t TieredFile::size() const {
   return size_now();
 }
 
+bool TieredFile::has_staged(const base::ByteRange& range) const {
+  bool found = false;
+  const base::LockGuard lock(mutex_);
+  contents_.index().visit(range, [&](base::ByteRange, const LogPlace&) { found = true; }, [](base::ByteRange) {});
+  return found;
+}
+
 std::size_t TieredFile::extents() const {
   const base::LockGuard lock(mutex_);
   return contents_.index().extents().size();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_range.hpp"
 #include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "staging/drain.hpp"
@@ -80,6 +81,9 @@ class TieredFile {
   std::uint64_t staged_end() const;
   /// Something was found that was not drained.
   bool has_changes() const noexcept { return has_changes_; }
+
+  /// Whether something of that range is not drained.
+  bool has_staged(const base::ByteRange& range) const;
 
   /// Returns when all writes so far are durable on the tier, or in the final file if they went there. A failure of the latter stays.
   FileFailure sync();
