@@ -1,4 +1,5 @@
-"""A program of 4 ranks that computes and writes files by MPI-IO (collective.cpp), to a disk of so many MB/s: as it is, and by way of a tier.
+"""A program of 4 ranks that computes and writes files by MPI-IO, to a disk of so many MB/s: as it is, and by way of a tier. The program is collective.cpp with a pattern, or one of
+examples/checkpoints.
 
 as_it_is: the MPI library alone. The file system has no cache of the bytes: each run mounts it with `sync`, as a server without one would do. staged: with `deferred_close`, so
 that the drain goes on while the program computes. exposed: each close waits for it.
@@ -45,10 +46,11 @@ def digest(folder: Path) -> str:
 
 def run(arguments: argparse.Namespace, way: str, target: Path, configured: Path | None) -> tuple[float, float]:
     """Seconds that the ranks waited for each file, and those of the whole program."""
-    program = (
-        arguments.build_dir / "bin" / f"staging_ranks_{way if way == 'as_it_is' else 'staged'}_{arguments.library}"
-    )
-    words = [program, target, arguments.pattern, arguments.files, arguments.mebibytes, arguments.compute]
+    started = way if way == "as_it_is" else "staged"
+    program = arguments.build_dir / "bin" / f"staging_{arguments.program}_{started}_{arguments.library}"
+    # Those that can read as well are told to write.
+    what = arguments.pattern if arguments.program == "ranks" else "write"
+    words = [program, target, what, arguments.files, arguments.mebibytes, arguments.compute]
     environment = os.environ | ({"DOVETAIL_MPIIO_CONFIGURATION": str(configured)} if configured else {})
     begin = time.perf_counter()
     done = subprocess.run([str(word) for word in words], env=environment, capture_output=True, text=True, check=False)
@@ -92,6 +94,7 @@ def measure(arguments: argparse.Namespace) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", choices=("mpich", "openmpi"), default="mpich")
+    parser.add_argument("--program", choices=("ranks", "flash_hdf5", "flash_netcdf"), default="ranks")
     parser.add_argument("--pattern", choices=("blocks", "pieces", "segments"), default="blocks")
     parser.add_argument("--files", type=int, default=4)
     parser.add_argument("--mebibytes", type=int, default=128, help="of each file")
