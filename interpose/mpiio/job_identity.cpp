@@ -16,7 +16,7 @@
 namespace dovetail::interpose::mpiio {
 namespace {
 
-std::atomic<std::int64_t> agreed{0};
+std::atomic<std::int64_t> agreed_identity{0};
 
 void add(std::string& text, const char* value) {
   if (value != nullptr) {
@@ -93,10 +93,10 @@ std::int64_t own_identity() {
 
 std::int64_t job_identity() {
   static const std::int64_t own = own_identity();
-  const std::int64_t identity = agreed;
+  const std::int64_t identity = agreed_identity;
   return identity != 0 ? identity : own;
 }
 
-void adopt_job_identity(std::int64_t identity) noexcept { agreed = identity; }
+void adopt_job_identity(std::int64_t identity) noexcept { agreed_identity = identity; }
 
 }  // namespace dovetail::interpose::mpiio
