@@ -71,8 +71,8 @@ test: build-tests ## Build, then run all tests (TEST_ARGS="-R storage" for optio
 test-hdf5: setup-hdf5 build-tests ## The long run of the HDF5 connector: HDF5's own tests, h5py's, random programs (HDF5_ARGS="--repeats 3")
 	@$(PYTHON) tests/hdf5/acceptance.py $(HDF5_ARGS)
 
-test-foreign: setup-foreign build-tests ## Other projects' packages beside ours, and their suites: PyTables', pandas', xarray's, PyCOMPSs' programs, dislib's tests, CPython's (an hour or two)
-	@failed=0; for suite in tests/hdf5/foreign_packages.py tests/python/foreign_programs.py tests/hdf5/foreign_suites.py tests/posix/foreign_suites.py; do \
+test-foreign: setup-foreign build-tests ## Other projects' packages beside ours, and their suites: PyTables', pandas', xarray's, PyCOMPSs' programs, dislib's tests, CPython's, mpi4py's and ROMIO's (an hour or two)
+	@failed=0; for suite in tests/hdf5/foreign_packages.py tests/python/foreign_programs.py tests/hdf5/foreign_suites.py tests/posix/foreign_suites.py tests/interpose_mpiio/foreign_suites.py; do \
 	    echo "$$suite"; $(PYTHON) $$suite || [ $$? = 77 ] || failed=1; \
 	done; exit $$failed
 

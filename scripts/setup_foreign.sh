@@ -2,8 +2,9 @@
 # Gets other projects' test suites into .cache-foreign: nothing of it is committed, built into Dovetail or installed.
 #   setup_foreign.sh [--sources FOLDER]
 # `venv` has the packages of packages/python-foreign.txt; PyTables, pandas and xarray bring their suites in them. `sources` has
-# what is on no package index: PyCOMPSs' programs and tutorial and the tests of dislib and netCDF4, cloned from their public repositories.
-# FOLDER (or DOVETAIL_FOREIGN_SOURCES) has clones of one's own: FOLDER/compss, FOLDER/tutorial_apps, FOLDER/dislib, FOLDER/netcdf4-python.
+# what is on no package index: PyCOMPSs' programs and tutorial and the tests of dislib, netCDF4, mpi4py and ROMIO (MPICH), cloned from their public repositories.
+# FOLDER (or DOVETAIL_FOREIGN_SOURCES) has clones of one's own: FOLDER/compss, FOLDER/tutorial_apps, FOLDER/dislib, FOLDER/netcdf4-python,
+# FOLDER/mpi4py, FOLDER/mpich.
 # The script names what it cannot get and leaves it out; that is no failure, since the tests say so, too. Tests find all this by foreign.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -63,6 +64,8 @@ get_source bsc-wdc/compss 67ee007afcab2162cacf118bb4f3681b948243ba
 get_source bsc-wdc/tutorial_apps ef41c568cb4aa12aa11124bc2cd5d84188bcb669
 get_source bsc-wdc/dislib 58f35aa5707d75377e09aaba11e2710a49a85a3f
 get_source Unidata/netcdf4-python v1.7.4rel
+get_source mpi4py/mpi4py 4.1.2
+get_source pmodels/mpich v5.0.1rc3
 # A module of PyCOMPSs that its build writes. Without it nothing runs with PyCOMPSs' own modules.
 bindings="$cache/sources/compss/compss/programming_model/bindings"
 if [[ -d $bindings && ! -e $bindings/python/src/pycompss/api/commons/data_type.py ]]; then
