@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -153,9 +154,18 @@ bool meets_staged(const StagedFile& staged, const Reach& reach) {
                                                        static_cast<std::size_t>(reach.end - reach.begin)});
 }
 
+// The other ranks wait for this one: without memory to look, it may write anywhere.
+Reach reach_of_any(const StagedFile& staged, MPI_Offset offset, const Memory& memory) noexcept {
+  try {
+    return reach_of(staged, offset, memory);
+  } catch (...) {
+    return {.begin = 0, .end = INT64_MAX};
+  }
+}
+
 // What ranks write collectively goes behind what any of them has staged there. Ranks that write parts of their own, each once, never drain for it.
 int order_writes(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
-  const Reach own = reach_of(staged, offset, memory);
+  const Reach own = reach_of_any(staged, offset, memory);
   std::array<std::int64_t, 2> all = {-own.begin, own.end};
   agree_on_largest(staged.communicator(), all);
   return any_failed(staged.communicator(), meets_staged(staged, {.begin = -all[0], .end = all[1]}))
@@ -251,16 +261,24 @@ int release(void* state) {
 
 int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; }
 
-}  // namespace
+// A rank that fails alone in a collective call is not waited for: those that move staged data are not collective any more.
+template <class Move>
+Outcome without_exceptions_of(MPI_File file, const Move& move) noexcept {
+  try {
+    return move();
+  } catch (...) {
+    return {.code = fail_of_exception(file), .bytes = 0};
+  }
+}
 
-Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Outcome write_staged(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   if (memory.count > 0 && staged.is_of_format_library() && may_be_metadata(staged, memory)) {
     return write_metadata(staged, file, offset, memory);
   }
   return stage(staged, file, offset, memory);
 }
 
-Outcome write_at_all(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Outcome write_ordered(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   if (staged.is_of_format_library()) {
     if (const int code = order_writes(staged, file, offset, memory); code != MPI_SUCCESS) {
       return {.code = code, .bytes = 0};
@@ -269,7 +287,7 @@ Outcome write_at_all(StagedFile& staged, MPI_File file, MPI_Offset offset, const
   return stage(staged, file, offset, memory);
 }
 
-Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Outcome read_staged(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   if ((staged.mode() & MPI_MODE_WRONLY) != 0 || staged.staged_end() == 0) {
     return library_call(file, offset, memory, library_read_at);
   }
@@ -283,6 +301,20 @@ Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memo
   const TieredFile::Read read =
       staged.read(prepared->view, prepared->skip, prepared->layout, static_cast<std::byte*>(memory.address));
   return {.code = read.failure ? fail(file, MPI_ERR_IO, read.failure.text()) : MPI_SUCCESS, .bytes = read.bytes};
+}
+
+}  // namespace
+
+Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  return without_exceptions_of(file, [&] { return write_staged(staged, file, offset, memory); });
+}
+
+Outcome write_at_all(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  return without_exceptions_of(file, [&] { return write_ordered(staged, file, offset, memory); });
+}
+
+Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  return without_exceptions_of(file, [&] { return read_staged(staged, file, offset, memory); });
 }
 
 Outcome write_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory) {
@@ -315,8 +347,11 @@ int tell_request(const Outcome& outcome, MPI_Request* request) {
   if (outcome.code != MPI_SUCCESS) {
     return outcome.code;
   }
-  const int code =
-      pmpi().Grequest_start(query, release, cancel, new MPI_Count(static_cast<MPI_Count>(outcome.bytes)), request);
+  auto* const bytes = new (std::nothrow) MPI_Count(static_cast<MPI_Count>(outcome.bytes));
+  if (bytes == nullptr) {
+    return MPI_ERR_NO_MEM;
+  }
+  const int code = pmpi().Grequest_start(query, release, cancel, bytes, request);
   return code == MPI_SUCCESS ? pmpi().Grequest_complete(*request) : code;
 }
 

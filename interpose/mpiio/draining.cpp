@@ -20,7 +20,9 @@ int failed_drain(const StagedFile& staged, MPI_File file, const FileFailure& fai
 
 }  // namespace
 
-int drain_all(StagedFile& staged, MPI_File file) { return agree_on_drain(staged, file, staged.drain()); }
+int drain_all(StagedFile& staged, MPI_File file) {
+  return agree_on_drain(staged, file, without_exceptions("drain", [&] { return staged.drain(); }));
+}
 
 int agree_on_drain(const StagedFile& staged, MPI_File file, const FileFailure& failure) {
   return any_failed(staged.communicator(), static_cast<bool>(failure)) ? failed_drain(staged, file, failure)
@@ -28,7 +30,7 @@ int agree_on_drain(const StagedFile& staged, MPI_File file, const FileFailure& f
 }
 
 int drain_own(StagedFile& staged, MPI_File file) {
-  const FileFailure failure = staged.drain();
+  const FileFailure failure = without_exceptions("drain", [&] { return staged.drain(); });
   return failure ? failed_drain(staged, file, failure) : MPI_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <map>
+#include <system_error>
 
 #include "base/mutex.hpp"
 #include "functions.hpp"
@@ -51,6 +52,43 @@ int fail(MPI_File file, int error_class, const std::string& why) {
     pmpi().File_call_errhandler(file, code);
   }
   return code;
+}
+
+namespace {
+
+int fail_without_text(MPI_File file, int error_class) noexcept {
+  if (has_handler(file)) {
+    pmpi().File_call_errhandler(file, error_class);
+  }
+  return error_class;
+}
+
+}  // namespace
+
+int fail_of_exception(MPI_File file) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return fail_without_text(file, MPI_ERR_NO_MEM);
+  } catch (const std::exception& exception) {
+    try {
+      return fail(file, MPI_ERR_OTHER, exception.what());
+    } catch (const std::exception&) {
+      return fail_without_text(file, MPI_ERR_OTHER);
+    }
+  }
+}
+
+staging::FileFailure failure_of_exception(const char* operation) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {.error = ENOMEM, .operation = operation};
+  } catch (const std::system_error& error) {
+    return {.error = error.code().value(), .operation = operation};
+  } catch (const std::exception&) {
+    return {.error = EIO, .operation = operation};
+  }
 }
 
 void tell(const std::string& sentence) noexcept { std::fprintf(stderr, "dovetail: %s\n", sentence.c_str()); }

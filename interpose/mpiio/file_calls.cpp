@@ -161,33 +161,48 @@ using namespace dovetail::interpose::mpiio;
 extern "C" {
 
 SHOWN int MPI_File_sync(MPI_File file) {
-  return behind_drain(file, [&] { return pmpi().File_sync(file); });
+  return without_exceptions(file, [&] { return behind_drain(file, [&] { return pmpi().File_sync(file); }); });
 }
 
-SHOWN int MPI_File_set_size(MPI_File file, MPI_Offset size) { return set_size(file, size); }
+SHOWN int MPI_File_set_size(MPI_File file, MPI_Offset size) {
+  return without_exceptions(file, [&] { return set_size(file, size); });
+}
 
 // Some libraries read what is there and write it back.
 SHOWN int MPI_File_preallocate(MPI_File file, MPI_Offset size) {
-  return behind_drain(file, [&] { return pmpi().File_preallocate(file, size); });
+  return without_exceptions(file,
+                            [&] { return behind_drain(file, [&] { return pmpi().File_preallocate(file, size); }); });
 }
 
-SHOWN int MPI_File_get_size(MPI_File file, MPI_Offset* size) { return get_size(file, size); }
+SHOWN int MPI_File_get_size(MPI_File file, MPI_Offset* size) {
+  return without_exceptions(file, [&] { return get_size(file, size); });
+}
 
-SHOWN int MPI_File_set_info(MPI_File file, MPI_Info info) { return set_info(file, info); }
+SHOWN int MPI_File_set_info(MPI_File file, MPI_Info info) {
+  return without_exceptions(file, [&] { return set_info(file, info); });
+}
 
-SHOWN int MPI_File_get_info(MPI_File file, MPI_Info* info) { return get_info(file, info); }
+SHOWN int MPI_File_get_info(MPI_File file, MPI_Info* info) {
+  return without_exceptions(file, [&] { return get_info(file, info); });
+}
 
 SHOWN int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype unit, MPI_Datatype tile,
                             const char* representation, MPI_Info info) {
-  return set_view(file, displacement, unit, tile, representation, info);
+  return without_exceptions(file, [&] { return set_view(file, displacement, unit, tile, representation, info); });
 }
 
-SHOWN int MPI_File_set_atomicity(MPI_File file, int flag) { return set_atomicity(file, flag); }
+SHOWN int MPI_File_set_atomicity(MPI_File file, int flag) {
+  return without_exceptions(file, [&] { return set_atomicity(file, flag); });
+}
 
-SHOWN int MPI_File_seek(MPI_File file, MPI_Offset offset, int from) { return seek(file, offset, from); }
+SHOWN int MPI_File_seek(MPI_File file, MPI_Offset offset, int from) {
+  return without_exceptions(file, [&] { return seek(file, offset, from); });
+}
 
 SHOWN int MPI_File_seek_shared(MPI_File file, MPI_Offset offset, int from) {
-  return from == MPI_SEEK_END ? behind_drain(file, [&] { return pmpi().File_seek_shared(file, offset, from); })
-                              : pmpi().File_seek_shared(file, offset, from);
+  return without_exceptions(file, [&] {
+    return from == MPI_SEEK_END ? behind_drain(file, [&] { return pmpi().File_seek_shared(file, offset, from); })
+                                : pmpi().File_seek_shared(file, offset, from);
+  });
 }
 }

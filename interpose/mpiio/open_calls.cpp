@@ -80,7 +80,7 @@ FileFailure recover_file(const Hints& hints, const std::string& path) {
   }
   staging::WriterRecovery recovery = staging::recover_writers(name.folder, settings_of(hints));
   for (const std::string& folder : recovery.recovered) {
-    tell("what an earlier run had left in " + folder + " is in " + name.final_path + " now");
+    tell(staging::text_of_recovered(folder, name.final_path));
   }
   for (const std::string& folder : recovery.orphans) {
     if (is_told_here(folder)) {
@@ -151,7 +151,14 @@ AgreedGeneration agree_on_generation(MPI_Comm communicator, const Hints& hints, 
   AgreedGeneration agreed;
   std::array<std::int64_t, 3> numbers = {0, 0, INT64_MIN};  // whether it has failed, the job, the opening
   if (decides) {
-    const staging::TakenGeneration taken = take_generation(hints, path);
+    staging::TakenGeneration taken;
+    const FileFailure thrown = without_exceptions("mark", [&] {
+      taken = take_generation(hints, path);
+      return FileFailure{};
+    });
+    if (thrown) {
+      taken.failure = thrown;
+    }
     agreed.why_not = taken.failure.text();
     numbers = {taken.failure ? 1 : 0, job_identity(), static_cast<std::int64_t>(taken.generation.opening)};
   }
@@ -224,8 +231,11 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Wante
   why_not = why_not.empty() ? agreed.why_not : why_not;
   OpenedTier opened;
   if (why_not.empty()) {
-    opened = open_tier(wanted.read.hints, path, agreed.generation);
-    why_not = opened.failure.text();
+    const FileFailure thrown = without_exceptions("stage", [&] {
+      opened = open_tier(wanted.read.hints, path, agreed.generation);
+      return FileFailure{};
+    });
+    why_not = thrown ? thrown.text() : opened.failure.text();
   }
   // The first rank that cannot use the tier tells why.
   const std::int64_t mine = why_not.empty() ? 0 : INT32_MAX - std::int64_t{rank_in(communicator)};
@@ -297,7 +307,7 @@ int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, 
   if (hints.cache == Cache::disable) {
     return pmpi().File_open(communicator, path, mode, library_info.get(), file);
   }
-  const FileFailure recovery = recover_file(hints, name);
+  const FileFailure recovery = without_exceptions("recover", [&] { return recover_file(hints, name); });
   if (recovery) {
     tell(recovery.text());
   }
@@ -315,7 +325,10 @@ int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, 
 
 // Without those that are deferred. Collective, also where some ranks do not drain: MPI_File_set_info may have given each of them other hints.
 int drain_at_close(StagedFile& staged, MPI_File file) {
-  return agree_on_drain(staged, file, staged.hints().flush != Flush::none ? staged.finish() : FileFailure{});
+  return agree_on_drain(staged, file,
+                        staged.hints().flush != Flush::none
+                            ? without_exceptions("drain", [&] { return staged.finish(); })
+                            : FileFailure{});
 }
 
 int close_file(MPI_File* file) {
@@ -356,10 +369,14 @@ using namespace dovetail::interpose::mpiio;
 extern "C" {
 
 SHOWN int MPI_File_open(MPI_Comm communicator, const char* path, int mode, MPI_Info info, MPI_File* file) {
-  return open_file(communicator, path, mode, info, file);
+  return without_exceptions(handles().no_file, [&] { return open_file(communicator, path, mode, info, file); });
 }
 
-SHOWN int MPI_File_close(MPI_File* file) { return close_file(file); }
+SHOWN int MPI_File_close(MPI_File* file) {
+  return without_exceptions(*file, [&] { return close_file(file); });
+}
 
-SHOWN int MPI_File_delete(const char* path, MPI_Info info) { return delete_file(path, info); }
+SHOWN int MPI_File_delete(const char* path, MPI_Info info) {
+  return without_exceptions(handles().no_file, [&] { return delete_file(path, info); });
+}
 }

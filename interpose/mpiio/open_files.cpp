@@ -47,7 +47,7 @@ std::string finish_deferred_if(const Condition& condition) {
   }
   std::string first;
   for (const Deferred& each : ended) {
-    if (const staging::FileFailure failure = each.file->finish()) {
+    if (const staging::FileFailure failure = without_exceptions("drain", [&] { return each.file->finish(); })) {
       const std::string text = text_of_drain(failure, each.file->path(), each.file->folder());
       tell(text);
       first = first.empty() ? text : first;

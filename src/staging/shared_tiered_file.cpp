@@ -38,7 +38,7 @@ void tell(const std::string& sentence) { std::fprintf(stderr, "dovetail: %s\n", 
 
 void tell_of(const WriterRecovery& recovery, const std::string& path) {
   for (const std::string& folder : recovery.recovered) {
-    tell("what an earlier run had left in " + folder + " is in " + path + " now");
+    tell(text_of_recovered(folder, path));
   }
   for (const std::string& folder : recovery.orphans) {
     tell(text_of_orphan(folder, path));

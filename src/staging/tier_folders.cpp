@@ -88,6 +88,10 @@ WriterRecovery recover_ranks(const std::string& folder, const TierSettings& sett
   return recover_folders(folder, false, settings);
 }
 
+std::string text_of_recovered(const std::string& folder, const std::string& path) {
+  return "what an earlier run had left in " + folder + " is in " + path + " now";
+}
+
 std::string text_of_orphan(const std::string& folder, const std::string& path) {
   return folder + " has what was written to an earlier file of the name " + path +
          ", which is gone, and is left alone: `dovetail staging discard --force` removes it";

@@ -25,7 +25,8 @@ WriterRecovery recover_writers(const std::string& folder, const TierSettings& se
 /// The same, without the folder of a process that writes alone.
 WriterRecovery recover_ranks(const std::string& folder, const TierSettings& settings = {});
 
-/// What a user has to know of a folder that is left alone, and of a tier that has what is not seen here.
+/// What a user has to know of a folder that was recovered or is left alone, and of a tier that has what is not seen here.
+std::string text_of_recovered(const std::string& folder, const std::string& path);
 std::string text_of_orphan(const std::string& folder, const std::string& path);
 std::string text_of_superseded(const std::string& folder, const std::string& path);
 std::string text_of_elsewhere(const StagedTier& tier, const std::string& path);

@@ -237,6 +237,34 @@ void failing_job(const Ranks& ranks, const std::string& folder) {
   MPI_File_close(&file);
 }
 
+// There is no memory to put the pieces of scattered data together: the call says so, and the next one works.
+void memory_job(const Ranks& ranks, const std::string& folder) {
+  constexpr int many = 4 << 20;
+  MPI_File file = open_staged(ranks, folder);
+  const std::vector<char> scattered(std::size_t{2} * many, 'x');
+  MPI_Datatype every_other = MPI_DATATYPE_NULL;
+  MPI_Type_vector(many, 1, 2, MPI_CHAR, &every_other);
+  MPI_Type_commit(&every_other);
+  const auto write = [&] {
+    return MPI_File_write_at(file, MPI_Offset{ranks.rank} * many, scattered.data(), 1, every_other, MPI_STATUS_IGNORE);
+  };
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  const rlimit small{pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (1 << 20), limit.rlim_max};
+  setrlimit(RLIMIT_AS, &small);
+  const int code = write();
+  setrlimit(RLIMIT_AS, &limit);
+  check(class_of(code) == MPI_ERR_NO_MEM, "the class is " + std::to_string(class_of(code)));
+  succeed(write(), "writing");
+  MPI_Type_free(&every_other);
+  succeed(MPI_File_close(&file), "MPI_File_close");
+  MPI_Barrier(MPI_COMM_WORLD);
+  check(contents_of(folder + "/file") == std::vector<char>(static_cast<std::size_t>(ranks.size) * many, 'x'),
+        "the file is not whole");
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -252,6 +280,7 @@ int main(int count, char** arguments) {
                    : job == "older"       ? older_job
                    : job == "alone"       ? alone_job
                    : job == "fewer"       ? fewer_job
+                   : job == "memory"      ? memory_job
                    : job == "link"        ? link_job
                    : job == "finalize"    ? finalize_job
                                           : failing_job;

@@ -297,6 +297,10 @@ def names_are_compared_with_what_the_program_opens(folder: Path) -> None:
     succeeded(hangs.run(command, env=environment, timeout=120, cwd=folder))
 
 
+def memory_that_runs_out_is_an_error_of_mpi(folder: Path) -> None:
+    succeeded(run("memory", folder))
+
+
 for test in (
     killed_job_is_recovered,
     close_is_deferred,
@@ -316,6 +320,7 @@ for test in (
     two_jobs_with_one_tier,
     ranks_that_open_alone_do_not_supersede,
     deferred_close_is_waited_for_by_fewer_ranks,
+    memory_that_runs_out_is_an_error_of_mpi,
 ):
     with tempfile.TemporaryDirectory() as name:
         Path(name, "tier").mkdir()
