@@ -2,7 +2,9 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "staging/final_mark.hpp"
 #include "staging/log_generation.hpp"
@@ -10,6 +12,7 @@
 #include "staging/shared_tiered_file.hpp"
 #include "staging/tier_folders.hpp"
 #include "staging/tier_support.hpp"
+#include "storage/fault_folder.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -26,6 +29,8 @@ class TierGenerationTest : public TierTest {
  protected:
   TierGenerationTest() {
     std::filesystem::create_directory(other_tier);
+    tier = std::filesystem::canonical(tier);
+    other_tier = std::filesystem::canonical(other_tier);
     other_log = folder_of(other_tier, final_path).folder;
   }
   TieredFile::Opened open_other() const { return TieredFile::open(other_log, final_path, settings); }
@@ -201,6 +206,32 @@ TEST_F(TierGenerationTest, DeferredCloseIsSeenElsewhere) {
   ASSERT_EQ(taken.elsewhere.size(), 1U);
   EXPECT_TRUE(taken.elsewhere[0].is_closed);
   EXPECT_NE(text_of_elsewhere(taken.elsewhere[0], final_path).find(tier), std::string::npos);
+}
+
+// Its process drains it behind the program: whoever recovers what others have left waits for that.
+TEST_F(TierGenerationTest, ClosedLogIsWaitedFor) {
+  settings.shared = true;
+  settings.generation = take_generation(final_path, tier, 7).generation;
+  TieredFile::Opened closed = TieredFile::open(writer_folder(log, 0), final_path, settings);
+  ASSERT_EQ(closed.failure.text(), "");
+  ASSERT_EQ(closed.file->write(0, older).text(), "");
+  WriterRecovery recovery = recover_writers(log, settings);
+  EXPECT_EQ(recovery.failure.text(), "") << "one that is open is left alone";
+  ASSERT_EQ(closed.file->note_closed().text(), "");
+  std::atomic<bool> has_ended = false;
+  std::jthread waiter([&] {
+    recovery = recover_writers(log, settings);
+    has_ended = true;
+  });
+  while (test::contents("/proc/locks").find("-> FLOCK") == std::string::npos) {
+    ASSERT_FALSE(has_ended) << "it does not wait";
+    std::this_thread::yield();
+  }
+  // The drain has failed, and its process gives the log back.
+  closed.file.reset();
+  waiter.join();
+  EXPECT_EQ(recovery.recovered, std::vector{writer_folder(log, 0)});
+  EXPECT_TRUE(same(bytes_of(final_path), older));
 }
 
 // NFS before version 4.2, for example: as if nobody ever opened the file elsewhere.
