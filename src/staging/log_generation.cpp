@@ -49,8 +49,13 @@ std::vector<StagedTier> elsewhere_in(FinalMark& mark, const std::string& tier, s
 std::string tier_of(const std::string& folder) { return folder.substr(0, folder.rfind('/')); }
 
 // The tiers of the generation before stay named until their logs are superseded for certain.
-FileFailure put_in_force(const MarkedFile& file, const Generation& generation) {
+FileFailure put_in_force(const MarkedFile& file, const Generation& generation, const Generation& before) {
   FileFailure failure = set_generation(file, generation);
+  // A machine that fails must not bring back the one before, which would refuse a log that is durable and half drained. None refuses nothing.
+  const int error = failure || before.is_none() ? 0 : make_durable(file.calls, file.descriptor, false);
+  if (error != 0) {
+    failure = {.error = error, .operation = "fsync", .path = file.path};
+  }
   return failure ? failure : remove_old_tiers(file, generation);
 }
 
@@ -85,7 +90,7 @@ TakenGeneration take_generation(const std::string& final_path, const std::string
     return taken;
   }
   taken.generation = next_generation(mark.generation, job);
-  taken.failure = put_in_force(marked, taken.generation);
+  taken.failure = put_in_force(marked, taken.generation, mark.generation);
   return taken;
 }
 
@@ -121,7 +126,7 @@ SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, cons
       own = had_none ? generation_of_one_process() : own;
       settled.failure = had_none ? write_placement(file.calls, log.folder, log.placement) : FileFailure{};
       settled.failure = settled.failure ? std::move(settled.failure) : register_log(file, own, folder);
-      settled.failure = settled.failure ? std::move(settled.failure) : put_in_force(file, own);
+      settled.failure = settled.failure ? std::move(settled.failure) : put_in_force(file, own, mark.generation);
     } else if (has_changes) {
       settled.elsewhere = without(std::move(mark.tiers), tier_of(folder));
     }
@@ -138,7 +143,7 @@ SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, cons
   }
   if (!settled.failure && !wanted.given && !own.is_none()) {
     settled.elsewhere = without(std::move(mark.tiers), tier_of(folder));
-    settled.failure = put_in_force(file, own);
+    settled.failure = put_in_force(file, own, mark.generation);
   }
   return settled;
 }

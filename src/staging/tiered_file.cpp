@@ -364,10 +364,6 @@ FileFailure TieredFile::bring_into_final(const Drain& begun) {
   log_.sync();
   FileFailure failure = log_.verify(begun.sealed);
   failure = failure ? std::move(failure) : objection_to_drain();
-  if (!failure && !generation_.is_none()) {
-    // A drain that the machine's failure ends must be found to be this generation's.
-    failure = make_named();
-  }
   if (!failure) {
     failure = drain_into(calls_, final_, begun.plan, log_.segments(begun.sealed), settings_.drain);
   }
