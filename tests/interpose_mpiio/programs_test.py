@@ -26,8 +26,7 @@ MEBIBYTES = 3
 SECONDS = 120
 IS_LONG = bool(os.environ.get("DOVETAIL_TEST_LONG"))
 # For each MPI library those that differ most.
-SHORT = ("blocks_mpich", "segments_mpich", "vpic_hdf5_mpich")
-SHORT += ("block_tridiagonal_openmpi", "flash_hdf5_openmpi", "flash_netcdf_openmpi")
+SHORT = ("block_tridiagonal_mpich", "vpic_hdf5_mpich", "flash_hdf5_openmpi", "flash_netcdf_openmpi")
 
 
 class Place:
