@@ -25,12 +25,16 @@ void add(std::string& text, const char* value) {
   }
 }
 
-// Open MPI, and starters with PMIx: the name of the job, and a number that is chosen at random at each start.
+// Open MPI, and starters with PMIx: the name of the job, and a number that is chosen at random at each start. Slurm gives a job that it starts again the name
+// that it had.
 std::string from_pmix() {
   std::string text;
   add(text, std::getenv("PMIX_NAMESPACE"));
   if (!text.empty()) {
     add(text, std::getenv("OMPI_MCA_orte_precondition_transports"));
+  }
+  if (text.starts_with("slurm.")) {
+    add(text, std::getenv("SLURM_RESTART_COUNT"));
   }
   return text;
 }

@@ -120,7 +120,9 @@ def deferred_close_ends_in_finalize_of_fortran(folder: Path) -> None:
     assert not [each for each in (folder / "tier").iterdir() if each.is_dir()]
 
 
-def started(job: str, folder: Path, tiers: str = "tier") -> tuple[subprocess.Popen[str], set[int]]:
+def started(
+    job: str, folder: Path, tiers: str = "tier", **environment: str
+) -> tuple[subprocess.Popen[str], set[int]]:
     """The job, and its processes, which have written all."""
     process = subprocess.Popen(
         [STARTER, "-n", str(RANKS), PROGRAM, job, str(folder)],
@@ -128,7 +130,7 @@ def started(job: str, folder: Path, tiers: str = "tier") -> tuple[subprocess.Pop
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "JOB_TIERS": tiers},
+        env={**os.environ, "JOB_TIERS": tiers, **environment},
     )
     assert process.stdout is not None
     written: set[int] = set()
@@ -139,8 +141,8 @@ def started(job: str, folder: Path, tiers: str = "tier") -> tuple[subprocess.Pop
     return process, written
 
 
-def killed(folder: Path, tiers: str = "tier") -> None:
-    job, written = started("write", folder, tiers)
+def killed(folder: Path, tiers: str = "tier", **environment: str) -> None:
+    job, written = started("write", folder, tiers, **environment)
     for process in written:
         with contextlib.suppress(ProcessLookupError):  # the starter ends the others once one is gone
             os.kill(process, signal.SIGKILL)
@@ -194,6 +196,24 @@ def restart_on_the_same_nodes_in_another_order_recovers(folder: Path) -> None:
     assert "may have bytes" not in done.stderr, done.stderr
     assert (folder / "file").read_bytes() == part(1)
     assert not logs(folder) | logs(folder, "other")
+
+
+def job_that_slurm_starts_again_supersedes(folder: Path) -> None:
+    if "openmpi" in PROGRAM:
+        print("Open MPI's starter gives each job a name of its own")
+        return
+    (folder / "other").mkdir()
+    name = {"PMIX_NAMESPACE": "slurm.pmix.7.0", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
+    killed(folder, **name)
+    left = logs(folder)
+    again = {**name, "SLURM_RESTART_COUNT": "1"}
+    succeeded(run("overwrite", folder, JOB_TIERS="other", **again))
+    done = run("overwrite", folder, **again)
+    succeeded(done)
+    for each in left:
+        assert done.stderr.count(f"{each} has what was written") == 1, done.stderr
+    assert logs(folder) == left
+    assert (folder / "file").read_bytes() == part(2)
 
 
 def older_of_two_jobs_fails(folder: Path) -> None:
@@ -316,6 +336,7 @@ for test in (
     names_are_compared_with_what_the_program_opens,
     restart_on_other_nodes_supersedes,
     restart_on_the_same_nodes_in_another_order_recovers,
+    job_that_slurm_starts_again_supersedes,
     older_of_two_jobs_fails,
     two_jobs_with_one_tier,
     ranks_that_open_alone_do_not_supersede,
