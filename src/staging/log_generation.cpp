@@ -129,6 +129,8 @@ SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, cons
       settled.failure = settled.failure ? std::move(settled.failure) : put_in_force(file, own, mark.generation);
     } else if (has_changes) {
       settled.elsewhere = without(std::move(mark.tiers), tier_of(folder));
+    } else if (mark.supersedes(own)) {
+      own = mark.generation;  // nothing of it comes over what is newer: it is removed as any other
     }
     return settled;
   }

@@ -333,7 +333,8 @@ TieredFile::Drain TieredFile::begin_drain() {
     const base::LockGuard lock(mutex_);
     begun.plan = plan_drain(contents_);
     // Others may have cut the file since.
-    begun.plan.size = settings_.shared ? staged_end_now() : begun.plan.size;
+    const bool is_of_others = settings_.shared || (settings_.only_what_is_left && !has_changes_);
+    begun.plan.size = is_of_others ? staged_end_now() : begun.plan.size;
     begun.plan.kept = contents_.begin_drain();
   }
   return begun;

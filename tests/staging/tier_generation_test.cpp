@@ -110,6 +110,33 @@ TEST_F(TierGenerationTest, OldLogIsNotDrainedOverWhatIsNewer) {
   EXPECT_TRUE(named().empty());
 }
 
+// The job has drained all, and was killed before it has closed the file.
+TEST_F(TierGenerationTest, DrainedLogThatWasSupersededIsRemovedWithoutAWord) {
+  for (const bool by_command : {true, false}) {
+    {
+      auto file = open();
+      ASSERT_EQ(file->write(0, older).text(), "");
+      ASSERT_EQ(file->drain().text(), "");
+    }
+    TieredFile::Opened second = open_other();
+    ASSERT_EQ(second.failure.text(), "");
+    ASSERT_EQ(second.file->write(0, newer).text(), "");
+    if (by_command) {
+      EXPECT_EQ(recover(log, settings).text(), "");
+    } else {
+      const WriterRecovery recovery = recover_writers(log, settings);
+      EXPECT_EQ(recovery.failure.text(), "");
+      EXPECT_EQ(recovery.recovered.size() + recovery.orphans.size() + recovery.superseded.size(), 0U);
+    }
+    EXPECT_FALSE(std::filesystem::exists(log));
+    EXPECT_EQ(named(), std::vector{tier_here(other_tier)});
+    EXPECT_EQ(second.file->finish().text(), "");
+    Bytes expected = older;
+    std::ranges::copy(newer, expected.begin());
+    EXPECT_TRUE(same(bytes_of(final_path), expected));
+  }
+}
+
 // Both have the file open: the older one fails, and keeps what it has.
 TEST_F(TierGenerationTest, DrainOfTheOlderOfTwoJobsFails) {
   auto first = open();
