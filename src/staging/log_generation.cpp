@@ -68,6 +68,26 @@ FileFailure superseded(const std::string& folder, const std::string& path) {
                  "--force` removes it"};
 }
 
+SettledGeneration begin(const MarkedFile& file, FinalMark mark, const LogFolder& folder, Placement& placement,
+                        bool& is_placed, const std::optional<Generation>& given) {
+  SettledGeneration settled;
+  Generation& own = placement.generation;
+  const Generation next = given ? *given : mark.is_supported ? generation_of_one_process() : Generation{};
+  if (!is_placed || own != next) {
+    own = next;
+    settled.failure = write_placement(file.calls, folder, placement);
+    is_placed = !settled.failure;
+  }
+  if (!settled.failure) {
+    settled.failure = register_log(file, own, folder.path);
+  }
+  if (!settled.failure && !given && !own.is_none()) {
+    settled.elsewhere = without(std::move(mark.tiers), tier_of(folder.path));
+    settled.failure = put_in_force(file, own, mark.generation);
+  }
+  return settled;
+}
+
 }  // namespace
 
 TakenGeneration take_generation(const std::string& final_path, const std::string& tier, std::uint64_t job,
@@ -134,20 +154,20 @@ SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, cons
     }
     return settled;
   }
-  const Generation next = wanted.given ? *wanted.given : mark.is_supported ? generation_of_one_process() : Generation{};
-  if (!log.is_placed || own != next) {
-    own = next;
-    settled.failure = write_placement(file.calls, log.folder, log.placement);
-    log.is_placed = !settled.failure;
-  }
-  if (!settled.failure) {
-    settled.failure = register_log(file, own, folder);
-  }
-  if (!settled.failure && !wanted.given && !own.is_none()) {
+  if (wanted.reads_only) {
     settled.elsewhere = without(std::move(mark.tiers), tier_of(folder));
-    settled.failure = put_in_force(file, own, mark.generation);
+    return settled;
   }
-  return settled;
+  return begin(file, std::move(mark), log.folder, log.placement, log.is_placed, wanted.given);
+}
+
+SettledGeneration begin_generation(const MarkedFile& file, const LogFolder& folder, Placement& placement,
+                                   bool& is_placed, const std::optional<Generation>& given) {
+  FinalMark mark = read_mark(file);
+  if (mark.failure) {
+    return {.is_superseded = false, .elsewhere = {}, .failure = std::move(mark.failure)};
+  }
+  return begin(file, std::move(mark), folder, placement, is_placed, given);
 }
 
 FileFailure objection_to_generation(const MarkedFile& file, const Generation& log, const std::string& folder) {

@@ -32,6 +32,7 @@ struct WantedGeneration {
   std::optional<Generation> given{};  ///< That the job has taken. Nothing: the process takes one for itself.
   bool only_what_is_left = false;     ///< It takes none: it drains what is there, and removes the log.
   bool over_newer = false;            ///< A log that was superseded takes its place again.
+  bool reads_only = false;            ///< An empty log takes none before `begin_generation`.
 };
 struct SettledGeneration {
   bool is_superseded = false;           ///< `failure` says so.
@@ -41,6 +42,10 @@ struct SettledGeneration {
 /// Refuses a log that was superseded. One that is empty gets the generation that is in force afterwards, and its tier is named by the final file. Blocks. From
 /// any thread. @throws std::bad_alloc
 SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, const WantedGeneration& wanted);
+
+/// For an empty log that was opened to read the file, before anything is put there: it takes a generation now. `given`: as above.
+SettledGeneration begin_generation(const MarkedFile& file, const LogFolder& folder, Placement& placement,
+                                   bool& is_placed, const std::optional<Generation>& given);
 
 /// Empty: the log may be drained into the file.
 FileFailure objection_to_generation(const MarkedFile& file, const Generation& log, const std::string& folder);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "staging/background_drain.hpp"
 #include "staging/placement.hpp"
@@ -48,6 +49,12 @@ void tell_of(const WriterRecovery& recovery, const std::string& path) {
   }
 }
 
+void tell_of(const std::vector<StagedTier>& elsewhere, const std::string& path) {
+  for (const StagedTier& each : elsewhere) {
+    tell(text_of_elsewhere(each, path));
+  }
+}
+
 // First what the ranks of a killed job have left: the log of this process, if it has left one, is newer. One that was superseded stays where it is, and the
 // file gets another log.
 TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const TierSettings& settings) {
@@ -73,9 +80,7 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
     opened = failure ? TieredFile::Opened{.file = nullptr, .failure = std::move(failure)}
                      : TieredFile::open(name.folder, name.final_path, settings);
   }
-  for (const StagedTier& each : opened.elsewhere) {
-    tell(text_of_elsewhere(each, name.final_path));
-  }
+  tell_of(opened.elsewhere, name.final_path);
   return opened;
 }
 
@@ -132,6 +137,13 @@ SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const s
       return {
           nullptr,
           {.error = EBUSY, .operation = "stage", .path = path, .why = "this process stages it in " + file->folder_}};
+    }
+    if (!settings.reads_only) {
+      std::vector<StagedTier> elsewhere;
+      if (FileFailure failure = file->file_->begin_writing(elsewhere)) {
+        return {nullptr, std::move(failure)};
+      }
+      tell_of(elsewhere, file->path_);
     }
     ++file->openings_;
     return {file, {}};

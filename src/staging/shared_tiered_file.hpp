@@ -24,7 +24,7 @@ class SharedTieredFile : public std::enable_shared_from_this<SharedTieredFile> {
     FileFailure failure;
   };
   /// Each opening is followed by one `close` or `abandon`. @param tier a folder; `path` is a regular file that exists @param settings of the
-  /// first opening @throws std::bad_alloc
+  /// first opening, and `reads_only` of this one @throws std::bad_alloc
   static Opened open(const std::string& tier, const std::string& path, const TierSettings& settings = {});
   ~SharedTieredFile();
   SharedTieredFile(const SharedTieredFile&) = delete;

@@ -38,7 +38,9 @@ std::unique_ptr<storage::FileOperations> open_operations(const std::string& path
   if (tier.empty()) {
     throw IoError(EINVAL, "stage without a tier (name its folder, or set DOVETAIL_TIER),", path, 0, 0);
   }
-  SharedTieredFile::Opened opened = SharedTieredFile::open(tier, path);
+  TierSettings settings;
+  settings.reads_only = (flags & O_ACCMODE) == O_RDONLY;
+  SharedTieredFile::Opened opened = SharedTieredFile::open(tier, path, settings);
   if (opened.failure) {
     fail(opened.failure, "stage", path, 0, 0);
   }

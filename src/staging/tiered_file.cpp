@@ -84,7 +84,8 @@ TieredFile::Opened TieredFile::open(const std::string& folder, const std::string
       settle_generation({.calls = *settings.calls, .descriptor = final_file.descriptor.get(), .path = final_path}, log,
                         {.given = settings.generation,
                          .only_what_is_left = settings.only_what_is_left,
-                         .over_newer = settings.over_newer});
+                         .over_newer = settings.over_newer,
+                         .reads_only = settings.reads_only});
   if (settled.failure) {
     return {nullptr, std::move(settled.failure), settled.is_superseded};
   }
@@ -107,11 +108,42 @@ TieredFile::TieredFile(base::Descriptor final_file, const std::string& final_pat
       calls_(*settings.calls),
       descriptor_(std::move(final_file)),
       final_{.path = final_path, .descriptor = descriptor_.get()},
-      generation_(log.placement.generation),
       has_changes_(log.has_changes()),
       log_(calls_, std::move(log.folder), {.identity = log.placement.log, .segment_bytes = settings.segment_bytes},
            log.found, log.replayed),
-      contents_(std::move(contents)) {}
+      contents_(std::move(contents)),
+      placement_(std::move(log.placement)),
+      is_placed_(log.is_placed),
+      has_begun_(!settings.reads_only || has_changes_) {}
+
+Generation TieredFile::generation() const {
+  const base::LockGuard lock(mutex_);
+  return placement_.generation;
+}
+
+FileFailure TieredFile::begin_writing(std::vector<StagedTier>& elsewhere) {
+  if (has_begun_) {
+    return {};
+  }
+  const base::LockGuard one(draining_);
+  if (has_begun_) {
+    return {};
+  }
+  Placement placement;
+  {
+    const base::LockGuard lock(mutex_);
+    placement = placement_;
+  }
+  SettledGeneration settled =
+      begin_generation(marked(), log_.folder(), placement, is_placed_, settings_.generation);
+  if (!settled.failure) {
+    const base::LockGuard lock(mutex_);
+    placement_ = std::move(placement);
+    has_begun_ = true;
+  }
+  elsewhere = std::move(settled.elsewhere);
+  return std::move(settled.failure);
+}
 
 FileFailure TieredFile::append(std::uint64_t offset, std::span<const std::byte> data) {
   StagingLog::Appended appended = log_.append(RecordKind::write, offset, data);
@@ -301,6 +333,8 @@ FileFailure TieredFile::sync() {
   if (!failure) {
     failure = make_named();
   }
+  // A program that goes on would trust in bytes that no drain brings into the file.
+  failure = failure ? std::move(failure) : objection_to_drain();
   return failure ? failure : through;
 }
 
@@ -377,7 +411,10 @@ FileFailure TieredFile::bring_into_final(const Drain& begun) {
 }
 
 FileFailure TieredFile::objection_to_drain() const {
-  return objection_to_generation(marked(), generation_, log_.folder().path);
+  if (!has_begun_) {
+    return {};
+  }
+  return objection_to_generation(marked(), generation(), log_.folder().path);
 }
 
 FileFailure TieredFile::finish(bool keeps_folder) {
@@ -386,7 +423,7 @@ FileFailure TieredFile::finish(bool keeps_folder) {
     failure = log_.remove_all();
   }
   if (!failure) {
-    failure = unregister_log(marked(), generation_, log_.folder().path);
+    failure = unregister_log(marked(), generation(), log_.folder().path);
   }
   return failure ? failure : remove_placement(calls_, log_.folder(), keeps_folder);
 }
@@ -397,7 +434,7 @@ FileFailure TieredFile::note_closed() {
   if (file.get() < 0) {
     return {.error = -file.get(), .operation = "make", .path = folder.path + "/" + closed_name};
   }
-  return register_log(marked(), generation_, folder.path, true);
+  return register_log(marked(), generation(), folder.path, true);
 }
 
 }  // namespace dovetail::staging

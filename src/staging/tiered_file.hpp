@@ -38,6 +38,8 @@ struct TierSettings {
   bool only_what_is_left = false;
   /// A log that was superseded is not refused, but takes its place again: what has come into the final file since may be overwritten.
   bool over_newer = false;
+  /// Nothing is written before `begin_writing`: until then an empty log supersedes none.
+  bool reads_only = false;
   FileCalls* calls = &FileCalls::system();  ///< Outlives the file.
 };
 
@@ -61,6 +63,9 @@ class TieredFile {
   TieredFile(const TieredFile&) = delete;
   TieredFile& operator=(const TieredFile&) = delete;
 
+  /// Before the first change of a file that was opened with `reads_only`: takes a generation, as an opening for writing does. Otherwise, and again, it does
+  /// nothing. @param elsewhere tiers that may hold bytes of the file that are not seen here
+  FileFailure begin_writing(std::vector<StagedTier>& elsewhere);
   /// Where the tier is full, it drains first, and if that does not help it writes into the final file. After a failure some bytes from the beginning
   /// of the range may have been written.
   FileFailure write(std::uint64_t offset, std::span<const std::byte> data);
@@ -85,7 +90,8 @@ class TieredFile {
   /// Whether something of that range is not drained.
   bool has_staged(const base::ByteRange& range) const;
 
-  /// Returns when all writes so far are durable on the tier, or in the final file if they went there. A failure of the latter stays.
+  /// Returns when all writes so far are durable on the tier, or in the final file if they went there. A failure of the latter stays. It fails (`ESTALE`)
+  /// once others have opened the file for writing.
   FileFailure sync();
   /// Brings all that was written before the call into the final file, durably, and gives back its space on the tier. After a failure all
   /// is still in the log, and it can be called again.
@@ -97,7 +103,7 @@ class TieredFile {
   /// then waits until this file is destroyed, which must not depend on them.
   FileFailure note_closed();
 
-  const Generation& generation() const noexcept { return generation_; }
+  Generation generation() const;
 
   /// What the log takes on the tier, in bytes.
   std::uint64_t log_bytes() const { return log_.bytes(); }
@@ -142,7 +148,6 @@ class TieredFile {
   FileCalls& calls_;
   const base::Descriptor descriptor_;
   const FinalFile final_;
-  const Generation generation_;
   const bool has_changes_;
   StagingLog log_;
   base::Mutex draining_;
@@ -150,6 +155,9 @@ class TieredFile {
   base::Mutex order_;
   mutable base::Mutex mutex_;
   StagedContents contents_ GUARDED_BY(mutex_);
+  Placement placement_ GUARDED_BY(mutex_);
+  bool is_placed_ GUARDED_BY(draining_);
+  std::atomic<bool> has_begun_;  // the log has its generation
   std::atomic<std::uint64_t> written_through_{0};
   bool through_is_durable_ GUARDED_BY(order_) = true;
   FileFailure through_failure_ GUARDED_BY(order_);

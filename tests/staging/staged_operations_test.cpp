@@ -319,6 +319,17 @@ TEST_F(StagedFileOfTasksTest, WhatHasReturnedSurvivesAKill) {
   EXPECT_TRUE(same(bytes_of(final_path), data));
 }
 
+// It may run on another node: the writer there must not fail.
+TEST_F(StagedFileOfTasksTest, AnOpeningToReadTakesNoGeneration) {
+  auto writer = open();
+  ASSERT_EQ(writer->write(0, Bytes(100, std::byte{1})).text(), "");
+  const std::string other = folder / "other";
+  std::filesystem::create_directory(other);
+  File reader = File::open(final_path, O_RDONLY, {.staged = true, .tier = other});
+  EXPECT_EQ(writer->finish().text(), "");
+  reader.close();
+}
+
 TEST_F(StagedFileOfTasksTest, TheChildOfAForkIsRefused) {
   File file = staged();
   const pid_t child = fork();
