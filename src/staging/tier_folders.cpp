@@ -20,12 +20,19 @@ struct Recovered {
   bool is_superseded = false;
 };
 
+// Its process has written the file alone, so that nobody else has changed its size. The number of the folder says so only where there are no generations.
+bool is_of_one_process(const std::string& folder, const Generation& generation) {
+  return generation.is_none() ? file_folder(folder) == folder : generation.job == 0;
+}
+
 Recovered recover_one(const std::string& folder, const TierSettings& settings) {
   const FoundPlacement found = read_placement(folder);
   if (!found.placement) {
     return {.failure = found.failure ? found.failure : recover(folder, settings)};
   }
-  TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, settings);
+  TierSettings own = settings;
+  own.shared = settings.shared && !is_of_one_process(folder, found.placement->generation);
+  TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, own);
   if (opened.failure) {
     return {.failure = std::move(opened.failure), .is_superseded = opened.is_superseded};
   }
@@ -58,8 +65,6 @@ WriterRecovery recover_folders(const std::string& folder, bool also_alone, const
     }
     TierSettings own = settings;
     own.only_what_is_left = true;
-    // Nobody else has changed the size of a file that was written alone.
-    own.shared = settings.shared && each != folder;
     Recovered recovered = recover_one(each, own);
     if (recovered.failure.error == EBUSY && wait_if_closed(each)) {
       recovered = recover_one(each, own);

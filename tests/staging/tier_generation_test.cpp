@@ -396,5 +396,24 @@ TEST_F(TierGenerationTest, TasksGetAnotherLogWhereTheirsWasSuperseded) {
   EXPECT_EQ(segments().size(), 1U);
 }
 
+// The second log of a task has a number, as that of a rank.
+TEST_F(TierGenerationTest, SizeThatATaskHasSetSurvivesInItsSecondLog) {
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  ASSERT_EQ(open_other().failure.text(), "");
+  for (const bool is_set : {false, true}) {
+    SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path);
+    ASSERT_EQ(opened.failure.text(), "");
+    if (is_set) {
+      EXPECT_EQ(opened.file->file().size(), 5000U);
+      ASSERT_EQ(opened.file->close().text(), "");
+      EXPECT_EQ(bytes_of(final_path).size(), 5000U);
+      continue;
+    }
+    ASSERT_EQ(opened.file->file().set_size(5000).text(), "");
+    ASSERT_EQ(opened.file->file().sync().text(), "");
+    EXPECT_TRUE(std::filesystem::exists(writer_folder(log, 0)));
+  }
+}
+
 }  // namespace
 }  // namespace dovetail::staging
