@@ -423,7 +423,8 @@ FileFailure TieredFile::finish(bool keeps_folder) {
     failure = log_.remove_all();
   }
   if (!failure) {
-    failure = unregister_log(marked(), generation(), log_.folder().path);
+    // A name that stays, as where the file has been made read-only, tells a tier that has nothing.
+    unregister_log(marked(), generation(), log_.folder().path);
   }
   return failure ? failure : remove_placement(calls_, log_.folder(), keeps_folder);
 }

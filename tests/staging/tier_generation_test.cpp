@@ -137,6 +137,20 @@ TEST_F(TierGenerationTest, DrainedLogThatWasSupersededIsRemovedWithoutAWord) {
   }
 }
 
+// The program has made the file read-only before it closes it.
+TEST_F(TierGenerationTest, NameThatCannotBeTakenOffDoesNotFailTheClose) {
+  auto file = open();
+  ASSERT_EQ(file->write(0, older).text(), "");
+  bool is_drained = false;
+  calls.at = [&](CrashPoint point) { is_drained = is_drained || point == CrashPoint::folder_emptied; };
+  calls.before = [&](const Asked& asked) {
+    return Fault{.error = is_drained && asked.kind == Kind::attribute ? EACCES : 0};
+  };
+  EXPECT_EQ(file->finish().text(), "");
+  EXPECT_FALSE(std::filesystem::exists(log));
+  EXPECT_TRUE(same(bytes_of(final_path), older));
+}
+
 // Both have the file open: the older one fails, and keeps what it has.
 TEST_F(TierGenerationTest, DrainOfTheOlderOfTwoJobsFails) {
   auto first = open();
