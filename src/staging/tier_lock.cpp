@@ -34,6 +34,12 @@ TierLock lock_in(const std::string& tier, const char* ending) {
 
 }  // namespace
 
+TierLock::~TierLock() {
+  if (descriptor.get() >= 0) {
+    ::flock(descriptor.get(), LOCK_UN);
+  }
+}
+
 TierLock lock_tier(const std::string& tier) { return lock_in(tier, ".lock"); }
 
 TierLock lock_marks(const std::string& tier) { return lock_in(tier, ".marks.lock"); }

@@ -8,8 +8,13 @@
 
 namespace dovetail::staging {
 
-/// Released by its destructor.
+/// Released by its destructor, also while the child of a fork has a copy of the descriptor.
 struct TierLock {
+  TierLock() = default;
+  TierLock(TierLock&&) noexcept = default;
+  TierLock& operator=(TierLock&&) = delete;
+  ~TierLock();
+
   base::Descriptor descriptor{-1};
   FileFailure failure;
 };

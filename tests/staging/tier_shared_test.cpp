@@ -1,6 +1,12 @@
 // A final file that several processes write, each with a log of its own.
-#include <cerrno>
+#include <sys/file.h>
+#include <sys/wait.h>
 
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "base/descriptor.hpp"
 #include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
@@ -73,6 +79,27 @@ TEST_F(TierSharedTest, RecoveryTakesTheFoldersOfTheDeadOnly) {
   EXPECT_EQ(bytes[15], std::byte{0});
   EXPECT_EQ(bytes[25], std::byte{3});
   EXPECT_EQ(bytes[105], std::byte{11});
+}
+
+// A program may start another one while a file is opened.
+TEST_F(TierSharedTest, ChildOfAForkDoesNotKeepTheLockOfTheTier) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  std::optional<TierLock> held(lock_tier(tier));
+  ASSERT_EQ(held->failure.text(), "");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[1]);
+    char byte = 0;
+    _exit(static_cast<int>(::read(ends[0], &byte, 1)));  // until the parent closes its end
+  }
+  held.reset();
+  const std::string path = tier + "/.dovetail-" + std::to_string(::geteuid()) + ".lock";
+  const base::Descriptor lock(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0) << errno;
+  ::close(ends[1]);
+  ::close(ends[0]);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 TEST_F(TierSharedTest, FoldersOfAnotherFileOfThatNameAreLeftAlone) {
