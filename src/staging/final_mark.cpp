@@ -188,13 +188,14 @@ FileFailure set_generation(const MarkedFile& file, const Generation& generation)
   return result == 0 || is_unsupported(result) ? FileFailure{} : failed(file, "set the attributes", result);
 }
 
-FileFailure remove_old_tiers(const MarkedFile& file, const Generation& generation) {
+FileFailure remove_old_tiers(const MarkedFile& file, const Generation& superseded) {
   std::vector<NamedTier> tiers;
   if (FileFailure failure = read_tiers(file, tiers)) {
     return failure;
   }
   for (const NamedTier& each : tiers) {
-    if (each.tier && each.tier->generation == generation) {
+    // A third one may be that of an opening which is about to set its generation.
+    if (each.tier && each.tier->generation != superseded) {
       continue;
     }
     const std::int64_t result =

@@ -50,8 +50,8 @@ FinalMark read_generation(const MarkedFile& file);
 
 /// In one step. It is durable with the file. A file system without attributes is no failure.
 FileFailure set_generation(const MarkedFile& file, const Generation& generation);
-/// Removes the names of tiers that are of another generation: what is there has been superseded. @throws std::bad_alloc
-FileFailure remove_old_tiers(const MarkedFile& file, const Generation& generation);
+/// Removes the names of tiers that are of that generation, which has been superseded, and those that nobody can read. @throws std::bad_alloc
+FileFailure remove_old_tiers(const MarkedFile& file, const Generation& superseded);
 
 /// Names the tier. Where there is no space for another attribute, the file goes without: whoever opens it elsewhere is not told of the tier then.
 FileFailure note_tier(const MarkedFile& file, const Generation& generation, const StagedTier& tier);

@@ -56,7 +56,7 @@ FileFailure put_in_force(const MarkedFile& file, const Generation& generation, c
   if (error != 0) {
     failure = {.error = error, .operation = "fsync", .path = file.path};
   }
-  return failure ? failure : remove_old_tiers(file, generation);
+  return failure ? failure : remove_old_tiers(file, before);
 }
 
 FileFailure superseded(const std::string& folder, const std::string& path) {

@@ -279,6 +279,25 @@ TEST_F(TierGenerationTest, ProcessesThatOpenAtOnceAgree) {
   EXPECT_EQ(take_generation(final_path, other_tier, 7, late).generation, inner);
 }
 
+// One has named its tier, and not yet set its generation, when the other does both.
+TEST_F(TierGenerationTest, OpeningsAtOnceLeaveEachOthersNames) {
+  ASSERT_EQ(open()->finish().text(), "");
+  std::unique_ptr<TieredFile> inner;
+  WatchedCalls outer;
+  outer.at = [&](CrashPoint point) {
+    if (point == CrashPoint::tier_noted && inner == nullptr) {
+      inner = open();
+    }
+  };
+  TierSettings own = settings;
+  own.calls = &outer;
+  const TieredFile::Opened opened = TieredFile::open(other_log, final_path, own);
+  ASSERT_EQ(opened.failure.text(), "");
+  ASSERT_NE(inner, nullptr);
+  EXPECT_EQ(mark().generation, opened.file->generation());
+  EXPECT_EQ(named(), std::vector{tier_here(other_tier)});
+}
+
 TEST_F(TierGenerationTest, DeferredCloseIsSeenElsewhere) {
   settings.generation = take_generation(final_path, tier, 7).generation;
   auto file = open();
