@@ -118,7 +118,7 @@ staging::FolderName folder_for(const Hints& hints, const std::string& path) {
 }
 
 std::string tier_of(const staging::FolderName& name, const Hints& hints) {
-  return name.folder.empty() ? hints.path : name.folder.substr(0, name.folder.rfind('/'));
+  return name.folder.empty() ? hints.path : staging::tier_of_log(name.folder);
 }
 
 // Of one rank, for all.

@@ -20,9 +20,10 @@ namespace {
 constexpr const char* generation_name = "user.dovetail.generation";
 constexpr std::string_view tier_prefix = "user.dovetail.tier.";
 // A file has little space for attributes: on some file systems 4 KiB for all of them.
-constexpr std::size_t most_host_letters = 64;
-constexpr std::size_t most_path_letters = 256;
-constexpr std::size_t most_value_letters = 512;
+constexpr std::size_t most_host_bytes = 64;
+constexpr std::size_t most_path_bytes = 256;
+constexpr std::size_t most_value_bytes = 512;
+constexpr std::size_t checksum_digits = 16;
 constexpr std::string_view open_state = "open";
 constexpr std::string_view closed_state = "closed";
 
@@ -45,13 +46,14 @@ FileFailure failed(const MarkedFile& file, const char* operation, std::int64_t r
   return {.error = static_cast<int>(-result), .operation = operation, .path = file.path};
 }
 
-std::string attribute_of(const TierName& tier) {
-  const std::string text = text_of(tier);
-  char letters[17];
-  std::snprintf(letters, sizeof letters, "%016llx",
+std::string digits_of_checksum(const std::string& text) {
+  std::array<char, checksum_digits + 1> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx",
                 static_cast<unsigned long long>(checksum_of(std::as_bytes(std::span(text)), 0)));
-  return std::string(tier_prefix) + letters;
+  return digits.data();
 }
+
+std::string attribute_of(const TierName& tier) { return std::string(tier_prefix) + digits_of_checksum(text_of(tier)); }
 
 // A copy of the file may have the attributes of the file itself.
 std::uint64_t inode_of(int descriptor) noexcept {
@@ -95,7 +97,7 @@ struct NamedTier {
 
 // An errno, negative, in place of what was read.
 std::int64_t read_tier(const MarkedFile& file, const char* attribute, std::optional<ReadTier>& tier) {
-  std::array<char, most_value_letters> value{};
+  std::array<char, most_value_bytes> value{};
   const std::int64_t letters =
       uninterrupted([&] { return file.calls.get_attribute(file.descriptor, attribute, value); });
   if (letters > 0) {
@@ -132,13 +134,17 @@ FileFailure read_tiers(const MarkedFile& file, std::vector<NamedTier>& tiers) {
 }  // namespace
 
 TierName tier_here(const std::string& path) {
+  TierName tier{.host = "localhost", .path = path};
   std::array<char, HOST_NAME_MAX + 1> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') {
-    return {.host = "localhost", .path = path};
+  if (::gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0') {
+    tier.host = std::string(host.data()).substr(0, most_host_bytes);
+    std::ranges::replace(tier.host, ' ', '_');
   }
-  std::string name = host.data();
-  std::ranges::replace(name, ' ', '_');
-  return {.host = std::move(name), .path = path};
+  // Two long ones that begin alike are still two.
+  if (path.size() > most_path_bytes) {
+    tier.path = path.substr(0, most_path_bytes - checksum_digits - 1) + '~' + digits_of_checksum(path);
+  }
+  return tier;
 }
 
 FinalMark read_generation(const MarkedFile& file) {
@@ -210,9 +216,8 @@ FileFailure remove_old_tiers(const MarkedFile& file, const Generation& supersede
 
 FileFailure note_tier(const MarkedFile& file, const Generation& generation, const StagedTier& tier) {
   const std::string value = text_of(generation) + ' ' + std::to_string(inode_of(file.descriptor)) + ' ' +
-                            std::string(tier.is_closed ? closed_state : open_state) + ' ' +
-                            tier.tier.host.substr(0, most_host_letters) + ' ' +
-                            tier.tier.path.substr(0, most_path_letters);
+                            std::string(tier.is_closed ? closed_state : open_state) + ' ' + tier.tier.host + ' ' +
+                            tier.tier.path;
   const std::string attribute = attribute_of(tier.tier);
   const std::int64_t result =
       uninterrupted([&] { return file.calls.set_attribute(file.descriptor, attribute.c_str(), value); });

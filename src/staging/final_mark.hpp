@@ -15,7 +15,7 @@ namespace dovetail::staging {
 /// A folder in which logs lie, as users of other nodes know it.
 struct TierName {
   std::string host;
-  std::string path;  ///< Without symbolic links.
+  std::string path;  ///< Without symbolic links. A long one ends with a checksum.
   bool operator==(const TierName&) const = default;
 };
 /// Of this node. `path`: without symbolic links.
@@ -30,7 +30,7 @@ struct MarkedFile {
 
 /// A tier that may hold acknowledged bytes of the file that are not in it yet.
 struct StagedTier {
-  TierName tier;           ///< As far as there was space for it.
+  TierName tier;
   bool is_closed = false;  ///< The program has closed the file, and drains it behind.
 };
 

@@ -12,6 +12,7 @@
 #include "base/descriptor.hpp"
 #include "staging/log_record.hpp"
 #include "staging/tier_registration.hpp"
+#include "staging/writer_folders.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -45,8 +46,6 @@ std::vector<StagedTier> elsewhere_in(FinalMark& mark, const std::string& tier, s
   }
   return tiers;
 }
-
-std::string tier_of(const std::string& folder) { return folder.substr(0, folder.rfind('/')); }
 
 // The tiers of the generation before stay named until their logs are superseded for certain.
 FileFailure put_in_force(const MarkedFile& file, const Generation& generation, const Generation& before) {
@@ -82,7 +81,7 @@ SettledGeneration begin(const MarkedFile& file, FinalMark mark, const LogFolder&
     settled.failure = register_log(file, own, folder.path);
   }
   if (!settled.failure && !given && !own.is_none()) {
-    settled.elsewhere = without(std::move(mark.tiers), tier_of(folder.path));
+    settled.elsewhere = without(std::move(mark.tiers), tier_of_log(folder.path));
     settled.failure = put_in_force(file, own, mark.generation);
   }
   return settled;
@@ -148,14 +147,14 @@ SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, cons
       settled.failure = settled.failure ? std::move(settled.failure) : register_log(file, own, folder);
       settled.failure = settled.failure ? std::move(settled.failure) : put_in_force(file, own, mark.generation);
     } else if (has_changes) {
-      settled.elsewhere = without(std::move(mark.tiers), tier_of(folder));
+      settled.elsewhere = without(std::move(mark.tiers), tier_of_log(folder));
     } else if (mark.supersedes(own)) {
       own = mark.generation;  // nothing of it comes over what is newer: it is removed as any other
     }
     return settled;
   }
   if (wanted.reads_only) {
-    settled.elsewhere = without(std::move(mark.tiers), tier_of(folder));
+    settled.elsewhere = without(std::move(mark.tiers), tier_of_log(folder));
     return settled;
   }
   return begin(file, std::move(mark), log.folder, log.placement, log.is_placed, wanted.given);

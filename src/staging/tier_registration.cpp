@@ -10,8 +10,6 @@
 namespace dovetail::staging {
 namespace {
 
-std::string tier_of(const std::string& folder) { return folder.substr(0, folder.rfind('/')); }
-
 bool is_last(const std::string& folder, const Generation& generation) {
   FileFailure failure;
   const std::vector<std::string> folders = writer_folders(file_folder(folder), failure);
@@ -28,7 +26,7 @@ FileFailure register_log(const MarkedFile& file, const Generation& generation, c
   if (generation.is_none()) {
     return {};
   }
-  const std::string tier = tier_of(folder);
+  const std::string tier = tier_of_log(folder);
   // Without it, the worst is a tier that is named although nothing is left there, or the other way round: no bytes depend on it.
   const TierLock lock = lock_marks(tier);
   return note_tier(file, generation, {.tier = tier_here(tier), .is_closed = is_closed});
@@ -38,7 +36,7 @@ FileFailure unregister_log(const MarkedFile& file, const Generation& generation,
   if (generation.is_none()) {
     return {};
   }
-  const std::string tier = tier_of(folder);
+  const std::string tier = tier_of_log(folder);
   const TierLock lock = lock_marks(tier);
   return is_last(folder, generation) ? forget_tier(file, generation, tier_here(tier)) : FileFailure{};
 }

@@ -63,6 +63,13 @@ std::string file_folder(const std::string& folder) {
   return is_numbered ? folder.substr(0, point) : folder;
 }
 
+std::string tier_of_log(const std::string& folder) {
+  const std::string tier = folder.substr(0, folder.rfind('/'));
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(tier, error);
+  return error ? tier : real;
+}
+
 std::vector<std::string> writer_folders(const std::string& folder, FileFailure& failure) {
   std::vector<std::string> folders;
   for (auto& [writer, each] : find_writers(folder, failure)) {

@@ -14,6 +14,9 @@ std::string writer_folder(const std::string& folder, unsigned writer);
 /// That of the file, from that of a writer, or itself.
 std::string file_folder(const std::string& folder);
 
+/// The tier in which it is; without symbolic links, if it is there.
+std::string tier_of_log(const std::string& folder);
+
 /// Those that are in the tier now, by number: first that of the file itself, which a process that writes alone has. A tier that is not there has none.
 std::vector<std::string> writer_folders(const std::string& folder, FileFailure& failure);
 

@@ -137,6 +137,30 @@ TEST_F(TierGenerationTest, DrainedLogThatWasSupersededIsRemovedWithoutAWord) {
   }
 }
 
+TEST_F(TierGenerationTest, RecoveryByASymbolicLinkTakesTheNameOff) {
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  std::filesystem::create_directory_symlink(tier, folder / "link");
+  const std::string by_link = std::filesystem::absolute(folder / "link") / std::filesystem::path(log).filename();
+  EXPECT_EQ(recover(by_link, settings).text(), "");
+  EXPECT_TRUE(named().empty());
+  EXPECT_TRUE(same(bytes_of(final_path), older));
+}
+
+TEST_F(TierGenerationTest, TiersWithLongPathsAreKnownAgain) {
+  const std::string deep = tier + '/' + std::string(200, 'a') + '/' + std::string(200, 'b');
+  for (const char* const name : {"/1", "/2"}) {
+    const std::string path = deep + name;
+    std::filesystem::create_directories(path);
+    const std::string in_it = folder_of(path, final_path).folder;
+    ASSERT_EQ(TieredFile::open(in_it, final_path, settings).file->write(0, older).text(), "");
+    const TieredFile::Opened again = TieredFile::open(in_it, final_path, settings);
+    ASSERT_EQ(again.failure.text(), "");
+    EXPECT_TRUE(again.elsewhere.empty());
+    EXPECT_EQ(staged_elsewhere(final_path, tier, 7).size(), 1U);
+  }
+  EXPECT_NE(tier_here(deep + "/1"), tier_here(deep + "/2"));
+}
+
 // The program has made the file read-only before it closes it.
 TEST_F(TierGenerationTest, NameThatCannotBeTakenOffDoesNotFailTheClose) {
   auto file = open();
