@@ -69,6 +69,12 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
   WriterRecovery recovery = recover_ranks(name.folder, of_ranks);
   tell_of(recovery, name.final_path);
   opened.failure = std::move(recovery.failure);
+  if (!opened.failure && !recovery.busy.empty()) {
+    opened.failure = {.error = EBUSY,
+                      .operation = "stage",
+                      .path = name.final_path,
+                      .why = "another process stages it in " + recovery.busy.front()};
+  }
   if (opened.failure) {
     return opened;
   }

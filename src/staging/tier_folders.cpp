@@ -76,7 +76,9 @@ WriterRecovery recover_folders(const std::string& folder, bool also_alone, const
       result.superseded.push_back(each);
     } else if (error == ESTALE || error == ENOENT) {
       result.orphans.push_back(each);
-    } else if (error != 0 && error != EBUSY && !result.failure) {
+    } else if (error == EBUSY) {
+      result.busy.push_back(each);
+    } else if (error != 0 && !result.failure) {
       result.failure = std::move(recovered.failure);
     }
   }

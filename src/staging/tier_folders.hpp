@@ -17,6 +17,7 @@ struct WriterRecovery {
   std::vector<std::string> recovered;   ///< Folders.
   std::vector<std::string> foreign;     ///< Of other users.
   std::vector<std::string> orphans;     ///< Their file is gone, or another one has its name. They are as they were.
+  std::vector<std::string> busy;        ///< Of living processes.
   std::vector<std::string> superseded;  ///< Others have opened the file for writing since. They are as they were.
 };
 /// Brings what ended processes have left of the file into it, and removes their folders. Those of living processes are left alone, unless the program has closed the

@@ -453,6 +453,19 @@ TEST_F(TierGenerationTest, TasksGetAnotherLogWhereTheirsWasSuperseded) {
   EXPECT_EQ(segments().size(), 1U);
 }
 
+// Its log is not the first one, which was superseded and left.
+TEST_F(TierGenerationTest, SecondProcessIsRefusedWhileTheFirstHasAnotherLog) {
+  ASSERT_EQ(open()->write(0, older).text(), "");
+  ASSERT_EQ(open_other().failure.text(), "");
+  auto first = TieredFile::open(writer_folder(log, 0), final_path, settings).file;
+  ASSERT_EQ(first->write(0, newer).text(), "");
+  const FileFailure failure = SharedTieredFile::open(tier, final_path).failure;
+  EXPECT_EQ(failure.error, EBUSY);
+  EXPECT_NE(failure.text().find(writer_folder(log, 0)), std::string::npos) << failure.text();
+  EXPECT_EQ(first->finish().text(), "");
+  EXPECT_TRUE(same(bytes_of(final_path), newer));
+}
+
 // The second log of a task has a number, as that of a rank.
 TEST_F(TierGenerationTest, SizeThatATaskHasSetSurvivesInItsSecondLog) {
   ASSERT_EQ(open()->write(0, older).text(), "");
