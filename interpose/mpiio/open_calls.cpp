@@ -160,7 +160,10 @@ AgreedGeneration agree_on_generation(MPI_Comm communicator, const Hints& hints, 
       taken.failure = thrown;
     }
     agreed.why_not = taken.failure.text();
-    numbers = {taken.failure ? 1 : 0, job_identity(), static_cast<std::int64_t>(taken.generation.opening)};
+    // Another thread may have agreed on another job since.
+    const std::int64_t job =
+        taken.generation.is_none() ? job_identity() : static_cast<std::int64_t>(taken.generation.job);
+    numbers = {taken.failure ? 1 : 0, job, static_cast<std::int64_t>(taken.generation.opening)};
   }
   agree_on_largest(communicator, numbers);
   adopt_job_identity(numbers[1]);
