@@ -114,7 +114,8 @@ std::string text_of_superseded(const std::string& folder, const std::string& pat
 std::string text_of_elsewhere(const StagedTier& tier, const std::string& path) {
   return "the tier " + tier.tier.path + " of the host " + tier.tier.host + " may have bytes of " + path +
          (tier.is_closed
-              ? ", which are drained behind their program and are not seen here yet"
+              ? ", which the program that has closed it drains in the background, and are not seen here yet: if it has "
+                "ended, `dovetail staging recover` there brings them into the file"
               : ", which were acknowledged and are not seen here: `dovetail staging recover` there brings them "
                 "into the file, with `--over-newer` also if it has been opened for writing since");
 }

@@ -331,7 +331,9 @@ TEST_F(TierGenerationTest, DeferredCloseIsSeenElsewhere) {
   const TakenGeneration taken = take_generation(final_path, other_tier, 7);
   ASSERT_EQ(taken.elsewhere.size(), 1U);
   EXPECT_TRUE(taken.elsewhere[0].is_closed);
-  EXPECT_NE(text_of_elsewhere(taken.elsewhere[0], final_path).find(tier), std::string::npos);
+  const std::string text = text_of_elsewhere(taken.elsewhere[0], final_path);
+  EXPECT_NE(text.find(tier), std::string::npos) << text;
+  EXPECT_NE(text.find("recover"), std::string::npos) << text;
 }
 
 // Its process drains it behind the program: whoever recovers what others have left waits for that.
