@@ -142,6 +142,7 @@ SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, cons
     if (has_changes && mark.supersedes(own)) {
       // A log of a version that knew of no generation gets one.
       const bool had_none = own.is_none();
+      settled.elsewhere = mark.tiers;  // also this one: it may have a newer log of the file
       own = had_none ? generation_of_one_process() : own;
       settled.failure = had_none ? write_placement(file.calls, log.folder, log.placement) : FileFailure{};
       settled.failure = settled.failure ? std::move(settled.failure) : register_log(file, own, folder);

@@ -59,7 +59,7 @@ void forget_log(FileCalls& calls, const std::string& folder, const std::optional
 
 }  // namespace
 
-FileFailure recover(const std::string& folder, const TierSettings& settings) {
+FileFailure recover(const std::string& folder, const TierSettings& settings, std::vector<StagedTier>* elsewhere) {
   FoundPlacement found = read_placement(folder);
   if (found.failure) {
     return std::move(found.failure);
@@ -70,6 +70,9 @@ FileFailure recover(const std::string& folder, const TierSettings& settings) {
   TierSettings own = settings;
   own.only_what_is_left = true;
   TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, own);
+  if (elsewhere != nullptr) {
+    *elsewhere = std::move(opened.elsewhere);
+  }
   return opened.failure ? std::move(opened.failure) : opened.file->finish();
 }
 

@@ -181,6 +181,21 @@ TEST_F(StagingCommandTest, WhatWasSupersededIsToldAndKept) {
   EXPECT_FALSE(std::filesystem::exists(log));
 }
 
+TEST_F(StagingCommandTest, RecoveryOverWhatIsNewerTellsWhereThatIs) {
+  ASSERT_EQ(open()->write(0, Bytes(100, std::byte{1})).text(), "");
+  const std::string other = folder / "other";
+  std::filesystem::create_directory(other);
+  const FolderName name = folder_of(other, final_path);
+  ASSERT_EQ(TieredFile::open(name.folder, final_path, settings).file->write(0, Bytes(100, std::byte{2})).text(), "");
+  EXPECT_EQ(run({"recover", "--over-newer", log}), 0) << said;
+  EXPECT_NE(said.find(std::filesystem::canonical(other)), std::string::npos) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), Bytes(100, std::byte{1})));
+  // Its turn.
+  EXPECT_EQ(run({"recover", "--over-newer", name.folder}), 0) << said;
+  EXPECT_EQ(said.find("may have bytes"), std::string::npos) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), Bytes(100, std::byte{2})));
+}
+
 TEST_F(StagingCommandTest, DamageIsTold) {
   auto file = open();
   ASSERT_EQ(file->write(0, test::random_bytes(1000, 1)).text(), "");

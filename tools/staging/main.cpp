@@ -14,7 +14,9 @@
 
 #include "base/descriptor.hpp"
 #include "staging/inspection.hpp"
+#include "staging/placement.hpp"
 #include "staging/recovery.hpp"
+#include "staging/tier_folders.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -117,7 +119,16 @@ int recover_one(const std::string& log, bool take_what_is_left, bool over_newer)
   TierSettings settings;
   settings.take_what_is_left = take_what_is_left;
   settings.over_newer = over_newer;
-  const FileFailure failure = recover(log, settings);
+  const FoundPlacement found = read_placement(log);
+  std::vector<StagedTier> elsewhere;
+  const FileFailure failure = recover(log, settings, &elsewhere);
+  if (!over_newer) {
+    elsewhere.clear();
+  }
+  for (const StagedTier& each : elsewhere) {
+    const std::string path = found.placement ? found.placement->final_path : log;
+    std::fprintf(stderr, "dovetail staging: %s\n", text_of_elsewhere(each, path).c_str());
+  }
   return failure ? complain(failure) : 0;
 }
 
