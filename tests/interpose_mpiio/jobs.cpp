@@ -1,13 +1,18 @@
 // Jobs for jobs_test.py, each with a folder. JOB_TIERS has the names of tiers in it, one behind the other: ranks take turns at them, as if they were on that many
 // nodes.
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 #include "interpose_mpiio/staging_ranks.hpp"
+#include "staging/waiting.hpp"
 
 namespace {
 
@@ -115,10 +120,30 @@ void alone_job(const Ranks& ranks, const std::string& folder) {
   check(is_whole(ranks, folder + "/file", 2), "the file is not whole");
 }
 
-// All close it, and one opens it while the others may still drain it.
+std::string awaited_log;
+std::atomic<bool> holds_drain = false;
+
+// A drain in the background, until somebody waits for its log.
+void hold_drain() {
+  while (holds_drain && ::gettid() != ::getpid()) {
+    holds_drain = !is_waited_for(awaited_log);
+    std::this_thread::yield();
+  }
+}
+
+// All close it, and one opens it while another still drains it: that one's drain goes on once somebody waits for its log.
 void fewer_job(const Ranks& ranks, const std::string& folder) {
-  constexpr int many = 64 << 20;
+  constexpr int many = 1 << 20;
   MPI_File file = open_file(folder + "/checkpoint.0");
+  if (ranks.rank == 1) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder + "/tier")) {
+      if (entry.path().string().ends_with(".1")) {
+        awaited_log = entry.path();
+      }
+    }
+    check(!awaited_log.empty(), "there is no log of this rank");
+    holds_drain = true;
+  }
   const std::vector<char> part(many, static_cast<char>('a' + ranks.rank));
   succeed(MPI_File_write_at_all(file, MPI_Offset{ranks.rank} * many, part.data(), many, MPI_CHAR, MPI_STATUS_IGNORE),
           "writing");
@@ -266,6 +291,17 @@ void memory_job(const Ranks& ranks, const std::string& folder) {
 }
 
 }  // namespace
+
+// The drains of the library call these.
+extern "C" int fsync(int descriptor) {
+  hold_drain();
+  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
+
+extern "C" int fdatasync(int descriptor) {
+  hold_drain();
+  return static_cast<int>(::syscall(SYS_fdatasync, descriptor));
+}
 
 int main(int count, char** arguments) {
   std::signal(SIGXFSZ, SIG_IGN);

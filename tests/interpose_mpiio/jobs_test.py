@@ -120,9 +120,7 @@ def deferred_close_ends_in_finalize_of_fortran(folder: Path) -> None:
     assert not [each for each in (folder / "tier").iterdir() if each.is_dir()]
 
 
-def started(
-    job: str, folder: Path, tiers: str = "tier", **environment: str
-) -> tuple[subprocess.Popen[str], set[int]]:
+def started(job: str, folder: Path, tiers: str = "tier", **environment: str) -> tuple[subprocess.Popen[str], set[int]]:
     """The job, and its processes, which have written all."""
     process = subprocess.Popen(
         [STARTER, "-n", str(RANKS), PROGRAM, job, str(folder)],

@@ -8,6 +8,7 @@
 
 #include "staging/inspection.hpp"
 #include "staging/tier_support.hpp"
+#include "staging/waiting.hpp"
 #include "storage/fault_folder.hpp"
 
 namespace dovetail::staging {
@@ -108,7 +109,7 @@ TEST_F(StagingCommandTest, WaitsForTheProcessThatHasIt) {
     has_ended = true;
   });
   // The command waits for the lock then: the kernel says so.
-  while (test::contents("/proc/locks").find("-> FLOCK") == std::string::npos) {
+  while (!test::is_waited_for(log)) {
     ASSERT_FALSE(has_ended);
     std::this_thread::yield();
   }
