@@ -219,7 +219,7 @@ Outcome stage(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory
   if (hints.cache == Cache::coherent) {
     outcome.code = drain_own(staged, file);
   } else if (hints.flush == Flush::immediate) {
-    staged.drain_behind();
+    staged.drain_in_background();
   }
   return outcome;
 }

@@ -91,7 +91,7 @@ std::shared_ptr<StagedFile> remove_file(MPI_File handle) {
 }
 
 void defer(std::shared_ptr<StagedFile> file, const FileRule* rule) {
-  file->close_behind();
+  file->close_in_background();
   const std::lock_guard lock(files().mutex);
   files().deferred.push_back({std::move(file), rule});
 }

@@ -88,7 +88,7 @@ StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hint
       is_of_format_library_(is_of_format_library),
       hints_(hints),
       view_(bytes_from_the_beginning()),
-      behind_(hints.threads) {}
+      background_(hints.threads) {}
 
 Hints StagedFile::hints() const {
   const base::LockGuard lock(mutex_);
@@ -160,17 +160,17 @@ TieredFile::Read StagedFile::read(const FileView& view, std::uint64_t skip, cons
   return result;
 }
 
-void StagedFile::drain_behind() {
-  behind_.request(tier_, {});  // if it fails, the next sync or close tries again, and fails if it cannot
+void StagedFile::drain_in_background() {
+  background_.request(tier_, {});  // if it fails, the next sync or close tries again, and fails if it cannot
 }
 
 FileFailure StagedFile::finish() {
-  behind_.wait();
+  background_.wait();
   const Hints now = hints();
   if (tier_ != nullptr) {
     return tier_->finish(!now.discard);
   }
-  if (!failed_behind_) {
+  if (!failed_in_background_) {
     return {};
   }
   // The log was given back. It is tried again here, unless somebody else has done it.
@@ -179,11 +179,11 @@ FileFailure StagedFile::finish() {
       names_.folder, {.drain = {.stripe_bytes = now.stripe_bytes, .request_bytes = now.buffer_bytes}, .shared = true});
 }
 
-void StagedFile::close_behind() {
+void StagedFile::close_in_background() {
   tier_->note_closed();  // where that cannot be told, nobody waits for it
-  behind_.request(tier_, [this, keeps_folder = !hints().discard](const FileFailure& failure) {
-    failed_behind_ = failure || !is_finished(*tier_, keeps_folder);
-    // Then the log is free: whoever waits for it does not wait for this process to come by here again.
+  background_.request(tier_, [this, keeps_folder = !hints().discard](const FileFailure& failure) {
+    failed_in_background_ = failure || !is_finished(*tier_, keeps_folder);
+    // Others that wait for the log go on: `finish` of this process may come much later.
     tier_ = nullptr;
   });
 }

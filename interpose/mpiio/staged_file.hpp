@@ -75,9 +75,9 @@ class StagedFile {
   /// The same, and removes the folder if the hints say so. Called at the close of the file. No other call follows.
   staging::FileFailure finish();
   /// Asks for a drain in the background.
-  void drain_behind();
+  void drain_in_background();
   /// The same, as the last call but `finish`, which waits for it. Others that open the file wait for it, too.
-  void close_behind();
+  void close_in_background();
 
   /// Of a split collective that has begun: what its end tells. At most one at a time.
   void set_begun(std::optional<std::uint64_t> bytes);
@@ -92,8 +92,8 @@ class StagedFile {
   staging::FileFailure write_pieces(PieceWriter write_piece, const FileView& view, std::uint64_t skip,
                                     const LayoutPointer& memory, const std::byte* data);
 
-  std::shared_ptr<staging::TieredFile> tier_;  // null: it was closed behind the program
-  bool failed_behind_ = false;                 // and has not been drained there
+  std::shared_ptr<staging::TieredFile> tier_;  // null: it was closed in the background
+  bool failed_in_background_ = false;          // and has not been drained there
   const Names names_;
   const FileRule* const rule_;
   const MPI_Comm communicator_;
@@ -108,7 +108,7 @@ class StagedFile {
   Hints hints_ GUARDED_BY(mutex_);
   FileView view_ GUARDED_BY(mutex_);
   std::optional<std::uint64_t> begun_ GUARDED_BY(mutex_);
-  staging::BackgroundDrain behind_;
+  staging::BackgroundDrain background_;
 };
 
 }  // namespace dovetail::interpose::mpiio

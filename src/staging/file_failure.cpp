@@ -28,9 +28,10 @@ std::string FileFailure::text() const {
   if (error == 0) {
     return {};
   }
-  return std::string("cannot ") + operation + " at offset " + std::to_string(offset) + " of " + path + ": " +
+  const std::string place = remedy.empty() ? " at offset " + std::to_string(offset) + " of " : " ";
+  return std::string("cannot ") + operation + place + path + ": " +
          (why.empty() ? std::generic_category().message(error) : why) + " (errno " + std::to_string(error) + "); " +
-         advice_for(error);
+         (remedy.empty() ? advice_for(error) : remedy);
 }
 
 }  // namespace dovetail::staging

@@ -13,6 +13,8 @@ struct FileFailure {
   std::string path{};
   std::uint64_t offset = 0;  ///< In that file, in bytes.
   std::string why{};         ///< In place of the system's words for the errno; empty: those.
+  std::string
+      remedy{};  ///< Of a failure that is about no place in the file: what helps. Empty: what helps with such an errno.
 
   explicit operator bool() const noexcept { return error != 0; }
   /// A sentence that also says what to do. Empty where nothing failed. @throws std::bad_alloc

@@ -98,12 +98,11 @@ struct NamedTier {
 // An errno, negative, in place of what was read.
 std::int64_t read_tier(const MarkedFile& file, const char* attribute, std::optional<ReadTier>& tier) {
   std::array<char, most_value_bytes> value{};
-  const std::int64_t letters =
-      uninterrupted([&] { return file.calls.get_attribute(file.descriptor, attribute, value); });
-  if (letters > 0) {
-    tier = tier_of({value.data(), static_cast<std::size_t>(letters)});
+  const std::int64_t bytes = uninterrupted([&] { return file.calls.get_attribute(file.descriptor, attribute, value); });
+  if (bytes > 0) {
+    tier = tier_of({value.data(), static_cast<std::size_t>(bytes)});
   }
-  return letters == -ERANGE ? 0 : letters;
+  return bytes == -ERANGE ? 0 : bytes;
 }
 
 FileFailure read_tiers(const MarkedFile& file, std::vector<NamedTier>& tiers) {
@@ -149,21 +148,21 @@ TierName tier_here(const std::string& path) {
 
 FinalMark read_generation(const MarkedFile& file) {
   FinalMark mark;
-  std::array<char, generation_letters + 1> value{};
-  const std::int64_t letters =
+  std::array<char, generation_bytes + 1> value{};
+  const std::int64_t bytes =
       uninterrupted([&] { return file.calls.get_attribute(file.descriptor, generation_name, value); });
-  if (letters >= 0 || letters == -ERANGE) {
-    const auto read = letters < 0 ? std::nullopt : generation_of({value.data(), static_cast<std::size_t>(letters)});
+  if (bytes >= 0 || bytes == -ERANGE) {
+    const auto read = bytes < 0 ? std::nullopt : generation_of({value.data(), static_cast<std::size_t>(bytes)});
     if (!read) {
       mark.failure = failed(file, "read the attributes", -EBADMSG);
       mark.failure.why = std::string(generation_name) + " is of a newer version, or was changed";
     } else {
       mark.generation = *read;
     }
-  } else if (is_unsupported(letters)) {
+  } else if (is_unsupported(bytes)) {
     mark.is_supported = false;
-  } else if (letters != -ENODATA) {
-    mark.failure = failed(file, "read the attributes", letters);
+  } else if (bytes != -ENODATA) {
+    mark.failure = failed(file, "read the attributes", bytes);
   }
   return mark;
 }

@@ -31,7 +31,7 @@ struct MarkedFile {
 /// A tier that may hold acknowledged bytes of the file that are not in it yet.
 struct StagedTier {
   TierName tier;
-  bool is_closed = false;  ///< The program has closed the file, and drains it behind.
+  bool is_closed = false;  ///< The program has closed the file, and drains it in the background.
 };
 
 struct FinalMark {

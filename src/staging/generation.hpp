@@ -21,21 +21,21 @@ struct Generation {
   bool operator==(const Generation&) const = default;
 };
 
-constexpr std::size_t generation_letters = 33;
+constexpr std::size_t generation_bytes = 33;
 
-/// 33 letters, without a space.
+/// 33 characters, without a space.
 inline std::string text_of(const Generation& generation) {
-  char letters[generation_letters + 1];
-  std::snprintf(letters, sizeof letters, "%016llx-%016llx", static_cast<unsigned long long>(generation.job),
+  char text[generation_bytes + 1];
+  std::snprintf(text, sizeof text, "%016llx-%016llx", static_cast<unsigned long long>(generation.job),
                 static_cast<unsigned long long>(generation.opening));
-  return letters;
+  return text;
 }
 
 /// Nothing: it is none.
 inline std::optional<Generation> generation_of(std::string_view text) {
   constexpr std::size_t digits = 16;
   Generation result;
-  if (text.size() != generation_letters || text[digits] != '-') {
+  if (text.size() != generation_bytes || text[digits] != '-') {
     return std::nullopt;
   }
   const auto read = [&](std::size_t at, std::uint64_t& number) {

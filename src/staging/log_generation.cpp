@@ -59,12 +59,12 @@ FileFailure put_in_force(const MarkedFile& file, const Generation& generation, c
 }
 
 FileFailure superseded(const std::string& folder, const std::string& path) {
-  return {.error = ESTALE,
-          .operation = "drain",
-          .path = folder,
-          .why = "others have opened " + path +
-                 " for writing since; `dovetail staging recover --over-newer` brings it over what is newer, `discard "
-                 "--force` removes it"};
+  return {
+      .error = ESTALE,
+      .operation = "drain",
+      .path = folder,
+      .why = "others have opened " + path + " for writing since",
+      .remedy = "`dovetail staging recover --over-newer` brings it over what is newer, `discard --force` removes it"};
 }
 
 SettledGeneration begin(const MarkedFile& file, FinalMark mark, const LogFolder& folder, Placement& placement,

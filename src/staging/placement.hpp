@@ -37,7 +37,7 @@ inline constexpr const char* new_placement_name = "placement.new";
 /// Of a log that is being discarded: nothing of it counts any more.
 inline constexpr const char* discarded_placement_name = "placement.discarded";
 
-/// Of an empty file beside it: the process that has the folder drains it behind its program, and will leave it.
+/// Of an empty file beside it: the process that has the folder drains it in the background, and will leave it.
 inline constexpr const char* closed_name = "closed";
 
 std::string text_of(const Placement& placement);

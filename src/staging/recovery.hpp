@@ -17,7 +17,7 @@ FileFailure recover(const std::string& folder, const TierSettings& settings = {}
                     std::vector<StagedTier>* elsewhere = nullptr);
 
 /// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, nothing of the log comes back: whoever
-/// opens the folder next finishes it. As above else.
+/// opens the folder next finishes it. Blocks. From any thread. @throws std::bad_alloc
 FileFailure discard(const std::string& folder, FileCalls& calls = FileCalls::system());
 
 /// The folders of staged files that are in a tier, by name. One of a staged file is its own only one. @throws std::bad_alloc

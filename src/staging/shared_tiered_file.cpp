@@ -27,7 +27,7 @@ void print(const FileFailure& failure, const std::string& path) noexcept {
   try {
     std::fprintf(
         stderr,
-        "dovetail: %s was not closed, and the drain behind the program has failed: %s; then open it again, or use "
+        "dovetail: %s was not closed, and the drain in the background has failed: %s; then open it again, or use "
         "'dovetail staging'\n",
         path.c_str(), failure.text().c_str());
   } catch (const std::exception&) {

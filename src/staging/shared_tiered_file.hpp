@@ -1,4 +1,4 @@
-// A tiered file of this process: once, for all that have opened it, and drained behind them.
+// A tiered file of this process: once, for all that have opened it, and drained in the background.
 #pragma once
 
 #include <sys/types.h>

@@ -40,7 +40,7 @@ Recovered recover_one(const std::string& folder, const TierSettings& settings) {
   return {.failure = opened.file->finish(), .had_something = had_something};
 }
 
-// Its process drains it behind its program. Until that has ended, or failed.
+// Its process drains it in the background. Returns when that has ended, or failed.
 bool wait_if_closed(const std::string& folder) {
   const base::Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (opened.get() < 0 || ::faccessat(opened.get(), closed_name, F_OK, 0) != 0) {

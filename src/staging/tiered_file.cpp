@@ -134,8 +134,7 @@ FileFailure TieredFile::begin_writing(std::vector<StagedTier>& elsewhere) {
     const base::LockGuard lock(mutex_);
     placement = placement_;
   }
-  SettledGeneration settled =
-      begin_generation(marked(), log_.folder(), placement, is_placed_, settings_.generation);
+  SettledGeneration settled = begin_generation(marked(), log_.folder(), placement, is_placed_, settings_.generation);
   if (!settled.failure) {
     const base::LockGuard lock(mutex_);
     placement_ = std::move(placement);
