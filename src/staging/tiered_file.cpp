@@ -76,6 +76,12 @@ TieredFile::Opened TieredFile::open(const std::string& folder, const std::string
   OpenedLog log = open_log(*settings.calls, folder, {.final_path = final_path, .final_file = final_file.identity});
   if (!log.failure && log.replayed.damage && !settings.take_what_is_left) {
     log.failure = log.replayed.damage;
+    // One that was superseded does not keep others from the file.
+    const MarkedFile file{.calls = *settings.calls, .descriptor = final_file.descriptor.get(), .path = final_path};
+    FileFailure objection = objection_to_generation(file, log.placement.generation, folder);
+    if (!settings.over_newer && objection.error == ESTALE) {
+      return {nullptr, std::move(objection), true};
+    }
   }
   if (log.failure) {
     return {nullptr, std::move(log.failure)};

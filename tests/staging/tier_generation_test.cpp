@@ -475,6 +475,23 @@ TEST_F(TierGenerationTest, SecondProcessIsRefusedWhileTheFirstHasAnotherLog) {
   EXPECT_TRUE(same(bytes_of(final_path), newer));
 }
 
+TEST_F(TierGenerationTest, DamagedLogThatWasSupersededDoesNotKeepOthersFromTheFile) {
+  {
+    auto file = open();
+    ASSERT_EQ(file->write(0, older).text(), "");
+    ASSERT_EQ(file->sync().text(), "");
+  }
+  Bytes bytes = bytes_of(segments().front());
+  bytes[header_bytes * 2 + 500] ^= std::byte{1};
+  put(segments().front(), bytes);
+  EXPECT_EQ(TieredFile::open(log, final_path, settings).failure.error, EBADMSG);
+  ASSERT_EQ(open_other().failure.text(), "");
+  const SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path);
+  ASSERT_EQ(opened.failure.text(), "");
+  ASSERT_EQ(opened.file->close().text(), "");
+  EXPECT_TRUE(same(bytes_of(segments().front()), bytes));
+}
+
 // The second log of a task has a number, as that of a rank.
 TEST_F(TierGenerationTest, SizeThatATaskHasSetSurvivesInItsSecondLog) {
   ASSERT_EQ(open()->write(0, older).text(), "");
