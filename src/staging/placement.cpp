@@ -26,9 +26,9 @@ constexpr std::string_view first_title = "dovetail staging 1\n";
 constexpr std::size_t most_placement_bytes = 8192;
 
 std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 17> letters{};
-  std::snprintf(letters.data(), letters.size(), "%016llx", static_cast<unsigned long long>(value));
-  return letters.data();
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(value));
+  return digits.data();
 }
 
 std::uint64_t checksum_of(std::string_view text) noexcept {
@@ -213,8 +213,8 @@ FolderName folder_of(const std::string& tier, const std::string& final_path) {
   }
   FolderName result{.folder = {}, .final_path = real, .failure = {}};
   // A name may have 255 bytes.
-  constexpr std::size_t most_letters = 200;
-  const std::string name = result.final_path.substr(result.final_path.rfind('/') + 1, most_letters);
+  constexpr std::size_t most_bytes = 200;
+  const std::string name = result.final_path.substr(result.final_path.rfind('/') + 1, most_bytes);
   result.folder = real_tier + "/" + name + "-" + hexadecimal(checksum_of(result.final_path));
   return result;
 }
