@@ -1,17 +1,13 @@
 // What a final file says of its logs: which of them count, and where they are.
 #include <sys/wait.h>
-#include <sys/xattr.h>
 
 #include <atomic>
-#include <cerrno>
 #include <thread>
 
-#include "staging/final_mark.hpp"
-#include "staging/log_generation.hpp"
+#include "staging/generation_support.hpp"
 #include "staging/placement.hpp"
 #include "staging/shared_tiered_file.hpp"
 #include "staging/tier_folders.hpp"
-#include "staging/tier_support.hpp"
 #include "staging/waiting.hpp"
 #include "storage/fault_folder.hpp"
 
@@ -21,40 +17,6 @@ namespace {
 using Kind = WatchedCalls::Kind;
 using Asked = WatchedCalls::Asked;
 using Fault = WatchedCalls::Fault;
-
-const Bytes older(1000, std::byte{1});
-const Bytes newer(500, std::byte{2});
-
-// Two tiers of one node are to a file what tiers of two nodes are.
-class TierGenerationTest : public TierTest {
- protected:
-  TierGenerationTest() {
-    std::filesystem::create_directory(other_tier);
-    tier = std::filesystem::canonical(tier);
-    other_tier = std::filesystem::canonical(other_tier);
-    other_log = folder_of(other_tier, final_path).folder;
-  }
-  void SetUp() override {
-    if (::setxattr(final_path.c_str(), "user.dovetail.test", "", 0, 0) != 0 && errno == EOPNOTSUPP) {
-      GTEST_SKIP() << "temporary files have no attributes of users here";
-    }
-  }
-  TieredFile::Opened open_other() const { return TieredFile::open(other_log, final_path, settings); }
-  FinalMark mark() {
-    const base::Descriptor file(::open(final_path.c_str(), O_RDONLY | O_CLOEXEC));
-    return read_mark({.calls = FileCalls::system(), .descriptor = file.get(), .path = final_path});
-  }
-  std::vector<TierName> named() {
-    std::vector<TierName> tiers;
-    for (const StagedTier& each : mark().tiers) {
-      tiers.push_back(each.tier);
-    }
-    return tiers;
-  }
-
-  std::string other_tier = std::filesystem::absolute(folder / "other");
-  std::string other_log;
-};
 
 TEST_F(TierGenerationTest, FileNamesTheTierUntilAllIsDrainedAndClosed) {
   auto file = open();
@@ -423,92 +385,6 @@ TEST_F(TierGenerationTest, LogWithoutAGenerationIsRecovered) {
   over.over_newer = true;
   EXPECT_EQ(recover(log, over).text(), "");
   EXPECT_EQ(bytes_of(final_path).size(), older.size() + newer.size());
-}
-
-// A program with tasks: what the ranks of a killed job have left comes into the file, and what was superseded stays beside it.
-TEST_F(TierGenerationTest, TasksRecoverWhatRanksHaveLeft) {
-  {
-    settings.shared = true;
-    settings.generation = take_generation(final_path, tier, 7).generation;
-    for (const unsigned rank : {0U, 1U}) {
-      TieredFile::Opened opened = TieredFile::open(writer_folder(log, rank), final_path, settings);
-      ASSERT_EQ(opened.failure.text(), "");
-      ASSERT_EQ(opened.file->write(rank * older.size(), older).text(), "");
-    }
-  }
-  SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path);
-  ASSERT_EQ(opened.failure.text(), "");
-  EXPECT_EQ(opened.file->file().size(), 2 * older.size());
-  EXPECT_EQ(bytes_of(final_path).size(), 2 * older.size());
-  EXPECT_FALSE(std::filesystem::exists(writer_folder(log, 0)));
-  ASSERT_EQ(opened.file->close().text(), "");
-}
-
-TEST_F(TierGenerationTest, TasksGetAnotherLogWhereTheirsWasSuperseded) {
-  ASSERT_EQ(open()->write(0, older).text(), "");
-  ASSERT_EQ(open_other().failure.text(), "");
-  testing::internal::CaptureStderr();
-  SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path);
-  const SharedTieredFile::Opened second = SharedTieredFile::open(tier, final_path);
-  const std::string said = testing::internal::GetCapturedStderr();
-  ASSERT_EQ(opened.failure.text() + second.failure.text(), "");
-  EXPECT_EQ(opened.file, second.file);
-  EXPECT_NE(said.find(log + " has what was written"), std::string::npos) << said;
-  EXPECT_NE(said.find(other_tier), std::string::npos) << said;
-  ASSERT_EQ(opened.file->file().write(0, newer).text(), "");
-  ASSERT_EQ(opened.file->close().text(), "");
-  ASSERT_EQ(second.file->close().text(), "");
-  EXPECT_TRUE(same(bytes_of(final_path), newer));
-  EXPECT_EQ(segments().size(), 1U);
-}
-
-// Its log is not the first one, which was superseded and left.
-TEST_F(TierGenerationTest, SecondProcessIsRefusedWhileTheFirstHasAnotherLog) {
-  ASSERT_EQ(open()->write(0, older).text(), "");
-  ASSERT_EQ(open_other().failure.text(), "");
-  auto first = TieredFile::open(writer_folder(log, 0), final_path, settings).file;
-  ASSERT_EQ(first->write(0, newer).text(), "");
-  const FileFailure failure = SharedTieredFile::open(tier, final_path).failure;
-  EXPECT_EQ(failure.error, EBUSY);
-  EXPECT_NE(failure.text().find(writer_folder(log, 0)), std::string::npos) << failure.text();
-  EXPECT_EQ(first->finish().text(), "");
-  EXPECT_TRUE(same(bytes_of(final_path), newer));
-}
-
-TEST_F(TierGenerationTest, DamagedLogThatWasSupersededDoesNotKeepOthersFromTheFile) {
-  {
-    auto file = open();
-    ASSERT_EQ(file->write(0, older).text(), "");
-    ASSERT_EQ(file->sync().text(), "");
-  }
-  Bytes bytes = bytes_of(segments().front());
-  bytes[header_bytes * 2 + 500] ^= std::byte{1};
-  put(segments().front(), bytes);
-  EXPECT_EQ(TieredFile::open(log, final_path, settings).failure.error, EBADMSG);
-  ASSERT_EQ(open_other().failure.text(), "");
-  const SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path);
-  ASSERT_EQ(opened.failure.text(), "");
-  ASSERT_EQ(opened.file->close().text(), "");
-  EXPECT_TRUE(same(bytes_of(segments().front()), bytes));
-}
-
-// The second log of a task has a number, as that of a rank.
-TEST_F(TierGenerationTest, SizeThatATaskHasSetSurvivesInItsSecondLog) {
-  ASSERT_EQ(open()->write(0, older).text(), "");
-  ASSERT_EQ(open_other().failure.text(), "");
-  for (const bool is_set : {false, true}) {
-    SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path);
-    ASSERT_EQ(opened.failure.text(), "");
-    if (is_set) {
-      EXPECT_EQ(opened.file->file().size(), 5000U);
-      ASSERT_EQ(opened.file->close().text(), "");
-      EXPECT_EQ(bytes_of(final_path).size(), 5000U);
-      continue;
-    }
-    ASSERT_EQ(opened.file->file().set_size(5000).text(), "");
-    ASSERT_EQ(opened.file->file().sync().text(), "");
-    EXPECT_TRUE(std::filesystem::exists(writer_folder(log, 0)));
-  }
 }
 
 }  // namespace
