@@ -12,10 +12,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/byte_range.hpp"
 #include "base/descriptor.hpp"
 #include "base/random_bytes.hpp"
 #include "device/support.hpp"
@@ -35,18 +37,32 @@ class ColdFile {
   void forget() const {
     const base::Descriptor file(::open(path().c_str(), O_RDWR | O_CLOEXEC));
     EXPECT_EQ(::fsync(file.get()), 0);
-    EXPECT_EQ(posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+    // The kernel leaves pages that it is just doing something with.
+    do {
+      EXPECT_EQ(posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+    } while (cached(0, content_.size()) != 0);
   }
   /// How many bytes of the range are there, in whole pages.
   std::size_t cached(std::uint64_t offset, std::size_t length) const {
     return 4096 * static_cast<std::size_t>(std::ranges::count(pages(offset, length), true));
   }
   /// Returns when each page of it has been there at some time: a kernel may drop any of them meanwhile (see `pages_stay`).
-  void await(std::uint64_t offset, std::size_t length) const {
-    std::vector<bool> seen((length + 4095) / 4096);
-    while (std::ranges::find(seen, false) != seen.end()) {
-      const std::vector<bool> now = pages(offset, length);
-      std::transform(seen.begin(), seen.end(), now.begin(), seen.begin(), std::logical_or<>());
+  void await(std::uint64_t offset, std::size_t length) const { await({{offset, length}}); }
+  /// The same of several ranges. One that is waited for later than another may be gone before anybody looks at it.
+  void await(std::initializer_list<base::ByteRange> ranges) const {
+    std::vector<std::vector<bool>> seen;
+    for (const base::ByteRange& range : ranges) {
+      seen.emplace_back((range.length + 4095) / 4096);
+    }
+    const auto has_unseen = [](const std::vector<bool>& pages) {
+      return std::ranges::find(pages, false) != pages.end();
+    };
+    while (std::ranges::any_of(seen, has_unseen)) {
+      for (auto into = seen.begin(); const base::ByteRange& range : ranges) {
+        const std::vector<bool> now = pages(range.offset, range.length);
+        std::transform(into->begin(), into->end(), now.begin(), into->begin(), std::logical_or<>());
+        ++into;
+      }
       std::this_thread::yield();
     }
   }

@@ -44,8 +44,7 @@ class PrefetchCallTest : public testing::Test {
 TEST_F(PrefetchCallTest, TheBytesComeAndNoOthers) {
   const File file = File::open(cold_.path(), O_RDONLY);
   prefetch(file, {{4 * mebibyte, mebibyte}, {mebibyte, 64 * kibibyte}});
-  cold_.await(4 * mebibyte, mebibyte);
-  cold_.await(mebibyte, 64 * kibibyte);
+  cold_.await({{4 * mebibyte, mebibyte}, {mebibyte, 64 * kibibyte}});
   await_earlier_calls();
   EXPECT_EQ(cold_.cached(0, 8 * mebibyte), mebibyte + 64 * kibibyte);
 }
@@ -54,8 +53,7 @@ TEST_F(PrefetchCallTest, ASmallGapIsReadAsWell) {
   const test::Variable gap("DOVETAIL_PREFETCH_GAP_KB", "64");
   const File file = File::open(cold_.path(), O_RDONLY);
   prefetch(file, {{512 * kibibyte, 64 * kibibyte}, {128 * kibibyte, 64 * kibibyte}, {0, 64 * kibibyte}});
-  cold_.await(512 * kibibyte, 64 * kibibyte);
-  cold_.await(0, 192 * kibibyte);
+  cold_.await({{512 * kibibyte, 64 * kibibyte}, {0, 192 * kibibyte}});
   await_earlier_calls();
   EXPECT_EQ(cold_.cached(0, 8 * mebibyte), 256 * kibibyte);
 }

@@ -37,8 +37,7 @@ TEST(WithoutAdviceTest, WhatIsAskedForIsReadAndNothingElse) {
     // The system's own reading ahead would bring more than is asked for.
     ASSERT_EQ(posix_fadvise64(file.descriptor(), 0, 0, POSIX_FADV_RANDOM), 0);
     prefetch(file, {{4 * mebibyte, mebibyte}, {mebibyte, 256 << 10}});
-    cold.await(4 * mebibyte, mebibyte);
-    cold.await(mebibyte, 256 << 10);
+    cold.await({{4 * mebibyte, mebibyte}, {mebibyte, 256 << 10}});
     EXPECT_GT(ignored, 0);
     if (test::pages_stay()) {
       EXPECT_EQ(cold.cached(0, 8 * mebibyte), mebibyte + (256U << 10));
