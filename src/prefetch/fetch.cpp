@@ -87,8 +87,15 @@ bool comes_by_advice(int descriptor, const Range& range) noexcept {
   if (read_at(descriptor, &byte, 1, range.end - 1, 0) != 1) {
     return true;
   }
-  const bool has_others = range.offset / page != (range.end - 1) / page;
-  return !has_others || read_at(descriptor, &byte, 1, range.offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
+  if (range.offset / page == (range.end - 1) / page) {
+    return true;
+  }
+  const std::int64_t cached = cached_pages(descriptor, {range.offset, range.offset + 1}, syscall);
+  if (cached >= 0) {
+    return cached > 0;
+  }
+  // A kernel before 6.5. The question may begin to read that page, so that the answer is sometimes wrong.
+  return read_at(descriptor, &byte, 1, range.offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
 }
 
 }  // namespace
