@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
 
-from device_unavailable import DeviceUnavailable  # noqa: E402 (beside this folder)
+from command import exit_status_of, parser_of  # noqa: E402 (beside this file)
 from harness.script import report, report_wrong  # noqa: E402 (beside this folder)
 from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 
@@ -92,29 +92,18 @@ def measure(arguments: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--library", choices=("mpich", "openmpi"), default="mpich")
     parser.add_argument("--program", choices=("ranks", "flash_hdf5", "flash_netcdf"), default="ranks")
     parser.add_argument("--pattern", choices=("blocks", "pieces", "segments"), default="blocks")
     parser.add_argument("--files", type=int, default=4)
     parser.add_argument("--mebibytes", type=int, default=128, help="of each file")
     parser.add_argument("--compute", type=float, default=3.0, help="seconds before each file")
-    parser.add_argument("--bandwidth", type=float, default=100, help="MB/s of the disk; 0: no limit")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--folder", help="where the disk is made (default: a temporary folder)")
-    parser.add_argument("--tier", help="a folder on the tier (default: a temporary folder)")
     parser.add_argument("--build-dir", type=Path, default=HERE.parents[1] / "build" / "release")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     if min(arguments.files, arguments.mebibytes, arguments.repeat) < 1:
         parser.error("files, mebibytes and repeats are at least 1")
-    try:
-        return measure(arguments)
-    except DeviceUnavailable as reason:
-        print(reason, file=sys.stderr)
-        return 77
-    except RuntimeError as reason:
-        return report_wrong(str(reason), arguments.json)
+    return exit_status_of(measure, arguments)
 
 
 if __name__ == "__main__":

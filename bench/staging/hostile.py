@@ -24,8 +24,8 @@ import dovetail as dt
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
 
-from device_unavailable import DeviceUnavailable  # noqa: E402 (beside this folder)
-from harness.script import report, report_wrong  # noqa: E402 (beside this folder)
+from command import exit_status_of, parser_of  # noqa: E402 (beside this file)
+from harness.script import report  # noqa: E402 (beside this folder)
 from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 
 PIECE = 8 << 20
@@ -144,24 +144,13 @@ def measure(arguments: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--megabytes", type=int, default=200, help="of a large file")
     parser.add_argument("--files", type=int, default=200, help="tiny files, and syncs")
-    parser.add_argument("--bandwidth", type=float, default=100, help="MB/s of the disk; 0: no limit")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--folder", help="where the disk is made (default: a temporary folder)")
-    parser.add_argument("--tier", help="a folder on the tier (default: a temporary folder)")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     if min(arguments.megabytes, arguments.files, arguments.repeat) < 1:
         parser.error("megabytes, files and repeats are at least 1")
-    try:
-        return measure(arguments)
-    except DeviceUnavailable as reason:
-        print(reason, file=sys.stderr)
-        return 77
-    except AssertionError as wrong:
-        return report_wrong(str(wrong), arguments.json)
+    return exit_status_of(measure, arguments)
 
 
 if __name__ == "__main__":

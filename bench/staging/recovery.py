@@ -21,7 +21,7 @@ import dovetail as dt
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
 
-from device_unavailable import DeviceUnavailable  # noqa: E402 (beside this folder)
+from command import exit_status_of, parser_of  # noqa: E402 (beside this file)
 from harness.script import report, report_wrong  # noqa: E402 (beside this folder)
 from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 
@@ -99,24 +99,13 @@ def measure(arguments: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--mebibytes", type=int, default=1024, help="of what is left behind")
-    parser.add_argument("--bandwidth", type=float, default=100, help="MB/s of the disk; 0: no limit")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--folder", help="where the disk is made (default: a temporary folder)")
-    parser.add_argument("--tier", help="a folder on the tier (default: a temporary folder)")
     parser.add_argument("--build-dir", type=Path, default=HERE.parents[1] / "build" / "release")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     if arguments.mebibytes < PIECE >> 20 or arguments.repeat < 1:
         parser.error("there is at least one repeat, of at least 8 MiB")
-    try:
-        return measure(arguments)
-    except DeviceUnavailable as reason:
-        print(reason, file=sys.stderr)
-        return 77
-    except RuntimeError as reason:
-        return report_wrong(str(reason), arguments.json)
+    return exit_status_of(measure, arguments)
 
 
 if __name__ == "__main__":
