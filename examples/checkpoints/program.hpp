@@ -32,7 +32,7 @@ inline void check(bool holds, const char* what) {
 
 inline void succeed(int code, const char* call) { check(code == MPI_SUCCESS, call); }
 
-/// What element `index` of `variable` is in file `number`: the same, whoever writes it.
+/// The value of element `index` of `variable` in file `number`. It does not depend on the rank that writes it.
 inline double value_of(int number, int variable, std::uint64_t index) {
   return static_cast<double>((index * 2654435761U + static_cast<std::uint64_t>(variable * 40503 + number * 977)) %
                              1000003U);

@@ -329,10 +329,13 @@ Outcome read_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory)
   return at_pointer(staged, file, memory, read_at);
 }
 
-bool any_staged(StagedFile& staged) { return any_failed(staged.communicator(), staged.staged_end() != 0); }
-
-int settle_before_read(StagedFile& staged, MPI_File file) {
-  return staged.is_of_format_library() && any_staged(staged) ? drain_all(staged, file) : MPI_SUCCESS;
+int settle_before_read(StagedFile& staged, MPI_File file, bool& is_staged) {
+  is_staged = any_failed(staged.communicator(), staged.staged_end() != 0);
+  if (!is_staged || !staged.is_of_format_library()) {
+    return MPI_SUCCESS;
+  }
+  is_staged = false;
+  return drain_all(staged, file);
 }
 
 int tell_status(const Outcome& outcome, MPI_Status* status) {

@@ -30,10 +30,9 @@ Outcome write_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory
 Outcome write_all_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
 Outcome read_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
 
-/// Whether any rank has something staged: if not, a collective read is the MPI library's. Collective.
-bool any_staged(StagedFile& staged);
-/// Before a collective read: drains on all ranks where they may read what others have staged (format_library.hpp). Collective.
-int settle_before_read(StagedFile& staged, MPI_File file);
+/// Before a collective read: drains on all ranks where they may read what others have staged (format_library.hpp). `is_staged`: some rank still has
+/// something staged. If none has, the read is the MPI library's. Returns an error code. Collective.
+int settle_before_read(StagedFile& staged, MPI_File file, bool& is_staged);
 
 /// What a call with a status returns.
 int tell_status(const Outcome& outcome, MPI_Status* status);

@@ -103,12 +103,13 @@ SHOWN int NAMED(MPI_File_read_at)(MPI_File file, MPI_Offset offset, void* data, 
 SHOWN int NAMED(MPI_File_read_at_all)(MPI_File file, MPI_Offset offset, void* data, COUNT count, MPI_Datatype type,
                                       MPI_Status* status) {
   const auto staged = find_staged(file);
-  if (const int code = staged == nullptr ? MPI_SUCCESS : settle_before_read(*staged, file); code != MPI_SUCCESS) {
+  bool is_staged = false;
+  if (const int code = staged == nullptr ? MPI_SUCCESS : settle_before_read(*staged, file, is_staged);
+      code != MPI_SUCCESS) {
     return code;
   }
-  return staged == nullptr || !any_staged(*staged)
-             ? LIBRARY(File_read_at_all)(file, offset, data, count, type, status)
-             : tell_status(read_at(*staged, file, offset, memory(data, count, type)), status);
+  return is_staged ? tell_status(read_at(*staged, file, offset, memory(data, count, type)), status)
+                   : LIBRARY(File_read_at_all)(file, offset, data, count, type, status);
 }
 
 SHOWN int NAMED(MPI_File_iread_at)(MPI_File file, MPI_Offset offset, void* data, COUNT count, MPI_Datatype type,
@@ -140,12 +141,13 @@ SHOWN int NAMED(MPI_File_read)(MPI_File file, void* data, COUNT count, MPI_Datat
 
 SHOWN int NAMED(MPI_File_read_all)(MPI_File file, void* data, COUNT count, MPI_Datatype type, MPI_Status* status) {
   const auto staged = find_staged(file);
-  if (const int code = staged == nullptr ? MPI_SUCCESS : settle_before_read(*staged, file); code != MPI_SUCCESS) {
+  bool is_staged = false;
+  if (const int code = staged == nullptr ? MPI_SUCCESS : settle_before_read(*staged, file, is_staged);
+      code != MPI_SUCCESS) {
     return code;
   }
-  return staged == nullptr || !any_staged(*staged)
-             ? LIBRARY(File_read_all)(file, data, count, type, status)
-             : tell_status(read_at_pointer(*staged, file, memory(data, count, type)), status);
+  return is_staged ? tell_status(read_at_pointer(*staged, file, memory(data, count, type)), status)
+                   : LIBRARY(File_read_all)(file, data, count, type, status);
 }
 
 SHOWN int NAMED(MPI_File_iread)(MPI_File file, void* data, COUNT count, MPI_Datatype type, MPI_Request* request) {

@@ -46,10 +46,6 @@ std::string absolute_path(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-staging::TierSettings settings_of(const Hints& hints) {
-  return {.drain = {.stripe_bytes = hints.stripe_bytes, .request_bytes = hints.buffer_bytes}, .shared = true};
-}
-
 int rank_in(MPI_Comm communicator) {
   int rank = 0;
   pmpi().Comm_rank(communicator, &rank);
@@ -242,10 +238,10 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Wante
   }
   // The first rank that cannot use the tier tells why.
   const std::int64_t mine = why_not.empty() ? 0 : INT32_MAX - std::int64_t{rank_in(communicator)};
-  std::int64_t first = mine;
-  agree_on_largest(communicator, {&first, 1});
-  if (first != 0) {
-    if (first == mine) {
+  std::array<std::int64_t, 2> all = {mine, is_called_by_format_library() ? 1 : 0};
+  agree_on_largest(communicator, all);
+  if (all[0] != 0) {
+    if (all[0] == mine) {
       tell(path + " is written through, without the local tier: " + why_not);
     }
     if (opened.file != nullptr) {
@@ -255,9 +251,8 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Wante
   }
   MPI_Comm own{};
   pmpi().Comm_dup(communicator, &own);
-  const bool is_of_format_library = any_failed(own, is_called_by_format_library());
   add_file(file, std::make_shared<StagedFile>(std::move(opened.file), std::move(opened.names), wanted.read.hints,
-                                              wanted.rule, own, mode, is_of_format_library));
+                                              wanted.rule, own, mode, all[1] != 0));
 }
 
 Wanted wanted_for(const std::string& path, MPI_Info info) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "failures.hpp"
 #include "staging/recovery.hpp"
 #include "staging/tier_lock.hpp"
 
@@ -64,19 +64,15 @@ void visit_pieces(const FileView& view, std::uint64_t skip, const Layout& memory
   }
 }
 
-bool is_finished(TieredFile& tier, bool keeps_folder) noexcept {
-  try {
-    return !tier.finish(keeps_folder);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
-
 FileView bytes_from_the_beginning() {
   return {.displacement = 0, .unit_bytes = 1, .tile = {.layout = Layout::run(1), .extent = 1, .bytes = 1}};
 }
 
 }  // namespace
+
+staging::TierSettings settings_of(const Hints& hints) {
+  return {.drain = {.stripe_bytes = hints.stripe_bytes, .request_bytes = hints.buffer_bytes}, .shared = true};
+}
 
 StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
                        MPI_Comm communicator, int mode, bool is_of_format_library)
@@ -173,16 +169,15 @@ FileFailure StagedFile::finish() {
   if (!failed_in_background_) {
     return {};
   }
-  // The log was given back. It is tried again here, unless somebody else has done it.
+  // `close_in_background` has unlocked the log. This is another try, unless another process has recovered the log meanwhile.
   const staging::TierLock lock = staging::lock_tier(now.path);
-  return staging::recover(
-      names_.folder, {.drain = {.stripe_bytes = now.stripe_bytes, .request_bytes = now.buffer_bytes}, .shared = true});
+  return staging::recover(names_.folder, settings_of(now));
 }
 
 void StagedFile::close_in_background() {
   tier_->note_closed();  // where that cannot be told, nobody waits for it
   background_.request(tier_, [this, keeps_folder = !hints().discard](const FileFailure& failure) {
-    failed_in_background_ = failure || !is_finished(*tier_, keeps_folder);
+    failed_in_background_ = failure || without_exceptions("drain", [&] { return tier_->finish(keeps_folder); });
     // Others that wait for the log go on: `finish` of this process may come much later.
     tier_ = nullptr;
   });

@@ -22,6 +22,9 @@ namespace dovetail::interpose::mpiio {
 
 struct FileRule;
 
+/// Of a log of one of several ranks.
+staging::TierSettings settings_of(const Hints& hints);
+
 /// What one rank has of it. Its functions know the log and the view, and make no calls of MPI. Thread-safe, as far as calls on one file of MPI are.
 class StagedFile {
  public:

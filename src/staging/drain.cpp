@@ -99,11 +99,7 @@ FileFailure write_pieces(const DrainPlan& plan, const StagingLog::Segments& segm
 }
 
 FileFailure resize(FileCalls& calls, const FinalFile& file, std::uint64_t bytes, CrashPoint point) {
-  int result = 0;
-  do {
-    result = calls.resize(file.descriptor, bytes);
-  } while (result == -EINTR);
-  if (result != 0) {
+  if (const int result = uninterrupted([&] { return calls.resize(file.descriptor, bytes); }); result != 0) {
     return {.error = -result, .operation = "set the size", .path = file.path, .offset = bytes};
   }
   calls.reached(point);

@@ -126,11 +126,7 @@ Transfer read_all(FileCalls& calls, int descriptor, std::span<std::byte> target,
 }
 
 int make_durable(FileCalls& calls, int descriptor, bool data_only) noexcept {
-  int result = 0;
-  do {
-    result = calls.sync(descriptor, data_only);
-  } while (result == -EINTR);
-  return -result;
+  return -uninterrupted([&] { return calls.sync(descriptor, data_only); });
 }
 
 }  // namespace dovetail::staging

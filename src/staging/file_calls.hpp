@@ -3,6 +3,7 @@
 
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -42,6 +43,16 @@ class FileCalls {
   /// Lives as long as the process.
   static FileCalls& system() noexcept;
 };
+
+/// What a call returns in the end that is made again whenever a signal has interrupted it (`-EINTR`).
+template <class Call>
+auto uninterrupted(const Call& call) {
+  auto result = call();
+  while (result == -EINTR) {
+    result = call();
+  }
+  return result;
+}
 
 /// How a transfer of many bytes ended.
 struct Transfer {

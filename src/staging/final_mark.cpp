@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "staging/hexadecimal.hpp"
 #include "staging/log_record.hpp"
 
 namespace dovetail::staging {
@@ -23,21 +24,10 @@ constexpr std::string_view tier_prefix = "user.dovetail.tier.";
 constexpr std::size_t most_host_bytes = 64;
 constexpr std::size_t most_path_bytes = 256;
 constexpr std::size_t most_value_bytes = 512;
-constexpr std::size_t checksum_digits = 16;
 constexpr std::string_view open_state = "open";
 constexpr std::string_view closed_state = "closed";
 
 bool is_unsupported(std::int64_t result) noexcept { return result == -EOPNOTSUPP || result == -ENOSYS; }
-// A file system in user space may be interrupted.
-template <class Call>
-std::int64_t uninterrupted(const Call& call) {
-  std::int64_t result = 0;
-  do {
-    result = call();
-  } while (result == -EINTR);
-  return result;
-}
-
 bool has_no_space(std::int64_t result) noexcept {
   return result == -ENOSPC || result == -EDQUOT || result == -E2BIG || result == -ERANGE;
 }
@@ -47,10 +37,7 @@ FileFailure failed(const MarkedFile& file, const char* operation, std::int64_t r
 }
 
 std::string digits_of_checksum(const std::string& text) {
-  std::array<char, checksum_digits + 1> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx",
-                static_cast<unsigned long long>(checksum_of(std::as_bytes(std::span(text)), 0)));
-  return digits.data();
+  return hexadecimal(checksum_of(std::as_bytes(std::span(text)), 0));
 }
 
 std::string attribute_of(const TierName& tier) { return std::string(tier_prefix) + digits_of_checksum(text_of(tier)); }
@@ -141,7 +128,7 @@ TierName tier_here(const std::string& path) {
   }
   // Two long ones that begin alike are still two.
   if (path.size() > most_path_bytes) {
-    tier.path = path.substr(0, most_path_bytes - checksum_digits - 1) + '~' + digits_of_checksum(path);
+    tier.path = path.substr(0, most_path_bytes - hexadecimal_digits - 1) + '~' + digits_of_checksum(path);
   }
   return tier;
 }

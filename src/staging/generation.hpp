@@ -3,11 +3,12 @@
 
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+
+#include "staging/hexadecimal.hpp"
 
 namespace dovetail::staging {
 
@@ -21,19 +22,16 @@ struct Generation {
   bool operator==(const Generation&) const = default;
 };
 
-constexpr std::size_t generation_bytes = 33;
+constexpr std::size_t generation_bytes = 2 * hexadecimal_digits + 1;
 
-/// 33 characters, without a space.
+/// `generation_bytes` characters, without a space.
 inline std::string text_of(const Generation& generation) {
-  char text[generation_bytes + 1];
-  std::snprintf(text, sizeof text, "%016llx-%016llx", static_cast<unsigned long long>(generation.job),
-                static_cast<unsigned long long>(generation.opening));
-  return text;
+  return hexadecimal(generation.job) + '-' + hexadecimal(generation.opening);
 }
 
 /// Nothing: it is none.
 inline std::optional<Generation> generation_of(std::string_view text) {
-  constexpr std::size_t digits = 16;
+  constexpr std::size_t digits = hexadecimal_digits;
   Generation result;
   if (text.size() != generation_bytes || text[digits] != '-') {
     return std::nullopt;

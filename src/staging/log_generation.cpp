@@ -59,12 +59,11 @@ FileFailure put_in_force(const MarkedFile& file, const Generation& generation, c
 }
 
 FileFailure superseded(const std::string& folder, const std::string& path) {
-  return {
-      .error = ESTALE,
-      .operation = "drain",
-      .path = folder,
-      .why = "others have opened " + path + " for writing since",
-      .remedy = "`dovetail staging recover --over-newer` brings it over what is newer, `discard --force` removes it"};
+  return {.error = ESTALE,
+          .operation = "drain",
+          .path = folder,
+          .why = "others have opened " + path + " for writing since",
+          .remedy = remedy_of_superseded};
 }
 
 SettledGeneration begin(const MarkedFile& file, FinalMark mark, const LogFolder& folder, Placement& placement,
@@ -82,6 +81,25 @@ SettledGeneration begin(const MarkedFile& file, FinalMark mark, const LogFolder&
   }
   if (!settled.failure && !given && !own.is_none()) {
     settled.elsewhere = without(std::move(mark.tiers), tier_of_log(folder.path));
+    settled.failure = put_in_force(file, own, mark.generation);
+  }
+  return settled;
+}
+
+// What the log holds takes the place of what is newer.
+SettledGeneration begin_over_newer(const MarkedFile& file, const FinalMark& mark, OpenedLog& log) {
+  Generation& own = log.placement.generation;
+  SettledGeneration settled;
+  settled.elsewhere = mark.tiers;  // also this one: it may have a newer log of the file
+  // A log of a version that knew of no generation gets one.
+  if (own.is_none()) {
+    own = generation_of_one_process();
+    settled.failure = write_placement(file.calls, log.folder, log.placement);
+  }
+  if (!settled.failure) {
+    settled.failure = register_log(file, own, log.folder.path);
+  }
+  if (!settled.failure) {
     settled.failure = put_in_force(file, own, mark.generation);
   }
   return settled;
@@ -133,29 +151,21 @@ SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, cons
   Generation& own = log.placement.generation;
   const std::string& folder = log.folder.path;
   const bool has_changes = log.has_changes();
-  if (has_changes && mark.supersedes(own) && !wanted.over_newer) {
+  const bool is_superseded = mark.supersedes(own);
+  if (has_changes && is_superseded) {
+    if (wanted.over_newer) {
+      return begin_over_newer(file, mark, log);
+    }
     settled.failure = superseded(folder, file.path);
     settled.is_superseded = true;
     return settled;
   }
-  if (wanted.only_what_is_left || has_changes) {
-    if (has_changes && mark.supersedes(own)) {
-      // A log of a version that knew of no generation gets one.
-      const bool had_none = own.is_none();
-      settled.elsewhere = mark.tiers;  // also this one: it may have a newer log of the file
-      own = had_none ? generation_of_one_process() : own;
-      settled.failure = had_none ? write_placement(file.calls, log.folder, log.placement) : FileFailure{};
-      settled.failure = settled.failure ? std::move(settled.failure) : register_log(file, own, folder);
-      settled.failure = settled.failure ? std::move(settled.failure) : put_in_force(file, own, mark.generation);
-    } else if (has_changes) {
-      settled.elsewhere = without(std::move(mark.tiers), tier_of_log(folder));
-    } else if (mark.supersedes(own)) {
-      own = mark.generation;  // nothing of it comes over what is newer: it is removed as any other
-    }
+  if (has_changes || (wanted.reads_only && !wanted.only_what_is_left)) {
+    settled.elsewhere = without(std::move(mark.tiers), tier_of_log(folder));
     return settled;
   }
-  if (wanted.reads_only) {
-    settled.elsewhere = without(std::move(mark.tiers), tier_of_log(folder));
+  if (wanted.only_what_is_left) {
+    own = is_superseded ? mark.generation : own;  // nothing of it comes over what is newer: it is removed as any other
     return settled;
   }
   return begin(file, std::move(mark), log.folder, log.placement, log.is_placed, wanted.given);

@@ -12,6 +12,10 @@
 
 namespace dovetail::staging {
 
+/// What a user can do about a log that was superseded.
+inline constexpr const char* remedy_of_superseded =
+    "`dovetail staging recover --over-newer` brings it over what is newer, `discard --force` removes it";
+
 struct TakenGeneration {
   Generation generation;  ///< None: the file system cannot keep one.
   std::vector<StagedTier>

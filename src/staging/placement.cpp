@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "base/plain_file.hpp"
+#include "staging/hexadecimal.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -24,12 +24,6 @@ constexpr std::string_view title = "dovetail staging 2\n";
 constexpr std::string_view first_title = "dovetail staging 1\n";
 // A path may have 4096 bytes.
 constexpr std::size_t most_placement_bytes = 8192;
-
-std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 17> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(value));
-  return digits.data();
-}
 
 std::uint64_t checksum_of(std::string_view text) noexcept {
   return staging::checksum_of(std::as_bytes(std::span(text)), 0);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/descriptor.hpp"
+#include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
 #include "staging/recovery.hpp"
 
@@ -46,11 +47,7 @@ bool wait_if_closed(const std::string& folder) {
   if (opened.get() < 0 || ::faccessat(opened.get(), closed_name, F_OK, 0) != 0) {
     return false;
   }
-  int result = 0;
-  do {
-    result = ::flock(opened.get(), LOCK_SH);
-  } while (result != 0 && errno == EINTR);
-  return result == 0;
+  return lock_file(opened.get(), LOCK_SH) == 0;
 }
 
 WriterRecovery recover_folders(const std::string& folder, bool also_alone, const TierSettings& settings) {
@@ -106,9 +103,7 @@ std::string text_of_orphan(const std::string& folder, const std::string& path) {
 
 std::string text_of_superseded(const std::string& folder, const std::string& path) {
   return folder + " has what was written to " + path +
-         " before others opened it for writing, and is left alone: `dovetail staging recover --over-newer` brings it "
-         "over "
-         "what is newer, `discard --force` removes it";
+         " before others opened it for writing, and is left alone: " + remedy_of_superseded;
 }
 
 std::string text_of_elsewhere(const StagedTier& tier, const std::string& path) {

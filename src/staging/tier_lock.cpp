@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "staging/file_calls.hpp"
+
 namespace dovetail::staging {
 namespace {
 
@@ -20,19 +22,17 @@ TierLock lock_in(const std::string& tier, const char* ending) {
     lock.failure = {.error = errno, .operation = "open", .path = path};
   } else if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) {
     lock.failure = {.error = EPERM, .operation = "use", .path = path, .why = "it is not a regular file of this user"};
-  } else {
-    int result = 0;
-    do {
-      result = ::flock(lock.descriptor.get(), LOCK_EX);
-    } while (result != 0 && errno == EINTR);
-    if (result != 0) {
-      lock.failure = {.error = errno, .operation = "lock", .path = path};
-    }
+  } else if (const int error = lock_file(lock.descriptor.get(), LOCK_EX)) {
+    lock.failure = {.error = error, .operation = "lock", .path = path};
   }
   return lock;
 }
 
 }  // namespace
+
+int lock_file(int descriptor, int how) noexcept {
+  return -uninterrupted([&] { return ::flock(descriptor, how) == 0 ? 0 : -errno; });
+}
 
 TierLock::~TierLock() {
   if (descriptor.get() >= 0) {

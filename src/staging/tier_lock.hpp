@@ -8,6 +8,9 @@
 
 namespace dovetail::staging {
 
+/// As flock, and goes on after a signal. An errno, or 0.
+int lock_file(int descriptor, int how) noexcept;
+
 /// Released by its destructor, also while the child of a fork has a copy of the descriptor.
 struct TierLock {
   TierLock() = default;

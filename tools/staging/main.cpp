@@ -121,10 +121,7 @@ int recover_one(const std::string& log, bool take_what_is_left, bool over_newer)
   settings.over_newer = over_newer;
   const FoundPlacement found = read_placement(log);
   std::vector<StagedTier> elsewhere;
-  const FileFailure failure = recover(log, settings, &elsewhere);
-  if (!over_newer) {
-    elsewhere.clear();
-  }
+  const FileFailure failure = recover(log, settings, over_newer ? &elsewhere : nullptr);
   for (const StagedTier& each : elsewhere) {
     const std::string path = found.placement ? found.placement->final_path : log;
     std::fprintf(stderr, "dovetail staging: %s\n", text_of_elsewhere(each, path).c_str());
