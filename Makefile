@@ -16,7 +16,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-checkpoints test-plans test-staging stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-checkpoints test-plans test-staging stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -58,6 +58,10 @@ demo-mpi: setup ## Build what they need, then run applications of 4 ranks with M
 demo-prefetch: setup ## Build what it needs, then run an h5py program as it is, with a plan, by rules and by its pattern (DEMO_ARGS as well)
 	$(call release,all)
 	@$(PYTHON) examples/terrain/demo.py --build-dir build/release $(DEMO_ARGS)
+
+demo-staging: setup ## Build what it needs, then run a simulation of 4 ranks whose checkpoints go to a tier first, kill it, start it again (DEMO_ARGS as well)
+	$(call release,plate_demo)
+	@$(PYTHON) examples/plate/demo.py --build-dir build/release $(DEMO_ARGS)
 
 scaling: setup ## Install SimGrid, compare its model with real runs of ranks, then draw the model up to 256 nodes (SCALING_ARGS="--repeat 5")
 	@bash scripts/setup.sh scaling
