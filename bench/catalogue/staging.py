@@ -58,4 +58,17 @@ BENCHMARKS = [
         unit="x",
         quick=("--megabytes", "24", "--files", "20"),
     ),
+    Benchmark(
+        "staging_nodes",
+        "4 ranks on 1, 2 and 4 nodes with a tier each: bandwidth perceived, in times of what the model of docs/staging.md says",
+        (Contender("dovetail", "staging_nodes", ("--repeat", "1")),),
+        tuple(
+            Target(f"{nodes} nodes, {case}: 0.85 of the model", metric=f"{nodes}_{case}_of_model", at_least=0.85)
+            for nodes in (1, 2, 4)
+            for case in ("hidden", "exposed")
+        ),
+        metric="4_hidden_of_model",
+        unit="x",
+        quick=("--mebibytes", "4", "--files", "2"),
+    ),
 ]
