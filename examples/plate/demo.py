@@ -33,7 +33,6 @@ from runs import RANKS, Job, Run, RunFailed, configuration, run  # noqa: E402
 from slow_disk import SlowDisk  # noqa: E402
 
 LIBRARIES = ("mpich", "openmpi")
-CHECKPOINTS = 8
 SLOWEST = 10.0  # MB/s
 AS_IT_IS, STAGED, KILLED, RESTARTED = "as it is", "staged", "killed", "started again"
 
@@ -66,9 +65,10 @@ class Demo:
         self._tier = Path(tempfile.mkdtemp(prefix="tier-", dir=arguments.tier or scratch))
         self._job = Job(program, library, 512 if arguments.small else 2048, 0, 0)
         self._seconds = 0.1 if arguments.small else 1.0  # of computation for each checkpoint
+        self._checkpoints = 4 if arguments.small else 8
         self._results: dict[str, str] = {}
         self._runs: dict[str, Run] = {}
-        total = CHECKPOINTS * self._seconds
+        total = self._checkpoints * self._seconds
         self._bar = Bar({"calibration": 2, AS_IT_IS: 3 * total, STAGED: 1.3 * total, KILLED: total, RESTARTED: total})
 
     def say(self, text: str) -> None:
@@ -93,7 +93,7 @@ class Demo:
                 break
             steps *= 4
         every = max(1, round(self._seconds * steps / seconds))
-        self._job = replace(self._job, every=every, steps=every * CHECKPOINTS)
+        self._job = replace(self._job, every=every, steps=every * self._checkpoints)
         self._bar.end()
         self.say(
             f"job          {RANKS} ranks on {len(os.sched_getaffinity(0))} cores, mpiexec.{self._job.library}; {self._job.cells} x {self._job.cells} cells,"
@@ -149,14 +149,15 @@ class Demo:
         with self.slow_disk() as (path, device):
             self.measure(AS_IT_IS, path / "as_it_is", device, None)
             self.measure(STAGED, path / "staged", device, configured)
-            half = CHECKPOINTS // 2
+            half = self._checkpoints // 2
             killed = self.measure(KILLED, path / "killed", device, configured, half)
             on_tier = self.staged_bytes()
             again = self.measure(RESTARTED, path / "killed", device, configured)
         self.say("\n" + self.table() + "\n")
-        step = [phase.step for phase in killed.phases if phase.what == "checkpoint"][half - 1]
+        closed = [phase.step for phase in killed.phases if phase.what == "checkpoint"]
+        step = closed[-1]
         self.say(
-            f"kill -9      all ranks, after checkpoint {half} (step {step}): {on_tier / 1e6:.1f} MB of it were on the tier alone."
+            f"kill -9      all ranks, after checkpoint {len(closed)} (step {step}): {on_tier / 1e6:.1f} MB of it were on the tier alone."
             f" The next run went on from step {again.phases[0].step}"
         )
         document = {"library": self._job.library, "ranks": RANKS, "cores": cores, "load": load}
@@ -169,7 +170,8 @@ class Demo:
         return self.is_right(step, again)
 
     def is_right(self, step: int, again: Run) -> bool:
-        if again.phases[0].step != step:
+        # A rank may have closed one more that it could not tell of.
+        if again.phases[0].step < step:
             self.say(f"results      WRONG: the checkpoint of step {step} was lost")
             return False
         different = set(self._results.values())

@@ -34,11 +34,12 @@ def everything_is_run_and_drawn(folder: Path) -> None:
     runs = json.loads((folder / "staging.json").read_text())["runs"]
     check(list(runs) == ["as it is", "staged", "killed", "started again"], said)
     phases = {name: [(phase["what"], phase["step"]) for phase in run["phases"]] for name, run in runs.items()}
-    check(sum(what == "checkpoint" for what, _ in phases["staged"]) == 8, f"{phases}")
+    check(sum(what == "checkpoint" for what, _ in phases["staged"]) == 4, f"{phases}")
     check(phases["staged"] == phases["as it is"], f"{phases}")
-    # Four checkpoints were closed when the ranks were killed, and the next run goes on from the last of these.
+    # Two checkpoints were closed when the ranks were killed, and the next run goes on from the last of these, or from one that was not told of.
     closed = [step for what, step in phases["killed"] if what == "checkpoint"]
-    check(len(closed) >= 4 and phases["started again"][0] == ("begin", closed[-1]), f"{phases}")
+    what, step = phases["started again"][0]
+    check(len(closed) >= 2 and what == "begin" and step >= closed[-1], f"{phases}")
     check("end" not in dict(phases["killed"]) and phases["started again"][-1] == phases["staged"][-1], f"{phases}")
     picture = (folder / "staging.png").read_bytes()
     check(picture[:8] == b"\x89PNG\r\n\x1a\n" and len(picture) > 5000, "the picture is no PNG")
@@ -49,10 +50,10 @@ def everything_is_run_and_drawn(folder: Path) -> None:
 FORGETFUL = """
 echo processes $$; echo begin 0 1 2
 [ -e "$1/latest" ] && is_restarted=1
-for number in 1 2 3 4 5 6 7 8; do
+for number in 1 2 3 4; do
   step=$((number * $4)); echo compute $step 1 2
   echo heat > "$1/checkpoint.0"; echo "checkpoint.0 $number $step" > "$1/latest"; echo checkpoint $step 1 2
-  [ "$(basename "$1")$is_restarted" = killed ] && [ $number = 4 ] && exec sleep 100
+  [ "$(basename "$1")$is_restarted" = killed ] && [ $number = 2 ] && exec sleep 100
   [ $step -ge $3 ] && break
 done
 echo end $step 1 2
