@@ -16,7 +16,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-checkpoints test-plans test-staging stress test-long mutants test-tsan test-asan fuzz bench install lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-checkpoints test-plans test-staging stress test-long mutants test-tsan test-asan fuzz bench install wheel test-wheel lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -105,7 +105,7 @@ test-staging: build-tests ## Ranks with staged files, and those that recover the
 	    DOVETAIL_TEST_ROUNDS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_kills_' || exit 1; \
 	done
 
-test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staging stress ## What takes too long for every change
+test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staging test-wheel stress ## What takes too long for every change
 
 mutants: setup ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)
@@ -131,6 +131,13 @@ bench: build-bench ## Build, then run the benchmarks next to their peers (BENCH_
 
 install: build ## Install headers, library, CMake package and pkg-config file below PREFIX
 	@cmake --install build/release --prefix "$(PREFIX)"
+
+wheel: setup ## Build a wheel of the Python package in build/wheel, with all libraries and tools inside (WHEEL_PYTHONS="python3.12 python3.13")
+	@bash scripts/setup.sh wheel
+	@$(PYTHON) scripts/wheel.py $(addprefix --python=,$(WHEEL_PYTHONS))
+
+test-wheel: wheel ## Try the wheels in bare systems, as root (WHEEL_SYSTEMS="bookworm trixie noble=MIRROR")
+	@$(PYTHON) tests/package/wheel_systems.py build/wheel $(addprefix --system=,$(WHEEL_SYSTEMS)) || [ $$? -eq 77 ]
 
 lint: setup ## Check format, the order of the rooms, headers, and run clang-tidy
 	@bash scripts/setup.sh lint

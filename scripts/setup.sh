@@ -2,7 +2,7 @@
 # Installs what is missing to build, test and run: packages of the system (packages/apt.txt), a Python environment in .venv
 # (packages/python.txt), and Open MPI 5 in .venv/ulfm (packages/python-ulfm.txt). In the names of packages, `@python3@` is the version of the
 # system's Python, such as 3.11, and `@bpftool@` the package that has this program. With `lint` it also installs packages/python-lint.txt, with
-# `scaling` packages/apt-scaling.txt. When everything is there it needs no network, no root and almost no time.
+# `scaling` packages/apt-scaling.txt, with `wheel` packages/apt-wheel.txt and packages/python-wheel.txt. When everything is there it needs no network, no root and almost no time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -102,4 +102,7 @@ if [[ ${1:-} == lint ]]; then
     install_python python-lint
 elif [[ ${1:-} == scaling ]]; then
     install_packages apt-scaling
+elif [[ ${1:-} == wheel ]]; then
+    install_packages apt-wheel
+    install_python python-wheel
 fi

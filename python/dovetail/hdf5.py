@@ -14,7 +14,7 @@ from pathlib import Path
 from .preload import LIBRARIES, prefixes, preloaded
 
 PLUGIN = "libdovetail-hdf5-plugin.so"
-CONNECTOR = "libdovetail-hdf5.so.0"
+CONNECTOR = "libdovetail-hdf5.so"
 WHEN = ("wait", "background")
 
 

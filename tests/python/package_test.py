@@ -48,6 +48,12 @@ def test_pip_install(tmp_path):
         [python, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path, check=True
     )
     assert result.stdout == "3\n"
-    for program in ("tiom", "doctor"):
+    for program in ("tiom", "doctor", "staging"):
         command = [tmp_path / "venv" / "bin" / "dovetail", program, "--help"]
         subprocess.run(command, capture_output=True, env=environment, check=True)
+    command = [python, "-m", "dovetail", "version"]
+    assert subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout == "0.1.0\n"
+    # A wheel has no links: each library is there once.
+    (installed,) = (tmp_path / "venv" / "lib").glob("python*/site-packages/dovetail")
+    libraries = [path.name for path in (installed / "lib").iterdir() if ".so" in path.name]
+    assert "libdovetail.so" in libraries and not [name for name in libraries if ".so." in name], libraries
