@@ -171,7 +171,7 @@ FileFailure StagedFile::finish() {
   }
   // `close_in_background` has unlocked the log. This is another try, unless another process has recovered the log meanwhile.
   const staging::TierLock lock = staging::lock_tier(now.path);
-  return staging::recover(names_.folder, settings_of(now));
+  return staging::recover(names_.folder, settings_of(now)).failure;
 }
 
 void StagedFile::close_in_background() {

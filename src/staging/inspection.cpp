@@ -19,7 +19,7 @@ void count(const std::vector<FoundSegment>& found, const Replay& replayed, Inspe
     result.torn_bytes += each.scan.bytes - each.scan.whole_bytes;
   }
   for (const ReplayedRecord& each : replayed.records) {
-    result.records += each.header.kind == RecordKind::write || each.header.kind == RecordKind::truncate ? 1U : 0U;
+    result.records += changes_file(each.header.kind) ? 1U : 0U;
   }
   // What the size of the final file is does not matter to what is in the log.
   const StagedContents contents = contents_of(replayed, 0);

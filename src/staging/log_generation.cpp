@@ -141,6 +141,17 @@ std::vector<StagedTier> staged_elsewhere(const std::string& final_path, const st
   return elsewhere_in(mark, tier, job);
 }
 
+SettledGeneration refuse_superseded(const MarkedFile& file, const OpenedLog& log) {
+  SettledGeneration settled;
+  FinalMark mark = read_generation(file);
+  settled.failure = std::move(mark.failure);
+  if (!settled.failure && mark.supersedes(log.placement.generation) && !is_drained(file.calls, log)) {
+    settled.failure = superseded(log.folder.path, file.path);
+    settled.is_superseded = true;
+  }
+  return settled;
+}
+
 SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, const WantedGeneration& wanted) {
   SettledGeneration settled;
   FinalMark mark = read_mark(file);

@@ -43,7 +43,9 @@ struct SettledGeneration {
   std::vector<StagedTier> elsewhere{};  ///< As above.
   FileFailure failure{};
 };
-/// Refuses a log that was superseded. One that is empty gets the generation that is in force afterwards, and its tier is named by the final file. Blocks. From
+/// Refuses a log that was superseded and is not drained, before it is read: it may be long, and damaged. @throws std::bad_alloc
+SettledGeneration refuse_superseded(const MarkedFile& file, const OpenedLog& log);
+/// Of a log that was read. Refuses one that has been superseded meanwhile. One that is empty gets the generation that is in force afterwards, and its tier is named by the final file. Blocks. From
 /// any thread. @throws std::bad_alloc
 SettledGeneration settle_generation(const MarkedFile& file, OpenedLog& log, const WantedGeneration& wanted);
 

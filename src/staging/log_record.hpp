@@ -29,6 +29,10 @@ enum class RecordKind : std::uint32_t {
   synced = 4,    ///< Nothing but that earlier records are durable (`RecordHeader::durable`).
 };
 
+constexpr bool changes_file(RecordKind kind) noexcept {
+  return kind == RecordKind::write || kind == RecordKind::truncate;
+}
+
 struct RecordHeader {
   RecordKind kind = RecordKind::write;
   std::uint64_t sequence = 0;  ///< From 1 on, each one more than that of the record before.

@@ -50,9 +50,8 @@ FileFailure take_placement(FileCalls& calls, const Placement& expected, bool has
 }  // namespace
 
 bool OpenedLog::has_changes() const noexcept {
-  return std::ranges::any_of(replayed.records, [](const ReplayedRecord& each) {
-    return each.header.kind == RecordKind::write || each.header.kind == RecordKind::truncate;
-  });
+  return std::ranges::any_of(replayed.records,
+                             [](const ReplayedRecord& each) { return changes_file(each.header.kind); });
 }
 
 OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement& expected) {
@@ -68,10 +67,28 @@ OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement&
   if (!opened.failure) {
     opened.failure = take_placement(calls, expected, !numbers.empty(), opened);
   }
-  if (!opened.failure) {
-    opened.failure = read_log(calls, opened.folder, opened.placement.log, opened.found, opened.replayed);
-  }
   return opened;
+}
+
+bool is_drained(FileCalls& calls, const OpenedLog& log) {
+  FileFailure failure;
+  const std::vector<std::uint32_t> numbers = segment_numbers(log.folder, failure);
+  for (auto number = numbers.rbegin(); !failure && number != numbers.rend(); ++number) {
+    const LogSegment::Opened opened = LogSegment::open(calls, log.folder, *number);
+    SegmentScan found;
+    failure = opened.failure ? opened.failure : scan(calls, *opened.segment, log.placement.log, found);
+    if (!failure && found.header) {
+      // Earlier segments have earlier numbers. What was durable may have been damaged since.
+      return found.drained + 1 >= found.header->first_sequence && found.durable <= found.drained &&
+             std::ranges::none_of(found.records, [&](const ScannedRecord& each) {
+               return changes_file(each.header.kind) && each.header.sequence > found.drained;
+             });
+    }
+    if (found.durable != 0) {
+      return false;  // its header was damaged
+    }
+  }
+  return !failure;
 }
 
 FileFailure remove_segments(FileCalls& calls, const LogFolder& folder) {

@@ -27,14 +27,18 @@ struct OpenedLog {
   bool has_changes() const noexcept;
 };
 
-/// `expected`: the file that the log must belong to; its `log` is chosen here if there is none yet, and its generation is not looked at. Removes what
-/// is left of a log that was discarded. @throws std::bad_alloc
+/// Locks the folder, and reads the placement but no segment. `expected`: the file that the log must belong to; its `log` is chosen here if there is none yet, and
+/// its generation is not looked at. Removes what is left of a log that was discarded. @throws std::bad_alloc
 OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement& expected);
+
+/// Whether all in the log is in the final file, as its newest segment says. No other one is read, however many there are. False also where that cannot be
+/// read. @throws std::bad_alloc
+bool is_drained(FileCalls& calls, const OpenedLog& log);
 
 /// Removes the segments of a log that does not count any more. Killed in the middle, it is called again by the next opening.
 FileFailure remove_segments(FileCalls& calls, const LogFolder& folder);
 
-/// Reads and checks the segments that are in the folder now, and finds out what of them counts. @throws std::bad_alloc
+/// Reads and checks all segments that are in the folder now, and finds out what of them counts. @throws std::bad_alloc
 FileFailure read_log(FileCalls& calls, const LogFolder& folder, LogIdentity log, std::vector<FoundSegment>& found,
                      Replay& replayed);
 

@@ -13,6 +13,7 @@
 #include "staging/opened_log.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_registration.hpp"
+#include "staging/writer_folders.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -44,6 +45,11 @@ FileFailure remove_empty(FileCalls& calls, const std::string& path) {
   return failure ? failure : remove_placement(calls, opened.folder);
 }
 
+// Its process has written the file alone, so that nobody else has changed its size. The number of the folder says so only where there are no generations.
+bool is_of_one_process(const std::string& folder, const Generation& generation) {
+  return generation.is_none() ? file_folder(folder) == folder : generation.job == 0;
+}
+
 // The final file does not name the tier for it any more. It may be gone, or another one, or this user's to read only: then it stays as it is.
 void forget_log(FileCalls& calls, const std::string& folder, const std::optional<Placement>& placement) {
   if (!placement) {
@@ -59,21 +65,24 @@ void forget_log(FileCalls& calls, const std::string& folder, const std::optional
 
 }  // namespace
 
-FileFailure recover(const std::string& folder, const TierSettings& settings, std::vector<StagedTier>* elsewhere) {
-  FoundPlacement found = read_placement(folder);
-  if (found.failure) {
-    return std::move(found.failure);
-  }
+Recovery recover(const std::string& folder, const TierSettings& settings) {
+  const FoundPlacement found = read_placement(folder);
   if (!found.placement) {
-    return remove_empty(*settings.calls, folder);
+    return {.failure = found.failure ? found.failure : remove_empty(*settings.calls, folder)};
   }
   TierSettings own = settings;
   own.only_what_is_left = true;
+  own.shared = !is_of_one_process(folder, found.placement->generation);
   TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, own);
-  if (elsewhere != nullptr) {
-    *elsewhere = std::move(opened.elsewhere);
+  Recovery result{.failure = std::move(opened.failure),
+                  .is_superseded = opened.is_superseded,
+                  .elsewhere = std::move(opened.elsewhere)};
+  if (!result.failure) {
+    const bool had_something = opened.file->has_changes();
+    result.failure = opened.file->finish();
+    result.had_something = had_something && !result.failure;
   }
-  return opened.failure ? std::move(opened.failure) : opened.file->finish();
+  return result;
 }
 
 FileFailure discard(const std::string& folder, FileCalls& calls) {

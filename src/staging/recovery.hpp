@@ -9,12 +9,16 @@
 
 namespace dovetail::staging {
 
+struct Recovery {
+  FileFailure failure{};
+  bool had_something = false;           ///< That was not in the final file, and is there now.
+  bool is_superseded = false;           ///< `failure` says so (`ESTALE`), and the folder is as it was.
+  std::vector<StagedTier> elsewhere{};  ///< Tiers that may hold other bytes of the file.
+};
 /// Brings what was written and not drained into the final file, and removes the folder. Killed in the middle and called again, it leads to the same
-/// file. A folder that is not there, or has nothing of a log in it, is no failure. One that was
-/// superseded is (`ESTALE`), and stays as it is. Blocks. From any thread. @param elsewhere unless null: tiers that may hold other bytes of the file, which this has
-/// superseded if it went `over_newer` @throws std::bad_alloc
-FileFailure recover(const std::string& folder, const TierSettings& settings = {},
-                    std::vector<StagedTier>* elsewhere = nullptr);
+/// file. A folder that is not there, or has nothing of a log in it, is no failure. Whether others have changed the size of the file is known from the
+/// placement, not from `settings`. Blocks. From any thread. @throws std::bad_alloc
+Recovery recover(const std::string& folder, const TierSettings& settings = {});
 
 /// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, nothing of the log comes back: whoever
 /// opens the folder next finishes it. Blocks. From any thread. @throws std::bad_alloc

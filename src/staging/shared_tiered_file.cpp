@@ -64,9 +64,7 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
   if (opened.failure) {
     return opened;
   }
-  TierSettings of_ranks = settings;
-  of_ranks.shared = true;
-  WriterRecovery recovery = recover_ranks(name.folder, of_ranks);
+  WriterRecovery recovery = recover_ranks(name.folder, settings);
   tell_of(recovery, name.final_path);
   opened.failure = std::move(recovery.failure);
   if (!opened.failure && !recovery.busy.empty()) {

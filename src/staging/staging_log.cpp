@@ -18,8 +18,6 @@ constexpr std::size_t reserve_bytes = std::size_t{64} << 10;
 // Positions in it have 32 bits.
 constexpr std::size_t most_segment_bytes = std::size_t{1} << 31;
 
-bool changes_file(RecordKind kind) noexcept { return kind == RecordKind::write || kind == RecordKind::truncate; }
-
 }  // namespace
 
 StagingLog::StagingLog(FileCalls& calls, LogFolder folder, const Settings& settings,

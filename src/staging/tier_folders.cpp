@@ -15,32 +15,6 @@
 namespace dovetail::staging {
 namespace {
 
-struct Recovered {
-  FileFailure failure;
-  bool had_something = false;  // that was not in the final file
-  bool is_superseded = false;
-};
-
-// Its process has written the file alone, so that nobody else has changed its size. The number of the folder says so only where there are no generations.
-bool is_of_one_process(const std::string& folder, const Generation& generation) {
-  return generation.is_none() ? file_folder(folder) == folder : generation.job == 0;
-}
-
-Recovered recover_one(const std::string& folder, const TierSettings& settings) {
-  const FoundPlacement found = read_placement(folder);
-  if (!found.placement) {
-    return {.failure = found.failure ? found.failure : recover(folder, settings)};
-  }
-  TierSettings own = settings;
-  own.shared = settings.shared && !is_of_one_process(folder, found.placement->generation);
-  TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, own);
-  if (opened.failure) {
-    return {.failure = std::move(opened.failure), .is_superseded = opened.is_superseded};
-  }
-  const bool had_something = opened.file->has_changes();
-  return {.failure = opened.file->finish(), .had_something = had_something};
-}
-
 // Its process drains it in the background. Returns when that has ended, or failed.
 bool wait_if_closed(const std::string& folder) {
   const base::Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -60,11 +34,9 @@ WriterRecovery recover_folders(const std::string& folder, bool also_alone, const
       result.foreign.push_back(each);
       continue;
     }
-    TierSettings own = settings;
-    own.only_what_is_left = true;
-    Recovered recovered = recover_one(each, own);
+    Recovery recovered = recover(each, settings);
     if (recovered.failure.error == EBUSY && wait_if_closed(each)) {
-      recovered = recover_one(each, own);
+      recovered = recover(each, settings);
     }
     const int error = recovered.failure.error;
     if (error == 0 && recovered.had_something) {

@@ -10,12 +10,17 @@
 namespace dovetail::staging {
 namespace {
 
+bool has_generation(const std::string& folder, const Generation& generation) {
+  const FoundPlacement found = read_placement(folder);
+  return found.placement && found.placement->generation == generation;
+}
+
+// Ends with the first other one. So only the last rank of a node reads what is left of earlier jobs.
 bool is_last(const std::string& folder, const Generation& generation) {
   FileFailure failure;
   const std::vector<std::string> folders = writer_folders(file_folder(folder), failure);
   return !failure && std::ranges::none_of(folders, [&](const std::string& each) {
-    const FoundPlacement found = read_placement(each);
-    return each != folder && found.placement && found.placement->generation == generation;
+    return each != folder && has_generation(each, generation);
   });
 }
 

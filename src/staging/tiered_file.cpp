@@ -73,25 +73,27 @@ TieredFile::Opened TieredFile::open(const std::string& folder, const std::string
   if (final_file.failure) {
     return {nullptr, std::move(final_file.failure)};
   }
-  OpenedLog log = open_log(*settings.calls, folder, {.final_path = final_path, .final_file = final_file.identity});
-  if (!log.failure && log.replayed.damage && !settings.take_what_is_left) {
-    log.failure = log.replayed.damage;
-    // One that was superseded does not keep others from the file.
-    const MarkedFile file{.calls = *settings.calls, .descriptor = final_file.descriptor.get(), .path = final_path};
-    FileFailure objection = objection_to_generation(file, log.placement.generation, folder);
-    if (!settings.over_newer && objection.error == ESTALE) {
-      return {nullptr, std::move(objection), true};
-    }
+  FileCalls& calls = *settings.calls;
+  const MarkedFile marked{.calls = calls, .descriptor = final_file.descriptor.get(), .path = final_path};
+  OpenedLog log = open_log(calls, folder, {.final_path = final_path, .final_file = final_file.identity});
+  SettledGeneration settled;
+  if (!log.failure && log.is_placed && !settings.over_newer) {
+    settled = refuse_superseded(marked, log);
+  }
+  if (!log.failure && !settled.failure) {
+    log.failure = read_log(calls, log.folder, log.placement.log, log.found, log.replayed);
+    log.failure = !log.failure && !settings.take_what_is_left ? log.replayed.damage : std::move(log.failure);
   }
   if (log.failure) {
     return {nullptr, std::move(log.failure)};
   }
-  SettledGeneration settled =
-      settle_generation({.calls = *settings.calls, .descriptor = final_file.descriptor.get(), .path = final_path}, log,
-                        {.given = settings.generation,
-                         .only_what_is_left = settings.only_what_is_left,
-                         .over_newer = settings.over_newer,
-                         .reads_only = settings.reads_only});
+  if (!settled.failure) {
+    settled = settle_generation(marked, log,
+                                {.given = settings.generation,
+                                 .only_what_is_left = settings.only_what_is_left,
+                                 .over_newer = settings.over_newer,
+                                 .reads_only = settings.reads_only});
+  }
   if (settled.failure) {
     return {nullptr, std::move(settled.failure), settled.is_superseded};
   }

@@ -48,10 +48,10 @@ TEST_F(PlacementFolderTest, AnotherFileOfThatNameIsNotTakenForIt) {
   std::filesystem::rename(final_path, folder / "old");
   put(final_path, {});
   EXPECT_EQ(TieredFile::open(log, final_path, settings).failure.error, ESTALE);
-  EXPECT_EQ(recover(log, settings).error, ESTALE);
+  EXPECT_EQ(recover(log, settings).failure.error, ESTALE);
   EXPECT_EQ(bytes_of(final_path).size(), 0U);
   std::filesystem::rename(folder / "old", final_path);
-  EXPECT_EQ(recover(log, settings).text(), "");
+  EXPECT_EQ(recover(log, settings).failure.text(), "");
   EXPECT_TRUE(same(bytes_of(final_path), test::random_bytes(100, 1)));
 }
 
@@ -76,7 +76,7 @@ TEST_F(PlacementFolderTest, AFolderThatOthersMayWriteIntoIsRefused) {
 TEST_F(PlacementFolderTest, OneHasItAtATime) {
   auto file = open();
   EXPECT_EQ(TieredFile::open(log, final_path, settings).failure.error, EBUSY);
-  EXPECT_EQ(recover(log, settings).error, EBUSY);
+  EXPECT_EQ(recover(log, settings).failure.error, EBUSY);
   file.reset();
   EXPECT_NE(open(), nullptr);
 }
@@ -85,13 +85,13 @@ TEST_F(PlacementFolderTest, SegmentsWithoutAPlacementAreKept) {
   ASSERT_EQ(open()->write(0, test::random_bytes(100, 1)).text(), "");
   std::filesystem::remove(log + "/placement");
   EXPECT_EQ(TieredFile::open(log, final_path, settings).failure.error, EBADMSG);
-  EXPECT_EQ(recover(log, settings).error, EBADMSG);
+  EXPECT_EQ(recover(log, settings).failure.error, EBADMSG);
   EXPECT_EQ(segments().size(), 1U);
 }
 
 TEST_F(PlacementFolderTest, AFolderOfSomethingElseIsNotRecovered) {
   ASSERT_NE(open(), nullptr);
-  EXPECT_EQ(recover(tier, settings).error, EINVAL);
+  EXPECT_EQ(recover(tier, settings).failure.error, EINVAL);
   EXPECT_TRUE(std::filesystem::exists(log));
 }
 
@@ -112,10 +112,10 @@ TEST_F(PlacementFolderTest, NamesThatNoSegmentHasAreLeftAlone) {
 }
 
 TEST_F(PlacementFolderTest, NothingToRecoverIsNoFailure) {
-  EXPECT_EQ(recover(log, settings).text(), "");
+  EXPECT_EQ(recover(log, settings).failure.text(), "");
   ASSERT_EQ(::mkdir(log.c_str(), 0700), 0);
   put(log + "/placement.new", test::random_bytes(10, 1));
-  EXPECT_EQ(recover(log, settings).text(), "");
+  EXPECT_EQ(recover(log, settings).failure.text(), "");
   EXPECT_FALSE(std::filesystem::exists(log));
 }
 

@@ -136,7 +136,7 @@ class TierCrashTest : public TierTest {
 
   /// The file has all changes that were acknowledged, and perhaps one more.
   void check(std::uint64_t start, std::size_t acknowledged, std::size_t count) const {
-    ASSERT_EQ(recover(log, settings).text(), "");
+    ASSERT_EQ(recover(log, settings).failure.text(), "");
     const Bytes seen = bytes_of(final_path);
     const bool exactly = static_cast<bool>(same(seen, after(start, acknowledged)));
     const bool one_more = acknowledged < count && same(seen, after(start, acknowledged + 1));
@@ -208,7 +208,7 @@ TEST_F(TierCrashTest, RecoveryMayBeKilledAnywhereAndAgain) {
       own.visits = time == 0 ? 1 : 1 + static_cast<unsigned>(random() % 3);
       TierSettings mine = settings;
       mine.calls = &own;
-      const End recovery = TierCrashTest::run([&](int) { ::_exit(recover(log, mine) ? 7 : 0); });
+      const End recovery = TierCrashTest::run([&](int) { ::_exit(recover(log, mine).failure ? 7 : 0); });
       hits[number] += recovery.killed ? 1 : 0;
     }
     ASSERT_NO_FATAL_FAILURE(check(start, end.acknowledged, count)) << "run " << run;
@@ -246,12 +246,12 @@ TEST_F(TierCrashTest, WhatWasSupersededNeverComesBack) {
       }
     });
     const std::string point = name_of(static_cast<CrashPoint>(number));
-    const FileFailure old = recover(log, settings);
+    const FileFailure old = recover(log, settings).failure;
     if (old) {
       ++taken;
       ASSERT_EQ(old.error, ESTALE) << point;
       ASSERT_TRUE(std::filesystem::exists(log)) << point;
-      ASSERT_EQ(recover(other_log, settings).text(), "") << point;
+      ASSERT_EQ(recover(other_log, settings).failure.text(), "") << point;
       const Bytes seen = bytes_of(final_path);
       ASSERT_TRUE(same(seen, newer) || (end.acknowledged == 0 && seen.empty())) << point;
       ASSERT_EQ(discard(log).text(), "") << point;
@@ -259,7 +259,7 @@ TEST_F(TierCrashTest, WhatWasSupersededNeverComesBack) {
       ++left;
       ASSERT_EQ(end.acknowledged, 0U) << point;
       ASSERT_TRUE(same(bytes_of(final_path), older)) << point;
-      ASSERT_EQ(recover(other_log, settings).text(), "") << point;
+      ASSERT_EQ(recover(other_log, settings).failure.text(), "") << point;
       ASSERT_TRUE(same(bytes_of(final_path), older)) << point;
     }
     ASSERT_FALSE(std::filesystem::exists(log)) << point;
@@ -297,7 +297,7 @@ TEST_F(TierCrashTest, HalfOfADiscardBringsNothingBack) {
         ::_exit(discard(log, own) ? 3 : 0);
       });
       killed += end.killed ? 1 : 0;
-      ASSERT_EQ(recover(log, settings).text(), "") << name_of(point) << ", visit " << visit;
+      ASSERT_EQ(recover(log, settings).failure.text(), "") << name_of(point) << ", visit " << visit;
       ASSERT_TRUE(same(bytes_of(final_path), second)) << name_of(point) << ", visit " << visit;
       ASSERT_FALSE(std::filesystem::exists(log));
     }

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "staging/generation_support.hpp"
@@ -65,7 +66,7 @@ TEST_F(TierGenerationTest, OldLogIsNotDrainedOverWhatIsNewer) {
   const TieredFile::Opened again = TieredFile::open(log, final_path, settings);
   EXPECT_EQ(again.failure.error, ESTALE);
   EXPECT_TRUE(again.is_superseded);
-  EXPECT_EQ(recover(log, settings).error, ESTALE);
+  EXPECT_EQ(recover(log, settings).failure.error, ESTALE);
   const WriterRecovery recovery = recover_writers(log, settings);
   EXPECT_EQ(recovery.superseded, std::vector{log});
   EXPECT_TRUE(recovery.orphans.empty());
@@ -73,7 +74,7 @@ TEST_F(TierGenerationTest, OldLogIsNotDrainedOverWhatIsNewer) {
   ASSERT_FALSE(segments().empty());
   TierSettings over = settings;
   over.over_newer = true;
-  EXPECT_EQ(recover(log, over).text(), "");
+  EXPECT_EQ(recover(log, over).failure.text(), "");
   EXPECT_TRUE(same(bytes_of(final_path), older));
   EXPECT_TRUE(named().empty());
 }
@@ -90,7 +91,7 @@ TEST_F(TierGenerationTest, DrainedLogThatWasSupersededIsRemovedWithoutAWord) {
     ASSERT_EQ(second.failure.text(), "");
     ASSERT_EQ(second.file->write(0, newer).text(), "");
     if (by_command) {
-      EXPECT_EQ(recover(log, settings).text(), "");
+      EXPECT_EQ(recover(log, settings).failure.text(), "");
     } else {
       const WriterRecovery recovery = recover_writers(log, settings);
       EXPECT_EQ(recovery.failure.text(), "");
@@ -109,7 +110,7 @@ TEST_F(TierGenerationTest, RecoveryByASymbolicLinkTakesTheNameOff) {
   ASSERT_EQ(open()->write(0, older).text(), "");
   std::filesystem::create_directory_symlink(tier, folder / "link");
   const std::string by_link = std::filesystem::absolute(folder / "link") / std::filesystem::path(log).filename();
-  EXPECT_EQ(recover(by_link, settings).text(), "");
+  EXPECT_EQ(recover(by_link, settings).failure.text(), "");
   EXPECT_TRUE(named().empty());
   EXPECT_TRUE(same(bytes_of(final_path), older));
 }
@@ -165,7 +166,7 @@ TEST_F(TierGenerationTest, DrainOfTheOlderOfTwoJobsFails) {
   first.reset();
   TierSettings over = settings;
   over.over_newer = true;
-  EXPECT_EQ(recover(log, over).text(), "");
+  EXPECT_EQ(recover(log, over).failure.text(), "");
   EXPECT_TRUE(same(bytes_of(final_path), older));
 }
 
@@ -210,6 +211,53 @@ TEST_F(TierGenerationTest, FirstOpeningForWritingSupersedes) {
   EXPECT_TRUE(same(bytes_of(final_path), newer));
 }
 
+// However long it is, and also where it has lost something: neither keeps others from the file.
+TEST_F(TierGenerationTest, OldLogIsRefusedByItsNewestSegment) {
+  {
+    auto file = open();
+    for (int number = 0; number < 10; ++number) {
+      ASSERT_EQ(file->write(0, Bytes(settings.segment_bytes)).text(), "");
+    }
+    ASSERT_EQ(file->sync().text(), "");
+  }
+  const std::vector<std::string> all = segments();
+  ASSERT_GE(all.size(), 10U);
+  std::filesystem::resize_file(all.front(), 100);
+  ASSERT_EQ(TieredFile::open(log, final_path, settings).failure.error, EBADMSG);
+  ASSERT_EQ(open_other().failure.text(), "");
+  std::size_t read_elsewhere = 0;
+  calls.before = [&](const Asked& asked) {
+    read_elsewhere += asked.kind == Kind::read && asked.is_log() && asked.path() != all.back() ? 1 : 0;
+    return Fault{};
+  };
+  EXPECT_TRUE(TieredFile::open(log, final_path, settings).is_superseded);
+  const Recovery recovery = recover(log, settings);
+  EXPECT_TRUE(recovery.is_superseded);
+  EXPECT_FALSE(recovery.had_something);
+  EXPECT_EQ(read_elsewhere, 0U);
+  EXPECT_EQ(segments(), all);
+}
+
+// A record behind the note of a drain, and one whose header nobody can read: both are something that is not drained.
+TEST_F(TierGenerationTest, OldLogIsNotDrainedWhereItGoesOnBehindTheNote) {
+  for (const bool is_torn : {false, true}) {
+    {
+      auto file = open();
+      ASSERT_EQ(file->write(0, older).text(), "");
+      ASSERT_EQ(file->drain().text(), "");
+      ASSERT_EQ(file->write(0, older).text(), "");
+      ASSERT_EQ(file->sync().text(), "");
+    }
+    ASSERT_EQ(open_other().failure.text(), "");
+    if (is_torn) {
+      std::fstream(segments().back(), std::ios::in | std::ios::out | std::ios::binary).write("torn", 4);
+    }
+    EXPECT_TRUE(recover(log, settings).is_superseded) << is_torn;
+    ASSERT_EQ(discard(log, calls).text(), "");
+    ASSERT_EQ(discard(other_log, calls).text(), "");
+  }
+}
+
 // It is superseded while it drains: it may have written over what is newer, and says so.
 TEST_F(TierGenerationTest, DrainThatIsSupersededMeanwhileFails) {
   auto first = open();
@@ -224,7 +272,7 @@ TEST_F(TierGenerationTest, DrainThatIsSupersededMeanwhileFails) {
   calls.at = [](CrashPoint) {};
   ASSERT_NE(second, nullptr);
   first.reset();
-  EXPECT_EQ(recover(log, settings).error, ESTALE);
+  EXPECT_EQ(recover(log, settings).failure.error, ESTALE);
   EXPECT_FALSE(segments().empty());
 }
 
@@ -243,7 +291,7 @@ TEST_F(TierGenerationTest, LastLogOfATierTakesItsNameOff) {
   EXPECT_TRUE(named().empty());
   EXPECT_TRUE(std::filesystem::exists(writer_folder(log, 1)));
   second.file.reset();
-  EXPECT_EQ(recover(writer_folder(log, 1), settings).text(), "");
+  EXPECT_EQ(recover(writer_folder(log, 1), settings).failure.text(), "");
 }
 
 TEST_F(TierGenerationTest, ProcessesOfAJobTakeOneGeneration) {
@@ -358,7 +406,7 @@ TEST_F(TierGenerationTest, WithoutSpaceForNamesTheGenerationStillCounts) {
   EXPECT_TRUE(named().empty());
   settings.calls = &calls;
   ASSERT_EQ(open_other().failure.text(), "");
-  EXPECT_EQ(recover(log, settings).error, ESTALE);
+  EXPECT_EQ(recover(log, settings).failure.error, ESTALE);
 }
 
 TEST_F(TierGenerationTest, AttributeThatFailsIsToldWithItsFile) {
@@ -380,10 +428,10 @@ TEST_F(TierGenerationTest, LogWithoutAGenerationIsRecovered) {
   calls.before = [](const Asked&) { return Fault{}; };
   ASSERT_EQ(open()->write(older.size(), newer).text(), "");
   ASSERT_EQ(open_other().failure.text(), "");
-  EXPECT_EQ(recover(log, settings).error, ESTALE);
+  EXPECT_EQ(recover(log, settings).failure.error, ESTALE);
   TierSettings over = settings;
   over.over_newer = true;
-  EXPECT_EQ(recover(log, over).text(), "");
+  EXPECT_EQ(recover(log, over).failure.text(), "");
   EXPECT_EQ(bytes_of(final_path).size(), older.size() + newer.size());
 }
 

@@ -188,7 +188,7 @@ TEST_F(TierPowerTest, WhatWasDurableIsThereAndTheFileIsWholeAtSomeInstant) {
       states.resize(states_then);
     }
     settings.calls = &FileCalls::system();
-    ASSERT_EQ(recover(log, settings).text(), "") << "run " << run;
+    ASSERT_EQ(recover(log, settings).failure.text(), "") << "run " << run;
     const Bytes seen = bytes_of(final_path);
     std::size_t found = durable;
     while (found < states.size() && !same(seen, states[found])) {

@@ -85,7 +85,7 @@ TEST_F(TierTornTest, TheLogGoesOnBehindATornRecord) {
   }
   EXPECT_EQ(segments().size(), 4U);
   ASSERT_TRUE(same(opened(), states.back()));
-  ASSERT_EQ(recover(log, settings).text(), "");
+  ASSERT_EQ(recover(log, settings).failure.text(), "");
   EXPECT_TRUE(same(bytes_of(final_path), states.back()));
 }
 
@@ -133,7 +133,7 @@ TEST_F(TierTornTest, WhatAnOpeningLeftOutNeverComesBack) {
   calls.before = [](const WatchedCalls::Asked&) { return WatchedCalls::Fault{}; };
   file.reset();
   ASSERT_TRUE(same(opened(), states.back()));
-  ASSERT_EQ(recover(log, settings).text(), "");
+  ASSERT_EQ(recover(log, settings).failure.text(), "");
   EXPECT_TRUE(same(bytes_of(final_path), states.back()));
 }
 
@@ -165,7 +165,7 @@ TEST_F(TierTornTest, AChangedBitIsNeverTakenForData) {
     ASSERT_EQ(failure.error, EBADMSG) << "byte " << byte;
     EXPECT_EQ(failure.path, path);
     EXPECT_LE(failure.offset, byte);
-    ASSERT_EQ(recover(log, settings).error, EBADMSG) << "byte " << byte;
+    ASSERT_EQ(recover(log, settings).failure.error, EBADMSG) << "byte " << byte;
     ASSERT_TRUE(same(bytes_of(path), changed)) << "it is kept as it is";
   }
   EXPECT_GT(told, 20U);

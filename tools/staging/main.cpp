@@ -120,13 +120,12 @@ int recover_one(const std::string& log, bool take_what_is_left, bool over_newer)
   settings.take_what_is_left = take_what_is_left;
   settings.over_newer = over_newer;
   const FoundPlacement found = read_placement(log);
-  std::vector<StagedTier> elsewhere;
-  const FileFailure failure = recover(log, settings, over_newer ? &elsewhere : nullptr);
-  for (const StagedTier& each : elsewhere) {
+  const Recovery recovery = recover(log, settings);
+  for (const StagedTier& each : over_newer ? recovery.elsewhere : std::vector<StagedTier>{}) {
     const std::string path = found.placement ? found.placement->final_path : log;
     std::fprintf(stderr, "dovetail staging: %s\n", text_of_elsewhere(each, path).c_str());
   }
-  return failure ? complain(failure) : 0;
+  return recovery.failure ? complain(recovery.failure) : 0;
 }
 
 int discard_one(const std::string& log, bool is_forced) {
