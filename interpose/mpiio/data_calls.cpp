@@ -187,6 +187,11 @@ bool may_be_metadata(const StagedFile& staged, const Memory& memory) {
 FileFailure write_prepared(StagedFile& staged, const Prepared& prepared, const std::byte* data) {
   FileFailure failure = staged.write(prepared.view, prepared.skip, prepared.layout, data);
   if (!failure) {
+    if (staged.is_tier_full() && staged.tells()) {
+      tell("the tier has no space for " + staged.path() + ", in " + staged.folder() +
+           ", or its budget is spent: it is written through; free space there, take a larger tier, or raise "
+           "dovetail_tier_budget");
+    }
     return failure;
   }
   if (staged.tells()) {
@@ -218,7 +223,7 @@ Outcome stage(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory
   const Hints hints = staged.hints();
   if (hints.cache == Cache::coherent) {
     outcome.code = drain_own(staged, file);
-  } else if (hints.flush == Flush::immediate) {
+  } else if (hints.flush == Flush::immediate || staged.is_tier_nearly_full()) {
     staged.drain_in_background();
   }
   return outcome;

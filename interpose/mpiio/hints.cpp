@@ -17,16 +17,22 @@ constexpr const char* discard_name = "e10_cache_discard_flag";
 constexpr const char* threads_name = "e10_cache_threads";
 constexpr const char* buffer_name = "ind_wr_buffer_size";
 constexpr const char* stripe_name = "striping_unit";
-constexpr std::array own_names = {cache_name, path_name, flush_name, discard_name, threads_name};
-constexpr std::array all_names = {cache_name,   path_name,   flush_name, discard_name,
-                                  threads_name, buffer_name, stripe_name};
-constexpr std::string_view own_beginning = "e10_";
+// The thesis has none of these two.
+constexpr const char* budget_name = "dovetail_tier_budget";
+constexpr const char* bandwidth_name = "dovetail_drain_bandwidth";
+constexpr std::array own_names = {cache_name,   path_name,   flush_name,    discard_name,
+                                  threads_name, budget_name, bandwidth_name};
+constexpr std::array all_names = {cache_name,  path_name,   flush_name,  discard_name,  threads_name,
+                                  buffer_name, stripe_name, budget_name, bandwidth_name};
+constexpr std::array own_beginnings = {"e10_", "dovetail_"};
 
 constexpr std::array cache_values = {"disable", "enable", "coherent"};                   // as Cache
 constexpr std::array flush_values = {"flush_immediate", "flush_onclose", "flush_none"};  // as Flush
 constexpr std::array discard_values = {"disable", "enable"};
 constexpr std::uint64_t most_threads = 64;
 constexpr std::uint64_t most_buffer_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t most_budget_bytes = std::uint64_t{1} << 60;
+constexpr std::uint64_t most_bandwidth = std::uint64_t{1} << 40;
 
 // Reads the values of some names; remembers the first that cannot be used.
 class Reader {
@@ -100,6 +106,8 @@ ReadHints read_hints(const GivenHints& given, const Hints& before) {
   if (const std::string* const path = reader.find(path_name)) {
     hints.path = *path;
   }
+  hints.budget_bytes = reader.number(budget_name, before.budget_bytes, most_budget_bytes);
+  hints.drain_bandwidth = reader.number(bandwidth_name, before.drain_bandwidth, most_bandwidth);
   if (hints.cache != Cache::disable) {
     // Otherwise they are the MPI library's alone.
     hints.buffer_bytes = reader.number(buffer_name, before.buffer_bytes, most_buffer_bytes);
@@ -116,7 +124,10 @@ bool is_own_hint(const std::string& name) {
   return std::ranges::find(own_names, std::string_view(name)) != own_names.end();
 }
 
-bool is_known_hint(const std::string& name) { return is_own_hint(name) || !name.starts_with(own_beginning); }
+bool is_known_hint(const std::string& name) {
+  return is_own_hint(name) ||
+         std::ranges::none_of(own_beginnings, [&](const char* beginning) { return name.starts_with(beginning); });
+}
 
 std::span<const char* const> read_names() { return all_names; }
 
@@ -136,6 +147,12 @@ GivenHints hints_in_force(const Hints& hints) {
                   {discard_name, discard_values[hints.discard ? 1 : 0]},
                   {threads_name, std::to_string(hints.threads)},
                   {buffer_name, std::to_string(hints.buffer_bytes)}});
+    if (hints.budget_bytes != 0) {
+      shown[budget_name] = std::to_string(hints.budget_bytes);
+    }
+    if (hints.drain_bandwidth != 0) {
+      shown[bandwidth_name] = std::to_string(hints.drain_bandwidth);
+    }
   }
   return shown;
 }

@@ -11,6 +11,8 @@ namespace dovetail::interpose::mpiio {
 /// As they are given: by name.
 using GivenHints = std::map<std::string, std::string>;
 
+inline constexpr std::uint64_t bytes_in_megabyte = 1'000'000;
+
 enum class Cache : std::uint8_t { disable, enable, coherent };
 enum class Flush : std::uint8_t { immediate, on_close, none };
 
@@ -22,6 +24,8 @@ struct Hints {
   unsigned threads = 1;
   std::uint64_t buffer_bytes = std::uint64_t{8} << 20;  ///< Of a request of the drain.
   std::uint64_t stripe_bytes = std::uint64_t{1} << 20;  ///< No request has parts of two requests' stripes.
+  std::uint64_t budget_bytes = 0;                       ///< Of the tier. 0: as the environment says.
+  std::uint64_t drain_bandwidth = 0;                    ///< MB/s, of all ranks. 0: likewise.
 };
 
 struct ReadHints {

@@ -52,10 +52,15 @@ int rank_in(MPI_Comm communicator) {
   return rank;
 }
 
+int size_of(MPI_Comm communicator) {
+  int size = 1;
+  pmpi().Comm_size(communicator, &size);
+  return size;
+}
+
 // All ranks of a node find a folder that stays: the one of its number tells of it.
 bool is_told_here(const std::string& folder) {
-  int size = 1;
-  pmpi().Comm_size(handles().world, &size);
+  const int size = size_of(handles().world);
   const long number = std::strtol(folder.c_str() + folder.rfind('.') + 1, nullptr, 10);
   return number % size == rank_in(handles().world);
 }
@@ -172,7 +177,7 @@ AgreedGeneration agree_on_generation(MPI_Comm communicator, const Hints& hints, 
   return agreed;
 }
 
-OpenedTier open_tier(const Hints& hints, const std::string& path, const staging::Generation& generation) {
+OpenedTier open_tier(const Hints& hints, const std::string& path, int ranks, const staging::Generation& generation) {
   OpenedTier opened;
   staging::FolderName name = staging::folder_of(hints.path, path);
   if (name.failure) {
@@ -186,7 +191,7 @@ OpenedTier open_tier(const Hints& hints, const std::string& path, const staging:
     opened.failure = lock.failure;
     return opened;
   }
-  staging::TierSettings settings = settings_of(hints);
+  staging::TierSettings settings = settings_of(hints, ranks);
   settings.generation = generation;
   TieredFile::Opened file = TieredFile::open(opened.names.folder, name.final_path, settings);
   const int error = file.failure.error;
@@ -231,7 +236,7 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Wante
   OpenedTier opened;
   if (why_not.empty()) {
     const FileFailure thrown = without_exceptions("stage", [&] {
-      opened = open_tier(wanted.read.hints, path, agreed.generation);
+      opened = open_tier(wanted.read.hints, path, size_of(communicator), agreed.generation);
       return FileFailure{};
     });
     why_not = thrown ? thrown.text() : opened.failure.text();
@@ -263,7 +268,7 @@ Wanted wanted_for(const std::string& path, MPI_Info info) {
       given[name] = value;
     }
   }
-  wanted.read = read_hints(given);
+  wanted.read = read_hints(given, usual_hints());
   return wanted;
 }
 

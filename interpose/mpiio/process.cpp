@@ -12,6 +12,7 @@
 #include "functions.hpp"
 #include "open_files.hpp"
 #include "shown.hpp"
+#include "staging/tier_settings.hpp"
 
 namespace dovetail::interpose::mpiio {
 namespace {
@@ -19,15 +20,25 @@ namespace {
 constexpr int bad_input = 2;
 
 struct ReadConfiguration {
-  Configuration configuration;
-  std::string why_not;
+  Configuration configuration{};
+  Hints hints{};
+  std::string why_not{};
 };
 
 // Each rank reads it, so that it may lie on a disk of each node. That they read the same is checked where files are opened: the hints must agree.
 ReadConfiguration read_configuration() {
+  ReadConfiguration result;
+  try {
+    const staging::TierLimits limits = staging::limits_from_environment();
+    result.hints.budget_bytes = limits.budget_bytes;
+    result.hints.drain_bandwidth = limits.drain_bytes_per_second / bytes_in_megabyte;
+  } catch (const std::invalid_argument& failure) {
+    result.why_not = failure.what();
+    return result;
+  }
   const char* const path = std::getenv("DOVETAIL_MPIIO_CONFIGURATION");
   if (path == nullptr || *path == '\0') {
-    return {};
+    return result;
   }
   const base::FileText read =
       base::read_plain_file(path, {.follow_links = true, .of_anyone = true, .most_bytes = Configuration::most_bytes});
@@ -35,12 +46,12 @@ ReadConfiguration read_configuration() {
     if (read.missing || !read.why.empty()) {
       throw std::invalid_argument(read.missing ? "there is no such file" : read.why);
     }
-    return {Configuration(read.text), {}};
+    result.configuration = Configuration(read.text);
   } catch (const std::exception& failure) {
-    return {
-        {},
-        std::string("the configuration ") + path + " (DOVETAIL_MPIIO_CONFIGURATION) cannot be used: " + failure.what()};
+    result.why_not =
+        std::string("the configuration ") + path + " (DOVETAIL_MPIIO_CONFIGURATION) cannot be used: " + failure.what();
   }
+  return result;
 }
 
 const ReadConfiguration& read_once() {
@@ -53,6 +64,14 @@ const ReadConfiguration& read_once() {
   tell(read_once().why_not);
   std::fflush(stderr);
   std::_Exit(bad_input);
+}
+
+const ReadConfiguration& read_or_refuse() {
+  const ReadConfiguration& read = read_once();
+  if (!read.why_not.empty()) {
+    refuse();
+  }
+  return read;
 }
 
 // Before any file is opened.
@@ -86,13 +105,9 @@ void finish_at_finalize() {
   }();
 }
 
-const Configuration& configuration() {
-  const ReadConfiguration& read = read_once();
-  if (!read.why_not.empty()) {
-    refuse();
-  }
-  return read.configuration;
-}
+const Configuration& configuration() { return read_or_refuse().configuration; }
+
+const Hints& usual_hints() { return read_or_refuse().hints; }
 
 }  // namespace dovetail::interpose::mpiio
 

@@ -70,8 +70,13 @@ FileView bytes_from_the_beginning() {
 
 }  // namespace
 
-staging::TierSettings settings_of(const Hints& hints) {
-  return {.drain = {.stripe_bytes = hints.stripe_bytes, .request_bytes = hints.buffer_bytes}, .shared = true};
+staging::TierSettings settings_of(const Hints& hints, int drains) {
+  const std::uint64_t together = hints.drain_bandwidth * bytes_in_megabyte;
+  const std::uint64_t each = together / static_cast<std::uint64_t>(drains);
+  return {.drain = {.stripe_bytes = hints.stripe_bytes, .request_bytes = hints.buffer_bytes},
+          .limits = {.budget_bytes = hints.budget_bytes,
+                     .drain_bytes_per_second = together == 0 ? 0 : std::max<std::uint64_t>(each, 1)},
+          .shared = true};
 }
 
 StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,

@@ -22,8 +22,8 @@ namespace dovetail::interpose::mpiio {
 
 struct FileRule;
 
-/// Of a log of one of several ranks.
-staging::TierSettings settings_of(const Hints& hints);
+/// Of a log of one of several ranks. `drains`: so many go on at the same time, and share what they may write.
+staging::TierSettings settings_of(const Hints& hints, int drains = 1);
 
 /// What one rank has of it. Its functions know the log and the view, and make no calls of MPI. Thread-safe, as far as calls on one file of MPI are.
 class StagedFile {
@@ -73,6 +73,10 @@ class StagedFile {
   std::uint64_t staged_end() const { return tier_->staged_end(); }
   /// Whether this rank has something of that part of the file in its log.
   bool has_staged(const base::ByteRange& range) const { return tier_->has_staged(range); }
+  /// A drain had better begin, whatever the hints say.
+  bool is_tier_nearly_full() const noexcept { return tier_->is_tier_nearly_full(); }
+  /// Whether the tier has not taken some writes of this rank, which went to the final file.
+  bool is_tier_full() const noexcept { return tier_->written_through() != 0; }
   /// Brings all into the final file. Waits.
   staging::FileFailure drain() { return tier_->drain(); }
   /// The same, and removes the folder if the hints say so. Called at the close of the file. No other call follows.

@@ -49,8 +49,10 @@ constexpr std::string_view known[] = {
     "DOVETAIL_PREFETCH_TASKS",
     "DOVETAIL_PREFETCH_WINDOW_MB",
     // Files that are staged (docs/staging.md).
+    "DOVETAIL_DRAIN_BANDWIDTH",
     "DOVETAIL_MPIIO_CONFIGURATION",
     "DOVETAIL_TIER",
+    "DOVETAIL_TIER_BUDGET_MB",
     // Python.
     "DOVETAIL_PROGRESS",
     "DOVETAIL_PYCOMPSS_NESTED",

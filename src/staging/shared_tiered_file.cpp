@@ -17,6 +17,9 @@
 namespace dovetail::staging {
 namespace {
 
+// So much smaller a log is drained where little of the tier is left.
+constexpr std::size_t parts_of_segment = 16;
+
 // More would take turns at the same final file system.
 constexpr unsigned most_drains_at_once = 2;
 
@@ -166,12 +169,13 @@ SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const s
 void SharedTieredFile::wrote() noexcept {
   if (file_->written_through() != 0 && !has_told_.exchange(true)) {
     std::fprintf(stderr,
-                 "dovetail: the tier has no space for %s, in %s: it is written through; free space there, or take a "
-                 "larger tier\n",
+                 "dovetail: the tier has no space for %s, in %s, or its budget is spent: it is written through; free "
+                 "space there, take a larger tier, or raise DOVETAIL_TIER_BUDGET_MB\n",
                  path_.c_str(), folder_.c_str());
   }
   // The log is asked last: it counts its segments, which are many while a drain goes on.
-  if (is_requested_ || file_->log_bytes() < segment_bytes_ || is_requested_.exchange(true)) {
+  const std::size_t enough = file_->is_tier_nearly_full() ? segment_bytes_ / parts_of_segment : segment_bytes_;
+  if (is_requested_ || file_->log_bytes() < enough || is_requested_.exchange(true)) {
     return;
   }
   try {

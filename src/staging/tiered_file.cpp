@@ -12,6 +12,7 @@
 #include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_registration.hpp"
+#include "staging/writer_folders.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -119,6 +120,7 @@ TieredFile::TieredFile(base::Descriptor final_file, const std::string& final_pat
       has_changes_(log.has_changes()),
       log_(calls_, std::move(log.folder), {.identity = log.placement.log, .segment_bytes = settings.segment_bytes},
            log.found, log.replayed),
+      budget_(tier_of_log(log_.folder().path), settings.limits.budget_bytes),
       contents_(std::move(contents)),
       placement_(std::move(log.placement)),
       is_placed_(log.is_placed),
@@ -153,6 +155,12 @@ FileFailure TieredFile::begin_writing(std::vector<StagedTier>& elsewhere) {
 }
 
 FileFailure TieredFile::append(std::uint64_t offset, std::span<const std::byte> data) {
+  if (!budget_.take(header_bytes + data.size())) {
+    return {.error = ENOSPC,
+            .operation = "write",
+            .path = log_.folder().path,
+            .why = "the budget of the tier is spent (DOVETAIL_TIER_BUDGET_MB)"};
+  }
   StagingLog::Appended appended = log_.append(RecordKind::write, offset, data);
   if (!appended.failure) {
     const base::LockGuard lock(mutex_);

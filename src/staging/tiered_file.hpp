@@ -21,27 +21,10 @@
 #include "staging/opened_log.hpp"
 #include "staging/staged_contents.hpp"
 #include "staging/staging_log.hpp"
+#include "staging/tier_budget.hpp"
+#include "staging/tier_settings.hpp"
 
 namespace dovetail::staging {
-
-struct TierSettings {
-  std::size_t segment_bytes = std::size_t{64} << 20;  ///< About so much space is given back at once. At most 2 GiB.
-  DrainShape drain{};
-  /// A log that has lost records that were durable is opened with what comes before them. Otherwise it is not opened.
-  bool take_what_is_left = false;
-  /// Other processes change the final file, too, each where the others do not: it has the size that they have given it, and this one changes that only
-  /// by what it writes.
-  bool shared = false;
-  /// That the processes of a job have taken together (`take_generation`). Nothing: an opening takes one for itself.
-  std::optional<Generation> generation{};
-  /// The log is opened to be drained and removed, and no generation is taken.
-  bool only_what_is_left = false;
-  /// A log that was superseded is not refused, but takes its place again: what has come into the final file since may be overwritten.
-  bool over_newer = false;
-  /// Nothing is written before `begin_writing`: until then an empty log supersedes none.
-  bool reads_only = false;
-  FileCalls* calls = &FileCalls::system();  ///< Outlives the file.
-};
 
 /// Thread-safe. Its functions block the thread and do not suspend a task. All may throw std::bad_alloc. Others see the writes in the final file after
 /// `drain`. One process at a time has the folder, and unless the file is shared it alone changes the final file
@@ -66,10 +49,10 @@ class TieredFile {
   /// Before the first change of a file that was opened with `reads_only`: takes a generation, as an opening for writing does. Otherwise, and again, it does
   /// nothing. @param elsewhere tiers that may hold bytes of the file that are not seen here
   FileFailure begin_writing(std::vector<StagedTier>& elsewhere);
-  /// Where the tier is full, it drains first, and if that does not help it writes into the final file. After a failure some bytes from the beginning
+  /// Where the tier is full or its budget spent, it drains first, and if that does not help it writes into the final file. After a failure some bytes from the beginning
   /// of the range may have been written.
   FileFailure write(std::uint64_t offset, std::span<const std::byte> data);
-  /// The same, but fails where the tier is full. It only waits for other writers.
+  /// The same, but fails (`ENOSPC`) where the tier is full or its budget spent. It only waits for other writers.
   FileFailure write_on_tier(std::uint64_t offset, std::span<const std::byte> data);
   /// Drains, and writes into the final file: where the tier has failed. It is durable with the next `sync` or `drain`, and before anything newer is.
   FileFailure write_through(std::uint64_t offset, std::span<const std::byte> data);
@@ -107,7 +90,9 @@ class TieredFile {
 
   /// What the log takes on the tier, in bytes.
   std::uint64_t log_bytes() const { return log_.bytes(); }
-  /// Bytes that went straight into the final file, since the tier was full.
+  /// Little of the tier's budget is left: a drain had better begin.
+  bool is_tier_nearly_full() const noexcept { return budget_.is_nearly_spent(); }
+  /// Bytes that went straight into the final file, since the tier was full or its budget spent.
   std::uint64_t written_through() const noexcept { return written_through_; }
   /// Parts of the index: what the memory for it grows with.
   std::size_t extents() const;
@@ -153,6 +138,7 @@ class TieredFile {
   base::Mutex draining_;
   /// Held while something is put into the log and then into the index, so that both have it in the same order. Readers wait for an append that is under way, not for its order.
   base::Mutex order_;
+  TierBudget budget_;  // `take` only with `order_` held
   mutable base::Mutex mutex_;
   StagedContents contents_ GUARDED_BY(mutex_);
   Placement placement_ GUARDED_BY(mutex_);

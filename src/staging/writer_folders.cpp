@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "staging/hexadecimal.hpp"
+
 namespace dovetail::staging {
 namespace {
 
@@ -61,6 +63,13 @@ std::string file_folder(const std::string& folder) {
   const bool is_numbered =
       point != std::string::npos && number_of(std::string_view(folder).substr(point + 1)) != no_writer;
   return is_numbered ? folder.substr(0, point) : folder;
+}
+
+bool is_name_of_log(const std::string& name) {
+  const std::string file = file_folder(name);
+  const std::size_t digits = hexadecimal_digits;
+  return file.size() > digits && file[file.size() - digits - 1] == '-' &&
+         file.find_first_not_of("0123456789abcdef", file.size() - digits) == std::string::npos;
 }
 
 std::string tier_of_log(const std::string& folder) {

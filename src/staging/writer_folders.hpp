@@ -14,6 +14,9 @@ std::string writer_folder(const std::string& folder, unsigned writer);
 /// That of the file, from that of a writer, or itself.
 std::string file_folder(const std::string& folder);
 
+/// Whether a folder of that name may be one of either kind: it ends with a checksum, or a checksum and a number.
+bool is_name_of_log(const std::string& name);
+
 /// The tier in which it is; without symbolic links, if it is there.
 std::string tier_of_log(const std::string& folder);
 

@@ -80,6 +80,8 @@ void unusable_hints_are_refused(const Ranks& /*ranks*/, const Place& place) {
                              {"e10_cache_discard_flag", "yes", "disable and enable"},
                              {"e10_cache_threads", "0", "from 1 to"},
                              {"ind_wr_buffer_size", "much", "from 1 to"},
+                             {"dovetail_tier_budget", "0", "from 1 to"},
+                             {"dovetail_drain_bandwidth", "fast", "from 1 to"},
                              {"e10_cache_path", "", ""}};
   for (const Refused& each : refused) {
     Hints hints = place.hints;
@@ -123,11 +125,50 @@ void hints_in_force_are_shown(const Ranks& /*ranks*/, const Place& place) {
   const Info changed(Hints{{"e10_cache_flush_flag", "flush_immediate"}});
   succeed(MPI_File_set_info(file, changed.get()), "MPI_File_set_info");
   check(hint_of(file, "e10_cache_flush_flag") == "flush_immediate", "a hint was not changed");
+  check(hint_of(file, "dovetail_tier_budget").empty(), "a hint that nobody gave is shown");
   const Info wrong(Hints{{"e10_cache_flush_flag", "never"}});
   check(class_of(MPI_File_set_info(file, wrong.get())) == MPI_ERR_INFO_VALUE, "a hint was not refused");
   MPI_File_close(&file);
   MPI_File_open(MPI_COMM_WORLD, place.path.c_str(), usual_mode, MPI_INFO_NULL, &file);
   check(hint_of(file, "e10_cache").empty(), "a file without hints has them");
+  MPI_File_close(&file);
+}
+
+// While other ranks write and drain.
+std::uintmax_t bytes_in_tier(const std::string& tier) {
+  std::uintmax_t sum = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator folder(tier, error), end; !error && folder != end; folder.increment(error)) {
+    std::error_code of_folder;
+    for (std::filesystem::directory_iterator file(folder->path(), of_folder); !of_folder && file != end;
+         file.increment(of_folder)) {
+      std::error_code removed;
+      const std::uintmax_t bytes = file->file_size(removed);
+      sum += removed ? 0 : bytes;
+    }
+  }
+  return sum;
+}
+
+void a_spent_budget_loses_nothing(const Ranks& ranks, const Place& place) {
+  constexpr std::size_t piece_bytes = 50'000;
+  constexpr int pieces = 12;
+  MPI_File file = open_file(place, {{"e10_cache_flush_flag", "flush_none"}, {"dovetail_tier_budget", "300000"}});
+  check(hint_of(file, "dovetail_tier_budget") == "300000", "the budget is not that which was given");
+  for (int number = 0; number < pieces; ++number) {
+    const std::vector<char> piece(piece_bytes, static_cast<char>(ranks.rank * pieces + number + 1));
+    const MPI_Offset offset = static_cast<MPI_Offset>(ranks.rank * pieces + number) * MPI_Offset{piece_bytes};
+    succeed(MPI_File_write_at(file, offset, piece.data(), static_cast<int>(piece_bytes), MPI_CHAR, MPI_STATUS_IGNORE),
+            "writing");
+  }
+  check(bytes_in_tier(place.tier) < 350'000 + 140'000U * static_cast<unsigned>(ranks.size),
+        "the tier has more than its budget");
+  succeed(MPI_File_sync(file), "MPI_File_sync");
+  const std::vector<char> bytes = contents_of(place.path);
+  check(bytes.size() == piece_bytes * pieces * static_cast<std::size_t>(ranks.size), "bytes are lost");
+  for (std::size_t number = 0; number * piece_bytes < bytes.size(); ++number) {
+    check(bytes[number * piece_bytes + 9] == static_cast<char>(number + 1), "other bytes are in the file");
+  }
   MPI_File_close(&file);
 }
 
@@ -449,10 +490,11 @@ int main(int count, char** arguments) {
   const Ranks ranks(&count, &arguments);
   for (const auto& test :
        {unusable_hints_are_refused, one_rank_is_enough_to_refuse, hints_in_force_are_shown, others_see_it_after_sync,
-        nothing_is_drained_before_close, none_stays_in_the_tier, coherent_is_seen_at_once, sizes_are_right,
-        hints_may_differ_once_it_is_open, shared_pointer_and_atomic_mode, drain_errors_reach_sync_and_close,
-        an_error_of_one_rank_is_that_of_all, full_tier_is_written_through, pieces_are_written_where_the_tier_fails,
-        failed_drain_of_a_coherent_write_is_told, what_cannot_be_staged_is_written_through}) {
+        a_spent_budget_loses_nothing, nothing_is_drained_before_close, none_stays_in_the_tier, coherent_is_seen_at_once,
+        sizes_are_right, hints_may_differ_once_it_is_open, shared_pointer_and_atomic_mode,
+        drain_errors_reach_sync_and_close, an_error_of_one_rank_is_that_of_all, full_tier_is_written_through,
+        pieces_are_written_where_the_tier_fails, failed_drain_of_a_coherent_write_is_told,
+        what_cannot_be_staged_is_written_through}) {
     const std::string folder = empty_folder(ranks, std::string(arguments[1]));
     Place place{.tier = empty_folder(ranks, folder + "/tier"), .path = folder + "/file", .hints = {}};
     place.hints = {{"e10_cache", "enable"}, {"e10_cache_path", place.tier}};

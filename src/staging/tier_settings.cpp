@@ -1,0 +1,16 @@
+#include "staging/tier_settings.hpp"
+
+#include "tasking/settings.hpp"
+
+namespace dovetail::staging {
+
+using tasking::number_from_environment;
+
+TierLimits limits_from_environment() {
+  constexpr std::size_t most = std::size_t{1} << 40;
+  constexpr std::uint64_t megabyte = 1'000'000;
+  return {.budget_bytes = std::uint64_t{number_from_environment("DOVETAIL_TIER_BUDGET_MB", 0, 1, most)} << 20,
+          .drain_bytes_per_second = number_from_environment("DOVETAIL_DRAIN_BANDWIDTH", 0, 1, most) * megabyte};
+}
+
+}  // namespace dovetail::staging
