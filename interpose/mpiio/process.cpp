@@ -29,9 +29,9 @@ struct ReadConfiguration {
 ReadConfiguration read_configuration() {
   ReadConfiguration result;
   try {
-    const staging::TierLimits limits = staging::limits_from_environment();
-    result.hints.budget_bytes = limits.budget_bytes;
-    result.hints.drain_bandwidth = limits.drain_bytes_per_second / bytes_in_megabyte;
+    const staging::TierSettings settings = staging::settings_from_environment();
+    result.hints.budget_bytes = settings.budget_bytes;
+    result.hints.drain_bandwidth = settings.drain.bytes_per_second / bytes_in_megabyte;
   } catch (const std::invalid_argument& failure) {
     result.why_not = failure.what();
     return result;

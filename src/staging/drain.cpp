@@ -7,11 +7,24 @@
 #include <array>
 #include <cerrno>
 #include <span>
+#include <utility>
 
 #include "base/descriptor.hpp"
+#include "staging/drain_pace.hpp"
 
 namespace dovetail::staging {
 namespace {
+
+// Where the rate has a limit, a request takes about a tenth of a second.
+std::size_t most_of_request(const DrainShape& shape) noexcept {
+  constexpr std::uint64_t each_second = 10;
+  const std::uint64_t of_rate = shape.bytes_per_second / each_second;
+  return shape.bytes_per_second == 0 ? shape.request_bytes : std::min<std::uint64_t>(shape.request_bytes, of_rate);
+}
+
+std::size_t whole_stripes(std::size_t stripe, std::size_t bytes) noexcept {
+  return std::max(stripe, bytes - bytes % stripe);
+}
 
 // One request to the final file: consecutive bytes of one or several pieces.
 class Request {
@@ -20,7 +33,8 @@ class Request {
   Request(FileCalls& calls, const FinalFile& file, const DrainShape& shape, std::uint64_t most)
       : calls_(calls),
         file_(file),
-        bytes_(std::max(shape.stripe_bytes, shape.request_bytes - shape.request_bytes % shape.stripe_bytes)) {
+        rate_(shape.bytes_per_second),
+        bytes_(whole_stripes(shape.stripe_bytes, most_of_request(shape))) {
     memory_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(bytes_, most)));
   }
 
@@ -35,24 +49,35 @@ class Request {
     return std::span(memory_).subspan(held_ - bytes, bytes);
   }
   FileFailure write() {
+    if (rate_ != 0 && held_ != 0) {
+      calls_.wait_until(DrainPace::of_process().turn(calls_.now(), held_, rate_));
+    }
     std::array parts = {iovec{memory_.data(), held_}};
     const Transfer done = write_all(calls_, file_.descriptor, parts, begin_);
     held_ = 0;
     if (done.error != 0) {
       return {.error = done.error, .operation = "write", .path = file_.path, .offset = begin_ + done.bytes};
     }
-    if (done.bytes != 0) {
-      // The device works while the next request is copied, rather than from the sync on.
-      calls_.begin_writeback(file_.descriptor, begin_, done.bytes);
-      calls_.reached(CrashPoint::piece_written);
+    if (done.bytes == 0) {
+      return {};
     }
-    return {};
+    // The device works while the next request is copied, rather than from the sync on. It has at most two: more would only keep it from the program's own.
+    calls_.begin_writeback(file_.descriptor, begin_, done.bytes);
+    calls_.reached(CrashPoint::piece_written);
+    const base::ByteRange before = std::exchange(under_way_, {begin_, done.bytes});
+    const auto wait = [&] { return calls_.wait_for_writeback(file_.descriptor, before.offset, before.length); };
+    const int result = before.length == 0 ? 0 : uninterrupted(wait);
+    return result == 0
+               ? FileFailure{}
+               : FileFailure{.error = -result, .operation = "write", .path = file_.path, .offset = before.offset};
   }
 
  private:
   FileCalls& calls_;
   const FinalFile& file_;
+  const std::uint64_t rate_;  // bytes in a second; 0: no limit
   const std::size_t bytes_;
+  base::ByteRange under_way_{};  // the device has been given it
   std::vector<std::byte> memory_;
   std::uint64_t begin_ = 0;
   std::size_t held_ = 0;

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <ctime>
 
+#include "base/clock.hpp"
 #include "storage/uninterposed.hpp"
 
 namespace dovetail::staging {
@@ -67,6 +69,22 @@ void FileCalls::begin_writeback(int descriptor, std::uint64_t offset, std::size_
   // Errors come back from the next sync.
   static_cast<void>(
       ::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE));
+}
+
+int FileCalls::wait_for_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept {
+  const int result = result_of(::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                                                 SYNC_FILE_RANGE_WAIT_BEFORE));
+  const bool is_told = result == -EINTR || result == -EIO || result == -ENOSPC || result == -EDQUOT;
+  return is_told ? result : 0;
+}
+
+std::uint64_t FileCalls::now() noexcept { return base::nanoseconds(); }
+
+void FileCalls::wait_until(std::uint64_t time) noexcept {
+  constexpr std::uint64_t second = 1'000'000'000;
+  const timespec until{.tv_sec = static_cast<time_t>(time / second), .tv_nsec = static_cast<long>(time % second)};
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
 }
 
 int FileCalls::set_attribute(int descriptor, const char* name, std::string_view value) noexcept {

@@ -32,6 +32,11 @@ class FileCalls {
   virtual int remove(int folder, const char* name) noexcept;
   /// The system begins to bring these written bytes to the device, and the caller goes on. Where it cannot, nothing happens.
   virtual void begin_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;
+  /// Returns when the device has those bytes. A negative errno: it could not take them, which no sync tells again. Where the system cannot wait, nothing happens.
+  virtual int wait_for_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;
+  /// Of the steady clock, in nanoseconds.
+  virtual std::uint64_t now() noexcept;
+  virtual void wait_until(std::uint64_t time) noexcept;
   /// Extended attributes of an open file, as fsetxattr, fgetxattr, flistxattr and fremovexattr.
   virtual int set_attribute(int descriptor, const char* name, std::string_view value) noexcept;
   virtual std::int64_t get_attribute(int descriptor, const char* name, std::span<char> value) noexcept;

@@ -38,8 +38,7 @@ std::unique_ptr<storage::FileOperations> open_operations(const std::string& path
   if (tier.empty()) {
     throw IoError(EINVAL, "stage without a tier (name its folder, or set DOVETAIL_TIER),", path, 0, 0);
   }
-  TierSettings settings;
-  settings.limits = limits_from_environment();
+  TierSettings settings = settings_from_environment();
   settings.reads_only = (flags & O_ACCMODE) == O_RDONLY;
   SharedTieredFile::Opened opened = SharedTieredFile::open(tier, path, settings);
   if (opened.failure) {

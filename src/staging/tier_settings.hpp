@@ -11,20 +11,11 @@
 
 namespace dovetail::staging {
 
-/// What a user allows. 0: it was not said.
-struct TierLimits {
-  /// Most bytes that all logs of this user in the tier take. 0: what `TierBudget` finds.
-  std::uint64_t budget_bytes = 0;
-  /// Most bytes in a second that the drains of this process write together. 0: as many as the final file system takes.
-  std::uint64_t drain_bytes_per_second = 0;
-};
-/// `DOVETAIL_TIER_BUDGET_MB`, in 2^20 bytes, and `DOVETAIL_DRAIN_BANDWIDTH`, in 10^6 bytes a second. @throws std::invalid_argument with a sentence that names the variable
-TierLimits limits_from_environment();
-
 struct TierSettings {
   std::size_t segment_bytes = std::size_t{64} << 20;  ///< About so much space is given back at once. At most 2 GiB.
   DrainShape drain{};
-  TierLimits limits{};
+  /// Most bytes that all logs of this user in the tier take. 0: what `usual_budget` says.
+  std::uint64_t budget_bytes = 0;
   /// A log that has lost records that were durable is opened with what comes before them. Otherwise it is not opened.
   bool take_what_is_left = false;
   /// Other processes change the final file, too, each where the others do not: it has the size that they have given it, and this one changes that only
@@ -40,5 +31,9 @@ struct TierSettings {
   bool reads_only = false;
   FileCalls* calls = &FileCalls::system();  ///< Outlives the file.
 };
+
+/// The usual ones, with `DOVETAIL_TIER_BUDGET_MB`, in 2^20 bytes, and `DOVETAIL_DRAIN_BANDWIDTH`, in 10^6 bytes a second. @throws std::invalid_argument with a
+/// sentence that names the variable
+TierSettings settings_from_environment();
 
 }  // namespace dovetail::staging

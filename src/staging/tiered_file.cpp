@@ -120,7 +120,7 @@ TieredFile::TieredFile(base::Descriptor final_file, const std::string& final_pat
       has_changes_(log.has_changes()),
       log_(calls_, std::move(log.folder), {.identity = log.placement.log, .segment_bytes = settings.segment_bytes},
            log.found, log.replayed),
-      budget_(tier_of_log(log_.folder().path), settings.limits.budget_bytes),
+      budget_(tier_of_log(log_.folder().path), settings.budget_bytes),
       contents_(std::move(contents)),
       placement_(std::move(log.placement)),
       is_placed_(log.is_placed),

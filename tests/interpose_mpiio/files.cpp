@@ -134,22 +134,6 @@ void hints_in_force_are_shown(const Ranks& /*ranks*/, const Place& place) {
   MPI_File_close(&file);
 }
 
-// While other ranks write and drain.
-std::uintmax_t bytes_in_tier(const std::string& tier) {
-  std::uintmax_t sum = 0;
-  std::error_code error;
-  for (std::filesystem::directory_iterator folder(tier, error), end; !error && folder != end; folder.increment(error)) {
-    std::error_code of_folder;
-    for (std::filesystem::directory_iterator file(folder->path(), of_folder); !of_folder && file != end;
-         file.increment(of_folder)) {
-      std::error_code removed;
-      const std::uintmax_t bytes = file->file_size(removed);
-      sum += removed ? 0 : bytes;
-    }
-  }
-  return sum;
-}
-
 void a_spent_budget_loses_nothing(const Ranks& ranks, const Place& place) {
   constexpr std::size_t piece_bytes = 50'000;
   constexpr int pieces = 12;

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace dovetail::test {
@@ -82,6 +83,22 @@ class Info {
  private:
   MPI_Info info_ = MPI_INFO_NULL;
 };
+
+/// Of the files in its folders, also while other ranks write and drain.
+inline std::uintmax_t bytes_in_tier(const std::string& tier) {
+  std::uintmax_t sum = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator folder(tier, error), end; !error && folder != end; folder.increment(error)) {
+    std::error_code of_folder;
+    for (std::filesystem::directory_iterator file(folder->path(), of_folder); !of_folder && file != end;
+         file.increment(of_folder)) {
+      std::error_code removed;
+      const std::uintmax_t bytes = file->file_size(removed);
+      sum += removed ? 0 : bytes;
+    }
+  }
+  return sum;
+}
 
 /// As the operating system sees it.
 inline std::vector<char> contents_of(const std::string& path) {

@@ -85,7 +85,7 @@ TEST_F(TierBudgetTest, UsualOneIsOfWhatIsFree) {
 
 TEST_F(TierBudgetTest, LogStaysWithinItAndNothingIsLost) {
   constexpr std::uint64_t limit = 400'000;
-  settings.limits.budget_bytes = limit;
+  settings.budget_bytes = limit;
   PlainModel model;
   std::uint64_t most = 0;
   auto file = open();
@@ -104,7 +104,7 @@ TEST_F(TierBudgetTest, LogStaysWithinItAndNothingIsLost) {
 }
 
 TEST_F(TierBudgetTest, WhereOthersHaveItAllWritesGoThrough) {
-  settings.limits.budget_bytes = 300'000;
+  settings.budget_bytes = 300'000;
   const std::string other_path = folder / "other";
   put(other_path, {});
   const FolderName other = folder_of(tier, other_path);
@@ -131,7 +131,7 @@ TEST_F(TierBudgetTest, ProcessesShareIt) {
   constexpr std::size_t pieces = 60;
   constexpr std::size_t piece_bytes = 50'000;
   constexpr std::uint64_t limit = 2'000'000;
-  settings.limits.budget_bytes = limit;
+  settings.budget_bytes = limit;
   std::vector<pid_t> children;
   for (unsigned number = 0; number < writers; ++number) {
     const pid_t child = ::fork();
@@ -170,7 +170,7 @@ TEST_F(TierBudgetTest, DrainsBeginEarlierWhereLittleIsLeft) {
     return Fault{};
   };
   settings.segment_bytes = std::size_t{4} << 20;
-  settings.limits.budget_bytes = 900'000;
+  settings.budget_bytes = 900'000;
   const SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path, settings);
   ASSERT_EQ(opened.failure.text(), "");
   std::uint64_t end = 0;

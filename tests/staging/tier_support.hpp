@@ -33,7 +33,7 @@ using Bytes = std::vector<std::byte>;
 /// Calls of the system, each of which a test may forbid, shorten or watch. Thread-safe if the functions are.
 class WatchedCalls : public FileCalls {
  public:
-  enum class Kind { open, write, read, sync, resize, remove, attribute };
+  enum class Kind { open, write, read, sync, resize, remove, attribute, writeback };
   struct Fault {
     int error = 0;                ///< This errno in place of the call.
     std::size_t most = SIZE_MAX;  ///< Bytes that are transferred.
@@ -95,6 +95,10 @@ class WatchedCalls : public FileCalls {
   void begin_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept override {
     at_writeback({offset, bytes});
     FileCalls::begin_writeback(descriptor, offset, bytes);
+  }
+  int wait_for_writeback(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept override {
+    const Fault fault = before({Kind::writeback, descriptor, offset, bytes});
+    return fault.error != 0 ? -fault.error : FileCalls::wait_for_writeback(descriptor, offset, bytes);
   }
   int set_attribute(int descriptor, const char* name, std::string_view value) noexcept override {
     const Fault fault = before({Kind::attribute, descriptor});

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -116,7 +117,7 @@ int verify(const std::string& log) {
 }
 
 int recover_one(const std::string& log, bool take_what_is_left, bool over_newer) {
-  TierSettings settings;
+  TierSettings settings = settings_from_environment();
   settings.take_what_is_left = take_what_is_left;
   settings.over_newer = over_newer;
   const FoundPlacement found = read_placement(log);
@@ -212,6 +213,9 @@ int run(int count, char** arguments) {
 int main(int count, char** arguments) {
   try {
     return dovetail::staging::run(count, arguments);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "dovetail staging: %s\n", error.what());
+    return dovetail::staging::bad_usage;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "dovetail staging: %s\n", error.what());
     return 1;
