@@ -19,6 +19,7 @@ enum class CrashPoint : unsigned {
   log_synced,        ///< Nobody has been told.
   sync_noted,        ///< The log says that it was synced.
   drain_begun,       ///< The segments that will be drained take no more records.
+  draining_noted,    ///< The log says from where on the final file will change, and need not be durable.
   final_cut,         ///< The final file was made shorter.
   piece_written,     ///< To the final file.
   final_grown,       ///< To its size.
@@ -34,10 +35,10 @@ enum class CrashPoint : unsigned {
 };
 
 inline constexpr std::array crash_point_names = {
-    "folder_made",      "placement_written", "segment_made",   "segment_begun",     "tier_noted",     "generation_set",
-    "old_tier_removed", "record_appended",   "log_synced",     "sync_noted",        "drain_begun",    "final_cut",
-    "piece_written",    "final_grown",       "final_synced",   "drain_noted",       "drain_durable",  "segment_removed",
-    "tier_forgotten",   "discard_begun",     "folder_emptied", "placement_removed", "folder_removed",
+    "folder_made",      "placement_written", "segment_made",  "segment_begun",  "tier_noted",        "generation_set",
+    "old_tier_removed", "record_appended",   "log_synced",    "sync_noted",     "drain_begun",       "draining_noted",
+    "final_cut",        "piece_written",     "final_grown",   "final_synced",   "drain_noted",       "drain_durable",
+    "segment_removed",  "tier_forgotten",    "discard_begun", "folder_emptied", "placement_removed", "folder_removed",
 };
 
 constexpr std::size_t crash_points = crash_point_names.size();

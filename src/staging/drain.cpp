@@ -160,6 +160,15 @@ FileFailure make_final_durable(FileCalls& calls, const FinalFile& file) {
   return make_name_durable(calls, file);
 }
 
+FileFailure cut_final(FileCalls& calls, const FinalFile& file, std::uint64_t bytes) {
+  std::uint64_t size = 0;
+  FileFailure failure = size_of(file, size);
+  if (!failure && size > bytes) {
+    failure = resize(calls, file, bytes, CrashPoint::final_cut);
+  }
+  return failure ? failure : make_final_durable(calls, file);
+}
+
 DrainPlan plan_drain(const StagedContents& contents) {
   DrainPlan plan;
   plan.size = contents.size();

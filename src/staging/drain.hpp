@@ -47,6 +47,9 @@ DrainPlan plan_drain(const StagedContents& contents);
 /// Its bytes, and its name. Blocks.
 FileFailure make_final_durable(FileCalls& calls, const FinalFile& file);
 
+/// Leaves at most so many bytes of it, durably. Blocks.
+FileFailure cut_final(FileCalls& calls, const FinalFile& file, std::uint64_t bytes);
+
 /// Does it, and makes it durable. Blocks. The final file can be read and written meanwhile, elsewhere. Doing it again, from the beginning, after a
 /// failure or a crash, leads to the same file. Holds `request_bytes` of memory. @throws std::bad_alloc
 FileFailure drain_into(FileCalls& calls, const FinalFile& file, const DrainPlan& plan,

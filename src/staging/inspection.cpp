@@ -14,6 +14,7 @@ namespace {
 
 void count(const std::vector<FoundSegment>& found, const Replay& replayed, Inspection& result) {
   result.segments = found.size();
+  result.is_half_drained = replayed.draining_from.has_value();
   for (const FoundSegment& each : found) {
     result.log_bytes += each.scan.bytes;
     result.torn_bytes += each.scan.bytes - each.scan.whole_bytes;

@@ -21,6 +21,8 @@ struct Inspection {
   std::uint64_t staged_bytes = 0;  ///< Of the file: not drained yet.
   std::size_t extents = 0;         ///< In so many pieces.
   std::uint64_t records = 0;       ///< That are not drained.
+  bool is_half_drained =
+      false;  ///< The final file has a part of what a drain was bringing there, which only the next opening takes away.
   bool is_superseded =
       false;  ///< Others have opened the final file for writing since; false also where that cannot be read.
   bool has_marks = true;  ///< False: the file system of the final file cannot keep what would tell that.

@@ -57,7 +57,7 @@ bool unseal(std::span<const std::byte, header_bytes> encoded, LogIdentity log, B
 // The checksum says that this library wrote it; a newer one may have written what this one does not know.
 bool is_sound(const RecordBytes& bytes) noexcept {
   const bool data = bytes.kind == static_cast<std::uint32_t>(RecordKind::write);
-  const bool known = bytes.kind >= 1 && bytes.kind <= static_cast<std::uint32_t>(RecordKind::synced);
+  const bool known = bytes.kind >= 1 && bytes.kind <= static_cast<std::uint32_t>(RecordKind::draining);
   return known && bytes.unused == 0 && bytes.sequence != 0 && bytes.sequence != UINT64_MAX &&
          (data ? bytes.length != 0 && bytes.length <= most_record_bytes : bytes.length == 0) &&
          bytes.offset <= most_file_bytes - bytes.length;

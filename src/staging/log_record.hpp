@@ -27,6 +27,8 @@ enum class RecordKind : std::uint32_t {
   truncate = 2,  ///< The file has another size.
   drained = 3,   ///< What earlier records say is durable in the final file.
   synced = 4,    ///< Nothing but that earlier records are durable (`RecordHeader::durable`).
+  draining =
+      5,  ///< A drain changes the final file, behind its end alone, though earlier records may not be durable. Until it is noted, those bytes do not count.
 };
 
 constexpr bool changes_file(RecordKind kind) noexcept {
@@ -39,7 +41,7 @@ struct RecordHeader {
   std::uint64_t durable =
       0;  ///< When this one was appended, those up to here were durable, in the log or the final file.
   std::uint64_t offset =
-      0;  ///< write: of the data in the file, in bytes; truncate: the size; drained: up to this sequence number.
+      0;  ///< write: of the data in the file, in bytes; truncate: the size; drained: up to this sequence number; draining: the end.
   std::uint64_t length = 0;  ///< Of the data that follow, in bytes.
   std::uint64_t data_checksum = 0;
   bool operator==(const RecordHeader&) const = default;

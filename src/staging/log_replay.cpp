@@ -61,6 +61,12 @@ Replay replay(const std::vector<FoundSegment>& segments) {
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const SegmentScan& scan = segments[i].scan;
     result.drained = std::max(result.drained, scan.drained);
+    if (scan.has_note) {
+      result.draining_from.reset();
+    }
+    if (scan.draining_from) {
+      result.draining_from = std::min(*scan.draining_from, result.draining_from.value_or(*scan.draining_from));
+    }
     // Numbers that were given again later are those of other records, of which it says nothing.
     result.durable = std::max(result.durable, std::min(scan.durable, std::max<std::uint64_t>(void_from[i], 1) - 1));
   }

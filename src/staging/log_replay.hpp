@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "staging/file_failure.hpp"
@@ -28,6 +29,8 @@ struct Replay {
   std::uint64_t drained = 0;            ///< Up to here all is durable in the final file.
   std::uint64_t next_sequence = 1;      ///< Behind the last record.
   std::uint64_t durable = 0;            ///< The highest number that any header says to be durable.
+  /// A drain that has not ended has changed the final file from there on, and not all of it may be in the log.
+  std::optional<std::uint64_t> draining_from{};
   /// Records that were durable are not there, or were changed. What comes before them is in `records`.
   FileFailure damage;
 };

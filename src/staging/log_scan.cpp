@@ -70,6 +70,10 @@ void note_claims(const RecordHeader& header, SegmentScan& result) {
   result.durable = std::max(result.durable, header.durable);
   if (header.kind == RecordKind::drained) {
     result.drained = std::max(result.drained, header.offset);
+    result.has_note = true;
+    result.draining_from.reset();
+  } else if (header.kind == RecordKind::draining) {
+    result.draining_from = std::min(header.offset, result.draining_from.value_or(header.offset));
   }
 }
 

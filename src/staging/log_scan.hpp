@@ -26,6 +26,9 @@ struct SegmentScan {
   std::uint64_t durable =
       0;  ///< Up to this sequence number all was durable once, as any header says, also behind a torn record.
   std::uint64_t drained = 0;  ///< Likewise: was durable in the final file.
+  bool has_note = false;      ///< Of a drain that has ended.
+  /// Behind all notes it says that a drain has begun to write there.
+  std::optional<std::uint64_t> draining_from;
 
   bool is_torn() const noexcept { return whole_bytes != bytes; }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -120,7 +121,11 @@ FileFailure StagingLog::sync() {
   calls_.reached(CrashPoint::log_synced);
   // For the reader, which otherwise takes a last record that was changed for one that was never durable. Where it cannot be written, the next record
   // says so.
-  append(RecordKind::synced, 0, {});
+  {
+    const base::LockGuard lock(mutex_);
+    LogPlace place;
+    current_ == 0 ? append_note(RecordKind::synced, 0) : append_at(RecordKind::synced, 0, {}, 0, place);
+  }
   calls_.reached(CrashPoint::sync_noted);
   return {};
 }
@@ -141,6 +146,32 @@ FileFailure StagingLog::sync_from(std::uint32_t number) {
   }
   FileFailure failure = sync_folder();
   return first ? first : failure;
+}
+
+// In a segment without data, so that a sync of it is short.
+FileFailure StagingLog::append_note(RecordKind kind, std::uint64_t offset) {
+  const auto newest = segments_.empty() ? segments_.end() : std::prev(segments_.end());
+  const bool goes_on = newest != segments_.end() && newest->second.has_notes_only && newest->second.segment->is_whole();
+  const std::uint32_t before = std::exchange(current_, goes_on ? newest->first : 0);
+  LogPlace place;
+  FileFailure failure = append_at(kind, offset, {}, 0, place);
+  if (failure) {
+    current_ = before;
+    return failure;
+  }
+  segments_[current_].has_notes_only = true;
+  noting_ = std::exchange(current_, 0);
+  return {};
+}
+
+FileFailure StagingLog::sync_notes() {
+  std::uint32_t number = 0;
+  {
+    const base::LockGuard lock(mutex_);
+    number = noting_;
+  }
+  FileFailure failure = sync_segment(number);
+  return failure ? failure : sync_folder();
 }
 
 FileFailure StagingLog::sync_segment(std::uint32_t number) {
@@ -194,9 +225,33 @@ StagingLog::Sealed StagingLog::seal() {
     const base::LockGuard lock(mutex_);
     sealed = {.segment = next_number_ - 1, .sequence = next_sequence_ - 1, .empty = last_change_ <= noted_};
     current_ = sealed.empty ? current_ : 0;
+    if (!sealed.empty && !segments_.empty()) {
+      segments_.rbegin()->second.has_notes_only = false;  // the next note goes behind what is sealed, and stays
+    }
   }
   calls_.reached(CrashPoint::drain_begun);
   return sealed;
+}
+
+bool StagingLog::is_durable() const {
+  const base::LockGuard lock(mutex_);
+  return durable_ >= last_change_;
+}
+
+FileFailure StagingLog::note_draining(std::uint64_t end) {
+  FileFailure failure;
+  {
+    const base::LockGuard lock(mutex_);
+    failure = append_note(RecordKind::draining, end);
+  }
+  if (!failure) {
+    const base::LockGuard one(syncing_);
+    failure = sync_notes();
+  }
+  if (!failure) {
+    calls_.reached(CrashPoint::draining_noted);
+  }
+  return failure;
 }
 
 StagingLog::Segments StagingLog::segments(const Sealed& sealed) const {
@@ -242,10 +297,9 @@ FileFailure StagingLog::note_drained(const Sealed& sealed) {
   {
     // No other thread's write may take the space of the reserve.
     const base::LockGuard lock(mutex_);
-    LogPlace place;
-    failure = append_at(RecordKind::drained, sealed.sequence, {}, 0, place);
+    failure = append_note(RecordKind::drained, sealed.sequence);
     if ((failure.error == ENOSPC || failure.error == EDQUOT) && give_up_reserve()) {
-      failure = append_at(RecordKind::drained, sealed.sequence, {}, 0, place);
+      failure = append_note(RecordKind::drained, sealed.sequence);
     }
   }
   if (!failure) {
@@ -258,7 +312,7 @@ FileFailure StagingLog::note_drained(const Sealed& sealed) {
 FileFailure StagingLog::sync_note(const Sealed& sealed) {
   const base::LockGuard one(syncing_);
   // What is sealed need not be durable here any more, and perhaps cannot be.
-  FileFailure failure = sync_from(sealed.segment + 1);
+  FileFailure failure = sync_notes();
   if (failure) {
     return failure;
   }
@@ -266,6 +320,12 @@ FileFailure StagingLog::sync_note(const Sealed& sealed) {
     const base::LockGuard lock(mutex_);
     noted_ = std::max(noted_, sealed.sequence);
     durable_ = std::max(durable_, sealed.sequence);
+    // Nothing was written meanwhile, and no more notes come for now.
+    if (const auto newest = segments_.rbegin();
+        current_ == 0 && newest != segments_.rend() && newest->first == noting_) {
+      newest->second.has_notes_only = false;
+      current_ = noting_;
+    }
   }
   calls_.reached(CrashPoint::drain_durable);
   return {};

@@ -52,6 +52,11 @@ class StagingLog {
     bool empty = false;          ///< Nothing was written since the last durable note, if there is one.
   };
   Sealed seal();
+  /// Nothing that was appended is still to be synced.
+  bool is_durable() const;
+  /// Says durably, behind all that was sealed, that its drain begins and changes the final file from `end` on alone. Where that cannot be said, the log has to be
+  /// durable before the final file changes.
+  FileFailure note_draining(std::uint64_t end);
   /// The sealed segments, for as long as the caller keeps them.
   Segments segments(const Sealed& sealed) const;
   /// Null: it was removed.
@@ -77,10 +82,13 @@ class StagingLog {
     std::shared_ptr<LogSegment> segment;
     std::optional<std::uint64_t> whole_bytes;  // of one that was found; one that was made here is whole
     std::uint64_t durable_bytes = 0;
-    FileFailure doubt;  // why it could not be made durable
+    FileFailure doubt;            // why it could not be made durable
+    bool has_notes_only = false;  // of drains: it is synced without waiting for what was written meanwhile
   };
   FileFailure append_at(RecordKind kind, std::uint64_t offset, std::span<const std::byte> data, std::uint64_t checksum,
                         LogPlace& place) REQUIRES(mutex_);
+  FileFailure append_note(RecordKind kind, std::uint64_t offset) REQUIRES(mutex_);
+  FileFailure sync_notes() REQUIRES(syncing_) EXCLUDES(mutex_);
   FileFailure begin_segment() REQUIRES(mutex_);
   FileFailure sync_from(std::uint32_t number) REQUIRES(syncing_) EXCLUDES(mutex_);
   FileFailure sync_segment(std::uint32_t number) REQUIRES(syncing_) EXCLUDES(mutex_);
@@ -99,6 +107,7 @@ class StagingLog {
   std::map<std::uint32_t, Kept> segments_ GUARDED_BY(mutex_);
   std::uint32_t next_number_ GUARDED_BY(mutex_) = 1;
   std::uint32_t current_ GUARDED_BY(mutex_) = 0;  // the segment that records are appended to; 0: the next one makes one
+  std::uint32_t noting_ GUARDED_BY(mutex_) = 0;   // the segment of the last note
   std::uint64_t next_sequence_ GUARDED_BY(mutex_) = 1;
   std::uint64_t last_change_ GUARDED_BY(mutex_) = 0;  // the newest record that changes the file
   std::uint64_t durable_ GUARDED_BY(mutex_) = 0;      // up to this record

@@ -98,17 +98,32 @@ TieredFile::Opened TieredFile::open(const std::string& folder, const std::string
   if (settled.failure) {
     return {nullptr, std::move(settled.failure), settled.is_superseded};
   }
+  // Not all that a drain has brought there may be in the log: a part of it is the file of no instant.
+  const std::optional<std::uint64_t> undone_from = log.replayed.draining_from;
+  if (undone_from) {
+    settled.failure = cut_final(calls, {.path = final_path, .descriptor = final_file.descriptor.get()}, *undone_from);
+    if (settled.failure) {
+      return {nullptr, std::move(settled.failure)};
+    }
+  }
+  const StagingLog::Sealed found{.segment = log.found.empty() ? 0 : log.found.back().segment->number(),
+                                 .sequence = log.replayed.drained};
   // Another process may have drained into it before this one had the log.
   struct stat status{};
   if (::fstat(final_file.descriptor.get(), &status) != 0) {
     return {nullptr, {.error = errno, .operation = "look at", .path = final_path}};
   }
   StagedContents contents = contents_of(log.replayed, static_cast<std::uint64_t>(status.st_size));
-  return {std::unique_ptr<TieredFile>(new TieredFile(std::move(final_file.descriptor), final_path, std::move(log),
-                                                     settings, std::move(contents))),
-          {},
-          false,
-          std::move(settled.elsewhere)};
+  std::unique_ptr<TieredFile> file(
+      new TieredFile(std::move(final_file.descriptor), final_path, std::move(log), settings, std::move(contents)));
+  FileFailure failure = undone_from ? file->note_cut(found) : FileFailure{};
+  return {failure ? nullptr : std::move(file), std::move(failure), false, std::move(settled.elsewhere)};
+}
+
+// Otherwise the next opening would cut it again, and what has come there since would be lost.
+FileFailure TieredFile::note_cut(const StagingLog::Sealed& found) {
+  FileFailure failure = log_.note_drained(found);
+  return failure ? failure : log_.sync_note(found);
 }
 
 TieredFile::TieredFile(base::Descriptor final_file, const std::string& final_path, OpenedLog log,
@@ -408,10 +423,26 @@ FileFailure TieredFile::drain_sealed(const Drain& begun) {
   return failure ? failure : log_.remove(begun.sealed);
 }
 
+// Where a drain changes nothing before the end of the final file, it can be undone by a cut. So the log need not be written to the tier before it, which
+// takes as long as the drain if the tier is no faster. Others may have put something behind the end of a shared file.
+std::optional<std::uint64_t> TieredFile::end_to_drain_behind(const Drain& begun) const {
+  struct stat status{};
+  if (settings_.shared || log_.is_durable() || ::fstat(final_.descriptor, &status) != 0) {
+    return std::nullopt;
+  }
+  const auto end = static_cast<std::uint64_t>(status.st_size);
+  const bool changes_before =
+      begun.plan.kept < end || (!begun.plan.pieces.empty() && begun.plan.pieces.front().range.offset < end);
+  return changes_before ? std::nullopt : std::optional(end);
+}
+
 FileFailure TieredFile::bring_into_final(const Drain& begun) {
-  // Before the final file changes, so that what a crash leaves half done can be done again. Where the tier cannot make it durable, it was never told
-  // to be, and the final file is the way to make it so.
-  log_.sync();
+  // Before the final file changes, so that what a crash leaves half done can be done again, or undone. Where the tier cannot make it durable, it was never
+  // told to be, and the final file is the way to make it so.
+  const std::optional<std::uint64_t> end = end_to_drain_behind(begun);
+  if (!end || log_.note_draining(*end)) {
+    log_.sync();
+  }
   FileFailure failure = log_.verify(begun.sealed);
   failure = failure ? std::move(failure) : objection_to_drain();
   if (!failure) {

@@ -124,6 +124,8 @@ class TieredFile {
   };
   Drain begin_drain() REQUIRES(draining_, order_) EXCLUDES(mutex_);
   FileFailure drain_sealed(const Drain& begun) REQUIRES(draining_) EXCLUDES(mutex_);
+  FileFailure note_cut(const StagingLog::Sealed& found);
+  std::optional<std::uint64_t> end_to_drain_behind(const Drain& begun) const;
   FileFailure bring_into_final(const Drain& begun) REQUIRES(draining_) EXCLUDES(mutex_);
   MarkedFile marked() const { return {.calls = calls_, .descriptor = final_.descriptor, .path = final_.path}; }
   FileFailure objection_to_drain() const;

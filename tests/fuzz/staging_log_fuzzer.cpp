@@ -31,7 +31,7 @@ void append(std::string& segment, const EncodedHeader& header) {
 // The checksum of the header is right, most times that of the data as well.
 void append_record(std::string& segment, Source& source) {
   RecordHeader header;
-  header.kind = static_cast<RecordKind>(source.byte() % 6);
+  header.kind = static_cast<RecordKind>(source.byte() % 7);
   header.sequence = source.any_number();
   header.durable = source.any_number();
   header.offset = source.any_number();

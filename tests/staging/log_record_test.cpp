@@ -28,7 +28,7 @@ EncodedHeader with_bit(EncodedHeader bytes, std::size_t bit) {
 
 TEST(LogRecordTest, AHeaderIsReadAsItWasWritten) {
   EXPECT_EQ(decode_record(encode(some_record(), log), log), some_record());
-  for (const RecordKind kind : {RecordKind::truncate, RecordKind::drained, RecordKind::synced}) {
+  for (const RecordKind kind : {RecordKind::truncate, RecordKind::drained, RecordKind::synced, RecordKind::draining}) {
     RecordHeader header = some_record();
     header.kind = kind;
     header.length = 0;
@@ -62,7 +62,7 @@ TEST(LogRecordTest, NumbersOutOfBoundsAreRefused) {
     return !decode_record(encode(header, log), log);
   };
   EXPECT_TRUE(refused([](RecordHeader& header) { header.kind = static_cast<RecordKind>(0); }));
-  EXPECT_TRUE(refused([](RecordHeader& header) { header.kind = static_cast<RecordKind>(5); }));
+  EXPECT_TRUE(refused([](RecordHeader& header) { header.kind = static_cast<RecordKind>(6); }));
   EXPECT_TRUE(refused([](RecordHeader& header) { header.sequence = 0; }));
   EXPECT_TRUE(refused([](RecordHeader& header) { header.sequence = UINT64_MAX; }));
   EXPECT_TRUE(refused([](RecordHeader& header) { header.length = 0; }));

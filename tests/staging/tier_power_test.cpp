@@ -50,6 +50,8 @@ class ForgetfulCalls : public FileCalls {
     return result;
   }
 
+  std::size_t drains_behind_end = 0;
+
   /// The file is there as it is now.
   void know(const std::string& path) { files_[path] = {.durable = bytes_of(path), .pending = {}, .named = true}; }
 
@@ -58,7 +60,8 @@ class ForgetfulCalls : public FileCalls {
     points_left_ = points;
     failed_ = std::move(failed);
   }
-  void reached(CrashPoint) noexcept override {
+  void reached(CrashPoint point) noexcept override {
+    drains_behind_end += point == CrashPoint::draining_noted ? 1 : 0;
     if (points_left_ != 0 && --points_left_ == 0) {
       at_failure_ = files_;
       failed_();
@@ -144,13 +147,18 @@ class ForgetfulCalls : public FileCalls {
   std::function<void()> failed_;
 };
 
-using TierPowerTest = TierTest;
+class TierPowerTest : public TierTest {
+ protected:
+  /// What was durable is there, and the file is whole, as it was at some instant. `appends`: its changes begin at its end.
+  void lose_power(bool appends);
+};
 
-TEST_F(TierPowerTest, WhatWasDurableIsThereAndTheFileIsWholeAtSomeInstant) {
+void TierPowerTest::lose_power(bool appends) {
   std::mt19937_64 random(test::seed());
   std::size_t lost = 0;
+  std::size_t behind_end = 0;
   settings.segment_bytes = 5'000;
-  for (std::size_t run = 0; run < test::scaled(200, 40); ++run) {
+  for (std::size_t run = 0; run < test::scaled(appends ? 70 : 140, 40); ++run) {
     ForgetfulCalls forgetful;
     settings.calls = &forgetful;
     const std::uint64_t start = random();
@@ -166,7 +174,10 @@ TEST_F(TierPowerTest, WhatWasDurableIsThereAndTheFileIsWholeAtSomeInstant) {
       states_then = states.size();
     });
     for (std::uint64_t number = random() % 60; number > 0; --number) {
-      const Change change = Change::some(start, number, 60'000, 10'000);
+      Change change = Change::some(start, number, 60'000, 10'000);
+      if (appends) {
+        change.offset = states.back().size() + (random() % 4 == 0 ? random() % 3'000 : 0);
+      }
       PlainModel model{states.back()};
       change.make(model);
       states.push_back(model.bytes);
@@ -197,9 +208,16 @@ TEST_F(TierPowerTest, WhatWasDurableIsThereAndTheFileIsWholeAtSomeInstant) {
     ASSERT_LT(found, states.size()) << "run " << run << ": " << durable << " of " << states.size() - 1
                                     << " were durable";
     lost += found + 1 < states.size() ? 1 : 0;
+    behind_end += forgetful.drains_behind_end;
   }
   EXPECT_GT(lost, 0U) << "nothing was forgotten";
+  EXPECT_TRUE(!appends || behind_end > 0);
 }
+
+TEST_F(TierPowerTest, WhatWasDurableIsThereAndTheFileIsWholeAtSomeInstant) { lose_power(false); }
+
+// Its drains do not wait for the tier.
+TEST_F(TierPowerTest, SoItIsWhereItOnlyGrows) { lose_power(true); }
 
 }  // namespace
 }  // namespace dovetail::staging

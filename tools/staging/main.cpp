@@ -131,7 +131,7 @@ int recover_one(const std::string& log, bool take_what_is_left, bool over_newer)
 
 int discard_one(const std::string& log, bool is_forced) {
   const Inspection found = inspect(log);
-  if (!is_forced && (found.failure || found.damage || found.staged_bytes != 0)) {
+  if (!is_forced && (found.failure || found.damage || found.staged_bytes != 0 || found.is_half_drained)) {
     std::fprintf(stderr, "dovetail staging: %s has %llu bytes for %s that are nowhere else; --force drops them\n",
                  log.c_str(), static_cast<unsigned long long>(found.staged_bytes),
                  found.placement ? found.placement->final_path.c_str() : "an unknown file");
