@@ -19,7 +19,6 @@ class Entered {
   explicit Entered(Call& call) : call_(call) {
     enter_body();
     call.thread_state_id = PyThreadState_Get()->thread_id;
-    call.begun();
   }
   ~Entered() {
     call_.thread_state_id = 0;
@@ -54,6 +53,7 @@ Body::Body(CallReference call) noexcept : call_(std::move(call)) {
 void Body::operator()() {
   Call& call = *call_;
   const Entered entered(call);
+  call.begun();
   drop_deferred();
   try {
     run(call);

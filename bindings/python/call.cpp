@@ -1,6 +1,7 @@
 #include "call.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/mutex.hpp"
 #include "failure.hpp"
@@ -37,7 +38,23 @@ Running& running() {
 
 Call::Call() : token(new_token()) {}
 
+bool Call::cancel() noexcept {
+  Stage expected = Stage::waiting;
+  return stage.compare_exchange_strong(expected, Stage::cancelled) || expected == Stage::cancelled;
+}
+
+void Callbacks::call() {
+  const std::vector<Callback> due = std::exchange(waiting_, {});
+  for (const Callback& callback : due) {
+    call_back(callback.function.get(), callback.future.get());
+  }
+}
+
 void Call::begun() {
+  Stage expected = Stage::waiting;
+  if (!stage.compare_exchange_strong(expected, Stage::begun) && expected == Stage::cancelled) {
+    throw IoError(ECANCELED, "the start", signature->label, 0, 0);
+  }
   if (task == nullptr) {
     counts_of(signature->io).running.fetch_add(1, std::memory_order_relaxed);
   }

@@ -47,6 +47,8 @@ struct Signature {
   bool io = false;
   /// The function is called with an `Ending` before its arguments, and the task completes when that is given a result.
   bool deferred = false;
+  /// The calls are those of an executor: no children of the task that makes them, and their failures are the exceptions of the bodies.
+  bool standalone = false;
   FailurePolicy on_failure;
   /// Of the positional arguments, as far as they are not `rest`.
   std::vector<Parameter> positional;
@@ -56,6 +58,26 @@ struct Signature {
   StorageBandwidth storage_bw;  ///< Of an I/O task.
   std::string device;           ///< Of an I/O task; empty: the usual one.
 };
+
+/// Whether the body of a call may still be kept from beginning.
+enum class Stage : std::uint8_t { waiting, begun, cancelled };
+
+/// Functions that are called with a future once its task has completed or been cancelled. All of it under the interpreter's lock.
+class Callbacks {
+ public:
+  void add(Held function, Held future) { waiting_.push_back({std::move(function), std::move(future)}); }
+  /// Calls those that are there, in the order in which they came. What one raises is reported.
+  void call();
+
+ private:
+  struct Callback {
+    Held function;
+    Held future;
+  };
+  std::vector<Callback> waiting_;
+};
+/// Calls a function with a future. What it raises is reported.
+void call_back(PyObject* function, PyObject* future);
 
 /// Made by the spawner, filled in by the body. Reference counted.
 class Call {
@@ -68,6 +90,8 @@ class Call {
   std::uint64_t token = 0;               ///< Stands for the result in the dependency graph.
   const detail::Task* domain = nullptr;  ///< Whose child the task is; null: it has no parent.
   const detail::Task* task = nullptr;    ///< Once the body has begun.
+  std::atomic<Stage> stage{Stage::waiting};
+  std::unique_ptr<Callbacks> callbacks;  ///< Once there is one. Under the interpreter's lock.
   Held made_in;                          ///< The code that made the call; nothing if that is not known.
   int made_at = -1;                      ///< The place in it.
   unsigned attempts_left = 0;
@@ -89,7 +113,10 @@ class Call {
   }
 
   /// The body begins: the current task is the call's from now on. The caller holds the interpreter.
+  /// @throws IoError (ECANCELED) when the call has been cancelled.
   void begun();
+  /// Keeps the body from beginning. False: it has begun.
+  bool cancel() noexcept;
   /// The task completes: drops what only the body needed.
   void completed() noexcept;
 

@@ -104,7 +104,7 @@ bool is_constant(PyObject* object) noexcept {
 }
 
 void Collector::collect_future(PyObject* object, AccessMode mode) {
-  const Future& future = *nb::inst_ptr<Future>(object);
+  const Future& future = future_of(object);
   uses.futures = true;
   const CallReference& call = future.call();
   if (call->domain != domain) {
@@ -128,7 +128,7 @@ void Collector::collect_file_name(PyObject* object, Direction direction) {
     enter(object, ContainerKind::list, direction);
     return;
   }
-  if (Py_TYPE(object) == future_type()) {
+  if (is_future(object)) {
     collect_future(object, AccessMode::in);  // its name is not known yet
     return;
   }
@@ -211,7 +211,7 @@ void Collector::collect_one(PyObject* object, Direction direction, bool outermos
     return;
   }
   const AccessMode mode = mode_of(direction);
-  if (Py_TYPE(object) == future_type()) {
+  if (is_future(object)) {
     collect_future(object, mode);
     return;
   }

@@ -40,7 +40,7 @@ std::vector<Held> future_keys(PyObject* dictionary) {
   PyObject* key = nullptr;
   PyObject* value = nullptr;
   for (Py_ssize_t place = 0; PyDict_Next(dictionary, &place, &key, &value) != 0;) {
-    if (Py_TYPE(key) == future_type()) {
+    if (is_future(key)) {
       found.push_back(Held::share(key));
     }
   }

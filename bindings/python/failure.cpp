@@ -5,6 +5,7 @@
 #include "dovetail/failure.hpp"
 #include "dovetail/mpi_error.hpp"
 #include "dovetail/rma_error.hpp"
+#include "seconds.hpp"
 #include "tasking/waiting.hpp"
 
 namespace nb = nanobind;
@@ -14,6 +15,7 @@ namespace {
 
 // Never freed: a failure may be raised as long as there is an interpreter.
 PyObject* task_failed_class = nullptr;
+PyObject* task_cancelled_class = nullptr;
 PyObject* stuck_class = nullptr;
 PyObject* mpi_error_class = nullptr;
 PyObject* rma_error_class = nullptr;
@@ -61,6 +63,18 @@ Held python_exception_of(const std::exception_ptr& cause) {
   return fetch_error();
 }
 
+// The failure of another task that caused this one, if that is what caused it.
+std::exception_ptr failure_behind(const std::exception_ptr& cause, bool& cancelled) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const TaskFailed& failure) {
+    cancelled = failure.cancelled();
+    return failure.cause();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 // What the failure began with: the user's exception, below any number of tasks that were cancelled because of it.
 Held root_cause(std::exception_ptr cause, Origin& origin) {
   for (;;) {
@@ -81,20 +95,44 @@ Held root_cause(std::exception_ptr cause, Origin& origin) {
   }
 }
 
+}  // namespace
+
+bool only_cancelled(const TaskFailed& failure) {
+  bool cancelled = failure.cancelled();
+  for (std::exception_ptr cause = failure.cause(); cause != nullptr && cancelled;) {
+    cause = failure_behind(cause, cancelled);
+  }
+  return cancelled;
+}
+
+void rethrow_root_cause(const TaskFailed& failure) {
+  if (failure.cause() == nullptr) {
+    throw TaskFailed(failure);
+  }
+  Origin origin;
+  Held cause = root_cause(failure.cause(), origin);
+  std::rethrow_exception(exception_of(std::move(cause), std::move(origin)));
+}
+
+Held fetch_python_error() { return fetch_error(); }
+
+namespace {
+
 void raise_task_failed(const TaskFailed& failure) {
+  PyObject* const type = only_cancelled(failure) ? task_cancelled_class : task_failed_class;
   Held cause;
   Origin origin;
   if (failure.cause() != nullptr) {
     cause = root_cause(failure.cause(), origin);
   }
-  const Held exception = Held::adopt(
-      PyObject_CallFunction(task_failed_class, "ssOss", failure.what(), failure.label().c_str(),
-                            failure.cancelled() ? Py_True : Py_False, origin.label.c_str(), origin.made_at.c_str()));
+  const Held exception = Held::adopt(PyObject_CallFunction(type, "ssOss", failure.what(), failure.label().c_str(),
+                                                           failure.cancelled() ? Py_True : Py_False,
+                                                           origin.label.c_str(), origin.made_at.c_str()));
   if (!exception) {
     return;
   }
   PyException_SetCause(exception.get(), cause.release());
-  PyErr_SetObject(task_failed_class, exception.get());
+  PyErr_SetObject(type, exception.get());
 }
 
 void raise_io_error(const IoError& error) {
@@ -150,6 +188,8 @@ void set_python_error() noexcept {
     raise_mpi_error(error);
   } catch (const rma::Error& error) {
     raise_rma_error(error);
+  } catch (const TimedOut& error) {
+    set_error(PyExc_TimeoutError, error.what());
   } catch (const Stuck& error) {
     set_error(stuck_class, error.what());
   } catch (const std::system_error& error) {
@@ -171,14 +211,17 @@ void set_python_error() noexcept {
 void bind_failure(nb::module_& module) {
   module.def(
       "set_failure_classes",
-      [](nb::object task_failed, nb::object stuck, nb::object mpi_error, nb::object rma_error) {
+      [](nb::object task_failed, nb::object task_cancelled, nb::object stuck, nb::object mpi_error,
+         nb::object rma_error) {
         task_failed_class = task_failed.release().ptr();
+        task_cancelled_class = task_cancelled.release().ptr();
         stuck_class = stuck.release().ptr();
         mpi_error_class = mpi_error.release().ptr();
         rma_error_class = rma_error.release().ptr();
       },
-      nb::arg("task_failed"), nb::arg("stuck"), nb::arg("mpi_error"), nb::arg("rma_error"),
-      "Which exceptions say that a task failed, that none can ever run, that an operation of MPI failed, or that "
+      nb::arg("task_failed"), nb::arg("task_cancelled"), nb::arg("stuck"), nb::arg("mpi_error"), nb::arg("rma_error"),
+      "Which exceptions say that a task failed, that it was cancelled, that none can ever run, that an operation of "
+      "MPI failed, or that "
       "another process has ended.");
 }
 

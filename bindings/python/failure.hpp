@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "dovetail/failure.hpp"
 #include "held.hpp"
 
 namespace nanobind {
@@ -56,6 +57,13 @@ inline void checked(int status) {
 }
 /// As a `PythonError` that is not thrown.
 std::exception_ptr exception_of(Held exception, Origin origin = {});
+
+/// Whether somebody cancelled the task, or one that it needs, and nothing has failed.
+bool only_cancelled(const TaskFailed& failure);
+/// Throws what the failure began with, as `PythonError`; the failure itself if that is all there is. The caller holds the interpreter.
+[[noreturn]] void rethrow_root_cause(const TaskFailed& failure);
+/// Takes over the Python error that is set. The caller holds the interpreter.
+Held fetch_python_error();
 
 /// Sets the Python error that says what the exception being handled says. To be called in a `catch (...)`, with the interpreter.
 void set_python_error() noexcept;

@@ -31,8 +31,6 @@ struct Seen {
   std::size_t level = 0;  ///< Then it is there.
 };
 
-bool is_future(PyObject* object) noexcept { return Py_TYPE(object) == future_type(); }
-
 bool has_items(PyObject* object) { return is_future(object) || container_kind(object) != ContainerKind::none; }
 
 // Whether none of the items is a future or a container: that is so for most, and seen without a copy of the list.
@@ -51,6 +49,7 @@ bool is_flat(PyObject* object) {
 // Values may be nested as deep as the heap allows, and in themselves, so that this neither recurses nor goes anywhere twice.
 class Resolver {
  public:
+  explicit Resolver(const Deadline& deadline) : deadline_(deadline) {}
   Held resolve(PyObject* object) {
     Held result = enter(object);
     while (!result && !levels_.empty()) {
@@ -86,8 +85,8 @@ class Resolver {
     }
     Level level{.object = Held::share(object), .kind = kind, .before = {}, .items = {}};
     if (future) {
-      const Future& task = *nb::inst_ptr<Future>(object);
-      task.finish();
+      const Future& task = future_of(object);
+      task.finish(deadline_);
       Held value = task.value();
       if (!has_items(value.get())) {
         return value;
@@ -106,7 +105,7 @@ class Resolver {
       return Held::share(seen.result.get());
     }
     if (is_future(object)) {
-      const Future& task = *nb::inst_ptr<Future>(object);
+      const Future& task = future_of(object);
       PyErr_Format(PyExc_ValueError,
                    "the result of task '%s' contains the future of that result, so that it has no value",
                    task.call()->signature->label.c_str());
@@ -143,12 +142,13 @@ class Resolver {
     return false;
   }
 
+  const Deadline deadline_;
   std::vector<Level> levels_;
   std::unordered_map<PyObject*, Seen> seen_;
 };
 
 }  // namespace
 
-Held resolve(PyObject* object) { return Resolver().resolve(object); }
+Held resolve(PyObject* object, const Deadline& deadline) { return Resolver(deadline).resolve(object); }
 
 }  // namespace dovetail::python

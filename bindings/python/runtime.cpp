@@ -1,9 +1,11 @@
 #include "runtime.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -116,12 +118,12 @@ void note_caller(Call& call, PyObject* frame) {
   }
 }
 
-Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords, nb::handle caller) {
+nb::object spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords, nb::handle caller) {
   drop_deferred();
   const Signature& signature = *nb::inst_ptr<Signature>(signature_object);
   return translated([&] {
     Runtime& runtime = current_or_default_runtime();
-    const detail::Task* const domain = domain_in(runtime);
+    const detail::Task* const domain = signature.standalone ? nullptr : domain_in(runtime);
     Uses uses;
     collect_arguments(signature, arguments.ptr(), keywords.ptr(), domain, uses);
     CallReference call(new Call);
@@ -150,12 +152,13 @@ Future spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keywords
     if (!uses.elsewhere.empty()) {
       description.onready = start_after(std::move(uses.elsewhere));
     }
-    return Future(spawn_described(runtime, domain, description, Body(call)), call);
+    return nb::steal<nb::object>(
+        make_future({spawn_described(runtime, domain, description, Body(call)), call}).release());
   });
 }
 
 // Waits for whatever has been told to change the object or what is in it.
-void wait_for_object(nb::handle object) {
+void wait_for_object(nb::handle object, const Deadline& deadline) {
   translated([&] {
     if (current == nullptr) {
       return;
@@ -172,6 +175,9 @@ void wait_for_object(nb::handle object) {
     const auto reached = spawn_described(runtime, domain, description, [] {});
     const Unlocked unlocked;
     try {
+      if (!deadline.never() && !reached.wait_for(deadline.left())) {
+        throw TimedOut("what tasks change in it");
+      }
       reached.get();
     } catch (const TaskFailed& failure) {
       if (failure.cause() != nullptr) {
@@ -182,14 +188,14 @@ void wait_for_object(nb::handle object) {
   });
 }
 
-nb::object wait(nb::object object) {
+nb::object wait(nb::object object, std::optional<double> timeout) {
   drop_deferred();
-  if (nb::type_check(object.type()) && Py_TYPE(object.ptr()) == future_type() &&
-      !nb::inst_ptr<Future>(object)->call()->changed) {
-    return object.attr("result")();
+  const Deadline deadline = translated([&] { return Deadline::after(timeout); });
+  if (is_future(object.ptr()) && !future_of(object.ptr()).call()->changed) {
+    return translated([&] { return nb::steal<nb::object>(resolve(object.ptr(), deadline).release()); });
   }
-  wait_for_object(object);
-  return translated([&] { return nb::steal<nb::object>(resolve(object.ptr()).release()); });
+  wait_for_object(object, deadline);
+  return translated([&] { return nb::steal<nb::object>(resolve(object.ptr(), deadline).release()); });
 }
 
 void barrier() {
@@ -331,7 +337,7 @@ void bind_runtime(nb::module_& module) {
   module.def(
       "made_at", [] { return current_origin().made_at; },
       "The call that made the running task, as tracebacks have it; empty outside of tasks.");
-  module.def("wait", &wait, nb::arg("x").none(),
+  module.def("wait", &wait, nb::arg("x").none(), nb::arg("timeout").none() = nb::none(),
              "Waits for futures and for what tasks change, and returns the values.");
   module.def("barrier", &barrier, "Waits for all tasks; in a task, for its children.");
   module.def(

@@ -13,7 +13,8 @@ namespace {
 
 void construct(Signature* self, nb::object function, const std::string& label, const nb::list& positional,
                Direction rest, Direction others, const nb::dict& named, int priority, bool io, bool deferred,
-               unsigned retries, bool ignore, const std::string& storage_bw, const std::string& device) {
+               unsigned retries, bool ignore, const std::string& storage_bw, const std::string& device,
+               bool standalone) {
   const StorageBandwidth share = translated([&] { return StorageBandwidth::parse(storage_bw); });
   auto* const signature = new (self) Signature;
   signature->function = Held::adopt(function.release().ptr());
@@ -31,6 +32,7 @@ void construct(Signature* self, nb::object function, const std::string& label, c
   signature->storage_bw = share;
   signature->device = device;
   signature->deferred = deferred;
+  signature->standalone = standalone;
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};
 }
 
@@ -51,7 +53,8 @@ void bind_signature(nb::module_& module) {
   nb::class_<Signature>(module, "Signature", "What is the same for all calls of a task.")
       .def("__init__", &construct, nb::arg("function"), nb::arg("label"), nb::arg("positional"), nb::arg("rest"),
            nb::arg("others"), nb::arg("named"), nb::arg("priority"), nb::arg("io"), nb::arg("deferred"),
-           nb::arg("retries"), nb::arg("ignore"), nb::arg("storage_bw"), nb::arg("device"));
+           nb::arg("retries"), nb::arg("ignore"), nb::arg("storage_bw"), nb::arg("device"),
+           nb::arg("standalone") = false);
 }
 
 }  // namespace dovetail::python

@@ -211,8 +211,8 @@ nb::object refuse_to_pickle(nb::handle self) {
 
 // An item, or a tuple of a semaphore and a number of units.
 Alternative alternative_of(nb::handle item) {
-  if (Py_TYPE(item.ptr()) == future_type()) {
-    return {*nb::inst_ptr<Future>(item)};
+  if (is_future(item.ptr())) {
+    return {future_of(item.ptr())};
   }
   require_process_of_program("lock, semaphore or latch");
   if (nb::isinstance<Lock>(item)) {

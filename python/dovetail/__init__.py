@@ -41,7 +41,7 @@ from .directions import (
     UNORDERED,
     Direction,
 )
-from .errors import Stuck, TaskFailed
+from .errors import Stuck, TaskCancelled, TaskFailed
 from .file import File, OpenFile, empty, open, prefetch
 from .future import Future
 from .runtime import Runtime, barrier, wait
@@ -81,6 +81,7 @@ __all__ = [
     "Space",
     "Stuck",
     "Task",
+    "TaskCancelled",
     "TaskFailed",
     "barrier",
     "cancelled",

@@ -1,11 +1,9 @@
 """The extension module in C++."""
 
 import enum
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import Any, Generic, TypeVar
-
-T_co = TypeVar("T_co", covariant=True)
+from typing import Any
 
 class Direction(enum.Enum):
     IN = ...
@@ -18,26 +16,34 @@ class Direction(enum.Enum):
     FILE_COMMUTATIVE = ...
     UNORDERED = ...
 
-class Future(Generic[T_co], Awaitable[T_co]):
-    """The result of a task that may not have run yet. Passed to another task, it makes that task wait."""
+class FutureBase:
+    """What the extension knows of a future. `Future` of the package derives from it, and from `concurrent.futures.Future`."""
 
-    def __await__(self) -> Generator[Any, None, T_co]: ...
-    def result(self) -> T_co:
-        """Waits for the task and returns its result. Raises TaskFailed if it failed."""
+    def result(self, timeout: float | None = None) -> Any:
+        """Waits for the task, for at most `timeout` seconds, and returns its result. In a task, the task pauses. Raises `TaskFailed` if it
+        failed, `TaskCancelled` (a `concurrent.futures.CancelledError`) if it was cancelled, `TimeoutError` when the time has passed."""
+    def exception(self, timeout: float | None = None) -> Any:
+        """Waits as `result`, and returns the exception that `result` would raise; None if the task has succeeded. Raises `TaskCancelled` and
+        `TimeoutError` as `result`. The program counts as having seen the failure."""
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits for the task, failed or not, for at most `timeout` seconds. Returns whether it has completed. In a task, the task pauses."""
-    def add_done_callback(self, callback: Callable[[Future[T_co]], object]) -> None:
-        """Has callback(future) called once, when the task has completed, failed or not: by the thread that completes it, or at once.
+        """Waits for the task, failed or not, for at most `timeout` seconds. Returns whether it is done. In a task, the task pauses."""
+    def add_done_callback(self, fn: Callable[[Any], object]) -> None:
+        """Has fn(future) called once, when the task has completed, failed or been cancelled. The thread that completes or cancels it does
+        so; the caller at once if it is done. Callbacks are called in the order in which they were added.
 
-        It must be short and must not wait for anything. What it raises is printed, and changes nothing."""
+        It must be short and must not wait for anything. The logger `dovetail` is told what it raises, which changes nothing else."""
     def done(self) -> bool:
         """Whether the task has completed, failed or been cancelled. Does not wait."""
-    def cancel(self) -> None:
-        """Asks that the task does not run. One that runs can see it by dovetail.cancelled()."""
-    @property
-    def label(self) -> str:
-        """The label of the task."""
-    def _item(self, key: object) -> Future[Any]: ...
+    def running(self) -> bool:
+        """Whether the task has begun and not completed. A process task or coroutine has begun when it was handed over. Does not wait."""
+    def cancelled(self) -> bool:
+        """Whether the task does not run because it, or one that it needs, was cancelled. Does not wait."""
+    def cancel(self) -> bool:
+        """Keeps the task from beginning, and returns True; the future is done then. False: it has begun or completed. One that runs can see
+        the request by `dovetail.cancelled()`. Tasks that need its result do not run either."""
+    def _state_name(self) -> str: ...
+    def _label(self) -> str: ...
+    def _item(self, key: object) -> Any: ...
     def _notify(self, descriptor: int) -> bool: ...
 
 class Operation:
@@ -272,6 +278,7 @@ class Signature:
         ignore: bool,
         storage_bw: str,
         device: str,
+        standalone: bool = False,
     ) -> None: ...
 
 class Ending:
@@ -303,6 +310,7 @@ class Runtime:
 
 def set_failure_classes(
     task_failed: type[BaseException],
+    task_cancelled: type[BaseException],
     stuck: type[BaseException],
     mpi_error: type[BaseException],
     rma_error: type[BaseException],
@@ -352,25 +360,28 @@ def rma_compare_swap(rank: int, segment: Segment | int, offset: int, expected: i
     """Stores `wanted` there if `expected` is there, and returns what was there. Atomic."""
 
 def set_file_class(file_class: type) -> None: ...
+def set_future_class(
+    future_class: type, reporter: Callable[[Any, Callable[..., object], BaseException], None]
+) -> None: ...
 def set_current(runtime: Runtime | None) -> None: ...
 def set_default(start: Callable[[], None]) -> None: ...
 def open_file(path: str, flags: int, mode: int, direct: str, urgency: str, staged: bool, tier: str) -> OpenFile: ...
 def spawn(
     signature: Signature, arguments: tuple[Any, ...], keywords: dict[str, Any], caller: FrameType | None = None
-) -> Future[Any]: ...
+) -> Any: ...
 def set_package_folder(folder: str) -> None: ...
 def set_worker_process() -> None: ...
 def made_at() -> str: ...
 def end_as_failed() -> None: ...
 def items_of(object: Any) -> list[Any] | None: ...
 def container_like(container: Any, items: list[Any]) -> Any: ...
-def wait(x: Any) -> Any: ...
-def wait_for_any(futures: Iterable[Future[Any]], timeout: float | None = None) -> int | None:
+def wait(x: Any, timeout: float | None = None) -> Any: ...
+def wait_for_any(futures: Iterable[FutureBase], timeout: float | None = None) -> int | None:
     """Waits until the task of one of these futures has completed, failed or not, and returns its place; None if `timeout` seconds have
     passed first. In a task, the task pauses."""
 
 def select(
-    things: Iterable[Future[Any] | Lock | Semaphore | tuple[Semaphore, int] | Latch], timeout: float | None = None
+    things: Iterable[FutureBase | Lock | Semaphore | tuple[Semaphore, int] | Latch], timeout: float | None = None
 ) -> int | None:
     """Waits for the first of several things, and returns its place; None if `timeout` seconds have passed first. A future: its task has
     completed, failed or not. A lock: the caller holds it. A semaphore: a unit has been taken; in a pair with a number, so many units. A

@@ -66,7 +66,7 @@ def _tell(told: asyncio.Future[None]) -> None:
         told.set_result(None)
 
 
-async def completion(future: _core.Future[Any]) -> None:
+async def completion(future: _core.FutureBase) -> None:
     """Returns when the future's task has completed, failed or not."""
     if future.done():
         return

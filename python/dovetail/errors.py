@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+
 from . import _core
 
 
@@ -28,6 +30,10 @@ class TaskFailed(RuntimeError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.args[0], self.label, self.cancelled, self._origin, self.made_at))
+
+
+class TaskCancelled(TaskFailed, concurrent.futures.CancelledError):
+    """A task did not run because the program cancelled it, or one that it depends on. Nothing has failed."""
 
 
 class Stuck(RuntimeError):
@@ -71,4 +77,4 @@ class RmaError(RuntimeError):
         return str(self.args[0])
 
 
-_core.set_failure_classes(TaskFailed, Stuck, MpiError, RmaError)
+_core.set_failure_classes(TaskFailed, TaskCancelled, Stuck, MpiError, RmaError)

@@ -260,18 +260,20 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 @overload
-def wait(x: Future[T], /) -> T: ...
+def wait(x: Future[T], /, *, timeout: float | None = None) -> T: ...
 @overload
-def wait(x: list[Future[T]], /) -> list[T]: ...
+def wait(x: list[Future[T]], /, *, timeout: float | None = None) -> list[T]: ...
 @overload
-def wait(x: T, /) -> T: ...
-def wait(x: Any, /) -> Any:
+def wait(x: T, /, *, timeout: float | None = None) -> T: ...
+def wait(x: Any, /, *, timeout: float | None = None) -> Any:
     """Waits for `x` and returns its value.
 
     x: a future, whose value is its result; an object that tasks change, whose value is itself, with all changes made; or lists, tuples and
     dictionaries of these, nested in any way. Raises `TaskFailed` if a task failed that it depends on. In a task, the core runs other tasks meanwhile.
+
+    timeout: seconds after which `TimeoutError` is raised; the tasks go on.
     """
-    return _core.wait(x)
+    return _core.wait(x, timeout)
 
 
 def barrier() -> None:

@@ -133,7 +133,7 @@ class Task(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         if self._prepare is not None:
             self._prepare()
-        future = _core.spawn(self._signature, args, kwargs, _frame(1))
+        future: Future[R] = _core.spawn(self._signature, args, kwargs, _frame(1))
         if self.returns is not None and self.returns > 1:
             return cast("Future[R]", tuple(future._item(i) for i in range(self.returns)))
         return future
