@@ -5,6 +5,7 @@
 
 #include "base/mutex.hpp"
 #include "failure.hpp"
+#include "limit.hpp"
 #include "tasking/pause.hpp"
 #include "thread_state.hpp"
 
@@ -69,6 +70,9 @@ void Call::completed() noexcept {
   drop(keywords.release());
   Counts& counts = counts_of(signature->io);
   counts.completed.fetch_add(1, std::memory_order_relaxed);
+  if (has_place) {
+    signature->limit->leave();
+  }
   if (!result) {
     counts.failed.fetch_add(1, std::memory_order_relaxed);
   }

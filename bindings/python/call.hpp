@@ -39,6 +39,8 @@ struct Parameter {
   Direction direction = Direction::in;
 };
 
+class Limit;
+
 /// What is the same for all calls of one decorated function.
 struct Signature {
   Held function;
@@ -49,6 +51,7 @@ struct Signature {
   bool deferred = false;
   /// The calls are those of an executor: no children of the task that makes them, and their failures are the exceptions of the bodies.
   bool standalone = false;
+  std::shared_ptr<Limit> limit;  ///< Or none.
   FailurePolicy on_failure;
   /// Of the positional arguments, as far as they are not `rest`.
   std::vector<Parameter> positional;
@@ -91,6 +94,7 @@ class Call {
   const detail::Task* domain = nullptr;  ///< Whose child the task is; null: it has no parent.
   const detail::Task* task = nullptr;    ///< Once the body has begun.
   std::atomic<Stage> stage{Stage::waiting};
+  bool has_place = false;                ///< In the limit.
   std::unique_ptr<Callbacks> callbacks;  ///< Once there is one. Under the interpreter's lock.
   Held made_in;                          ///< The code that made the call; nothing if that is not known.
   int made_at = -1;                      ///< The place in it.

@@ -15,6 +15,7 @@
 #include "file_binding.hpp"
 #include "file_name.hpp"
 #include "future_binding.hpp"
+#include "limit.hpp"
 #include "mapping.hpp"
 #include "messages.hpp"
 #include "one_sided.hpp"
@@ -32,6 +33,7 @@ NB_MODULE(core_of_main_interpreter, module) {
   dovetail::python::bind_failure(module);
   dovetail::python::bind_exit_status(module);
   dovetail::python::bind_file_name(module);
+  dovetail::python::bind_limit(module);
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);
   dovetail::python::bind_ending(module);

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "dovetail/this_task.hpp"
 #include "failure.hpp"
 #include "future.hpp"
+#include "limit.hpp"
 #include "resolve.hpp"
 #include "tasking/core.hpp"
 #include "tasking/pause.hpp"
@@ -64,12 +66,26 @@ const detail::Task* domain_in(Runtime& runtime) noexcept {
   return tasking::current_runtime() == &runtime.core() ? tasking::current_task() : nullptr;
 }
 
-// Delays the start of a task until tasks in other domains have completed. The body finds their failures.
-std::function<void()> start_after(std::vector<FutureBase> futures) {
-  return [futures = std::move(futures)] {
+// Delays the start of a task until tasks in other domains have completed, whose failures the body finds. Then it gets its place in the
+// limit: one that waits for others holds none.
+std::function<void()> start_after(std::vector<FutureBase> futures, const CallReference& call) {
+  return [futures = std::move(futures), call] {
+    detail::Task* const bound = tasking::bind_event();
+    const auto left = std::make_shared<std::atomic<std::size_t>>(futures.size() + 1);
+    const std::function<void()> one_less = [=] {
+      if (left->fetch_sub(1, std::memory_order_acq_rel) != 1) {
+        return;
+      }
+      if (call->signature->limit != nullptr) {
+        call->signature->limit->enter(call, bound);
+      } else {
+        tasking::fulfill_event(bound);
+      }
+    };
     for (const FutureBase& future : futures) {
-      future.when_completed([task = tasking::bind_event()] { tasking::fulfill_event(task); });
+      future.when_completed(one_less);
     }
+    one_less();
   };
 }
 
@@ -149,8 +165,8 @@ nb::object spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keyw
                                 .tied = true,
                                 .storage_bw = signature.storage_bw,
                                 .device = signature.device};
-    if (!uses.elsewhere.empty()) {
-      description.onready = start_after(std::move(uses.elsewhere));
+    if (!uses.elsewhere.empty() || signature.limit != nullptr) {
+      description.onready = start_after(std::move(uses.elsewhere), call);
     }
     return nb::steal<nb::object>(
         make_future({spawn_described(runtime, domain, description, Body(call)), call}).release());

@@ -5,6 +5,7 @@
 
 #include "call.hpp"
 #include "failure.hpp"
+#include "limit.hpp"
 
 namespace nb = nanobind;
 
@@ -13,8 +14,8 @@ namespace {
 
 void construct(Signature* self, nb::object function, const std::string& label, const nb::list& positional,
                Direction rest, Direction others, const nb::dict& named, int priority, bool io, bool deferred,
-               unsigned retries, bool ignore, const std::string& storage_bw, const std::string& device,
-               bool standalone) {
+               unsigned retries, bool ignore, const std::string& storage_bw, const std::string& device, bool standalone,
+               nb::handle limit) {
   const StorageBandwidth share = translated([&] { return StorageBandwidth::parse(storage_bw); });
   auto* const signature = new (self) Signature;
   signature->function = Held::adopt(function.release().ptr());
@@ -33,6 +34,7 @@ void construct(Signature* self, nb::object function, const std::string& label, c
   signature->device = device;
   signature->deferred = deferred;
   signature->standalone = standalone;
+  signature->limit = shared_limit(limit);
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};
 }
 
@@ -54,7 +56,7 @@ void bind_signature(nb::module_& module) {
       .def("__init__", &construct, nb::arg("function"), nb::arg("label"), nb::arg("positional"), nb::arg("rest"),
            nb::arg("others"), nb::arg("named"), nb::arg("priority"), nb::arg("io"), nb::arg("deferred"),
            nb::arg("retries"), nb::arg("ignore"), nb::arg("storage_bw"), nb::arg("device"),
-           nb::arg("standalone") = false);
+           nb::arg("standalone") = false, nb::arg("limit").none() = nb::none());
 }
 
 }  // namespace dovetail::python

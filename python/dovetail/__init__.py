@@ -18,6 +18,7 @@ from ._core import (
     Barrier,
     EventSource,
     Latch,
+    Limit,
     Lock,
     Operation,
     Semaphore,
@@ -42,8 +43,10 @@ from .directions import (
     Direction,
 )
 from .errors import Stuck, TaskCancelled, TaskFailed
+from .executor import Executor
 from .file import File, OpenFile, empty, open, prefetch
 from .future import Future
+from .gathering import as_completed, gather, map
 from .runtime import Runtime, barrier, wait
 from .task import Task, constraint, io, task
 
@@ -70,9 +73,11 @@ __all__ = [
     "Barrier",
     "Direction",
     "EventSource",
+    "Executor",
     "File",
     "Future",
     "Latch",
+    "Limit",
     "Lock",
     "OpenFile",
     "Operation",
@@ -83,12 +88,15 @@ __all__ = [
     "Task",
     "TaskCancelled",
     "TaskFailed",
+    "as_completed",
     "barrier",
     "cancelled",
     "constraint",
     "empty",
+    "gather",
     "in_task",
     "io",
+    "map",
     "mpi",
     "open",
     "prefetch",

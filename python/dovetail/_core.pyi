@@ -129,6 +129,15 @@ class Latch:
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until it is open, for at most `timeout` seconds. Returns whether it is. Raises `Stuck` as `Lock.acquire`."""
 
+class Limit:
+    """At most `most` tasks run at once, of all those that have it as the option `limit`. A task that pauses counts; one that waits for others
+    to begin does not. Those that wait get their turn in the order in which they came. Of one process."""
+
+    def __init__(self, most: int) -> None: ...
+    @property
+    def most(self) -> int:
+        """How many tasks run at once."""
+
 class Barrier:
     """Lets no participant pass until all have arrived, phase after phase. Who waits, and where that is not allowed: as `Lock`. For all tasks
     of a program there is the function `barrier`."""
@@ -279,6 +288,7 @@ class Signature:
         storage_bw: str,
         device: str,
         standalone: bool = False,
+        limit: Limit | None = None,
     ) -> None: ...
 
 class Ending:

@@ -42,6 +42,8 @@ class Task(Generic[P, R]):
         storage_bw: float | str | None = None,
         device: str | os.PathLike[str] | None = None,
         directions: dict[str, Direction] | None = None,
+        limit: int | _core.Limit | None = None,
+        standalone: bool = False,
     ) -> None:
         if not callable(function):
             raise TypeError(f"a task is made of a function, not of {function!r}")
@@ -69,6 +71,8 @@ class Task(Generic[P, R]):
         self.storage_bw = storage_bw
         self.device = None if device is None else os.fspath(device)
         self.directions = dict(directions or {})
+        self.limit = _core.Limit(limit) if isinstance(limit, int) else limit
+        self._standalone = standalone  # for executors: see `Signature` of the extension
         functools.update_wrapper(self, function)
         # What bodies need that is started by the first call, not by a body: CPython starts no threads while it ends.
         self._prepare: Callable[[], object] | None = None
@@ -111,6 +115,8 @@ class Task(Generic[P, R]):
             ignore=self.on_failure == "ignore",
             storage_bw="" if self.storage_bw is None else str(self.storage_bw),
             device=self.device or "",
+            standalone=self._standalone,
+            limit=self.limit,
         )
 
     def _body(self, code: Any) -> tuple[Callable[..., Any], bool]:
@@ -138,6 +144,13 @@ class Task(Generic[P, R]):
             return cast("Future[R]", tuple(future._item(i) for i in range(self.returns)))
         return future
 
+    def of_several(self) -> Task[[list[tuple[Any, ...]]], list[R]]:
+        """A task with the same options that takes a list of arguments, and returns the list of results."""
+        if self._prepare is not None and not self.process:
+            raise ValueError(f"task '{self.label}' is a coroutine, and cannot do several calls in one")
+        options = {**self._options(), "directions": {}, "returns": None}
+        return Task(_Several(self.function), **options)
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(cast("Callable[..., Any]", self), instance)
 
@@ -149,7 +162,10 @@ class Task(Generic[P, R]):
         return Task(self.function, **{**self._options(), **options})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.function, self._options())
+        options = self._options()
+        if self.limit is not None:
+            options["limit"] = self.limit.most  # a limit is of one process
+        return _rebuild, (self.function, options)
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -163,7 +179,22 @@ class Task(Generic[P, R]):
             "storage_bw": self.storage_bw,
             "device": self.device,
             "directions": self.directions,
+            "limit": self.limit,
+            "standalone": self._standalone,
         }
+
+
+class _Several(Generic[R]):
+    """Calls a function for several items. Travels to worker processes."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., R]) -> None:
+        self.function = function
+
+    def __call__(self, part: list[tuple[Any, ...]]) -> list[R]:
+        function = self.function
+        return [function(*arguments) for arguments in part]
 
 
 def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any]:
@@ -185,6 +216,7 @@ def task(
     storage_bw: float | str | None = None,
     device: str | os.PathLike[str] | None = None,
     directions: dict[str, Direction] | None = None,
+    limit: int | _core.Limit | None = None,
     **parameters: Direction,
 ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 def task(function: Any = None, /, *, directions: dict[str, Direction] | None = None, **options: Any) -> Any:
@@ -199,6 +231,7 @@ def task(function: Any = None, /, *, directions: dict[str, Direction] | None = N
     returns: how many values it returns, each as a future of its own.
     storage_bw: its share of a device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`; it starts when there is room.
     device: the name of the device in `dovetail.toml`, or a path on it.
+    limit: at most so many of its calls run at once; a `dt.Limit` holds for all tasks that have it.
     All other keywords are directions of parameters. `directions` is for parameters that have the name of an option.
     """
     named = {name: options.pop(name) for name in list(options) if name not in _OPTIONS}
@@ -212,7 +245,7 @@ def task(function: Any = None, /, *, directions: dict[str, Direction] | None = N
     return decorate if function is None else decorate(function)
 
 
-_OPTIONS = ("label", "priority", "retries", "on_failure", "io", "process", "returns", "storage_bw", "device")
+_OPTIONS = ("label", "priority", "retries", "on_failure", "io", "process", "returns", "storage_bw", "device", "limit")
 
 
 def io(function: Any = None, /, **options: Any) -> Any:
