@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "failure.hpp"
-#include "tasking/pause.hpp"
 
 namespace nb = nanobind;
 
@@ -20,21 +19,20 @@ Limit::Limit(std::size_t most) : most_(most), free_(most) {
   }
 }
 
-void Limit::enter(const CallReference& call, detail::Task* bound) {
+void Limit::enter(std::function<void()> placed) {
   {
     const base::LockGuard lock(mutex_);
     if (free_ == 0) {
-      waiting_.push_back({call, bound});
+      waiting_.push_back(std::move(placed));
       return;
     }
     --free_;
-    call->has_place = true;
   }
-  tasking::fulfill_event(bound);
+  placed();
 }
 
 void Limit::leave() noexcept {
-  Waiting next{{}, nullptr};
+  std::function<void()> next;
   {
     const base::LockGuard lock(mutex_);
     if (waiting_.empty()) {
@@ -43,9 +41,8 @@ void Limit::leave() noexcept {
     }
     next = std::move(waiting_.front());
     waiting_.pop_front();
-    next.call->has_place = true;
   }
-  tasking::fulfill_event(next.bound);
+  next();
 }
 
 namespace {

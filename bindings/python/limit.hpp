@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include "base/mutex.hpp"
-#include "call.hpp"
 
 namespace nanobind {
 class handle;
@@ -21,21 +21,17 @@ class Limit {
  public:
   /// @throws std::invalid_argument for no place at all.
   explicit Limit(std::size_t most);
-  /// Fulfills the event that the task of the call is bound to, now or when there is a place. From any thread.
-  void enter(const CallReference& call, detail::Task* bound);
-  /// Gives the place of a call to the next.
+  /// Calls the function, now or when there is a place, which is then the caller's. From any thread.
+  void enter(std::function<void()> placed);
+  /// Gives a place to the next.
   void leave() noexcept;
   std::size_t most() const noexcept { return most_; }
 
  private:
-  struct Waiting {
-    CallReference call;
-    detail::Task* bound;
-  };
   const std::size_t most_;
   base::Mutex mutex_;
   std::size_t free_ GUARDED_BY(mutex_);
-  std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
+  std::deque<std::function<void()>> waiting_ GUARDED_BY(mutex_);
 };
 
 /// Of a Python object `Limit`; nothing for None.

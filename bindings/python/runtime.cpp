@@ -77,7 +77,10 @@ std::function<void()> start_after(std::vector<FutureBase> futures, const CallRef
         return;
       }
       if (call->signature->limit != nullptr) {
-        call->signature->limit->enter(call, bound);
+        call->signature->limit->enter([=] {
+          call->has_place = true;
+          tasking::fulfill_event(bound);
+        });
       } else {
         tasking::fulfill_event(bound);
       }
@@ -91,11 +94,12 @@ std::function<void()> start_after(std::vector<FutureBase> futures, const CallRef
 
 template <class Body>
 dovetail::Future<void> spawn_described(Runtime& runtime, const detail::Task* domain, const TaskDescription& description,
-                                       Body&& body) {
+                                       Body&& body, bool waits_if_crowded = true) {
   detail::Task* crowded = nullptr;
   auto future = dovetail::spawn_in(domain != nullptr ? nullptr : &runtime.core(), &description,
                                    std::forward<Body>(body), crowded);
-  if (crowded != nullptr) {
+  // An executor never waits in `submit`: its users may hold a lock that a callback wants.
+  if (crowded != nullptr && waits_if_crowded) {
     const Unlocked unlocked;
     detail::make_way(crowded);
   }
@@ -169,7 +173,8 @@ nb::object spawn(nb::handle signature_object, nb::tuple arguments, nb::dict keyw
       description.onready = start_after(std::move(uses.elsewhere), call);
     }
     return nb::steal<nb::object>(
-        make_future({spawn_described(runtime, domain, description, Body(call)), call}).release());
+        make_future({spawn_described(runtime, domain, description, Body(call), !signature.standalone), call})
+            .release());
   });
 }
 

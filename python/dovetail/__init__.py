@@ -58,6 +58,13 @@ def shared(array: _Any) -> _Any:
     return shared_memory.shared(array)
 
 
+def register_joblib() -> None:
+    """Makes `joblib.parallel_config(backend="dovetail")` known to joblib, which has to be installed. docs/python_futures.md says what it does."""
+    from . import joblib_backend
+
+    joblib_backend.register()
+
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -100,6 +107,7 @@ __all__ = [
     "mpi",
     "open",
     "prefetch",
+    "register_joblib",
     "rma",
     "select",
     "shared",

@@ -135,7 +135,8 @@ def _results(futures: list[Future[T]], deadline: float | None) -> Iterator[T]:
 
 def _result_or_cancel(future: Future[T], deadline: float | None) -> T:
     try:
-        return future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+        value: T = future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+        return value
     finally:
         future.cancel()
 

@@ -276,6 +276,13 @@ def wait(x: Any, /, *, timeout: float | None = None) -> Any:
     return _core.wait(x, timeout)
 
 
+def workers() -> int:
+    """Threads for computation of the runtime in use, which is started if need be."""
+    _start_default()
+    with _lock:
+        return _active[-1].workers
+
+
 def barrier() -> None:
     """Waits for all tasks (in a task: for those it has made). Raises the first failure that the program has not seen yet."""
     _core.barrier()
