@@ -5,9 +5,11 @@
 #include <atomic>
 #include <utility>
 
+#include "attempt.hpp"
 #include "ending.hpp"
 #include "failure.hpp"
 #include "resolve.hpp"
+#include "tasking/pause.hpp"
 #include "thread_state.hpp"
 
 namespace dovetail::python {
@@ -52,12 +54,14 @@ Body::Body(CallReference call) noexcept : call_(std::move(call)) {
 
 void Body::operator()() {
   Call& call = *call_;
+  wait_for_attempt(call);
   const Entered entered(call);
   call.begun();
   drop_deferred();
   try {
     run(call);
   } catch (const PythonError& error) {
+    attempt_failed(call, tasking::current_task(), error.exception());
     // Known only here: what is thrown on the way knows of no task.
     throw PythonError(Held::share(error.exception()), error.what(), origin_of(call));
   }
@@ -66,6 +70,7 @@ void Body::operator()() {
 void Body::run(Call& call) {
   Held arguments;
   Held keywords;
+  ++call.attempt;
   const bool last = call.attempts_left == 0;
   if (call.attempts_left > 0) {
     --call.attempts_left;
@@ -93,6 +98,7 @@ void Body::run(Call& call) {
     throw_python_error();
   }
   if (!call.signature->deferred) {
+    require_values(call, result.get());
     call.result = std::move(result);
   }
 }

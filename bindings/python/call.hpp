@@ -52,6 +52,9 @@ struct Signature {
   /// The calls are those of an executor: no children of the task that makes them, and their failures are the exceptions of the bodies.
   bool standalone = false;
   std::shared_ptr<Limit> limit;  ///< Or none.
+  Held retry_on;           ///< The classes of exceptions after which the body is run again, as a tuple; nothing: all.
+  double retry_delay = 0;  ///< Seconds before the second attempt; twice as many before each that follows.
+  Py_ssize_t returns = 1;  ///< How many values the result has, if more than one.
   FailurePolicy on_failure;
   /// Of the positional arguments, as far as they are not `rest`.
   std::vector<Parameter> positional;
@@ -99,6 +102,7 @@ class Call {
   Held made_in;                          ///< The code that made the call; nothing if that is not known.
   int made_at = -1;                      ///< The place in it.
   unsigned attempts_left = 0;
+  unsigned attempt = 0;  ///< From 1, once the body has begun.
   bool futures_in_arguments = false;
   std::vector<std::string>
       outputs;  ///< Paths of files that the body writes. Under the interpreter's lock, as all below.

@@ -4,6 +4,7 @@
 
 #include <exception>
 
+#include "attempt.hpp"
 #include "failure.hpp"
 #include "tasking/pause.hpp"
 #include "thread_state.hpp"
@@ -29,8 +30,9 @@ class Ending {
   void fail_to_begin() {
     try {
       throw_python_error(origin_of(*call_));
-    } catch (...) {
+    } catch (const PythonError& error) {
       if (task_ != nullptr) {
+        attempt_failed(*call_, task_, error.exception());
         end(std::current_exception());
       }
     }
@@ -39,6 +41,13 @@ class Ending {
     if (task_ == nullptr) {
       throw nb::value_error("this task has been ended already");
     }
+    try {
+      require_values(*call_, value.ptr());
+    } catch (const PythonError& error) {
+      attempt_failed(*call_, task_, error.exception());
+      end(std::current_exception());
+      return;
+    }
     call_->result = Held::share(value.ptr());
     end(nullptr);
   }
@@ -46,6 +55,7 @@ class Ending {
     if (task_ == nullptr) {
       throw nb::value_error("this task has been ended already");
     }
+    attempt_failed(*call_, task_, exception.ptr());
     end(exception_of(Held::share(exception.ptr()), origin_of(*call_)));
   }
   bool ended() const { return task_ == nullptr; }

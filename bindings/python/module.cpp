@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "attempt.hpp"
 #include "base/starter.hpp"
 #include "containers.hpp"
 #include "ending.hpp"
@@ -34,6 +35,7 @@ NB_MODULE(core_of_main_interpreter, module) {
   dovetail::python::bind_exit_status(module);
   dovetail::python::bind_file_name(module);
   dovetail::python::bind_limit(module);
+  dovetail::python::bind_attempt(module);
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);
   dovetail::python::bind_ending(module);

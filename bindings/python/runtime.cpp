@@ -388,6 +388,16 @@ void bind_runtime(nb::module_& module) {
   module.def("interrupt_bodies", &interrupt_bodies, nb::arg("exception"),
              "Has the exception raised in every body that runs, as soon as it is at a Python instruction.");
   module.def("admission_report", &admission_report, "What admission did so far in this process, as JSON text.");
+  module.def(
+      "body_number", [] { return PyThreadState_Get()->thread_id; },
+      "Of the body that runs on this thread, for `raise_in_body`. It is used again after the end of the body.");
+  module.def(
+      "raise_in_body",
+      [](unsigned long number, nb::handle exception) {
+        PyThreadState_SetAsyncExc(number, exception.is_none() ? nullptr : exception.ptr());
+      },
+      nb::arg("number"), nb::arg("exception").none(),
+      "Has a class of exceptions raised in a body, as soon as it is at a Python instruction. None: takes that back.");
   module.def("cancelled", &this_task::cancelled, "Whether somebody asked the running task to stop.");
   module.def("in_task", &this_task::active, "Whether the caller is inside a task.");
   module.def(

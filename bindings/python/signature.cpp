@@ -15,7 +15,7 @@ namespace {
 void construct(Signature* self, nb::object function, const std::string& label, const nb::list& positional,
                Direction rest, Direction others, const nb::dict& named, int priority, bool io, bool deferred,
                unsigned retries, bool ignore, const std::string& storage_bw, const std::string& device, bool standalone,
-               nb::handle limit) {
+               nb::handle limit, nb::object retry_on, double retry_delay, int returns) {
   const StorageBandwidth share = translated([&] { return StorageBandwidth::parse(storage_bw); });
   auto* const signature = new (self) Signature;
   signature->function = Held::adopt(function.release().ptr());
@@ -34,6 +34,11 @@ void construct(Signature* self, nb::object function, const std::string& label, c
   signature->device = device;
   signature->deferred = deferred;
   signature->standalone = standalone;
+  if (!retry_on.is_none()) {
+    signature->retry_on = Held::adopt(retry_on.release().ptr());
+  }
+  signature->retry_delay = retry_delay;
+  signature->returns = returns;
   signature->limit = shared_limit(limit);
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};
 }
@@ -56,7 +61,8 @@ void bind_signature(nb::module_& module) {
       .def("__init__", &construct, nb::arg("function"), nb::arg("label"), nb::arg("positional"), nb::arg("rest"),
            nb::arg("others"), nb::arg("named"), nb::arg("priority"), nb::arg("io"), nb::arg("deferred"),
            nb::arg("retries"), nb::arg("ignore"), nb::arg("storage_bw"), nb::arg("device"),
-           nb::arg("standalone") = false, nb::arg("limit").none() = nb::none());
+           nb::arg("standalone") = false, nb::arg("limit").none() = nb::none(), nb::arg("retry_on").none() = nb::none(),
+           nb::arg("retry_delay") = 0.0, nb::arg("returns") = 1);
 }
 
 }  // namespace dovetail::python

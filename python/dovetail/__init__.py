@@ -42,11 +42,12 @@ from .directions import (
     UNORDERED,
     Direction,
 )
-from .errors import Stuck, TaskCancelled, TaskFailed
+from .errors import Stuck, TaskCancelled, TaskFailed, TimeLimitExceeded
 from .executor import Executor
 from .file import File, OpenFile, empty, open, prefetch
 from .future import Future
 from .gathering import as_completed, gather, map
+from .group import Group, group
 from .runtime import Runtime, barrier, wait
 from .task import Task, constraint, io, task
 
@@ -83,6 +84,7 @@ __all__ = [
     "Executor",
     "File",
     "Future",
+    "Group",
     "Latch",
     "Limit",
     "Lock",
@@ -95,12 +97,14 @@ __all__ = [
     "Task",
     "TaskCancelled",
     "TaskFailed",
+    "TimeLimitExceeded",
     "as_completed",
     "barrier",
     "cancelled",
     "constraint",
     "empty",
     "gather",
+    "group",
     "in_task",
     "io",
     "map",

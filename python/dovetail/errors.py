@@ -36,6 +36,10 @@ class TaskCancelled(TaskFailed, concurrent.futures.CancelledError):
     """A task did not run because the program cancelled it, or one that it depends on. Nothing has failed."""
 
 
+class TimeLimitExceeded(TimeoutError):
+    """A body ran longer than the `time_limit` of its task. It is raised in the body, and becomes the cause of the task's failure."""
+
+
 class Stuck(RuntimeError):
     """Tasks are left that can never run. The text lists which task waits for what."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 import threading
 from collections.abc import Callable, Generator
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from . import _core
 from .logger import logger
@@ -79,6 +79,15 @@ class Future(_core.FutureBase, concurrent.futures.Future[T]):
     It behaves as `concurrent.futures.Future`, and is one. From any thread. In a task, whatever waits for it pauses the task.
     """
 
+    if TYPE_CHECKING:
+        # Of the extension, which knows no types of results.
+
+        def result(self, timeout: float | None = None) -> T: ...
+
+        def exception(self, timeout: float | None = None) -> BaseException | None: ...
+
+        def add_done_callback(self, fn: Callable[[Future[T]], object]) -> None: ...
+
     def __new__(cls, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("a dovetail.Future is made by calling a task")
 
@@ -90,8 +99,7 @@ class Future(_core.FutureBase, concurrent.futures.Future[T]):
         from .asynchronous import completion
 
         yield from completion(self).__await__()
-        value: T = self.result()
-        return value
+        return self.result()
 
     @property
     def label(self) -> str:

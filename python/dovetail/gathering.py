@@ -5,12 +5,13 @@ from __future__ import annotations
 import collections
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _core
 from .future import Future
 from .task import Task
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -59,9 +60,13 @@ def _completed(waiting: list[Future[T]], deadline: float | None, timeout: float 
         yield done.popleft()
 
 
+@overload
+def map(function: Task[P, T], /, *iterables: Iterable[Any], chunk: int = 1, window: int = 1024) -> Iterator[T]: ...
+@overload
 def map(
-    function: Callable[..., T] | Task[..., T], /, *iterables: Iterable[Any], chunk: int = 1, window: int = 1024
-) -> Iterator[T]:
+    function: Callable[..., T], /, *iterables: Iterable[Any], chunk: int = 1, window: int = 1024
+) -> Iterator[T]: ...
+def map(function: Any, /, *iterables: Iterable[Any], chunk: int = 1, window: int = 1024) -> Iterator[Any]:
     """The results of `function` for the items of `iterables`, as the function `map` of Python gives them: in order, and lazily.
 
     function: a task, whose options hold, or an ordinary function, which becomes one. A task with `returns=` is refused.
@@ -76,7 +81,7 @@ def map(
     for name, value in (("chunk", chunk), ("window", window)):
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"map(): {name} must be a whole number above 0, not {value!r}")
-    task = function if isinstance(function, Task) else Task(function)
+    task: Task[..., Any] = function if isinstance(function, Task) else Task(function)
     if task.returns is not None and task.returns > 1:
         raise ValueError(f"map(): a call of task '{task.label}' makes {task.returns} futures, and must make one")
     items = zip(*iterables)  # noqa: B905 (the shortest ends it, as in `map`)

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from . import _core, pickling
+from . import _core, pickling, time_limit
 from .channel import Packet
 from .process_worker import CALL
 from .updating import update
@@ -61,6 +61,7 @@ class Function:
         names: tuple[str, ...],
         written: frozenset[str],
         submit: Callable[[Job], None],
+        time_limit: float | None = None,
     ) -> None:
         self.function = function
         self.label = label
@@ -68,13 +69,17 @@ class Function:
         self.names = names
         self.written = written
         self.submit = submit
+        self.time_limit = time_limit  # seconds
         self.number = next(_numbers)
         self._pickled: bytes | None = None
 
     def pickled(self) -> bytes:
         if self._pickled is None:
-            self._pickled = pickling.dump_function(self.function)
+            self._pickled = pickling.dump_function(self._limited())
         return self._pickled
+
+    def _limited(self) -> Callable[..., Any]:
+        return self.function if self.time_limit is None else time_limit.InWorkerProcess(self.function, self.time_limit)
 
     def is_light(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether the message takes so little that it can be made for any number of calls ahead."""

@@ -19,8 +19,9 @@ import subprocess
 import sys
 import threading
 
-from . import pickling
+from . import pickling, time_limit
 from .channel import Channel, Message, Packet
+from .logger import logger
 from .process_call import SMALL, Job
 from .process_worker import FUNCTION
 
@@ -319,9 +320,16 @@ class Pool:
         _fail(lost)
         fate = worker.fate()
         if jobs:
-            died = WorkerProcessDied(f"{fate} while it ran task '{jobs[0].call.label}'")
+            call = jobs[0].call
+            died: Exception = WorkerProcessDied(f"{fate} while it ran task '{call.label}'")
+            if call.time_limit is not None and worker.process.returncode == -signal.SIGALRM:
+                died = time_limit.of_killed(call.label, call.time_limit)
+            else:
+                logger.warning("%s", died)
             died.__cause__ = cause
             jobs[0].fail(died)
+        elif not self._stopped:
+            logger.warning("%s while it ran no task", fate)
 
     def _give_up(self, worker: _Worker, cause: BaseException) -> None:
         worker.process.kill()

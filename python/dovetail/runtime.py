@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core
+from . import _core, failure_log  # noqa: F401 (it enters itself)
 from .errors import Stuck, TaskFailed
 from .future import Future
 
@@ -178,10 +178,22 @@ def _start_default() -> None:
             Runtime().start()
 
 
+def _say_next_step(told: BaseException | None) -> None:
+    """The last line, if the program ends by a failure: the one that ended it, or the first that it did not ask for."""
+    error = getattr(sys, "last_value", None)
+    if not isinstance(error, TaskFailed | Stuck):
+        error = told
+    if error is not None:
+        from .next_step import next_step
+
+        print(f"dovetail: what to do: {next_step(error)}", file=sys.stderr)
+
+
 def _stop_all() -> None:
     """The end of the program: its tasks are waited for, unless it was interrupted."""
     global _any_failed
     interrupted = issubclass(getattr(sys, "last_type", None) or type(None), KeyboardInterrupt)
+    told: BaseException | None = None
     while _active:
         runtime = _active[-1]
         try:
@@ -195,9 +207,12 @@ def _stop_all() -> None:
         except BaseException as error:
             _any_failed = True
             _tell("the program", error)
+            told = told or error
             if isinstance(error, TaskFailed):
                 continue  # there may be more
         runtime._end()
+    if not interrupted:
+        _say_next_step(told)
     if _any_failed and not interrupted and not _left_by_itself():
         _core.end_as_failed()
     if interrupted and _was_used:

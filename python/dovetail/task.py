@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from . import _core
+from . import time_limit as limits
 from .directions import IN, Direction
 from .future import Future
 
 _frame = sys._getframe
 _core.set_package_folder(os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
 
+# What puts tasks into the group of the code that makes them: `dt.group`.
+adds_to_group: contextvars.ContextVar[Callable[[Future[Any]], None] | None] = contextvars.ContextVar(
+    "dovetail.adds_to_group", default=None
+)
+
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
+S = TypeVar("S")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+# What type checkers accept in the place of a positional argument: a future of it, or futures in it. They cannot compare its type then.
+Promised: TypeAlias = Future[Any] | Sequence[Future[Any]] | Mapping[Any, Future[Any]]
 
 _POLICIES = ("fail", "retry", "cancel_successors", "ignore")
 _WRITTEN = (Direction.OUT, Direction.INOUT, Direction.COMMUTATIVE)
@@ -43,6 +71,9 @@ class Task(Generic[P, R]):
         device: str | os.PathLike[str] | None = None,
         directions: dict[str, Direction] | None = None,
         limit: int | _core.Limit | None = None,
+        time_limit: float | None = None,
+        retry_delay: float = 0.0,
+        retry_on: type[BaseException] | tuple[type[BaseException], ...] | None = None,
         standalone: bool = False,
     ) -> None:
         if not callable(function):
@@ -58,6 +89,13 @@ class Task(Generic[P, R]):
             raise ValueError(f"task '{name}': returns must be a whole number above 0, not {returns!r}")
         if (storage_bw is not None or device is not None) and process:
             raise ValueError(f"task '{name}': storage_bw and device are for tasks that run in this process")
+        for option, seconds in (("time_limit", time_limit), ("retry_delay", retry_delay)):
+            if seconds is not None and not (isinstance(seconds, int | float) and 0 <= seconds < float("inf")):
+                raise ValueError(f"task '{name}': {option} must be a number of seconds, not {seconds!r}")
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | _core.Limit)):
+            raise TypeError(f"task '{name}': limit must be a number of calls or a dt.Limit, not {limit!r}")
+        if time_limit == 0:
+            raise ValueError(f"task '{name}': time_limit must be above 0; None means that there is no limit")
         if on_failure == "retry" and retries == 0:
             retries = 2
         self.function = function
@@ -71,6 +109,9 @@ class Task(Generic[P, R]):
         self.storage_bw = storage_bw
         self.device = None if device is None else os.fspath(device)
         self.directions = dict(directions or {})
+        self.time_limit = time_limit
+        self.retry_delay = retry_delay
+        self.retry_on = _classes(name, retry_on)
         self.limit = _core.Limit(limit) if isinstance(limit, int) else limit
         self._standalone = standalone  # for executors: see `Signature` of the extension
         functools.update_wrapper(self, function)
@@ -90,6 +131,10 @@ class Task(Generic[P, R]):
             variable = variables.pop(0) if code.co_flags & _VARIABLE else None
             keywords = variables.pop(0) if code.co_flags & _KEYWORDS else None
             for parameter, direction in self.directions.items():
+                is_there = parameter in (*named, variable, keywords)
+                if not is_there and (keywords is None or not isinstance(direction, Direction)):
+                    hint = _similar(parameter, [*_OPTIONS, *named])
+                    raise ValueError(f"task '{name}' has no parameter and no option '{parameter}'{hint}")
                 if not isinstance(direction, Direction):
                     raise TypeError(
                         f"task '{name}': '{parameter}' must be given a direction, such as INOUT, not {direction!r}"
@@ -98,8 +143,6 @@ class Task(Generic[P, R]):
                     rest = direction
                 elif parameter == keywords:
                     others = direction
-                elif parameter not in named and keywords is None:
-                    raise ValueError(f"task '{name}' has no parameter and no option '{parameter}'")
         function, deferred = self._body(code)
         return _core.Signature(
             function=function,
@@ -117,6 +160,9 @@ class Task(Generic[P, R]):
             device=self.device or "",
             standalone=self._standalone,
             limit=self.limit,
+            retry_on=self.retry_on,
+            retry_delay=self.retry_delay,
+            returns=self.returns or 1,
         )
 
     def _body(self, code: Any) -> tuple[Callable[..., Any], bool]:
@@ -125,7 +171,10 @@ class Task(Generic[P, R]):
             from .asynchronous import event_loop, in_event_loop
 
             self._prepare = event_loop
-            return in_event_loop(cast("Callable[..., Any]", self.function)), True
+            coroutine = cast("Callable[..., Any]", self.function)
+            if self.time_limit is not None:
+                coroutine = limits.of_coroutine(coroutine, self.label, self.time_limit)
+            return in_event_loop(coroutine), True
         if self.process:
             from .process_call import Function
             from .processes import submit, the_pool
@@ -133,15 +182,31 @@ class Task(Generic[P, R]):
             self._prepare = the_pool
             names = code.co_varnames[: code.co_argcount] if code is not None else ()
             written = frozenset(name for name, direction in self.directions.items() if direction in _WRITTEN)
-            return Function(self.function, self.label, self.priority, names, written, submit), True
+            return Function(self.function, self.label, self.priority, names, written, submit, self.time_limit), True
+        if self.time_limit is not None:
+            return limits.in_this_process(self.function, self.label, self.time_limit), False
         return self.function, False
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]: ...
+    @overload
+    def __call__(self, a: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
+    @overload
+    def __call__(self, a: Any, b: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
+    @overload
+    def __call__(self, a: Any, b: Any, c: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
+    @overload
+    def __call__(self, a: Any, b: Any, c: Any, d: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Makes a task. The value is its future; with `returns=2`, a tuple of two."""
         if self._prepare is not None:
             self._prepare()
         future: Future[R] = _core.spawn(self._signature, args, kwargs, _frame(1))
+        add = adds_to_group.get()
+        if add is not None:
+            add(future)
         if self.returns is not None and self.returns > 1:
-            return cast("Future[R]", tuple(future._item(i) for i in range(self.returns)))
+            return tuple(future._item(i) for i in range(self.returns))
         return future
 
     def of_several(self) -> Task[[list[tuple[Any, ...]]], list[R]]:
@@ -151,7 +216,11 @@ class Task(Generic[P, R]):
         options = {**self._options(), "directions": {}, "returns": None}
         return Task(_Several(self.function), **options)
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Task[P, R]: ...
+    @overload
+    def __get__(self: Task[Concatenate[S, Q], R], instance: object, owner: type | None = None) -> BoundTask[Q, R]: ...
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(cast("Callable[..., Any]", self), instance)
 
     def __repr__(self) -> str:
@@ -180,8 +249,92 @@ class Task(Generic[P, R]):
             "device": self.device,
             "directions": self.directions,
             "limit": self.limit,
+            "time_limit": self.time_limit,
+            "retry_delay": self.retry_delay,
+            "retry_on": self.retry_on,
             "standalone": self._standalone,
         }
+
+
+if TYPE_CHECKING:
+
+    class BoundTask(Generic[P, R]):
+        """A task that is a method, of one object."""
+
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]: ...
+        @overload
+        def __call__(self, a: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
+        @overload
+        def __call__(self, a: Any, b: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
+        @overload
+        def __call__(self, a: Any, b: Any, c: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
+        @overload
+        def __call__(self, a: Any, b: Any, c: Any, d: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    class TaskOfSeveral(Task[P, Any], Generic[P, R]):
+        """A task with `returns=`: a call makes a tuple of futures."""
+
+        def __call__(self, *args: Any, **kwargs: Any) -> R: ...  # type: ignore[override]
+
+    class Decorator(Protocol):
+        """`@dt.task(...)`, `@dt.io(...)`"""
+
+        @overload
+        def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+        @overload
+        def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    class DecoratorOfTwo(Protocol):
+        """The same with `returns=2`."""
+
+        def __call__(self, function: Callable[P, tuple[A, B]], /) -> TaskOfSeveral[P, tuple[Future[A], Future[B]]]: ...
+
+    class DecoratorOfThree(Protocol):
+        """The same with `returns=3`."""
+
+        def __call__(
+            self, function: Callable[P, tuple[A, B, C]], /
+        ) -> TaskOfSeveral[P, tuple[Future[A], Future[B], Future[C]]]: ...
+
+    class DecoratorOfMany(Protocol):
+        """The same with any other number."""
+
+        def __call__(self, function: Callable[P, Any], /) -> TaskOfSeveral[P, tuple[Future[Any], ...]]: ...
+
+    class Maker(Protocol):
+        """`dt.task` and `dt.io`. With `returns=`, the names of other options are checked when the program runs."""
+
+        @overload
+        def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+        @overload
+        def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+        @overload
+        def __call__(self, *, returns: Literal[2], **options: Any) -> DecoratorOfTwo: ...
+        @overload
+        def __call__(self, *, returns: Literal[3], **options: Any) -> DecoratorOfThree: ...
+        @overload
+        def __call__(self, *, returns: int, **options: Any) -> DecoratorOfMany: ...
+        @overload
+        def __call__(
+            self,
+            *,
+            label: str | None = None,
+            priority: int = 0,
+            retries: int = 0,
+            on_failure: str = "fail",
+            io: bool = False,
+            process: bool = False,
+            storage_bw: float | str | None = None,
+            device: str | os.PathLike[str] | None = None,
+            directions: dict[str, Direction] | None = None,
+            limit: int | _core.Limit | None = None,
+            time_limit: float | None = None,
+            retry_delay: float = 0.0,
+            retry_on: type[BaseException] | tuple[type[BaseException], ...] | None = None,
+            **parameters: Direction,
+        ) -> Decorator: ...
 
 
 class _Several(Generic[R]):
@@ -197,64 +350,85 @@ class _Several(Generic[R]):
         return [function(*arguments) for arguments in part]
 
 
+def _similar(word: str, words: list[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word, words, 1)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def _classes(name: str, classes: Any) -> tuple[type[BaseException], ...] | None:
+    if classes is None:
+        return None
+    found = classes if isinstance(classes, tuple) else (classes,)
+    for each in found:
+        if not (isinstance(each, type) and issubclass(each, BaseException)):
+            raise TypeError(
+                f"task '{name}': retry_on must be a class of exceptions or a tuple of them, not {classes!r}"
+            )
+    return found
+
+
 def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any]:
     return Task(function, **options)
 
 
-@overload
-def task(function: Callable[P, R], /) -> Task[P, R]: ...
-@overload
-def task(
-    *,
-    label: str | None = None,
-    priority: int = 0,
-    retries: int = 0,
-    on_failure: str = "fail",
-    io: bool = False,
-    process: bool = False,
-    returns: int | None = None,
-    storage_bw: float | str | None = None,
-    device: str | os.PathLike[str] | None = None,
-    directions: dict[str, Direction] | None = None,
-    limit: int | _core.Limit | None = None,
-    **parameters: Direction,
-) -> Callable[[Callable[P, R]], Task[P, R]]: ...
-def task(function: Any = None, /, *, directions: dict[str, Direction] | None = None, **options: Any) -> Any:
-    """Makes a function a task: `@dt.task`, or `@dt.task(a=dt.INOUT, label="sum", priority=1)`.
+if TYPE_CHECKING:
+    task: Maker
+    io: Maker
+else:
 
-    label: shown in errors, traces and reports; the function's name if not given.
-    priority: ready tasks of higher priority start first.
-    retries: how often the body is run again when it fails.
-    on_failure: `fail` or `cancel_successors` (tasks that need what it should have made do not run), `retry` (twice, unless `retries` is given), or
-    `ignore`.
-    process: run it in a worker process.
-    returns: how many values it returns, each as a future of its own.
-    storage_bw: its share of a device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`; it starts when there is room.
-    device: the name of the device in `dovetail.toml`, or a path on it.
-    limit: at most so many of its calls run at once; a `dt.Limit` holds for all tasks that have it.
-    All other keywords are directions of parameters. `directions` is for parameters that have the name of an option.
-    """
-    named = {name: options.pop(name) for name in list(options) if name not in _OPTIONS}
-    named.update(directions or {})
+    def task(function: Any = None, /, *, directions: dict[str, Direction] | None = None, **options: Any) -> Any:
+        """Makes a function a task: `@dt.task`, or `@dt.task(a=dt.INOUT, label="sum", priority=1)`.
 
-    def decorate(target: Callable[..., Any]) -> Task[..., Any]:
-        if isinstance(target, Task):
-            return target.replaced(directions={**target.directions, **named}, **options)
-        return Task(target, directions=named, **options)
+        label: shown in errors, traces and reports; the function's name if not given.
+        priority: ready tasks of higher priority start first.
+        retries: how often the body is run again when it fails.
+        on_failure: `fail` or `cancel_successors` (tasks that need what it should have made do not run), `retry` (twice, unless `retries` is given), or
+        `ignore`.
+        process: run it in a worker process.
+        returns: how many values it returns, each as a future of its own.
+        storage_bw: its share of a device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`; it starts when there is room.
+        device: the name of the device in `dovetail.toml`, or a path on it.
+        limit: at most so many of its calls run at once; a `dt.Limit` holds for all tasks that have it.
+        time_limit: seconds after which the body gets a `dt.TimeLimitExceeded`, which is its failure; with `process=True` its process is killed.
+        retry_delay: seconds before the second attempt, twice as many before the third, and so on. retry_on: the exceptions after which there is another one.
+        All other keywords are directions of parameters. `directions` is for parameters that have the name of an option.
+        """
+        named = {name: options.pop(name) for name in list(options) if name not in _OPTIONS}
+        named.update(directions or {})
 
-    return decorate if function is None else decorate(function)
+        def decorate(target: Callable[..., Any]) -> Task[..., Any]:
+            if isinstance(target, Task):
+                return target.replaced(directions={**target.directions, **named}, **options)
+            return Task(target, directions=named, **options)
+
+        return decorate if function is None else decorate(function)
+
+    def io(function: Any = None, /, **options: Any) -> Any:
+        """Makes a function an I/O task: it may block, runs beside the computing tasks and takes none of their cores.
+
+        The options are those of `task`. Above or below `@dt.task` it turns that task into an I/O task.
+        """
+        options["io"] = True
+        return task(**options) if function is None else task(**options)(function)
 
 
-_OPTIONS = ("label", "priority", "retries", "on_failure", "io", "process", "returns", "storage_bw", "device", "limit")
-
-
-def io(function: Any = None, /, **options: Any) -> Any:
-    """Makes a function an I/O task: it may block, runs beside the computing tasks and takes none of their cores.
-
-    The options are those of `task`. Above or below `@dt.task` it turns that task into an I/O task.
-    """
-    options["io"] = True
-    return task(**options) if function is None else task(**options)(function)
+_OPTIONS = (
+    "label",
+    "priority",
+    "retries",
+    "on_failure",
+    "io",
+    "process",
+    "returns",
+    "storage_bw",
+    "device",
+    "limit",
+    "time_limit",
+    "retry_delay",
+    "retry_on",
+)
 
 
 def constraint(*, storage_bw: float | str, device: str | os.PathLike[str] | None = None) -> Callable[[Any], Any]:

@@ -1,0 +1,24 @@
+"""What a program that ends by a failure of a task says in its last line: what to do next."""
+
+from __future__ import annotations
+
+from .errors import Stuck, TaskCancelled, TaskFailed, TimeLimitExceeded
+
+
+def next_step(error: BaseException) -> str:
+    """One sentence."""
+    cause: BaseException = error
+    while isinstance(cause, TaskFailed) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    name = error.label if isinstance(error, TaskFailed) else ""
+    if isinstance(cause, TimeLimitExceeded):
+        return f"give task '{name}' a longer time_limit=, or have it do less in one call"
+    if isinstance(cause, OSError):
+        return f"if this may pass, let task '{name}' run again: retries=2, retry_on=OSError, retry_delay=1"
+    if isinstance(cause, MemoryError) or type(cause).__name__ == "WorkerProcessDied":
+        return f"see whether memory ran out (dmesg); limit=2 lets only two calls of task '{name}' run at once"
+    if isinstance(cause, Stuck):
+        return "give each of these tasks what it waits for, or cancel it"
+    if isinstance(cause, TaskCancelled):
+        return "ask future.cancelled() before the result"
+    return "handle it by `except dt.TaskFailed` where the program waits, or say by retries= or on_failure= what follows from it"

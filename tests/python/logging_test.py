@@ -1,0 +1,91 @@
+"""What the logger `dovetail` gets, and the last line of a program that fails."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+
+import dovetail as dt
+import pytest
+
+
+def refuse():
+    raise OSError("the disk is away")
+
+
+def test_failures_and_attempts_with_the_line_that_made_the_task(caplog):
+    with caplog.at_level(logging.INFO, logger="dovetail"), pytest.raises(dt.TaskFailed):
+        dt.task(retries=1, retry_delay=0.01, label="read")(refuse)().result()
+    again, failed = caplog.records
+    assert (again.levelname, failed.levelname) == ("WARNING", "INFO")
+    assert "task 'read' runs again after 0.01 s: attempt 1 failed: OSError: the disk is away" in again.getMessage()
+    assert "task 'read' failed: OSError: the disk is away" in failed.getMessage()
+    for record in caplog.records:
+        assert "logging_test.py" in record.getMessage()
+        assert "in test_failures_and_attempts_with_the_line_that_made_the_task" in record.getMessage()
+
+
+def test_failures_are_not_said_twice_by_default(run_program):
+    result = run_program(
+        """
+import dovetail as dt
+
+@dt.task
+def fail():
+    raise LookupError
+
+try:
+    fail().result()
+except dt.TaskFailed:
+    print("seen")
+"""
+    )
+    assert (result.stdout, result.stderr) == ("seen\n", "")
+
+
+def _die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_the_death_of_a_worker_process(caplog):
+    with pytest.raises(dt.TaskFailed):
+        dt.task(process=True)(_die)().result()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "was killed by SIGKILL" in caplog.text
+    assert "while it ran task '_die'" in caplog.text
+
+
+FAILING = """
+import dovetail as dt
+
+@dt.task{options}
+def fail():
+    {body}
+
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", ["fail()", "fail().result()", "with dt.Runtime(): fail()"])
+@pytest.mark.parametrize(
+    ("options", "body", "step"),
+    [
+        ("", "raise LookupError", "except dt.TaskFailed"),
+        ("", "open('/no/such/file')", "task 'fail' run again: retries=2, retry_on=OSError"),
+        ("(time_limit=0.05)", "while True: pass", "give task 'fail' a longer time_limit="),
+    ],
+)
+def test_the_last_line_says_what_to_do_next(run_program, options, body, step, end):
+    result = run_program(FAILING.format(options=options, body=body, end=end))
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("dovetail: what to do: ")
+    assert step in last
+    assert result.returncode == 1
+
+
+def test_no_last_line_for_what_is_no_failure_of_a_task(run_program):
+    result = run_program("import dovetail as dt\ndt.wait(dt.task(abs)(-1))\nraise LookupError\n")
+    assert result.stderr.splitlines()[-1] == "LookupError"
+    result = run_program("import dovetail as dt\ndt.wait(dt.task(abs)(-1))\n")
+    assert (result.returncode, result.stderr) == (0, "")
