@@ -97,9 +97,8 @@ class _Disk(threading.Thread):
 
 
 def configuration(path: Path, tier: Path) -> Path:
-    """What a user writes: which files go to the tier, and that a close need not wait for the disk. The program writes `latest` to that disk itself. Small requests
-    of the drain let that through."""
-    hints = {"e10_cache": "enable", "e10_cache_path": str(tier), "ind_wr_buffer_size": 1 << 20}
+    """What a user writes: which files go to the tier, and that a close need not wait for the disk."""
+    hints = {"e10_cache": "enable", "e10_cache_path": str(tier)}
     group = {"names": ["checkpoint.*"], "deferred_close": True, "hints": hints}
     path.write_text(json.dumps({"files": [group]}, indent=1) + "\n")
     return path

@@ -22,7 +22,7 @@ struct Hints {
   Flush flush = Flush::immediate;
   bool discard = true;  ///< The folder is removed when the file is closed, once it is drained.
   unsigned threads = 1;
-  std::uint64_t buffer_bytes = std::uint64_t{8} << 20;  ///< Of a request of the drain.
+  std::uint64_t buffer_bytes = std::uint64_t{1} << 20;  ///< Of a request of the drain.
   std::uint64_t stripe_bytes = std::uint64_t{1} << 20;  ///< No request has parts of two requests' stripes.
   std::uint64_t budget_bytes = 0;                       ///< Of the tier. 0: as the environment says.
   std::uint64_t drain_bandwidth = 0;                    ///< MB/s, of all ranks. 0: likewise.

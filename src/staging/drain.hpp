@@ -18,7 +18,7 @@ namespace dovetail::staging {
 struct DrainShape {
   std::size_t stripe_bytes = std::size_t{1}
                              << 20;  ///< Of the final file system. No request has parts of two requests' stripes.
-  std::size_t request_bytes = std::size_t{8} << 20;  ///< Most bytes of a request, rounded down to whole stripes.
+  std::size_t request_bytes = std::size_t{1} << 20;  ///< Most bytes of a request, rounded down to whole stripes.
   /// Most bytes in a second that the drains of this process write together. 0: no limit.
   std::uint64_t bytes_per_second = 0;
 };
