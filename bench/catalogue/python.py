@@ -2,9 +2,10 @@
 
 from harness.entry import Benchmark, Contender, Target
 
+ALL = ("dovetail", "thread_pool", "dovetail_processes", "process_pool", "loky", "parsl", "ray", "dask")
 
-def python_tasks(problem: str, tasks: int, title: str, *targets: Target) -> Benchmark:
-    names = ("dovetail", "thread_pool", "dovetail_processes", "process_pool", "loky", "parsl", "ray", "dask")
+
+def python_tasks(problem: str, tasks: int, title: str, *targets: Target, names: tuple[str, ...] = ALL) -> Benchmark:
     shared = ("--problem", problem, "--tasks", str(tasks))
     return Benchmark(
         f"python_{problem}",
@@ -33,6 +34,20 @@ BENCHMARKS = [
     ),
     python_tasks("chain", 1_000, "a chain of 1 000 tasks in Python, us per task"),
     python_tasks("fan_in", 1_000, "a task with the results of 1 000 others, in Python, us per task"),
+    python_tasks(
+        "mapped",
+        100_000,
+        "map over 100 000 items in Python, us per item",
+        Target("0.3 times the map of the thread pool", metric="us", at_most=0.3, peers=("thread_pool",)),
+        names=("dovetail", "thread_pool"),
+    ),
+    python_tasks(
+        "callback",
+        10_000,
+        "10 000 tasks in Python with a callback each, us per task",
+        Target("as the thread pool", metric="us", at_most=1.0, peers=("thread_pool",)),
+        names=("dovetail", "thread_pool"),
+    ),
     Benchmark(
         "python_start_up",
         "from the start of a program in Python to its first result, above a bare interpreter, ms",

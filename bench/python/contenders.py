@@ -22,6 +22,9 @@ class Dovetail:
     def results(self, futures: list[Any]) -> list[Any]:
         return self.dovetail.wait(futures)
 
+    def mapped(self, function: Callable[..., Any], items: Any) -> Any:
+        return self.dovetail.map(function, items)
+
     def close(self) -> None:
         self.runtime.stop()
 
@@ -49,6 +52,9 @@ class _Executor:
 
     def results(self, futures: list[Any]) -> list[Any]:
         return [future.result() for future in futures]
+
+    def mapped(self, function: Callable[..., Any], items: Any) -> Any:
+        return self.executor.map(function, items)
 
     def close(self) -> None:
         self.executor.shutdown()

@@ -46,7 +46,26 @@ def fan_in(contender: Any, tasks: int) -> str | None:
     return None if found == expected else f"{found} instead of {expected}"
 
 
-PROBLEMS = {"empty": empty, "chain": chain, "fan_in": fan_in}
+def mapped(contender: Any, tasks: int) -> str | None:
+    found = sum(contender.mapped(increment, range(tasks)))
+    expected = tasks * (tasks + 1) // 2
+    return None if found == expected else f"{found} instead of {expected}"
+
+
+def callback(contender: Any, tasks: int) -> str | None:
+    submit = contender.task(increment)
+    seen: list[Any] = []
+    made = [submit(i) for i in range(tasks)]
+    for future in made:
+        future.add_done_callback(seen.append)
+    contender.results(made)
+    end = time.perf_counter() + 10  # callbacks may come a moment later
+    while len(seen) < tasks and time.perf_counter() < end:
+        time.sleep(0)
+    return None if len(seen) == tasks else f"{len(seen)} callbacks instead of {tasks}"
+
+
+PROBLEMS = {"empty": empty, "chain": chain, "fan_in": fan_in, "mapped": mapped, "callback": callback}
 
 
 def timed(problem: str, contender: Any, tasks: int) -> tuple[float, str | None]:

@@ -49,6 +49,7 @@ from .future import Future
 from .gathering import as_completed, gather, map
 from .group import Group, group
 from .runtime import Runtime, barrier, wait
+from .stream import Stream
 from .task import Task, constraint, io, task
 
 
@@ -93,6 +94,7 @@ __all__ = [
     "Runtime",
     "Semaphore",
     "Space",
+    "Stream",
     "Stuck",
     "Task",
     "TaskCancelled",

@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, failure_log  # noqa: F401 (it enters itself)
+from . import _core, failure_log, learning_log  # noqa: F401 (failure_log enters itself)
 from .errors import Stuck, TaskFailed
 from .future import Future
 
@@ -123,6 +123,7 @@ class Runtime:
                 return
             _active.remove(self)
             _core.set_current(_active[-1]._core if _active else None)
+        learning_log.tell()
         core.stop()
         if self._progress is not None:
             self._progress.stop()

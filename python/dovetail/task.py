@@ -6,7 +6,8 @@ import contextvars
 import functools
 import os
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -23,7 +24,7 @@ from typing import (
 
 from . import _core
 from . import time_limit as limits
-from .directions import IN, Direction
+from .directions import IN, UNORDERED, Direction
 from .future import Future
 
 _frame = sys._getframe
@@ -50,6 +51,7 @@ _POLICIES = ("fail", "retry", "cancel_successors", "ignore")
 _WRITTEN = (Direction.OUT, Direction.INOUT, Direction.COMMUTATIVE)
 _VARIABLE = 0x04
 _KEYWORDS = 0x08
+_GENERATOR = 0x20
 _COROUTINE = 0x80
 
 
@@ -74,6 +76,7 @@ class Task(Generic[P, R]):
         time_limit: float | None = None,
         retry_delay: float = 0.0,
         retry_on: type[BaseException] | tuple[type[BaseException], ...] | None = None,
+        stream: int | None = None,
         standalone: bool = False,
     ) -> None:
         if not callable(function):
@@ -92,6 +95,13 @@ class Task(Generic[P, R]):
         for option, seconds in (("time_limit", time_limit), ("retry_delay", retry_delay)):
             if seconds is not None and not (isinstance(seconds, int | float) and 0 <= seconds < float("inf")):
                 raise ValueError(f"task '{name}': {option} must be a number of seconds, not {seconds!r}")
+        if stream is not None:
+            if not isinstance(stream, int) or stream < 1:
+                raise ValueError(f"task '{name}': stream must be a number of items above 0, not {stream!r}")
+            if process or retries or returns or not _flags(function) & _GENERATOR:
+                raise ValueError(
+                    f"task '{name}': stream is for generator functions that run in this process, without retries and returns"
+                )
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | _core.Limit)):
             raise TypeError(f"task '{name}': limit must be a number of calls or a dt.Limit, not {limit!r}")
         if time_limit == 0:
@@ -110,6 +120,7 @@ class Task(Generic[P, R]):
         self.device = None if device is None else os.fspath(device)
         self.directions = dict(directions or {})
         self.time_limit = time_limit
+        self.stream = stream
         self.retry_delay = retry_delay
         self.retry_on = _classes(name, retry_on)
         self.limit = _core.Limit(limit) if isinstance(limit, int) else limit
@@ -144,10 +155,13 @@ class Task(Generic[P, R]):
                 elif parameter == keywords:
                     others = direction
         function, deferred = self._body(code)
+        positional = [(parameter, self.directions.get(parameter, IN)) for parameter in names]
+        if self.stream is not None:
+            positional.insert(0, ("", UNORDERED))  # the stream
         return _core.Signature(
             function=function,
             label=self.label,
-            positional=[(parameter, self.directions.get(parameter, IN)) for parameter in names],
+            positional=positional,
             rest=rest,
             others=others,
             named=self.directions,
@@ -183,9 +197,14 @@ class Task(Generic[P, R]):
             names = code.co_varnames[: code.co_argcount] if code is not None else ()
             written = frozenset(name for name, direction in self.directions.items() if direction in _WRITTEN)
             return Function(self.function, self.label, self.priority, names, written, submit, self.time_limit), True
+        function: Callable[..., Any] = self.function
+        if self.stream is not None:
+            from .stream import body_of
+
+            function = body_of(function)
         if self.time_limit is not None:
-            return limits.in_this_process(self.function, self.label, self.time_limit), False
-        return self.function, False
+            function = limits.in_this_process(function, self.label, self.time_limit)
+        return function, False
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]: ...
@@ -198,15 +217,23 @@ class Task(Generic[P, R]):
     @overload
     def __call__(self, a: Any, b: Any, c: Any, d: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Makes a task. The value is its future; with `returns=2`, a tuple of two."""
+        """Makes a task. The value is its future; with `returns=2`, a tuple of two; with `stream=8`, a `Stream`."""
         if self._prepare is not None:
             self._prepare()
-        future: Future[R] = _core.spawn(self._signature, args, kwargs, _frame(1))
+        if self.stream is not None:
+            from .stream import Stream
+
+            return Stream(self.stream, lambda buffer: self._spawn((buffer, *args), kwargs, _frame(2)))
+        future = self._spawn(args, kwargs, _frame(1))
+        if self.returns is not None and self.returns > 1:
+            return tuple(future._item(i) for i in range(self.returns))
+        return future
+
+    def _spawn(self, args: tuple[Any, ...], kwargs: dict[str, Any], caller: FrameType) -> Future[R]:
+        future: Future[R] = _core.spawn(self._signature, args, kwargs, caller)
         add = adds_to_group.get()
         if add is not None:
             add(future)
-        if self.returns is not None and self.returns > 1:
-            return tuple(future._item(i) for i in range(self.returns))
         return future
 
     def of_several(self) -> Task[[list[tuple[Any, ...]]], list[R]]:
@@ -252,11 +279,13 @@ class Task(Generic[P, R]):
             "time_limit": self.time_limit,
             "retry_delay": self.retry_delay,
             "retry_on": self.retry_on,
+            "stream": self.stream,
             "standalone": self._standalone,
         }
 
 
 if TYPE_CHECKING:
+    from .stream import Stream
 
     class BoundTask(Generic[P, R]):
         """A task that is a method, of one object."""
@@ -274,7 +303,7 @@ if TYPE_CHECKING:
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
     class TaskOfSeveral(Task[P, Any], Generic[P, R]):
-        """A task with `returns=`: a call makes a tuple of futures."""
+        """A task whose calls make something else than one future, which is `R`."""
 
         def __call__(self, *args: Any, **kwargs: Any) -> R: ...  # type: ignore[override]
 
@@ -298,6 +327,11 @@ if TYPE_CHECKING:
             self, function: Callable[P, tuple[A, B, C]], /
         ) -> TaskOfSeveral[P, tuple[Future[A], Future[B], Future[C]]]: ...
 
+    class DecoratorOfStreams(Protocol):
+        """The same with `stream=`."""
+
+        def __call__(self, function: Callable[P, Iterator[R]], /) -> TaskOfSeveral[P, Stream[R]]: ...
+
     class DecoratorOfMany(Protocol):
         """The same with any other number."""
 
@@ -316,6 +350,8 @@ if TYPE_CHECKING:
         def __call__(self, *, returns: Literal[3], **options: Any) -> DecoratorOfThree: ...
         @overload
         def __call__(self, *, returns: int, **options: Any) -> DecoratorOfMany: ...
+        @overload
+        def __call__(self, *, stream: int, **options: Any) -> DecoratorOfStreams: ...
         @overload
         def __call__(
             self,
@@ -348,6 +384,11 @@ class _Several(Generic[R]):
     def __call__(self, part: list[tuple[Any, ...]]) -> list[R]:
         function = self.function
         return [function(*arguments) for arguments in part]
+
+
+def _flags(function: Any) -> int:
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    return 0 if code is None else int(code.co_flags)
 
 
 def _similar(word: str, words: list[str]) -> str:
@@ -393,6 +434,7 @@ else:
         limit: at most so many of its calls run at once; a `dt.Limit` holds for all tasks that have it.
         time_limit: seconds after which the body gets a `dt.TimeLimitExceeded`, which is its failure; with `process=True` its process is killed.
         retry_delay: seconds before the second attempt, twice as many before the third, and so on. retry_on: the exceptions after which there is another one.
+        stream: of a generator function: its call is a `dt.Stream`, whose items come while the body runs, at most so many ahead.
         All other keywords are directions of parameters. `directions` is for parameters that have the name of an option.
         """
         named = {name: options.pop(name) for name in list(options) if name not in _OPTIONS}
@@ -428,6 +470,7 @@ _OPTIONS = (
     "time_limit",
     "retry_delay",
     "retry_on",
+    "stream",
 )
 
 

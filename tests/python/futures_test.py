@@ -6,7 +6,9 @@ import asyncio
 import concurrent.futures as futures
 import gc
 import pickle
+import sys
 import threading
+import time
 
 import dovetail as dt
 import pytest
@@ -151,6 +153,24 @@ def test_cancelling_and_beginning_at_the_same_time():
                 future.result()
         assert ran == set(range(50)) - told
     dt.barrier()
+
+
+@pytest.mark.parametrize("kind", [dt.task, dt.io])
+def test_cancelling_a_task_that_waits_for_the_interpreter(kind):
+    """The runtime has decided to run it, but no instruction of it has run."""
+    ran, interval = [], sys.getswitchinterval()
+    dt.wait(kind(abs)(1))
+    try:
+        sys.setswitchinterval(1000)  # nobody else gets the interpreter in this block
+        future = kind(lambda: ran.append(1))()
+        end = time.monotonic() + 0.02
+        while time.monotonic() < end:
+            pass
+        cancelled = future.cancel()
+    finally:
+        sys.setswitchinterval(interval)
+    dt.barrier()
+    assert future.cancelled() == cancelled == (not ran)
 
 
 @pytest.mark.parametrize("when", [futures.FIRST_COMPLETED, futures.FIRST_EXCEPTION, futures.ALL_COMPLETED])

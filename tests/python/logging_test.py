@@ -89,3 +89,25 @@ def test_no_last_line_for_what_is_no_failure_of_a_task(run_program):
     assert result.stderr.splitlines()[-1] == "LookupError"
     result = run_program("import dovetail as dt\ndt.wait(dt.task(abs)(-1))\n")
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_what_was_learned(caplog, tmp_path):
+    @dt.io(storage_bw="auto(2,10,2)", device=tmp_path)
+    def writes():
+        pass
+
+    @dt.io(storage_bw=5, device=tmp_path)
+    def fixed():
+        pass
+
+    def run():
+        with dt.Runtime():
+            dt.wait([task() for _ in range(5) for task in (writes, fixed)])
+
+    run()
+    assert caplog.records == []
+    with caplog.at_level(logging.INFO, logger="dovetail"):
+        run()
+    said = [record.getMessage() for record in caplog.records if "storage_bw" in record.getMessage()]
+    assert any("task 'writes' with storage_bw=auto(2,10,2) on device" in text for text in said)
+    assert not any("fixed" in text for text in said)

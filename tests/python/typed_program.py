@@ -1,6 +1,7 @@
 """What type checkers say of programs: `types_test.py` gives this to mypy (and to pyright where it is). Lines with `# wrong` must be errors, others not."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import assert_type
 
 import dovetail as dt
@@ -36,6 +37,11 @@ def split(x: int) -> tuple[int, str]:
     return x, str(x)
 
 
+@dt.task(stream=8)
+def count(end: int) -> Iterator[int]:
+    yield from range(end)
+
+
 @dt.task
 async def later(x: int) -> str:
     await asyncio.sleep(0)
@@ -64,6 +70,7 @@ def main() -> None:
     assert_type(text.result(), str)
     assert_type(Counter().plus(1), dt.Future[int])
     assert_type(Counter().plus(double(1)), dt.Future[int])
+    assert_type(list(count(3)), list[int])
     assert_type(dt.wait(double(1)), int)
     assert_type(dt.wait([double(1)], timeout=5), list[int])
     assert_type(list(dt.map(double, [1])), list[int])
