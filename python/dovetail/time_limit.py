@@ -34,44 +34,51 @@ class _Running:
 
 
 class _Watch:
-    """Raises the exception in bodies whose time is over, by a thread of its own that sleeps until the next one is."""
+    """Raises the exception in bodies whose time is over, by a thread of its own that sleeps until the next one is.
+
+    The exception may come anywhere between two instructions of a body, also in here. A `with` on a lock itself holds against that: nothing is between
+    taking the lock and being in the block. With a `threading.Condition` the lock might stay taken for ever.
+    """
 
     def __init__(self) -> None:
-        self._condition = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._wake = threading.Lock()  # released: the thread has to look
         self._limits: list[tuple[float, int, _Running]] = []
         self._order = itertools.count()
         threading.Thread(target=self._run, name="dovetail-time-limits", daemon=True).start()
 
     def begin(self, seconds: float) -> _Running:
         running = _Running()
-        with self._condition:
+        with self._lock:
             heapq.heappush(self._limits, (time.monotonic() + seconds, next(self._order), running))
-            if self._limits[0][2] is running:
-                self._condition.notify()
+            if self._limits[0][2] is running and self._wake.locked():
+                self._wake.release()
         return running
 
     def end(self, running: _Running) -> None:
         """Afterwards nothing will be raised any more. It may be raised in here."""
-        with self._condition:
+        with self._lock:
             running.over = True
             if running.exceeded:
                 _core.raise_in_body(running.number, None)
 
     def _run(self) -> None:
-        with self._condition:
-            while True:
-                while self._limits and self._limits[0][2].over:
-                    heapq.heappop(self._limits)
-                if not self._limits:
-                    self._condition.wait()
-                    continue
-                left = self._limits[0][0] - time.monotonic()
-                if left > 0:
-                    self._condition.wait(left)
-                    continue
-                running = heapq.heappop(self._limits)[2]
-                running.exceeded = True
-                _core.raise_in_body(running.number, TimeLimitExceeded)
+        while True:
+            self._wake.acquire(timeout=self._raise_due())
+
+    def _raise_due(self) -> float:
+        """Returns after how many seconds the next one is due."""
+        with self._lock:
+            while self._limits:
+                due, _, running = self._limits[0]
+                left = due - time.monotonic()
+                if left > 0 and not running.over:
+                    return min(left, threading.TIMEOUT_MAX)
+                heapq.heappop(self._limits)
+                if not running.over:
+                    running.exceeded = True
+                    _core.raise_in_body(running.number, TimeLimitExceeded)
+            return -1.0  # when it is told
 
 
 _watch: _Watch | None = None

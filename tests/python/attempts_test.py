@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
+import sys
 import threading
 import time
 
 import dovetail as dt
 import pytest
+from dovetail import time_limit
 
 
 class Flaky:
@@ -98,6 +101,49 @@ def test_a_body_that_computes_too_long(kind):
     _limit_exceeded(kind(time_limit=0.05)(_spin)())
     # What comes next on the thread is not told.
     assert dt.wait([kind(time_limit=60)(lambda n=n: n)() for n in range(50)]) == list(range(50))
+
+
+def test_a_body_that_goes_on_all_the_same():
+    @dt.task(time_limit=0.05)
+    def stubborn():
+        try:
+            _spin()
+        except TimeoutError:
+            return "done"
+
+    _limit_exceeded(stubborn())
+
+
+def test_an_exception_that_comes_at_the_very_end_is_taken_back():
+    watch, bodies = time_limit._Watch(), []
+    end = time_limit._Watch.end
+    source, first = inspect.getsourcelines(end)
+    line = first + next(number for number, text in enumerate(source) if "with self._lock" in text)
+
+    def waits_for_the_lock():
+        frame = sys._current_frames().get(bodies[0].number)
+        return frame is not None and frame.f_code is end.__code__ and frame.f_lineno == line
+
+    gate = threading.Event()
+
+    @dt.io
+    def late():
+        running = watch.begin(1000)
+        bodies.append(running)
+        gate.wait()
+        watch.end(running)
+        return sum(range(1000))
+
+    future = late()
+    while not bodies:
+        time.sleep(0)
+    with watch._lock:
+        gate.set()
+        while not waits_for_the_lock():
+            time.sleep(0)
+        bodies[0].exceeded = True
+        dt._core.raise_in_body(bodies[0].number, dt.TimeLimitExceeded)
+    assert future.result() == 499500
 
 
 def test_a_body_that_waits_too_long():
