@@ -71,4 +71,25 @@ BENCHMARKS = [
         unit="x",
         quick=("--mebibytes", "4", "--files", "2"),
     ),
+    Benchmark(
+        "staging_neighbour",
+        "a drain to a disk of 100 MB/s, and a program that writes there meanwhile: its rate, in times of the best that threads reach",
+        (Contender("dovetail", "staging_neighbour", ("--repeat", "1")),),
+        (Target("0.9 of the best", metric="idle_of_best", at_least=0.9),),
+        metric="idle_of_best",
+        unit="x",
+        quick=("--megabytes", "30"),
+    ),
+    Benchmark(
+        "staging_reading",
+        "4 processes that are started again and read from the tier: how many times shorter than from a disk of 100 MB/s",
+        (Contender("dovetail", "staging_reading", ("--repeat", "1")),),
+        (
+            Target("5 times", metric="restart_times", at_least=5.0),
+            Target("0.9 of what the tier gives", metric="back_of_tier", at_least=0.9),
+        ),
+        metric="restart_times",
+        unit="x",
+        quick=("--mebibytes", "8"),
+    ),
 ]
