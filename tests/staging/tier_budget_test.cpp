@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <stdexcept>
 
 #include "base/available_memory.hpp"
 #include "staging/log_generation.hpp"
@@ -52,6 +54,25 @@ class TierBudgetTest : public TierTest {
     return static_cast<std::byte>(number * 37 + piece % 30 + 1);
   }
 };
+
+TEST(TierSettingsTest, EnvironmentSetsTheLimits) {
+  EXPECT_EQ(settings_from_environment().budget_bytes, 0U);
+  ::setenv("DOVETAIL_TIER_BUDGET_MB", "3", 1);
+  ::setenv("DOVETAIL_DRAIN_BANDWIDTH", "70", 1);
+  const TierSettings settings = settings_from_environment();
+  EXPECT_EQ(settings.budget_bytes, 3U << 20);
+  EXPECT_EQ(settings.drain.bytes_per_second, 70'000'000U);
+  for (const char* const name : {"DOVETAIL_TIER_BUDGET_MB", "DOVETAIL_DRAIN_BANDWIDTH"}) {
+    ::setenv(name, "much", 1);
+    try {
+      settings_from_environment();
+      ADD_FAILURE() << name << " is not refused";
+    } catch (const std::invalid_argument& failure) {
+      EXPECT_NE(std::string(failure.what()).find(name), std::string::npos);
+    }
+    ::unsetenv(name);
+  }
+}
 
 TEST_F(TierBudgetTest, UseIsThatOfLogsAlone) {
   EXPECT_EQ(use_of(tier).logs, 0U);
