@@ -11,9 +11,6 @@
 #include "replayer.hpp"
 #include "watching.hpp"
 
-#define DOVETAIL_CALL extern "C" [[gnu::visibility("default")]]
-#define DOVETAIL_ALIAS(name) __attribute__((alias(name), visibility("default")))
-
 namespace dovetail::prefetching {
 
 /// When a call begins, if anybody wants to know how long reads take; otherwise 0.
@@ -85,14 +82,6 @@ class Reading {
   Descriptor& descriptor_;
   std::uint64_t begun_;
 };
-
-/// What the C library does when a fortified program is about to overrun a buffer: ends it.
-[[noreturn]] inline void buffer_overrun() noexcept {
-  if (auto* fail = reinterpret_cast<void (*)()>(dlsym(RTLD_NEXT, "__chk_fail"))) {
-    fail();
-  }
-  __builtin_trap();
-}
 
 /// A descriptor that a call has given: it was something else before.
 inline int opened(int descriptor) noexcept {

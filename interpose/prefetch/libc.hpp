@@ -1,7 +1,6 @@
 // The functions that these here stand in front of: those of the C library, or of another library that stands behind this one.
 #pragma once
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -13,8 +12,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstddef>
+
+#include "base/interposed.hpp"
 
 extern "C" {
 int __open_2(const char*, int);
@@ -25,29 +25,6 @@ int _IO_getc(FILE*);
 }
 
 namespace dovetail::prefetching {
-
-/// Found when it is first called, or by `find_all`. Calls before that are those of constructors that run earlier.
-template <class Type>
-class Function {
- public:
-  consteval explicit Function(const char* name) noexcept : name_(name) {}
-  template <class... Arguments>
-  auto operator()(Arguments... arguments) noexcept(false) {
-    Type* found = found_.load(std::memory_order_relaxed);
-    return (found != nullptr ? found : find())(arguments...);
-  }
-  [[gnu::noinline, gnu::cold]] Type* find() noexcept {
-    auto* found = reinterpret_cast<Type*>(dlsym(RTLD_NEXT, name_));
-    found_.store(found, std::memory_order_relaxed);
-    return found;
-  }
-  /// Not every C library has every function.
-  bool exists() const noexcept { return found_.load(std::memory_order_relaxed) != nullptr; }
-
- private:
-  const char* name_;
-  std::atomic<Type*> found_{nullptr};
-};
 
 // clang-format off
 #define DOVETAIL_PREFETCH_FUNCTIONS(X) \
@@ -64,7 +41,7 @@ namespace libc {
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 // A name cannot be put into parentheses; that a program should not call some of them is for the program to know.
 // NOLINTBEGIN(bugprone-macro-parentheses, bugprone-unsafe-functions)
-#define DOVETAIL_PREFETCH_FUNCTION(name) inline constinit Function<decltype(::name)> name{#name};
+#define DOVETAIL_PREFETCH_FUNCTION(name) inline constinit base::NextFunction<decltype(::name)> name{#name};
 DOVETAIL_PREFETCH_FUNCTIONS(DOVETAIL_PREFETCH_FUNCTION)
 #undef DOVETAIL_PREFETCH_FUNCTION
 // NOLINTEND(bugprone-macro-parentheses, bugprone-unsafe-functions)

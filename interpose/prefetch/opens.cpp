@@ -4,19 +4,13 @@
 #include "call.hpp"
 #include "helper.hpp"
 
+using dovetail::base::has_mode;
 using dovetail::prefetching::active;
 using dovetail::prefetching::forget;
 using dovetail::prefetching::forget_from;
 using dovetail::prefetching::helper;
 using dovetail::prefetching::opened;
 namespace libc = dovetail::prefetching::libc;
-
-namespace {
-
-// Only then is there a third argument.
-bool has_mode(int flags) noexcept { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
-
-}  // namespace
 
 DOVETAIL_CALL int open64(const char* path, int flags, ...) {
   mode_t mode = 0;

@@ -160,13 +160,13 @@ ssize_t sendfile(int, int, off_t*, std::size_t) noexcept DOVETAIL_ALIAS("sendfil
 // What fortified programs call where the compiler knows the size of the buffer but not of the transfer.
 DOVETAIL_CALL ssize_t __read_chk(int fd, void* data, std::size_t bytes, std::size_t room) {
   if (bytes > room) {
-    dovetail::prefetching::buffer_overrun();
+    dovetail::base::buffer_overrun();
   }
   return read(fd, data, bytes);
 }
 DOVETAIL_CALL ssize_t __pread64_chk(int fd, void* data, std::size_t bytes, off64_t offset, std::size_t room) {
   if (bytes > room) {
-    dovetail::prefetching::buffer_overrun();
+    dovetail::base::buffer_overrun();
   }
   return pread64(fd, data, bytes, offset);
 }

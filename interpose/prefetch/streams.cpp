@@ -203,26 +203,26 @@ int fsetpos(FILE*, const fpos_t*) DOVETAIL_ALIAS("fsetpos64");
 
 DOVETAIL_CALL std::size_t __fread_chk(void* data, std::size_t room, std::size_t size, std::size_t count, FILE* file) {
   if (product(size, count) > room) {
-    dovetail::prefetching::buffer_overrun();
+    dovetail::base::buffer_overrun();
   }
   return fread(data, size, count, file);
 }
 DOVETAIL_CALL std::size_t __fread_unlocked_chk(void* data, std::size_t room, std::size_t size, std::size_t count,
                                                FILE* file) {
   if (product(size, count) > room) {
-    dovetail::prefetching::buffer_overrun();
+    dovetail::base::buffer_overrun();
   }
   return fread_unlocked(data, size, count, file);
 }
 DOVETAIL_CALL char* __fgets_chk(char* line, std::size_t size, int room, FILE* file) {
   if (room > 0 && static_cast<std::size_t>(room) > size) {
-    dovetail::prefetching::buffer_overrun();
+    dovetail::base::buffer_overrun();
   }
   return fgets(line, room, file);
 }
 DOVETAIL_CALL char* __fgets_unlocked_chk(char* line, std::size_t size, int room, FILE* file) {
   if (room > 0 && static_cast<std::size_t>(room) > size) {
-    dovetail::prefetching::buffer_overrun();
+    dovetail::base::buffer_overrun();
   }
   return fgets_unlocked(line, room, file);
 }
