@@ -6,14 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_names.hpp"
 #include "hints.hpp"
 
 namespace dovetail::interpose::mpiio {
 
 /// What holds for a group of files.
 struct FileRule {
-  std::vector<std::string>
-      names;  ///< Patterns, as of fnmatch: of the last part of the path, or of the absolute path where they begin with a slash.
+  base::FileNames names;
   GivenHints hints;  ///< In place of the program's own hints of these names.
   bool deferred_close = false;
 };
