@@ -51,6 +51,7 @@ constexpr std::string_view known[] = {
     // Files that are staged (docs/staging.md).
     "DOVETAIL_DRAIN_BANDWIDTH",
     "DOVETAIL_MPIIO_CONFIGURATION",
+    "DOVETAIL_STAGING_CONFIGURATION",
     "DOVETAIL_TIER",
     "DOVETAIL_TIER_BUDGET_MB",
     // Python.

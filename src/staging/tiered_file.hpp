@@ -85,6 +85,11 @@ class TieredFile {
   /// Says, in the log's folder and with the final file, that the program has closed it, and that the drain goes on. Whoever looks for what others have left
   /// then waits until this file is destroyed, which must not depend on them.
   FileFailure note_closed();
+  /// Removes the folder without draining: of a file that has no name any more. Nothing may be called after it has succeeded.
+  FileFailure forget();
+  /// After one of the two: others that wait for the folder go on, though this object stays. The descriptor of the final file lives as long as it does: closing that
+  /// would end the record locks of the process.
+  void release() noexcept;
 
   Generation generation() const;
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 # Names of rooms that the library shows nevertheless, to the bindings that are installed with it.
 FOR_BINDINGS = """
-base::ProcessMutex base::allowed_processors base::memory_limit base::rank_of_process base::read_plain_file comm::rma::set_message_library compression prefetching staging tasking::end_background tasking::set_background_options trace::detail::record_waited trace::detail::state trace::detail::wait_begins tasking::bind_event tasking::current_runtime tasking::current_task
+base::ProcessMutex base::allowed_processors base::check_object base::file_names_of base::matches base::memory_limit base::rank_of_process base::read_plain_file base::refuse_name base::refuse_value base::text_of_json comm::rma::set_message_library compression prefetching staging tasking::end_background tasking::set_background_options trace::detail::record_waited trace::detail::state trace::detail::wait_begins tasking::bind_event tasking::current_runtime tasking::current_task
 tasking::current_worker tasking::fulfill_event tasking::pause_switches tasking::register_service tasking::request_flush
 tasking::set_interrupt_look tasking::set_system_call_pause tasking::task_that_binds tasking::Throttle::pending
 """.split()
@@ -130,6 +130,17 @@ fgetc_unlocked getc_unlocked fseek fseeko fseeko64 rewind fsetpos fsetpos64
 __fread_chk __fread_unlocked_chk __fgets_chk __fgets_unlocked_chk
 prctl unshare setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups
 """
+# What libdovetail-staging.so stands before.
+STAGING = """
+_Exit __dprintf_chk __fxstat __fxstat64 __fxstatat __fxstatat64 __lxstat __lxstat64 __open64_2 __open_2 __openat64_2 __openat_2 __pread64_chk
+__pread_chk __read_chk __vdprintf_chk __xstat __xstat64 _exit aio_fsync aio_fsync64 aio_read aio_read64 aio_write aio_write64 close close_range
+closefrom copy_file_range creat creat64 dprintf dup dup2 dup3 execl execle execlp execv execve execveat execvp execvpe fallocate fallocate64 fclose
+fcntl fcntl64 fdatasync fdopen fexecve fopen fopen64 freopen freopen64 fstat fstat64 fstatat fstatat64 fsync ftruncate ftruncate64 futimens futimes
+futimesat ioctl link linkat lio_listio lio_listio64 lseek lseek64 lstat lstat64 lutimes mkostemp mkostemp64 mkostemps mkostemps64 mkstemp mkstemp64
+mkstemps mkstemps64 mmap mmap64 open open64 openat openat64 popen posix_fallocate posix_fallocate64 posix_spawn posix_spawnp pread pread64 preadv
+preadv2 preadv64 preadv64v2 pwrite pwrite64 pwritev pwritev2 pwritev64 pwritev64v2 read readv remove rename renameat renameat2 sendfile sendfile64
+splice stat stat64 statx sync_file_range syncfs syscall system truncate truncate64 unlink unlinkat utime utimensat utimes vdprintf vfork write writev
+"""
 # What libdovetail-mpiio-<library>.so stands before: of both directions, and the rest. Where the library has MPI 4, each that takes a count has a large form.
 MPIIO_TRANSFERS = """
 {} {}_all {}_at {}_at_all {}_shared {}_ordered {}_all_begin {}_at_all_begin {}_ordered_begin i{} i{}_all i{}_at i{}_at_all i{}_shared
@@ -234,6 +245,7 @@ def main() -> None:
     expected = {
         "libdovetail-posix.so": set(POSIX.split()),
         "libdovetail-prefetch.so": set(PREFETCH.split()),
+        "libdovetail-staging.so": set(STAGING.split()),
         "libdovetail-omp.so": functions_of(source / "include" / "dovetail_omp.h", "dovetail_omp_"),
         "libdovetail-hdf5.so": functions_of(source / "include" / "dovetail" / "hdf5.h", "dovetail_H5")
         | set(HDF5.split()),

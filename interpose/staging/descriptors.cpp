@@ -1,0 +1,108 @@
+#include "descriptors.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "staged_files.hpp"
+#include "tell.hpp"
+#include "within.hpp"
+
+namespace dovetail::interpose::staged {
+namespace {
+
+struct Table {
+  std::shared_mutex mutex;
+  std::unordered_map<int, DescriptionPointer> descriptions;
+};
+constinit std::atomic<Table*> table{nullptr};
+constinit std::atomic<pid_t> process{0};
+constinit std::atomic<int> highest{-1};
+
+}  // namespace
+
+constinit std::atomic<bool> has_description[most_descriptors];
+
+bool is_own_process() noexcept { return process.load(std::memory_order_relaxed) == ::getpid(); }
+
+void begin_process() noexcept {
+  // Not by the table: a thread of the parent may have been changing it.
+  for (int descriptor = 0; descriptor <= highest; ++descriptor) {
+    has_description[descriptor].store(false, std::memory_order_relaxed);
+  }
+  highest = -1;
+  table = new Table;
+  process = ::getpid();
+}
+
+DescriptionPointer find_description(int descriptor) noexcept {
+  if (Within::is_now() || !is_own_process()) {
+    return nullptr;
+  }
+  const std::shared_lock lock(table.load()->mutex);
+  const auto found = table.load()->descriptions.find(descriptor);
+  return found == table.load()->descriptions.end() ? nullptr : found->second;
+}
+
+void add_description(int descriptor, DescriptionPointer description) {
+  remove_description(descriptor);
+  if (descriptor >= most_descriptors) {
+    description->file->refuse();
+    close_file(description->file);
+    return;
+  }
+  const std::lock_guard lock(table.load()->mutex);
+  table.load()->descriptions[descriptor] = std::move(description);
+  highest = std::max(highest.load(), descriptor);
+  has_description[descriptor].store(true, std::memory_order_release);
+}
+
+void copy_description(int from, int to) noexcept {
+  if (from == to) {
+    return;
+  }
+  remove_description(to);
+  const DescriptionPointer description = description_of(from);
+  if (description == nullptr || to < 0) {
+    return;
+  }
+  open_again(*description->file);
+  try {
+    add_description(to, description);
+  } catch (const std::exception&) {
+    description->file->give_up("there is no memory for a copy of its descriptor");
+    close_file(description->file);
+  }
+}
+
+int remove_description(int descriptor) noexcept {
+  if (description_of(descriptor) == nullptr) {
+    return 0;
+  }
+  DescriptionPointer removed;
+  {
+    const std::lock_guard lock(table.load()->mutex);
+    const auto found = table.load()->descriptions.find(descriptor);
+    if (found == table.load()->descriptions.end()) {
+      return 0;
+    }
+    removed = std::move(found->second);
+    table.load()->descriptions.erase(found);
+    has_description[descriptor].store(false, std::memory_order_release);
+  }
+  const KeptErrno kept;
+  return close_file(removed->file);
+}
+
+void remove_descriptions(unsigned first, unsigned last) noexcept {
+  for (unsigned number = first; number < most_descriptors && number <= last; ++number) {
+    remove_description(static_cast<int>(number));
+  }
+}
+
+}  // namespace dovetail::interpose::staged

@@ -1,0 +1,44 @@
+// The descriptors of the program that lead to files which the configuration names.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "base/mutex.hpp"
+#include "staged_file.hpp"
+
+namespace dovetail::interpose::staged {
+
+/// What descriptors share that are copies of each other. The position is that of the system's own description.
+struct Description {
+  std::shared_ptr<StagedFile> file;
+  std::atomic<int> flags;  ///< As of F_GETFL.
+  base::Mutex position;    ///< Held from a look at it until it is set.
+};
+using DescriptionPointer = std::shared_ptr<Description>;
+
+/// Descriptors above are not looked at.
+inline constexpr int most_descriptors = 65536;
+extern constinit std::atomic<bool> has_description[most_descriptors];
+
+DescriptionPointer find_description(int descriptor) noexcept;
+/// Null: it does not lead to such a file. Any thread. Next to no cost where it is null.
+inline DescriptionPointer description_of(int descriptor) noexcept {
+  return static_cast<unsigned>(descriptor) < most_descriptors &&
+                 has_description[descriptor].load(std::memory_order_acquire)
+             ? find_description(descriptor)
+             : nullptr;
+}
+/// `file` has been opened for it. Also of one that was something else. @throws std::bad_alloc, and the descriptor leads nowhere
+void add_description(int descriptor, DescriptionPointer description);
+/// `to` is a copy of `from` from now on.
+void copy_description(int from, int to) noexcept;
+/// It leads nowhere any more. Called before it is closed, since another thread may get the number then. 0, or the errno of a drain behind the program.
+int remove_description(int descriptor) noexcept;
+void remove_descriptions(unsigned first, unsigned last) noexcept;
+/// This is the process that uses the library, not the child of a vfork.
+bool is_own_process() noexcept;
+/// At the start, and in the child of a fork.
+void begin_process() noexcept;
+
+}  // namespace dovetail::interpose::staged

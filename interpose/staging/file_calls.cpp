@@ -1,0 +1,179 @@
+// The calls about the size, the position, the durability and the state of files.
+#include <sys/sysmacros.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "descriptors.hpp"
+#include "libc.hpp"
+#include "opening.hpp"
+#include "staged_files.hpp"
+#include "within.hpp"
+
+using namespace dovetail::interpose::staged;
+
+namespace {
+
+int with_errno(int error) noexcept {
+  errno = error != 0 ? error : errno;
+  return error != 0 ? -1 : 0;
+}
+
+template <class Staged, class Plain>
+auto by_descriptor(int fd, const Staged& staged, const Plain& plain) {
+  if (const DescriptionPointer description = description_of(fd)) {
+    const StagedFile::Use use = description->file->use();
+    if (use.is_staged()) {
+      return staged(use, *description);
+    }
+  }
+  return plain();
+}
+
+// Where it is not staged, what was called is called.
+template <class Plain>
+auto given_up(int fd, const char* why, const Plain& plain) {
+  const int error = settle_descriptor(fd, why);
+  if (error != 0) {
+    errno = error;
+    return decltype(plain())(-1);
+  }
+  return plain();
+}
+
+bool may_write(const Description& description) noexcept { return (description.flags & O_ACCMODE) != O_RDONLY; }
+
+template <class Plain>
+int synced(int fd, const Plain& plain) {
+  return by_descriptor(fd, [](const StagedFile::Use& use, Description&) { return with_errno(use.sync()); }, plain);
+}
+
+template <class Status>
+int corrected(int result, Status* status, const std::shared_ptr<StagedFile>& file) noexcept {
+  if (result == 0 && file != nullptr) {
+    const KeptErrno kept;
+    file->correct(*status);
+  }
+  return result;
+}
+
+std::shared_ptr<StagedFile> named(int result, FileIdentity identity, mode_t mode) noexcept {
+  return result == 0 && S_ISREG(mode) && !no_files() && !Within::is_now() ? find_file(identity) : nullptr;
+}
+int corrected_by_name(int result, struct stat64* status) noexcept {
+  return corrected(result, status, result == 0 ? named(result, identity_of(*status), status->st_mode) : nullptr);
+}
+// Not by its identity: the drain looks at the file as well, by a descriptor of its own, and has to see what there is.
+std::shared_ptr<StagedFile> led_to(int fd) noexcept {
+  const DescriptionPointer description = description_of(fd);
+  return description != nullptr ? description->file : nullptr;
+}
+bool is_of_descriptor(const char* path, int flags) noexcept {
+  return (flags & AT_EMPTY_PATH) != 0 && (path == nullptr || *path == '\0');
+}
+
+}  // namespace
+
+DOVETAIL_CALL off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
+  const auto plain = [&] { return libc::lseek64(fd, offset, whence); };
+  return by_descriptor(
+      fd,
+      [&](const StagedFile::Use& use, Description& description) {
+        const dovetail::base::LockGuard lock(description.position);
+        if (whence == SEEK_END) {
+          off64_t to = 0;
+          if (__builtin_add_overflow(static_cast<off64_t>(use.size()), offset, &to)) {
+            errno = EOVERFLOW;
+            return off64_t{-1};
+          }
+          return libc::lseek64(fd, to < 0 ? -1 : to, SEEK_SET);
+        }
+        if ((whence == SEEK_HOLE || whence == SEEK_DATA) && use.drain() != 0) {
+          errno = EIO;
+          return off64_t{-1};
+        }
+        return plain();
+      },
+      plain);
+}
+
+DOVETAIL_CALL int fsync(int fd) {
+  return synced(fd, [&] { return libc::fsync(fd); });
+}
+DOVETAIL_CALL int fdatasync(int fd) {
+  return synced(fd, [&] { return libc::fdatasync(fd); });
+}
+DOVETAIL_CALL int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
+  return synced(fd, [&] { return libc::sync_file_range(fd, offset, bytes, flags); });
+}
+DOVETAIL_CALL int syncfs(int fd) noexcept {
+  sync_all();
+  return libc::syncfs(fd);
+}
+DOVETAIL_CALL int ftruncate64(int fd, off64_t size) noexcept {
+  const auto plain = [&] { return libc::ftruncate64(fd, size); };
+  return by_descriptor(
+      fd,
+      [&](const StagedFile::Use& use, Description& description) {
+        return size < 0 || !may_write(description) ? plain()
+                                                   : with_errno(use.set_size(static_cast<std::uint64_t>(size)));
+      },
+      plain);
+}
+DOVETAIL_CALL int fallocate64(int fd, int mode, off64_t offset, off64_t bytes) {
+  return given_up(fd, "its space is reserved (fallocate)", [&] { return libc::fallocate64(fd, mode, offset, bytes); });
+}
+DOVETAIL_CALL int posix_fallocate64(int fd, off64_t offset, off64_t bytes) {
+  const int error = settle_descriptor(fd, "its space is reserved (posix_fallocate)");
+  return error != 0 ? error : libc::posix_fallocate64(fd, offset, bytes);
+}
+
+DOVETAIL_CALL int fstat64(int fd, struct stat64* status) noexcept {
+  return corrected(libc::fstat64(fd, status), status, led_to(fd));
+}
+DOVETAIL_CALL int stat64(const char* path, struct stat64* status) noexcept {
+  return corrected_by_name(libc::stat64(path, status), status);
+}
+DOVETAIL_CALL int lstat64(const char* path, struct stat64* status) noexcept {
+  return corrected_by_name(libc::lstat64(path, status), status);
+}
+DOVETAIL_CALL int fstatat64(int folder, const char* path, struct stat64* status, int flags) noexcept {
+  const int result = libc::fstatat64(folder, path, status, flags);
+  return is_of_descriptor(path, flags) ? corrected(result, status, led_to(folder)) : corrected_by_name(result, status);
+}
+DOVETAIL_CALL int __fxstat64(int version, int fd, struct stat64* status) {
+  return corrected(libc::__fxstat64(version, fd, status), status, led_to(fd));
+}
+DOVETAIL_CALL int __xstat64(int version, const char* path, struct stat64* status) {
+  return corrected_by_name(libc::__xstat64(version, path, status), status);
+}
+DOVETAIL_CALL int __lxstat64(int version, const char* path, struct stat64* status) {
+  return corrected_by_name(libc::__lxstat64(version, path, status), status);
+}
+DOVETAIL_CALL int __fxstatat64(int version, int folder, const char* path, struct stat64* status, int flags) {
+  const int result = libc::__fxstatat64(version, folder, path, status, flags);
+  return is_of_descriptor(path, flags) ? corrected(result, status, led_to(folder)) : corrected_by_name(result, status);
+}
+DOVETAIL_CALL int statx(int folder, const char* path, int flags, unsigned mask, struct statx* status) noexcept {
+  const int result = libc::statx(folder, path, flags, mask | STATX_INO | STATX_TYPE, status);
+  if (is_of_descriptor(path, flags)) {
+    return corrected(result, status, led_to(folder));
+  }
+  const FileIdentity identity{makedev(status->stx_dev_major, status->stx_dev_minor), status->stx_ino};
+  return corrected(result, status, named(result, identity, status->stx_mode));
+}
+
+extern "C" {
+off_t lseek(int, off_t, int) noexcept DOVETAIL_ALIAS("lseek64");
+int ftruncate(int, off_t) noexcept DOVETAIL_ALIAS("ftruncate64");
+int fallocate(int, int, off_t, off_t) DOVETAIL_ALIAS("fallocate64");
+int posix_fallocate(int, off_t, off_t) DOVETAIL_ALIAS("posix_fallocate64");
+int fstat(int, struct stat*) noexcept DOVETAIL_ALIAS("fstat64");
+int stat(const char*, struct stat*) noexcept DOVETAIL_ALIAS("stat64");
+int lstat(const char*, struct stat*) noexcept DOVETAIL_ALIAS("lstat64");
+int fstatat(int, const char*, struct stat*, int) noexcept DOVETAIL_ALIAS("fstatat64");
+int __fxstat(int, int, struct stat*) DOVETAIL_ALIAS("__fxstat64");
+int __xstat(int, const char*, struct stat*) DOVETAIL_ALIAS("__xstat64");
+int __lxstat(int, const char*, struct stat*) DOVETAIL_ALIAS("__lxstat64");
+int __fxstatat(int, int, const char*, struct stat*, int) DOVETAIL_ALIAS("__fxstatat64");
+}

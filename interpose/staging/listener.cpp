@@ -1,0 +1,107 @@
+#include "listener.hpp"
+
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "base/mutex.hpp"
+#include "base/without_signals.hpp"
+#include "libc.hpp"
+#include "within.hpp"
+
+namespace dovetail::interpose::staged {
+namespace {
+
+// Nothing else changes the times of a folder of a log so: what is made and removed in it is no change of its attributes.
+constexpr std::uint32_t asked = IN_ATTRIB;
+
+class Listener {
+ public:
+  Listener() : events_(::inotify_init1(IN_CLOEXEC)) {
+    if (events_ >= 0) {
+      const base::WithoutSignals quiet;
+      std::thread([this] { run(); }).detach();
+    }
+  }
+
+  void listen(const std::string& folder, std::function<void()> wanted) {
+    const base::LockGuard lock(mutex_);
+    const int watch = events_ < 0 ? -1 : ::inotify_add_watch(events_, folder.c_str(), asked | IN_ONLYDIR);
+    if (watch >= 0) {
+      wanted_[watch] = std::move(wanted);
+    }
+  }
+
+ private:
+  void run() {
+    const Within within;
+    alignas(inotify_event) std::array<std::byte, 4096> buffer{};
+    for (;;) {
+      const ssize_t bytes = libc::read(events_, buffer.data(), buffer.size());
+      if (bytes < 0 && errno != EINTR) {
+        return;  // the program has closed it
+      }
+      for (ssize_t at = 0; at < bytes;) {
+        inotify_event event{};
+        std::memcpy(&event, buffer.data() + at, sizeof event);
+        at += static_cast<ssize_t>(sizeof event + event.len);
+        hear(event);
+      }
+    }
+  }
+
+  void hear(const inotify_event& event) {
+    std::function<void()> wanted;
+    {
+      const base::LockGuard lock(mutex_);
+      const auto found = wanted_.find(event.wd);
+      // Of the folder itself, not of a file in it.
+      if (found != wanted_.end() && (event.mask & asked) != 0 && event.len == 0) {
+        wanted = found->second;
+      } else if (found != wanted_.end() && (event.mask & IN_IGNORED) != 0) {
+        wanted_.erase(found);
+      }
+    }
+    if (wanted) {
+      wanted();
+    }
+  }
+
+  const int events_;
+  base::Mutex mutex_;
+  std::map<int, std::function<void()>> wanted_ GUARDED_BY(mutex_);
+};
+
+// Never destroyed: its thread is there until the process ends.
+base::Mutex making;
+constinit Listener* listener = nullptr;
+
+}  // namespace
+
+void listen(const std::string& folder, std::function<void()> wanted) {
+  const base::LockGuard lock(making);
+  if (listener == nullptr) {
+    try {
+      listener = new Listener;
+    } catch (const std::system_error&) {
+      return;
+    }
+  }
+  listener->listen(folder, std::move(wanted));
+}
+
+void forget_listener() { listener = nullptr; }
+
+void ask(int folder) noexcept { libc::futimens(folder, nullptr); }
+
+}  // namespace dovetail::interpose::staged

@@ -1,0 +1,18 @@
+// How a process that opens a file asks the one that stages it to bring it into the final file.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace dovetail::interpose::staged {
+
+/// `wanted` is called, by a thread of the library, when another process asks for the file whose log is in that folder, until the folder is removed. Where no
+/// thread can be had, nobody is heard: others wait until the file is closed. Any thread. @throws std::bad_alloc
+void listen(const std::string& folder, std::function<void()> wanted);
+/// In the child of a fork.
+void forget_listener();
+
+/// Asks. @param folder an open descriptor of it
+void ask(int folder) noexcept;
+
+}  // namespace dovetail::interpose::staged

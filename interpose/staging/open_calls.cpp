@@ -1,0 +1,139 @@
+// The calls by which descriptors come and go.
+#include <cerrno>
+#include <cstdarg>
+
+#include "descriptors.hpp"
+#include "libc.hpp"
+#include "opening.hpp"
+#include "staged_files.hpp"
+#include "tasking/background.hpp"
+#include "within.hpp"
+
+using namespace dovetail::interpose::staged;
+using dovetail::base::has_mode;
+
+namespace {
+
+template <class Call>
+int open_by(int folder, const char* path, int flags, const Call& call) {
+  if (!is_active()) {
+    return call(flags);
+  }
+  Opening opening(folder, path, flags);
+  if (opening.error() != 0) {
+    errno = opening.error();
+    return -1;
+  }
+  return opening.opened(call(opening.flags()));
+}
+
+mode_t mode_of(int flags, va_list rest) { return has_mode(flags) ? va_arg(rest, mode_t) : 0; }
+
+// What the descriptor led to is closed by the system.
+int replaced(int from, int to) {
+  if (to >= 0) {
+    copy_description(from, to);
+  }
+  return to;
+}
+
+}  // namespace
+
+DOVETAIL_CALL int open64(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = mode_of(flags, rest);
+  va_end(rest);
+  return open_by(AT_FDCWD, path, flags, [&](int with) { return libc::open64(path, with, mode); });
+}
+DOVETAIL_CALL int openat64(int folder, const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = mode_of(flags, rest);
+  va_end(rest);
+  return open_by(folder, path, flags, [&](int with) { return libc::openat64(folder, path, with, mode); });
+}
+DOVETAIL_CALL int creat64(const char* path, mode_t mode) { return open64(path, O_WRONLY | O_CREAT | O_TRUNC, mode); }
+DOVETAIL_CALL int __open_2(const char* path, int flags) {
+  return open_by(AT_FDCWD, path, flags, [&](int with) { return libc::__open_2(path, with); });
+}
+DOVETAIL_CALL int __openat_2(int folder, const char* path, int flags) {
+  return open_by(folder, path, flags, [&](int with) { return libc::__openat_2(folder, path, with); });
+}
+DOVETAIL_CALL int mkstemp64(char* path) { return opened_new(libc::mkstemp64(path)); }
+DOVETAIL_CALL int mkostemp64(char* path, int flags) { return opened_new(libc::mkostemp64(path, flags)); }
+DOVETAIL_CALL int mkstemps64(char* path, int ending) { return opened_new(libc::mkstemps64(path, ending)); }
+DOVETAIL_CALL int mkostemps64(char* path, int ending, int flags) {
+  return opened_new(libc::mkostemps64(path, ending, flags));
+}
+
+// An error of a drain behind the program is told once. The descriptor is closed in any case, as by the system.
+DOVETAIL_CALL int close(int fd) {
+  const int error = remove_description(fd);
+  const int result = libc::close(fd);
+  if (result == 0 && error != 0) {
+    errno = error;
+    return -1;
+  }
+  return result;
+}
+DOVETAIL_CALL int close_range(unsigned first, unsigned last, int flags) noexcept {
+  constexpr int close_on_exec = 4;
+  if ((flags & close_on_exec) == 0 && is_active()) {
+    remove_descriptions(first, last);
+    // Its own descriptors may be among them.
+    finish_all();
+    dovetail::tasking::end_background();
+  }
+  return libc::close_range(first, last, flags);
+}
+DOVETAIL_CALL void closefrom(int first) noexcept {
+  if (is_active()) {
+    remove_descriptions(first < 0 ? 0 : static_cast<unsigned>(first), UINT32_MAX);
+    finish_all();
+    dovetail::tasking::end_background();
+  }
+  libc::closefrom(first);
+}
+
+DOVETAIL_CALL int dup(int fd) noexcept { return replaced(fd, libc::dup(fd)); }
+DOVETAIL_CALL int dup2(int fd, int to) noexcept { return replaced(fd, libc::dup2(fd, to)); }
+DOVETAIL_CALL int dup3(int fd, int to, int flags) noexcept { return replaced(fd, libc::dup3(fd, to, flags)); }
+
+DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
+  va_list rest;
+  va_start(rest, command);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  if (command == F_SETFL && (reinterpret_cast<std::intptr_t>(argument) & O_DIRECT) != 0) {
+    if (const int error = settle_descriptor(fd, "O_DIRECT was set")) {
+      errno = error;
+      return -1;
+    }
+  }
+  const int result = libc::fcntl64(fd, command, argument);
+  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
+    return replaced(fd, result);
+  }
+  if (command == F_SETFL && result == 0) {
+    if (const DescriptionPointer description = description_of(fd)) {
+      description->flags = libc::fcntl64(fd, F_GETFL);
+    }
+  }
+  return result;
+}
+
+// Where a file offset has 64 bits anyway, the two names of a call are one function.
+static_assert(sizeof(off_t) == 8);
+extern "C" {
+int open(const char*, int, ...) DOVETAIL_ALIAS("open64");
+int openat(int, const char*, int, ...) DOVETAIL_ALIAS("openat64");
+int creat(const char*, mode_t) DOVETAIL_ALIAS("creat64");
+int __open64_2(const char*, int) DOVETAIL_ALIAS("__open_2");
+int __openat64_2(int, const char*, int) DOVETAIL_ALIAS("__openat_2");
+int mkstemp(char*) DOVETAIL_ALIAS("mkstemp64");
+int mkostemp(char*, int) DOVETAIL_ALIAS("mkostemp64");
+int mkstemps(char*, int) DOVETAIL_ALIAS("mkstemps64");
+int mkostemps(char*, int, int) DOVETAIL_ALIAS("mkostemps64");
+int fcntl(int, int, ...) DOVETAIL_ALIAS("fcntl64");
+}

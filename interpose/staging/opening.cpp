@@ -1,0 +1,187 @@
+#include "opening.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "configuration.hpp"
+#include "descriptors.hpp"
+#include "libc.hpp"
+#include "others.hpp"
+#include "staged_files.hpp"
+#include "within.hpp"
+
+namespace dovetail::interpose::staged {
+namespace {
+
+std::string link_of(int descriptor) {
+  std::array<char, PATH_MAX> path{};
+  const std::string name = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t length = ::readlink(name.c_str(), path.data(), path.size());
+  const bool whole = length > 0 && static_cast<std::size_t>(length) < path.size() && path[0] == '/';
+  return whole ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string();
+}
+
+std::string path_of(int folder, const char* path) {
+  if (path == nullptr) {
+    return {};
+  }
+  return folder == AT_FDCWD || path[0] == '/' ? path : link_of(folder) + "/" + path;
+}
+
+bool opens_other(int flags) noexcept {
+  return (flags & (O_PATH | O_DIRECTORY)) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
+bool writes(int flags) noexcept { return (flags & O_ACCMODE) == O_WRONLY || (flags & O_ACCMODE) == O_RDWR; }
+
+// Of the calls that give a file to the program as it is on the disk.
+int settle_named(const std::string& path) {
+  const FileRule* const rule = path.empty() ? nullptr : configuration().rule_for(path);
+  return rule == nullptr ? 0 : settle_others(rule->tier, path);
+}
+
+int close_and_fail(int descriptor, int error) noexcept {
+  libc::close(descriptor);
+  errno = error;
+  return -1;
+}
+
+int add(int descriptor, std::shared_ptr<StagedFile> file, int flags) {
+  auto description = std::make_shared<Description>();
+  description->file = std::move(file);
+  description->flags = flags;
+  add_description(descriptor, std::move(description));
+  return descriptor;
+}
+
+}  // namespace
+
+bool is_active() noexcept { return !Within::is_now() && is_own_process() && !configuration().is_empty(); }
+
+std::string real_path(int folder, const char* path) noexcept {
+  try {
+    const std::string name = path_of(folder, path);
+    // NOLINTNEXTLINE(cppcoreguidelines-no-malloc): that is how it is given
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(name.c_str(), nullptr), &std::free);
+    return real == nullptr ? std::string() : std::string(real.get());
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+Opening::Opening(int folder, const char* path, int flags) noexcept
+    : is_active_(is_active() && !opens_other(flags)), flags_(flags) {
+  if (!is_active_ || (flags & O_TRUNC) == 0) {
+    return;
+  }
+  const Within within;
+  const KeptErrno kept;
+  struct stat64 status{};
+  if (libc::fstatat64(folder, path, &status, 0) != 0 || !S_ISREG(status.st_mode)) {
+    return;
+  }
+  if (find_file(identity_of(status)) != nullptr) {
+    if (writes(flags)) {
+      empties_ = true;
+      flags_ &= ~O_TRUNC;
+    } else {
+      error_ = settle_file(identity_of(status), "it was emptied by an opening for reading");
+    }
+    return;
+  }
+  try {
+    error_ = settle_named(real_path(folder, path));
+  } catch (const std::exception&) {
+    error_ = ENOMEM;
+  }
+}
+
+int Opening::opened(int descriptor) noexcept {
+  if (descriptor < 0 || !is_active_) {
+    return descriptor;
+  }
+  const Within within;
+  const KeptErrno kept;
+  struct stat64 status{};
+  if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    return descriptor;
+  }
+  try {
+    std::shared_ptr<StagedFile> file = open_known_file(identity_of(status));
+    if (file == nullptr) {
+      const std::string path = link_of(descriptor);
+      const FileRule* const rule = path.empty() ? nullptr : configuration().rule_for(path);
+      if (rule != nullptr && status.st_nlink != 0) {
+        if (const int error = settle_others(rule->tier, path)) {
+          return close_and_fail(descriptor, error);
+        }
+        file = writes(flags_) && (flags_ & O_DIRECT) == 0 ? open_file(identity_of(status), path, *rule) : nullptr;
+      }
+    }
+    if (file != nullptr) {
+      add(descriptor, file, flags_);
+      if ((flags_ & O_DIRECT) != 0) {
+        file->give_up("it was opened with O_DIRECT");
+      }
+    }
+    if (empties_) {
+      const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use();
+      const int error = !use.is_staged()  ? (libc::ftruncate64(descriptor, 0) == 0 ? 0 : errno)
+                        : use.size() != 0 ? use.set_size(0)
+                                          : 0;
+      if (error != 0) {
+        return close_and_fail(descriptor, error);
+      }
+    }
+  } catch (const std::exception&) {
+    return close_and_fail(descriptor, ENOMEM);
+  }
+  return descriptor;
+}
+
+int opened_new(int descriptor) noexcept {
+  if (descriptor < 0 || !is_active()) {
+    return descriptor;
+  }
+  return Opening(AT_FDCWD, nullptr, O_RDWR).opened(descriptor);
+}
+
+int settle_path(int folder, const char* path, const char* why, bool follow) noexcept {
+  if (!is_active()) {
+    return 0;
+  }
+  const KeptErrno kept;
+  struct stat64 status{};
+  const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
+  if (path == nullptr || libc::fstatat64(folder, path, &status, flags) != 0 || !S_ISREG(status.st_mode)) {
+    return 0;
+  }
+  if (find_file(identity_of(status)) != nullptr) {
+    return settle_file(identity_of(status), why);
+  }
+  try {
+    return settle_named(real_path(folder, path));
+  } catch (const std::exception&) {
+    return ENOMEM;
+  }
+}
+
+int settle_descriptor(int descriptor, const char* why) noexcept {
+  if (no_files() || !is_active()) {
+    return 0;
+  }
+  const KeptErrno kept;
+  struct stat64 status{};
+  const bool is_file = libc::fstat64(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  return is_file ? settle_file(identity_of(status), why) : 0;
+}
+
+}  // namespace dovetail::interpose::staged

@@ -1,0 +1,242 @@
+// The calls that a staged file is given up for, and those that move bytes between files.
+#include <dirent.h>
+#include <linux/fs.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+#include <exception>
+#include <vector>
+
+#include "descriptors.hpp"
+#include "libc.hpp"
+#include "opening.hpp"
+#include "staged_files.hpp"
+#include "within.hpp"
+
+using namespace dovetail::interpose::staged;
+
+namespace {
+
+constexpr std::size_t most_at_once = std::size_t{1} << 20;
+
+int failed(int error) noexcept {
+  errno = error;
+  return -1;
+}
+
+bool is_regular(int fd) noexcept {
+  struct stat64 status{};
+  return libc::fstat64(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool is_same(int one, int other) noexcept {
+  struct stat64 first{};
+  struct stat64 second{};
+  return libc::fstat64(one, &first) == 0 && libc::fstat64(other, &second) == 0 &&
+         identity_of(first) == identity_of(second);
+}
+
+// From one descriptor to another, by the calls of this library. Null offsets are file positions. Fewer bytes than wanted are no failure.
+ssize_t copied(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes) {
+  std::vector<char> memory;
+  try {
+    memory.resize(std::min(bytes, most_at_once));
+  } catch (const std::exception&) {
+    return failed(ENOMEM);
+  }
+  const off64_t from = in_offset != nullptr ? *in_offset : lseek64(in, 0, SEEK_CUR);
+  const ssize_t got = from < 0 ? -1 : pread64(in, memory.data(), memory.size(), from);
+  if (got <= 0) {
+    return got;
+  }
+  const auto length = static_cast<std::size_t>(got);
+  const ssize_t put =
+      out_offset != nullptr ? pwrite64(out, memory.data(), length, *out_offset) : write(out, memory.data(), length);
+  if (put > 0) {
+    if (in_offset != nullptr) {
+      *in_offset += put;
+    } else {
+      lseek64(in, from + put, SEEK_SET);
+    }
+    if (out_offset != nullptr) {
+      *out_offset += put;
+    }
+  }
+  return put;
+}
+
+// What the system would refuse it may refuse itself.
+bool may_copy(int in, int out) noexcept {
+  const int from = libc::fcntl64(in, F_GETFL);
+  const int to = libc::fcntl64(out, F_GETFL);
+  return from >= 0 && to >= 0 && (from & O_ACCMODE) != O_WRONLY && (to & O_ACCMODE) != O_RDONLY && (to & O_APPEND) == 0;
+}
+
+int settled(int fd, const char* why) noexcept { return settle_descriptor(fd, why); }
+
+}  // namespace
+
+DOVETAIL_CALL void* mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
+                           off64_t offset) noexcept {
+  if ((flags & MAP_ANONYMOUS) == 0 && fd >= 0) {
+    if (const int error = settled(fd, "it was mapped (mmap)")) {
+      errno = error;
+      return MAP_FAILED;
+    }
+  }
+  return libc::mmap64(address, bytes, protection, flags, fd, offset);
+}
+
+DOVETAIL_CALL ssize_t copy_file_range(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes,
+                                      unsigned flags) {
+  const auto plain = [&] { return libc::copy_file_range(in, in_offset, out, out_offset, bytes, flags); };
+  const DescriptionPointer source = description_of(in);
+  const DescriptionPointer target = description_of(out);
+  if ((source == nullptr && target == nullptr) || bytes == 0 || flags != 0 || !is_regular(in) || !is_regular(out) ||
+      !may_copy(in, out)) {
+    return plain();
+  }
+  if (is_same(in, out)) {
+    const int error = settled(out, "a part of it was copied within it");
+    return error != 0 ? failed(error) : plain();
+  }
+  return copied(in, in_offset, out, out_offset, bytes);
+}
+
+DOVETAIL_CALL ssize_t sendfile64(int out, int in, off64_t* offset, std::size_t bytes) noexcept {
+  const bool ours = description_of(in) != nullptr || description_of(out) != nullptr;
+  return ours && is_regular(in) && bytes != 0 && may_copy(in, out) ? copied(in, offset, out, nullptr, bytes)
+                                                                   : libc::sendfile64(out, in, offset, bytes);
+}
+
+DOVETAIL_CALL ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes,
+                             unsigned flags) {
+  int error = settled(in, "it was spliced");
+  error = error != 0 ? error : settled(out, "it was spliced");
+  return error != 0 ? failed(error) : libc::splice(in, in_offset, out, out_offset, bytes, flags);
+}
+
+DOVETAIL_CALL int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list rest;
+  va_start(rest, request);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  int error = 0;
+  if (!no_files() && request != FIOCLEX && request != FIONCLEX && request != TCGETS) {
+    error = settled(fd, "ioctl was called");
+    if (error == 0 && request == FICLONE) {
+      error = settled(static_cast<int>(reinterpret_cast<std::intptr_t>(argument)), "it was cloned");
+    } else if (error == 0 && request == FICLONERANGE && argument != nullptr) {
+      error = settled(static_cast<int>(static_cast<const file_clone_range*>(argument)->src_fd), "it was cloned");
+    }
+  }
+  return error != 0 ? failed(error) : libc::ioctl(fd, request, argument);
+}
+
+// The C library's own threads make these.
+DOVETAIL_CALL int aio_read64(aiocb64* request) noexcept {
+  const int error = settled(request->aio_fildes, "it is read asynchronously (aio_read)");
+  return error != 0 ? failed(error) : libc::aio_read64(request);
+}
+DOVETAIL_CALL int aio_write64(aiocb64* request) noexcept {
+  const int error = settled(request->aio_fildes, "it is written asynchronously (aio_write)");
+  return error != 0 ? failed(error) : libc::aio_write64(request);
+}
+DOVETAIL_CALL int aio_fsync64(int operation, aiocb64* request) noexcept {
+  const int error = settled(request->aio_fildes, "it is synchronized asynchronously (aio_fsync)");
+  return error != 0 ? failed(error) : libc::aio_fsync64(operation, request);
+}
+DOVETAIL_CALL int lio_listio64(int mode, aiocb64* const* requests, int count, sigevent* event) noexcept {
+  for (int i = 0; i < count; ++i) {
+    const int error =
+        requests[i] == nullptr ? 0 : settled(requests[i]->aio_fildes, "it is used asynchronously (lio_listio)");
+    if (error != 0) {
+      return failed(error);
+    }
+  }
+  return libc::lio_listio64(mode, requests, count, event);
+}
+
+// Streams fill and empty their buffers by calls that are not seen.
+
+DOVETAIL_CALL FILE* fopen64(const char* path, const char* mode) {
+  if (const int error = settle_path(AT_FDCWD, path, "a stream was opened (fopen)")) {
+    errno = error;
+    return nullptr;
+  }
+  return libc::fopen64(path, mode);
+}
+DOVETAIL_CALL FILE* freopen64(const char* path, const char* mode, FILE* file) {
+  int error = settle_path(AT_FDCWD, path, "a stream was opened (freopen)");
+  if (error == 0 && file != nullptr) {
+    error = settled(fileno_unlocked(file), "a stream has it");
+    remove_description(fileno_unlocked(file));
+  }
+  if (error != 0) {
+    errno = error;
+    return nullptr;
+  }
+  return libc::freopen64(path, mode, file);
+}
+DOVETAIL_CALL FILE* fdopen(int fd, const char* mode) noexcept {
+  if (const int error = settled(fd, "a stream was made of its descriptor (fdopen)")) {
+    errno = error;
+    return nullptr;
+  }
+  return libc::fdopen(fd, mode);
+}
+DOVETAIL_CALL int fclose(FILE* file) {
+  remove_description(fileno_unlocked(file));
+  return libc::fclose(file);
+}
+
+// Programs that make their system calls without the C library's functions for them.
+DOVETAIL_CALL long syscall(long number, ...) noexcept {
+  va_list rest;
+  va_start(rest, number);
+  long words[6];
+  for (long& word : words) {
+    word = va_arg(rest, long);
+  }
+  va_end(rest);
+  if (!no_files() && !Within::is_now() && is_own_process()) {
+    constexpr long by_first[] = {SYS_read,      SYS_write,     SYS_pread64, SYS_pwrite64, SYS_readv,
+                                 SYS_writev,    SYS_preadv,    SYS_pwritev, SYS_preadv2,  SYS_pwritev2,
+                                 SYS_ftruncate, SYS_fallocate, SYS_lseek,   SYS_sendfile, SYS_copy_file_range,
+                                 SYS_splice,    SYS_dup,       SYS_dup3,    SYS_close,    SYS_ioctl,
+                                 SYS_fcntl,     SYS_vmsplice,  SYS_tee};
+    constexpr long for_all[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_submit,   SYS_clone,
+                                SYS_execve,         SYS_execveat,       SYS_close_range, SYS_exit_group};
+    constexpr const char* why = "a system call was made without the C library";
+    const auto is_in = [number](const auto& numbers) {
+      return std::find(std::begin(numbers), std::end(numbers), number) != std::end(numbers);
+    };
+    if (is_in(by_first)) {
+      settled(static_cast<int>(words[0]), why);
+      settled(static_cast<int>(words[1]), why);
+      settled(static_cast<int>(words[2]), why);
+    } else if (is_in(for_all)) {
+      give_up_all(why);
+    } else if (number == SYS_mmap) {
+      settled(static_cast<int>(words[4]), why);
+    }
+    if (number == SYS_close) {
+      remove_description(static_cast<int>(words[0]));
+    }
+  }
+  return libc::syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+extern "C" {
+void* mmap(void*, std::size_t, int, int, int, off_t) noexcept DOVETAIL_ALIAS("mmap64");
+ssize_t sendfile(int, int, off_t*, std::size_t) noexcept DOVETAIL_ALIAS("sendfile64");
+FILE* fopen(const char*, const char*) DOVETAIL_ALIAS("fopen64");
+FILE* freopen(const char*, const char*, FILE*) DOVETAIL_ALIAS("freopen64");
+int aio_read(aiocb*) noexcept DOVETAIL_ALIAS("aio_read64");
+int aio_write(aiocb*) noexcept DOVETAIL_ALIAS("aio_write64");
+int aio_fsync(int, aiocb*) noexcept DOVETAIL_ALIAS("aio_fsync64");
+int lio_listio(int, aiocb* const*, int, sigevent*) noexcept DOVETAIL_ALIAS("lio_listio64");
+}

@@ -1,0 +1,200 @@
+// The beginning and the end of processes. A child shares the descriptors of its parent, and not the log: what is staged is given up before one is made.
+#include <pthread.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <exception>
+#include <vector>
+
+#include "children.hpp"
+#include "configuration.hpp"
+#include "descriptors.hpp"
+#include "draining.hpp"
+#include "libc.hpp"
+#include "listener.hpp"
+#include "opening.hpp"
+#include "staged_files.hpp"
+#include "within.hpp"
+
+using namespace dovetail::interpose::staged;
+
+namespace {
+
+constexpr const char* made_child = "the program has made a child, which has its descriptor";
+
+// What a child has, and the parent has closed, is drained: the child's copy of the lock of a log would keep others out.
+void before_fork() {
+  ++children_being_made;
+  if (!no_files() && is_own_process()) {
+    const KeptErrno kept;
+    give_up_all(made_child);
+    finish_all();
+  }
+}
+void in_parent() { --children_being_made; }
+void in_child() {
+  children_being_made = 0;
+  forget_files();
+  forget_drains();
+  forget_listener();
+  begin_process();
+}
+
+class Child {
+ public:
+  Child() {
+    ++children_being_made;
+    if (is_active()) {
+      const KeptErrno kept;
+      give_up_all(made_child);
+    }
+  }
+  ~Child() { --children_being_made; }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+};
+
+// Its descriptors are those of the program that follows.
+void before_exec() noexcept {
+  if (!no_files() && is_active()) {
+    const KeptErrno kept;
+    finish_all();
+  }
+}
+
+void before_end() noexcept {
+  if (!no_files() && is_active()) {
+    finish_all();
+  }
+}
+
+[[gnu::constructor(101)]] void start_with_the_program() {
+  const KeptErrno kept;
+  find_all();
+  begin_process();
+  if (!configuration().is_empty()) {
+    pthread_atfork(before_fork, in_parent, in_child);
+  }
+}
+[[gnu::destructor(101)]] void end_with_the_program() { before_end(); }
+
+}  // namespace
+
+DOVETAIL_CALL int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
+  before_exec();
+  return libc::execve(path, arguments, environment);
+}
+DOVETAIL_CALL int execv(const char* path, char* const* arguments) noexcept {
+  before_exec();
+  return libc::execv(path, arguments);
+}
+DOVETAIL_CALL int execvp(const char* file, char* const* arguments) noexcept {
+  before_exec();
+  return libc::execvp(file, arguments);
+}
+DOVETAIL_CALL int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
+  before_exec();
+  return libc::execvpe(file, arguments, environment);
+}
+DOVETAIL_CALL int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
+  before_exec();
+  return libc::fexecve(fd, arguments, environment);
+}
+DOVETAIL_CALL int execveat(int folder, const char* path, char* const* arguments, char* const* environment,
+                           int flags) noexcept {
+  before_exec();
+  return libc::execveat(folder, path, arguments, environment, flags);
+}
+
+namespace {
+
+// Up to the null, which is taken as well.
+bool take(std::vector<char*>& arguments, const char* first, va_list rest) noexcept {
+  try {
+    arguments.push_back(const_cast<char*>(first));
+    while (arguments.back() != nullptr) {
+      arguments.push_back(va_arg(rest, char*));
+    }
+    return true;
+  } catch (const std::exception&) {
+    errno = ENOMEM;
+    return false;
+  }
+}
+
+}  // namespace
+
+DOVETAIL_CALL int execl(const char* path, const char* first, ...) noexcept {
+  std::vector<char*> arguments;
+  va_list rest;
+  va_start(rest, first);
+  const bool taken = take(arguments, first, rest);
+  va_end(rest);
+  return taken ? execv(path, arguments.data()) : -1;
+}
+DOVETAIL_CALL int execlp(const char* file, const char* first, ...) noexcept {
+  std::vector<char*> arguments;
+  va_list rest;
+  va_start(rest, first);
+  const bool taken = take(arguments, first, rest);
+  va_end(rest);
+  return taken ? execvp(file, arguments.data()) : -1;
+}
+DOVETAIL_CALL int execle(const char* path, const char* first, ...) noexcept {
+  std::vector<char*> arguments;
+  va_list rest;
+  va_start(rest, first);
+  const bool taken = take(arguments, first, rest);
+  char* const* const environment = va_arg(rest, char* const*);
+  va_end(rest);
+  return taken ? execve(path, arguments.data(), environment) : -1;
+}
+
+DOVETAIL_CALL int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  const Child made;
+  return libc::posix_spawn(child, path, actions, attributes, arguments, environment);
+}
+DOVETAIL_CALL int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  const Child made;
+  return libc::posix_spawnp(child, file, actions, attributes, arguments, environment);
+}
+DOVETAIL_CALL FILE* popen(const char* command, const char* mode) {
+  const Child made;
+  return libc::popen(command, mode);
+}
+DOVETAIL_CALL int system(const char* command) {
+  {
+    const Child made;  // its shell begins with what is on the disk
+  }
+  return libc::system(command);
+}
+
+DOVETAIL_CALL [[noreturn]] void _exit(int status) {
+  before_end();
+  libc::_exit(status);
+  __builtin_unreachable();
+}
+extern "C" [[noreturn]] void _Exit(int) DOVETAIL_ALIAS("_exit");
+
+// The child of a vfork returns by the frame of its parent, so that nothing may be on the stack when it is made.
+extern "C" [[gnu::visibility("hidden"), gnu::used]] void* dovetail_staged_before_vfork() noexcept {
+  if (!no_files() && is_active()) {
+    const KeptErrno kept;
+    give_up_all(made_child);
+  }
+  static dovetail::base::NextFunction<pid_t()> next("vfork");
+  return reinterpret_cast<void*>(next.find());
+}
+#if defined(__x86_64__)
+__asm__(
+    ".text\n.globl vfork\n.type vfork, @function\nvfork:\n"
+    "  .cfi_startproc\n  endbr64\n  subq $8, %rsp\n  .cfi_adjust_cfa_offset 8\n  call dovetail_staged_before_vfork\n"
+    "  addq $8, %rsp\n  .cfi_adjust_cfa_offset -8\n  jmp *%rax\n  .cfi_endproc\n.size vfork, .-vfork\n");
+#elif defined(__aarch64__)
+__asm__(
+    ".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
+    "  stp x29, x30, [sp, #-16]!\n  bl dovetail_staged_before_vfork\n  mov x16, x0\n  ldp x29, x30, [sp], #16\n"
+    "  br x16\n.size vfork, .-vfork\n");
+#endif

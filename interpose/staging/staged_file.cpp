@@ -1,0 +1,370 @@
+#include "staged_file.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "children.hpp"
+#include "draining.hpp"
+#include "libc.hpp"
+#include "listener.hpp"
+#include "sole_opener.hpp"
+#include "staging/placement.hpp"
+#include "staging/tier_folders.hpp"
+#include "tell.hpp"
+#include "within.hpp"
+
+namespace dovetail::interpose::staged {
+namespace {
+
+using dovetail::staging::FileFailure;
+using dovetail::staging::TieredFile;
+
+constexpr std::uint64_t drained_bytes = std::uint64_t{64} << 20;
+constexpr FileFailure no_memory{.error = ENOMEM, .operation = "stage"};
+
+template <class Call>
+FileFailure guarded(const Call& call) noexcept {
+  const Within within;
+  try {
+    return call();
+  } catch (const std::exception&) {
+    return no_memory;
+  }
+}
+
+bool has_size_limit() noexcept {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+}
+
+}  // namespace
+
+StagedFile::Use StagedFile::use() noexcept {
+  Use result;
+  result.lock_ = std::shared_lock(use_);
+  result.file_ = state_ == State::staged ? this : nullptr;
+  return result;
+}
+
+StagedFile::Use StagedFile::use_to_write(int descriptor, std::uint64_t end) noexcept {
+  {
+    Use result;
+    result.lock_ = std::shared_lock(use_);
+    if (state_ != State::fresh) {
+      result.file_ = state_ == State::staged ? this : nullptr;
+      return result;
+    }
+  }
+  struct stat64 status{};
+  if (end < rule_.from_bytes &&
+      (libc::fstat64(descriptor, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < rule_.from_bytes)) {
+    return {};
+  }
+  stage(descriptor);
+  return use();
+}
+
+void StagedFile::refuse() noexcept {
+  const std::lock_guard lock(use_);
+  state_ = state_ == State::fresh ? State::plain : state_;
+}
+
+void StagedFile::stage(int descriptor) noexcept {
+  const Within within;
+  const KeptErrno kept;
+  const std::lock_guard lock(use_);
+  // While a child is made it is written through, and staged later.
+  if (state_ != State::fresh || children_being_made != 0) {
+    return;
+  }
+  state_ = State::plain;
+  try {
+    try_to_stage(descriptor);
+  } catch (const std::exception&) {
+    tell(path_ + " is written through: there is no memory to stage it");
+  }
+}
+
+void StagedFile::try_to_stage(int descriptor) {
+  const dovetail::staging::TierLock tier = dovetail::staging::lock_tier(rule_.tier);
+  FileFailure failure = tier.failure;
+  if (!failure) {
+    // Others look for its log after they have opened it, and with the lock held. So one of the two is seen.
+    if (has_size_limit() || !is_sole_opener(descriptor)) {
+      return;
+    }
+    dovetail::staging::FolderName name = dovetail::staging::folder_of(rule_.tier, path_);
+    failure = std::move(name.failure);
+    folder_ = std::move(name.folder);
+  }
+  if (!failure) {
+    TieredFile::Opened opened = TieredFile::open(folder_, path_);
+    failure = std::move(opened.failure);
+    tier_ = std::move(opened.file);
+  }
+  if (failure) {
+    tell(path_ + " is written through, since it cannot be staged: " + failure.text());
+    return;
+  }
+  state_ = State::staged;
+  listen(folder_, [file = weak_from_this()] {
+    if (const std::shared_ptr<StagedFile> found = file.lock()) {
+      found->give_up("another process has opened it");
+    }
+  });
+}
+
+ssize_t StagedFile::Use::read(std::uint64_t offset, std::span<std::byte> target) const noexcept {
+  std::size_t bytes = 0;
+  const FileFailure failure = guarded([&] {
+    TieredFile::Read got = file_->tier_->read(offset, target);
+    bytes = got.bytes;
+    return std::move(got.failure);
+  });
+  return failure && bytes == 0 ? -failure.error : static_cast<ssize_t>(bytes);
+}
+
+ssize_t StagedFile::Use::write(std::uint64_t offset, std::span<const std::byte> data) const noexcept {
+  if (guarded([&] { return file_->tier_->write(offset, data); })) {
+    if (const int error = file_->failed_write(offset, data)) {
+      return -error;
+    }
+  }
+  file_->wrote();
+  return static_cast<ssize_t>(data.size());
+}
+
+ssize_t StagedFile::Use::append(std::span<const std::byte> data, std::uint64_t& offset) const noexcept {
+  const base::LockGuard lock(file_->end_of_file_);
+  offset = file_->tier_->size();
+  return write(offset, data);
+}
+
+// What the tier cannot take goes past it.
+int StagedFile::failed_write(std::uint64_t offset, std::span<const std::byte> data) noexcept {
+  const FileFailure failure = guarded([&] { return tier_->write_through(offset, data); });
+  if (!has_told_.exchange(true)) {
+    try {
+      tell(path_ + (failure ? " cannot be written: " + failure.text() : " is written through where its tier fails"));
+    } catch (const std::exception&) {
+      // The error of the call says as much.
+    }
+  }
+  return failure.error;
+}
+
+int StagedFile::Use::set_size(std::uint64_t size) const noexcept {
+  const base::LockGuard lock(file_->end_of_file_);
+  const FileFailure failure = guarded([&] { return file_->tier_->set_size(size); });
+  if (!failure) {
+    file_->wrote();
+  }
+  return failure.error;
+}
+
+int StagedFile::Use::drain() const noexcept {
+  const FileFailure failure = guarded([&] { return file_->tier_->drain(); });
+  if (!failure) {
+    file_->take_failure();
+  }
+  return failure.error;
+}
+
+int StagedFile::Use::sync() const noexcept {
+  const FileFailure failure = guarded([&] { return file_->tier_->sync(); });
+  const int behind = file_->take_failure();
+  return failure ? failure.error : behind;
+}
+
+void StagedFile::changed() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // that of the kernel's own times of files
+  const base::LockGuard lock(mutex_);
+  modified_ = now;
+}
+
+void StagedFile::set_modified(const timespec* time) noexcept {
+  if (time == nullptr) {
+    changed();
+    return;
+  }
+  const base::LockGuard lock(mutex_);
+  modified_ = *time;
+}
+
+void StagedFile::wrote() noexcept {
+  changed();
+  if (tier_->written_through() != 0 && !has_told_.exchange(true)) {
+    tell("the tier has no space for " + path_ + ", in " + folder_ +
+         ": it is written through; free space there, or take a larger tier");
+  }
+  if (is_requested_ || tier_->log_bytes() < drained_bytes || is_requested_.exchange(true)) {
+    return;
+  }
+  const std::shared_ptr<StagedFile> self = shared_from_this();
+  announce_drain();
+  drain_behind([self](const FileFailure& failure) {
+    if (failure) {
+      const base::LockGuard lock(self->mutex_);
+      self->failure_ = failure;
+    } else {
+      self->is_requested_ = false;
+    }
+  });
+}
+
+void StagedFile::announce_drain() noexcept {
+  const base::LockGuard lock(mutex_);
+  ++drains_;
+}
+
+bool StagedFile::has_drains() noexcept {
+  const base::LockGuard lock(mutex_);
+  return drains_ != 0;
+}
+
+void StagedFile::drain_behind(std::function<void(const FileFailure&)> done) noexcept {
+  const Within within;
+  const auto ended = [self = shared_from_this(), done = std::move(done)](const FileFailure& failure) {
+    const Within inside;
+    self->restore_times();
+    {
+      const base::LockGuard lock(self->mutex_);
+      --self->drains_;
+      self->no_drain_.notify_all();
+    }
+    done(failure);
+  };
+  try {
+    drains().request(tier_, ended);
+  } catch (const std::exception&) {
+    ended(guarded([&] { return tier_->drain(); }));
+  }
+}
+
+void StagedFile::wait_for_drains() noexcept {
+  base::UniqueLock lock(mutex_);
+  while (drains_ != 0) {
+    no_drain_.wait(lock);
+  }
+}
+
+int StagedFile::take_failure() noexcept {
+  const base::LockGuard lock(mutex_);
+  const FileFailure failure = std::exchange(failure_, {});
+  if (failure) {
+    is_requested_ = false;
+  }
+  return failure.error;
+}
+
+// The drain has changed it. By the name: the end of another descriptor would end the locks of the program.
+void StagedFile::restore_times() noexcept {
+  std::optional<timespec> modified;
+  {
+    const base::LockGuard lock(mutex_);
+    modified = modified_;
+  }
+  struct stat64 status{};
+  if (modified && libc::lstat64(path_.c_str(), &status) == 0 && identity_of(status) == identity_) {
+    const timespec times[2] = {{0, UTIME_OMIT}, *modified};
+    libc::utimensat(AT_FDCWD, path_.c_str(), times, AT_SYMLINK_NOFOLLOW);
+  }
+}
+
+int StagedFile::give_up(const char* why) noexcept {
+  const Within within;
+  const KeptErrno kept;
+  const std::lock_guard lock(use_);
+  if (state_ != State::staged) {
+    state_ = State::plain;
+    return 0;
+  }
+  if (const FileFailure failure = finish()) {
+    try {
+      tell(path_ + " should be written through, since " + (why != nullptr ? why : "the program ends") +
+           ", and cannot: " + failure.text() + ". What was written is kept in " + folder_);
+    } catch (const std::exception&) {
+      // The errno says as much.
+    }
+    return failure.error;
+  }
+  state_ = State::plain;
+  if (why != nullptr) {
+    tell(path_ + " is written through from now on, since " + why);
+  }
+  return 0;
+}
+
+FileFailure StagedFile::finish_closed() noexcept {
+  const std::lock_guard lock(use_);
+  if (state_ != State::staged) {
+    return {};
+  }
+  state_ = State::plain;
+  return finish();
+}
+
+FileFailure StagedFile::finish() noexcept {
+  wait_for_drains();
+  FileFailure failure = guarded([&] { return tier_->finish(); });
+  if (!failure) {
+    tier_->release();
+  }
+  restore_times();
+  return failure;
+}
+
+void StagedFile::drop() noexcept {
+  const Within within;
+  const std::lock_guard lock(use_);
+  if (state_ != State::staged) {
+    return;
+  }
+  state_ = State::plain;
+  wait_for_drains();
+  const FileFailure failure = guarded([&] { return tier_->forget(); });
+  if (failure) {
+    tell("the log of " + path_ + ", which was removed, is left in " + folder_);
+  }
+}
+
+void StagedFile::correct(struct stat64& status) noexcept {
+  const Use now = use();
+  if (!now.is_staged()) {
+    return;
+  }
+  const std::uint64_t size = now.size();
+  constexpr std::uint64_t block = 512;
+  status.st_size = static_cast<off64_t>(size);
+  status.st_blocks = std::max<blkcnt64_t>(status.st_blocks, static_cast<blkcnt64_t>((size + block - 1) / block));
+  const base::LockGuard lock(mutex_);
+  status.st_mtim = modified_.value_or(status.st_mtim);
+  status.st_ctim = modified_.value_or(status.st_ctim);
+}
+
+void StagedFile::correct(struct statx& status) noexcept {
+  const Use now = use();
+  if (!now.is_staged()) {
+    return;
+  }
+  const std::uint64_t size = now.size();
+  constexpr std::uint64_t block = 512;
+  status.stx_size = size;
+  status.stx_blocks = std::max<std::uint64_t>(status.stx_blocks, (size + block - 1) / block);
+  const base::LockGuard lock(mutex_);
+  if (modified_) {
+    status.stx_mtime.tv_sec = modified_->tv_sec;
+    status.stx_mtime.tv_nsec = static_cast<std::uint32_t>(modified_->tv_nsec);
+    status.stx_ctime = status.stx_mtime;
+  }
+}
+
+}  // namespace dovetail::interpose::staged

@@ -1,0 +1,130 @@
+// A file of the program that the configuration names. It is staged from the first write on that makes it, or finds it, as large as that says, until it is given
+// up.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+
+#include "base/mutex.hpp"
+#include "configuration.hpp"
+#include "staging/file_failure.hpp"
+#include "staging/tiered_file.hpp"
+
+namespace dovetail::interpose::staged {
+
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  auto operator<=>(const FileIdentity&) const = default;
+};
+inline FileIdentity identity_of(const struct stat64& status) noexcept { return {status.st_dev, status.st_ino}; }
+
+/// Thread-safe. Its functions block, and make no calls that the program could see. They throw nothing: memory that runs out is a failure as others are.
+class StagedFile : public std::enable_shared_from_this<StagedFile> {
+ public:
+  /// @param path absolute, without symbolic links @param rule stays
+  StagedFile(FileIdentity identity, std::string path, const FileRule& rule)
+      : identity_(identity), path_(std::move(path)), rule_(rule) {}
+
+  const FileIdentity& identity() const noexcept { return identity_; }
+  const std::string& path() const noexcept { return path_; }
+
+  /// While it lives, the file is not given up. One thread has at most one of a file.
+  class Use {
+   public:
+    /// Otherwise the file is plain: what the program asks for is the system's to do.
+    bool is_staged() const noexcept { return file_ != nullptr; }
+    std::uint64_t size() const { return file_->tier_->size(); }
+    /// Bytes, or a negative errno.
+    ssize_t read(std::uint64_t offset, std::span<std::byte> target) const noexcept;
+    ssize_t write(std::uint64_t offset, std::span<const std::byte> data) const noexcept;
+    /// At the end of the file; `offset` becomes that.
+    ssize_t append(std::span<const std::byte> data, std::uint64_t& offset) const noexcept;
+    /// 0, or an errno.
+    int set_size(std::uint64_t size) const noexcept;
+    /// Others see what was written. 0, or an errno.
+    int drain() const noexcept;
+    /// Returns when all is durable on the tier. 0, or an errno, also of a drain behind the program.
+    int sync() const noexcept;
+
+   private:
+    friend class StagedFile;
+    std::shared_lock<std::shared_mutex> lock_;
+    StagedFile* file_ = nullptr;
+  };
+  Use use() noexcept;
+  /// Stages a file that has become large enough. @param descriptor of the program's, open for writing @param end of what it will write there
+  Use use_to_write(int descriptor, std::uint64_t end) noexcept;
+  /// Size and time of the last change, as the program has made them.
+  void correct(struct stat64& status) noexcept;
+  void correct(struct statx& status) noexcept;
+  /// The program has set the time of the last change, to this, or to now.
+  void set_modified(const timespec* time) noexcept;
+
+  /// All is in the final file, and stays the system's to read and write. Tells why, if something was staged and there is a reason. 0, or an errno: it is as
+  /// it was.
+  int give_up(const char* why) noexcept;
+  /// From now on it is plain. Only where nothing is staged yet.
+  void refuse() noexcept;
+  bool is_staged() noexcept { return use().is_staged(); }
+
+  /// A drain is announced, so that it is known of before it is asked for. Whether any is announced, and has not ended.
+  void announce_drain() noexcept;
+  bool has_drains() noexcept;
+  /// Drains behind the program, as announced; `done` is called after it.
+  void drain_behind(std::function<void(const dovetail::staging::FileFailure&)> done) noexcept;
+  /// Of a drain in the background, since the last call; 0: none.
+  int take_failure() noexcept;
+  /// Drains, and removes the log, if it is staged. No descriptor of the program leads to it, and no drain is announced.
+  dovetail::staging::FileFailure finish_closed() noexcept;
+  /// Removes the log of a file that has no name any more, without draining it.
+  void drop() noexcept;
+  /// Of the log; empty: it was never staged.
+  const std::string& folder() const noexcept { return folder_; }
+
+  // Of those that have it open, and of those that wait for its end: guarded by the lock of all files.
+  unsigned openings = 0;
+  bool is_being_removed = false;  // it is not known yet whether it is
+  bool is_removed = false;
+
+ private:
+  enum class State { fresh, staged, plain };
+  void stage(int descriptor) noexcept;
+  void try_to_stage(int descriptor);
+  void wrote() noexcept;
+  void changed() noexcept;
+  void restore_times() noexcept;
+  void wait_for_drains() noexcept;
+  dovetail::staging::FileFailure finish() noexcept;
+  int failed_write(std::uint64_t offset, std::span<const std::byte> data) noexcept;
+
+  const FileIdentity identity_;
+  const std::string path_;
+  const FileRule& rule_;
+  std::shared_mutex use_;
+  // The two change with `use_` held exclusively. The tier stays when the file is given up: closing its descriptor would end the locks of the program.
+  State state_ = State::fresh;
+  std::shared_ptr<dovetail::staging::TieredFile> tier_;
+  std::string folder_;
+  base::Mutex end_of_file_;
+  std::atomic<bool> is_requested_{false};
+  std::atomic<bool> has_told_{false};
+  base::Mutex mutex_;
+  base::ConditionVariable no_drain_;
+  unsigned drains_ GUARDED_BY(mutex_) = 0;
+  dovetail::staging::FileFailure failure_ GUARDED_BY(mutex_);
+  std::optional<timespec> modified_ GUARDED_BY(mutex_);
+};
+
+}  // namespace dovetail::interpose::staged

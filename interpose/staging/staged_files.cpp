@@ -1,0 +1,252 @@
+#include "staged_files.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "tell.hpp"
+#include "within.hpp"
+
+namespace dovetail::interpose::staged {
+namespace {
+
+using dovetail::staging::FileFailure;
+using FilePointer = std::shared_ptr<StagedFile>;
+
+struct Files {
+  base::Mutex mutex;
+  base::ConditionVariable changed;
+  std::map<FileIdentity, FilePointer> all GUARDED_BY(mutex);
+};
+// Never destroyed: other threads may make calls while the program ends.
+constinit std::atomic<Files*> made{nullptr};
+constinit std::atomic<std::size_t> count{0};
+
+Files& files() {
+  Files* found = made.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    auto* const mine = new Files;
+    if (made.compare_exchange_strong(found, mine)) {
+      return *mine;
+    }
+    delete mine;
+  }
+  return *found;
+}
+
+void forget(Files& place, const FilePointer& file) REQUIRES(place.mutex) {
+  place.all.erase(file->identity());
+  count = place.all.size();
+  place.changed.notify_all();
+}
+
+void tell_of(const FilePointer& file, const FileFailure& failure) noexcept {
+  try {
+    tell(failure.text() + ". What was written to " + file->path() + " is kept in " + file->folder() +
+         ": the next opening of the file, or `dovetail staging recover`, brings it there");
+  } catch (const std::exception&) {
+    tell("a drain has failed: see `dovetail staging status`");
+  }
+}
+
+// Of a file that was closed, when it has been drained.
+void end_closed(const FilePointer& file, const FileFailure& failure) noexcept {
+  Files& place = files();
+  base::UniqueLock lock(place.mutex);
+  while (file->is_being_removed) {
+    place.changed.wait(lock);
+  }
+  // It was opened again, or another close has asked for another drain.
+  if (file->openings != 0 || file->has_drains()) {
+    return;
+  }
+  if (file->is_removed) {
+    file->drop();
+  } else {
+    // With the lock held, so that nobody opens it meanwhile. There is little left to drain.
+    const FileFailure last = failure ? failure : file->finish_closed();
+    if (last) {
+      tell_of(file, last);
+    }
+  }
+  forget(place, file);
+}
+
+std::vector<FilePointer> open_files() {
+  Files& place = files();
+  const base::LockGuard lock(place.mutex);
+  std::vector<FilePointer> open;
+  for (const auto& [identity, file] : place.all) {
+    if (file->openings != 0) {
+      open.push_back(file);
+    }
+  }
+  return open;
+}
+
+}  // namespace
+
+bool no_files() noexcept { return count.load(std::memory_order_relaxed) == 0; }
+
+FilePointer find_file(const FileIdentity& identity) noexcept {
+  if (no_files()) {
+    return nullptr;
+  }
+  Files& place = files();
+  const base::LockGuard lock(place.mutex);
+  const auto found = place.all.find(identity);
+  return found == place.all.end() ? nullptr : found->second;
+}
+
+FilePointer open_known_file(const FileIdentity& identity) {
+  if (no_files()) {
+    return nullptr;
+  }
+  Files& place = files();
+  const base::LockGuard lock(place.mutex);
+  const auto found = place.all.find(identity);
+  if (found == place.all.end() || found->second->is_removed) {
+    return nullptr;
+  }
+  ++found->second->openings;
+  return found->second;
+}
+
+FilePointer open_file(const FileIdentity& identity, const std::string& path, const FileRule& rule) {
+  Files& place = files();
+  const base::LockGuard lock(place.mutex);
+  FilePointer& file = place.all[identity];
+  if (file == nullptr) {
+    try {
+      file = std::make_shared<StagedFile>(identity, path, rule);
+    } catch (...) {
+      place.all.erase(identity);
+      throw;
+    }
+    count = place.all.size();
+  }
+  ++file->openings;
+  return file;
+}
+
+void open_again(StagedFile& file) noexcept {
+  const base::LockGuard lock(files().mutex);
+  ++file.openings;
+}
+
+int close_file(const FilePointer& file) noexcept {
+  const Within within;
+  const int error = file->take_failure();
+  {
+    Files& place = files();
+    const base::LockGuard lock(place.mutex);
+    if (--file->openings != 0) {
+      return error;
+    }
+    if (!file->is_staged()) {
+      forget(place, file);
+      return error;
+    }
+    file->announce_drain();
+  }
+  file->drain_behind([file](const FileFailure& failure) { end_closed(file, failure); });
+  return error;
+}
+
+int settle_file(const FileIdentity& identity, const char* why) noexcept {
+  const Within within;
+  const FilePointer file = find_file(identity);
+  if (file == nullptr) {
+    return 0;
+  }
+  {
+    Files& place = files();
+    base::UniqueLock lock(place.mutex);
+    const auto is_pending = [&]() REQUIRES(place.mutex) {
+      const auto found = place.all.find(identity);
+      return found != place.all.end() && found->second == file && file->openings == 0;
+    };
+    while (is_pending()) {
+      place.changed.wait(lock);
+    }
+    if (file->openings == 0) {
+      return 0;
+    }
+  }
+  return file->give_up(why);
+}
+
+bool begin_removal(StagedFile& file) noexcept {
+  const base::LockGuard lock(files().mutex);
+  if (file.openings != 0 || file.is_being_removed) {
+    return false;
+  }
+  return file.is_being_removed = true;
+}
+
+void end_removal(StagedFile& file, bool is_removed) noexcept {
+  {
+    Files& place = files();
+    const base::LockGuard lock(place.mutex);
+    file.is_being_removed = false;
+    file.is_removed = is_removed;
+    place.changed.notify_all();
+  }
+  if (is_removed) {
+    settle_file(file.identity(), "it was removed");
+  }
+}
+
+int give_up_all(const char* why) noexcept {
+  if (no_files()) {
+    return 0;
+  }
+  const Within within;
+  int first = 0;
+  try {
+    for (const FilePointer& file : open_files()) {
+      const int error = file->give_up(why);
+      first = first != 0 ? first : error;
+    }
+  } catch (const std::exception&) {
+    return ENOMEM;
+  }
+  return first;
+}
+
+void finish_all() noexcept {
+  give_up_all(nullptr);
+  if (no_files()) {
+    return;
+  }
+  const Within within;
+  Files& place = files();
+  base::UniqueLock lock(place.mutex);
+  while (std::ranges::any_of(place.all, [](const auto& each) { return each.second->openings == 0; })) {
+    place.changed.wait(lock);
+  }
+}
+
+void sync_all() noexcept {
+  const Within within;
+  try {
+    for (const FilePointer& file : no_files() ? std::vector<FilePointer>() : open_files()) {
+      if (const StagedFile::Use use = file->use(); use.is_staged()) {
+        use.sync();
+      }
+    }
+  } catch (const std::exception&) {
+    tell("there is no memory to make staged files durable");
+  }
+}
+
+void forget_files() {
+  made = nullptr;
+  count = 0;
+}
+
+}  // namespace dovetail::interpose::staged

@@ -1,0 +1,53 @@
+"""kill -9 of a program at random: what its calls had done is in the file when it is opened next, or a command has brought it there."""
+
+import os
+import random
+import unittest
+from pathlib import Path
+
+from killed_writer import content_after
+from support import COMMAND, Case, seed
+
+WRITER = Path(__file__).with_name("killed_writer.py")
+KILLS = int(os.environ.get("DOVETAIL_TEST_KILLS", "8"))
+
+
+class Kill(Case):
+    def kill_one(self, number: int, numbers: random.Random) -> int:
+        """The number of the last change that has returned."""
+        (self.folder / "file").unlink(missing_ok=True)
+        writer = self.started(os.sys.executable, WRITER, self.folder / "file", number)
+        assert writer.stdout is not None
+        until = numbers.randrange(1, 150)
+        for line in writer.stdout:
+            if int(line) >= until:
+                break
+        writer.kill()
+        told = [int(line) for line in writer.stdout.read().split()]
+        writer.wait()
+        return told[-1] if told else until
+
+    def check(self, content: bytes, number: int, last: int) -> None:
+        # The change after the last one may have been made, and not have been told.
+        allowed = [content_after(number, changes) for changes in (last, last + 1)]
+        self.assertIn(content, allowed, f"seed {number}, killed after {last} changes")
+
+    def test_the_next_opening_finds_what_was_written(self):
+        first = seed()
+        for number in range(first, first + KILLS):
+            last = self.kill_one(number, random.Random(number))
+            self.assertEqual(len(self.logs()), 1, f"seed {number}")
+            read = self.staged("cat", self.folder / "file")
+            self.check(read.stdout, number, last)
+            self.assertEqual(self.logs(), [], f"seed {number}")
+
+    def test_the_command_brings_it_into_the_file(self):
+        number = seed()
+        last = self.kill_one(number, random.Random(number))
+        done = self.plain(COMMAND, "recover", self.tier)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check((self.folder / "file").read_bytes(), number, last)
+
+
+if __name__ == "__main__":
+    unittest.main()

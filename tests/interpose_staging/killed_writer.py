@@ -1,0 +1,55 @@
+"""A program that is killed: it changes the file that its first argument names, by the seed that is its second, and prints the number of each change after it."""
+
+import os
+import random
+import sys
+
+
+def change(numbers: random.Random) -> tuple:
+    kind = numbers.randrange(40)
+    if kind == 0:
+        return "truncate", numbers.randrange(200_000), 0
+    if kind in (1, 2):
+        return ("fsync", "reopen")[kind - 1], 0, 0
+    return "write", numbers.randrange(150_000), numbers.randrange(1, 9000)
+
+
+def content_after(seed: int, changes: int) -> bytes:
+    """What the file has when so many are made."""
+    numbers = random.Random(seed)
+    content = bytearray()
+    for number in range(1, changes + 1):
+        kind, offset, length = change(numbers)
+        end = offset + length if kind == "write" else offset
+        if kind in ("write", "truncate") and end > len(content):
+            content += bytes(end - len(content))
+        if kind == "write":
+            content[offset:end] = bytes([number % 256]) * length
+        elif kind == "truncate":
+            del content[offset:]
+    return bytes(content)
+
+
+def main() -> None:
+    path, seed = sys.argv[1], int(sys.argv[2])
+    numbers = random.Random(seed)
+    flags = os.O_RDWR | os.O_CREAT
+    file = os.open(path, flags, 0o644)
+    number = 0
+    while True:
+        number += 1
+        kind, offset, length = change(numbers)
+        if kind == "write":
+            os.pwrite(file, bytes([number % 256]) * length, offset)
+        elif kind == "truncate":
+            os.ftruncate(file, offset)
+        elif kind == "fsync":
+            os.fsync(file)
+        else:
+            os.close(file)
+            file = os.open(path, flags)
+        os.write(1, b"%d\n" % number)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""A file that one process stages and another one opens; children; what is wrong with a configuration; calls that a file is given up for."""
+
+import os
+import sys
+import unittest
+
+from support import Case
+
+WRITES = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o644)
+os.write(file, b"first")
+print("written", flush=True)
+sys.stdin.readline()
+os.write(file, b" second")
+print("more", flush=True)
+sys.stdin.readline()
+"""
+
+
+class Processes(Case):
+    def setUp(self):
+        super().setUp()
+        self.file = self.folder / "file"
+
+    def say(self, process, expected: bytes) -> None:
+        self.assertEqual(process.stdout.readline(), expected)
+
+    def go_on(self, process) -> None:
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+
+    def test_another_process_reads_what_was_written_though_the_file_is_open(self):
+        writer = self.started(sys.executable, "-c", WRITES, self.file)
+        self.say(writer, b"written\n")
+        self.assertEqual(len(self.logs()), 1)
+        self.assertEqual(self.file.read_bytes(), b"")
+        self.assertEqual(self.staged("cat", self.file).stdout, b"first")
+        self.go_on(writer)
+        self.say(writer, b"more\n")
+        # It is written through from now on.
+        self.assertEqual(self.file.read_bytes(), b"first second")
+        self.assertEqual(self.logs(), [])
+
+    def test_what_another_process_has_open_is_not_staged(self):
+        self.file.write_bytes(b"")
+        with self.file.open("rb"):
+            writer = self.started(sys.executable, "-c", WRITES, self.file)
+            self.say(writer, b"written\n")
+            self.assertEqual(self.file.read_bytes(), b"first")
+            self.assertEqual(self.logs(), [])
+
+    def test_two_processes_append_at_once(self):
+        program = "import os,sys\nfor i in range(300):\n f=os.open(sys.argv[1],os.O_WRONLY|os.O_APPEND|os.O_CREAT,0o644)\n os.write(f,sys.argv[2].encode()+b'\\n')\n i%3 or os.close(f)"
+        both = [self.started(sys.executable, "-c", program, self.file, word) for word in ("one", "other")]
+        for each in both:
+            each.communicate()
+            self.assertEqual(each.returncode, 0)
+        lines = self.file.read_bytes().splitlines()
+        self.assertEqual((lines.count(b"one"), lines.count(b"other"), len(lines)), (300, 300, 600))
+
+    def test_children_write_and_programs_follow(self):
+        script = f"exec 3>{self.file}; echo a >&3; (echo b >&3); echo c >&3; cat /dev/null; exec sh -c 'echo d >&3'"
+        done = self.staged("bash", "-c", script)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.file.read_bytes(), b"a\nb\nc\nd\n")
+
+    def test_it_is_told_once_why_a_file_is_given_up(self):
+        program = f"""
+import mmap
+file = open({str(self.file)!r}, "w+b", buffering=0)
+file.write(b"x" * 5000)
+for offset in range(3):
+    memory = mmap.mmap(file.fileno(), 5000)
+    memory[offset] = 97 + offset
+    memory.close()
+file.write(b"y")
+"""
+        done = self.staged(sys.executable, "-c", program)
+        self.assertEqual(
+            done.stderr.decode().splitlines(),
+            [f"dovetail: {self.file} is written through from now on, since it was mapped (mmap)"],
+        )
+        self.assertEqual(self.file.read_bytes(), b"abc" + b"x" * 4997 + b"y")
+
+    def test_a_file_that_was_closed_is_drained_when_the_program_ends(self):
+        for end in ("os._exit(0)", "sys.exit(0)", "os.execlp('true', 'true')"):
+            program = f"import os, sys\nfile = os.open({str(self.file)!r}, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)\nos.write(file, b'z' * 9_000_000)\nos.close(file)\n{end}"
+            self.assertEqual(self.staged(sys.executable, "-c", program).returncode, 0)
+            self.assertEqual(self.file.read_bytes(), b"z" * 9_000_000, end)
+            self.assertEqual(self.logs(), [], end)
+
+    def test_times_are_those_of_the_program(self):
+        program = f"""
+import os
+file = os.open({str(self.file)!r}, os.O_WRONLY | os.O_CREAT)
+os.write(file, b"x" * 1000)
+os.utime(file, ns=(10**18, 10**18 + 12345))
+os.close(file)
+"""
+        self.assertEqual(self.staged(sys.executable, "-c", program).returncode, 0)
+        self.assertEqual(self.file.stat().st_mtime_ns, 10**18 + 12345)
+
+    def test_a_removed_file_leaves_no_log(self):
+        program = f"""
+import os
+for number in range(5):
+    file = os.open({str(self.file)!r}, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    os.write(file, b"x" * 1000)
+    if number % 2:
+        os.close(file)
+    os.unlink({str(self.file)!r})
+"""
+        done = self.staged(sys.executable, "-c", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.logs(), self.file.exists()), ([], False))
+
+    def test_a_tier_that_cannot_be_used(self):
+        self.tier.chmod(0o555)
+        if os.geteuid() == 0:
+            self.tier.rmdir()
+            os.symlink("/proc", self.tier)  # in which nobody makes a folder
+            self.configure(tier="/proc")
+        done = self.staged("dd", "if=/dev/zero", f"of={self.file}", "bs=1000", "count=3", "status=none")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("is written through, since it cannot be staged", done.stderr.decode())
+        self.assertEqual(self.file.read_bytes(), bytes(3000))
+
+    def test_a_configuration_with_a_mistake_ends_the_program(self):
+        for text, expected in (
+            ("{", "it is no JSON"),
+            ('{"files": [{"names": ["a/b"], "tier": "/tmp"}]}', "files[0].names[0]: a name with a slash"),
+            ('{"files": [{"names": ["a"], "tier": "/not/there"}]}', 'files[0].tier: "/not/there" must be'),
+            ('{"files": [{"names": ["a"]}]}', 'files[0]: the key "tier" is missing'),
+            ('{"files": [{"names": ["a"], "tier": "/tmp", "size": 1}]}', 'the key "size" is not known'),
+            ('{"files": [{"names": ["a"], "tier": "/tmp", "from_bytes": -1}]}', "files[0].from_bytes"),
+        ):
+            self.configuration.write_text(text)
+            done = self.staged("true")
+            self.assertEqual(done.returncode, 2, text)
+            self.assertIn(expected, done.stderr.decode())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+"""What the tests of staged programs share: a folder of files, a tier, and programs with the library and without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"]).resolve()
+LIBRARY = BUILD / "lib" / "libdovetail-staging.so"
+COMMAND = BUILD / "bin" / "dovetail-staging"
+__all__ = ["BUILD", "COMMAND", "Case", "seed"]
+SECONDS = 60  # until a program is taken for one that hangs
+
+
+def seed() -> int:
+    """Another one each time, printed, or that of DOVETAIL_TEST_SEED."""
+    chosen = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
+    print("DOVETAIL_TEST_SEED is", chosen, flush=True)
+    return chosen
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="dovetail-staged-")).resolve()
+        self.addCleanup(shutil.rmtree, self.root)
+        self.tier = self.root / "tier"
+        self.tier.mkdir()
+        self.folder = self.root / "files"
+        self.folder.mkdir()
+        self.configure()
+
+    def configure(self, **group) -> None:
+        names = [str(self.folder / ("*/" * depth + "*")) for depth in range(5)]
+        self.configuration = self.root / "configuration.json"
+        files = [{"names": names, "tier": str(self.tier), "from_bytes": 0, **group}]
+        self.configuration.write_text(json.dumps({"files": files}))
+
+    def environment(self) -> dict:
+        return dict(os.environ, DOVETAIL_STAGING_CONFIGURATION=str(self.configuration), LD_PRELOAD=str(LIBRARY))
+
+    def plain(self, *words, **options) -> subprocess.CompletedProcess:
+        return subprocess.run([*map(str, words)], capture_output=True, check=False, timeout=SECONDS, **options)
+
+    def staged(self, *words, **options) -> subprocess.CompletedProcess:
+        return self.plain(*words, env=self.environment(), **options)
+
+    def started(self, *words, **options) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [*map(str, words)], env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
+        )
+
+        def end():
+            process.kill()
+            process.communicate()
+
+        self.addCleanup(end)
+        return process
+
+    def logs(self) -> list[str]:
+        """The folders of logs that are in the tier."""
+        return sorted(entry.name for entry in self.tier.iterdir() if entry.is_dir())
