@@ -6,6 +6,33 @@ import unittest
 
 from support import Case
 
+# Threads fill their own parts, and append lines to another file, while both are given up and staged again.
+THREADS = """
+import mmap, os, subprocess, sys, threading
+parts, lines = sys.argv[1:]
+def write(number):
+    file = os.open(parts, os.O_RDWR)
+    log = os.open(lines, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    for step in range(400):
+        os.pwrite(file, bytes([number]) * 1000, (step * 4 + number) * 1000)
+        os.write(log, b"%d\\n" % number)
+        if os.pread(file, 1000, (step * 4 + number) * 1000) != bytes([number]) * 1000:
+            os._exit(4)
+        if step % 50 == 0:
+            os.close(log)
+            log = os.open(lines, os.O_WRONLY | os.O_APPEND)
+    os.close(log)
+    os.close(file)
+file = os.open(parts, os.O_RDWR | os.O_CREAT, 0o644)
+os.write(file, b"x")
+threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+for thread in threads:
+    thread.start()
+subprocess.run(["true"])
+mmap.mmap(file, 1).close()
+for thread in threads:
+    thread.join()
+"""
 WRITES = """
 import os, sys
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o644)
@@ -58,6 +85,13 @@ class Processes(Case):
             self.assertEqual(each.returncode, 0)
         lines = self.file.read_bytes().splitlines()
         self.assertEqual((lines.count(b"one"), lines.count(b"other"), len(lines)), (300, 300, 600))
+
+    def test_threads_write_while_a_file_is_given_up(self):
+        lines = self.folder / "lines"
+        done = self.staged(sys.executable, "-c", THREADS, self.file, lines)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.file.read_bytes(), b"".join(bytes([number]) * 1000 for number in range(4)) * 400)
+        self.assertEqual(sorted(lines.read_bytes().split()), sorted([b"0", b"1", b"2", b"3"] * 400))
 
     def test_children_write_and_programs_follow(self):
         script = f"exec 3>{self.file}; echo a >&3; (echo b >&3); echo c >&3; cat /dev/null; exec sh -c 'echo d >&3'"
