@@ -17,9 +17,25 @@ int failed(int error) noexcept {
   return -1;
 }
 
+// Those in it get other paths.
+int settle_in_folder(int folder, const char* path) noexcept {
+  struct stat64 status{};
+  if (no_files() || !is_active() || path == nullptr) {
+    return 0;
+  }
+  const KeptErrno kept;
+  const bool is_folder = libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+  const int error = is_folder ? give_up_all("a folder gets another name") : 0;
+  if (is_folder) {
+    finish_all();
+  }
+  return error;
+}
+
 template <class Call>
 int renamed(int old_folder, const char* old_path, int new_folder, const char* new_path, const Call& call) {
   int error = settle_path(old_folder, old_path, "it gets another name", as_link);
+  error = error != 0 ? error : settle_in_folder(old_folder, old_path);
   error = error != 0 ? error : settle_path(new_folder, new_path, "another file takes its name", as_link);
   return error != 0 ? failed(error) : call();
 }

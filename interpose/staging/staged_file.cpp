@@ -100,6 +100,11 @@ void StagedFile::try_to_stage(int descriptor) {
     if (has_size_limit() || !is_sole_opener(descriptor)) {
       return;
     }
+    // A program that does not have this library, or one that has renamed a folder above, may have given the name to another file.
+    struct stat64 status{};
+    if (libc::lstat64(path_.c_str(), &status) != 0 || identity_of(status) != identity_) {
+      return;
+    }
     dovetail::staging::FolderName name = dovetail::staging::folder_of(rule_.tier, path_);
     failure = std::move(name.failure);
     folder_ = std::move(name.folder);

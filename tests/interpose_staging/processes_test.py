@@ -135,6 +135,28 @@ os.close(file)
         self.assertEqual(self.staged(sys.executable, "-c", program).returncode, 0)
         self.assertEqual(self.file.stat().st_mtime_ns, 10**18 + 12345)
 
+    def test_a_folder_is_renamed_and_another_file_gets_the_name(self):
+        program = f"""
+import os
+os.chdir({str(self.folder)!r})
+os.mkdir("a")
+first = os.open("a/file", os.O_WRONLY | os.O_CREAT)
+late = os.open("a/late", os.O_WRONLY | os.O_CREAT)
+os.write(first, b"first")
+os.rename("a", "b")
+os.mkdir("a")
+for name in ("a/file", "a/late"):
+    with open(name, "wb", buffering=0) as other:
+        other.write(b"other")
+os.write(first, b" more")
+os.write(late, b"late")
+"""
+        done = self.staged(sys.executable, "-c", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.glob("*/*")}
+        self.assertEqual(found, {"a/file": b"other", "a/late": b"other", "b/file": b"first more", "b/late": b"late"})
+        self.assertEqual(self.logs(), [])
+
     def test_a_removed_file_leaves_no_log(self):
         program = f"""
 import os
