@@ -16,7 +16,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-checkpoints test-plans test-staging stress test-long mutants test-tsan test-asan fuzz bench install wheel test-wheel lint format docs clean
+.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging stress test-long mutants test-tsan test-asan fuzz bench install wheel test-wheel lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -97,6 +97,9 @@ test-messages: build-tests ## Random programs of tasks and messages against plai
 test-checkpoints: build-tests ## Programs that write as known codes do, and parallel HDF5, staged under each MPI library, with all their tests
 	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_(programs|hdf5_order)_'
 
+test-staged: build-tests ## Programs whose files are staged: 600 random ones against the same without, and 100 that are killed
+	@DOVETAIL_TEST_RANDOM_PROGRAMS=200 DOVETAIL_TEST_KILLS=100 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_staging_(random_calls|kill)_test$$'
+
 test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes
 	@DOVETAIL_TEST_ROUNDS=120 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
 
@@ -105,7 +108,7 @@ test-staging: build-tests ## Ranks with staged files, and those that recover the
 	    DOVETAIL_TEST_ROUNDS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_kills_' || exit 1; \
 	done
 
-test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staging test-wheel stress ## What takes too long for every change
+test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-wheel stress ## What takes too long for every change
 
 mutants: setup ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)
