@@ -40,12 +40,13 @@ int set(const std::shared_ptr<StagedFile>& file, int result, const timeval* time
 }
 const timespec* last_change(const timespec* times) noexcept { return times == nullptr ? nullptr : times + 1; }
 
+// The C library declares that it never is, and the system takes a null for the descriptor itself.
+bool is_null(const char* path) noexcept { return path == nullptr; }
+
 }  // namespace
 
-// The C library declares that a path is never null, and the system takes a null for the descriptor itself.
-#pragma GCC diagnostic ignored "-Wnonnull-compare"
 DOVETAIL_CALL int utimensat(int folder, const char* path, const timespec* times, int flags) noexcept {
-  const auto file = path == nullptr ? opened(folder) : named(folder, path, flags);
+  const auto file = is_null(path) ? opened(folder) : named(folder, path, flags);
   return set(file, libc::utimensat(folder, path, times, flags), last_change(times));
 }
 DOVETAIL_CALL int futimens(int fd, const timespec* times) noexcept {
@@ -61,7 +62,7 @@ DOVETAIL_CALL int futimes(int fd, const timeval* times) noexcept {
   return set(opened(fd), libc::futimes(fd, times), times);
 }
 DOVETAIL_CALL int futimesat(int folder, const char* path, const timeval* times) noexcept {
-  const auto file = path == nullptr ? opened(folder) : named(folder, path, 0);
+  const auto file = is_null(path) ? opened(folder) : named(folder, path, 0);
   return set(file, libc::futimesat(folder, path, times), times);
 }
 DOVETAIL_CALL int utime(const char* path, const utimbuf* times) noexcept {

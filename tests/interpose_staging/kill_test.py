@@ -44,6 +44,20 @@ class Kill(Case):
         # There is none where the file had just been closed and opened again.
         self.assertGreater(logs, KILLS // 2)
 
+    def test_a_file_that_has_got_another_name_is_whole(self):
+        program = f"""
+import os, signal
+os.chdir({str(self.folder)!r})
+file = os.open("new", os.O_WRONLY | os.O_CREAT)
+os.write(file, b"x" * 100_000)
+os.fsync(file)
+os.rename("new", "checkpoint")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+        self.staged(os.sys.executable, "-c", program)
+        self.assertEqual(self.staged("cat", self.folder / "checkpoint").stdout, b"x" * 100_000)
+        self.assertEqual(self.logs(), [])
+
     def test_the_command_brings_it_into_the_file(self):
         number = seed()
         last = self.kill_one(number, random.Random(number))

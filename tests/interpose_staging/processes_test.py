@@ -157,6 +157,22 @@ os.write(late, b"late")
         self.assertEqual(found, {"a/file": b"other", "a/late": b"other", "b/file": b"first more", "b/late": b"late"})
         self.assertEqual(self.logs(), [])
 
+    def test_others_give_the_name_to_another_file_before_the_first_write(self):
+        program = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+print("opened", flush=True)
+sys.stdin.readline()
+os.write(file, b"late")
+"""
+        writer = self.started(sys.executable, "-c", program, self.file)
+        self.say(writer, b"opened\n")
+        self.file.rename(self.folder / "moved")
+        self.file.write_bytes(b"other")
+        writer.communicate(b"\n")
+        self.assertEqual(writer.returncode, 0)
+        self.assertEqual((self.file.read_bytes(), (self.folder / "moved").read_bytes()), (b"other", b"late"))
+
     def test_a_removed_file_leaves_no_log(self):
         program = f"""
 import os
