@@ -171,12 +171,12 @@ DOVETAIL_CALL int system(const char* command) {
   return libc::system(command);
 }
 
-DOVETAIL_CALL [[noreturn]] void _exit(int status) {
+DOVETAIL_CALL __attribute__((noreturn)) void _exit(int status) {
   before_end();
   libc::_exit(status);
   __builtin_unreachable();
 }
-extern "C" [[noreturn]] void _Exit(int) DOVETAIL_ALIAS("_exit");
+extern "C" __attribute__((noreturn)) void _Exit(int) DOVETAIL_ALIAS("_exit");
 
 // The child of a vfork returns by the frame of its parent, so that nothing may be on the stack when it is made.
 extern "C" [[gnu::visibility("hidden"), gnu::used]] void* dovetail_staged_before_vfork() noexcept {

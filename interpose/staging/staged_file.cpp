@@ -27,7 +27,6 @@ using dovetail::staging::FileFailure;
 using dovetail::staging::TieredFile;
 
 constexpr std::uint64_t drained_bytes = std::uint64_t{64} << 20;
-constexpr FileFailure no_memory{.error = ENOMEM, .operation = "stage"};
 
 template <class Call>
 FileFailure guarded(const Call& call) noexcept {
@@ -35,7 +34,7 @@ FileFailure guarded(const Call& call) noexcept {
   try {
     return call();
   } catch (const std::exception&) {
-    return no_memory;
+    return {.error = ENOMEM, .operation = "stage"};
   }
 }
 
@@ -159,7 +158,7 @@ int StagedFile::failed_write(std::uint64_t offset, std::span<const std::byte> da
     try {
       tell(path_ + (failure ? " cannot be written: " + failure.text() : " is written through where its tier fails"));
     } catch (const std::exception&) {
-      // The error of the call says as much.
+      tell("no memory");
     }
   }
   return failure.error;
@@ -297,7 +296,7 @@ int StagedFile::give_up(const char* why) noexcept {
       tell(path_ + " should be written through, since " + (why != nullptr ? why : "the program ends") +
            ", and cannot: " + failure.text() + ". What was written is kept in " + folder_);
     } catch (const std::exception&) {
-      // The errno says as much.
+      tell("no memory");
     }
     return failure.error;
   }

@@ -1,6 +1,7 @@
 #include "tell.hpp"
 
 #include <exception>
+#include <string_view>
 
 #include "libc.hpp"
 #include "within.hpp"
@@ -13,7 +14,8 @@ void tell(const std::string& sentence) noexcept {
     const std::string line = "dovetail: " + sentence + "\n";
     [[maybe_unused]] const ssize_t written = libc::write(STDERR_FILENO, line.data(), line.size());
   } catch (const std::exception&) {
-    // Without memory nothing can be told.
+    constexpr std::string_view text = "dovetail: there is no memory to say what is wrong\n";
+    [[maybe_unused]] const ssize_t written = libc::write(STDERR_FILENO, text.data(), text.size());
   }
 }
 
