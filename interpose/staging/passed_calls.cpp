@@ -107,6 +107,10 @@ DOVETAIL_CALL ssize_t copy_file_range(int in, off64_t* in_offset, int out, off64
 }
 
 DOVETAIL_CALL ssize_t sendfile64(int out, int in, off64_t* offset, std::size_t bytes) noexcept {
+  if (description_of(out) != nullptr && is_same(in, out)) {
+    const int error = settled(out, "a part of it was copied within it");
+    return error != 0 ? failed(error) : libc::sendfile64(out, in, offset, bytes);
+  }
   const bool ours = description_of(in) != nullptr || description_of(out) != nullptr;
   return ours && is_regular(in) && bytes != 0 && may_copy(in, out) ? copied(in, offset, out, nullptr, bytes)
                                                                    : libc::sendfile64(out, in, offset, bytes);
