@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "storage/uninterposed.hpp"
 #include "tasking/background.hpp"
 
 namespace dovetail::staging {
@@ -81,6 +82,7 @@ BackgroundDrain::AllRequested::iterator BackgroundDrain::first_to_drain() {
 }
 
 void BackgroundDrain::run(Drainer& drainer) noexcept {
+  const storage::Uninterposed own;  // a library that stands before calls on files must not take the drain's for the program's
   base::UniqueLock lock(mutex_);
   for (auto next = first_to_drain(); next != requested_.end(); next = first_to_drain()) {
     next->runs = true;

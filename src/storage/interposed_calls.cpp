@@ -208,5 +208,6 @@ const Attachment attachment;
 
 Uninterposed::Uninterposed() noexcept { ++uninterposed; }
 Uninterposed::~Uninterposed() { --uninterposed; }
+bool Uninterposed::is_now() noexcept { return uninterposed != 0; }
 
 }  // namespace dovetail::storage

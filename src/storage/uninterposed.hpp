@@ -9,6 +9,8 @@ class Uninterposed {
  public:
   Uninterposed() noexcept;
   ~Uninterposed();
+  /// Whether one lives in this thread.
+  static bool is_now() noexcept;
   Uninterposed(const Uninterposed&) = delete;
   Uninterposed& operator=(const Uninterposed&) = delete;
 };
