@@ -14,11 +14,6 @@ using namespace dovetail::interpose::staged;
 
 namespace {
 
-int with_errno(int error) noexcept {
-  errno = error != 0 ? error : errno;
-  return error != 0 ? -1 : 0;
-}
-
 template <class Staged, class Plain>
 auto by_descriptor(int fd, const Staged& staged, const Plain& plain) {
   if (const DescriptionPointer description = description_of(fd)) {
@@ -45,7 +40,7 @@ bool may_write(const Description& description) noexcept { return (description.fl
 
 template <class Plain>
 int synced(int fd, const Plain& plain) {
-  return by_descriptor(fd, [](const StagedFile::Use& use, Description&) { return with_errno(use.sync()); }, plain);
+  return by_descriptor(fd, [](const StagedFile::Use& use, Description&) { return result_of(use.sync()); }, plain);
 }
 
 template <class Status>
@@ -116,7 +111,7 @@ DOVETAIL_CALL int ftruncate64(int fd, off64_t size) noexcept {
       fd,
       [&](const StagedFile::Use& use, Description& description) {
         return size < 0 || !may_write(description) ? plain()
-                                                   : with_errno(use.set_size(static_cast<std::uint64_t>(size)));
+                                                   : result_of(use.set_size(static_cast<std::uint64_t>(size)));
       },
       plain);
 }

@@ -12,11 +12,6 @@ namespace {
 
 constexpr bool as_link = false;
 
-int failed(int error) noexcept {
-  errno = error;
-  return -1;
-}
-
 // Those in it get other paths.
 int settle_in_folder(int folder, const char* path) noexcept {
   struct stat64 status{};
@@ -37,13 +32,13 @@ int renamed(int old_folder, const char* old_path, int new_folder, const char* ne
   int error = settle_path(old_folder, old_path, "it gets another name", as_link);
   error = error != 0 ? error : settle_in_folder(old_folder, old_path);
   error = error != 0 ? error : settle_path(new_folder, new_path, "another file takes its name", as_link);
-  return error != 0 ? failed(error) : call();
+  return error != 0 ? fail(error) : call();
 }
 
 template <class Call>
 int linked(int folder, const char* path, bool follow, const Call& call) {
   const int error = settle_path(folder, path, "it gets another name", follow);
-  return error != 0 ? failed(error) : call();
+  return error != 0 ? fail(error) : call();
 }
 
 // What was closed and has no other name need not be drained.
@@ -61,7 +56,7 @@ int unlinked(int folder, const char* path, const Call& call) {
   const bool is_dropped = status.st_nlink == 1 && begin_removal(*file);
   if (!is_dropped) {
     const int error = settle_file(file->identity(), "it is removed");
-    return error != 0 ? failed(error) : call();
+    return error != 0 ? fail(error) : call();
   }
   const int result = call();
   const KeptErrno kept;
@@ -108,10 +103,10 @@ DOVETAIL_CALL int truncate64(const char* path, off64_t size) noexcept {
     const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use();
     if (use.is_staged() && ::access(path, W_OK) == 0) {
       const int error = use.set_size(static_cast<std::uint64_t>(size));
-      return error != 0 ? failed(error) : 0;
+      return error != 0 ? fail(error) : 0;
     }
   }
   const int error = settle_path(AT_FDCWD, path, "its size is set by name");
-  return error != 0 ? failed(error) : libc::truncate64(path, size);
+  return error != 0 ? fail(error) : libc::truncate64(path, size);
 }
 extern "C" int truncate(const char*, off_t) noexcept DOVETAIL_ALIAS("truncate64");

@@ -21,8 +21,7 @@ int open_by(int folder, const char* path, int flags, const Call& call) {
   }
   Opening opening(folder, path, flags);
   if (opening.error() != 0) {
-    errno = opening.error();
-    return -1;
+    return fail(opening.error());
   }
   return opening.opened(call(opening.flags()));
 }
@@ -30,7 +29,7 @@ int open_by(int folder, const char* path, int flags, const Call& call) {
 mode_t mode_of(int flags, va_list rest) { return has_mode(flags) ? va_arg(rest, mode_t) : 0; }
 
 // What the descriptor led to is closed by the system.
-int replaced(int from, int to) {
+int replace(int from, int to) {
   if (to >= 0) {
     copy_description(from, to);
   }
@@ -72,8 +71,7 @@ DOVETAIL_CALL int close(int fd) {
   const int error = remove_description(fd);
   const int result = libc::close(fd);
   if (result == 0 && error != 0) {
-    errno = error;
-    return -1;
+    return fail(error);
   }
   return result;
 }
@@ -96,9 +94,9 @@ DOVETAIL_CALL void closefrom(int first) noexcept {
   libc::closefrom(first);
 }
 
-DOVETAIL_CALL int dup(int fd) noexcept { return replaced(fd, libc::dup(fd)); }
-DOVETAIL_CALL int dup2(int fd, int to) noexcept { return replaced(fd, libc::dup2(fd, to)); }
-DOVETAIL_CALL int dup3(int fd, int to, int flags) noexcept { return replaced(fd, libc::dup3(fd, to, flags)); }
+DOVETAIL_CALL int dup(int fd) noexcept { return replace(fd, libc::dup(fd)); }
+DOVETAIL_CALL int dup2(int fd, int to) noexcept { return replace(fd, libc::dup2(fd, to)); }
+DOVETAIL_CALL int dup3(int fd, int to, int flags) noexcept { return replace(fd, libc::dup3(fd, to, flags)); }
 
 DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
   va_list rest;
@@ -107,13 +105,12 @@ DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
   va_end(rest);
   if (command == F_SETFL && (reinterpret_cast<std::intptr_t>(argument) & O_DIRECT) != 0) {
     if (const int error = settle_descriptor(fd, "O_DIRECT was set")) {
-      errno = error;
-      return -1;
+      return fail(error);
     }
   }
   const int result = libc::fcntl64(fd, command, argument);
   if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
-    return replaced(fd, result);
+    return replace(fd, result);
   }
   if (command == F_SETFL && result == 0) {
     if (const DescriptionPointer description = description_of(fd)) {

@@ -22,11 +22,6 @@ namespace {
 
 constexpr std::size_t most_at_once = std::size_t{1} << 20;
 
-int failed(int error) noexcept {
-  errno = error;
-  return -1;
-}
-
 bool is_regular(int fd) noexcept {
   struct stat64 status{};
   return libc::fstat64(fd, &status) == 0 && S_ISREG(status.st_mode);
@@ -40,12 +35,12 @@ bool is_same(int one, int other) noexcept {
 }
 
 // From one descriptor to another, by the calls of this library. Null offsets are file positions. Fewer bytes than wanted are no failure.
-ssize_t copied(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes) {
+ssize_t copy_bytes(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes) {
   std::vector<char> memory;
   try {
     memory.resize(std::min(bytes, most_at_once));
   } catch (const std::exception&) {
-    return failed(ENOMEM);
+    return fail(ENOMEM);
   }
   const off64_t from = in_offset != nullptr ? *in_offset : lseek64(in, 0, SEEK_CUR);
   const ssize_t got = from < 0 ? -1 : pread64(in, memory.data(), memory.size(), from);
@@ -75,14 +70,12 @@ bool may_copy(int in, int out) noexcept {
   return from >= 0 && to >= 0 && (from & O_ACCMODE) != O_WRONLY && (to & O_ACCMODE) != O_RDONLY && (to & O_APPEND) == 0;
 }
 
-int settled(int fd, const char* why) noexcept { return settle_descriptor(fd, why); }
-
 }  // namespace
 
 DOVETAIL_CALL void* mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
                            off64_t offset) noexcept {
   if ((flags & MAP_ANONYMOUS) == 0 && fd >= 0) {
-    if (const int error = settled(fd, "it was mapped (mmap)")) {
+    if (const int error = settle_descriptor(fd, "it was mapped (mmap)")) {
       errno = error;
       return MAP_FAILED;
     }
@@ -100,27 +93,27 @@ DOVETAIL_CALL ssize_t copy_file_range(int in, off64_t* in_offset, int out, off64
     return plain();
   }
   if (is_same(in, out)) {
-    const int error = settled(out, "a part of it was copied within it");
-    return error != 0 ? failed(error) : plain();
+    const int error = settle_descriptor(out, "a part of it was copied within it");
+    return error != 0 ? fail(error) : plain();
   }
-  return copied(in, in_offset, out, out_offset, bytes);
+  return copy_bytes(in, in_offset, out, out_offset, bytes);
 }
 
 DOVETAIL_CALL ssize_t sendfile64(int out, int in, off64_t* offset, std::size_t bytes) noexcept {
   if (description_of(out) != nullptr && is_same(in, out)) {
-    const int error = settled(out, "a part of it was copied within it");
-    return error != 0 ? failed(error) : libc::sendfile64(out, in, offset, bytes);
+    const int error = settle_descriptor(out, "a part of it was copied within it");
+    return error != 0 ? fail(error) : libc::sendfile64(out, in, offset, bytes);
   }
   const bool ours = description_of(in) != nullptr || description_of(out) != nullptr;
-  return ours && is_regular(in) && bytes != 0 && may_copy(in, out) ? copied(in, offset, out, nullptr, bytes)
+  return ours && is_regular(in) && bytes != 0 && may_copy(in, out) ? copy_bytes(in, offset, out, nullptr, bytes)
                                                                    : libc::sendfile64(out, in, offset, bytes);
 }
 
 DOVETAIL_CALL ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes,
                              unsigned flags) {
-  int error = settled(in, "it was spliced");
-  error = error != 0 ? error : settled(out, "it was spliced");
-  return error != 0 ? failed(error) : libc::splice(in, in_offset, out, out_offset, bytes, flags);
+  int error = settle_descriptor(in, "it was spliced");
+  error = error != 0 ? error : settle_descriptor(out, "it was spliced");
+  return error != 0 ? fail(error) : libc::splice(in, in_offset, out, out_offset, bytes, flags);
 }
 
 DOVETAIL_CALL int ioctl(int fd, unsigned long request, ...) noexcept {
@@ -130,35 +123,35 @@ DOVETAIL_CALL int ioctl(int fd, unsigned long request, ...) noexcept {
   va_end(rest);
   int error = 0;
   if (!no_files() && request != FIOCLEX && request != FIONCLEX && request != TCGETS) {
-    error = settled(fd, "ioctl was called");
+    error = settle_descriptor(fd, "ioctl was called");
     if (error == 0 && request == FICLONE) {
-      error = settled(static_cast<int>(reinterpret_cast<std::intptr_t>(argument)), "it was cloned");
+      error = settle_descriptor(static_cast<int>(reinterpret_cast<std::intptr_t>(argument)), "it was cloned");
     } else if (error == 0 && request == FICLONERANGE && argument != nullptr) {
-      error = settled(static_cast<int>(static_cast<const file_clone_range*>(argument)->src_fd), "it was cloned");
+      error = settle_descriptor(static_cast<int>(static_cast<const file_clone_range*>(argument)->src_fd), "it was cloned");
     }
   }
-  return error != 0 ? failed(error) : libc::ioctl(fd, request, argument);
+  return error != 0 ? fail(error) : libc::ioctl(fd, request, argument);
 }
 
 // The C library's own threads make these.
 DOVETAIL_CALL int aio_read64(aiocb64* request) noexcept {
-  const int error = settled(request->aio_fildes, "it is read asynchronously (aio_read)");
-  return error != 0 ? failed(error) : libc::aio_read64(request);
+  const int error = settle_descriptor(request->aio_fildes, "it is read asynchronously (aio_read)");
+  return error != 0 ? fail(error) : libc::aio_read64(request);
 }
 DOVETAIL_CALL int aio_write64(aiocb64* request) noexcept {
-  const int error = settled(request->aio_fildes, "it is written asynchronously (aio_write)");
-  return error != 0 ? failed(error) : libc::aio_write64(request);
+  const int error = settle_descriptor(request->aio_fildes, "it is written asynchronously (aio_write)");
+  return error != 0 ? fail(error) : libc::aio_write64(request);
 }
 DOVETAIL_CALL int aio_fsync64(int operation, aiocb64* request) noexcept {
-  const int error = settled(request->aio_fildes, "it is synchronized asynchronously (aio_fsync)");
-  return error != 0 ? failed(error) : libc::aio_fsync64(operation, request);
+  const int error = settle_descriptor(request->aio_fildes, "it is synchronized asynchronously (aio_fsync)");
+  return error != 0 ? fail(error) : libc::aio_fsync64(operation, request);
 }
 DOVETAIL_CALL int lio_listio64(int mode, aiocb64* const* requests, int count, sigevent* event) noexcept {
   for (int i = 0; i < count; ++i) {
     const int error =
-        requests[i] == nullptr ? 0 : settled(requests[i]->aio_fildes, "it is used asynchronously (lio_listio)");
+        requests[i] == nullptr ? 0 : settle_descriptor(requests[i]->aio_fildes, "it is used asynchronously (lio_listio)");
     if (error != 0) {
-      return failed(error);
+      return fail(error);
     }
   }
   return libc::lio_listio64(mode, requests, count, event);
@@ -176,7 +169,7 @@ DOVETAIL_CALL FILE* fopen64(const char* path, const char* mode) {
 DOVETAIL_CALL FILE* freopen64(const char* path, const char* mode, FILE* file) {
   int error = settle_path(AT_FDCWD, path, "a stream was opened (freopen)");
   if (error == 0 && file != nullptr) {
-    error = settled(fileno_unlocked(file), "a stream has it");
+    error = settle_descriptor(fileno_unlocked(file), "a stream has it");
     remove_description(fileno_unlocked(file));
   }
   if (error != 0) {
@@ -186,7 +179,7 @@ DOVETAIL_CALL FILE* freopen64(const char* path, const char* mode, FILE* file) {
   return libc::freopen64(path, mode, file);
 }
 DOVETAIL_CALL FILE* fdopen(int fd, const char* mode) noexcept {
-  if (const int error = settled(fd, "a stream was made of its descriptor (fdopen)")) {
+  if (const int error = settle_descriptor(fd, "a stream was made of its descriptor (fdopen)")) {
     errno = error;
     return nullptr;
   }
@@ -219,13 +212,13 @@ DOVETAIL_CALL long syscall(long number, ...) noexcept {
       return std::find(std::begin(numbers), std::end(numbers), number) != std::end(numbers);
     };
     if (is_in(by_first)) {
-      settled(static_cast<int>(words[0]), why);
-      settled(static_cast<int>(words[1]), why);
-      settled(static_cast<int>(words[2]), why);
+      settle_descriptor(static_cast<int>(words[0]), why);
+      settle_descriptor(static_cast<int>(words[1]), why);
+      settle_descriptor(static_cast<int>(words[2]), why);
     } else if (is_in(for_all)) {
       give_up_all(why);
     } else if (number == SYS_mmap) {
-      settled(static_cast<int>(words[4]), why);
+      settle_descriptor(static_cast<int>(words[4]), why);
     }
     if (number == SYS_close) {
       remove_description(static_cast<int>(words[0]));

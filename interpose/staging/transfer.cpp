@@ -33,14 +33,6 @@ std::size_t bytes_of(std::span<const iovec> parts) noexcept {
   return std::min(bytes, most_bytes);
 }
 
-ssize_t with_errno(ssize_t result) noexcept {
-  if (result < 0) {
-    errno = static_cast<int>(-result);
-    return -1;
-  }
-  return result;
-}
-
 }  // namespace
 
 Transfer::Transfer(int descriptor, off64_t offset, int flags) noexcept
@@ -65,7 +57,7 @@ bool Transfer::read(std::span<const iovec> parts, ssize_t& result) noexcept {
   if (moves && result > 0) {
     libc::lseek64(descriptor_, offset_ + result, SEEK_SET);
   }
-  result = with_errno(result);
+  result = result < 0 ? fail(static_cast<int>(-result)) : result;
   return true;
 }
 
@@ -99,7 +91,8 @@ bool Transfer::write(std::span<const iovec> parts, ssize_t& result) noexcept {
   if (!use.is_staged()) {
     return false;
   }
-  result = with_errno(write_to(use, parts));
+  result = write_to(use, parts);
+  result = result < 0 ? fail(static_cast<int>(-result)) : result;
   return true;
 }
 

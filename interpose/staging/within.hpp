@@ -1,21 +1,27 @@
 // Calls that the library itself makes are not those of the program.
 #pragma once
 
+#include <pthread.h>
+
 #include <cerrno>
+
+#include "storage/uninterposed.hpp"
 
 namespace dovetail::interpose::staged {
 
-/// As long as it lives, calls of this thread go to the C library.
+/// As long as it lives, calls of this thread go to the C library, and the thread is not cancelled: nothing here may be left half done.
 class Within {
  public:
-  Within() noexcept { ++depth; }
-  ~Within() { --depth; }
+  Within() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation_); }
+  ~Within() { pthread_setcancelstate(cancellation_, nullptr); }
   Within(const Within&) = delete;
   Within& operator=(const Within&) = delete;
-  static bool is_now() noexcept { return depth != 0; }
+  /// Also of a thread that drains behind the program.
+  static bool is_now() noexcept { return storage::Uninterposed::is_now(); }
 
  private:
-  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local unsigned depth = 0;
+  storage::Uninterposed own_;
+  int cancellation_ = PTHREAD_CANCEL_ENABLE;
 };
 
 /// errno is the program's: what is done for it here does not change it.
@@ -25,9 +31,19 @@ class KeptErrno {
   ~KeptErrno() { errno = before_; }
   KeptErrno(const KeptErrno&) = delete;
   KeptErrno& operator=(const KeptErrno&) = delete;
+  /// The call has failed with this one.
+  void replace(int error) noexcept { before_ = error; }
 
  private:
   int before_;
 };
+
+/// What a call returns that has failed.
+inline int fail(int error) noexcept {
+  errno = error;
+  return -1;
+}
+/// 0, or that it has failed.
+inline int result_of(int error) noexcept { return error != 0 ? fail(error) : 0; }
 
 }  // namespace dovetail::interpose::staged
