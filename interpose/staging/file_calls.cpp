@@ -154,6 +154,9 @@ DOVETAIL_CALL int statx(int folder, const char* path, int flags, unsigned mask, 
   if (is_of_descriptor(path, flags)) {
     return corrected(result, status, led_to(folder));
   }
+  if (result != 0) {
+    return result;  // nothing is behind `status`, perhaps: that is how some libraries ask whether there is this call
+  }
   const FileIdentity identity{makedev(status->stx_dev_major, status->stx_dev_minor), status->stx_ino};
   return corrected(result, status, named(result, identity, status->stx_mode));
 }
