@@ -35,6 +35,9 @@ std::vector<std::string> recover_dead(const std::string& tier, const std::string
   std::vector<std::string> living;
   const dovetail::staging::TierLock lock = dovetail::staging::lock_tier(tier);
   const dovetail::staging::FolderName name = dovetail::staging::folder_of(tier, path);
+  if (name.failure.error == ENOENT) {
+    return living;  // it has no name any more
+  }
   failure = name.failure;
   if (failure || dovetail::staging::writer_folders(name.folder, failure).empty() || failure) {
     return living;
