@@ -24,6 +24,22 @@ constinit std::atomic<Table*> table{nullptr};
 constinit std::atomic<pid_t> process{0};
 constinit std::atomic<int> highest{-1};
 
+int take_out(int descriptor) noexcept {
+  DescriptionPointer removed;
+  {
+    const std::lock_guard lock(table.load()->mutex);
+    const auto found = table.load()->descriptions.find(descriptor);
+    if (found == table.load()->descriptions.end()) {
+      return 0;
+    }
+    removed = std::move(found->second);
+    table.load()->descriptions.erase(found);
+    has_description[descriptor].store(false, std::memory_order_release);
+  }
+  const KeptErrno kept;
+  return close_file(removed->file);
+}
+
 }  // namespace
 
 constinit std::atomic<bool> has_description[most_descriptors];
@@ -50,9 +66,9 @@ DescriptionPointer find_description(int descriptor) noexcept {
 }
 
 void add_description(int descriptor, DescriptionPointer description) {
-  remove_description(descriptor);
+  take_out(descriptor);
   if (descriptor >= most_descriptors) {
-    description->file->refuse();
+    description->file->give_up("it has a descriptor with a very high number");
     close_file(description->file);
     return;
   }
@@ -81,22 +97,15 @@ void copy_description(int from, int to) noexcept {
 }
 
 int remove_description(int descriptor) noexcept {
-  if (description_of(descriptor) == nullptr) {
+  if (static_cast<unsigned>(descriptor) >= most_descriptors || !has_description[descriptor] || !is_own_process()) {
     return 0;
   }
-  DescriptionPointer removed;
-  {
-    const std::lock_guard lock(table.load()->mutex);
-    const auto found = table.load()->descriptions.find(descriptor);
-    if (found == table.load()->descriptions.end()) {
-      return 0;
-    }
-    removed = std::move(found->second);
-    table.load()->descriptions.erase(found);
+  if (Within::is_now()) {
+    // A signal handler has interrupted this library, which may hold a lock. The file stays one that is open.
     has_description[descriptor].store(false, std::memory_order_release);
+    return 0;
   }
-  const KeptErrno kept;
-  return close_file(removed->file);
+  return take_out(descriptor);
 }
 
 void remove_descriptions(unsigned first, unsigned last) noexcept {

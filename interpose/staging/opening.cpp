@@ -48,18 +48,24 @@ int settle_named(const std::string& path) {
   return rule == nullptr ? 0 : settle_others(rule->tier, path);
 }
 
-int close_and_fail(int descriptor, int error) noexcept {
-  libc::close(descriptor);
-  errno = error;
-  return -1;
+void add(int descriptor, const std::shared_ptr<StagedFile>& file, int flags) {
+  try {
+    auto description = std::make_shared<Description>();
+    description->file = file;
+    description->flags = flags;
+    add_description(descriptor, std::move(description));
+  } catch (const std::exception&) {
+    close_file(file);
+    throw;
+  }
 }
 
-int add(int descriptor, std::shared_ptr<StagedFile> file, int flags) {
-  auto description = std::make_shared<Description>();
-  description->file = std::move(file);
-  description->flags = flags;
-  add_description(descriptor, std::move(description));
-  return descriptor;
+int empty(int descriptor, const std::shared_ptr<StagedFile>& file) {
+  const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use();
+  if (use.is_staged()) {
+    return use.size() != 0 ? use.set_size(0) : 0;
+  }
+  return libc::ftruncate64(descriptor, 0) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -108,11 +114,25 @@ int Opening::opened(int descriptor) noexcept {
   if (descriptor < 0 || !is_active_) {
     return descriptor;
   }
+  int error = 0;
+  {
+    const Within within;
+    const KeptErrno kept;
+    error = look_at(descriptor);
+  }
+  if (error == 0) {
+    return descriptor;
+  }
+  remove_description(descriptor);
   const Within within;
-  const KeptErrno kept;
+  libc::close(descriptor);
+  return fail(error);
+}
+
+int Opening::look_at(int descriptor) const noexcept {
   struct stat64 status{};
   if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    return descriptor;
+    return 0;
   }
   try {
     std::shared_ptr<StagedFile> file = open_known_file(identity_of(status));
@@ -121,7 +141,7 @@ int Opening::opened(int descriptor) noexcept {
       const FileRule* const rule = path.empty() ? nullptr : configuration().rule_for(path);
       if (rule != nullptr && status.st_nlink != 0) {
         if (const int error = settle_others(rule->tier, path)) {
-          return close_and_fail(descriptor, error);
+          return error;
         }
         file = writes(flags_) && (flags_ & O_DIRECT) == 0 ? open_file(identity_of(status), path, *rule) : nullptr;
       }
@@ -132,26 +152,17 @@ int Opening::opened(int descriptor) noexcept {
         file->give_up("it was opened with O_DIRECT");
       }
     }
-    if (empties_) {
-      const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use();
-      const int error = !use.is_staged()  ? (libc::ftruncate64(descriptor, 0) == 0 ? 0 : errno)
-                        : use.size() != 0 ? use.set_size(0)
-                                          : 0;
-      if (error != 0) {
-        return close_and_fail(descriptor, error);
-      }
-    }
+    return empties_ ? empty(descriptor, file) : 0;
   } catch (const std::exception&) {
-    return close_and_fail(descriptor, ENOMEM);
+    return ENOMEM;
   }
-  return descriptor;
 }
 
 int opened_new(int descriptor) noexcept {
   if (descriptor < 0 || !is_active()) {
     return descriptor;
   }
-  return Opening(AT_FDCWD, nullptr, O_RDWR).opened(descriptor);
+  return Opening(AT_FDCWD, nullptr, libc::fcntl64(descriptor, F_GETFL)).opened(descriptor);
 }
 
 int settle_path(int folder, const char* path, const char* why, bool follow) noexcept {

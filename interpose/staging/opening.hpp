@@ -25,6 +25,8 @@ class Opening {
   int opened(int descriptor) noexcept;
 
  private:
+  int look_at(int descriptor) const noexcept;
+
   bool is_active_;
   bool empties_ = false;
   int flags_;
