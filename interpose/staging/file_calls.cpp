@@ -14,15 +14,12 @@ using namespace dovetail::interpose::staged;
 
 namespace {
 
+// The file stays as it is while either is called.
 template <class Staged, class Plain>
 auto by_descriptor(int fd, const Staged& staged, const Plain& plain) {
-  if (const DescriptionPointer description = description_of(fd)) {
-    const StagedFile::Use use = description->file->use();
-    if (use.is_staged()) {
-      return staged(use, *description);
-    }
-  }
-  return plain();
+  const DescriptionPointer description = description_of(fd);
+  const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
+  return use.is_staged() ? staged(use, *description) : plain();
 }
 
 // Where it is not staged, what was called is called.
@@ -43,25 +40,48 @@ int synced(int fd, const Plain& plain) {
   return by_descriptor(fd, [](const StagedFile::Use& use, Description&) { return result_of(use.sync()); }, plain);
 }
 
-template <class Status>
-int corrected(int result, Status* status, const std::shared_ptr<StagedFile>& file) noexcept {
-  if (result == 0 && file != nullptr) {
+// Not by its identity: the drain looks at the file as well, by a descriptor of its own, and has to see what there is.
+template <class Status, class Look>
+int look_by_descriptor(int fd, Status* status, const Look& look) {
+  const DescriptionPointer description = description_of(fd);
+  const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
+  const int result = look();
+  if (result == 0 && use.is_staged()) {
     const KeptErrno kept;
-    file->correct(*status);
+    use.correct(*status);
   }
   return result;
 }
 
-std::shared_ptr<StagedFile> named(int result, FileIdentity identity, mode_t mode) noexcept {
-  return result == 0 && S_ISREG(mode) && !no_files() && !Within::is_now() ? find_file(identity) : nullptr;
+FileIdentity identity_of(const struct statx& status) noexcept {
+  return {makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
 }
-int corrected_by_name(int result, struct stat64* status) noexcept {
-  return corrected(result, status, result == 0 ? named(result, identity_of(*status), status->st_mode) : nullptr);
-}
-// Not by its identity: the drain looks at the file as well, by a descriptor of its own, and has to see what there is.
-std::shared_ptr<StagedFile> led_to(int fd) noexcept {
-  const DescriptionPointer description = description_of(fd);
-  return description != nullptr ? description->file : nullptr;
+bool is_file(const struct stat64& status) noexcept { return S_ISREG(status.st_mode); }
+bool is_file(const struct statx& status) noexcept { return S_ISREG(status.stx_mode); }
+
+// What was seen of a file that was drained meanwhile, by another thread, is old.
+template <class Status, class Look>
+int look_by_name(Status* status, const Look& look) {
+  if (no_files() || Within::is_now()) {
+    return look();
+  }
+  for (;;) {
+    const unsigned ends = StagedFile::ends();
+    const int result = look();
+    if (result != 0 || !is_file(*status)) {
+      return result;
+    }
+    const KeptErrno kept;
+    const std::shared_ptr<StagedFile> file = find_file(identity_of(*status));
+    const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use();
+    if (use.is_staged()) {
+      use.correct(*status);
+      return 0;
+    }
+    if (ends == StagedFile::ends()) {
+      return 0;
+    }
+  }
 }
 bool is_of_descriptor(const char* path, int flags) noexcept {
   return (flags & AT_EMPTY_PATH) != 0 && (path == nullptr || *path == '\0');
@@ -124,41 +144,34 @@ DOVETAIL_CALL int posix_fallocate64(int fd, off64_t offset, off64_t bytes) {
 }
 
 DOVETAIL_CALL int fstat64(int fd, struct stat64* status) noexcept {
-  return corrected(libc::fstat64(fd, status), status, led_to(fd));
+  return look_by_descriptor(fd, status, [&] { return libc::fstat64(fd, status); });
 }
 DOVETAIL_CALL int stat64(const char* path, struct stat64* status) noexcept {
-  return corrected_by_name(libc::stat64(path, status), status);
+  return look_by_name(status, [&] { return libc::stat64(path, status); });
 }
 DOVETAIL_CALL int lstat64(const char* path, struct stat64* status) noexcept {
-  return corrected_by_name(libc::lstat64(path, status), status);
+  return look_by_name(status, [&] { return libc::lstat64(path, status); });
 }
 DOVETAIL_CALL int fstatat64(int folder, const char* path, struct stat64* status, int flags) noexcept {
-  const int result = libc::fstatat64(folder, path, status, flags);
-  return is_of_descriptor(path, flags) ? corrected(result, status, led_to(folder)) : corrected_by_name(result, status);
+  const auto look = [&] { return libc::fstatat64(folder, path, status, flags); };
+  return is_of_descriptor(path, flags) ? look_by_descriptor(folder, status, look) : look_by_name(status, look);
 }
 DOVETAIL_CALL int __fxstat64(int version, int fd, struct stat64* status) {
-  return corrected(libc::__fxstat64(version, fd, status), status, led_to(fd));
+  return look_by_descriptor(fd, status, [&] { return libc::__fxstat64(version, fd, status); });
 }
 DOVETAIL_CALL int __xstat64(int version, const char* path, struct stat64* status) {
-  return corrected_by_name(libc::__xstat64(version, path, status), status);
+  return look_by_name(status, [&] { return libc::__xstat64(version, path, status); });
 }
 DOVETAIL_CALL int __lxstat64(int version, const char* path, struct stat64* status) {
-  return corrected_by_name(libc::__lxstat64(version, path, status), status);
+  return look_by_name(status, [&] { return libc::__lxstat64(version, path, status); });
 }
 DOVETAIL_CALL int __fxstatat64(int version, int folder, const char* path, struct stat64* status, int flags) {
-  const int result = libc::__fxstatat64(version, folder, path, status, flags);
-  return is_of_descriptor(path, flags) ? corrected(result, status, led_to(folder)) : corrected_by_name(result, status);
+  const auto look = [&] { return libc::__fxstatat64(version, folder, path, status, flags); };
+  return is_of_descriptor(path, flags) ? look_by_descriptor(folder, status, look) : look_by_name(status, look);
 }
 DOVETAIL_CALL int statx(int folder, const char* path, int flags, unsigned mask, struct statx* status) noexcept {
-  const int result = libc::statx(folder, path, flags, mask | STATX_INO | STATX_TYPE, status);
-  if (is_of_descriptor(path, flags)) {
-    return corrected(result, status, led_to(folder));
-  }
-  if (result != 0) {
-    return result;  // nothing is behind `status`, perhaps: that is how some libraries ask whether there is this call
-  }
-  const FileIdentity identity{makedev(status->stx_dev_major, status->stx_dev_minor), status->stx_ino};
-  return corrected(result, status, named(result, identity, status->stx_mode));
+  const auto look = [&] { return libc::statx(folder, path, flags, mask | STATX_INO | STATX_TYPE, status); };
+  return is_of_descriptor(path, flags) ? look_by_descriptor(folder, status, look) : look_by_name(status, look);
 }
 
 extern "C" {

@@ -47,40 +47,33 @@ bool has_size_limit() noexcept {
 
 StagedFile::Use StagedFile::use() noexcept {
   Use result;
-  result.lock_ = std::shared_lock(use_);
-  result.file_ = state_ == State::staged ? this : nullptr;
+  if (state_ != State::plain) {
+    result.lock_ = std::shared_lock(use_);
+    result.file_ = state_ == State::staged ? this : nullptr;
+  }
   return result;
 }
 
 StagedFile::Use StagedFile::use_to_write(int descriptor, std::uint64_t end) noexcept {
-  {
-    Use result;
-    result.lock_ = std::shared_lock(use_);
-    if (state_ != State::fresh) {
-      result.file_ = state_ == State::staged ? this : nullptr;
-      return result;
-    }
-  }
+  Use result = use();
   struct stat64 status{};
-  if (end < rule_.from_bytes &&
-      (libc::fstat64(descriptor, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < rule_.from_bytes)) {
-    return {};
+  const bool is_large = end >= rule_.from_bytes || (libc::fstat64(descriptor, &status) == 0 &&
+                                                    static_cast<std::uint64_t>(status.st_size) >= rule_.from_bytes);
+  if (state_ != State::fresh || !is_large) {
+    return result;
   }
+  result = {};
   stage(descriptor);
   return use();
-}
-
-void StagedFile::refuse() noexcept {
-  const std::lock_guard lock(use_);
-  state_ = state_ == State::fresh ? State::plain : state_;
 }
 
 void StagedFile::stage(int descriptor) noexcept {
   const Within within;
   const KeptErrno kept;
-  const std::lock_guard lock(use_);
-  // While a child is made it is written through, and staged later.
-  if (state_ != State::fresh || children_being_made != 0) {
+  // While others use it as it is, or a child is made, it is written through, and staged later. To wait for others would be wrong in a signal handler, which may
+  // have interrupted such a use.
+  const std::unique_lock lock(use_, std::try_to_lock);
+  if (!lock.owns_lock() || state_ != State::fresh || children_being_made != 0) {
     return;
   }
   state_ = State::plain;
@@ -112,6 +105,7 @@ void StagedFile::try_to_stage(int descriptor) {
     TieredFile::Opened opened = TieredFile::open(folder_, path_);
     failure = std::move(opened.failure);
     tier_ = std::move(opened.file);
+    kept_ = std::move(opened.kept);
   }
   if (failure) {
     tell(path_ + " is written through, since it cannot be staged: " + failure.text());
@@ -212,16 +206,8 @@ void StagedFile::wrote() noexcept {
   if (is_requested_ || tier_->log_bytes() < drained_bytes || is_requested_.exchange(true)) {
     return;
   }
-  const std::shared_ptr<StagedFile> self = shared_from_this();
   announce_drain();
-  drain_behind([self](const FileFailure& failure) {
-    if (failure) {
-      const base::LockGuard lock(self->mutex_);
-      self->failure_ = failure;
-    } else {
-      self->is_requested_ = false;
-    }
-  });
+  drain_behind();
 }
 
 void StagedFile::announce_drain() noexcept {
@@ -234,20 +220,30 @@ bool StagedFile::has_drains() noexcept {
   return drains_ != 0;
 }
 
-void StagedFile::drain_behind(std::function<void(const FileFailure&)> done) noexcept {
+void StagedFile::drain_behind() noexcept {
   const Within within;
-  const auto ended = [self = shared_from_this(), done = std::move(done)](const FileFailure& failure) {
+  const std::shared_ptr<StagedFile> self = shared_from_this();
+  const auto ended = [self](const FileFailure& failure) {
     const Within inside;
-    self->restore_times();
+    if (self->state_ == State::staged) {
+      self->restore_times();
+    }
     {
       const base::LockGuard lock(self->mutex_);
+      self->failure_ = failure ? failure : self->failure_;
+      self->is_requested_ = self->is_requested_ && failure;
       --self->drains_;
       self->no_drain_.notify_all();
     }
-    done(failure);
+    self->drained_(self);
   };
+  if (state_ != State::staged) {
+    ended({});
+    return;
+  }
   try {
-    drains().request(tier_, ended);
+    // As long as a drain is announced, the tier stays.
+    drains().request(std::shared_ptr<TieredFile>(self, tier_.get()), ended);
   } catch (const std::exception&) {
     ended(guarded([&] { return tier_->drain(); }));
   }
@@ -301,19 +297,45 @@ int StagedFile::give_up(const char* why) noexcept {
     return failure.error;
   }
   state_ = State::plain;
+  ++ends_;
   if (why != nullptr) {
     tell(path_ + " is written through from now on, since " + why);
   }
   return 0;
 }
 
-FileFailure StagedFile::finish_closed() noexcept {
+std::optional<FileFailure> StagedFile::finish_closed() noexcept {
   const std::lock_guard lock(use_);
-  if (state_ != State::staged) {
-    return {};
+  if (has_drains()) {
+    return std::nullopt;
   }
+  FileFailure failure;
+  {
+    const base::LockGuard own(mutex_);
+    failure = std::exchange(failure_, {});
+  }
+  if (state_ == State::staged && !failure) {
+    failure = finish();
+  }
+  end();
+  return failure;
+}
+
+std::optional<FileFailure> StagedFile::drop() noexcept {
+  const std::lock_guard lock(use_);
+  if (has_drains()) {
+    return std::nullopt;
+  }
+  const FileFailure failure = state_ == State::staged ? guarded([&] { return tier_->forget(); }) : FileFailure{};
+  end();
+  return failure;
+}
+
+void StagedFile::end() noexcept {
   state_ = State::plain;
-  return finish();
+  tier_ = nullptr;
+  kept_ = base::Descriptor(-1);
+  ++ends_;
 }
 
 FileFailure StagedFile::finish() noexcept {
@@ -326,47 +348,25 @@ FileFailure StagedFile::finish() noexcept {
   return failure;
 }
 
-void StagedFile::drop() noexcept {
-  const Within within;
-  const std::lock_guard lock(use_);
-  if (state_ != State::staged) {
-    return;
-  }
-  state_ = State::plain;
-  wait_for_drains();
-  const FileFailure failure = guarded([&] { return tier_->forget(); });
-  if (failure) {
-    tell("the log of " + path_ + ", which was removed, is left in " + folder_);
-  }
+void StagedFile::Use::correct(struct stat64& status) const noexcept {
+  const std::uint64_t own_size = size();
+  constexpr std::uint64_t block = 512;
+  status.st_size = static_cast<off64_t>(own_size);
+  status.st_blocks = std::max<blkcnt64_t>(status.st_blocks, static_cast<blkcnt64_t>((own_size + block - 1) / block));
+  const base::LockGuard lock(file_->mutex_);
+  status.st_mtim = file_->modified_.value_or(status.st_mtim);
+  status.st_ctim = file_->modified_.value_or(status.st_ctim);
 }
 
-void StagedFile::correct(struct stat64& status) noexcept {
-  const Use now = use();
-  if (!now.is_staged()) {
-    return;
-  }
-  const std::uint64_t size = now.size();
+void StagedFile::Use::correct(struct statx& status) const noexcept {
+  const std::uint64_t own_size = size();
   constexpr std::uint64_t block = 512;
-  status.st_size = static_cast<off64_t>(size);
-  status.st_blocks = std::max<blkcnt64_t>(status.st_blocks, static_cast<blkcnt64_t>((size + block - 1) / block));
-  const base::LockGuard lock(mutex_);
-  status.st_mtim = modified_.value_or(status.st_mtim);
-  status.st_ctim = modified_.value_or(status.st_ctim);
-}
-
-void StagedFile::correct(struct statx& status) noexcept {
-  const Use now = use();
-  if (!now.is_staged()) {
-    return;
-  }
-  const std::uint64_t size = now.size();
-  constexpr std::uint64_t block = 512;
-  status.stx_size = size;
-  status.stx_blocks = std::max<std::uint64_t>(status.stx_blocks, (size + block - 1) / block);
-  const base::LockGuard lock(mutex_);
-  if (modified_) {
-    status.stx_mtime.tv_sec = modified_->tv_sec;
-    status.stx_mtime.tv_nsec = static_cast<std::uint32_t>(modified_->tv_nsec);
+  status.stx_size = own_size;
+  status.stx_blocks = std::max<std::uint64_t>(status.stx_blocks, (own_size + block - 1) / block);
+  const base::LockGuard lock(file_->mutex_);
+  if (file_->modified_) {
+    status.stx_mtime.tv_sec = file_->modified_->tv_sec;
+    status.stx_mtime.tv_nsec = static_cast<std::uint32_t>(file_->modified_->tv_nsec);
     status.stx_ctime = status.stx_mtime;
   }
 }

@@ -9,13 +9,13 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <span>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "configuration.hpp"
 #include "staging/file_failure.hpp"
@@ -34,13 +34,15 @@ inline FileIdentity identity_of(const struct stat64& status) noexcept { return {
 class StagedFile : public std::enable_shared_from_this<StagedFile> {
  public:
   /// @param path absolute, without symbolic links @param rule stays
-  StagedFile(FileIdentity identity, std::string path, const FileRule& rule)
-      : identity_(identity), path_(std::move(path)), rule_(rule) {}
+  /// @param drained called after each drain behind the program, by the thread that drains
+  StagedFile(FileIdentity identity, std::string path, const FileRule& rule,
+             void (*drained)(const std::shared_ptr<StagedFile>&) noexcept)
+      : identity_(identity), path_(std::move(path)), rule_(rule), drained_(drained) {}
 
   const FileIdentity& identity() const noexcept { return identity_; }
   const std::string& path() const noexcept { return path_; }
 
-  /// While it lives, the file is not given up. One thread has at most one of a file.
+  /// While it lives, the file is neither given up nor becomes staged. One thread has at most one of a file.
   class Use {
    public:
     /// Otherwise the file is plain: what the program asks for is the system's to do.
@@ -55,6 +57,9 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
     int set_size(std::uint64_t size) const noexcept;
     /// Others see what was written. 0, or an errno.
     int drain() const noexcept;
+    /// Size and time of the last change, as the program has made them.
+    void correct(struct stat64& status) const noexcept;
+    void correct(struct statx& status) const noexcept;
     /// Returns when all is durable on the tier. 0, or an errno, also of a drain behind the program.
     int sync() const noexcept;
 
@@ -66,30 +71,26 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   Use use() noexcept;
   /// Stages a file that has become large enough. @param descriptor of the program's, open for writing @param end of what it will write there
   Use use_to_write(int descriptor, std::uint64_t end) noexcept;
-  /// Size and time of the last change, as the program has made them.
-  void correct(struct stat64& status) noexcept;
-  void correct(struct statx& status) noexcept;
   /// The program has set the time of the last change, to this, or to now.
   void set_modified(const timespec* time) noexcept;
 
   /// All is in the final file, and stays the system's to read and write. Tells why, if something was staged and there is a reason. 0, or an errno: it is as
   /// it was.
   int give_up(const char* why) noexcept;
-  /// From now on it is plain. Only where nothing is staged yet.
-  void refuse() noexcept;
-  bool is_staged() noexcept { return use().is_staged(); }
+  /// How many files have been given up, or closed and drained, in this process: where it changes, what was seen before of a final file may be old.
+  static unsigned ends() noexcept { return ends_.load(std::memory_order_acquire); }
 
   /// A drain is announced, so that it is known of before it is asked for. Whether any is announced, and has not ended.
   void announce_drain() noexcept;
   bool has_drains() noexcept;
-  /// Drains behind the program, as announced; `done` is called after it.
-  void drain_behind(std::function<void(const dovetail::staging::FileFailure&)> done) noexcept;
+  /// Drains behind the program, as announced.
+  void drain_behind() noexcept;
   /// Of a drain in the background, since the last call; 0: none.
   int take_failure() noexcept;
-  /// Drains, and removes the log, if it is staged. No descriptor of the program leads to it, and no drain is announced.
-  dovetail::staging::FileFailure finish_closed() noexcept;
-  /// Removes the log of a file that has no name any more, without draining it.
-  void drop() noexcept;
+  /// Drains, and removes the log, if it is staged. No descriptor of the program leads to it. Nothing: a drain is announced, after which it is called again.
+  std::optional<dovetail::staging::FileFailure> finish_closed() noexcept;
+  /// The same of a file that has no name any more: its log is removed, and not drained.
+  std::optional<dovetail::staging::FileFailure> drop() noexcept;
   /// Of the log; empty: it was never staged.
   const std::string& folder() const noexcept { return folder_; }
 
@@ -97,6 +98,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   unsigned openings = 0;
   bool is_being_removed = false;  // it is not known yet whether it is
   bool is_removed = false;
+  bool is_ending = false;  // it is closed, and a thread finishes it
 
  private:
   enum class State { fresh, staged, plain };
@@ -107,15 +109,20 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   void restore_times() noexcept;
   void wait_for_drains() noexcept;
   dovetail::staging::FileFailure finish() noexcept;
+  void end() noexcept;
   int failed_write(std::uint64_t offset, std::span<const std::byte> data) noexcept;
 
   const FileIdentity identity_;
   const std::string path_;
   const FileRule& rule_;
+  void (*const drained_)(const std::shared_ptr<StagedFile>&) noexcept;
+  static inline constinit std::atomic<unsigned> ends_{0};
   std::shared_mutex use_;
-  // The two change with `use_` held exclusively. The tier stays when the file is given up: closing its descriptor would end the locks of the program.
-  State state_ = State::fresh;
-  std::shared_ptr<dovetail::staging::TieredFile> tier_;
+  // These change with `use_` held exclusively. The tier stays when the file is given up, and so does the descriptor of one that could not be made: closing
+  // them would end the record locks of the program. They go before another opening of the file can have any.
+  std::atomic<State> state_ = State::fresh;
+  std::unique_ptr<dovetail::staging::TieredFile> tier_;
+  base::Descriptor kept_{-1};
   std::string folder_;
   base::Mutex end_of_file_;
   std::atomic<bool> is_requested_{false};

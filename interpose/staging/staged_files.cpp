@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -53,27 +54,46 @@ void tell_of(const FilePointer& file, const FileFailure& failure) noexcept {
   }
 }
 
-// Of a file that was closed, when it has been drained.
-void end_closed(const FilePointer& file, const FileFailure& failure) noexcept {
+// Whether the program has closed it, and nothing is left that has to come first.
+bool begin_end(const FilePointer& file) noexcept {
   Files& place = files();
-  base::UniqueLock lock(place.mutex);
-  while (file->is_being_removed) {
-    place.changed.wait(lock);
+  const base::LockGuard lock(place.mutex);
+  const auto found = place.all.find(file->identity());
+  const bool is_known = found != place.all.end() && found->second == file;
+  if (!is_known || file->openings != 0 || file->has_drains() || file->is_being_removed || file->is_ending) {
+    return false;
   }
-  // It was opened again, or another close has asked for another drain.
-  if (file->openings != 0 || file->has_drains()) {
-    return;
-  }
-  if (file->is_removed) {
-    file->drop();
-  } else {
-    // With the lock held, so that nobody opens it meanwhile. There is little left to drain.
-    const FileFailure last = failure ? failure : file->finish_closed();
-    if (last) {
-      tell_of(file, last);
+  return file->is_ending = true;
+}
+
+// The lock of a file is never taken while that of all files is held: who has it may wait for a drain, and the thread that drains comes here.
+void end_closed(const FilePointer& file) noexcept {
+  const Within within;
+  while (begin_end(file)) {
+    const std::optional<FileFailure> failure = file->is_removed ? file->drop() : file->finish_closed();
+    {
+      Files& place = files();
+      const base::LockGuard lock(place.mutex);
+      file->is_ending = false;
+      if (failure) {
+        forget(place, file);
+      }
+      place.changed.notify_all();
+    }
+    if (failure && *failure) {
+      tell_of(file, *failure);
     }
   }
-  forget(place, file);
+}
+
+void wait_for_end(Files& place, base::UniqueLock& lock, const FileIdentity& identity) REQUIRES(place.mutex) {
+  const auto is_ending = [&]() REQUIRES(place.mutex) {
+    const auto found = place.all.find(identity);
+    return found != place.all.end() && found->second->is_ending;
+  };
+  while (is_ending()) {
+    place.changed.wait(lock);
+  }
 }
 
 std::vector<FilePointer> open_files() {
@@ -107,7 +127,8 @@ FilePointer open_known_file(const FileIdentity& identity) {
     return nullptr;
   }
   Files& place = files();
-  const base::LockGuard lock(place.mutex);
+  base::UniqueLock lock(place.mutex);
+  wait_for_end(place, lock, identity);
   const auto found = place.all.find(identity);
   if (found == place.all.end() || found->second->is_removed) {
     return nullptr;
@@ -118,11 +139,12 @@ FilePointer open_known_file(const FileIdentity& identity) {
 
 FilePointer open_file(const FileIdentity& identity, const std::string& path, const FileRule& rule) {
   Files& place = files();
-  const base::LockGuard lock(place.mutex);
+  base::UniqueLock lock(place.mutex);
+  wait_for_end(place, lock, identity);
   FilePointer& file = place.all[identity];
   if (file == nullptr) {
     try {
-      file = std::make_shared<StagedFile>(identity, path, rule);
+      file = std::make_shared<StagedFile>(identity, path, rule, end_closed);
     } catch (...) {
       place.all.erase(identity);
       throw;
@@ -147,13 +169,9 @@ int close_file(const FilePointer& file) noexcept {
     if (--file->openings != 0) {
       return error;
     }
-    if (!file->is_staged()) {
-      forget(place, file);
-      return error;
-    }
     file->announce_drain();
   }
-  file->drain_behind([file](const FileFailure& failure) { end_closed(file, failure); });
+  file->drain_behind();
   return error;
 }
 
@@ -182,7 +200,7 @@ int settle_file(const FileIdentity& identity, const char* why) noexcept {
 
 bool begin_removal(StagedFile& file) noexcept {
   const base::LockGuard lock(files().mutex);
-  if (file.openings != 0 || file.is_being_removed) {
+  if (file.openings != 0 || file.is_being_removed || file.is_ending) {
     return false;
   }
   return file.is_being_removed = true;
@@ -194,8 +212,8 @@ void end_removal(StagedFile& file, bool is_removed) noexcept {
     const base::LockGuard lock(place.mutex);
     file.is_being_removed = false;
     file.is_removed = is_removed;
-    place.changed.notify_all();
   }
+  end_closed(file.shared_from_this());
   if (is_removed) {
     settle_file(file.identity(), "it was removed");
   }

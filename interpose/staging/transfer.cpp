@@ -43,8 +43,8 @@ bool Transfer::read(std::span<const iovec> parts, ssize_t& result) noexcept {
   if (bytes_of(parts) == 0 || !may_read || (flags_ & ~known_flags) != 0) {
     return false;
   }
-  const StagedFile::Use use = description_->file->use();
-  if (!use.is_staged()) {
+  use_ = description_->file->use();
+  if (!use_.is_staged()) {
     return false;
   }
   std::optional<base::LockGuard<base::Mutex>> position;
@@ -53,7 +53,7 @@ bool Transfer::read(std::span<const iovec> parts, ssize_t& result) noexcept {
     position.emplace(description_->position);
     offset_ = libc::lseek64(descriptor_, 0, SEEK_CUR);
   }
-  result = offset_ < 0 ? -errno : read_from(use, parts);
+  result = offset_ < 0 ? -errno : read_parts(parts);
   if (moves && result > 0) {
     libc::lseek64(descriptor_, offset_ + result, SEEK_SET);
   }
@@ -61,13 +61,13 @@ bool Transfer::read(std::span<const iovec> parts, ssize_t& result) noexcept {
   return true;
 }
 
-ssize_t Transfer::read_from(const StagedFile::Use& use, std::span<const iovec> parts) noexcept {
+ssize_t Transfer::read_parts(std::span<const iovec> parts) noexcept {
   ssize_t done = 0;
   std::size_t left = bytes_of(parts);
   for (const iovec& part : parts) {
     const std::size_t bytes = std::min(part.iov_len, left);
     const ssize_t got =
-        use.read(static_cast<std::uint64_t>(offset_ + done), {static_cast<std::byte*>(part.iov_base), bytes});
+        use_.read(static_cast<std::uint64_t>(offset_ + done), {static_cast<std::byte*>(part.iov_base), bytes});
     if (got < 0) {
       return done != 0 ? done : got;
     }
@@ -86,17 +86,17 @@ bool Transfer::write(std::span<const iovec> parts, ssize_t& result) noexcept {
     return false;
   }
   const off64_t begin = offset_ != here ? offset_ : libc::lseek64(descriptor_, 0, SEEK_CUR);
-  const StagedFile::Use use = description_->file->use_to_write(
+  use_ = description_->file->use_to_write(
       descriptor_, static_cast<std::uint64_t>(std::max<off64_t>(begin, 0)) + bytes_of(parts));
-  if (!use.is_staged()) {
+  if (!use_.is_staged()) {
     return false;
   }
-  result = write_to(use, parts);
+  result = write_parts(parts);
   result = result < 0 ? fail(static_cast<int>(-result)) : result;
   return true;
 }
 
-ssize_t Transfer::write_to(const StagedFile::Use& use, std::span<const iovec> parts) noexcept {
+ssize_t Transfer::write_parts(std::span<const iovec> parts) noexcept {
   const bool appends = (description_->flags & O_APPEND) != 0 || (flags_ & RWF_APPEND) != 0;
   std::optional<base::LockGuard<base::Mutex>> position;
   const bool moves = offset_ == here;
@@ -110,7 +110,7 @@ ssize_t Transfer::write_to(const StagedFile::Use& use, std::span<const iovec> pa
   ssize_t result = 0;
   const std::size_t bytes = bytes_of(parts);
   if (parts.size() == 1) {
-    result = put(use, {static_cast<const std::byte*>(parts[0].iov_base), bytes}, appends);
+    result = put({static_cast<const std::byte*>(parts[0].iov_base), bytes}, appends);
   } else {
     // One write, so that no other one comes between its parts.
     try {
@@ -121,7 +121,7 @@ ssize_t Transfer::write_to(const StagedFile::Use& use, std::span<const iovec> pa
         std::copy_n(static_cast<const std::byte*>(part.iov_base), length, together.data() + at);
         at += length;
       }
-      result = put(use, together, appends);
+      result = put(together, appends);
     } catch (const std::bad_alloc&) {
       result = -ENOMEM;
     }
@@ -131,19 +131,19 @@ ssize_t Transfer::write_to(const StagedFile::Use& use, std::span<const iovec> pa
   }
   const bool durable = (description_->flags & O_DSYNC) != 0 || (flags_ & (RWF_DSYNC | RWF_SYNC)) != 0;
   if (result > 0 && durable) {
-    const int error = use.sync();
+    const int error = use_.sync();
     return error != 0 ? -error : result;
   }
   return result;
 }
 
 // Where it appends, the offset becomes that of the end.
-ssize_t Transfer::put(const StagedFile::Use& use, std::span<const std::byte> data, bool appends) noexcept {
+ssize_t Transfer::put(std::span<const std::byte> data, bool appends) noexcept {
   if (!appends) {
-    return use.write(static_cast<std::uint64_t>(offset_), data);
+    return use_.write(static_cast<std::uint64_t>(offset_), data);
   }
   std::uint64_t end = 0;
-  const ssize_t result = use.append(data, end);
+  const ssize_t result = use_.append(data, end);
   offset_ = static_cast<off64_t>(end);
   return result;
 }

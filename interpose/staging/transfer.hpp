@@ -24,14 +24,15 @@ class Transfer {
   bool write(std::span<const iovec> parts, ssize_t& result) noexcept;
 
  private:
-  ssize_t read_from(const StagedFile::Use& use, std::span<const iovec> parts) noexcept;
-  ssize_t write_to(const StagedFile::Use& use, std::span<const iovec> parts) noexcept;
-  ssize_t put(const StagedFile::Use& use, std::span<const std::byte> data, bool appends) noexcept;
+  ssize_t read_parts(std::span<const iovec> parts) noexcept;
+  ssize_t write_parts(std::span<const iovec> parts) noexcept;
+  ssize_t put(std::span<const std::byte> data, bool appends) noexcept;
 
   int descriptor_;
   off64_t offset_;
   int flags_;
   DescriptionPointer description_;
+  StagedFile::Use use_;  // until the call is made, also if the system makes it
 };
 
 }  // namespace dovetail::interpose::staged
