@@ -17,6 +17,7 @@
 #include "base/mutex.hpp"
 #include "base/without_signals.hpp"
 #include "libc.hpp"
+#include "own_descriptors.hpp"
 #include "within.hpp"
 
 namespace dovetail::interpose::staged {
@@ -27,7 +28,7 @@ constexpr std::uint32_t asked = IN_ATTRIB;
 
 class Listener {
  public:
-  Listener() : events_(::inotify_init1(IN_CLOEXEC)) {
+  Listener() : events_(keep_own(::inotify_init1(IN_CLOEXEC))) {
     if (events_ >= 0) {
       const base::WithoutSignals quiet;
       std::thread([this] { run(); }).detach();

@@ -5,8 +5,8 @@
 #include "descriptors.hpp"
 #include "libc.hpp"
 #include "opening.hpp"
+#include "own_descriptors.hpp"
 #include "staged_files.hpp"
-#include "tasking/background.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;
@@ -16,6 +16,9 @@ namespace {
 
 template <class Call>
 int open_by(int folder, const char* path, int flags, const Call& call) {
+  if (Within::is_now() && is_own_process()) {
+    return keep_own(call(flags));
+  }
   if (!is_active()) {
     return call(flags);
   }
@@ -27,6 +30,9 @@ int open_by(int folder, const char* path, int flags, const Call& call) {
 }
 
 mode_t mode_of(int flags, va_list rest) { return has_mode(flags) ? va_arg(rest, mode_t) : 0; }
+
+// One of the library's that a call of the program, and not of its child, is about.
+bool is_hidden(int descriptor) noexcept { return is_own(descriptor) && !Within::is_now() && is_own_process(); }
 
 // What the descriptor led to is closed by the system.
 int replace(int from, int to) {
@@ -68,6 +74,13 @@ DOVETAIL_CALL int mkostemps64(char* path, int ending, int flags) {
 
 // An error of a drain behind the program is told once. The descriptor is closed in any case, as by the system.
 DOVETAIL_CALL int close(int fd) {
+  if (is_own(fd) && is_own_process()) {
+    if (!Within::is_now()) {
+      return fail(EBADF);
+    }
+    forget_own(fd);
+    return libc::close(fd);
+  }
   const int error = remove_description(fd);
   const int result = libc::close(fd);
   if (result == 0 && error != 0) {
@@ -77,26 +90,34 @@ DOVETAIL_CALL int close(int fd) {
 }
 DOVETAIL_CALL int close_range(unsigned first, unsigned last, int flags) noexcept {
   constexpr int close_on_exec = 4;
-  if ((flags & close_on_exec) == 0 && is_active()) {
-    remove_descriptions(first, last);
-    // Its own descriptors may be among them.
-    finish_all();
-    dovetail::tasking::end_background();
+  if ((flags & close_on_exec) != 0 || !is_active()) {
+    return libc::close_range(first, last, flags);
   }
-  return libc::close_range(first, last, flags);
+  remove_descriptions(first, last);
+  return close_around(first, last, [](unsigned from, unsigned to, int with) { return libc::close_range(from, to, with); }, flags);
 }
 DOVETAIL_CALL void closefrom(int first) noexcept {
-  if (is_active()) {
-    remove_descriptions(first < 0 ? 0 : static_cast<unsigned>(first), UINT32_MAX);
-    finish_all();
-    dovetail::tasking::end_background();
+  const unsigned from = first < 0 ? 0 : static_cast<unsigned>(first);
+  if (!is_active() || close_range(from, UINT32_MAX, 0) != 0) {
+    libc::closefrom(first);
   }
-  libc::closefrom(first);
 }
 
 DOVETAIL_CALL int dup(int fd) noexcept { return replace(fd, libc::dup(fd)); }
-DOVETAIL_CALL int dup2(int fd, int to) noexcept { return replace(fd, libc::dup2(fd, to)); }
-DOVETAIL_CALL int dup3(int fd, int to, int flags) noexcept { return replace(fd, libc::dup3(fd, to, flags)); }
+DOVETAIL_CALL int dup2(int fd, int to) noexcept { return is_hidden(to) ? fail(EBUSY) : replace(fd, libc::dup2(fd, to)); }
+DOVETAIL_CALL int dup3(int fd, int to, int flags) noexcept {
+  return is_hidden(to) ? fail(EBUSY) : replace(fd, libc::dup3(fd, to, flags));
+}
+
+// What the runtime makes that drains behind the program.
+DOVETAIL_CALL int eventfd(unsigned value, int flags) noexcept {
+  const int made = libc::eventfd(value, flags);
+  return Within::is_now() && is_own_process() ? keep_own(made) : made;
+}
+DOVETAIL_CALL int epoll_create1(int flags) noexcept {
+  const int made = libc::epoll_create1(flags);
+  return Within::is_now() && is_own_process() ? keep_own(made) : made;
+}
 
 DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
   va_list rest;
