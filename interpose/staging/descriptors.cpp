@@ -23,6 +23,7 @@ struct Table {
 constinit std::atomic<Table*> table{nullptr};
 constinit std::atomic<pid_t> process{0};
 constinit std::atomic<int> highest{-1};
+constinit std::atomic<bool> has_stream[most_descriptors] = {true, true, true};
 
 int take_out(int descriptor) noexcept {
   DescriptionPointer removed;
@@ -72,6 +73,9 @@ void add_description(int descriptor, DescriptionPointer description) {
     close_file(description->file);
     return;
   }
+  if (has_stream[descriptor]) {
+    description->file->give_up("a stream has its descriptor");
+  }
   const std::lock_guard lock(table.load()->mutex);
   table.load()->descriptions[descriptor] = std::move(description);
   highest = std::max(highest.load(), descriptor);
@@ -106,6 +110,18 @@ int remove_description(int descriptor) noexcept {
     return 0;
   }
   return take_out(descriptor);
+}
+
+void note_stream(int descriptor) noexcept {
+  if (static_cast<unsigned>(descriptor) < most_descriptors) {
+    has_stream[descriptor] = true;
+  }
+}
+
+void forget_stream(int descriptor) noexcept {
+  if (static_cast<unsigned>(descriptor) < most_descriptors) {
+    has_stream[descriptor] = false;
+  }
 }
 
 void remove_descriptions(unsigned first, unsigned last) noexcept {

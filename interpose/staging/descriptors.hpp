@@ -36,6 +36,9 @@ void copy_description(int from, int to) noexcept;
 /// It leads nowhere any more. Called before it is closed, since another thread may get the number then. 0, or the errno of a drain behind the program.
 int remove_description(int descriptor) noexcept;
 void remove_descriptions(unsigned first, unsigned last) noexcept;
+/// A stream of the C library has it, which reads and writes by calls that are not seen; or has it no more. Those of the first three have it from the start.
+void note_stream(int descriptor) noexcept;
+void forget_stream(int descriptor) noexcept;
 /// This is the process that uses the library, not the child of a vfork.
 bool is_own_process() noexcept;
 /// At the start, and in the child of a fork.

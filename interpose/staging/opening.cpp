@@ -185,6 +185,26 @@ int settle_path(int folder, const char* path, const char* why, bool follow) noex
   }
 }
 
+int settle_opened(int descriptor, const char* why) noexcept {
+  if (!is_active()) {
+    return 0;
+  }
+  const Within within;
+  const KeptErrno kept;
+  struct stat64 status{};
+  if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0) {
+    return 0;
+  }
+  if (find_file(identity_of(status)) != nullptr) {
+    return settle_file(identity_of(status), why);
+  }
+  try {
+    return settle_named(link_of(descriptor));
+  } catch (const std::exception&) {
+    return ENOMEM;
+  }
+}
+
 int settle_descriptor(int descriptor, const char* why) noexcept {
   if (no_files() || !is_active()) {
     return 0;

@@ -38,7 +38,9 @@ int opened_new(int descriptor) noexcept;
 
 /// The file with that name, if the configuration names it, is the system's to read and write when this returns. 0, or an errno.
 int settle_path(int folder, const char* path, const char* why, bool follow = true) noexcept;
-/// The same of what a descriptor leads to. Next to no cost where nothing is staged.
+/// The same of what a descriptor leads to that is not the program's yet, or leads to a stream.
+int settle_opened(int descriptor, const char* why) noexcept;
+/// The same of a descriptor that the program had before. Next to no cost where nothing is staged.
 int settle_descriptor(int descriptor, const char* why) noexcept;
 
 }  // namespace dovetail::interpose::staged

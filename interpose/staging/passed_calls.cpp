@@ -157,39 +157,6 @@ DOVETAIL_CALL int lio_listio64(int mode, aiocb64* const* requests, int count, si
   return libc::lio_listio64(mode, requests, count, event);
 }
 
-// Streams fill and empty their buffers by calls that are not seen.
-
-DOVETAIL_CALL FILE* fopen64(const char* path, const char* mode) {
-  if (const int error = settle_path(AT_FDCWD, path, "a stream was opened (fopen)")) {
-    errno = error;
-    return nullptr;
-  }
-  return libc::fopen64(path, mode);
-}
-DOVETAIL_CALL FILE* freopen64(const char* path, const char* mode, FILE* file) {
-  int error = settle_path(AT_FDCWD, path, "a stream was opened (freopen)");
-  if (error == 0 && file != nullptr) {
-    error = settle_descriptor(fileno_unlocked(file), "a stream has it");
-    remove_description(fileno_unlocked(file));
-  }
-  if (error != 0) {
-    errno = error;
-    return nullptr;
-  }
-  return libc::freopen64(path, mode, file);
-}
-DOVETAIL_CALL FILE* fdopen(int fd, const char* mode) noexcept {
-  if (const int error = settle_descriptor(fd, "a stream was made of its descriptor (fdopen)")) {
-    errno = error;
-    return nullptr;
-  }
-  return libc::fdopen(fd, mode);
-}
-DOVETAIL_CALL int fclose(FILE* file) {
-  remove_description(fileno_unlocked(file));
-  return libc::fclose(file);
-}
-
 // Programs that make their system calls without the C library's functions for them.
 DOVETAIL_CALL long syscall(long number, ...) noexcept {
   va_list rest;
@@ -230,8 +197,6 @@ DOVETAIL_CALL long syscall(long number, ...) noexcept {
 extern "C" {
 void* mmap(void*, std::size_t, int, int, int, off_t) noexcept DOVETAIL_ALIAS("mmap64");
 ssize_t sendfile(int, int, off_t*, std::size_t) noexcept DOVETAIL_ALIAS("sendfile64");
-FILE* fopen(const char*, const char*) DOVETAIL_ALIAS("fopen64");
-FILE* freopen(const char*, const char*, FILE*) DOVETAIL_ALIAS("freopen64");
 int aio_read(aiocb*) noexcept DOVETAIL_ALIAS("aio_read64");
 int aio_write(aiocb*) noexcept DOVETAIL_ALIAS("aio_write64");
 int aio_fsync(int, aiocb*) noexcept DOVETAIL_ALIAS("aio_fsync64");
