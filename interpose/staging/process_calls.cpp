@@ -6,7 +6,6 @@
 #include <exception>
 #include <vector>
 
-#include "children.hpp"
 #include "configuration.hpp"
 #include "descriptors.hpp"
 #include "draining.hpp"
@@ -14,6 +13,7 @@
 #include "listener.hpp"
 #include "opening.hpp"
 #include "staged_files.hpp"
+#include "staging_pauses.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;
@@ -23,17 +23,20 @@ namespace {
 constexpr const char* made_child = "the program has made a child, which has its descriptor";
 
 // What a child has, and the parent has closed, is drained: the child's copy of the lock of a log would keep others out.
-void before_fork() {
-  ++children_being_made;
-  if (!no_files() && is_own_process()) {
+void settle_for_child() noexcept {
+  if (!no_files() && is_active()) {
     const KeptErrno kept;
     give_up_all(made_child);
     finish_all();
   }
 }
-void in_parent() { --children_being_made; }
+void before_fork() {
+  ++staging_pauses;
+  settle_for_child();
+}
+void in_parent() { --staging_pauses; }
 void in_child() {
-  children_being_made = 0;
+  staging_pauses = 0;
   forget_files();
   forget_drains();
   forget_listener();
@@ -42,30 +45,31 @@ void in_child() {
 
 class Child {
  public:
-  Child() {
-    ++children_being_made;
-    if (is_active()) {
-      const KeptErrno kept;
-      give_up_all(made_child);
-    }
-  }
-  ~Child() { --children_being_made; }
+  Child() { before_fork(); }
+  ~Child() { in_parent(); }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 };
 
-// Its descriptors are those of the program that follows.
-void before_exec() noexcept {
-  if (!no_files() && is_active()) {
+// Nothing becomes staged any more.
+void before_end() noexcept {
+  if (is_active()) {
     const KeptErrno kept;
+    ++staging_pauses;
     finish_all();
   }
 }
 
-void before_end() noexcept {
-  if (!no_files() && is_active()) {
-    finish_all();
+// The program that follows has the descriptors. If there is none, all goes on.
+template <class Call>
+int execute(const Call& call) noexcept {
+  if (!is_active()) {
+    return call();  // also in the child of a vfork, which has the memory of its parent
   }
+  before_end();
+  const int result = call();
+  --staging_pauses;
+  return result;
 }
 
 [[gnu::constructor(101)]] void start_with_the_program() {
@@ -74,6 +78,7 @@ void before_end() noexcept {
   begin_process();
   if (!configuration().is_empty()) {
     pthread_atfork(before_fork, in_parent, in_child);
+    at_quick_exit(before_end);
   }
 }
 [[gnu::destructor(101)]] void end_with_the_program() { before_end(); }
@@ -81,29 +86,23 @@ void before_end() noexcept {
 }  // namespace
 
 DOVETAIL_CALL int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  before_exec();
-  return libc::execve(path, arguments, environment);
+  return execute([&] { return libc::execve(path, arguments, environment); });
 }
 DOVETAIL_CALL int execv(const char* path, char* const* arguments) noexcept {
-  before_exec();
-  return libc::execv(path, arguments);
+  return execute([&] { return libc::execv(path, arguments); });
 }
 DOVETAIL_CALL int execvp(const char* file, char* const* arguments) noexcept {
-  before_exec();
-  return libc::execvp(file, arguments);
+  return execute([&] { return libc::execvp(file, arguments); });
 }
 DOVETAIL_CALL int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  before_exec();
-  return libc::execvpe(file, arguments, environment);
+  return execute([&] { return libc::execvpe(file, arguments, environment); });
 }
 DOVETAIL_CALL int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
-  before_exec();
-  return libc::fexecve(fd, arguments, environment);
+  return execute([&] { return libc::fexecve(fd, arguments, environment); });
 }
 DOVETAIL_CALL int execveat(int folder, const char* path, char* const* arguments, char* const* environment,
                            int flags) noexcept {
-  before_exec();
-  return libc::execveat(folder, path, arguments, environment, flags);
+  return execute([&] { return libc::execveat(folder, path, arguments, environment, flags); });
 }
 
 namespace {
@@ -180,10 +179,7 @@ extern "C" __attribute__((noreturn)) void _Exit(int) DOVETAIL_ALIAS("_exit");
 
 // The child of a vfork returns by the frame of its parent, so that nothing may be on the stack when it is made.
 extern "C" [[gnu::visibility("hidden"), gnu::used]] void* dovetail_staged_before_vfork() noexcept {
-  if (!no_files() && is_active()) {
-    const KeptErrno kept;
-    give_up_all(made_child);
-  }
+  settle_for_child();
   static dovetail::base::NextFunction<pid_t()> next("vfork");
   return reinterpret_cast<void*>(next.find());
 }

@@ -10,13 +10,13 @@
 #include <mutex>
 #include <utility>
 
-#include "children.hpp"
 #include "draining.hpp"
 #include "libc.hpp"
 #include "listener.hpp"
 #include "sole_opener.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
+#include "staging_pauses.hpp"
 #include "tell.hpp"
 #include "within.hpp"
 
@@ -70,10 +70,10 @@ StagedFile::Use StagedFile::use_to_write(int descriptor, std::uint64_t end) noex
 void StagedFile::stage(int descriptor) noexcept {
   const Within within;
   const KeptErrno kept;
-  // While others use it as it is, or a child is made, it is written through, and staged later. To wait for others would be wrong in a signal handler, which may
+  // While others use it as it is, a child is made, or the process ends, it is written through, and staged later. To wait for others would be wrong in a signal handler, which may
   // have interrupted such a use.
   const std::unique_lock lock(use_, std::try_to_lock);
-  if (!lock.owns_lock() || state_ != State::fresh || children_being_made != 0) {
+  if (!lock.owns_lock() || state_ != State::fresh || staging_pauses != 0) {
     return;
   }
   state_ = State::plain;
