@@ -97,6 +97,10 @@ void StagedFile::try_to_stage(int descriptor) {
     if (libc::lstat64(path_.c_str(), &status) != 0 || identity_of(status) != identity_) {
       return;
     }
+    // By another name others would find no log.
+    if (status.st_nlink != 1) {
+      return;
+    }
     dovetail::staging::FolderName name = dovetail::staging::folder_of(rule_.tier, path_);
     failure = std::move(name.failure);
     folder_ = std::move(name.folder);
