@@ -1,7 +1,6 @@
 // The calls that a staged file is given up for, and those that move bytes between files.
 #include <dirent.h>
 #include <linux/fs.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -155,43 +154,6 @@ DOVETAIL_CALL int lio_listio64(int mode, aiocb64* const* requests, int count, si
     }
   }
   return libc::lio_listio64(mode, requests, count, event);
-}
-
-// Programs that make their system calls without the C library's functions for them.
-DOVETAIL_CALL long syscall(long number, ...) noexcept {
-  va_list rest;
-  va_start(rest, number);
-  long words[6];
-  for (long& word : words) {
-    word = va_arg(rest, long);
-  }
-  va_end(rest);
-  if (!no_files() && !Within::is_now() && is_own_process()) {
-    constexpr long by_first[] = {SYS_read,      SYS_write,     SYS_pread64, SYS_pwrite64, SYS_readv,
-                                 SYS_writev,    SYS_preadv,    SYS_pwritev, SYS_preadv2,  SYS_pwritev2,
-                                 SYS_ftruncate, SYS_fallocate, SYS_lseek,   SYS_sendfile, SYS_copy_file_range,
-                                 SYS_splice,    SYS_dup,       SYS_dup3,    SYS_close,    SYS_ioctl,
-                                 SYS_fcntl,     SYS_vmsplice,  SYS_tee};
-    constexpr long for_all[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_submit,   SYS_clone,
-                                SYS_execve,         SYS_execveat,       SYS_close_range, SYS_exit_group};
-    constexpr const char* why = "a system call was made without the C library";
-    const auto is_in = [number](const auto& numbers) {
-      return std::find(std::begin(numbers), std::end(numbers), number) != std::end(numbers);
-    };
-    if (is_in(by_first)) {
-      settle_descriptor(static_cast<int>(words[0]), why);
-      settle_descriptor(static_cast<int>(words[1]), why);
-      settle_descriptor(static_cast<int>(words[2]), why);
-    } else if (is_in(for_all)) {
-      give_up_all(why);
-    } else if (number == SYS_mmap) {
-      settle_descriptor(static_cast<int>(words[4]), why);
-    }
-    if (number == SYS_close) {
-      remove_description(static_cast<int>(words[0]));
-    }
-  }
-  return libc::syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
 extern "C" {
