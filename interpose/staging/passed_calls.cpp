@@ -99,13 +99,18 @@ DOVETAIL_CALL ssize_t copy_file_range(int in, off64_t* in_offset, int out, off64
 }
 
 DOVETAIL_CALL ssize_t sendfile64(int out, int in, off64_t* offset, std::size_t bytes) noexcept {
-  if (description_of(out) != nullptr && is_same(in, out)) {
-    const int error = settle_descriptor(out, "a part of it was copied within it");
-    return error != 0 ? fail(error) : libc::sendfile64(out, in, offset, bytes);
-  }
   const bool ours = description_of(in) != nullptr || description_of(out) != nullptr;
-  return ours && is_regular(in) && bytes != 0 && may_copy(in, out) ? copy_bytes(in, offset, out, nullptr, bytes)
-                                                                   : libc::sendfile64(out, in, offset, bytes);
+  if (ours && bytes != 0 && is_regular(in) && may_copy(in, out) && !is_same(in, out)) {
+    const NotCancelled whole;  // it is declared as a call that is no place for that
+    return copy_bytes(in, offset, out, nullptr, bytes);
+  }
+  int error = 0;
+  if (ours) {
+    constexpr const char* why = "the system copies to it, or from it (sendfile)";
+    error = settle_descriptor(in, why);
+    error = error != 0 ? error : settle_descriptor(out, why);
+  }
+  return error != 0 ? fail(error) : libc::sendfile64(out, in, offset, bytes);
 }
 
 DOVETAIL_CALL ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes,

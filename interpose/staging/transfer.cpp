@@ -38,9 +38,18 @@ std::size_t bytes_of(std::span<const iovec> parts) noexcept {
 Transfer::Transfer(int descriptor, off64_t offset, int flags) noexcept
     : descriptor_(descriptor), offset_(offset), flags_(flags), description_(description_of(descriptor)) {}
 
+// What they ask for is the system's to do.
+bool Transfer::has_known_flags() noexcept {
+  const bool are_known = (flags_ & ~known_flags) == 0;
+  if (!are_known) {
+    description_->file->give_up("a call has flags that are not known here");
+  }
+  return are_known;
+}
+
 bool Transfer::read(std::span<const iovec> parts, ssize_t& result) noexcept {
   const bool may_read = (description_->flags & O_ACCMODE) != O_WRONLY;
-  if (bytes_of(parts) == 0 || !may_read || (flags_ & ~known_flags) != 0) {
+  if (bytes_of(parts) == 0 || !may_read || !has_known_flags()) {
     return false;
   }
   use_ = description_->file->use();
@@ -82,7 +91,7 @@ ssize_t Transfer::read_parts(std::span<const iovec> parts) noexcept {
 
 bool Transfer::write(std::span<const iovec> parts, ssize_t& result) noexcept {
   const bool may_write = (description_->flags & O_ACCMODE) != O_RDONLY;
-  if (bytes_of(parts) == 0 || !may_write || (flags_ & ~known_flags) != 0) {
+  if (bytes_of(parts) == 0 || !may_write || !has_known_flags()) {
     return false;
   }
   const off64_t begin = offset_ != here ? offset_ : libc::lseek64(descriptor_, 0, SEEK_CUR);

@@ -24,6 +24,7 @@ class Transfer {
   bool write(std::span<const iovec> parts, ssize_t& result) noexcept;
 
  private:
+  bool has_known_flags() noexcept;
   ssize_t read_parts(std::span<const iovec> parts) noexcept;
   ssize_t write_parts(std::span<const iovec> parts) noexcept;
   ssize_t put(std::span<const std::byte> data, bool appends) noexcept;

@@ -9,19 +9,31 @@
 
 namespace dovetail::interpose::staged {
 
-/// As long as it lives, calls of this thread go to the C library, and the thread is not cancelled: nothing here may be left half done.
+/// As long as it lives, the thread is not cancelled: nothing may be left half done.
+class NotCancelled {
+ public:
+  NotCancelled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NotCancelled() { pthread_setcancelstate(before_, nullptr); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+/// As long as it lives, calls of this thread go to the C library.
 class Within {
  public:
-  Within() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation_); }
-  ~Within() { pthread_setcancelstate(cancellation_, nullptr); }
+  Within() noexcept = default;
+  ~Within() = default;
   Within(const Within&) = delete;
   Within& operator=(const Within&) = delete;
   /// Also of a thread that drains behind the program.
   static bool is_now() noexcept { return storage::Uninterposed::is_now(); }
 
  private:
+  NotCancelled whole_;
   storage::Uninterposed own_;
-  int cancellation_ = PTHREAD_CANCEL_ENABLE;
 };
 
 /// errno is the program's: what is done for it here does not change it.
