@@ -3,6 +3,7 @@
 
 #include <aio.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +12,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <utime.h>
 
@@ -47,7 +50,9 @@ namespace dovetail::interpose::staged {
   X(mmap64) X(sendfile64) X(copy_file_range) X(splice) X(ioctl) X(syscall) X(vdprintf) X(__vdprintf_chk) \
   X(aio_read64) X(aio_write64) X(aio_fsync64) X(lio_listio64) \
   X(fopen64) X(freopen64) X(fdopen) X(fclose) \
-  X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat) X(posix_spawn) X(posix_spawnp) X(popen) X(system) X(_exit)
+  X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat) X(posix_spawn) X(posix_spawnp) X(popen) X(system) X(_exit) \
+  X(_Fork) X(clone) X(sendmsg) X(sendmmsg) \
+  X(chmod) X(fchmod) X(fchmodat) X(setxattr) X(lsetxattr) X(fsetxattr)
 // clang-format on
 
 namespace libc {

@@ -1,5 +1,6 @@
 // The beginning and the end of processes. A child shares the descriptors of its parent, and not the log: what is staged is given up before one is made.
 #include <pthread.h>
+#include <sched.h>
 
 #include <cerrno>
 #include <cstdarg>
@@ -147,6 +148,33 @@ DOVETAIL_CALL int execle(const char* path, const char* first, ...) noexcept {
   char* const* const environment = va_arg(rest, char* const*);
   va_end(rest);
   return taken ? execve(path, arguments.data(), environment) : -1;
+}
+
+// Handlers of pthread_atfork are not called. The child makes its calls without this library.
+DOVETAIL_CALL pid_t _Fork() noexcept {
+  before_fork();
+  const pid_t child = libc::_Fork();
+  if (child != 0) {
+    in_parent();
+  }
+  return child;
+}
+DOVETAIL_CALL int clone(int (*function)(void*), void* stack, int flags, void* argument, ...) noexcept {
+  va_list rest;
+  va_start(rest, argument);
+  auto* const parent_id = va_arg(rest, pid_t*);
+  void* const thread_locals = va_arg(rest, void*);
+  auto* const child_id = va_arg(rest, pid_t*);
+  va_end(rest);
+  const bool is_thread = (flags & CLONE_THREAD) != 0;
+  if (!is_thread) {
+    before_fork();
+  }
+  const int child = libc::clone(function, stack, flags, argument, parent_id, thread_locals, child_id);
+  if (!is_thread) {
+    in_parent();
+  }
+  return child;
 }
 
 DOVETAIL_CALL int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
