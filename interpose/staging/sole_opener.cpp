@@ -28,6 +28,7 @@ class QuietLease {
     sigset_t pending;
     sigpending(&pending);
     was_pending_ = sigismember(&pending, SIGIO) == 1;
+    libc::fcntl64(descriptor_, F_GETOWN_EX, &owner_before_);
     const f_owner_ex owner{F_OWNER_TID, ::gettid()};
     libc::fcntl64(descriptor_, F_SETOWN_EX, &owner);
     result_ = libc::fcntl64(descriptor_, F_SETLEASE, F_WRLCK);
@@ -37,8 +38,7 @@ class QuietLease {
     }
   }
   ~QuietLease() {
-    const f_owner_ex nobody{F_OWNER_TID, 0};
-    libc::fcntl64(descriptor_, F_SETOWN_EX, &nobody);
+    libc::fcntl64(descriptor_, F_SETOWN_EX, &owner_before_);
     const timespec at_once{};
     while (!was_pending_ && sigtimedwait(&signals_, nullptr, &at_once) == SIGIO) {
     }
@@ -52,6 +52,7 @@ class QuietLease {
 
  private:
   int descriptor_;
+  f_owner_ex owner_before_{F_OWNER_TID, 0};
   sigset_t signals_{};
   sigset_t before_{};
   bool was_pending_ = false;
@@ -83,6 +84,10 @@ bool is_only_one_of_process(int descriptor) noexcept {
 }  // namespace
 
 bool is_sole_opener(int descriptor) noexcept {
+  // One that the program has would be ended.
+  if (libc::fcntl64(descriptor, F_GETLEASE) != F_UNLCK) {
+    return false;
+  }
   const QuietLease lease(descriptor);
   return lease.is_given() || (lease.is_unknown() && is_only_one_of_process(descriptor));
 }
