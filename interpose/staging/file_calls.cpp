@@ -53,6 +53,7 @@ int look_by_descriptor(int fd, Status* status, const Look& look) {
   return result;
 }
 
+using dovetail::interpose::staged::identity_of;
 FileIdentity identity_of(const struct statx& status) noexcept {
   return {makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
 }

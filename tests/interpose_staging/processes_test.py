@@ -94,10 +94,23 @@ class Processes(Case):
         self.assertEqual(sorted(lines.read_bytes().split()), sorted([b"0", b"1", b"2", b"3"] * 400))
 
     def test_children_write_and_programs_follow(self):
-        script = f"exec 3>{self.file}; echo a >&3; (echo b >&3); echo c >&3; cat /dev/null; exec sh -c 'echo d >&3'"
-        done = self.staged("bash", "-c", script)
-        self.assertEqual(done.returncode, 0)
-        self.assertEqual(self.file.read_bytes(), b"a\nb\nc\nd\n")
+        program = """
+import os, subprocess, sys
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+os.set_inheritable(file, True)
+os.write(file, b"a\\n")
+child = os.fork()
+if child == 0:
+    os.write(file, b"b\\n")
+    os._exit(0)
+os.waitpid(child, 0)
+os.write(file, b"c\\n")
+subprocess.run(["sh", "-c", f"echo d >&{file}"], pass_fds=[file])
+os.execlp("sh", "sh", "-c", f"echo e >&{file}")
+"""
+        done = self.staged(sys.executable, "-c", program, self.file)
+        self.assertEqual((done.returncode, self.was_staged()), (0, True), done.stderr)
+        self.assertEqual(self.file.read_bytes(), b"a\nb\nc\nd\ne\n")
 
     def test_it_is_told_once_why_a_file_is_given_up(self):
         program = f"""
@@ -134,6 +147,7 @@ os.close(file)
 """
         self.assertEqual(self.staged(sys.executable, "-c", program).returncode, 0)
         self.assertEqual(self.file.stat().st_mtime_ns, 10**18 + 12345)
+        self.assertTrue(self.was_staged())
 
     def test_a_folder_is_renamed_and_another_file_gets_the_name(self):
         program = f"""
@@ -193,7 +207,7 @@ for number in range(5):
             self.tier.rmdir()
             os.symlink("/proc", self.tier)  # in which nobody makes a folder
             self.configure(tier="/proc")
-        done = self.staged("dd", "if=/dev/zero", f"of={self.file}", "bs=1000", "count=3", "status=none")
+        done = self.staged("tee", self.file, input=bytes(3000))
         self.assertEqual(done.returncode, 0)
         self.assertIn("is written through, since it cannot be staged", done.stderr.decode())
         self.assertEqual(self.file.read_bytes(), bytes(3000))

@@ -76,6 +76,7 @@ class Programs(Case):
         self.assertEqual((done.returncode, done.stdout), (0, without.stdout), done.stderr)
         self.assertEqual(differences(filecmp.dircmp(plain, self.folder)), [], done.stderr)
         self.assertEqual(self.logs(), [])
+        self.assertTrue(self.was_staged())
 
     def test_archives_and_copies(self):
         self.compare("bash", "-c", ARCHIVES)

@@ -29,6 +29,7 @@ class RandomCalls(Case):
             self.assertEqual(differences, [], f"seed {number}, {calls} calls")
             self.assertEqual(staged, plain, f"seed {number}, {calls} calls")
             self.assertEqual(self.logs(), [], f"seed {number}, {calls} calls")
+        self.assertTrue(self.was_staged())
 
     def test_few_calls_in_which_most_files_stay_staged(self):
         self.compare(40)

@@ -31,6 +31,9 @@ class Case(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.root)
         self.tier = self.root / "tier"
         self.tier.mkdir()
+        for ending in ("", ".marks"):
+            (self.tier / f".dovetail-{os.geteuid()}{ending}.lock").touch(0o600)
+        self.forget_staged()
         self.folder = self.root / "files"
         self.folder.mkdir()
         self.configure()
@@ -61,6 +64,13 @@ class Case(unittest.TestCase):
 
         self.addCleanup(end)
         return process
+
+    def forget_staged(self) -> None:
+        os.utime(self.tier, ns=(0, 0))
+
+    def was_staged(self) -> bool:
+        """Something was, since `forget_staged`: a folder was made in the tier."""
+        return self.tier.stat().st_mtime_ns != 0
 
     def logs(self) -> list[str]:
         """The folders of logs that are in the tier."""

@@ -1,0 +1,301 @@
+"""Calls that are easily forgotten: what a program sees of each is what it sees without the library."""
+
+import errno
+import os
+import signal
+import sys
+import unittest
+
+from support import BUILD, Case
+
+PROGRAM = BUILD / "bin" / "staging_odd_calls"
+BEGINNING = """
+import ctypes, errno, fcntl, mmap, os, socket, subprocess, sys, threading
+library = ctypes.CDLL(None, use_errno=True)
+path = sys.argv[1]
+def opened(name=path, flags=0):
+    return os.open(name, os.O_RDWR | os.O_CREAT | flags, 0o644)
+"""
+
+
+class Calls(Case):
+    def setUp(self):
+        super().setUp()
+        self.file = self.folder / "file"
+
+    def run_both(self, program: str) -> bytes:
+        """What it prints with the library, which is what it prints without."""
+        words = (sys.executable, "-c", BEGINNING + program, self.file)
+        plain = self.plain(*words)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        content = self.file.read_bytes() if self.file.exists() else None
+        for each in self.folder.iterdir():
+            each.unlink()
+        self.forget_staged()
+        done = self.staged(*words)
+        self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+        self.assertEqual(self.file.read_bytes() if self.file.exists() else None, content, done.stderr)
+        self.assertEqual(self.logs(), [])
+        return done.stderr
+
+    def run_staged(self, program: str) -> bytes:
+        error = self.run_both(program)
+        self.assertTrue(self.was_staged(), error)
+        return error
+
+    def left_log(self) -> str:
+        """That of a program that was killed."""
+        program = BEGINNING + "os.write(opened(), b'x' * 1000); os.kill(os.getpid(), 9)"
+        self.assertEqual(self.staged(sys.executable, "-c", program, self.file).returncode, -signal.SIGKILL)
+        (log,) = self.logs()
+        return log
+
+    def test_statx_without_a_place_for_its_result(self):
+        self.run_both("print(library.statx(0, None, 0, 0xfff, None), ctypes.get_errno())")
+
+    def test_an_opening_that_fails_has_its_errno(self):
+        placement = self.tier / self.left_log() / "placement"
+        placement.write_bytes(placement.read_bytes()[:-1])
+        program = "try:\n opened(flags=os.O_TRUNC)\nexcept OSError as error:\n print(error.errno)"
+        for flags in ("", "flags=os.O_TRUNC"):
+            done = self.staged(sys.executable, "-c", BEGINNING + program.replace("flags=os.O_TRUNC", flags), self.file)
+            self.assertEqual((done.returncode, done.stdout), (0, b"%d\n" % errno.EBADMSG), done.stderr)
+            self.assertIn(b"cannot be brought into it", done.stderr)
+
+    def test_an_opening_while_the_name_is_removed(self):
+        remove = "import os, sys\nwhile True:\n try:\n  os.unlink(sys.argv[1])\n except FileNotFoundError:\n  pass"
+        self.started(sys.executable, "-c", remove, self.file)
+        opening = BEGINNING + "for number in range(5000):\n os.close(opened())"
+        done = self.staged(sys.executable, "-c", opening, self.file)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def test_a_thread_gives_a_file_up_while_another_one_closes_it(self):
+        for _ in range(3):
+            self.run_staged("""
+for number in range(3):
+    file = opened()
+    os.pwrite(file, b"x" * 30_000_000, number * 1000)
+    os.close(file)
+    file = opened()
+    other = os.dup(file)
+    giving = threading.Thread(target=lambda: mmap.mmap(file, 1000).close())
+    closing = threading.Thread(target=lambda: os.close(other))
+    giving.start()
+    closing.start()
+    closing.join()
+    giving.join()
+    os.close(file)
+    os.truncate(path, 20_000_000)
+""")
+
+    def test_a_child_empties_a_file_that_was_closed(self):
+        self.run_staged("""
+file = opened()
+os.write(file, b"x" * 20_000_000)
+os.close(file)
+actions = [(os.POSIX_SPAWN_OPEN, 1, path, os.O_WRONLY | os.O_TRUNC, 0o644)]
+print(os.waitpid(os.posix_spawn("/bin/echo", ["echo", "hi"], dict(os.environ), file_actions=actions), 0)[1])
+""")
+        self.assertEqual(self.file.read_bytes(), b"hi\n")
+
+    def test_streams_that_get_its_descriptor(self):
+        done = self.staged(PROGRAM, "streams", self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.file.read_bytes(), bytes(2_000_000) + b"hello other")
+        self.assertTrue(self.was_staged())
+        self.assertEqual(self.logs(), [])
+
+    def test_the_first_three_descriptors_are_not_staged(self):
+        self.run_both("""
+os.close(1)
+assert opened() == 1
+os.write(1, b"x" * 3000)
+library.printf(b"hello")
+library.fflush(None)
+""")
+        self.assertEqual(self.file.read_bytes(), b"x" * 3000 + b"hello")
+
+    def test_the_numbers_of_descriptors_are_those_without_the_library(self):
+        self.run_staged("""
+os.close(0)
+file = opened()
+print(file)
+files = [opened(f"{path}{number}") for number in range(3)]
+for each in files:
+    os.write(each, b"x" * 1000)
+os.close(files[1])
+os.fsync(files[0])
+print(files, [opened(f"{path}{number}") for number in range(3, 6)])
+for each in files[::2]:
+    os.unlink(f"/proc/self/fd/{each}") if False else os.close(each)
+""")
+
+    def test_all_other_descriptors_are_closed(self):
+        self.run_staged("""
+file = fcntl.fcntl(opened(), fcntl.F_DUPFD, 100)
+os.write(file, b"x" * 1000)
+print(library.close_range(101, 0xffffffff, 0))
+for number in range(3, 4096):
+    if number != file:
+        library.close(number)
+mine = [os.open("/dev/null", os.O_RDONLY) for number in range(200)]
+os.write(file, b"y" * 1000)
+os.close(file)
+print(all(os.fstat(each) for each in mine), mine == [*range(3, 203)])
+""")
+        self.assertEqual(self.file.read_bytes(), b"x" * 1000 + b"y" * 1000)
+
+    def test_locks_stay_where_a_file_cannot_be_staged(self):
+        log = self.tier / self.left_log()
+        self.assertEqual(self.staged("cat", self.file).stdout, b"x" * 1000)
+        log.write_bytes(b"")  # no folder can be made there
+        program = """
+file = opened()
+fcntl.lockf(file, fcntl.LOCK_EX)
+os.write(file, b"y" * 1000)
+print("locked", flush=True)
+sys.stdin.readline()
+"""
+        holder = self.started(sys.executable, "-c", BEGINNING + program, self.file, stderr=-1)
+        self.assertEqual(holder.stdout.readline(), b"locked\n")
+        attempt = "fcntl.lockf(opened(), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        other = self.plain(sys.executable, "-c", BEGINNING + attempt, self.file)
+        self.assertIn(b"BlockingIOError", other.stderr)
+        self.assertIn(b"is written through, since it cannot be staged", holder.communicate(b"\n")[1])
+
+    def test_locks_stay_when_a_file_is_opened_again_at_once(self):
+        attempt = "import fcntl,os,sys\nfcntl.lockf(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        self.run_staged(f"""
+environment = {{name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}}
+for number in range(10):
+    file = opened()
+    os.write(file, b"x" * 1000)
+    os.close(file)
+    file = opened()
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    done = subprocess.run([sys.executable, "-c", {attempt!r}, path], env=environment, capture_output=True)
+    print(b"BlockingIOError" in done.stderr)
+    os.close(file)
+""")
+
+    def test_another_name_of_a_file(self):
+        self.file.write_bytes(b"")
+        os.link(self.file, self.folder / "other")
+        program = "os.write(opened(), b'first')\nprint('written', flush=True)\nsys.stdin.readline()"
+        writer = self.started(sys.executable, "-c", BEGINNING + program, self.file)
+        self.assertEqual(writer.stdout.readline(), b"written\n")
+        self.assertEqual(self.staged("cat", self.folder / "other").stdout, b"first")
+
+    def test_flags_of_a_file_that_gets_a_name(self):
+        self.run_staged("""
+name = ctypes.create_string_buffer(path.encode() + b"XXXXXX")
+file = library.mkostemp(name, os.O_APPEND)
+os.write(file, b"one")
+os.lseek(file, 0, os.SEEK_SET)
+os.write(file, b"two")
+print(os.pread(file, 10, 0))
+""")
+
+    def test_system_calls_by_number(self):
+        self.run_staged("""
+file = opened()
+os.write(file, b"x" * 1000)
+number = 257 if os.uname().machine == "x86_64" else 56
+again = library.syscall(number, -100, path.encode(), os.O_RDONLY)
+print(len(os.pread(again, 5000, 0)))
+""")
+
+    def test_children_that_are_made_in_other_ways(self):
+        for call in ("clone", "fork"):
+            done = self.staged(PROGRAM, call, self.folder / call)
+            self.assertEqual(done.returncode, 0, call)
+            self.assertEqual((self.folder / call).read_bytes(), b"hello")
+            self.assertTrue(self.was_staged())
+
+    def test_descriptors_that_are_sent(self):
+        self.run_staged("""
+reader = ("import os,socket,sys\\nfd = socket.recv_fds(socket.socket(fileno=int(sys.argv[1])), 1, 1)[1][0]\\n"
+          "print(len(os.pread(fd, 5000, 0)), flush=True)")
+ours, theirs = socket.socketpair()
+environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+words = [sys.executable, "-c", reader, str(theirs.fileno())]
+child = subprocess.Popen(words, pass_fds=[theirs.fileno()], env=environment)
+file = opened()
+os.write(file, b"x" * 1000)
+socket.send_fds(ours, [b"x"], [file])
+print(child.wait())
+""")
+
+    def test_threads_append_while_a_file_becomes_staged(self):
+        self.configure(from_bytes=5000)
+        self.run_staged("""
+for number in range(150):
+    name = f"{path}{number}"
+    def append():
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for line in range(100):
+            os.write(file, b"x" * 99 + b"\\n")
+        os.close(file)
+    first = opened(name)  # what threads open later has the same file
+    threads = [threading.Thread(target=append) for each in range(2)]
+    [each.start() for each in threads]
+    [each.join() for each in threads]
+    print(len(os.pread(first, 100_000, 0).split()))
+    os.close(first)
+""")
+
+    def test_a_thread_is_cancelled(self):
+        done = self.staged(PROGRAM, "cancel", self.file)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual(self.file.read_bytes()[:100_000], bytes(100_000))
+        self.assertTrue(self.was_staged())
+
+    def test_rights_that_a_write_takes_away(self):
+        self.run_staged("""
+for kind in ("mode", "attribute"):
+    name = path + kind
+    file = opened(name)
+    os.write(file, b"x" * 1000)
+    try:
+        if kind == "mode":
+            os.fchmod(file, 0o4755)
+        else:
+            os.setxattr(file, "security.capability", bytes.fromhex("0100000200040000000000000000000000000000"))
+    except OSError as error:
+        print(error.errno)
+    os.close(file)
+    subprocess.run(["true"])  # drained
+    print(oct(os.stat(name).st_mode), [each for each in os.listxattr(name) if each.startswith("security.cap")])
+""")
+
+    def test_what_the_system_copies_and_flags_that_are_not_known(self):
+        self.run_both("""
+file = opened()
+os.write(file, b"x" * 1000)
+zeros = os.open("/dev/zero", os.O_RDONLY)
+try:
+    print(os.sendfile(file, zeros, 0, 5000))
+except OSError as error:
+    print(error.errno)
+for flag in (0x20, 0x80):
+    try:
+        print(os.pwritev(file, [b"z" * 10], 100, flag))
+    except OSError as error:
+        print(error.errno)
+print(os.pread(file, 10_000, 0))
+""")
+
+    def test_the_program_keeps_its_lease(self):
+        self.run_both("""
+file = opened()
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+os.write(file, b"x" * 1000)
+print(fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_WRLCK)
+""")
+
+    def test_the_end_by_quick_exit(self):
+        self.run_staged("file = opened()\nos.write(file, b'x' * 1000)\nos.close(file)\nlibrary.quick_exit(0)")
+
+
+if __name__ == "__main__":
+    unittest.main()
