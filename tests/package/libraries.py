@@ -132,14 +132,15 @@ prctl unshare setuid seteuid setreuid setresuid setgid setegid setregid setresgi
 """
 # What libdovetail-staging.so stands before.
 STAGING = """
-_Exit __dprintf_chk __fxstat __fxstat64 __fxstatat __fxstatat64 __lxstat __lxstat64 __open64_2 __open_2 __openat64_2 __openat_2 __pread64_chk
-__pread_chk __read_chk __vdprintf_chk __xstat __xstat64 _exit aio_fsync aio_fsync64 aio_read aio_read64 aio_write aio_write64 close close_range
-closefrom copy_file_range creat creat64 dprintf dup dup2 dup3 execl execle execlp execv execve execveat execvp execvpe fallocate fallocate64 fclose
-fcntl fcntl64 fdatasync fdopen fexecve fopen fopen64 freopen freopen64 fstat fstat64 fstatat fstatat64 fsync ftruncate ftruncate64 futimens futimes
-futimesat ioctl link linkat lio_listio lio_listio64 lseek lseek64 lstat lstat64 lutimes mkostemp mkostemp64 mkostemps mkostemps64 mkstemp mkstemp64
-mkstemps mkstemps64 mmap mmap64 open open64 openat openat64 popen posix_fallocate posix_fallocate64 posix_spawn posix_spawnp pread pread64 preadv
-preadv2 preadv64 preadv64v2 pwrite pwrite64 pwritev pwritev2 pwritev64 pwritev64v2 read readv remove rename renameat renameat2 sendfile sendfile64
-splice stat stat64 statx sync_file_range syncfs syscall system truncate truncate64 unlink unlinkat utime utimensat utimes vdprintf vfork write writev
+_Exit _Fork __dprintf_chk __fxstat __fxstat64 __fxstatat __fxstatat64 __lxstat __lxstat64 __open64_2 __open_2 __openat64_2 __openat_2 __pread64_chk
+__pread_chk __read_chk __vdprintf_chk __xstat __xstat64 _exit aio_fsync aio_fsync64 aio_read aio_read64 aio_write aio_write64 chmod clone close
+close_range closefrom copy_file_range creat creat64 dprintf dup dup2 dup3 epoll_create1 eventfd execl execle execlp execv execve execveat execvp
+execvpe fallocate fallocate64 fchmod fchmodat fclose fcntl fcntl64 fdatasync fdopen fexecve fopen fopen64 freopen freopen64 fsetxattr fstat fstat64
+fstatat fstatat64 fsync ftruncate ftruncate64 futimens futimes futimesat ioctl link linkat lio_listio lio_listio64 lseek lseek64 lsetxattr lstat
+lstat64 lutimes mkostemp mkostemp64 mkostemps mkostemps64 mkstemp mkstemp64 mkstemps mkstemps64 mmap mmap64 open open64 openat openat64 popen
+posix_fallocate posix_fallocate64 posix_spawn posix_spawnp pread pread64 preadv preadv2 preadv64 preadv64v2 pwrite pwrite64 pwritev pwritev2 pwritev64
+pwritev64v2 read readv remove rename renameat renameat2 sendfile sendfile64 sendmmsg sendmsg setxattr splice stat stat64 statx sync_file_range syncfs
+syscall system truncate truncate64 unlink unlinkat utime utimensat utimes vdprintf vfork write writev
 """
 # What libdovetail-mpiio-<library>.so stands before: of both directions, and the rest. Where the library has MPI 4, each that takes a count has a large form.
 MPIIO_TRANSFERS = """
