@@ -14,6 +14,8 @@
 #include "libc.hpp"
 #include "listener.hpp"
 #include "sole_opener.hpp"
+#include "staging/file_calls.hpp"
+#include "staging/final_mark.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
 #include "staging_pauses.hpp"
@@ -36,6 +38,15 @@ FileFailure guarded(const Call& call) noexcept {
   } catch (const std::exception&) {
     return {.error = ENOMEM, .operation = "stage"};
   }
+}
+
+// By the descriptor of the program: the end of another one would end its locks. Empty: there is none.
+std::string tier_elsewhere(int descriptor, const std::string& path, const std::string& tier) {
+  const dovetail::staging::FinalMark mark = dovetail::staging::read_mark(
+      {.calls = dovetail::staging::FileCalls::system(), .descriptor = descriptor, .path = path});
+  const dovetail::staging::TierName here = dovetail::staging::tier_here(tier);
+  const auto found = std::ranges::find_if(mark.tiers, [&](const auto& each) { return each.tier != here; });
+  return found == mark.tiers.end() ? std::string() : dovetail::staging::text_of(found->tier);
 }
 
 bool has_size_limit() noexcept {
@@ -99,6 +110,11 @@ void StagedFile::try_to_stage(int descriptor) {
     }
     // By another name others would find no log.
     if (status.st_nlink != 1) {
+      return;
+    }
+    // To stage it here would make what is staged there count no more.
+    if (const std::string elsewhere = tier_elsewhere(descriptor, path_, rule_.tier); !elsewhere.empty()) {
+      tell(path_ + " is written through, since some of its bytes may be in " + elsewhere);
       return;
     }
     dovetail::staging::FolderName name = dovetail::staging::folder_of(rule_.tier, path_);
