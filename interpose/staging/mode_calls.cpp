@@ -12,7 +12,7 @@ using namespace dovetail::interpose::staged;
 
 namespace {
 
-constexpr const char* why = "it gets rights that a write takes away";
+constexpr const char* lost_rights = "it gets rights that a write takes away";
 
 // Without the right to write, nobody but root brings the log of a killed program into the file.
 bool is_lost(mode_t mode) noexcept { return (mode & (S_ISUID | S_ISGID)) != 0 || (mode & S_IWUSR) == 0; }
@@ -22,12 +22,12 @@ bool is_lost(const char* attribute) noexcept {
 
 template <class Kind, class Call>
 int set_by_name(int folder, const char* path, bool follow, const Kind& kind, const Call& call) noexcept {
-  const int error = is_lost(kind) ? settle_path(folder, path, why, follow) : 0;
+  const int error = is_lost(kind) ? settle_path(folder, path, lost_rights, follow) : 0;
   return error != 0 ? fail(error) : call();
 }
 template <class Kind, class Call>
 int set_by_descriptor(int fd, const Kind& kind, const Call& call) noexcept {
-  const int error = is_lost(kind) ? settle_descriptor(fd, why) : 0;
+  const int error = is_lost(kind) ? settle_descriptor(fd, lost_rights) : 0;
   return error != 0 ? fail(error) : call();
 }
 

@@ -13,8 +13,8 @@ namespace dovetail::interpose::staged {
 namespace {
 
 constexpr int most = 65536;
-constinit std::atomic<bool> own[most];
-constinit std::atomic<int> highest{-1};
+constinit std::atomic<bool> own_numbers[most];
+constinit std::atomic<int> highest_own{-1};
 
 // Programs take the low ones, and some the very last. The system's table grows with the number.
 int first_number() noexcept {
@@ -38,30 +38,30 @@ int keep_own(int descriptor) noexcept {
     number = descriptor;
   }
   if (number < most) {
-    int before = highest;
-    while (before < number && !highest.compare_exchange_weak(before, number)) {
+    int before = highest_own;
+    while (before < number && !highest_own.compare_exchange_weak(before, number)) {
     }
-    own[number] = true;
+    own_numbers[number] = true;
   }
   return number;
 }
 
-bool is_own(int descriptor) noexcept { return descriptor >= 0 && descriptor < most && own[descriptor]; }
+bool is_own(int descriptor) noexcept { return descriptor >= 0 && descriptor < most && own_numbers[descriptor]; }
 
 void forget_own(int descriptor) noexcept {
   if (is_own(descriptor)) {
-    own[descriptor] = false;
+    own_numbers[descriptor] = false;
   }
 }
 
 int close_around(unsigned first, unsigned last, int (*close)(unsigned, unsigned, int), int flags) noexcept {
-  const int end = std::min(highest.load(), most - 1);
+  const int end = std::min(highest_own.load(), most - 1);
   for (int number = static_cast<int>(std::min(first, static_cast<unsigned>(most))); number <= end; ++number) {
     const auto at = static_cast<unsigned>(number);
     if (at > last) {
       break;
     }
-    if (!own[number]) {
+    if (!own_numbers[number]) {
       continue;
     }
     const int result = at > first ? close(first, at - 1, flags) : 0;

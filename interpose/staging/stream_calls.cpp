@@ -11,11 +11,11 @@ using namespace dovetail::interpose::staged;
 
 namespace {
 
-constexpr const char* opened = "a stream was opened";
+constexpr const char* opened_stream = "a stream was opened";
 
 // One that empties the file must find it drained: the drain would bring back what it has emptied.
 int settle_before(const char* path, const char* mode) noexcept {
-  return mode != nullptr && mode[0] == 'w' ? settle_path(AT_FDCWD, path, opened) : 0;
+  return mode != nullptr && mode[0] == 'w' ? settle_path(AT_FDCWD, path, opened_stream) : 0;
 }
 
 // Another process may have begun to stage it until it was open.
@@ -25,7 +25,7 @@ FILE* settle_stream(FILE* stream) {
   }
   const int descriptor = fileno_unlocked(stream);
   note_stream(descriptor);
-  const int error = settle_opened(descriptor, opened);
+  const int error = settle_opened(descriptor, opened_stream);
   if (error == 0) {
     return stream;
   }

@@ -18,7 +18,7 @@ using namespace dovetail::interpose::staged;
 
 namespace {
 
-constexpr const char* why = "a system call was made without the C library";
+constexpr const char* by_number = "a system call was made without the C library";
 
 // They are about one descriptor, or two or three, which are their first arguments.
 constexpr long of_descriptors[] = {SYS_read,      SYS_write,     SYS_pread64, SYS_pwrite64, SYS_readv,           SYS_writev,
@@ -37,6 +37,7 @@ constexpr long harmless[] = {
     SYS_getrlimit,       SYS_prlimit64,       SYS_getrusage,      SYS_sysinfo,        SYS_uname,            SYS_eventfd2,
     SYS_epoll_create1,   SYS_epoll_ctl,       SYS_epoll_pwait,    SYS_ppoll,          SYS_pipe2,            SYS_socket,
     SYS_bpf,             SYS_ioprio_get,      SYS_ioprio_set,     SYS_getxattr,       SYS_fgetxattr,        SYS_getdents64,
+    SYS_sched_setattr,   SYS_sched_getattr,   SYS_sched_setscheduler, SYS_sched_getscheduler, SYS_sched_setparam, SYS_sched_getparam,
     SYS_pidfd_open,      SYS_waitid,          SYS_wait4,          SYS_memfd_create,   SYS_inotify_init1};
 
 template <std::size_t size>
@@ -51,13 +52,13 @@ void settle_for(long number, const long (&words)[6]) noexcept {
   if (is_in(of_descriptors, number)) {
     // What is no descriptor leads to nothing.
     for (const int word : {0, 1, 2}) {
-      settle_descriptor(static_cast<int>(words[word]), why);
+      settle_descriptor(static_cast<int>(words[word]), by_number);
     }
   } else if (number == SYS_mmap) {
-    settle_descriptor(static_cast<int>(words[4]), why);
+    settle_descriptor(static_cast<int>(words[4]), by_number);
   } else {
     // It may name a file, or make a child, or be of a later system.
-    give_up_all(why);
+    give_up_all(by_number);
     finish_all();
   }
 }
