@@ -1,4 +1,6 @@
 // The calls that read and write.
+#include <pthread.h>
+
 #include <cstdarg>
 #include <cstdio>
 
@@ -13,6 +15,9 @@ template <class Plain>
 ssize_t read_by(int fd, const iovec* vectors, int count, off64_t offset, int flags, const Plain& plain) {
   ssize_t result = 0;
   Transfer transfer(fd, offset, flags);
+  if (transfer.is_of_interest()) {
+    pthread_testcancel();  // as in the system's call: below, the thread is not cancelled
+  }
   const bool ours = transfer.is_of_interest() && count > 0 && count <= IOV_MAX && offset >= Transfer::here &&
                     transfer.read({vectors, static_cast<std::size_t>(count)}, result);
   return ours ? result : plain();
@@ -22,6 +27,9 @@ template <class Plain>
 ssize_t write_by(int fd, const iovec* vectors, int count, off64_t offset, int flags, const Plain& plain) {
   ssize_t result = 0;
   Transfer transfer(fd, offset, flags);
+  if (transfer.is_of_interest()) {
+    pthread_testcancel();  // as in the system's call: below, the thread is not cancelled
+  }
   const bool ours = transfer.is_of_interest() && count > 0 && count <= IOV_MAX && offset >= Transfer::here &&
                     transfer.write({vectors, static_cast<std::size_t>(count)}, result);
   return ours ? result : plain();

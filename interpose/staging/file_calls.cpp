@@ -1,4 +1,5 @@
 // The calls about the size, the position, the durability and the state of files.
+#include <pthread.h>
 #include <sys/sysmacros.h>
 
 #include <cerrno>
@@ -36,7 +37,10 @@ auto given_up(int fd, const char* why, const Plain& plain) {
 bool may_write(const Description& description) noexcept { return (description.flags & O_ACCMODE) != O_RDONLY; }
 
 template <class Plain>
-int synced(int fd, const Plain& plain) {
+int make_durable(int fd, const Plain& plain) {
+  if (description_of(fd) != nullptr) {
+    pthread_testcancel();
+  }
   return by_descriptor(fd, [](const StagedFile::Use& use, Description&) { return result_of(use.sync()); }, plain);
 }
 
@@ -114,13 +118,13 @@ DOVETAIL_CALL off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
 }
 
 DOVETAIL_CALL int fsync(int fd) {
-  return synced(fd, [&] { return libc::fsync(fd); });
+  return make_durable(fd, [&] { return libc::fsync(fd); });
 }
 DOVETAIL_CALL int fdatasync(int fd) {
-  return synced(fd, [&] { return libc::fdatasync(fd); });
+  return make_durable(fd, [&] { return libc::fdatasync(fd); });
 }
 DOVETAIL_CALL int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
-  return synced(fd, [&] { return libc::sync_file_range(fd, offset, bytes, flags); });
+  return make_durable(fd, [&] { return libc::sync_file_range(fd, offset, bytes, flags); });
 }
 DOVETAIL_CALL int syncfs(int fd) noexcept {
   sync_all();

@@ -1,6 +1,7 @@
 """A file that one process stages and another one opens; children; what is wrong with a configuration; calls that a file is given up for."""
 
 import os
+import shutil
 import sys
 import unittest
 
@@ -204,7 +205,7 @@ for number in range(5):
     def test_a_tier_that_cannot_be_used(self):
         self.tier.chmod(0o555)
         if os.geteuid() == 0:
-            self.tier.rmdir()
+            shutil.rmtree(self.tier)
             os.symlink("/proc", self.tier)  # in which nobody makes a folder
             self.configure(tier="/proc")
         done = self.staged("tee", self.file, input=bytes(3000))
