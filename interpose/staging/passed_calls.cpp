@@ -126,8 +126,14 @@ DOVETAIL_CALL int ioctl(int fd, unsigned long request, ...) noexcept {
   void* const argument = va_arg(rest, void*);
   va_end(rest);
   int error = 0;
+  const DescriptionPointer description = description_of(fd);
+  StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
+  const bool is_plain = description != nullptr && !use.is_staged();  // and stays so until it is called: cp tries to clone first
+  if (!is_plain) {
+    use = {};
+  }
   if (!no_files() && request != FIOCLEX && request != FIONCLEX && request != TCGETS) {
-    error = settle_descriptor(fd, "ioctl was called");
+    error = is_plain ? 0 : settle_descriptor(fd, "ioctl was called");
     if (error == 0 && request == FICLONE) {
       error = settle_descriptor(static_cast<int>(reinterpret_cast<std::intptr_t>(argument)), "it was cloned");
     } else if (error == 0 && request == FICLONERANGE && argument != nullptr) {

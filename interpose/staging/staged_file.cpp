@@ -87,12 +87,13 @@ void StagedFile::stage(int descriptor) noexcept {
   if (!lock.owns_lock() || state_ != State::fresh || staging_pauses != 0) {
     return;
   }
-  state_ = State::plain;
+  // Until it is known, others take it for one that may become staged, and wait.
   try {
     try_to_stage(descriptor);
   } catch (const std::exception&) {
-    tell(path_ + " is written through: there is no memory to stage it");
+    tell("there is no memory to stage a file");
   }
+  state_ = state_ == State::fresh ? State::plain : state_.load();
 }
 
 void StagedFile::try_to_stage(int descriptor) {
