@@ -69,6 +69,16 @@ bool may_copy(int in, int out) noexcept {
   return from >= 0 && to >= 0 && (from & O_ACCMODE) != O_WRONLY && (to & O_ACCMODE) != O_RDONLY && (to & O_APPEND) == 0;
 }
 
+// The descriptor of the file that is cloned; -1: it is another request.
+int cloned(unsigned long request, const void* argument) noexcept {
+  if (request == FICLONE) {
+    return static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
+  }
+  return request == FICLONERANGE && argument != nullptr
+             ? static_cast<int>(static_cast<const file_clone_range*>(argument)->src_fd)
+             : -1;
+}
+
 }  // namespace
 
 DOVETAIL_CALL void* mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
@@ -125,21 +135,20 @@ DOVETAIL_CALL int ioctl(int fd, unsigned long request, ...) noexcept {
   va_start(rest, request);
   void* const argument = va_arg(rest, void*);
   va_end(rest);
-  int error = 0;
-  const DescriptionPointer description = description_of(fd);
-  StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
-  const bool is_plain = description != nullptr && !use.is_staged();  // and stays so until it is called: cp tries to clone first
-  if (!is_plain) {
-    use = {};
+  if (no_files() || request == FIOCLEX || request == FIONCLEX || request == TCGETS) {
+    return libc::ioctl(fd, request, argument);
   }
-  if (!no_files() && request != FIOCLEX && request != FIONCLEX && request != TCGETS) {
-    error = is_plain ? 0 : settle_descriptor(fd, "ioctl was called");
-    if (error == 0 && request == FICLONE) {
-      error = settle_descriptor(static_cast<int>(reinterpret_cast<std::intptr_t>(argument)), "it was cloned");
-    } else if (error == 0 && request == FICLONERANGE && argument != nullptr) {
-      error = settle_descriptor(static_cast<int>(static_cast<const file_clone_range*>(argument)->src_fd), "it was cloned");
+  const int source = cloned(request, argument);
+  int error = source >= 0 ? settle_descriptor(source, "it was cloned") : 0;
+  {
+    const DescriptionPointer description = error == 0 && source >= 0 && !is_same(fd, source) ? description_of(fd) : nullptr;
+    const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
+    if (description != nullptr && !use.is_staged()) {
+      // cp tries to clone a file before it writes it, which most file systems cannot: it may become staged after that.
+      return libc::ioctl(fd, request, argument);
     }
   }
+  error = error != 0 ? error : settle_descriptor(fd, "ioctl was called");
   return error != 0 ? fail(error) : libc::ioctl(fd, request, argument);
 }
 
