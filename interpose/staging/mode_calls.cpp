@@ -43,10 +43,12 @@ DOVETAIL_CALL int fchmodat(int folder, const char* path, mode_t mode, int flags)
   return set_by_name(folder, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, mode,
                      [&] { return libc::fchmodat(folder, path, mode, flags); });
 }
-DOVETAIL_CALL int setxattr(const char* path, const char* name, const void* value, std::size_t bytes, int flags) noexcept {
+DOVETAIL_CALL int setxattr(const char* path, const char* name, const void* value, std::size_t bytes,
+                           int flags) noexcept {
   return set_by_name(AT_FDCWD, path, true, name, [&] { return libc::setxattr(path, name, value, bytes, flags); });
 }
-DOVETAIL_CALL int lsetxattr(const char* path, const char* name, const void* value, std::size_t bytes, int flags) noexcept {
+DOVETAIL_CALL int lsetxattr(const char* path, const char* name, const void* value, std::size_t bytes,
+                            int flags) noexcept {
   return set_by_name(AT_FDCWD, path, false, name, [&] { return libc::lsetxattr(path, name, value, bytes, flags); });
 }
 DOVETAIL_CALL int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes, int flags) noexcept {

@@ -94,7 +94,8 @@ DOVETAIL_CALL int close_range(unsigned first, unsigned last, int flags) noexcept
     return libc::close_range(first, last, flags);
   }
   remove_descriptions(first, last);
-  return close_around(first, last, [](unsigned from, unsigned to, int with) { return libc::close_range(from, to, with); }, flags);
+  return close_around(
+      first, last, [](unsigned from, unsigned to, int with) { return libc::close_range(from, to, with); }, flags);
 }
 DOVETAIL_CALL void closefrom(int first) noexcept {
   const unsigned from = first < 0 ? 0 : static_cast<unsigned>(first);
@@ -104,7 +105,9 @@ DOVETAIL_CALL void closefrom(int first) noexcept {
 }
 
 DOVETAIL_CALL int dup(int fd) noexcept { return replace(fd, libc::dup(fd)); }
-DOVETAIL_CALL int dup2(int fd, int to) noexcept { return is_hidden(to) ? fail(EBUSY) : replace(fd, libc::dup2(fd, to)); }
+DOVETAIL_CALL int dup2(int fd, int to) noexcept {
+  return is_hidden(to) ? fail(EBUSY) : replace(fd, libc::dup2(fd, to));
+}
 DOVETAIL_CALL int dup3(int fd, int to, int flags) noexcept {
   return is_hidden(to) ? fail(EBUSY) : replace(fd, libc::dup3(fd, to, flags));
 }

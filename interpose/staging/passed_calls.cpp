@@ -141,7 +141,8 @@ DOVETAIL_CALL int ioctl(int fd, unsigned long request, ...) noexcept {
   const int source = cloned(request, argument);
   int error = source >= 0 ? settle_descriptor(source, "it was cloned") : 0;
   {
-    const DescriptionPointer description = error == 0 && source >= 0 && !is_same(fd, source) ? description_of(fd) : nullptr;
+    const DescriptionPointer description =
+        error == 0 && source >= 0 && !is_same(fd, source) ? description_of(fd) : nullptr;
     const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
     if (description != nullptr && !use.is_staged()) {
       // cp tries to clone a file before it writes it, which most file systems cannot: it may become staged after that.
@@ -167,8 +168,9 @@ DOVETAIL_CALL int aio_fsync64(int operation, aiocb64* request) noexcept {
 }
 DOVETAIL_CALL int lio_listio64(int mode, aiocb64* const* requests, int count, sigevent* event) noexcept {
   for (int i = 0; i < count; ++i) {
-    const int error =
-        requests[i] == nullptr ? 0 : settle_descriptor(requests[i]->aio_fildes, "it is used asynchronously (lio_listio)");
+    const int error = requests[i] == nullptr
+                          ? 0
+                          : settle_descriptor(requests[i]->aio_fildes, "it is used asynchronously (lio_listio)");
     if (error != 0) {
       return fail(error);
     }

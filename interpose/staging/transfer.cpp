@@ -95,8 +95,8 @@ bool Transfer::write(std::span<const iovec> parts, ssize_t& result) noexcept {
     return false;
   }
   const off64_t begin = offset_ != here ? offset_ : libc::lseek64(descriptor_, 0, SEEK_CUR);
-  use_ = description_->file->use_to_write(
-      descriptor_, static_cast<std::uint64_t>(std::max<off64_t>(begin, 0)) + bytes_of(parts));
+  use_ = description_->file->use_to_write(descriptor_,
+                                          static_cast<std::uint64_t>(std::max<off64_t>(begin, 0)) + bytes_of(parts));
   if (!use_.is_staged()) {
     return false;
   }

@@ -82,7 +82,8 @@ BackgroundDrain::AllRequested::iterator BackgroundDrain::first_to_drain() {
 }
 
 void BackgroundDrain::run(Drainer& drainer) noexcept {
-  const storage::Uninterposed own;  // a library that stands before calls on files must not take the drain's for the program's
+  const storage::Uninterposed
+      own;  // a library that stands before calls on files must not take the drain's for the program's
   base::UniqueLock lock(mutex_);
   for (auto next = first_to_drain(); next != requested_.end(); next = first_to_drain()) {
     next->runs = true;
