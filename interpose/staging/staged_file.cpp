@@ -59,7 +59,7 @@ bool has_size_limit() noexcept {
 StagedFile::Use StagedFile::use() noexcept {
   Use result;
   if (state_ != State::plain) {
-    result.lock_ = std::shared_lock(use_);
+    result.held_ = HeldUse(use_);
     result.file_ = state_ == State::staged ? this : nullptr;
   }
   return result;
@@ -81,10 +81,13 @@ StagedFile::Use StagedFile::use_to_write(int descriptor, std::uint64_t end) noex
 void StagedFile::stage(int descriptor) noexcept {
   const Within within;
   const KeptErrno kept;
-  // While others use it as it is, a child is made, or the process ends, it is written through, and staged later. To wait for others would be wrong in a signal handler, which may
-  // have interrupted such a use.
-  const std::unique_lock lock(use_, std::try_to_lock);
-  if (!lock.owns_lock() || state_ != State::fresh || staging_pauses != 0) {
+  // A signal handler that has interrupted a use would wait for itself.
+  if (HeldUse::is_here()) {
+    return;
+  }
+  const std::lock_guard lock(use_);
+  // While a child is made, or the process ends, it is written through, and staged later.
+  if (state_ != State::fresh || staging_pauses != 0) {
     return;
   }
   // Until it is known, others take it for one that may become staged, and wait.

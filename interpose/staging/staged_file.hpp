@@ -30,6 +30,24 @@ struct FileIdentity {
 };
 inline FileIdentity identity_of(const struct stat64& status) noexcept { return {status.st_dev, status.st_ino}; }
 
+/// That it stays as it is, for one thread, which may ask whether it holds that of any file: a signal handler may have interrupted it.
+class HeldUse {
+ public:
+  HeldUse() noexcept = default;
+  explicit HeldUse(std::shared_mutex& use) : lock_(use) { ++here_; }
+  ~HeldUse() { here_ -= lock_.owns_lock() ? 1U : 0U; }
+  HeldUse(HeldUse&& other) noexcept = default;
+  HeldUse& operator=(HeldUse&& other) noexcept {
+    lock_.swap(other.lock_);
+    return *this;
+  }
+  static bool is_here() noexcept { return here_ != 0; }
+
+ private:
+  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local unsigned here_ = 0;
+  std::shared_lock<std::shared_mutex> lock_;
+};
+
 /// Thread-safe. Its functions block, and make no calls that the program could see. They throw nothing: memory that runs out is a failure as others are.
 class StagedFile : public std::enable_shared_from_this<StagedFile> {
  public:
@@ -65,7 +83,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
 
    private:
     friend class StagedFile;
-    std::shared_lock<std::shared_mutex> lock_;
+    HeldUse held_;
     StagedFile* file_ = nullptr;
   };
   Use use() noexcept;
