@@ -350,7 +350,7 @@ std::optional<FileFailure> StagedFile::drop() noexcept {
   if (has_drains()) {
     return std::nullopt;
   }
-  const FileFailure failure = state_ == State::staged ? guarded([&] { return tier_->forget(); }) : FileFailure{};
+  FileFailure failure = state_ == State::staged ? guarded([&] { return tier_->forget(); }) : FileFailure{};
   end();
   return failure;
 }
