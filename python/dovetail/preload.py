@@ -1,4 +1,4 @@
-"""Runs a program with `libdovetail-prefetch.so` before it, as if it had been started without."""
+"""Runs a program with a library of Dovetail before it, `libdovetail-prefetch.so` if no other is named, as if it had been started without."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def program(name: str) -> str | None:
     return next((str(file) for file in files if file.is_file()), None) or shutil.which(name)
 
 
-def library() -> Path:
-    """The library that is loaded before programs. Raises Refused."""
+def library(name: str = LIBRARY) -> Path:
+    """A library that is loaded before programs. Raises Refused."""
     # In the tree of a build this package is made of links to its sources.
     for prefix in (Path(__file__).absolute().parents[2], *prefixes()):
         for folder in LIBRARIES:
-            file = prefix / folder / LIBRARY
+            file = prefix / folder / name
             if file.exists():
                 if any(character in str(file) for character in " :"):
                     raise Refused(f"{file} cannot be preloaded, since its path has a space or a colon in it")
                 return file
-    raise Refused(f"{LIBRARY} is not installed beside {Path(__file__).parent}")
+    raise Refused(f"{name} is not installed beside {Path(__file__).parent}")
 
 
 NOTHING_BESIDE: contextlib.AbstractContextManager[None] = contextlib.nullcontext()

@@ -252,7 +252,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] [--report FILE] [--trace FILE] -- program ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run --staged staged.json -- program ARGUMENTS..., or dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] [--report FILE] [--trace FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -279,6 +279,12 @@ def register(app: typer.Typer) -> None:
         ] = None,
         close: Annotated[
             str | None, typer.Option(help="The same of the last H5Fclose of a file: wait (the default) or background.")
+        ] = None,
+        staged: Annotated[
+            Path | None,
+            typer.Option(
+                help="Files that this configuration (JSON) names are written by way of a fast local tier; the program may be any."
+            ),
         ] = None,
         plan: Annotated[
             Path | None,
@@ -315,6 +321,13 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
     ) -> None:
+        if staged is not None:
+            others = (report, pycompss, hdf5, flush, close, plan, configuration, advised, detect, system, trace)
+            if any(other not in (None, False) for other in others):
+                sys.exit(_refuse("--staged: it goes with no other option"))
+            from . import staged_run  # what few programs need
+
+            sys.exit(staged_run.run([script, *(arguments or [])], staged))
         if trace is not None and (system or advised or (plan is None and configuration is None and not detect)):
             sys.exit(
                 _refuse("--trace: it goes with --plan, --configuration or --detect, and not with --system or --advised")
