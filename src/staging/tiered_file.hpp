@@ -87,6 +87,8 @@ class TieredFile {
   /// Says, in the log's folder and with the final file, that the program has closed it, and that the drain goes on. Whoever looks for what others have left
   /// then waits until this file is destroyed, which must not depend on them.
   FileFailure note_closed();
+  /// The final file has no name any more. A drain brings the bytes into it, and fails nevertheless, since they go with the last descriptor.
+  bool is_removed() const noexcept;
   /// Removes the folder without draining: of a file that has no name any more. Nothing may be called after it has succeeded.
   FileFailure forget();
   /// After one of the two: others that wait for the folder go on, though this object stays. The descriptor of the final file lives as long as it does: closing that
