@@ -57,6 +57,8 @@ FileRule rule_of(const json& value, const std::string& place, const std::string&
   return rule;
 }
 
+std::string_view last_name(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
+
 Configuration read_configuration() {
   const char* const path = ::secure_getenv("DOVETAIL_STAGING_CONFIGURATION");
   if (path == nullptr || *path == '\0') {
@@ -81,6 +83,20 @@ Configuration read_configuration() {
 
 }  // namespace
 
+LiteralEnds::LiteralEnds(std::string_view pattern) {
+  constexpr std::string_view not_literal = "*?[]\\";
+  const std::string_view last = last_name(pattern);
+  if (last.size() != pattern.size()) {
+    path_ = pattern.substr(0, pattern.find_first_of(not_literal));
+  }
+  first_ = last.substr(0, last.find_first_of(not_literal));
+  last_ = last.substr(last.find_last_of(not_literal) + 1);
+}
+
+bool LiteralEnds::may_match(std::string_view path) const noexcept {
+  return path.starts_with(path_) && may_match_last(last_name(path));
+}
+
 Configuration::Configuration(std::string_view text, const std::string& usual_tier) {
   json all;
   try {
@@ -94,10 +110,21 @@ Configuration::Configuration(std::string_view text, const std::string& usual_tie
   }
   for (const json& each : all["files"]) {
     rules_.push_back(rule_of(each, "files[" + std::to_string(rules_.size()) + "]", usual_tier));
+    for (const std::string& name : rules_.back().names) {
+      ends_.emplace_back(name);
+    }
   }
 }
 
+bool Configuration::may_name(std::string_view path) const noexcept {
+  const std::string_view last = last_name(path);
+  return std::ranges::any_of(ends_, [&](const LiteralEnds& each) { return each.may_match_last(last); });
+}
+
 const FileRule* Configuration::rule_for(const std::string& path) const {
+  if (std::ranges::none_of(ends_, [&](const LiteralEnds& each) { return each.may_match(path); })) {
+    return nullptr;
+  }
   const auto found =
       std::ranges::find_if(rules_, [&](const FileRule& rule) { return base::matches(rule.names, path); });
   const bool in_tier =

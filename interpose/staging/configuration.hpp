@@ -11,6 +11,21 @@
 
 namespace dovetail::interpose::staged {
 
+/// How names begin and end that match a pattern: most files are told apart without comparing them with it.
+class LiteralEnds {
+ public:
+  explicit LiteralEnds(std::string_view pattern);
+  bool may_match_last(std::string_view name) const noexcept {
+    return name.starts_with(first_) && name.ends_with(last_);
+  }
+  bool may_match(std::string_view path) const noexcept;
+
+ private:
+  std::string path_;   // how the path begins
+  std::string first_;  // how its last name begins
+  std::string last_;
+};
+
 struct FileRule {
   base::FileNames names;
   std::string tier;  ///< A folder: absolute, without symbolic links.
@@ -28,10 +43,13 @@ class Configuration {
 
   /// The first that matches; null if none does, or the file is in one of the tiers. @param path absolute, without symbolic links
   const FileRule* rule_for(const std::string& path) const;
+  /// False: no file with the last name of this path is in any group. Of a symbolic link that says nothing. Any thread.
+  bool may_name(std::string_view path) const noexcept;
   bool is_empty() const noexcept { return rules_.empty(); }
 
  private:
   std::vector<FileRule> rules_;
+  std::vector<LiteralEnds> ends_;  // of all patterns
 };
 
 /// That of this process, which `DOVETAIL_STAGING_CONFIGURATION` names: none, where it names none. It is read once. What is wrong with it is told, and ends the

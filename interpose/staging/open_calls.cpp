@@ -19,9 +19,6 @@ int open_by(int folder, const char* path, int flags, const Call& call) {
   if (Within::is_now() && is_own_process()) {
     return keep_own(call(flags));
   }
-  if (!is_active()) {
-    return call(flags);
-  }
   Opening opening(folder, path, flags);
   if (opening.error() != 0) {
     return fail(opening.error());

@@ -17,13 +17,14 @@
 #include "libc.hpp"
 #include "others.hpp"
 #include "staged_files.hpp"
+#include "tell.hpp"
 #include "within.hpp"
 
 namespace dovetail::interpose::staged {
 namespace {
 
 std::string link_of(int descriptor) {
-  std::array<char, PATH_MAX> path{};
+  std::array<char, PATH_MAX> path;  // most of it is never touched
   const std::string name = "/proc/self/fd/" + std::to_string(descriptor);
   const ssize_t length = ::readlink(name.c_str(), path.data(), path.size());
   const bool whole = length > 0 && static_cast<std::size_t>(length) < path.size() && path[0] == '/';
@@ -42,10 +43,21 @@ bool opens_other(int flags) noexcept {
 }
 bool writes(int flags) noexcept { return (flags & O_ACCMODE) == O_WRONLY || (flags & O_ACCMODE) == O_RDWR; }
 
+const FileRule* rule_of(const std::string& path) { return path.empty() ? nullptr : configuration().rule_for(path); }
+
 // Of the calls that give a file to the program as it is on the disk.
-int settle_named(const std::string& path) {
-  const FileRule* const rule = path.empty() ? nullptr : configuration().rule_for(path);
-  return rule == nullptr ? 0 : settle_others(rule->tier, path);
+int settle_named(const std::string& path, const struct stat64& status) {
+  const FileRule* const rule = rule_of(path);
+  return rule == nullptr ? 0 : settle_others(rule->tier, path, status.st_ino);
+}
+
+// No process stages it by this library. Without a look at the file, where nothing is staged here and its name says so.
+bool is_of_no_group(int folder, const char* path, bool follow) noexcept {
+  if (path == nullptr || !no_files() || configuration().may_name(path)) {
+    return path == nullptr;
+  }
+  struct stat64 status{};
+  return !follow || (libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(status.st_mode));
 }
 
 void add(int descriptor, const std::shared_ptr<StagedFile>& file, int flags) {
@@ -88,23 +100,23 @@ Opening::Opening(int folder, const char* path, int flags) noexcept
   if (!is_active_ || (flags & O_TRUNC) == 0) {
     return;
   }
-  const Within within;
   const KeptErrno kept;
   struct stat64 status{};
-  if (libc::fstatat64(folder, path, &status, 0) != 0 || !S_ISREG(status.st_mode)) {
+  if (is_of_no_group(folder, path, true) || libc::fstatat64(folder, path, &status, 0) != 0 ||
+      !S_ISREG(status.st_mode)) {
     return;
   }
-  if (find_file(identity_of(status)) != nullptr) {
+  if (const std::shared_ptr<StagedFile> file = find_file(identity_of(status))) {
     if (writes(flags)) {
       empties_ = true;
       flags_ &= ~O_TRUNC;
     } else {
-      error_ = settle_file(identity_of(status), "it was emptied by an opening for reading");
+      error_ = settle_file(file, "it was emptied by an opening for reading");
     }
     return;
   }
   try {
-    error_ = settle_named(real_path(folder, path));
+    error_ = settle_named(real_path(folder, path), status);
   } catch (const std::exception&) {
     error_ = ENOMEM;
   }
@@ -116,7 +128,6 @@ int Opening::opened(int descriptor) noexcept {
   }
   int error = 0;
   {
-    const Within within;
     const KeptErrno kept;
     error = look_at(descriptor);
   }
@@ -130,22 +141,28 @@ int Opening::opened(int descriptor) noexcept {
 }
 
 int Opening::look_at(int descriptor) const noexcept {
-  struct stat64 status{};
-  if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    return 0;
-  }
   try {
+    // Of most files the name is enough. Where something is staged, the name may have been given to another file.
+    std::string path = no_files() && !empties_ ? link_of(descriptor) : std::string();
+    if (!path.empty() && rule_of(path) == nullptr) {
+      return 0;
+    }
+    struct stat64 status{};
+    if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+      return 0;
+    }
     std::shared_ptr<StagedFile> file = open_known_file(identity_of(status));
     if (file == nullptr) {
-      const std::string path = link_of(descriptor);
-      const FileRule* const rule = path.empty() ? nullptr : configuration().rule_for(path);
+      path = path.empty() ? link_of(descriptor) : std::move(path);
+      const FileRule* const rule = rule_of(path);
       if (rule != nullptr && status.st_nlink != 0) {
-        if (const int error = settle_others(rule->tier, path)) {
+        if (const int error = settle_others(rule->tier, path, status.st_ino)) {
           return error;
         }
         file = writes(flags_) && (flags_ & O_DIRECT) == 0 ? open_file(identity_of(status), path, *rule) : nullptr;
       }
     }
+    const Within within;
     if (file != nullptr) {
       add(descriptor, file, flags_);
       if ((flags_ & O_DIRECT) != 0) {
@@ -172,16 +189,34 @@ int settle_path(int folder, const char* path, const char* why, bool follow) noex
   const KeptErrno kept;
   struct stat64 status{};
   const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
-  if (path == nullptr || libc::fstatat64(folder, path, &status, flags) != 0 || !S_ISREG(status.st_mode)) {
+  if (is_of_no_group(folder, path, follow) || libc::fstatat64(folder, path, &status, flags) != 0 ||
+      !S_ISREG(status.st_mode)) {
     return 0;
   }
-  if (find_file(identity_of(status)) != nullptr) {
-    return settle_file(identity_of(status), why);
+  if (const std::shared_ptr<StagedFile> file = find_file(identity_of(status))) {
+    return settle_file(file, why);
   }
   try {
-    return settle_named(real_path(folder, path));
+    return settle_named(real_path(folder, path), status);
   } catch (const std::exception&) {
     return ENOMEM;
+  }
+}
+
+void recover_ended(int folder, const char* path) noexcept {
+  struct stat64 status{};
+  if (!is_active() || is_of_no_group(folder, path, false) ||
+      libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) {
+    return;
+  }
+  const KeptErrno kept;
+  try {
+    const std::string name = real_path(folder, path);
+    if (const FileRule* const rule = rule_of(name)) {
+      settle_ended(rule->tier, name);
+    }
+  } catch (const std::exception&) {
+    tell("there is no memory to look for what was staged of a file that is removed");
   }
 }
 
@@ -189,17 +224,20 @@ int settle_opened(int descriptor, const char* why) noexcept {
   if (!is_active()) {
     return 0;
   }
-  const Within within;
   const KeptErrno kept;
-  struct stat64 status{};
-  if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0) {
-    return 0;
-  }
-  if (find_file(identity_of(status)) != nullptr) {
-    return settle_file(identity_of(status), why);
-  }
   try {
-    return settle_named(link_of(descriptor));
+    std::string path = no_files() ? link_of(descriptor) : std::string();
+    if (!path.empty() && rule_of(path) == nullptr) {
+      return 0;
+    }
+    struct stat64 status{};
+    if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0) {
+      return 0;
+    }
+    if (const std::shared_ptr<StagedFile> file = find_file(identity_of(status))) {
+      return settle_file(file, why);
+    }
+    return settle_named(path.empty() ? link_of(descriptor) : path, status);
   } catch (const std::exception&) {
     return ENOMEM;
   }
@@ -211,8 +249,9 @@ int settle_descriptor(int descriptor, const char* why) noexcept {
   }
   const KeptErrno kept;
   struct stat64 status{};
-  const bool is_file = libc::fstat64(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  return is_file ? settle_file(identity_of(status), why) : 0;
+  const bool is_regular = libc::fstat64(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  const std::shared_ptr<StagedFile> file = is_regular ? find_file(identity_of(status)) : nullptr;
+  return file != nullptr ? settle_file(file, why) : 0;
 }
 
 }  // namespace dovetail::interpose::staged

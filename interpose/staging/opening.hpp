@@ -38,6 +38,8 @@ int opened_new(int descriptor) noexcept;
 
 /// The file with that name, if the configuration names it, is the system's to read and write when this returns. 0, or an errno.
 int settle_path(int folder, const char* path, const char* why, bool follow = true) noexcept;
+/// What ended processes have left of the file, which is about to lose this name. What is not possible is told.
+void recover_ended(int folder, const char* path) noexcept;
 /// The same of what a descriptor leads to that is not the program's yet, or leads to a stream.
 int settle_opened(int descriptor, const char* why) noexcept;
 /// The same of a descriptor that the program had before. Next to no cost where nothing is staged.
