@@ -26,6 +26,7 @@ constinit std::atomic<int> highest{-1};
 constinit std::atomic<bool> has_stream[most_descriptors] = {true, true, true};
 
 int take_out(int descriptor) noexcept {
+  const HeldSignals held;
   DescriptionPointer removed;
   {
     const std::lock_guard lock(table.load()->mutex);
@@ -61,12 +62,14 @@ DescriptionPointer find_description(int descriptor) noexcept {
   if (Within::is_now() || !is_own_process()) {
     return nullptr;
   }
+  const HeldSignals held;
   const std::shared_lock lock(table.load()->mutex);
   const auto found = table.load()->descriptions.find(descriptor);
   return found == table.load()->descriptions.end() ? nullptr : found->second;
 }
 
 void add_description(int descriptor, DescriptionPointer description) {
+  const HeldSignals held;
   take_out(descriptor);
   if (descriptor >= most_descriptors) {
     description->file->give_up("it has a descriptor with a very high number");
@@ -101,12 +104,8 @@ void copy_description(int from, int to) noexcept {
 }
 
 int remove_description(int descriptor) noexcept {
-  if (static_cast<unsigned>(descriptor) >= most_descriptors || !has_description[descriptor] || !is_own_process()) {
-    return 0;
-  }
-  if (Within::is_now()) {
-    // A signal handler has interrupted this library, which may hold a lock. The file stays one that is open.
-    has_description[descriptor].store(false, std::memory_order_release);
+  if (static_cast<unsigned>(descriptor) >= most_descriptors || !has_description[descriptor] || Within::is_now() ||
+      !is_own_process()) {
     return 0;
   }
   return take_out(descriptor);

@@ -127,8 +127,9 @@ DOVETAIL_CALL int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigne
   return make_durable(fd, [&] { return libc::sync_file_range(fd, offset, bytes, flags); });
 }
 DOVETAIL_CALL int syncfs(int fd) noexcept {
-  sync_all();
-  return libc::syncfs(fd);
+  const int error = sync_all();
+  const int result = libc::syncfs(fd);
+  return result == 0 && error != 0 ? fail(error) : result;
 }
 DOVETAIL_CALL int ftruncate64(int fd, off64_t size) noexcept {
   const auto plain = [&] { return libc::ftruncate64(fd, size); };

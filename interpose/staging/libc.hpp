@@ -3,6 +3,8 @@
 
 #include <aio.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -45,6 +47,7 @@ namespace dovetail::interpose::staged {
   X(read) X(pread64) X(readv) X(preadv64) X(preadv64v2) X(write) X(pwrite64) X(writev) X(pwritev64) X(pwritev64v2) X(lseek64) \
   X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) X(ftruncate64) X(truncate64) X(fallocate64) X(posix_fallocate64) \
   X(fstat64) X(stat64) X(lstat64) X(fstatat64) X(statx) X(__fxstat64) X(__xstat64) X(__lxstat64) X(__fxstatat64) \
+  X(nftw64) X(ftw64) X(fts64_read) X(fts64_children) \
   X(utimensat) X(futimens) X(utimes) X(lutimes) X(futimes) X(futimesat) X(utime) \
   X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(link) X(linkat) \
   X(mmap64) X(sendfile64) X(copy_file_range) X(splice) X(ioctl) X(syscall) X(vdprintf) X(__vdprintf_chk) \
@@ -52,6 +55,7 @@ namespace dovetail::interpose::staged {
   X(fopen64) X(freopen64) X(fdopen) X(fclose) \
   X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat) X(posix_spawn) X(posix_spawnp) X(popen) X(system) X(_exit) \
   X(_Fork) X(clone) X(sendmsg) X(sendmmsg) \
+  X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid) X(setresgid) X(chroot) X(unshare) X(setns) \
   X(chmod) X(fchmod) X(fchmodat) X(setxattr) X(lsetxattr) X(fsetxattr)
 // clang-format on
 

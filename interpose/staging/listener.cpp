@@ -28,19 +28,24 @@ constexpr std::uint32_t asked = IN_ATTRIB;
 
 class Listener {
  public:
-  Listener() : events_(keep_own(::inotify_init1(IN_CLOEXEC))) {
-    if (events_ >= 0) {
+  Listener() : events_(keep_own(::inotify_init1(IN_CLOEXEC))), is_open_(events_ >= 0) {
+    if (is_open_) {
       const base::WithoutSignals quiet;
       std::thread([this] { run(); }).detach();
     }
   }
 
-  void listen(const std::string& folder, std::function<void()> wanted) {
+  bool listen(const std::string& folder, std::function<void()> wanted) {
     const base::LockGuard lock(mutex_);
-    const int watch = events_ < 0 ? -1 : ::inotify_add_watch(events_, folder.c_str(), asked | IN_ONLYDIR);
+    const int watch = !is_open_ ? -1 : ::inotify_add_watch(events_, folder.c_str(), asked | IN_ONLYDIR);
     if (watch >= 0) {
       wanted_[watch] = std::move(wanted);
     }
+    return watch >= 0;
+  }
+  bool is_open() {
+    const base::LockGuard lock(mutex_);
+    return is_open_;
   }
 
  private:
@@ -50,7 +55,8 @@ class Listener {
     for (;;) {
       const ssize_t bytes = libc::read(events_, buffer.data(), buffer.size());
       if (bytes < 0 && errno != EINTR) {
-        return;  // the program has closed it
+        give_up_all_heard();  // the program has closed it by a call that is not seen
+        return;
       }
       for (ssize_t at = 0; at < bytes;) {
         inotify_event event{};
@@ -58,6 +64,18 @@ class Listener {
         at += static_cast<ssize_t>(sizeof event + event.len);
         hear(event);
       }
+    }
+  }
+
+  void give_up_all_heard() {
+    std::map<int, std::function<void()>> heard;
+    {
+      const base::LockGuard lock(mutex_);
+      is_open_ = false;
+      heard.swap(wanted_);
+    }
+    for (const auto& [watch, wanted] : heard) {
+      wanted();
     }
   }
 
@@ -80,6 +98,7 @@ class Listener {
 
   const int events_;
   base::Mutex mutex_;
+  bool is_open_ GUARDED_BY(mutex_);
   std::map<int, std::function<void()>> wanted_ GUARDED_BY(mutex_);
 };
 
@@ -89,16 +108,16 @@ constinit Listener* listener = nullptr;
 
 }  // namespace
 
-void listen(const std::string& folder, std::function<void()> wanted) {
+bool listen(const std::string& folder, std::function<void()> wanted) {
   const base::LockGuard lock(making);
-  if (listener == nullptr) {
+  if (listener == nullptr || !listener->is_open()) {
     try {
       listener = new Listener;
     } catch (const std::system_error&) {
-      return;
+      return false;
     }
   }
-  listener->listen(folder, std::move(wanted));
+  return listener->listen(folder, std::move(wanted));
 }
 
 void forget_listener() { listener = nullptr; }

@@ -6,9 +6,9 @@
 
 namespace dovetail::interpose::staged {
 
-/// `wanted` is called, by a thread of the library, when another process asks for the file whose log is in that folder, until the folder is removed. Where no
-/// thread can be had, nobody is heard: others wait until the file is closed. Any thread. @throws std::bad_alloc
-void listen(const std::string& folder, std::function<void()> wanted);
+/// `wanted` is called, by a thread of the library, when another process asks for the file whose log is in that folder, until the folder is removed. False: nobody
+/// would be heard, since there is no thread or no watch for it. Any thread. @throws std::bad_alloc
+bool listen(const std::string& folder, std::function<void()> wanted);
 /// In the child of a fork.
 void forget_listener();
 

@@ -4,6 +4,7 @@
 #include "libc.hpp"
 #include "opening.hpp"
 #include "staged_files.hpp"
+#include "staging_pauses.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;
@@ -20,23 +21,22 @@ int settle_in_folder(int folder, const char* path) noexcept {
   }
   const KeptErrno kept;
   const bool is_folder = libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
-  const int error = is_folder ? give_up_all("a folder gets another name") : 0;
-  if (is_folder) {
-    finish_all();
-  }
-  return error;
+  return is_folder ? settle_below(real_path(folder, path), "a folder gets another name") : 0;
 }
 
 template <class Call>
 int renamed(int old_folder, const char* old_path, int new_folder, const char* new_path, const Call& call) {
+  const StagingPause pause;
   int error = settle_path(old_folder, old_path, "it gets another name", as_link);
   error = error != 0 ? error : settle_in_folder(old_folder, old_path);
   error = error != 0 ? error : settle_path(new_folder, new_path, "another file takes its name", as_link);
+  error = error != 0 ? error : settle_in_folder(new_folder, new_path);  // the two may be exchanged
   return error != 0 ? fail(error) : call();
 }
 
 template <class Call>
 int linked(int folder, const char* path, bool follow, const Call& call) {
+  const StagingPause pause;
   const int error = settle_path(folder, path, "it gets another name", follow);
   return error != 0 ? fail(error) : call();
 }
@@ -51,11 +51,12 @@ int unlinked(int folder, const char* path, const Call& call) {
     file = libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 ? find_file(identity_of(status)) : nullptr;
   }
   if (file == nullptr) {
+    recover_ended(folder, path);
     return call();
   }
   const bool is_dropped = status.st_nlink == 1 && begin_removal(*file);
   if (!is_dropped) {
-    const int error = settle_file(file->identity(), "it is removed");
+    const int error = settle_file(file, "it is removed");
     return error != 0 ? fail(error) : call();
   }
   const int result = call();

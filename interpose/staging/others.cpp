@@ -5,13 +5,15 @@
 
 #include <cerrno>
 #include <exception>
-#include <filesystem>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
 #include "listener.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
+#include "staging/writer_folders.hpp"
 #include "tell.hpp"
 #include "within.hpp"
 
@@ -25,74 +27,97 @@ Descriptor open_folder(const std::string& folder) {
   return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-void tell_of_orphan(const std::string& path, const std::string& folder) {
-  tell(folder + " has what was written to a file that was " + path +
-       " and is gone. It stays there: `dovetail staging discard --force` removes it");
-}
-
-// Folders of processes that live.
+// Brings in what ended processes have left. Folders of processes that live.
 std::vector<std::string> recover_dead(const std::string& tier, const std::string& path, FileFailure& failure) {
-  std::vector<std::string> living;
+  const Within within;
   const dovetail::staging::TierLock lock = dovetail::staging::lock_tier(tier);
   const dovetail::staging::FolderName name = dovetail::staging::folder_of(tier, path);
   if (name.failure.error == ENOENT) {
-    return living;  // it has no name any more
+    return {};  // it has no name any more
   }
   failure = name.failure;
   if (failure || dovetail::staging::writer_folders(name.folder, failure).empty() || failure) {
-    return living;
+    return {};
   }
   // A tier in which nothing can be made, and nothing was, keeps nobody from the file.
   failure = lock.failure;
   if (failure) {
-    return living;
+    return {};
   }
-  const dovetail::staging::WriterRecovery found = dovetail::staging::recover_writers(name.folder);
-  failure = found.failure;
-  for (const std::string& orphan : found.orphans) {
-    tell_of_orphan(path, orphan);
+  dovetail::staging::WriterRecovery found = dovetail::staging::recover_writers(name.folder);
+  failure = std::move(found.failure);
+  for (const std::string& folder : found.orphans) {
+    tell(dovetail::staging::text_of_orphan(folder, path));
   }
-  for (std::string& folder : dovetail::staging::writer_folders(name.folder, failure)) {
-    const Descriptor opened = dovetail::staging::is_of_this_user(folder) ? open_folder(folder) : Descriptor(-1);
-    if (opened.get() >= 0 && ::flock(opened.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      living.push_back(std::move(folder));
-    }
+  for (const std::string& folder : found.superseded) {
+    tell(dovetail::staging::text_of_superseded(folder, path));
   }
-  return living;
+  return std::move(found.busy);
 }
 
-void wait_for(const std::string& folder) {
-  const Descriptor opened = open_folder(folder);
-  if (opened.get() < 0) {
-    return;
+void tell_of(const FileFailure& failure, const std::string& path) {
+  tell("what was staged of " + path + " cannot be brought into it: " + failure.text());
+}
+
+bool is_of_other_file(const std::string& folder, ino_t inode) {
+  const std::optional<dovetail::staging::Placement> placement = dovetail::staging::read_placement(folder).placement;
+  return placement && placement->final_file.inode != inode;
+}
+
+Descriptor open_asked(const std::string& folder) {
+  const Within within;
+  Descriptor opened = open_folder(folder);
+  if (opened.get() >= 0) {
+    ask(opened.get());
   }
-  ask(opened.get());
-  while (::flock(opened.get(), LOCK_SH) != 0 && errno == EINTR) {
-  }
+  return opened;
+}
+
+// The program's signals are taken meanwhile: the other process may have a reason for which it takes long. 0, or EINTR.
+int wait_for(const std::string& folder) {
+  Descriptor opened = open_asked(folder);
+  const bool interrupted = opened.get() >= 0 && ::flock(opened.get(), LOCK_SH) != 0 && errno == EINTR;
+  const Within within;
+  opened = Descriptor(-1);
+  return interrupted ? EINTR : 0;
 }
 
 }  // namespace
 
-int settle_others(const std::string& tier, const std::string& path) noexcept {
-  const Within within;
+int settle_others(const std::string& tier, const std::string& path, ino_t inode) noexcept {
   try {
-    FileFailure failure;
     for (;;) {
-      const std::vector<std::string> living = recover_dead(tier, path, failure);
+      FileFailure failure;
+      std::vector<std::string> living = recover_dead(tier, path, failure);
       if (failure) {
-        tell("what was staged of " + path + " cannot be brought into it: " + failure.text());
+        tell_of(failure, path);
         return failure.error;
       }
+      std::erase_if(living, [&](const std::string& folder) { return is_of_other_file(folder, inode); });
       if (living.empty()) {
         return 0;
       }
       for (const std::string& folder : living) {
-        wait_for(folder);
+        if (const int error = wait_for(folder)) {
+          return error;
+        }
       }
     }
   } catch (const std::exception&) {
     tell("there is no memory to look for what was staged of " + path);
     return ENOMEM;
+  }
+}
+
+void settle_ended(const std::string& tier, const std::string& path) noexcept {
+  try {
+    FileFailure failure;
+    recover_dead(tier, path, failure);
+    if (failure) {
+      tell_of(failure, path);
+    }
+  } catch (const std::exception&) {
+    tell("there is no memory to look for what was staged of " + path);
   }
 }
 

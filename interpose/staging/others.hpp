@@ -1,13 +1,18 @@
 // What other processes, living and dead, have staged of a file.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 namespace dovetail::interpose::staged {
 
 /// Brings what ended processes have left of it into it, and has living ones do so; waits for those that do not listen until they have closed it. The calling
-/// process has nothing of it staged. 0, or an errno: something that was acknowledged is not in the file. Blocks. Any thread.
-/// @param path of a file that exists
-int settle_others(const std::string& tier, const std::string& path) noexcept;
+/// process has nothing of it staged. 0, or an errno: something that was acknowledged is not in the file; EINTR: a signal handler has run. Blocks. Any thread,
+/// which is not within the library.
+/// @param path of a file that exists @param inode its number: what a living process has staged of an earlier file of that name is left alone
+int settle_others(const std::string& tier, const std::string& path, ino_t inode) noexcept;
+/// Only the first of these.
+void settle_ended(const std::string& tier, const std::string& path) noexcept;
 
 }  // namespace dovetail::interpose::staged

@@ -54,6 +54,16 @@ void forget_own(int descriptor) noexcept {
   }
 }
 
+void close_own() noexcept {
+  for (int number = 0; number <= std::min(highest_own.load(), most - 1); ++number) {
+    if (own_numbers[number]) {
+      own_numbers[number] = false;
+      libc::close(number);
+    }
+  }
+  highest_own = -1;
+}
+
 int close_around(unsigned first, unsigned last, int (*close)(unsigned, unsigned, int), int flags) noexcept {
   const int end = std::min(highest_own.load(), most - 1);
   for (int number = static_cast<int>(std::min(first, static_cast<unsigned>(most))); number <= end; ++number) {

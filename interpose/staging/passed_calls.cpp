@@ -7,6 +7,7 @@
 #include <cstdarg>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <vector>
 
 #include "descriptors.hpp"
@@ -33,14 +34,8 @@ bool is_same(int one, int other) noexcept {
          identity_of(first) == identity_of(second);
 }
 
-// From one descriptor to another, by the calls of this library. Null offsets are file positions. Fewer bytes than wanted are no failure.
-ssize_t copy_bytes(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes) {
-  std::vector<char> memory;
-  try {
-    memory.resize(std::min(bytes, most_at_once));
-  } catch (const std::exception&) {
-    return fail(ENOMEM);
-  }
+// From one descriptor to another, by the calls of this library: as many as one piece of memory takes. Null offsets are file positions.
+ssize_t copy_piece(int in, off64_t* in_offset, int out, off64_t* out_offset, std::span<char> memory) {
   const off64_t from = in_offset != nullptr ? *in_offset : lseek64(in, 0, SEEK_CUR);
   const ssize_t got = from < 0 ? -1 : pread64(in, memory.data(), memory.size(), from);
   if (got <= 0) {
@@ -60,6 +55,23 @@ ssize_t copy_bytes(int in, off64_t* in_offset, int out, off64_t* out_offset, std
     }
   }
   return put;
+}
+
+// All of it, up to the end of what is read: programs do not expect less of regular files.
+ssize_t copy_bytes(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes) {
+  std::vector<char> memory;
+  try {
+    memory.resize(std::min(bytes, most_at_once));
+  } catch (const std::exception&) {
+    return fail(ENOMEM);
+  }
+  std::size_t done = 0;
+  ssize_t moved = 1;
+  while (done < bytes && moved > 0) {
+    moved = copy_piece(in, in_offset, out, out_offset, {memory.data(), std::min(bytes - done, memory.size())});
+    done += moved > 0 ? static_cast<std::size_t>(moved) : 0;
+  }
+  return done != 0 ? static_cast<ssize_t>(done) : moved;
 }
 
 // What the system would refuse it may refuse itself.

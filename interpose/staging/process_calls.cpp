@@ -7,30 +7,36 @@
 #include <exception>
 #include <vector>
 
+#include "children.hpp"
 #include "configuration.hpp"
 #include "descriptors.hpp"
 #include "draining.hpp"
 #include "libc.hpp"
 #include "listener.hpp"
 #include "opening.hpp"
+#include "own_descriptors.hpp"
 #include "staged_files.hpp"
 #include "staging_pauses.hpp"
+#include "tell.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;
 
-namespace {
-
-constexpr const char* made_child = "the program has made a child, which has its descriptor";
+namespace dovetail::interpose::staged {
 
 // What a child has, and the parent has closed, is drained: the child's copy of the lock of a log would keep others out.
 void settle_for_child() noexcept {
   if (!no_files() && is_active()) {
     const KeptErrno kept;
-    give_up_all(made_child);
+    give_up_all("the program has made a child, which has its descriptor");
     finish_all();
   }
 }
+
+}  // namespace dovetail::interpose::staged
+
+namespace {
+
 void before_fork() {
   ++staging_pauses;
   settle_for_child();
@@ -41,6 +47,7 @@ void in_child() {
   forget_files();
   forget_drains();
   forget_listener();
+  close_own();
   begin_process();
 }
 
@@ -76,6 +83,7 @@ int execute(const Call& call) noexcept {
 [[gnu::constructor(101)]] void start_with_the_program() {
   const KeptErrno kept;
   find_all();
+  find_standard_error();
   begin_process();
   if (!configuration().is_empty()) {
     pthread_atfork(before_fork, in_parent, in_child);
@@ -204,21 +212,3 @@ DOVETAIL_CALL __attribute__((noreturn)) void _exit(int status) {
   __builtin_unreachable();
 }
 extern "C" __attribute__((noreturn)) void _Exit(int) DOVETAIL_ALIAS("_exit");
-
-// The child of a vfork returns by the frame of its parent, so that nothing may be on the stack when it is made.
-extern "C" [[gnu::visibility("hidden"), gnu::used]] void* dovetail_staged_before_vfork() noexcept {
-  settle_for_child();
-  static dovetail::base::NextFunction<pid_t()> next("vfork");
-  return reinterpret_cast<void*>(next.find());
-}
-#if defined(__x86_64__)
-__asm__(
-    ".text\n.globl vfork\n.type vfork, @function\nvfork:\n"
-    "  .cfi_startproc\n  endbr64\n  subq $8, %rsp\n  .cfi_adjust_cfa_offset 8\n  call dovetail_staged_before_vfork\n"
-    "  addq $8, %rsp\n  .cfi_adjust_cfa_offset -8\n  jmp *%rax\n  .cfi_endproc\n.size vfork, .-vfork\n");
-#elif defined(__aarch64__)
-__asm__(
-    ".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
-    "  stp x29, x30, [sp, #-16]!\n  bl dovetail_staged_before_vfork\n  mov x16, x0\n  ldp x29, x30, [sp], #16\n"
-    "  br x16\n.size vfork, .-vfork\n");
-#endif

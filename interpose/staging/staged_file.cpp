@@ -18,6 +18,7 @@
 #include "staging/final_mark.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
+#include "staging/writer_folders.hpp"
 #include "staging_pauses.hpp"
 #include "tell.hpp"
 #include "within.hpp"
@@ -47,6 +48,13 @@ std::string tier_elsewhere(int descriptor, const std::string& path, const std::s
   const dovetail::staging::TierName here = dovetail::staging::tier_here(tier);
   const auto found = std::ranges::find_if(mark.tiers, [&](const auto& each) { return each.tier != here; });
   return found == mark.tiers.end() ? std::string() : dovetail::staging::text_of(found->tier);
+}
+
+// As the kernel takes it for the times of files.
+timespec file_time() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now;
 }
 
 bool has_size_limit() noexcept {
@@ -81,13 +89,9 @@ StagedFile::Use StagedFile::use_to_write(int descriptor, std::uint64_t end) noex
 void StagedFile::stage(int descriptor) noexcept {
   const Within within;
   const KeptErrno kept;
-  // A signal handler that has interrupted a use would wait for itself.
-  if (HeldUse::is_here()) {
-    return;
-  }
   const std::lock_guard lock(use_);
   // While a child is made, or the process ends, it is written through, and staged later.
-  if (state_ != State::fresh || staging_pauses != 0) {
+  if (state_ != State::fresh || staging_pauses != 0 || staging_is_over) {
     return;
   }
   // Until it is known, others take it for one that may become staged, and wait.
@@ -124,6 +128,10 @@ void StagedFile::try_to_stage(int descriptor) {
     dovetail::staging::FolderName name = dovetail::staging::folder_of(rule_.tier, path_);
     failure = std::move(name.failure);
     folder_ = std::move(name.folder);
+    // What was left alone when the file was opened stays: it was superseded, or is of an earlier file of that name.
+    if (!failure && !dovetail::staging::writer_folders(folder_, failure).empty() && !failure) {
+      folder_ = dovetail::staging::next_writer_folder(folder_, failure);
+    }
   }
   if (!failure) {
     TieredFile::Opened opened = TieredFile::open(folder_, path_);
@@ -135,12 +143,19 @@ void StagedFile::try_to_stage(int descriptor) {
     tell(path_ + " is written through, since it cannot be staged: " + failure.text());
     return;
   }
-  state_ = State::staged;
-  listen(folder_, [file = weak_from_this()] {
+  const bool is_heard = listen(folder_, [file = weak_from_this()] {
     if (const std::shared_ptr<StagedFile> found = file.lock()) {
       found->give_up("another process has opened it");
     }
   });
+  if (!is_heard) {
+    finish();
+    tell(path_ +
+         " is written through, since other processes could not ask for it: there is no inotify instance or watch "
+         "left for this user (fs.inotify.max_user_instances), or no thread");
+    return;
+  }
+  state_ = State::staged;
 }
 
 ssize_t StagedFile::Use::read(std::uint64_t offset, std::span<std::byte> target) const noexcept {
@@ -206,10 +221,9 @@ int StagedFile::Use::sync() const noexcept {
 }
 
 void StagedFile::changed() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // that of the kernel's own times of files
+  const timespec now = file_time();
   const base::LockGuard lock(mutex_);
-  modified_ = now;
+  modified_ = changed_ = now;
 }
 
 void StagedFile::set_modified(const timespec* time) noexcept {
@@ -217,8 +231,10 @@ void StagedFile::set_modified(const timespec* time) noexcept {
     changed();
     return;
   }
+  const timespec now = file_time();
   const base::LockGuard lock(mutex_);
   modified_ = *time;
+  changed_ = now;
 }
 
 void StagedFile::wrote() noexcept {
@@ -274,6 +290,7 @@ void StagedFile::drain_behind() noexcept {
 }
 
 void StagedFile::wait_for_drains() noexcept {
+  const EndingSignals ending;
   base::UniqueLock lock(mutex_);
   while (drains_ != 0) {
     no_drain_.wait(lock);
@@ -339,7 +356,7 @@ std::optional<FileFailure> StagedFile::finish_closed() noexcept {
     failure = std::exchange(failure_, {});
   }
   if (state_ == State::staged && !failure) {
-    failure = finish();
+    failure = tier_->is_removed() ? guarded([&] { return tier_->forget(); }) : finish();
   }
   end();
   return failure;
@@ -365,6 +382,10 @@ void StagedFile::end() noexcept {
 FileFailure StagedFile::finish() noexcept {
   wait_for_drains();
   FileFailure failure = guarded([&] { return tier_->finish(); });
+  // The drain was refused since nobody will find its bytes, other than by the descriptors of the program: for those they are there.
+  if ((failure.error == ENOENT || failure.error == ESTALE) && tier_->is_removed()) {
+    failure = guarded([&] { return tier_->forget(); });
+  }
   if (!failure) {
     tier_->release();
   }
@@ -372,27 +393,34 @@ FileFailure StagedFile::finish() noexcept {
   return failure;
 }
 
-void StagedFile::Use::correct(struct stat64& status) const noexcept {
-  const std::uint64_t own_size = size();
+// Of 512 bytes. What is staged comes into holes, or takes the place of what is there.
+std::uint64_t StagedFile::Use::blocks(std::uint64_t of_final) const noexcept {
   constexpr std::uint64_t block = 512;
-  status.st_size = static_cast<off64_t>(own_size);
-  status.st_blocks = std::max<blkcnt64_t>(status.st_blocks, static_cast<blkcnt64_t>((own_size + block - 1) / block));
+  constexpr std::uint64_t page = 4096;
+  const std::uint64_t whole = (size() + page - 1) / page * (page / block);
+  return std::min(whole, of_final + (file_->tier_->log_bytes() + block - 1) / block);
+}
+
+void StagedFile::Use::correct(struct stat64& status) const noexcept {
+  status.st_size = static_cast<off64_t>(size());
+  status.st_blocks = static_cast<blkcnt64_t>(blocks(static_cast<std::uint64_t>(status.st_blocks)));
   const base::LockGuard lock(file_->mutex_);
   status.st_mtim = file_->modified_.value_or(status.st_mtim);
-  status.st_ctim = file_->modified_.value_or(status.st_ctim);
+  status.st_ctim = file_->changed_.value_or(status.st_ctim);
 }
 
 void StagedFile::Use::correct(struct statx& status) const noexcept {
-  const std::uint64_t own_size = size();
-  constexpr std::uint64_t block = 512;
-  status.stx_size = own_size;
-  status.stx_blocks = std::max<std::uint64_t>(status.stx_blocks, (own_size + block - 1) / block);
+  status.stx_size = size();
+  status.stx_blocks = blocks(status.stx_blocks);
+  const auto set = [](struct statx_timestamp& time, const std::optional<timespec>& given) {
+    if (given) {
+      time.tv_sec = given->tv_sec;
+      time.tv_nsec = static_cast<std::uint32_t>(given->tv_nsec);
+    }
+  };
   const base::LockGuard lock(file_->mutex_);
-  if (file_->modified_) {
-    status.stx_mtime.tv_sec = file_->modified_->tv_sec;
-    status.stx_mtime.tv_nsec = static_cast<std::uint32_t>(file_->modified_->tv_nsec);
-    status.stx_ctime = status.stx_mtime;
-  }
+  set(status.stx_mtime, file_->modified_);
+  set(status.stx_ctime, file_->changed_);
 }
 
 }  // namespace dovetail::interpose::staged

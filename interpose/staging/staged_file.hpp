@@ -11,15 +11,17 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "configuration.hpp"
+#include "held_signals.hpp"
 #include "staging/file_failure.hpp"
 #include "staging/tiered_file.hpp"
+#include "use_lock.hpp"
 
 namespace dovetail::interpose::staged {
 
@@ -30,22 +32,28 @@ struct FileIdentity {
 };
 inline FileIdentity identity_of(const struct stat64& status) noexcept { return {status.st_dev, status.st_ino}; }
 
-/// That it stays as it is, for one thread, which may ask whether it holds that of any file: a signal handler may have interrupted it.
+/// That it stays as it is, for one thread, which takes no signals.
 class HeldUse {
  public:
   HeldUse() noexcept = default;
-  explicit HeldUse(std::shared_mutex& use) : lock_(use) { ++here_; }
-  ~HeldUse() { here_ -= lock_.owns_lock() ? 1U : 0U; }
-  HeldUse(HeldUse&& other) noexcept = default;
+  explicit HeldUse(UseLock& use) noexcept : use_(&use) {
+    HeldSignals::hold();
+    use.lock_shared();
+  }
+  ~HeldUse() {
+    if (use_ != nullptr) {
+      use_->unlock_shared();
+      HeldSignals::let_go();
+    }
+  }
+  HeldUse(HeldUse&& other) noexcept : use_(std::exchange(other.use_, nullptr)) {}
   HeldUse& operator=(HeldUse&& other) noexcept {
-    lock_.swap(other.lock_);
+    std::swap(use_, other.use_);
     return *this;
   }
-  static bool is_here() noexcept { return here_ != 0; }
 
  private:
-  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local unsigned here_ = 0;
-  std::shared_lock<std::shared_mutex> lock_;
+  UseLock* use_ = nullptr;
 };
 
 /// Thread-safe. Its functions block, and make no calls that the program could see. They throw nothing: memory that runs out is a failure as others are.
@@ -83,6 +91,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
 
    private:
     friend class StagedFile;
+    std::uint64_t blocks(std::uint64_t of_final) const noexcept;
     HeldUse held_;
     StagedFile* file_ = nullptr;
   };
@@ -117,6 +126,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   bool is_being_removed = false;  // it is not known yet whether it is
   bool is_removed = false;
   bool is_ending = false;  // it is closed, and a thread finishes it
+  int end_error = 0;       // why the log stays though the file is closed
 
  private:
   enum class State { fresh, staged, plain };
@@ -135,7 +145,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   const FileRule& rule_;
   void (*const drained_)(const std::shared_ptr<StagedFile>&) noexcept;
   static inline constinit std::atomic<unsigned> ends_{0};
-  std::shared_mutex use_;
+  UseLock use_;
   // These change with `use_` held exclusively. The tier stays when the file is given up, and so does the descriptor of one that could not be made: closing
   // them would end the record locks of the program. They go before another opening of the file can have any.
   std::atomic<State> state_ = State::fresh;
@@ -150,6 +160,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   unsigned drains_ GUARDED_BY(mutex_) = 0;
   dovetail::staging::FileFailure failure_ GUARDED_BY(mutex_);
   std::optional<timespec> modified_ GUARDED_BY(mutex_);
+  std::optional<timespec> changed_ GUARDED_BY(mutex_);
 };
 
 }  // namespace dovetail::interpose::staged

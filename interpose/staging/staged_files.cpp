@@ -76,6 +76,7 @@ void end_closed(const FilePointer& file) noexcept {
       const base::LockGuard lock(place.mutex);
       file->is_ending = false;
       if (failure) {
+        file->end_error = failure->error;
         forget(place, file);
       }
       place.changed.notify_all();
@@ -92,21 +93,24 @@ void wait_for_end(Files& place, base::UniqueLock& lock, const FileIdentity& iden
     return found != place.all.end() && found->second->is_ending;
   };
   while (is_ending()) {
+    const EndingSignals ending;
     place.changed.wait(lock);
   }
 }
 
-std::vector<FilePointer> open_files() {
+template <class Which>
+std::vector<FilePointer> files_that(const Which& are_wanted) {
   Files& place = files();
   const base::LockGuard lock(place.mutex);
-  std::vector<FilePointer> open;
+  std::vector<FilePointer> found;
   for (const auto& [identity, file] : place.all) {
-    if (file->openings != 0) {
-      open.push_back(file);
+    if (are_wanted(*file)) {
+      found.push_back(file);
     }
   }
-  return open;
+  return found;
 }
+bool is_open(const StagedFile& file) noexcept { return file.openings != 0; }
 
 }  // namespace
 
@@ -116,6 +120,7 @@ FilePointer find_file(const FileIdentity& identity) noexcept {
   if (no_files()) {
     return nullptr;
   }
+  const HeldSignals held;
   Files& place = files();
   const base::LockGuard lock(place.mutex);
   const auto found = place.all.find(identity);
@@ -126,6 +131,7 @@ FilePointer open_known_file(const FileIdentity& identity) {
   if (no_files()) {
     return nullptr;
   }
+  const Within within;
   Files& place = files();
   base::UniqueLock lock(place.mutex);
   wait_for_end(place, lock, identity);
@@ -138,6 +144,7 @@ FilePointer open_known_file(const FileIdentity& identity) {
 }
 
 FilePointer open_file(const FileIdentity& identity, const std::string& path, const FileRule& rule) {
+  const Within within;
   Files& place = files();
   base::UniqueLock lock(place.mutex);
   wait_for_end(place, lock, identity);
@@ -156,6 +163,7 @@ FilePointer open_file(const FileIdentity& identity, const std::string& path, con
 }
 
 void open_again(StagedFile& file) noexcept {
+  const HeldSignals held;
   const base::LockGuard lock(files().mutex);
   ++file.openings;
 }
@@ -175,30 +183,43 @@ int close_file(const FilePointer& file) noexcept {
   return error;
 }
 
-int settle_file(const FileIdentity& identity, const char* why) noexcept {
+int settle_file(const FilePointer& file, const char* why) noexcept {
   const Within within;
-  const FilePointer file = find_file(identity);
-  if (file == nullptr) {
-    return 0;
-  }
   {
     Files& place = files();
     base::UniqueLock lock(place.mutex);
     const auto is_pending = [&]() REQUIRES(place.mutex) {
-      const auto found = place.all.find(identity);
+      const auto found = place.all.find(file->identity());
       return found != place.all.end() && found->second == file && file->openings == 0;
     };
     while (is_pending()) {
+      const EndingSignals ending;
       place.changed.wait(lock);
     }
     if (file->openings == 0) {
-      return 0;
+      return file->end_error;
     }
   }
   return file->give_up(why);
 }
 
+int settle_below(const std::string& folder, const char* why) noexcept {
+  const Within within;
+  int first = 0;
+  try {
+    for (const FilePointer& file :
+         files_that([&](const StagedFile& each) { return each.path().starts_with(folder + "/"); })) {
+      const int error = settle_file(file, why);
+      first = first != 0 ? first : error;
+    }
+  } catch (const std::exception&) {
+    first = ENOMEM;
+  }
+  return first;
+}
+
 bool begin_removal(StagedFile& file) noexcept {
+  const HeldSignals held;
   const base::LockGuard lock(files().mutex);
   if (file.openings != 0 || file.is_being_removed || file.is_ending) {
     return false;
@@ -207,6 +228,7 @@ bool begin_removal(StagedFile& file) noexcept {
 }
 
 void end_removal(StagedFile& file, bool is_removed) noexcept {
+  const Within within;
   {
     Files& place = files();
     const base::LockGuard lock(place.mutex);
@@ -215,7 +237,7 @@ void end_removal(StagedFile& file, bool is_removed) noexcept {
   }
   end_closed(file.shared_from_this());
   if (is_removed) {
-    settle_file(file.identity(), "it was removed");
+    settle_file(file.shared_from_this(), "it was removed");
   }
 }
 
@@ -226,7 +248,7 @@ int give_up_all(const char* why) noexcept {
   const Within within;
   int first = 0;
   try {
-    for (const FilePointer& file : open_files()) {
+    for (const FilePointer& file : files_that(is_open)) {
       const int error = file->give_up(why);
       first = first != 0 ? first : error;
     }
@@ -236,30 +258,46 @@ int give_up_all(const char* why) noexcept {
   return first;
 }
 
-void finish_all() noexcept {
-  give_up_all(nullptr);
+int finish_all() noexcept {
+  int first = give_up_all(nullptr);
   if (no_files()) {
-    return;
+    return first;
   }
   const Within within;
   Files& place = files();
+  std::vector<FilePointer> closed;
+  try {
+    closed = files_that([](const StagedFile& file) { return !is_open(file); });
+  } catch (const std::exception&) {
+    first = first != 0 ? first : ENOMEM;
+  }
   base::UniqueLock lock(place.mutex);
   while (std::ranges::any_of(place.all, [](const auto& each) { return each.second->openings == 0; })) {
+    const EndingSignals ending;
     place.changed.wait(lock);
   }
+  for (const FilePointer& file : closed) {
+    first = first != 0 ? first : file->end_error;
+  }
+  return first;
 }
 
-void sync_all() noexcept {
+int sync_all() noexcept {
+  if (no_files()) {
+    return 0;
+  }
   const Within within;
+  int first = 0;
   try {
-    for (const FilePointer& file : no_files() ? std::vector<FilePointer>() : open_files()) {
-      if (const StagedFile::Use use = file->use(); use.is_staged()) {
-        use.sync();
-      }
+    for (const FilePointer& file : files_that([](const StagedFile&) { return true; })) {
+      const StagedFile::Use use = file->use();
+      const int error = use.is_staged() ? use.sync() : 0;
+      first = first != 0 ? first : error;
     }
   } catch (const std::exception&) {
-    tell("there is no memory to make staged files durable");
+    first = ENOMEM;
   }
+  return first;
 }
 
 void forget_files() {

@@ -24,18 +24,21 @@ void open_again(StagedFile& file) noexcept;
 /// The last one has it drained behind the program. 0, or the errno of a drain before.
 int close_file(const std::shared_ptr<StagedFile>& file) noexcept;
 
-/// The file is the system's to read and write, and to give another name: one that is open is given up, and one that is closed has been drained. 0, or an errno.
-int settle_file(const FileIdentity& identity, const char* why) noexcept;
+/// The file is the system's to read and write, and to give another name: one that is open is given up, and one that is closed has been drained. 0, or an errno: what
+/// was acknowledged is not in it.
+int settle_file(const std::shared_ptr<StagedFile>& file, const char* why) noexcept;
+/// The same of all in a folder, whose path has no symbolic links, and in those below it.
+int settle_below(const std::string& folder, const char* why) noexcept;
 /// Its last name is about to be removed. False: it is open. Followed by `end_removal`, if it returns true.
 bool begin_removal(StagedFile& file) noexcept;
 /// If it was removed, what is left of it on the tier is gone when this returns.
 void end_removal(StagedFile& file, bool is_removed) noexcept;
 /// All that are open. 0, or the errno of the first that could not be given up.
 int give_up_all(const char* why) noexcept;
-/// All are closed and drained, or their failure was told.
-void finish_all() noexcept;
-/// All that are open are durable on their tier.
-void sync_all() noexcept;
+/// All are closed and drained, or their failure was told. 0, or the errno of one of these.
+int finish_all() noexcept;
+/// All are durable on their tier, or in the final file. 0, or the errno of the first that is not.
+int sync_all() noexcept;
 /// In the child of a fork: what its parent had is the parent's.
 void forget_files();
 

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -31,6 +34,20 @@ std::size_t bytes_of(std::span<const iovec> parts) noexcept {
     bytes += part.iov_len;
   }
   return std::min(bytes, most_bytes);
+}
+
+// The system refuses other addresses, which would end the program here. Pages that are there and may not be used are not told apart.
+bool is_mapped(const iovec& part) noexcept {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  std::array<unsigned char, 256> resident{};
+  const auto first = reinterpret_cast<std::uintptr_t>(part.iov_base);
+  const std::uintptr_t end = first + part.iov_len;
+  bool result = end >= first;
+  for (std::uintptr_t at = first / page * page; result && at < end; at += resident.size() * page) {
+    const std::size_t bytes = std::min(end - at, resident.size() * page);
+    result = ::mincore(reinterpret_cast<void*>(at), bytes, resident.data()) == 0;
+  }
+  return result;
 }
 
 }  // namespace
@@ -75,6 +92,10 @@ ssize_t Transfer::read_parts(std::span<const iovec> parts) noexcept {
   std::size_t left = bytes_of(parts);
   for (const iovec& part : parts) {
     const std::size_t bytes = std::min(part.iov_len, left);
+    // A program may say that it has more memory than it has, if the file ends before.
+    if (bytes != 0 && static_cast<std::uint64_t>(offset_ + done) < use_.size() && !is_mapped({part.iov_base, 1})) {
+      return done != 0 ? done : -EFAULT;
+    }
     const ssize_t got =
         use_.read(static_cast<std::uint64_t>(offset_ + done), {static_cast<std::byte*>(part.iov_base), bytes});
     if (got < 0) {
@@ -106,6 +127,9 @@ bool Transfer::write(std::span<const iovec> parts, ssize_t& result) noexcept {
 }
 
 ssize_t Transfer::write_parts(std::span<const iovec> parts) noexcept {
+  if (!std::ranges::all_of(parts, is_mapped)) {
+    return -EFAULT;
+  }
   const bool appends = (description_->flags & O_APPEND) != 0 || (flags_ & RWF_APPEND) != 0;
   std::optional<base::LockGuard<base::Mutex>> position;
   const bool moves = offset_ == here;

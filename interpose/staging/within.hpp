@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "held_signals.hpp"
 #include "storage/uninterposed.hpp"
 
 namespace dovetail::interpose::staged {
@@ -21,7 +22,7 @@ class NotCancelled {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-/// As long as it lives, calls of this thread go to the C library.
+/// As long as it lives, calls of this thread go to the C library, and it takes no signals.
 class Within {
  public:
   Within() noexcept = default;
@@ -33,6 +34,7 @@ class Within {
 
  private:
   NotCancelled whole_;
+  HeldSignals signals_;
   storage::Uninterposed own_;
 };
 

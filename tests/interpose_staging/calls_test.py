@@ -2,7 +2,10 @@
 
 import errno
 import os
+import pathlib
+import resource
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -299,6 +302,186 @@ print(fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_WRLCK)
 
     def test_the_end_by_quick_exit(self):
         self.run_staged("file = opened()\nos.write(file, b'x' * 1000)\nos.close(file)\nlibrary.quick_exit(0)")
+
+    def test_walks_through_folders(self):
+        self.assertEqual(self.staged(PROGRAM, "walk", self.file).stdout, b"5000 5000 5000\n")
+        self.assertTrue(self.was_staged())
+
+    def test_the_child_of_a_vfork_finds_what_was_written(self):
+        done = self.staged(PROGRAM, "vfork", self.file)
+        self.assertEqual((done.returncode, done.stdout.split()[:1]), (0, [b"40000000"]), done.stderr)
+        self.assertTrue(self.was_staged())
+
+    def test_threads_that_read_all_the_time_keep_nobody_out(self):
+        self.assertEqual(self.staged(PROGRAM, "map", self.file).returncode, 0)
+        self.assertTrue(self.was_staged())
+
+    def test_a_signal_handler_leaves_a_call(self):
+        done = self.staged(PROGRAM, "jump", self.file)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual((self.file.read_bytes(), self.logs()), (b"hello", []))
+        self.assertTrue(self.was_staged())
+
+    def test_addresses_where_nothing_is(self):
+        self.run_staged("""
+file = opened()
+os.write(file, b"x" * 9000)
+library.write.argtypes = library.read.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+os.lseek(file, 0, os.SEEK_SET)
+for call in (library.write, library.read):
+    print(call(file, None, 1000), ctypes.get_errno(), os.lseek(file, 0, os.SEEK_CUR))
+memory = ctypes.create_string_buffer(5000)
+print(library.read(file, memory, 5000), library.read(file, memory, 1 << 40), library.read(file, memory, 0))
+print(os.pread(file, 10_000, 0))
+""")
+
+    def test_a_rename_fails_where_the_drain_fails(self):
+        (self.folder / "good").write_bytes(b"good")
+        program = """
+import resource
+file = opened()
+os.write(file, b"x" * 5000)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+os.close(file)
+for call in (os.rename, os.link):
+    try:
+        call(path, os.path.dirname(path) + "/good")
+    except OSError as error:
+        print(error.errno)
+"""
+        done = self.staged(sys.executable, "-c", BEGINNING + program, self.file)
+        self.assertEqual((done.returncode, done.stdout), (0, b"%d\n" % errno.EFBIG * 2), done.stderr)
+        self.assertEqual((self.folder / "good").read_bytes(), b"good")
+        self.assertEqual(self.staged("cat", self.file).stdout, b"x" * 5000)
+
+    def test_a_descriptor_with_a_very_high_number(self):
+        if os.geteuid() != 0 and resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 70_000:
+            self.skipTest("the limit of descriptors is lower")
+        self.run_staged("""
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (70_000, 70_000))
+file = opened()
+os.write(file, b"x" * 1000)
+high = fcntl.fcntl(file, fcntl.F_DUPFD, 66_000)
+os.write(high, b"y" * 1000)
+os.write(file, b"z" * 1000)
+print(high, os.pread(high, 5000, 0))
+os.close(high)
+""")
+
+    def test_what_is_told_goes_nowhere_but_to_standard_error(self):
+        self.run_both("""
+import mmap
+os.close(2)
+assert opened(path + "2") == 2
+file = opened()
+os.write(file, b"x" * 5000)
+mmap.mmap(file, 5000).close()
+""")
+        self.assertEqual((self.folder / "file2").read_bytes(), b"")
+        program = (
+            "import mmap\nfile = opened()\nos.write(file, b'x' * 5000)\nmmap.mmap(file, 5000).close()\nprint('whole')"
+        )
+        reader, writer = os.pipe()
+        os.close(reader)
+        words = [sys.executable, "-c", BEGINNING + program, self.file]
+        done = subprocess.run(words, env=self.environment(), stdout=-1, stderr=writer, check=False)
+        os.close(writer)
+        self.assertEqual((done.returncode, done.stdout), (0, b"whole\n"))
+
+    def test_other_rights_and_another_root(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may change its rights")
+        self.root.chmod(0o755)
+        for change in ("os.setresuid(65534, 65534, 65534)", "os.chroot('/proc')", "os.setgid(65534)"):
+            self.run_staged(f"""
+file = opened()
+late = opened(path + "2")
+os.write(file, b"x" * 1000)
+{change}
+os.write(file, b"y" * 1000)
+os.fsync(file)
+os.write(late, b"z" * 1000)
+""")
+
+    def test_a_library_that_was_written_is_loaded(self):
+        source = next(iter(pathlib.Path("/usr/lib").glob("*-linux-gnu/libm.so.6")), None)
+        if source is None:
+            self.skipTest("there is no library to copy")
+        self.run_staged(f"""
+file = opened(path + ".so")
+os.write(file, open({str(source)!r}, "rb").read())
+os.close(file)
+loaded = ctypes.CDLL(path + ".so")
+loaded.cos.restype = ctypes.c_double
+loaded.cos.argtypes = [ctypes.c_double]
+print(loaded.cos(0.0))
+""")
+
+    def test_large_copies_by_one_call(self):
+        self.run_staged("""
+file = opened()
+os.write(file, b"x" * 5_000_000)
+other = opened(path + "2")
+print(os.sendfile(other, file, 0, 5_000_000), os.copy_file_range(file, other, 6_000_000, 0))
+""")
+
+    def test_times_and_blocks(self):
+        self.run_staged("""
+import time
+before = time.time() - 5
+file = opened()
+os.write(file, b"x" * 100_000)
+os.utime(file, (1000, 1000))
+status = os.fstat(file)
+print(status.st_mtime, status.st_ctime > before)
+os.ftruncate(file, 1 << 40)
+print(os.fstat(file).st_blocks < 10_000)
+os.ftruncate(file, 0)
+print(os.fstat(file).st_blocks)
+""")
+
+    def test_folders_that_are_exchanged(self):
+        self.run_staged("""
+folder = os.path.dirname(path)
+os.mkdir(folder + "/d")
+os.mkdir(folder + "/e")
+file, other = opened(folder + "/d/x"), opened()
+os.write(file, b"x" * 1000)
+os.write(other, b"y" * 1000)
+print(library.renameat2(-100, (folder + "/e").encode(), -100, (folder + "/d").encode(), 2))
+os.write(file, b"z")
+os.fsync(file)
+print(open(folder + "/e/x").read())
+os.unlink(folder + "/e/x")
+os.rmdir(folder + "/d")
+os.rmdir(folder + "/e")
+""")
+
+    def test_a_child_has_no_descriptors_of_the_library(self):
+        self.run_staged("""
+file = opened()
+os.write(file, b"x" * 1000)
+child = os.fork()
+if child == 0:
+    print([number for number in os.listdir("/proc/self/fd") if int(number) > 500], flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+""")
+
+    def test_names_that_patterns_match(self):
+        for pattern, matching, others in (
+            ("*.check", ["a.check", ".check"], ["check", "a.checks"]),
+            ("run-?.[ch]k", ["run-1.ck", "run-2.hk"], ["run-.ck", "run-12.ck", "run-1.kk"]),
+            ("a\\*[]]", ["a*]"], ["a1]", "ab"]),
+            (f"{self.folder}/sub*/x*", ["sub1/x", "sub/xy"], ["x", "sub/yx"]),
+        ):
+            self.configure(names=[pattern])
+            for name in (*matching, *others):
+                (self.folder / name).parent.mkdir(exist_ok=True)
+                self.forget_staged()
+                done = self.staged(sys.executable, "-c", BEGINNING + "os.write(opened(), b'x')", self.folder / name)
+                self.assertEqual((done.returncode, self.was_staged()), (0, name in matching), (pattern, name))
 
 
 if __name__ == "__main__":

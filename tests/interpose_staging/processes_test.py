@@ -202,6 +202,119 @@ for number in range(5):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((self.logs(), self.file.exists()), ([], False))
 
+    def test_links_lead_to_files_of_other_names(self):
+        self.configure(names=["*.checkpoint"])
+        file, link = self.folder / "a.checkpoint", self.folder / "latest"
+        link.symlink_to(file)
+        writer = self.started(sys.executable, "-c", WRITES, file)
+        self.say(writer, b"written\n")
+        self.assertEqual(self.staged("cat", link).stdout, b"first")
+        writer.kill()
+        writer.wait()
+        for empty in (
+            "os.open(sys.argv[1], os.O_WRONLY | os.O_TRUNC)",
+            "ctypes.CDLL(None).fopen(sys.argv[1].encode(), b'w')",
+        ):
+            self.forget_staged()
+            killed = f"import os\nos.write(os.open({str(file)!r}, os.O_RDWR), b'old')\nos.kill(os.getpid(), 9)"
+            self.staged(sys.executable, "-c", killed)
+            self.assertEqual(len(self.logs()), 1)
+            self.assertEqual(self.staged(sys.executable, "-c", f"import ctypes, os, sys\n{empty}", link).returncode, 0)
+            self.assertEqual((file.read_bytes(), self.logs()), (b"", []), empty)
+
+    def test_a_stream_reads_what_another_process_stages(self):
+        writer = self.started(sys.executable, "-c", WRITES, self.file)
+        self.say(writer, b"written\n")
+        program = """
+import ctypes, sys
+library = ctypes.CDLL(None)
+library.fopen.restype = ctypes.c_void_p
+library.fread.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
+data = ctypes.create_string_buffer(10)
+print(library.fread(data, 1, 10, library.fopen(sys.argv[1].encode(), b"r")))
+"""
+        self.assertEqual(self.staged(sys.executable, "-c", program, self.file).stdout, b"5\n")
+
+    def test_a_file_is_removed_and_made_again_while_another_process_writes_the_first(self):
+        writer = self.started(sys.executable, "-c", WRITES, self.file, stderr=-1)
+        self.say(writer, b"written\n")
+        self.assertEqual(self.staged("rm", self.file).returncode, 0)
+        new = f"import os\nfile = os.open({str(self.file)!r}, os.O_RDWR | os.O_CREAT)\nos.write(file, b'new')"
+        self.assertEqual(self.staged(sys.executable, "-c", new).returncode, 0)
+        self.go_on(writer)
+        self.say(writer, b"more\n")
+        writer.communicate(b"\n")
+        self.assertEqual((writer.returncode, self.file.read_bytes(), self.logs()), (0, b"new", []))
+
+    def test_a_child_reads_a_file_that_another_process_has_removed(self):
+        program = f"""
+import os, sys
+file = os.open({str(self.file)!r}, os.O_RDWR | os.O_CREAT)
+os.write(file, b"staged")
+print("written", flush=True)
+sys.stdin.readline()
+child = os.fork()
+print(os.pread(file, 10, 0), flush=True)
+child or os._exit(0)
+os.waitpid(child, 0)
+"""
+        writer = self.started(sys.executable, "-c", program, stderr=-1)
+        self.say(writer, b"written\n")
+        self.file.unlink()
+        output, error = writer.communicate(b"\n")
+        self.assertEqual((output, self.logs()), (b"b'staged'\n" * 2, []), error)
+
+    def test_a_file_that_a_killed_program_has_left_is_removed(self):
+        program = f"import os\nos.write(os.open({str(self.file)!r}, os.O_RDWR | os.O_CREAT), b'x' * 1000)\n"
+        self.staged(sys.executable, "-c", program + "os.kill(os.getpid(), 9)")
+        self.assertEqual(len(self.logs()), 1)
+        self.assertEqual(self.staged("rm", self.file).returncode, 0)
+        self.assertEqual(self.logs(), [])
+
+    def test_a_log_that_was_left_alone_keeps_no_file_from_the_tier(self):
+        write = f"import os\nos.write(os.open({str(self.file)!r}, os.O_RDWR | os.O_CREAT), b'new')\n"
+        self.staged(sys.executable, "-c", write + "os.kill(os.getpid(), 9)")
+        (left,) = self.logs()
+        self.file.unlink()  # without the library
+        self.file.write_bytes(b"other")
+        self.forget_staged()
+        done = self.staged(sys.executable, "-c", write)
+        self.assertEqual((done.returncode, self.was_staged()), (0, True), done.stderr)
+        self.assertIn(f"{left} has what was written to an earlier file", done.stderr.decode())
+        self.assertEqual((self.file.read_bytes(), self.logs()), (b"newer", [left]))
+
+    def test_a_file_is_written_through_where_others_could_not_ask_for_it(self):
+        none = "echo 0 > /proc/sys/user/max_inotify_instances"
+        if self.plain("unshare", "-Ur", "sh", "-c", none).returncode != 0:
+            self.skipTest("there are no name spaces of users, or no limit in them")
+        write = f"import os; os.write(os.open('{self.file}', os.O_RDWR | os.O_CREAT), b'x' * 1000); print('written', flush=True); input()"
+        words = ["unshare", "-Ur", "sh", "-c", f'{none}; exec {sys.executable} -c "{write}"']
+        writer = self.started(*words, stderr=-1)
+        self.say(writer, b"written\n")
+        self.assertEqual(self.file.read_bytes(), b"x" * 1000)
+        self.assertIn(b"other processes could not ask for it", writer.communicate(b"\n")[1])
+        self.assertEqual(self.logs(), [])
+
+    def test_threads_that_write_while_the_program_ends(self):
+        program = f"""
+import os, sys, threading
+def write(number):
+    for step in range(1 << 40):
+        file = os.open(f"{self.folder}/{{number}}.{{step % 5}}", os.O_RDWR | os.O_CREAT)
+        os.write(file, b"x" * 10_000)
+        os.close(file)
+        begun.set()
+begun = threading.Event()
+for number in range(3):
+    threading.Thread(target=write, args=(number,), daemon=True).start()
+begun.wait()
+"""
+        for end in ("os._exit(0)", "sys.exit(0)"):
+            done = self.staged(sys.executable, "-c", program + end)
+            self.assertEqual((done.returncode, self.was_staged(), self.logs()), (0, True, []), done.stderr)
+            for each in self.folder.iterdir():
+                self.assertIn(each.read_bytes(), (b"", b"x" * 10_000))
+
     def test_a_tier_that_cannot_be_used(self):
         source = self.root / "source"
         source.write_bytes(bytes(3000))

@@ -39,7 +39,7 @@ class RandomCalls(Case):
 
     def test_files_that_become_staged_when_they_are_large(self):
         self.configure(from_bytes=5000)
-        self.compare(100)
+        self.compare(300)
 
 
 if __name__ == "__main__":
