@@ -270,7 +270,8 @@ void StagedFile::drain_behind() noexcept {
     }
     {
       const base::LockGuard lock(self->mutex_);
-      self->failure_ = failure ? failure : self->failure_;
+      // Nobody will miss the bytes of a file that has no name any more.
+      self->failure_ = failure && !self->tier_->is_removed() ? failure : self->failure_;
       self->is_requested_ = self->is_requested_ && failure;
       --self->drains_;
       self->no_drain_.notify_all();
@@ -355,19 +356,11 @@ std::optional<FileFailure> StagedFile::finish_closed() noexcept {
     const base::LockGuard own(mutex_);
     failure = std::exchange(failure_, {});
   }
-  if (state_ == State::staged && !failure) {
-    failure = tier_->is_removed() ? guarded([&] { return tier_->forget(); }) : finish();
+  if (state_ == State::staged && tier_->is_removed()) {
+    failure = guarded([&] { return tier_->forget(); });
+  } else if (state_ == State::staged && !failure) {
+    failure = finish();
   }
-  end();
-  return failure;
-}
-
-std::optional<FileFailure> StagedFile::drop() noexcept {
-  const std::lock_guard lock(use_);
-  if (has_drains()) {
-    return std::nullopt;
-  }
-  FileFailure failure = state_ == State::staged ? guarded([&] { return tier_->forget(); }) : FileFailure{};
   end();
   return failure;
 }

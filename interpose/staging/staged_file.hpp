@@ -115,16 +115,14 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   /// Of a drain in the background, since the last call; 0: none.
   int take_failure() noexcept;
   /// Drains, and removes the log, if it is staged. No descriptor of the program leads to it. Nothing: a drain is announced, after which it is called again.
+  /// What is staged of a file that has no name any more is not drained.
   std::optional<dovetail::staging::FileFailure> finish_closed() noexcept;
-  /// The same of a file that has no name any more: its log is removed, and not drained.
-  std::optional<dovetail::staging::FileFailure> drop() noexcept;
   /// Of the log; empty: it was never staged.
   const std::string& folder() const noexcept { return folder_; }
 
   // Of those that have it open, and of those that wait for its end: guarded by the lock of all files.
   unsigned openings = 0;
   bool is_being_removed = false;  // it is not known yet whether it is
-  bool is_removed = false;
   bool is_ending = false;  // it is closed, and a thread finishes it
   int end_error = 0;       // why the log stays though the file is closed
 

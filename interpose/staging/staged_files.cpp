@@ -70,7 +70,7 @@ bool begin_end(const FilePointer& file) noexcept {
 void end_closed(const FilePointer& file) noexcept {
   const Within within;
   while (begin_end(file)) {
-    const std::optional<FileFailure> failure = file->is_removed ? file->drop() : file->finish_closed();
+    const std::optional<FileFailure> failure = file->finish_closed();
     {
       Files& place = files();
       const base::LockGuard lock(place.mutex);
@@ -136,7 +136,7 @@ FilePointer open_known_file(const FileIdentity& identity) {
   base::UniqueLock lock(place.mutex);
   wait_for_end(place, lock, identity);
   const auto found = place.all.find(identity);
-  if (found == place.all.end() || found->second->is_removed) {
+  if (found == place.all.end()) {
     return nullptr;
   }
   ++found->second->openings;
@@ -233,7 +233,6 @@ void end_removal(StagedFile& file, bool is_removed) noexcept {
     Files& place = files();
     const base::LockGuard lock(place.mutex);
     file.is_being_removed = false;
-    file.is_removed = is_removed;
   }
   end_closed(file.shared_from_this());
   if (is_removed) {

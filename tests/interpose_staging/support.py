@@ -14,7 +14,7 @@ from pathlib import Path
 BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"]).resolve()
 LIBRARY = BUILD / "lib" / "libdovetail-staging.so"
 COMMAND = BUILD / "bin" / "dovetail-staging"
-__all__ = ["BUILD", "COMMAND", "Case", "seed"]
+__all__ = ["BUILD", "COMMAND", "SECONDS", "Case", "seed"]
 SECONDS = 60  # until a program is taken for one that hangs
 
 
