@@ -56,7 +56,8 @@ namespace dovetail::interpose::staged {
   X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat) X(posix_spawn) X(posix_spawnp) X(popen) X(system) X(_exit) \
   X(_Fork) X(clone) X(sendmsg) X(sendmmsg) \
   X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid) X(setresgid) X(chroot) X(unshare) X(setns) \
-  X(chmod) X(fchmod) X(fchmodat) X(setxattr) X(lsetxattr) X(fsetxattr)
+  X(chmod) X(fchmod) X(fchmodat) X(setxattr) X(lsetxattr) X(fsetxattr) \
+  X(listxattr) X(llistxattr) X(flistxattr) X(getxattr) X(lgetxattr) X(fgetxattr) X(removexattr) X(lremovexattr) X(fremovexattr) X(lockf64)
 // clang-format on
 
 namespace libc {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "libc.hpp"
+#include "marks.hpp"
 #include "opening.hpp"
 #include "within.hpp"
 
@@ -19,6 +20,8 @@ bool is_lost(mode_t mode) noexcept { return (mode & (S_ISUID | S_ISGID)) != 0 ||
 bool is_lost(const char* attribute) noexcept {
   return attribute != nullptr && std::strcmp(attribute, "security.capability") == 0;
 }
+
+bool is_copied_mark(const char* attribute) noexcept { return is_mark(attribute) && is_active(); }
 
 template <class Kind, class Call>
 int set_by_name(int folder, const char* path, bool follow, const Kind& kind, const Call& call) noexcept {
@@ -43,14 +46,21 @@ DOVETAIL_CALL int fchmodat(int folder, const char* path, mode_t mode, int flags)
   return set_by_name(folder, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, mode,
                      [&] { return libc::fchmodat(folder, path, mode, flags); });
 }
+// A mark comes from a file of which all attributes are copied, and says nothing of this one.
 DOVETAIL_CALL int setxattr(const char* path, const char* name, const void* value, std::size_t bytes,
                            int flags) noexcept {
-  return set_by_name(AT_FDCWD, path, true, name, [&] { return libc::setxattr(path, name, value, bytes, flags); });
+  return is_copied_mark(name)
+             ? 0
+             : set_by_name(AT_FDCWD, path, true, name, [&] { return libc::setxattr(path, name, value, bytes, flags); });
 }
 DOVETAIL_CALL int lsetxattr(const char* path, const char* name, const void* value, std::size_t bytes,
                             int flags) noexcept {
-  return set_by_name(AT_FDCWD, path, false, name, [&] { return libc::lsetxattr(path, name, value, bytes, flags); });
+  return is_copied_mark(name) ? 0 : set_by_name(AT_FDCWD, path, false, name, [&] {
+    return libc::lsetxattr(path, name, value, bytes, flags);
+  });
 }
 DOVETAIL_CALL int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes, int flags) noexcept {
-  return set_by_descriptor(fd, name, [&] { return libc::fsetxattr(fd, name, value, bytes, flags); });
+  return is_copied_mark(name)
+             ? 0
+             : set_by_descriptor(fd, name, [&] { return libc::fsetxattr(fd, name, value, bytes, flags); });
 }

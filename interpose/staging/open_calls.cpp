@@ -31,6 +31,11 @@ mode_t mode_of(int flags, va_list rest) { return has_mode(flags) ? va_arg(rest, 
 // One of the library's that a call of the program, and not of its child, is about.
 bool is_hidden(int descriptor) noexcept { return is_own(descriptor) && !Within::is_now() && is_own_process(); }
 
+// Such a lock ends when the process closes any descriptor of the file, and staging has descriptors of its own.
+int settle_for_lock(int fd, int kind) noexcept {
+  return kind == F_UNLCK ? 0 : settle_descriptor(fd, "the program locks a part of it (fcntl)");
+}
+
 // What the descriptor led to is closed by the system.
 int replace(int from, int to) {
   if (to >= 0) {
@@ -129,6 +134,12 @@ DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
       return fail(error);
     }
   }
+  if (command == F_SETLK || command == F_SETLKW) {
+    if (const int error =
+            settle_for_lock(fd, argument != nullptr ? static_cast<flock64*>(argument)->l_type : F_UNLCK)) {
+      return fail(error);
+    }
+  }
   const int result = libc::fcntl64(fd, command, argument);
   if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
     return replace(fd, result);
@@ -139,6 +150,11 @@ DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
     }
   }
   return result;
+}
+
+DOVETAIL_CALL int lockf64(int fd, int command, off64_t bytes) {
+  const int error = settle_for_lock(fd, command == F_LOCK || command == F_TLOCK ? F_WRLCK : F_UNLCK);
+  return error != 0 ? fail(error) : libc::lockf64(fd, command, bytes);
 }
 
 // Where a file offset has 64 bits anyway, the two names of a call are one function.
@@ -154,4 +170,5 @@ int mkostemp(char*, int) DOVETAIL_ALIAS("mkostemp64");
 int mkstemps(char*, int) DOVETAIL_ALIAS("mkstemps64");
 int mkostemps(char*, int, int) DOVETAIL_ALIAS("mkostemps64");
 int fcntl(int, int, ...) DOVETAIL_ALIAS("fcntl64");
+int lockf(int, int, off_t) DOVETAIL_ALIAS("lockf64");
 }

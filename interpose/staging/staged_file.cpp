@@ -108,7 +108,7 @@ void StagedFile::try_to_stage(int descriptor) {
   FileFailure failure = tier.failure;
   if (!failure) {
     // Others look for its log after they have opened it, and with the lock held. So one of the two is seen.
-    if (has_size_limit() || !is_sole_opener(descriptor)) {
+    if (has_size_limit() || has_record_lock(descriptor) || !is_sole_opener(descriptor)) {
       return;
     }
     // A program that does not have this library, or one that has renamed a folder above, may have given the name to another file.
@@ -137,7 +137,6 @@ void StagedFile::try_to_stage(int descriptor) {
     TieredFile::Opened opened = TieredFile::open(folder_, path_);
     failure = std::move(opened.failure);
     tier_ = std::move(opened.file);
-    kept_ = std::move(opened.kept);
   }
   if (failure) {
     tell(path_ + " is written through, since it cannot be staged: " + failure.text());
@@ -368,7 +367,6 @@ std::optional<FileFailure> StagedFile::finish_closed() noexcept {
 void StagedFile::end() noexcept {
   state_ = State::plain;
   tier_ = nullptr;
-  kept_ = base::Descriptor(-1);
   ++ends_;
 }
 

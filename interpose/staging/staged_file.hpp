@@ -15,7 +15,6 @@
 #include <string>
 #include <utility>
 
-#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "configuration.hpp"
 #include "held_signals.hpp"
@@ -123,8 +122,8 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   // Of those that have it open, and of those that wait for its end: guarded by the lock of all files.
   unsigned openings = 0;
   bool is_being_removed = false;  // it is not known yet whether it is
-  bool is_ending = false;  // it is closed, and a thread finishes it
-  int end_error = 0;       // why the log stays though the file is closed
+  bool is_ending = false;         // it is closed, and a thread finishes it
+  int end_error = 0;              // why the log stays though the file is closed
 
  private:
   enum class State { fresh, staged, plain };
@@ -144,11 +143,10 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   void (*const drained_)(const std::shared_ptr<StagedFile>&) noexcept;
   static inline constinit std::atomic<unsigned> ends_{0};
   UseLock use_;
-  // These change with `use_` held exclusively. The tier stays when the file is given up, and so does the descriptor of one that could not be made: closing
-  // them would end the record locks of the program. They go before another opening of the file can have any.
+  // These change with `use_` held exclusively. The tier stays when the file is given up: closing its descriptor would end the record locks that the program
+  // has taken since. It goes before another opening of the file can have any.
   std::atomic<State> state_ = State::fresh;
   std::unique_ptr<dovetail::staging::TieredFile> tier_;
-  base::Descriptor kept_{-1};
   std::string folder_;
   base::Mutex end_of_file_;
   std::atomic<bool> is_requested_{false};

@@ -37,8 +37,6 @@ class TieredFile {
     bool is_superseded =
         false;  ///< The failure is that others have opened the file for writing since the log was written.
     std::vector<StagedTier> elsewhere{};  ///< Tiers that may hold bytes of the file that are not seen here.
-    /// Of the final file, after a failure: closing it ends the record locks of the process on that file.
-    base::Descriptor kept{-1};
   };
   /// @param folder in the tier; made if it does not exist, for this user alone. What is in it is read and checked.
   /// @param final_path a regular file that exists; absolute, without symbolic links
@@ -116,9 +114,6 @@ class TieredFile {
     std::vector<Part> parts;
     std::uint64_t final_bytes = 0;  // that count of the final file
   };
-  /// Takes the descriptor if it succeeds.
-  static Opened open_beside(base::Descriptor& final_file, const FileIdentity& identity, const std::string& folder,
-                            const std::string& final_path, const TierSettings& settings);
   TieredFile(base::Descriptor final_file, const std::string& final_path, OpenedLog log, const TierSettings& settings,
              StagedContents contents);
   std::uint64_t size_now() const REQUIRES(mutex_);

@@ -4,6 +4,7 @@ import errno
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from support import BUILD, Case
 
 PROGRAM = BUILD / "bin" / "staging_odd_calls"
 BEGINNING = """
-import ctypes, errno, fcntl, os, socket, subprocess, sys, threading
+import ctypes, errno, fcntl, os, socket, struct, subprocess, sys, threading
 library = ctypes.CDLL(None, use_errno=True)
 path = sys.argv[1]
 def opened(name=path, flags=0):
@@ -146,31 +147,6 @@ os.close(file)
 print(all(os.fstat(each) for each in mine), mine == [*range(3, 203)])
 """)
         self.assertEqual(self.file.read_bytes(), b"x" * 1000 + b"y" * 1000)
-
-    def test_locks_stay_where_a_file_cannot_be_staged(self):
-        program = """
-import resource
-file = opened()
-fcntl.lockf(file, fcntl.LOCK_EX)
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-taken = []
-while len(taken) < 64:
-    try:
-        taken.append(os.dup(0))
-    except OSError:
-        break
-os.close(taken.pop())  # that of the tier's lock
-os.close(taken.pop())  # that of the file: there is none for the log
-os.write(file, b"y" * 1000)
-print("locked", flush=True)
-sys.stdin.readline()
-"""
-        holder = self.started(sys.executable, "-c", BEGINNING + program, self.file, stderr=-1)
-        self.assertEqual(holder.stdout.readline(), b"locked\n")
-        attempt = "fcntl.lockf(opened(), fcntl.LOCK_EX | fcntl.LOCK_NB)"
-        other = self.plain(sys.executable, "-c", BEGINNING + attempt, self.file)
-        self.assertIn(b"BlockingIOError", other.stderr)
-        self.assertIn(b"is written through, since it cannot be staged", holder.communicate(b"\n")[1])
 
     def test_locks_stay_when_a_file_is_opened_again_at_once(self):
         attempt = "import fcntl,os,sys\nfcntl.lockf(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)"
@@ -482,6 +458,47 @@ os.waitpid(child, 0)
                 self.forget_staged()
                 done = self.staged(sys.executable, "-c", BEGINNING + "os.write(opened(), b'x')", self.folder / name)
                 self.assertEqual((done.returncode, self.was_staged()), (0, name in matching), (pattern, name))
+
+    def test_locks_of_parts_stay_though_the_file_is_written(self):
+        attempt = "import fcntl,os,sys\nfcntl.lockf(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        for first in ("opened()", "os.open(path, os.O_RDONLY)"):
+            self.file.write_bytes(b"")
+            self.run_both(f"""
+environment = {{name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}}
+file = opened()
+os.write(opened(path + "2"), b"staged")
+locked = {first}
+fcntl.fcntl(locked, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
+os.write(file, b"x" * 3000)
+done = subprocess.run([sys.executable, "-c", {attempt!r}, path], env=environment, capture_output=True)
+print(b"BlockingIOError" in done.stderr)
+""")
+
+    def test_all_attributes_of_a_staged_file_are_copied(self):
+        source = f"""
+file = opened({str(self.folder / "first")!r})
+os.write(file, b"x" * 1000)
+os.setxattr(file, "user.own", b"1")
+os.close(file)
+os.rename({str(self.folder / "first")!r}, {str(self.folder / "first")!r} + "2")
+print(os.listxattr({str(self.folder / "first")!r} + "2"))
+"""
+        for copy in (
+            "import shutil\nshutil.copy2(path + '2', path)",
+            "subprocess.run(['cp', '-a', path + '2', path], check=True)",
+            "subprocess.run(['mv', path + '2', path], check=True)",
+        ):
+            self.run_staged(
+                source.replace(str(self.folder / "first"), str(self.file)) + copy + "\nprint(os.listxattr(path))"
+            )
+            self.assertEqual(self.file.read_bytes(), b"x" * 1000)
+            self.file.unlink()
+            (self.folder / "file2").unlink(missing_ok=True)
+        if shutil.which("rsync") is not None:
+            self.run_staged(
+                source.replace(str(self.folder / "first"), str(self.file))
+                + "subprocess.run(['rsync', '-aX', path + '2', path], check=True)"
+            )
 
 
 if __name__ == "__main__":

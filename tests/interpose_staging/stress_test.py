@@ -11,8 +11,8 @@ from support import BUILD, SECONDS, Case, seed
 
 PROGRAM = BUILD / "bin" / "staging_stress"
 IS_SANITIZED = bool(os.environ.get("DOVETAIL_SANITIZE"))
-ROUNDS = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "60" if IS_SANITIZED else "300"))
-PROGRAMS = int(os.environ.get("DOVETAIL_TEST_RANDOM_PROGRAMS", "2"))
+ROUNDS = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "60" if IS_SANITIZED else "120"))
+PROGRAMS = int(os.environ.get("DOVETAIL_TEST_RANDOM_PROGRAMS", "1"))
 
 
 class Stress(Case):
@@ -20,6 +20,8 @@ class Stress(Case):
         environment = super().environment()
         if IS_SANITIZED:
             del environment["LD_PRELOAD"]
+            # What translates addresses would make calls of the library's before it can.
+            environment["TSAN_OPTIONS"] = "symbolize=0:" + environment.get("TSAN_OPTIONS", "")
         return environment
 
     def check(self, number: int) -> None:

@@ -127,9 +127,21 @@ def run_module(name: str, results: Path, seconds: float) -> int:
 
 
 class Suite:
+    WAY = "as a task"
+
     def __init__(self, build: Path, seconds: float) -> None:
         self._build = build
         self._seconds = seconds
+
+    def settings(self, folder: Path, interposed: bool, beside_a_thread: bool) -> dict[str, str]:
+        """The environment that makes the difference. `folder`: in which the tests make their files."""
+        libraries = ["libdovetail-posix.so"] * interposed
+        if interposed or beside_a_thread:
+            libraries.append("libposix_main_in_task.so")
+        settings = {"DOVETAIL_TEST_MAIN": "beside_a_thread"} if beside_a_thread else {}
+        if libraries:
+            settings["LD_PRELOAD"] = ":".join(str(self._build / "lib" / library) for library in libraries)
+        return settings
 
     def outcomes(self, name: str, interposed: bool, beside_a_thread: bool = False) -> dict[str, tuple[str, str]]:
         """What became of each test, and why."""
@@ -138,13 +150,7 @@ class Suite:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "DOVETAIL"))}
         environment |= {"TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
         environment.pop("VIRTUAL_ENV", None)
-        libraries = ["libdovetail-posix.so"] * interposed + ["libposix_main_in_task.so"] * (
-            interposed or beside_a_thread
-        )
-        if libraries:
-            environment["LD_PRELOAD"] = ":".join(str(self._build / "lib" / library) for library in libraries)
-        if beside_a_thread:
-            environment["DOVETAIL_TEST_MAIN"] = "beside_a_thread"
+        environment |= self.settings(folder, interposed, beside_a_thread)
         python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
         results = folder / "results"
         command = [python, __file__, "--run", name, "--results", results, "--seconds", str(self._seconds / 3)]
@@ -195,12 +201,12 @@ class Suite:
                 print(f"  {test}: as beside any other thread, {beside[test][0]}")
                 del unlike[test]
         return len(native), {
-            test: f"natively {'/'.join(sorted(before))}, as a task {'/'.join(sorted(after))}: {reasons[test]}"
+            test: f"natively {'/'.join(sorted(before))}, {self.WAY} {'/'.join(sorted(after))}: {reasons[test]}"
             for test, (before, after) in unlike.items()
         }
 
 
-def compare_all(modules, seconds: float, repeats: int) -> int:
+def compare_all(suite: Suite, modules, repeats: int) -> int:
     if os.environ.get("DOVETAIL_SANITIZE"):
         print("a sanitizer cannot be loaded into a program without it")
         return 77
@@ -208,7 +214,6 @@ def compare_all(modules, seconds: float, repeats: int) -> int:
     if not present:
         print("this Python comes without its tests")
         return 77
-    suite = Suite(Path(os.environ.get("DOVETAIL_BUILD_DIR", "build/release")).resolve(), seconds)
     failed = 0
     for name in present:
         count, unlike = suite.compare(name, repeats)
@@ -226,9 +231,9 @@ def find_test(name: str) -> bool:
         return False
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--modules", nargs="+", default=LONG)
+def main(kind: type[Suite] = Suite, description: str | None = __doc__, modules: tuple[str, ...] = LONG) -> int:
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--modules", nargs="+", default=modules)
     parser.add_argument("--seconds", type=float, default=900, help="most for a module, a third of it for a test")
     parser.add_argument("--repeats", type=int, default=2, help="of a module in which tests end differently")
     parser.add_argument("--run", help=argparse.SUPPRESS)
@@ -236,7 +241,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.run:
         return run_module(arguments.run, arguments.results, arguments.seconds)
-    return compare_all(arguments.modules, arguments.seconds, arguments.repeats)
+    suite = kind(Path(os.environ.get("DOVETAIL_BUILD_DIR", "build/release")).resolve(), arguments.seconds)
+    return compare_all(suite, arguments.modules, arguments.repeats)
 
 
 if __name__ == "__main__":
