@@ -75,8 +75,8 @@ test: build-tests ## Build, then run all tests (TEST_ARGS="-R storage" for optio
 test-hdf5: setup-hdf5 build-tests ## The long run of the HDF5 connector: HDF5's own tests, h5py's, random programs (HDF5_ARGS="--repeats 3")
 	@$(PYTHON) tests/hdf5/acceptance.py $(HDF5_ARGS)
 
-test-foreign: setup-foreign build-tests ## Other projects' packages beside ours, and their suites: PyTables', pandas', xarray's, PyCOMPSs' programs, dislib's tests, CPython's, mpi4py's and ROMIO's (an hour or two)
-	@failed=0; for suite in tests/hdf5/foreign_packages.py tests/python/foreign_programs.py tests/hdf5/foreign_suites.py tests/posix/foreign_suites.py tests/interpose_mpiio/foreign_suites.py; do \
+test-foreign: setup-foreign build-tests ## Other projects' packages beside ours, and their suites: PyTables', pandas', xarray's, PyCOMPSs' programs, dislib's tests, CPython's in tasks and staged, mpi4py's and ROMIO's (an hour or two)
+	@failed=0; for suite in tests/hdf5/foreign_packages.py tests/python/foreign_programs.py tests/hdf5/foreign_suites.py tests/posix/foreign_suites.py tests/interpose_staging/foreign_suites.py tests/interpose_mpiio/foreign_suites.py; do \
 	    echo "$$suite"; $(PYTHON) $$suite || [ $$? = 77 ] || failed=1; \
 	done; exit $$failed
 
@@ -97,7 +97,8 @@ test-messages: build-tests ## Random programs of tasks and messages against plai
 test-checkpoints: build-tests ## Programs that write as known codes do, and parallel HDF5, staged under each MPI library, with all their tests
 	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_(programs|hdf5_order)_'
 
-test-staged: build-tests ## Programs whose files are staged: 600 random ones against the same without, and 100 that are killed
+test-staged: build-tests ## Programs whose files are staged: 600 random ones against the same without, 100 that are killed, and 40 with threads
+	@DOVETAIL_TEST_RANDOM_PROGRAMS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_staging_stress_test$$'
 	@DOVETAIL_TEST_RANDOM_PROGRAMS=200 DOVETAIL_TEST_KILLS=100 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_staging_(random_calls|kill)_test$$'
 
 test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes

@@ -52,6 +52,9 @@ std::vector<std::string> recover_dead(const std::string& tier, const std::string
   for (const std::string& folder : found.superseded) {
     tell(dovetail::staging::text_of_superseded(folder, path));
   }
+  for (const std::string& folder : found.foreign) {
+    tell(path + " may lack what another user has staged in " + folder);
+  }
   return std::move(found.busy);
 }
 

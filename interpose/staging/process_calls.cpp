@@ -28,8 +28,7 @@ namespace dovetail::interpose::staged {
 void settle_for_child() noexcept {
   if (!no_files() && is_active()) {
     const KeptErrno kept;
-    give_up_all("the program has made a child, which has its descriptor");
-    finish_all();
+    finish_all("the program has made a child, which has its descriptor");
   }
 }
 
@@ -41,7 +40,11 @@ void before_fork() {
   ++staging_pauses;
   settle_for_child();
 }
-void in_parent() { --staging_pauses; }
+// What another thread has opened meanwhile the child may have as well.
+void in_parent() {
+  settle_for_child();
+  --staging_pauses;
+}
 void in_child() {
   staging_pauses = 0;
   forget_files();
@@ -64,7 +67,7 @@ void before_end() noexcept {
   if (is_active()) {
     const KeptErrno kept;
     ++staging_pauses;
-    finish_all();
+    finish_all(nullptr);
   }
 }
 

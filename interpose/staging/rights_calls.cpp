@@ -23,8 +23,7 @@ int change(const Call& call, const Changed& has_changed) noexcept {
   const StagingPause pause;
   if (!no_files()) {
     const KeptErrno kept;
-    give_up_all(other_rights);
-    finish_all();
+    finish_all(other_rights);
   }
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();

@@ -240,38 +240,25 @@ void end_removal(StagedFile& file, bool is_removed) noexcept {
   }
 }
 
-int give_up_all(const char* why) noexcept {
+int finish_all(const char* why) noexcept {
   if (no_files()) {
     return 0;
   }
   const Within within;
   int first = 0;
+  std::vector<FilePointer> closed;
   try {
     for (const FilePointer& file : files_that(is_open)) {
       const int error = file->give_up(why);
       first = first != 0 ? first : error;
     }
-  } catch (const std::exception&) {
-    return ENOMEM;
-  }
-  return first;
-}
-
-int finish_all() noexcept {
-  int first = give_up_all(nullptr);
-  if (no_files()) {
-    return first;
-  }
-  const Within within;
-  Files& place = files();
-  std::vector<FilePointer> closed;
-  try {
     closed = files_that([](const StagedFile& file) { return !is_open(file); });
   } catch (const std::exception&) {
     first = first != 0 ? first : ENOMEM;
   }
+  Files& place = files();
   base::UniqueLock lock(place.mutex);
-  while (std::ranges::any_of(place.all, [](const auto& each) { return each.second->openings == 0; })) {
+  while (std::ranges::any_of(place.all, [](const auto& each) { return !is_open(*each.second); })) {
     const EndingSignals ending;
     place.changed.wait(lock);
   }

@@ -33,10 +33,8 @@ int settle_below(const std::string& folder, const char* why) noexcept;
 bool begin_removal(StagedFile& file) noexcept;
 /// If it was removed, what is left of it on the tier is gone when this returns.
 void end_removal(StagedFile& file, bool is_removed) noexcept;
-/// All that are open. 0, or the errno of the first that could not be given up.
-int give_up_all(const char* why) noexcept;
-/// All are closed and drained, or their failure was told. 0, or the errno of one of these.
-int finish_all() noexcept;
+/// All that are open are given up, and all that are closed are drained, or their failure was told. 0, or the errno of one of these. `why`: null is the end.
+int finish_all(const char* why) noexcept;
 /// All are durable on their tier, or in the final file. 0, or the errno of the first that is not.
 int sync_all() noexcept;
 /// In the child of a fork: what its parent had is the parent's.

@@ -117,8 +117,7 @@ void settle_for(long number, const long (&words)[6]) noexcept {
     settle_descriptor(static_cast<int>(words[4]), by_number);
   } else {
     // It may name a file, or make a child, or be of a later system.
-    give_up_all(by_number);
-    finish_all();
+    finish_all(by_number);
   }
 }
 

@@ -56,6 +56,39 @@ with open("log", "w") as log:
     subprocess.run(["echo", "from a child"], stdout=log)
     log.write("end\\n")
 """
+GIT = """
+set -e
+export GIT_AUTHOR_DATE=@1000000000 GIT_COMMITTER_DATE=@1000000000 HOME=$PWD
+git init -q one
+git -C one config gc.auto 0
+for step in 1 2 3; do
+  cp /usr/bin/env one/binary; seq 1 $((step * 1000)) > one/text
+  git -C one add .; git -C one -c user.name=n -c user.email=e commit -qm $step
+done
+git clone -q one two
+git -C two tag here; git -C two gc -q --prune=now
+git -C two fsck --full; git -C two log --format=%H; git -C two status --short
+rm */.git/index  # it has the times of files
+"""
+# As PyTorch's: an archive that is not compressed, of the structure and of each array.
+ARCHIVED_CHECKPOINTS = """
+import os, pickle, tempfile, zipfile
+arrays = {f"layer{number}": bytes([number]) * 700_000 for number in range(8)}
+for step in range(3):
+    handle, name = tempfile.mkstemp(dir=".", suffix=".tmp")
+    with os.fdopen(handle, "w+b", buffering=0) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(zipfile.ZipInfo("data.pkl"), pickle.dumps((step, sorted(arrays))))
+            for layer, content in arrays.items():
+                archive.writestr(zipfile.ZipInfo(f"data/{layer}"), content)
+        os.fsync(file.fileno())
+    os.rename(name, "model.pt")
+    folder = os.open(".", os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+with zipfile.ZipFile("model.pt") as archive:
+    print(archive.testzip(), pickle.loads(archive.read("data.pkl")))
+"""
 
 
 def differences(compared: filecmp.dircmp) -> list[str]:
@@ -97,6 +130,14 @@ class Programs(Case):
 
     def test_checkpoints(self):
         self.compare(sys.executable, "-c", CHECKPOINTS)
+
+    def test_archived_checkpoints(self):
+        self.compare(sys.executable, "-c", ARCHIVED_CHECKPOINTS)
+
+    def test_git(self):
+        if shutil.which("git") is None:
+            self.skipTest("there is no git")
+        self.compare("bash", "-c", GIT)
 
 
 if __name__ == "__main__":
