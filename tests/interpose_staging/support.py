@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -14,7 +15,15 @@ from pathlib import Path
 BUILD = Path(os.environ["DOVETAIL_BUILD_DIR"]).resolve()
 LIBRARY = BUILD / "lib" / "libdovetail-staging.so"
 COMMAND = BUILD / "bin" / "dovetail-staging"
-__all__ = ["BUILD", "COMMAND", "SECONDS", "Case", "seed"]
+__all__ = ["BEGINNING", "BUILD", "COMMAND", "SECONDS", "Case", "Compared", "seed"]
+# Of programs that are compared.
+BEGINNING = """
+import ctypes, errno, fcntl, os, socket, struct, subprocess, sys, threading
+library = ctypes.CDLL(None, use_errno=True)
+path = sys.argv[1]
+def opened(name=path, flags=0):
+    return os.open(name, os.O_RDWR | os.O_CREAT | flags, 0o644)
+"""
 SECONDS = 60  # until a program is taken for one that hangs
 
 
@@ -75,3 +84,31 @@ class Case(unittest.TestCase):
     def logs(self) -> list[str]:
         """The folders of logs that are in the tier."""
         return sorted(entry.name for entry in self.tier.iterdir() if entry.is_dir())
+
+
+class Compared(Case):
+    """Programs in Python, with the library and without it. `path` is the file in `self.file`."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.folder / "file"
+
+    def run_both(self, program: str) -> bytes:
+        """What it prints with the library, which is what it prints without."""
+        words = (sys.executable, "-c", BEGINNING + program, self.file)
+        plain = self.plain(*words)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        content = self.file.read_bytes() if self.file.exists() else None
+        for each in self.folder.iterdir():
+            each.unlink()
+        self.forget_staged()
+        done = self.staged(*words)
+        self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+        self.assertEqual(self.file.read_bytes() if self.file.exists() else None, content, done.stderr)
+        self.assertEqual(self.logs(), [])
+        return done.stderr
+
+    def run_staged(self, program: str) -> bytes:
+        error = self.run_both(program)
+        self.assertTrue(self.was_staged(), error)
+        return error
