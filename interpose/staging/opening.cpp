@@ -51,13 +51,17 @@ int settle_named(const std::string& path, const struct stat64& status) {
   return rule == nullptr ? 0 : settle_others(rule->tier, path, status.st_ino);
 }
 
-// No process stages it by this library. Without a look at the file, where nothing is staged here and its name says so.
-bool is_of_no_group(int folder, const char* path, bool follow) noexcept {
-  if (path == nullptr || !no_files() || configuration().may_name(path)) {
-    return path == nullptr;
-  }
+// No process stages it by this library, unless it is a symbolic link.
+bool has_other_name(const char* path) noexcept {
+  return path == nullptr || (no_files() && !configuration().may_name(path));
+}
+
+// The same of what a link leads to.
+bool is_of_no_group(int folder, const char* path) noexcept {
   struct stat64 status{};
-  return !follow || (libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(status.st_mode));
+  return has_other_name(path) &&
+         (path == nullptr ||
+          (libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(status.st_mode)));
 }
 
 void add(int descriptor, const std::shared_ptr<StagedFile>& file, int flags) {
@@ -102,8 +106,7 @@ Opening::Opening(int folder, const char* path, int flags) noexcept
   }
   const KeptErrno kept;
   struct stat64 status{};
-  if (is_of_no_group(folder, path, true) || libc::fstatat64(folder, path, &status, 0) != 0 ||
-      !S_ISREG(status.st_mode)) {
+  if (is_of_no_group(folder, path) || libc::fstatat64(folder, path, &status, 0) != 0 || !S_ISREG(status.st_mode)) {
     return;
   }
   if (const std::shared_ptr<StagedFile> file = find_file(identity_of(status))) {
@@ -183,13 +186,13 @@ int opened_new(int descriptor) noexcept {
 }
 
 int settle_path(int folder, const char* path, const char* why, bool follow) noexcept {
-  if (!is_active()) {
+  if ((!follow && has_other_name(path)) || !is_active()) {
     return 0;
   }
   const KeptErrno kept;
   struct stat64 status{};
   const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
-  if (is_of_no_group(folder, path, follow) || libc::fstatat64(folder, path, &status, flags) != 0 ||
+  if ((follow && is_of_no_group(folder, path)) || libc::fstatat64(folder, path, &status, flags) != 0 ||
       !S_ISREG(status.st_mode)) {
     return 0;
   }
@@ -205,11 +208,11 @@ int settle_path(int folder, const char* path, const char* why, bool follow) noex
 
 void recover_ended(int folder, const char* path) noexcept {
   struct stat64 status{};
-  if (!is_active() || is_of_no_group(folder, path, false) ||
-      libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) {
+  const KeptErrno kept;
+  if (has_other_name(path) || !is_active() || libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(status.st_mode)) {
     return;
   }
-  const KeptErrno kept;
   try {
     const std::string name = real_path(folder, path);
     if (const FileRule* const rule = rule_of(name)) {
