@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -43,7 +44,7 @@ namespace dovetail::interpose::staged {
 // clang-format off
 #define DOVETAIL_STAGED_FUNCTIONS(X) \
   X(open64) X(openat64) X(creat64) X(__open_2) X(__openat_2) X(mkstemp64) X(mkostemp64) X(mkstemps64) X(mkostemps64) \
-  X(close) X(eventfd) X(epoll_create1) X(dup) X(dup2) X(dup3) X(fcntl64) X(close_range) X(closefrom) \
+  X(close) X(eventfd) X(epoll_create1) X(inotify_init1) X(dup) X(dup2) X(dup3) X(fcntl64) X(close_range) X(closefrom) \
   X(read) X(pread64) X(readv) X(preadv64) X(preadv64v2) X(write) X(pwrite64) X(writev) X(pwritev64) X(pwritev64v2) X(lseek64) \
   X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) X(ftruncate64) X(truncate64) X(fallocate64) X(posix_fallocate64) \
   X(fstat64) X(stat64) X(lstat64) X(fstatat64) X(statx) X(__fxstat64) X(__xstat64) X(__lxstat64) X(__fxstatat64) \

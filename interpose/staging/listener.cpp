@@ -17,7 +17,6 @@
 #include "base/mutex.hpp"
 #include "base/without_signals.hpp"
 #include "libc.hpp"
-#include "own_descriptors.hpp"
 #include "within.hpp"
 
 namespace dovetail::interpose::staged {
@@ -28,7 +27,7 @@ constexpr std::uint32_t asked = IN_ATTRIB;
 
 class Listener {
  public:
-  Listener() : events_(keep_own(::inotify_init1(IN_CLOEXEC))), is_open_(events_ >= 0) {
+  Listener() : events_(::inotify_init1(IN_CLOEXEC)), is_open_(events_ >= 0) {
     if (is_open_) {
       const base::WithoutSignals quiet;
       std::thread([this] { run(); }).detach();

@@ -26,6 +26,8 @@ int open_by(int folder, const char* path, int flags, const Call& call) {
   return opening.opened(call(opening.flags()));
 }
 
+int keep_if_own(int made) noexcept { return Within::is_now() && is_own_process() ? keep_own(made) : made; }
+
 mode_t mode_of(int flags, va_list rest) { return has_mode(flags) ? va_arg(rest, mode_t) : 0; }
 
 // One of the library's that a call of the program, and not of its child, is about.
@@ -114,15 +116,10 @@ DOVETAIL_CALL int dup3(int fd, int to, int flags) noexcept {
   return is_hidden(to) ? fail(EBUSY) : replace(fd, libc::dup3(fd, to, flags));
 }
 
-// What the runtime makes that drains behind the program.
-DOVETAIL_CALL int eventfd(unsigned value, int flags) noexcept {
-  const int made = libc::eventfd(value, flags);
-  return Within::is_now() && is_own_process() ? keep_own(made) : made;
-}
-DOVETAIL_CALL int epoll_create1(int flags) noexcept {
-  const int made = libc::epoll_create1(flags);
-  return Within::is_now() && is_own_process() ? keep_own(made) : made;
-}
+// What the library makes besides files: its listener, and the runtime that drains in the background.
+DOVETAIL_CALL int eventfd(unsigned value, int flags) noexcept { return keep_if_own(libc::eventfd(value, flags)); }
+DOVETAIL_CALL int epoll_create1(int flags) noexcept { return keep_if_own(libc::epoll_create1(flags)); }
+DOVETAIL_CALL int inotify_init1(int flags) noexcept { return keep_if_own(libc::inotify_init1(flags)); }
 
 DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
   va_list rest;

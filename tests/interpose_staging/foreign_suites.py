@@ -44,6 +44,8 @@ MODULES = (
     "test_mailbox",
     "test_subprocess",
 )
+# They count all descriptors of the process, and the library has some.
+DIFFERENT = ("test.test_zipfile.TestsWithMultipleOpens.test_many_opens",)
 
 
 class Suite(posix.Suite):
@@ -68,6 +70,7 @@ class Suite(posix.Suite):
 
     def compare(self, name: str, repeats: int) -> tuple[int, dict[str, str]]:
         count, unlike = super().compare(name, repeats)
+        unlike = {test: text for test, text in unlike.items() if test not in DIFFERENT}
         left = [log for tier in self.tiers for log in tier.iterdir() if log.is_dir()]
         made = [tier for tier in self.tiers if any(tier.iterdir())]
         if left:

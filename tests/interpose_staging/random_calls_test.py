@@ -8,7 +8,7 @@ import unittest
 from support import BUILD, Case, seed
 
 PROGRAM = BUILD / "bin" / "staging_random_calls"
-PROGRAMS = int(os.environ.get("DOVETAIL_TEST_RANDOM_PROGRAMS", "8"))
+PROGRAMS = int(os.environ.get("DOVETAIL_TEST_RANDOM_PROGRAMS", "5"))
 
 
 class RandomCalls(Case):

@@ -142,7 +142,7 @@ posix_fallocate posix_fallocate64 posix_spawn posix_spawnp pread pread64 preadv 
 pwritev64v2 read readv remove rename renameat renameat2 sendfile sendfile64 sendmmsg sendmsg setxattr splice stat stat64 statx sync_file_range syncfs
 syscall system truncate truncate64 unlink unlinkat utime utimensat utimes vdprintf vfork write writev
 fts64_children fts64_read fts_children fts_read ftw ftw64 nftw nftw64 dlopen
-setuid seteuid setreuid setresuid setgid setegid setregid setresgid chroot unshare setns lockf lockf64
+setuid seteuid setreuid setresuid setgid setegid setregid setresgid chroot unshare setns lockf lockf64 inotify_init1
 listxattr llistxattr flistxattr getxattr lgetxattr fgetxattr removexattr lremovexattr fremovexattr
 """
 # What libdovetail-mpiio-<library>.so stands before: of both directions, and the rest. Where the library has MPI 4, each that takes a count has a large form.
