@@ -53,7 +53,8 @@ std::vector<std::string> recover_dead(const std::string& tier, const std::string
     tell(dovetail::staging::text_of_superseded(folder, path));
   }
   for (const std::string& folder : found.foreign) {
-    tell(path + " may lack what another user has staged in " + folder);
+    std::string sentence = path;
+    tell(sentence.append(" may lack what another user has staged in ").append(folder));
   }
   return std::move(found.busy);
 }
