@@ -2,10 +2,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <cerrno>
 #include <cstdarg>
-#include <exception>
-#include <vector>
+#include <cstddef>
 
 #include "children.hpp"
 #include "configuration.hpp"
@@ -119,46 +117,48 @@ DOVETAIL_CALL int execveat(int folder, const char* path, char* const* arguments,
 
 namespace {
 
-// Up to the null, which is taken as well.
-bool take(std::vector<char*>& arguments, const char* first, va_list rest) noexcept {
-  try {
-    arguments.push_back(const_cast<char*>(first));
-    while (arguments.back() != nullptr) {
-      arguments.push_back(va_arg(rest, char*));
-    }
-    return true;
-  } catch (const std::exception&) {
-    errno = ENOMEM;
-    return false;
+// The arguments in an array, up to the null: on the stack, since the child of a vfork has the memory of its parent. `call` is given it, and what follows.
+template <class Call>
+int with_arguments(const char* first, va_list rest, const Call& call) noexcept {
+  std::size_t count = 1;
+  va_list counted;
+  va_copy(counted, rest);
+  for (const char* each = first; each != nullptr; each = va_arg(counted, const char*)) {
+    ++count;
   }
+  va_end(counted);
+  auto** const arguments = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
+  arguments[0] = const_cast<char*>(first);
+  for (std::size_t i = 1; i < count; ++i) {
+    arguments[i] = va_arg(rest, char*);
+  }
+  return call(arguments, rest);
 }
 
 }  // namespace
 
 DOVETAIL_CALL int execl(const char* path, const char* first, ...) noexcept {
-  std::vector<char*> arguments;
   va_list rest;
   va_start(rest, first);
-  const bool taken = take(arguments, first, rest);
+  const int result = with_arguments(first, rest, [&](char** arguments, va_list) { return execv(path, arguments); });
   va_end(rest);
-  return taken ? execv(path, arguments.data()) : -1;
+  return result;
 }
 DOVETAIL_CALL int execlp(const char* file, const char* first, ...) noexcept {
-  std::vector<char*> arguments;
   va_list rest;
   va_start(rest, first);
-  const bool taken = take(arguments, first, rest);
+  const int result = with_arguments(first, rest, [&](char** arguments, va_list) { return execvp(file, arguments); });
   va_end(rest);
-  return taken ? execvp(file, arguments.data()) : -1;
+  return result;
 }
 DOVETAIL_CALL int execle(const char* path, const char* first, ...) noexcept {
-  std::vector<char*> arguments;
   va_list rest;
   va_start(rest, first);
-  const bool taken = take(arguments, first, rest);
-  char* const* const environment = va_arg(rest, char* const*);
+  const int result = with_arguments(first, rest, [&](char** arguments, va_list after) {
+    return execve(path, arguments, va_arg(after, char* const*));
+  });
   va_end(rest);
-  return taken ? execve(path, arguments.data(), environment) : -1;
+  return result;
 }
 
 // Handlers of pthread_atfork are not called. The child makes its calls without this library.

@@ -20,12 +20,14 @@ namespace {
 
 constexpr const char* by_number = "a system call was made without the C library";
 
-// They are about one descriptor, or two or three, which are their first arguments.
-constexpr long of_descriptors[] = {SYS_read,      SYS_write,           SYS_pread64, SYS_pwrite64, SYS_readv,
-                                   SYS_writev,    SYS_preadv,          SYS_pwritev, SYS_preadv2,  SYS_pwritev2,
-                                   SYS_ftruncate, SYS_fallocate,       SYS_lseek,   SYS_sendfile, SYS_splice,
-                                   SYS_vmsplice,  SYS_copy_file_range, SYS_tee,     SYS_fsync,    SYS_fdatasync,
-                                   SYS_ioctl,     SYS_fstat,           SYS_close};
+// They are about one descriptor, which is their first argument.
+constexpr long of_descriptor[] = {SYS_read,      SYS_write,     SYS_pread64, SYS_pwrite64, SYS_readv,
+                                  SYS_writev,    SYS_preadv,    SYS_pwritev, SYS_preadv2,  SYS_pwritev2,
+                                  SYS_ftruncate, SYS_fallocate, SYS_lseek,   SYS_fsync,    SYS_ioctl,
+                                  SYS_vmsplice,  SYS_fdatasync, SYS_fstat,   SYS_close};
+// They are about two: the first argument and the second, or the third.
+constexpr long of_first_two[] = {SYS_sendfile, SYS_tee};
+constexpr long of_first_and_third[] = {SYS_splice, SYS_copy_file_range};
 // They have nothing to do with files, or do nothing to them.
 constexpr long harmless[] = {SYS_futex,
                              SYS_gettid,
@@ -108,10 +110,12 @@ void settle_for(long number, const long (&words)[6]) noexcept {
   if (is_in(harmless, number)) {
     return;
   }
-  if (is_in(of_descriptors, number)) {
-    // What is no descriptor leads to nothing.
-    for (const int word : {0, 1, 2}) {
-      settle_descriptor(static_cast<int>(words[word]), by_number);
+  const bool is_of_two = is_in(of_first_two, number);
+  const bool is_of_third = is_in(of_first_and_third, number);
+  if (is_in(of_descriptor, number) || is_of_two || is_of_third) {
+    settle_descriptor(static_cast<int>(words[0]), by_number);
+    if (is_of_two || is_of_third) {
+      settle_descriptor(static_cast<int>(words[is_of_two ? 1 : 2]), by_number);
     }
   } else if (number == SYS_mmap) {
     settle_descriptor(static_cast<int>(words[4]), by_number);

@@ -126,6 +126,15 @@ again = library.syscall(number, -100, path.encode(), os.O_RDONLY)
 print(len(os.pread(again, 5000, 0)))
 """)
 
+    def test_system_calls_by_number_are_about_their_descriptors(self):
+        error = self.run_staged("""
+null = os.open("/dev/null", os.O_WRONLY)
+file = opened()
+os.write(file, b"x" * 1000)
+print(library.syscall(1 if os.uname().machine == "x86_64" else 64, null, b"y" * 9, file))
+""")
+        self.assertEqual(error, b"")
+
     def test_descriptors_that_are_sent(self):
         self.run_staged("""
 reader = ("import os,socket,sys\\nfd = socket.recv_fds(socket.socket(fileno=int(sys.argv[1])), 1, 1)[1][0]\\n"

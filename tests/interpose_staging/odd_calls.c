@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,9 +147,13 @@ static int child_by_vfork(const char* path) {
   return child > 0 && waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 3;
 }
 
+enum { large = 16 << 20 };
+static atomic_int reads;
+
 static void* read_for_ever(void* ignored) {
-  char* data = malloc(1 << 20);
-  while (data != NULL && pread(file, data, 1 << 20, 0) == 1 << 20) {
+  char* data = malloc(large);
+  while (data != NULL && pread(file, data, large, 0) == large) {
+    atomic_fetch_add(&reads, 1);
   }
   free(data);
   return ignored;
@@ -156,13 +161,16 @@ static void* read_for_ever(void* ignored) {
 
 /* Threads read all the time, while the file is given up. */
 static int read_and_map(void) {
-  static char data[1 << 20];
+  static char data[large];
   pthread_t threads[8];
   if (write(file, data, sizeof data) != sizeof data) {
     return 1;
   }
   for (int i = 0; i < 8; ++i) {
     pthread_create(&threads[i], NULL, read_for_ever, NULL);
+  }
+  while (atomic_load(&reads) < 24) {
+    sched_yield();
   }
   void* memory = mmap(NULL, sizeof data, PROT_READ, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED || ftruncate(file, 1000) != 0) {
