@@ -97,8 +97,8 @@ test-messages: build-tests ## Random programs of tasks and messages against plai
 test-checkpoints: build-tests ## Programs that write as known codes do, and parallel HDF5, staged under each MPI library, with all their tests
 	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_(programs|hdf5_order)_'
 
-test-staged: build-tests ## Programs whose files are staged: 600 random ones against the same without, 100 that are killed, and 40 with threads
-	@DOVETAIL_TEST_RANDOM_PROGRAMS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_staging_stress_test$$'
+test-staged: build-tests ## Programs whose files are staged: 600 random ones against the same without, 100 that are killed, 40 with threads, and git
+	@DOVETAIL_TEST_LONG=1 DOVETAIL_TEST_RANDOM_PROGRAMS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_staging_(stress|programs)_test$$'
 	@DOVETAIL_TEST_RANDOM_PROGRAMS=200 DOVETAIL_TEST_KILLS=100 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_staging_(random_calls|kill)_test$$'
 
 test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes
