@@ -142,18 +142,22 @@ os.rmdir(folder + "/e")
 
     def test_locks_of_parts_stay_though_the_file_is_written(self):
         attempt = "import fcntl,os,sys\nfcntl.lockf(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)"
-        for first in ("opened()", "os.open(path, os.O_RDONLY)"):
+        lock = "fcntl.fcntl({}, fcntl.F_SETLK, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 0, 0))\n"
+        opened, write = "file = opened()\n", "os.write(file, b'x' * 3000)\n"
+        for steps in (
+            opened + lock.format("file") + write,
+            opened + write + lock.format("file") + write,
+            "reader = os.open(path, os.O_RDONLY)\n" + lock.format("reader") + opened + write,
+        ):
             self.file.write_bytes(b"")
-            self.run_both(f"""
-environment = {{name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}}
-file = opened()
-os.write(opened(path + "2"), b"staged")
-locked = {first}
-fcntl.fcntl(locked, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
-os.write(file, b"x" * 3000)
-done = subprocess.run([sys.executable, "-c", {attempt!r}, path], env=environment, capture_output=True)
-print(b"BlockingIOError" in done.stderr)
-""")
+            content = b"x" * 3000 * steps.count(write)
+            words = [sys.executable, "-c", BEGINNING + steps + "print('locked', flush=True)\nsys.stdin.readline()"]
+            holder = self.started(*words, self.file, stderr=-1)
+            self.assertEqual(holder.stdout.readline(), b"locked\n", steps)
+            other = self.plain(sys.executable, "-c", attempt, self.file)
+            self.assertIn(b"BlockingIOError", other.stderr, steps)
+            holder.communicate(b"\n")
+            self.assertEqual((self.file.read_bytes(), self.logs()), (content, []), steps)
 
     def test_all_attributes_of_a_staged_file_are_copied(self):
         source = f"""
