@@ -11,8 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <exception>
-#include <fstream>
 #include <string>
 
 #include "libc.hpp"
@@ -84,22 +82,6 @@ bool is_only_one_of_process(int descriptor) noexcept {
 }
 
 }  // namespace
-
-bool has_record_lock(int descriptor) noexcept {
-  try {
-    std::ifstream described("/proc/self/fdinfo/" + std::to_string(descriptor));
-    bool is_known = false;
-    for (std::string line; std::getline(described, line);) {
-      is_known = true;
-      if (line.starts_with("lock:") && line.find("POSIX") != std::string::npos) {
-        return true;
-      }
-    }
-    return !is_known;
-  } catch (const std::exception&) {
-    return true;
-  }
-}
 
 bool is_sole_opener(int descriptor) noexcept {
   // One that the program has would be ended.

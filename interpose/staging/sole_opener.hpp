@@ -7,7 +7,5 @@ namespace dovetail::interpose::staged {
 /// other processes are not seen. Blocks no one but openers of the file, for an instant. Any thread.
 /// @param descriptor open for writing
 bool is_sole_opener(int descriptor) noexcept;
-/// Whether this process has locked a part of the file (`fcntl`, `lockf`); true also where that cannot be known.
-bool has_record_lock(int descriptor) noexcept;
 
 }  // namespace dovetail::interpose::staged

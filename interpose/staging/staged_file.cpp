@@ -108,7 +108,7 @@ void StagedFile::try_to_stage(int descriptor) {
   FileFailure failure = tier.failure;
   if (!failure) {
     // Others look for its log after they have opened it, and with the lock held. So one of the two is seen.
-    if (has_size_limit() || has_record_lock(descriptor) || !is_sole_opener(descriptor)) {
+    if (has_size_limit() || !is_sole_opener(descriptor)) {
       return;
     }
     // A program that does not have this library, or one that has renamed a folder above, may have given the name to another file.
