@@ -159,7 +159,9 @@ int Opening::look_at(int descriptor) const noexcept {
       path = path.empty() ? link_of(descriptor) : std::move(path);
       const FileRule* const rule = rule_of(path);
       if (rule != nullptr && status.st_nlink != 0) {
-        if (const int error = settle_others(rule->tier, path, status.st_ino)) {
+        int error = settle_others(rule->tier, path, status.st_ino);
+        error = error != 0 ? error : settle_elsewhere(rule->tier, path, descriptor, writes(flags_));
+        if (error != 0) {
           return error;
         }
         file = writes(flags_) && (flags_ & O_DIRECT) == 0 ? open_file(identity_of(status), path, *rule) : nullptr;

@@ -11,6 +11,8 @@
 
 #include "base/descriptor.hpp"
 #include "listener.hpp"
+#include "staging/final_mark.hpp"
+#include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
 #include "staging/writer_folders.hpp"
@@ -109,6 +111,29 @@ int settle_others(const std::string& tier, const std::string& path, ino_t inode)
     }
   } catch (const std::exception&) {
     tell("there is no memory to look for what was staged of " + path);
+    return ENOMEM;
+  }
+}
+
+int settle_elsewhere(const std::string& tier, const std::string& path, int descriptor, bool writes) noexcept {
+  try {
+    const Within within;
+    const dovetail::staging::MarkedFile file{
+        .calls = dovetail::staging::FileCalls::system(), .descriptor = descriptor, .path = path};
+    const std::vector<dovetail::staging::StagedTier> tiers = dovetail::staging::staged_elsewhere(file, tier);
+    for (const dovetail::staging::StagedTier& each : tiers) {
+      const std::string name = dovetail::staging::text_of(each.tier);
+      tell(writes ? path + " is opened for writing, so what is staged of it in " + name + " counts no more; " +
+                        dovetail::staging::remedy_of_superseded
+                  : path + " may lack what is staged in " + name);
+    }
+    const FileFailure failure = writes && !tiers.empty() ? dovetail::staging::supersede_logs(file) : FileFailure{};
+    if (failure) {
+      tell(path + " cannot be opened for writing: " + failure.text());
+    }
+    return failure.error;
+  } catch (const std::exception&) {
+    tell("there is no memory to look where " + path + " is staged");
     return ENOMEM;
   }
 }

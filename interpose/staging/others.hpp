@@ -12,7 +12,10 @@ namespace dovetail::interpose::staged {
 /// which is not within the library.
 /// @param path of a file that exists @param inode its number: what a living process has staged of an earlier file of that name is left alone
 int settle_others(const std::string& tier, const std::string& path, ino_t inode) noexcept;
-/// Only the first of these.
+/// What is staged of it in other tiers: for a program that writes it counts no more, and is never drained over what is written now. A program that reads is told of it.
+/// 0, or an errno. @param descriptor of the file
+int settle_elsewhere(const std::string& tier, const std::string& path, int descriptor, bool writes) noexcept;
+/// Only the first part of `settle_others`.
 void settle_ended(const std::string& tier, const std::string& path) noexcept;
 
 }  // namespace dovetail::interpose::staged

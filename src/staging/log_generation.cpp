@@ -141,6 +141,15 @@ std::vector<StagedTier> staged_elsewhere(const std::string& final_path, const st
   return elsewhere_in(mark, tier, job);
 }
 
+std::vector<StagedTier> staged_elsewhere(const MarkedFile& file, const std::string& tier) {
+  return without(read_mark(file).tiers, tier);
+}
+
+FileFailure supersede_logs(const MarkedFile& file) {
+  const FinalMark mark = read_generation(file);
+  return mark.failure ? mark.failure : put_in_force(file, generation_of_one_process(), mark.generation);
+}
+
 SettledGeneration refuse_superseded(const MarkedFile& file, const OpenedLog& log) {
   SettledGeneration settled;
   FinalMark mark = read_generation(file);

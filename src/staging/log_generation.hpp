@@ -31,6 +31,11 @@ TakenGeneration take_generation(const std::string& final_path, const std::string
 std::vector<StagedTier> staged_elsewhere(const std::string& final_path, const std::string& tier, std::uint64_t job,
                                          FileCalls& calls = FileCalls::system());
 
+/// Of an open file: all tiers but this one that may hold bytes of it. A file that cannot be looked at has none. @throws std::bad_alloc
+std::vector<StagedTier> staged_elsewhere(const MarkedFile& file, const std::string& tier);
+/// Puts a generation in force that has no log: what is staged of the file is never drained over what is written from now on. @throws std::bad_alloc
+FileFailure supersede_logs(const MarkedFile& file);
+
 /// What a process wants of a log that it has opened.
 struct WantedGeneration {
   std::optional<Generation> given{};  ///< That the job has taken. Nothing: the process takes one for itself.

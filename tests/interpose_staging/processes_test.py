@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -69,6 +70,42 @@ class Processes(Case):
         # It is written through from now on.
         self.assertEqual(self.file.read_bytes(), b"first second")
         self.assertEqual(self.logs(), [])
+
+    def with_other_tier(self) -> None:
+        other = self.root / "other"
+        other.mkdir()
+        self.configure(tier=str(other))
+
+    def test_what_is_written_by_way_of_another_tier_is_not_overwritten_by_a_living_program(self):
+        writer = self.started(sys.executable, "-c", WRITES, self.file, stderr=subprocess.PIPE)
+        self.say(writer, b"written\n")
+        self.assertEqual(len(self.logs()), 1)
+        self.with_other_tier()
+        self.assertIn(
+            f"may lack what is staged in {os.uname().nodename}:{self.tier}".encode(),
+            self.staged("cat", self.file).stderr,
+        )
+        done = self.staged("bash", "-c", 'exec 5<>"$0"; echo -n newer >&5', self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"staged of it in {os.uname().nodename}:{self.tier} counts no more".encode(), done.stderr)
+        self.go_on(writer)
+        _, errors = writer.communicate(b"\n")
+        self.assertIn(b"others have opened", errors)
+        self.assertEqual(self.file.read_bytes(), b"newer")
+        self.assertEqual(len(self.logs()), 1, "nothing is lost")
+
+    def test_what_is_written_by_way_of_another_tier_is_not_overwritten_after_a_kill(self):
+        writer = self.started(sys.executable, "-c", WRITES, self.file)
+        self.say(writer, b"written\n")
+        writer.kill()
+        writer.wait()
+        self.with_other_tier()
+        self.assertEqual(self.staged("dd", "if=/dev/zero", f"of={self.file}", "bs=3", "count=1").returncode, 0)
+        self.configure()
+        done = self.staged("cat", self.file)
+        self.assertEqual(done.stdout, bytes(3), done.stderr)
+        self.assertIn(b"--over-newer", done.stderr)
+        self.assertEqual(len(self.logs()), 1, "nothing is lost")
 
     def test_what_another_process_has_open_is_not_staged(self):
         self.file.write_bytes(b"")
