@@ -37,6 +37,9 @@ SLOWEST = 10.0  # MB/s
 AS_IT_IS, STAGED, KILLED, RESTARTED = "as it is", "staged", "killed", "started again"
 
 
+FOUND = "what an earlier run had left"  # so the library begins, for each log of a rank
+
+
 class BadInput(Exception):
     """The message says what to do."""
 
@@ -126,6 +129,10 @@ class Demo:
         folder.mkdir(exist_ok=True)
         self._runs[name] = run(self._job, folder, self._build, configured, kill_after, self._bar.show, device)
         self._bar.end()
+        said = self._runs[name].said
+        # One that is killed is told of by the starter, and one that is started again tells what it finds on the tier.
+        if said and name in (AS_IT_IS, STAGED):
+            raise RunFailed(f"{name}: the ranks said: {said}")
         if not kill_after:
             last = (folder / "latest").read_text().split()[0]
             with (folder / last).open("rb") as file:
@@ -158,7 +165,7 @@ class Demo:
         step = closed[-1]
         self.say(
             f"kill -9      all ranks, after checkpoint {len(closed)} (step {step}): {on_tier / 1e6:.1f} MB of it were on the tier alone."
-            f" The next run went on from step {again.phases[0].step}"
+            f" The next run went on from step {again.phases[0].step}, and brought {again.said.count(FOUND)} logs of ranks into their file first"
         )
         document = {"library": self._job.library, "ranks": RANKS, "cores": cores, "load": load}
         document["checkpoint_bytes"] = self._job.bytes
