@@ -122,10 +122,13 @@ int settle_elsewhere(const std::string& tier, const std::string& path, int descr
         .calls = dovetail::staging::FileCalls::system(), .descriptor = descriptor, .path = path};
     const std::vector<dovetail::staging::StagedTier> tiers = dovetail::staging::staged_elsewhere(file, tier);
     for (const dovetail::staging::StagedTier& each : tiers) {
-      const std::string name = dovetail::staging::text_of(each.tier);
-      tell(writes ? path + " is opened for writing, so what is staged of it in " + name + " counts no more; " +
-                        dovetail::staging::remedy_of_superseded
-                  : path + " may lack what is staged in " + name);
+      std::string sentence = path;
+      sentence.append(writes ? " is opened for writing, so what is staged of it in " : " may lack what is staged in ")
+          .append(dovetail::staging::text_of(each.tier));
+      if (writes) {
+        sentence.append(" counts no more; ").append(dovetail::staging::remedy_of_superseded);
+      }
+      tell(sentence);
     }
     const FileFailure failure = writes && !tiers.empty() ? dovetail::staging::supersede_logs(file) : FileFailure{};
     if (failure) {
