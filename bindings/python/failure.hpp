@@ -58,7 +58,7 @@ inline void checked(int status) {
 /// As a `PythonError` that is not thrown.
 std::exception_ptr exception_of(Held exception, Origin origin = {});
 
-/// Whether somebody cancelled the task, or one that it needs, and nothing has failed.
+/// Whether the program cancelled the task, or a task whose result it needs. False if a body failed.
 bool only_cancelled(const TaskFailed& failure);
 /// Throws what the failure began with, as `PythonError`; the failure itself if that is all there is. The caller holds the interpreter.
 [[noreturn]] void rethrow_root_cause(const TaskFailed& failure);

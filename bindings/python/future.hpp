@@ -22,9 +22,9 @@ class Future : public FutureBase {
   void finish(const Deadline& deadline = {}) const;
   /// As `finish`, but a failure counts as not noticed. Returns whether the task is done by then.
   bool finish_quietly(const Deadline& deadline = {}) const;
-  /// Whether the task has completed, or somebody has kept it from beginning.
+  /// Whether the task has completed, or was cancelled before its body began.
   bool done() const noexcept { return ready() || call_->stage.load() == Stage::cancelled; }
-  /// Whether somebody has kept it from beginning, or one that it needs, and nothing has failed.
+  /// Whether the program cancelled it before its body began, or a task whose result it needs. False if a body failed.
   bool cancelled() const;
   /// Whether it has completed by a failure, or was cancelled.
   bool failed() const noexcept;

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "base/bounded_json.hpp"
 #include "base/checked_json.hpp"
 
 namespace dovetail::interpose::mpiio {
@@ -60,17 +59,7 @@ FileRule rule_of(const json& value, const std::string& place) {
 }  // namespace
 
 Configuration::Configuration(std::string_view text) {
-  json all;
-  try {
-    all = base::parse_bounded_json(text);
-  } catch (const json::parse_error& error) {
-    throw std::invalid_argument(std::string("it is no JSON: ") + error.what());
-  }
-  base::check_object(all, "the configuration", {"files"});
-  if (!all.contains("files") || !all["files"].is_array()) {
-    base::refuse_value("files", "it must be a list of groups of files");
-  }
-  for (const json& each : all["files"]) {
+  for (const json groups = base::groups_of_files(text); const json& each : groups) {
     rules_.push_back(rule_of(each, "files[" + std::to_string(rules_.size()) + "]"));
   }
 }

@@ -73,7 +73,7 @@ class StagedFile {
   std::uint64_t staged_end() const { return tier_->staged_end(); }
   /// Whether this rank has something of that part of the file in its log.
   bool has_staged(const base::ByteRange& range) const { return tier_->has_staged(range); }
-  /// A drain had better begin, whatever the hints say.
+  /// The budget of the tier asks for a drain now, also with `flush_onclose`.
   bool is_tier_nearly_full() const noexcept { return tier_->is_tier_nearly_full(); }
   /// Whether the tier has not taken some writes of this rank, which went to the final file.
   bool is_tier_full() const noexcept { return tier_->written_through() != 0; }

@@ -1,4 +1,5 @@
-// The calls that depend on who makes them: a function of this library cannot make them for the program. It is called before, and then they begin in its place.
+// vfork, dlopen and dlmopen depend on the function that calls them, so this library cannot call them for the program. Its own code runs first, and then jumps
+// to that of the C library.
 #include "base/interposed.hpp"
 #include "children.hpp"
 #include "opening.hpp"

@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "base/bounded_json.hpp"
 #include "base/checked_json.hpp"
 #include "base/plain_file.hpp"
 #include "libc.hpp"
@@ -98,17 +97,7 @@ bool LiteralEnds::may_match(std::string_view path) const noexcept {
 }
 
 Configuration::Configuration(std::string_view text, const std::string& usual_tier) {
-  json all;
-  try {
-    all = base::parse_bounded_json(text);
-  } catch (const json::parse_error& error) {
-    throw std::invalid_argument(std::string("it is no JSON: ") + error.what());
-  }
-  base::check_object(all, "the configuration", {"files"});
-  if (!all.contains("files") || !all["files"].is_array()) {
-    base::refuse_value("files", "it must be a list of groups of files");
-  }
-  for (const json& each : all["files"]) {
+  for (const json groups = base::groups_of_files(text); const json& each : groups) {
     rules_.push_back(rule_of(each, "files[" + std::to_string(rules_.size()) + "]", usual_tier));
     for (const std::string& name : rules_.back().names) {
       ends_.emplace_back(name);

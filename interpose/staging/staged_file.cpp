@@ -16,6 +16,7 @@
 #include "sole_opener.hpp"
 #include "staging/file_calls.hpp"
 #include "staging/final_mark.hpp"
+#include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
 #include "staging/tier_folders.hpp"
 #include "staging/writer_folders.hpp"
@@ -43,11 +44,9 @@ FileFailure guarded(const Call& call) noexcept {
 
 // By the descriptor of the program: the end of another one would end its locks. Empty: there is none.
 std::string tier_elsewhere(int descriptor, const std::string& path, const std::string& tier) {
-  const dovetail::staging::FinalMark mark = dovetail::staging::read_mark(
-      {.calls = dovetail::staging::FileCalls::system(), .descriptor = descriptor, .path = path});
-  const dovetail::staging::TierName here = dovetail::staging::tier_here(tier);
-  const auto found = std::ranges::find_if(mark.tiers, [&](const auto& each) { return each.tier != here; });
-  return found == mark.tiers.end() ? std::string() : dovetail::staging::text_of(found->tier);
+  const std::vector<dovetail::staging::StagedTier> tiers = dovetail::staging::staged_elsewhere(
+      {.calls = dovetail::staging::FileCalls::system(), .descriptor = descriptor, .path = path}, tier);
+  return tiers.empty() ? std::string() : dovetail::staging::text_of(tiers.front().tier);
 }
 
 // As the kernel takes it for the times of files.

@@ -19,9 +19,9 @@ class RandomCalls(Case):
         files = {file.name: file.read_bytes() for file in sorted(self.folder.iterdir())}
         return result.returncode, result.stdout.decode().splitlines(), files
 
-    def compare(self, calls: int) -> None:
+    def compare(self, calls: int, programs: int = PROGRAMS) -> None:
         first = seed()
-        for number in range(first, first + PROGRAMS):
+        for number in range(first, first + programs):
             plain = self.outcome(self.plain, number, calls)
             self.assertIn(plain[0], (0, 3), plain[1][-3:])
             staged = self.outcome(self.staged, number, calls)
@@ -32,7 +32,8 @@ class RandomCalls(Case):
         self.assertTrue(self.was_staged())
 
     def test_few_calls_in_which_most_files_stay_staged(self):
-        self.compare(40)
+        # One in eight sets of five stages nothing: its first calls lock or map all files.
+        self.compare(40, 8 * PROGRAMS)
 
     def test_many_calls(self):
         self.compare(400)
