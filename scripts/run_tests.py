@@ -36,6 +36,11 @@ def is_sanitized(build: Path) -> bool:
     return any(line.startswith("DOVETAIL_SANITIZE:") and not line.endswith("=") for line in cache.splitlines())
 
 
+def environment_of_tests() -> dict[str, str]:
+    """Without what make tells its own children: a test that runs make would run it as a part of the one that runs the tests."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
+
+
 def print_failures(suite: xml.etree.ElementTree.Element) -> None:
     """The end of what each failed test printed: behind all other output, where a reader of a long log looks first."""
     for case in suite.iter("testcase"):
@@ -60,7 +65,7 @@ def main() -> int:
     if is_sanitized(arguments.build):
         command = fixed_addresses() + command
     tests = tests_of(arguments.build, *ctest_arguments)
-    with subprocess.Popen(command) as ctest, Watchdog(ctest.pid, tests):
+    with subprocess.Popen(command, env=environment_of_tests()) as ctest, Watchdog(ctest.pid, tests):
         status = ctest.wait()
     if not report.is_file():
         print(f"ctest ended with status {status} and wrote no report", file=sys.stderr)
