@@ -110,7 +110,7 @@ function(dovetail_package_tests)
   if(DOVETAIL_SANITIZE)
     return()
   endif()
-  foreach(way IN ITEMS find_package pkg_config libraries readme)
+  foreach(way IN ITEMS find_package pkg_config libraries readme quickstart)
     add_test(NAME "package_${way}" COMMAND bash "${PROJECT_SOURCE_DIR}/tests/package/${way}_test.sh")
     dovetail_test_properties("package_${way}" package)
     set_property(TEST "package_${way}" APPEND PROPERTY ENVIRONMENT
