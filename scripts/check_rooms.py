@@ -8,6 +8,7 @@
    with MPI include its header as well.
 4. A source file has at most 500 lines.
 5. No committed file names the host of a package registry or an absolute path of somebody's machine.
+6. README.md names the folder of every room and door: a reader learns the architecture from it.
 
 Every violation is printed.
 """
@@ -123,12 +124,22 @@ def check_texts() -> list[str]:
     return problems
 
 
+def check_map() -> list[str]:
+    """Folders of source files under src, interpose and bindings that the map of the tree leaves out."""
+    folders = {path.parent for top in ("src", "interpose", "bindings") for path in files_of(ROOT / top, CXX_SUFFIXES)}
+    names = sorted(str(folder.relative_to(ROOT)) for folder in folders)
+    rooms = [name for name in names if len(name.split("/")) == 2 or name.startswith("src/comm/")]
+    text = (ROOT / "README.md").read_text()
+    return [f"README.md: the tree lacks `{room}`" for room in rooms if f"`{room}`" not in text]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilations at a time")
     arguments = parser.parse_args()
 
-    problems = check_arrows() + check_public_includes() + check_texts() + check_headers_alone(arguments.jobs)
+    problems = check_arrows() + check_public_includes() + check_texts() + check_map()
+    problems += check_headers_alone(arguments.jobs)
     for problem in problems:
         print(f"error: {problem}")
     return 1 if problems else 0

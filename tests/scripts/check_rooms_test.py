@@ -14,6 +14,7 @@ SOURCE = Path(os.environ.get("DOVETAIL_SOURCE_DIR", Path(__file__).resolve().par
 
 # A tree of one file of each kind, in which nothing is wrong.
 CLEAN = {
+    "README.md": "`src/base` `src/tasking` `bindings/c` `bindings/openmp`\n",
     "CMakeLists.txt": "dovetail_room(base)\ndovetail_room(tasking DEPENDS base AS_ONE)\ndovetail_room(c DEPENDS base SOURCES bindings/c)\n",
     "include/dovetail/task.hpp": "#pragma once\n#include <cstdint>\n",
     "src/base/clock.hpp": "#pragma once\n",
@@ -168,6 +169,10 @@ class CheckRooms(unittest.TestCase):
             "src/base: 4 arrows in circles",
             "src/base/one.hpp:2: ", "src/base/two.hpp:2: ", "src/base/two.hpp:3: ", "src/base/three.hpp:2: ",
         )  # fmt: skip
+
+    def test_a_room_that_the_map_leaves_out(self) -> None:
+        self.write("README.md", "`src/base` `bindings/c` `bindings/openmp`\n")
+        self.assert_found("README.md: the tree lacks `src/tasking`")
 
     def test_public_headers(self) -> None:
         self.write("include/dovetail/file.hpp", "#pragma once\n#include <sys/mman.h>\n")
