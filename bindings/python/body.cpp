@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attempt.hpp"
+#include "blocking_bodies.hpp"
 #include "ending.hpp"
 #include "failure.hpp"
 #include "resolve.hpp"
@@ -56,6 +57,7 @@ void Body::operator()() {
   Call& call = *call_;
   wait_for_attempt(call);
   const Entered entered(call);
+  const BlockingWatch watch(call);
   call.begun();
   drop_deferred();
   try {

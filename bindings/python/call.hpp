@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "blocking_looks.hpp"
 #include "dovetail/access.hpp"
 #include "dovetail/failure.hpp"
 #include "dovetail/future.hpp"
@@ -63,6 +64,7 @@ struct Signature {
   std::unordered_map<std::string, Direction> named;
   StorageBandwidth storage_bw;  ///< Of an I/O task.
   std::string device;           ///< Of an I/O task; empty: the usual one.
+  mutable BlockingLooks blocking;
 };
 
 /// Whether the body of a call may still be kept from beginning.

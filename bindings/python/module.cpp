@@ -8,6 +8,7 @@
 
 #include "attempt.hpp"
 #include "base/starter.hpp"
+#include "blocking_bodies.hpp"
 #include "containers.hpp"
 #include "ending.hpp"
 #include "event_source.hpp"
@@ -36,6 +37,7 @@ NB_MODULE(core_of_main_interpreter, module) {
   dovetail::python::bind_file_name(module);
   dovetail::python::bind_limit(module);
   dovetail::python::bind_attempt(module);
+  dovetail::python::bind_blocking_bodies(module);
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);
   dovetail::python::bind_ending(module);

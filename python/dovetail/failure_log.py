@@ -1,4 +1,4 @@
-"""What the logger `dovetail` is told of bodies that fail."""
+"""What the logger `dovetail` is told of bodies that fail, and of bodies that hold workers while they wait."""
 
 from __future__ import annotations
 
@@ -23,4 +23,15 @@ def _report(label: str, made_at: str, exception: BaseException, attempt: int, ag
         logger.log(level, "task '%s' failed: %s: %s%s", label, kind, exception, where)
 
 
+def _report_blocking(label: str, percent: int, call: str) -> None:
+    logger.warning(
+        "task '%s' held a worker while it waited in the operating system (%s), %d %% of its time: make it an I/O task (@dt.io), or split "
+        "it into one that waits and one that computes",
+        label,
+        call,
+        percent,
+    )
+
+
 _core.set_failure_reporter(_report)
+_core.set_blocking_reporter(_report_blocking)
