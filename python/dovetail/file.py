@@ -25,7 +25,7 @@ class File(os.PathLike[str]):
     def __fspath__(self) -> str:
         return self.path
 
-    def open(self, mode: str | None = None, **options: Any) -> OpenFile:
+    def open(self, mode: str = "r", **options: Any) -> OpenFile:
         """As `dovetail.open` of this path, with its options."""
         return open(self.path, mode, **options)
 
@@ -57,7 +57,7 @@ _FLAGS = {
 
 def open(
     path: str | os.PathLike[str],
-    mode: str | None = None,
+    mode: str = "r",
     *,
     direct: str = "never",
     permissions: int = 0o644,
@@ -68,7 +68,7 @@ def open(
     """Opens a file for `pread(array, offset)` and `pwrite(array, offset)`.
 
     mode: `r` reads an existing file, `r+` reads and writes it, `a` also creates it. `w` creates or empties the file. `x` creates it and fails if it
-    exists. Without a mode: read and write if that is allowed, else read.
+    exists.
     direct: whether transfers bypass the page cache: `never`, `automatic` where the file system can, `always`, or `adaptive` where
     it pays.
     urgency: what its transfers are for: the `program` waits for them; they `drain` what it does not wait for, such as a checkpoint; or they
@@ -80,9 +80,6 @@ def open(
     tier: the folder of the tier; without it, that of `DOVETAIL_TIER`.
     """
     name = os.fspath(path)
-    if mode is None:
-        # A zero byte is no matter of access: opening says what is wrong with it, and with which path.
-        mode = "r+" if "\0" not in name and os.access(name, os.W_OK) else "r"
     flags = _FLAGS.get(mode.replace("b", ""))
     if flags is None:
         raise ValueError(f"mode must be one of {', '.join(map(repr, _FLAGS))}, not {mode!r}")

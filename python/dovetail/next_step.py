@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from .errors import Stuck, TaskCancelled, TaskFailed, TimeLimitExceeded
 
 
@@ -13,6 +15,10 @@ def next_step(error: BaseException) -> str:
     name = error.label if isinstance(error, TaskFailed) else ""
     if isinstance(cause, TimeLimitExceeded):
         return f"give task '{name}' a longer time_limit=, or have it do less in one call"
+    if isinstance(cause, OSError) and cause.errno == errno.EBADF:
+        return "if the task uses a file of dt.open, wait for it before the file is closed, or its `with` block ends"
+    if isinstance(cause, FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError):
+        return "look at that path: is it there, and may this user open it?"
     if isinstance(cause, OSError):
         return f"if this may pass, let task '{name}' run again: retries=2, retry_on=OSError, retry_delay=1"
     if isinstance(cause, MemoryError) or type(cause).__name__ == "WorkerProcessDied":

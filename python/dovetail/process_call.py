@@ -11,6 +11,7 @@ from . import _core, pickling, time_limit
 from .channel import Packet
 from .process_worker import CALL
 from .updating import update
+from .used_names import UsedNames
 
 # Calls that take less than this are made for any number of tasks ahead, and sent while a process is still busy.
 SMALL = 4096
@@ -21,7 +22,7 @@ _numbers = itertools.count(1)
 class Job:
     """One call on its way."""
 
-    __slots__ = ("args", "call", "ending", "kwargs", "light", "number", "packet", "written")
+    __slots__ = ("args", "call", "ending", "function", "kwargs", "light", "number", "packet", "written")
 
     def __init__(self, ending: _core.Ending, call: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.number = next(_numbers)
@@ -30,12 +31,13 @@ class Job:
         self.args = args
         self.kwargs = kwargs
         self.light = call.is_light(args, kwargs)
+        self.function = b""  # as it is when the message is made
         self.packet: Packet | None = None
         self.written: tuple[dict[str | int, Any], pickling.Parcel] | None = None  # what the task changes
 
     def prepare(self) -> None:
         """Makes the message. It holds memory and descriptors, and is therefore made for few calls ahead."""
-        self.call.pickled()
+        self.function = self.call.pickled()
         if self.light:
             call = pickle.dumps((self.call.number, 0, pickle.dumps((self.args, self.kwargs), -1), None), -1)
             self.packet = Packet(CALL, self.number, call, [])
@@ -71,12 +73,15 @@ class Function:
         self.submit = submit
         self.time_limit = time_limit  # seconds
         self.number = next(_numbers)
-        self._pickled: bytes | None = None
+        self._pickled: tuple[UsedNames, bytes] | None = None
 
     def pickled(self) -> bytes:
-        if self._pickled is None:
-            self._pickled = pickling.dump_function(self._limited())
-        return self._pickled
+        """The function as bytes: the same ones until it, or something that it uses by name, becomes another object."""
+        made = self._pickled
+        if made is None or made[0].have_changed():
+            used = UsedNames(self.function)  # before: what changes meanwhile is noticed the next time
+            made = self._pickled = used, pickling.dump_function(self._limited())
+        return made[1]
 
     def _limited(self) -> Callable[..., Any]:
         return self.function if self.time_limit is None else time_limit.InWorkerProcess(self.function, self.time_limit)

@@ -75,7 +75,7 @@ class _Worker:
                 self.channel.close()
                 raise
         self.jobs: dict[int, Job] = {}  # in the order in which they are sent
-        self.functions: set[int] = set()
+        self.functions: dict[int, bytes] = {}  # as they were sent last
         self.outbox: collections.deque[Packet] = collections.deque()
         self.short = False
         self._last_is_small = True
@@ -91,9 +91,9 @@ class _Worker:
         self.jobs[job.number] = job
         self._last_is_small = not job.packet.files and len(job.packet.content) < SMALL
         try:
-            if job.call.number not in self.functions:
-                self.outbox.append(Packet(FUNCTION, job.call.number, job.call.pickled(), []))
-                self.functions.add(job.call.number)
+            if self.functions.get(job.call.number) is not job.function:
+                self.outbox.append(Packet(FUNCTION, job.call.number, job.function, []))
+                self.functions[job.call.number] = job.function
             self.outbox.append(job.packet)
             self.flush()
         except BaseException:

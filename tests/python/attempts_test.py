@@ -205,6 +205,9 @@ def test_a_process_task_is_killed_and_others_go_on():
 
 
 def test_wrong_options():
+    for alone in ({"retry_delay": 1}, {"retry_on": OSError}):
+        with pytest.raises(ValueError, match="give retries="):
+            dt.task(**alone)(abs)
     for wrong in ({"time_limit": 0}, {"time_limit": -1}, {"time_limit": "1"}, {"retry_delay": float("nan")}):
         with pytest.raises(ValueError, match="s"):
             dt.task(**wrong)(abs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
 import threading
 from contextlib import suppress
 
@@ -152,6 +153,82 @@ def test_an_exception_brings_its_traceback():
     cause = failure.value.__cause__
     assert isinstance(cause, ZeroDivisionError)
     assert "return a / b" in str(cause.__cause__) and "processes_test.py" in str(cause.__cause__)
+
+
+def test_bodies_use_the_globals_of_now(run_program):
+    result = run_program(
+        """
+import functools
+
+import dovetail as dt
+
+factor = 6
+
+def helper(x):
+    return x * factor
+
+def partly(a, b):
+    return helper(a) + b
+
+calls_partly = functools.partial(partly, 1)
+
+@dt.task(process=True)
+def g(x):
+    return helper(x), later(x) if "later" in globals() else None, calls_partly(1)
+
+def counter():
+    count = 0
+
+    @dt.task(process=True)
+    def step():
+        return count
+
+    def up():
+        nonlocal count
+        count += 1
+
+    return step, up
+
+with dt.Runtime(workers=2):
+    print([dt.wait(g(1)) for _ in range(3)])
+    factor = 7
+    print([dt.wait(g(1)) for _ in range(3)])
+    def helper(x):
+        return -x
+    print(dt.wait([g(1) for _ in range(20)]) == [(-1, None, 0)] * 20)
+    def later(x):
+        return "later"
+    print(dt.wait(g(1)))
+    step, up = counter()
+    print(dt.wait(step()))
+    up()
+    print(dt.wait(step()))
+"""
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "[(6, None, 7), (6, None, 7), (6, None, 7)]",
+        "[(7, None, 8), (7, None, 8), (7, None, 8)]",
+        "True",
+        "(-1, 'later', 0)",
+        "0",
+        "1",
+    ]
+
+
+def test_a_function_is_sent_again_only_when_it_has_changed():
+    from dovetail.used_names import UsedNames
+
+    names = {"__name__": "__main__", "value": (first := object())}
+    exec("def uses():\n    return [value for _ in range(3)]", names)
+    used = UsedNames(names["uses"])
+    assert not used.have_changed()
+    names["value"] = object()
+    assert used.have_changed()
+    names["value"] = first
+    assert not used.have_changed()
+    # What the receiver imports is not looked into.
+    assert not UsedNames(subprocess.run)._globals
 
 
 def test_a_process_that_is_killed_is_reported_and_the_next_task_has_another():

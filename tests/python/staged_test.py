@@ -75,7 +75,7 @@ def test_what_a_killed_process_wrote_is_found(tmp_path, tier):
     program = subprocess.run([sys.executable, "-c", KILLED, path, tier], check=False)
     assert program.returncode == -signal.SIGKILL
     assert path.stat().st_size == 0
-    with dt.open(path, staged=True, tier=tier) as file:
+    with dt.open(path, "r+", staged=True, tier=tier) as file:
         assert file.size == 500_000
     assert path.read_bytes() == b"".join(bytes([number]) * 100_000 for number in range(5))
 
@@ -85,18 +85,18 @@ def test_what_is_wrong_is_said(tmp_path, tier, monkeypatch):
     path = tmp_path / "data"
     path.touch()
     with pytest.raises(OSError, match="DOVETAIL_TIER") as failure:
-        dt.open(path, staged=True)
+        dt.open(path, "r+", staged=True)
     assert failure.value.errno == errno.EINVAL
     with pytest.raises(OSError, match="nowhere") as failure:
-        dt.open(path, staged=True, tier=tmp_path / "nowhere")
+        dt.open(path, "r+", staged=True, tier=tmp_path / "nowhere")
     assert failure.value.errno == errno.ENOENT
     with pytest.raises(ValueError, match="staged=True"):
-        dt.open(path, tier=tier)
+        dt.open(path, "r+", tier=tier)
     other = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            "import dovetail as dt, sys; f = dt.open(sys.argv[1], staged=True, tier=sys.argv[2]); print('open', flush=True); input()",
+            "import dovetail as dt, sys; f = dt.open(sys.argv[1], 'r+', staged=True, tier=sys.argv[2]); print('open', flush=True); input()",
             path,
             tier,
         ],
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_said(tmp_path, tier, monkeypatch):
     )
     assert other.stdout.readline() == "open\n"
     with pytest.raises(OSError) as failure:
-        dt.open(path, staged=True, tier=tier)
+        dt.open(path, "r+", staged=True, tier=tier)
     assert failure.value.errno == errno.EBUSY
     other.communicate("\n")
     with dt.open(path, "r+", staged=True, tier=tier) as file:
