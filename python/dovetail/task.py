@@ -105,7 +105,9 @@ class Task(Generic[P, R]):
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | _core.Limit)):
             raise TypeError(f"task '{name}': limit must be a number of calls or a dt.Limit, not {limit!r}")
         if retries == 0 and on_failure != "retry" and (retry_delay or retry_on is not None):
-            raise ValueError(f"task '{name}': retry_delay and retry_on are for a task that runs again: give retries= as well")
+            raise ValueError(
+                f"task '{name}': retry_delay and retry_on are for a task that runs again: give retries= as well"
+            )
         if time_limit == 0:
             raise ValueError(f"task '{name}': time_limit must be above 0; None means that there is no limit")
         if on_failure == "retry" and retries == 0:

@@ -74,7 +74,11 @@ def fail():
         ("", "raise LookupError", "except dt.TaskFailed"),
         ("", "open('/no/such/file')", "look at that path"),
         ("", "raise OSError(5, 'a disk failed')", "task 'fail' run again: retries=2, retry_on=OSError"),
-        ("", "file = dt.open(dt.__file__); file.close(); file.pread(bytearray(1))", "wait for it before the file is closed"),
+        (
+            "",
+            "file = dt.open(dt.__file__); file.close(); file.pread(bytearray(1))",
+            "wait for it before the file is closed",
+        ),
         ("(time_limit=0.05)", "while True: pass", "give task 'fail' a longer time_limit="),
     ],
 )
