@@ -3,6 +3,9 @@
 #   hdf5::headers      headers of 1.14.5 or newer (the oldest with the connector interface in use today)
 #   hdf5::threadsafe   a thread-safe library with the same headers, for tests and benchmarks in C
 #   DOVETAIL_HDF5_TOOLS  folder of h5diff, h5dump and HDF5's own tests that belong to it
+if(NOT DOVETAIL_HDF5)
+  return()
+endif()
 set(DOVETAIL_HDF5_INCLUDE "" CACHE PATH "Folder of H5public.h, 1.14.5 or newer (empty: .cache-hdf5, then the system's)")
 set(dovetail_hdf5_cache "${PROJECT_SOURCE_DIR}/.cache-hdf5")
 
@@ -28,7 +31,7 @@ foreach(folder IN ITEMS "${DOVETAIL_HDF5_INCLUDE}" "${dovetail_hdf5_cache}/heade
     message(STATUS "HDF5 ${version} headers in ${folder}")
     break()
   elseif(folder STREQUAL DOVETAIL_HDF5_INCLUDE AND folder)
-    message(FATAL_ERROR "DOVETAIL_HDF5_INCLUDE is '${folder}': no H5public.h of HDF5 1.14.5 or newer is there")
+    dovetail_missing("H5public.h of HDF5 1.14.5 or newer in DOVETAIL_HDF5_INCLUDE, which is '${folder}'")
   endif()
 endforeach()
 
@@ -37,7 +40,7 @@ if(dovetail_hdf5_found)
   add_library(hdf5::headers ALIAS dovetail_hdf5_headers)
   target_include_directories(dovetail_hdf5_headers SYSTEM INTERFACE "${dovetail_hdf5_found}")
 else()
-  message(STATUS "No headers of HDF5 1.14.5 or newer: its connector is not built (`make setup-hdf5` fetches them)")
+  dovetail_part_lacks(HDF5 "a folder of headers of HDF5 1.14.5 or newer (`make setup` gets them, DOVETAIL_HDF5_INCLUDE names them)")
 endif()
 
 # Beside the headers of the library itself: the configuration of the two builds differs.

@@ -11,6 +11,9 @@ function(dovetail_use_mpi_header target abi)
 endfunction()
 
 set(DOVETAIL_MPI_ABIS "")
+if(NOT DOVETAIL_MPI)
+  return()
+endif()
 foreach(abi IN ITEMS mpich openmpi)
   find_program(DOVETAIL_MPI_${abi}_COMPILER "mpicxx.${abi}" DOC "The compiler of ${abi}, which says where its files are")
   find_program(DOVETAIL_MPI_${abi}_RUN "mpiexec.${abi}" DOC "Starts ranks of ${abi}")
@@ -38,6 +41,9 @@ foreach(abi IN ITEMS mpich openmpi)
   endif()
   unset(header)
 endforeach()
+if(NOT DOVETAIL_MPI_ABIS)
+  dovetail_part_lacks(MPI "MPICH or Open MPI, as mpicxx.mpich or mpicxx.openmpi" libmpich-dev libopenmpi-dev)
+endif()
 
 # Parallel HDF5 and PnetCDF of the system, for the MPI library that each was built for: DOVETAIL_HDF5_<abi>_INCLUDES and _LIBRARIES, and the same of PNETCDF.
 # Where one is missing, so are these.

@@ -110,10 +110,12 @@ function(dovetail_package_tests)
   if(DOVETAIL_SANITIZE)
     return()
   endif()
-  foreach(way IN ITEMS find_package pkg_config libraries readme quickstart)
+  foreach(way IN ITEMS find_package pkg_config libraries readme quickstart missing bare)
     add_test(NAME "package_${way}" COMMAND bash "${PROJECT_SOURCE_DIR}/tests/package/${way}_test.sh")
     dovetail_test_properties("package_${way}" package)
     set_property(TEST "package_${way}" APPEND PROPERTY ENVIRONMENT
       "CC=${CMAKE_C_COMPILER}" "CXX=${CMAKE_CXX_COMPILER}")
   endforeach()
+  # It compiles the library.
+  set_property(TEST package_bare PROPERTY TIMEOUT 2400)
 endfunction()

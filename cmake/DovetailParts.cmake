@@ -1,0 +1,53 @@
+# What is optional, and what is missing. DOVETAIL_<part> is AUTO, ON or OFF: AUTO builds a part where what it needs is here, ON makes it an
+# error that something is missing, OFF leaves it out. All that is missing is said at once, at the end of the top CMakeLists.txt.
+
+# dovetail_part(name default description)
+function(dovetail_part name default description)
+  set(DOVETAIL_${name} "${default}" CACHE STRING "${description}: AUTO (where what it needs is here), ON or OFF")
+  set_property(CACHE DOVETAIL_${name} PROPERTY STRINGS AUTO ON OFF)
+  if(NOT DOVETAIL_${name} MATCHES "^(AUTO|ON|OFF|TRUE|FALSE|YES|NO|1|0)$")
+    dovetail_missing("a value of DOVETAIL_${name} that is AUTO, ON or OFF: it is '${DOVETAIL_${name}}'")
+  endif()
+endfunction()
+
+# dovetail_missing(what [packages...]): `what` is missing, which Debian and Ubuntu have in these packages.
+function(dovetail_missing what)
+  if(ARGN)
+    list(JOIN ARGN " " packages)
+    string(APPEND what " (Debian and Ubuntu: ${packages})")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY DOVETAIL_MISSING "${what}")
+  set_property(GLOBAL APPEND PROPERTY DOVETAIL_MISSING_PACKAGES ${ARGN})
+endfunction()
+
+# dovetail_part_lacks(name what [packages...]): the part needs what is not here. Sets DOVETAIL_<name> to OFF for the caller.
+function(dovetail_part_lacks name what)
+  if(DOVETAIL_${name} STREQUAL "AUTO")
+    set(packages "")
+    if(ARGN)
+      list(JOIN ARGN " " packages)
+      set(packages " (Debian and Ubuntu: ${packages})")
+    endif()
+    message(STATUS "DOVETAIL_${name} is off, since this is missing: ${what}${packages}")
+  elseif(DOVETAIL_${name})
+    dovetail_missing("${what}, for DOVETAIL_${name}=ON" ${ARGN})
+  endif()
+  set(DOVETAIL_${name} OFF PARENT_SCOPE)
+endfunction()
+
+# dovetail_describe_missing(variable): all of it as text, empty if nothing is missing.
+function(dovetail_describe_missing variable)
+  get_property(missing GLOBAL PROPERTY DOVETAIL_MISSING)
+  get_property(packages GLOBAL PROPERTY DOVETAIL_MISSING_PACKAGES)
+  set(text "")
+  if(missing)
+    list(JOIN missing "\n  " lines)
+    set(text "Dovetail cannot be built here. This is missing:\n  ${lines}")
+    if(packages)
+      list(REMOVE_DUPLICATES packages)
+      list(JOIN packages " " names)
+      string(APPEND text "\nOn Debian and Ubuntu:\n  apt-get install ${names}")
+    endif()
+  endif()
+  set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
