@@ -1,4 +1,5 @@
-# The commands of this project. Every one of them may be run on a fresh Debian 12 or Ubuntu 24.04: `setup` runs first.
+# The commands of this project. Every one of them may be run on a fresh Debian 12 or Ubuntu 24.04: it first installs what it needs, with the
+# user's yes (YES=1 gives it beforehand, CI=true as well).
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
@@ -10,20 +11,39 @@ STAGING_TURNS ?= 8
 MUTANTS ?= tasking storage admission --number 100
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
-# $(call release,targets): builds these targets in build/release. `all` is what is installed: the library, its doors and its tools.
+# $(call setup,purposes): what building needs and these purposes besides.
+define setup
+	@bash scripts/setup.sh $(if $(YES),--yes) $(1)
+endef
+# $(call release,targets,options): configures build/release and builds these targets. `all` is what is installed: the library, its doors and its tools.
 define release
-	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release
+	@$(configure) -B build/release -DCMAKE_BUILD_TYPE=Release $(2)
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging stress test-long mutants test-tsan test-asan fuzz bench install wheel test-wheel lint format docs clean
+.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging stress test-long mutants test-tsan test-asan fuzz bench install wheel test-wheel lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
 
-setup: ## Install what is missing: packages of the system and a Python environment in .venv
-	@bash scripts/setup.sh
+setup: ## Install what building needs: packages of the system and a Python environment in .venv (YES=1: without asking)
+	$(call setup)
 	@bash scripts/setup_hdf5.sh try
+
+setup-all: setup ## Install what building, tests, benchmarks and demonstrations need
+	$(call setup,mpi observer demo test bench)
+
+setup-mpi: setup
+	$(call setup,mpi)
+
+setup-demo: setup
+	$(call setup,demo)
+
+setup-demo-mpi: setup
+	$(call setup,mpi demo)
+
+setup-test: setup
+	$(call setup,mpi observer demo test)
 
 setup-hdf5: setup ## Fetch HDF5's headers and build a thread-safe HDF5 with its own tests in .cache-hdf5 (some minutes, once)
 	@bash scripts/setup_hdf5.sh all
@@ -34,37 +54,38 @@ setup-foreign: setup ## Get other projects' test suites into .cache-foreign (FOR
 build: setup ## Build the library, its doors and its tools in build/release
 	$(call release,all)
 
-build-tests: setup
-	$(call release,all tests)
+build-tests: setup-test
+	$(call release,all tests,-DDOVETAIL_TESTS=ON)
 
-build-bench: setup
-	$(call release,all benches)
+build-bench: setup-mpi
+	$(call setup,bench)
+	$(call release,all benches,-DDOVETAIL_BENCHMARKS=ON)
 
-examples: setup ## Build the examples
+examples: setup-mpi ## Build the examples
 	$(call release,examples)
 
-demo: setup ## Build what it needs, then run k-means without and with I/O tasks (DEMO_ARGS="..." for its options)
+demo: setup-demo ## Build what it needs, then run k-means without and with I/O tasks (DEMO_ARGS="..." for its options)
 	$(call release,kmeans_demo)
 	@$(PYTHON) examples/kmeans/demo.py --build-dir build/release $(DEMO_ARGS)
 
-demo-heat: setup ## Build what it needs, then run the heat example in its three ways (DEMO_ARGS as well)
+demo-heat: setup-demo ## Build what it needs, then run the heat example in its three ways (DEMO_ARGS as well)
 	$(call release,heat)
 	@$(PYTHON) examples/heat/demo.py --build-dir build/release $(DEMO_ARGS)
 
-demo-mpi: setup ## Build what they need, then run applications of 4 ranks with MPI alone, two-sided and one-sided tasks (DEMO_ARGS as well)
+demo-mpi: setup-demo-mpi ## Build what they need, then run applications of 4 ranks with MPI alone, two-sided and one-sided tasks (DEMO_ARGS as well)
 	$(call release,mpi_demo)
 	@$(PYTHON) examples/mpi_demo/demo.py --build-dir build/release $(DEMO_ARGS)
 
-demo-prefetch: setup ## Build what it needs, then run an h5py program as it is, with a plan, by rules and by its pattern (DEMO_ARGS as well)
+demo-prefetch: setup-demo ## Build what it needs, then run an h5py program as it is, with a plan, by rules and by its pattern (DEMO_ARGS as well)
 	$(call release,all)
 	@$(PYTHON) examples/terrain/demo.py --build-dir build/release $(DEMO_ARGS)
 
-demo-staging: setup ## Build what it needs, then run a simulation of 4 ranks whose checkpoints go to a tier first, kill it, start it again (DEMO_ARGS as well)
+demo-staging: setup-demo-mpi ## Build what it needs, then run a simulation of 4 ranks whose checkpoints go to a tier first, kill it, start it again (DEMO_ARGS as well)
 	$(call release,plate_demo)
 	@$(PYTHON) examples/plate/demo.py --build-dir build/release $(DEMO_ARGS)
 
-scaling: setup ## Install SimGrid, compare its model with real runs of ranks, then draw the model up to 256 nodes (SCALING_ARGS="--repeat 5")
-	@bash scripts/setup.sh scaling
+scaling: setup-demo-mpi ## Install SimGrid, compare its model with real runs of ranks, then draw the model up to 256 nodes (SCALING_ARGS="--repeat 5")
+	$(call setup,scaling)
 	$(call release,all heat_ranks_mpich refinement_mpich streaming_mpich dovetail-scaling)
 	@$(PYTHON) tools/scaling/validate.py --build-dir build/release $(SCALING_ARGS)
 	@$(PYTHON) tools/scaling/figures.py --build-dir build/release --output build/release/scaling
@@ -109,23 +130,26 @@ test-staging: build-tests ## Ranks with staged files, and those that recover the
 	    DOVETAIL_TEST_ROUNDS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_kills_' || exit 1; \
 	done
 
-test-long: test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-wheel stress ## What takes too long for every change
+test-install: build-tests ## The library alone: configured with everything off, built, installed, and found by programs
+	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^package_bare$$'
 
-mutants: setup ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
+test-long: test-install test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-wheel stress ## What takes too long for every change
+
+mutants: setup-test ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)
 
-test-tsan: setup ## The tests under ThreadSanitizer, in build/tsan
-	@$(configure) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=thread
+test-tsan: setup-test ## The tests under ThreadSanitizer, in build/tsan
+	@$(configure) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_TESTS=ON -DDOVETAIL_SANITIZE=thread
 	@cmake --build build/tsan --parallel $(JOBS) --target all tests
 	@$(PYTHON) scripts/run_tests.py build/tsan $(TEST_ARGS)
 
-test-asan: setup ## The tests under AddressSanitizer and UBSan, in build/asan
-	@$(configure) -B build/asan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_SANITIZE=address
+test-asan: setup-test ## The tests under AddressSanitizer and UBSan, in build/asan
+	@$(configure) -B build/asan -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_TESTS=ON -DDOVETAIL_SANITIZE=address
 	@cmake --build build/asan --parallel $(JOBS) --target all tests
 	@$(PYTHON) scripts/run_tests.py build/asan $(TEST_ARGS)
 
-fuzz: setup ## Feed readers of files with broken input (FUZZ_SECONDS=20 for each; FUZZ_ARGS="configuration" for some of them)
-	@$(configure) -B build/fuzz -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
+fuzz: setup-test ## Feed readers of files with broken input (FUZZ_SECONDS=20 for each; FUZZ_ARGS="configuration" for some of them)
+	@$(configure) -B build/fuzz -DCMAKE_BUILD_TYPE=Debug -DDOVETAIL_TESTS=ON -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
 	    -DDOVETAIL_SANITIZE=address -DDOVETAIL_FUZZ=ON
 	@cmake --build build/fuzz --parallel $(JOBS) --target fuzzers
 	@$(PYTHON) scripts/fuzz.py --build-dir build/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
@@ -137,22 +161,23 @@ install: build ## Install headers, library, CMake package and pkg-config file be
 	@cmake --install build/release --prefix "$(PREFIX)"
 
 wheel: setup ## Build a wheel of the Python package in build/wheel, with all libraries and tools inside (WHEEL_PYTHONS="python3.12 python3.13")
-	@bash scripts/setup.sh wheel
+	$(call setup,mpi observer wheel)
 	@$(PYTHON) scripts/wheel.py $(addprefix --python=,$(WHEEL_PYTHONS))
 
 test-wheel: wheel ## Try the wheels in bare systems, as root (WHEEL_SYSTEMS="bookworm trixie noble=MIRROR")
 	@$(PYTHON) tests/package/wheel_systems.py build/wheel $(addprefix --system=,$(WHEEL_SYSTEMS)) || [ $$? -eq 77 ]
 
 lint: setup ## Check format, the order of the rooms, headers, and run clang-tidy
-	@bash scripts/setup.sh lint
+	$(call setup,mpi observer lint)
 	@$(configure) -B build/lint -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 	@$(PYTHON) scripts/lint.py --build-dir build/lint --jobs $(JOBS)
 
 format: setup ## Format all C++ and Python sources in place
-	@bash scripts/setup.sh lint
+	$(call setup,lint)
 	@$(PYTHON) scripts/lint.py --format
 
 docs: setup ## Generate the reference of the public interface in build/docs/html
+	$(call setup,docs)
 	@$(PYTHON) scripts/docs.py
 
 clean: ## Remove everything that was built

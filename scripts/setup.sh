@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing to build, test and run: packages of the system (packages/apt.txt), a Python environment in .venv
-# (packages/python.txt), and Open MPI 5 in .venv/ulfm (packages/python-ulfm.txt). In the names of packages, `@python3@` is the version of the
-# system's Python, such as 3.11, and `@bpftool@` the package that has this program. With `lint` it also installs packages/python-lint.txt, with
-# `scaling` packages/apt-scaling.txt, with `wheel` packages/apt-wheel.txt and packages/python-wheel.txt. When everything is there it needs no network, no root and almost no time.
+# Installs what is missing for some purposes: packages of the system (packages/apt-<purpose>.txt) and of Python in .venv (packages/python-<purpose>.txt).
+#   setup.sh [--yes] [purpose...]   build (always), bench, demo, docs, lint, mpi, observer, scaling, test, wheel
+# Packages of the system are installed under CI=true, with --yes, or if the user at the terminal agrees. Packages that are installed already are
+# upgraded or removed only under CI=true or if the user agrees to that, too. For `test` Open MPI 5 is put into .venv/ulfm (packages/python-ulfm.txt).
+# In the names of packages, `@python3@` is the version of the system's Python, such as 3.11, and `@bpftool@` the package that has this program.
+# When everything is there this needs no network, no root and almost no time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,20 +26,35 @@ missing_packages() {
         package=${package//@bpftool@/$bpftool}
         [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
             printf '%s\n' "$package"
-    done <"packages/$1.txt"
+    done <"packages/apt-$1.txt"
 }
 
-# install_packages LIST
+# agree QUESTION DEFAULT: whether the user at the terminal says yes. Without a terminal nobody does.
+agree() {
+    local answer choice='[y/N]'
+    [[ $2 == yes ]] && choice='[Y/n]'
+    [[ -t 0 ]] || return 1
+    read -r -p "setup: $1 $choice " answer || return 1
+    [[ ${answer:-$2} == [yY]* ]]
+}
+
+# install_packages PURPOSE...
 install_packages() {
+    local lists=() purpose missing changed as_root=()
+    for purpose in "$@"; do
+        [[ ! -e packages/apt-$purpose.txt ]] || lists+=("$purpose")
+    done
     if ! command -v dpkg-query >/dev/null; then
-        echo "setup: no dpkg here, so the packages of the system are not checked." \
-            "Make sure that the equivalents of packages/apt.txt are installed." >&2
+        echo "setup: no dpkg here, so the packages of the system are not checked. Make sure that the equivalents of these lists are" \
+            "installed: ${lists[*]/#/packages/apt-}" >&2
         return
     fi
-    local missing as_root=()
-    mapfile -t missing < <(missing_packages "$1")
+    mapfile -t missing < <(for purpose in "${lists[@]}"; do missing_packages "$purpose"; done | sort --unique)
     ((${#missing[@]})) || return 0
-    echo "setup: installing ${#missing[@]} packages: ${missing[*]}"
+    echo "setup: ${#missing[@]} packages of the system are missing for ${lists[*]}: ${missing[*]}"
+    if [[ -z ${CI:-} && -z $yes ]] && ! agree "install them?" yes; then
+        fail "nothing was installed. Say YES=1 (make) or --yes, or run this first:" "  apt-get update && apt-get install ${missing[*]}"
+    fi
     if ((EUID != 0)); then
         command -v sudo >/dev/null || fail "not root, and there is no sudo. Ask an administrator to run:" \
             "  apt-get update && apt-get install ${missing[*]}"
@@ -51,6 +68,16 @@ install_packages() {
     local options=(-o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -y)
     "${as_root[@]}" apt-get "${options[@]}" update ||
         fail "apt-get update failed (see above). Is there a network?"
+    # What apt would do to packages that are here: "Inst name [old version] (new version)", "Remv name".
+    changed=$(LC_ALL=C apt-get "${options[@]}" install --no-install-recommends --simulate "${missing[@]}" |
+        sed -nE 's/^Inst ([^ ]+) \[.*/\1 (new version)/p; s/^Remv ([^ ]+).*/\1 (removed)/p' | sort --unique) ||
+        fail "apt-get cannot install the packages (see above)."
+    if [[ -n $changed ]]; then
+        printf 'setup: this changes packages that are installed:\n%s\n' "$changed"
+        if [[ -z ${CI:-} ]] && ! agree "change them?" no; then
+            fail "nothing was installed. If the change is right, run this first:" "  apt-get install ${missing[*]}"
+        fi
+    fi
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install --no-install-recommends \
         "${missing[@]}" || fail "apt-get could not install the packages (see above)."
 }
@@ -66,9 +93,10 @@ find_python() {
     fail "Python 3.11 or newer with its venv module is needed; 'python3' is $(python3 --version 2>&1 || true)."
 }
 
-# install_python LIST: the packages of packages/LIST.txt. A stamp keeps the list as it was when last installed.
+# install_python PURPOSE: the packages of packages/python-PURPOSE.txt. A stamp keeps the list as it was when last installed.
 install_python() {
-    local list="packages/$1.txt" stamp=".venv/installed-$1.txt"
+    local list="packages/python-$1.txt" stamp=".venv/installed-python-$1.txt"
+    [[ -e $list ]] || return 0
     cmp --silent "$list" "$stamp" && return
     echo "setup: installing Python packages of $list into .venv"
     .venv/bin/python -m pip install --disable-pip-version-check --quiet --requirement "$list" ||
@@ -89,20 +117,25 @@ install_ulfm() {
     fi
 }
 
-install_packages apt
-install_packages apt # those whose names the first ones decide
+yes=
+purposes=(build)
+for word in "$@"; do
+    if [[ $word == --yes ]]; then
+        yes=1
+    elif [[ -e packages/apt-$word.txt || -e packages/python-$word.txt ]]; then
+        purposes+=("$word")
+    else
+        fail "'$word' is no purpose: packages/ has neither apt-$word.txt nor python-$word.txt"
+    fi
+done
+install_packages "${purposes[@]}"
+install_packages "${purposes[@]}" # those whose names the first ones decide
 if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     python=$(find_python)
     echo "setup: creating .venv with $("$python" --version)"
     "$python" -m venv --clear .venv
 fi
-install_python python
-install_ulfm
-if [[ ${1:-} == lint ]]; then
-    install_python python-lint
-elif [[ ${1:-} == scaling ]]; then
-    install_packages apt-scaling
-elif [[ ${1:-} == wheel ]]; then
-    install_packages apt-wheel
-    install_python python-wheel
-fi
+for purpose in "${purposes[@]}"; do
+    install_python "$purpose"
+    [[ $purpose != test ]] || install_ulfm
+done

@@ -127,7 +127,7 @@ def demo_runs_at_small_size(folder: Path) -> None:
         import matplotlib  # noqa: F401
         import numpy  # noqa: F401
     except ImportError as error:
-        raise Skipped(f"{error} (packages/python.txt)") from error
+        raise Skipped(f"{error} (packages/python-demo.txt)") from error
     command = [sys.executable, str(SOURCE / "examples" / "heat" / "demo.py"), "--build-dir", str(BUILD), "--small"]
     for attempt in range(3):
         output = folder / f"demo-{attempt}"

@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     const double before = children_seconds();
     const std::vector<std::string> fields = run_fio(command);
     if (fields.size() < write_percentiles + 20) {
-      std::fprintf(stderr, "fio did not run: is it installed (packages/apt.txt)?\n");
+      std::fprintf(stderr, "fio did not run: is it installed (packages/apt-bench.txt)?\n");
       return 2;
     }
     if (i < line.warmup()) continue;
