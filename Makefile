@@ -21,7 +21,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging stress test-long mutants test-tsan test-asan fuzz bench install wheel test-wheel lint format docs clean
+.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging stress test-long mutants test-tsan test-asan fuzz bench install package wheel test-wheel lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -130,8 +130,8 @@ test-staging: build-tests ## Ranks with staged files, and those that recover the
 	    DOVETAIL_TEST_ROUNDS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_kills_' || exit 1; \
 	done
 
-test-install: build-tests ## The library alone: configured with everything off, built, installed, and found by programs
-	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^package_bare$$'
+test-install: build-tests ## The library alone, configured with everything off, and the package of Debian: programs find them
+	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^package_(bare|debian)$$'
 
 test-long: test-install test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-wheel stress ## What takes too long for every change
 
@@ -159,6 +159,9 @@ bench: build-bench ## Build, then run the benchmarks next to their peers (BENCH_
 
 install: build ## Install headers, library, CMake package and pkg-config file below PREFIX
 	@cmake --install build/release --prefix "$(PREFIX)"
+
+package: build ## Make a package for Debian and Ubuntu in build/package
+	@cd build/release && cpack -G DEB -B ../package
 
 wheel: setup ## Build a wheel of the Python package in build/wheel, with all libraries and tools inside (WHEEL_PYTHONS="python3.12 python3.13")
 	$(call setup,mpi observer wheel)

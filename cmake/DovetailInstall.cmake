@@ -20,3 +20,5 @@ install(FILES "${PROJECT_BINARY_DIR}/dovetail-config.cmake" "${PROJECT_BINARY_DI
 file(RELATIVE_PATH pkgconfig_to_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/dovetail.pc.in" "${PROJECT_BINARY_DIR}/dovetail.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/dovetail.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
