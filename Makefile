@@ -1,5 +1,5 @@
-# The commands of this project. Every one of them may be run on a fresh Debian 12 or Ubuntu 24.04: it first installs what it needs, with the
-# user's yes (YES=1 gives it beforehand, CI=true as well).
+# The commands of this project. Every one of them may be run on a fresh Debian 12 or Ubuntu 24.04: it first installs what it needs. At a
+# terminal it asks before (YES=1: it does not).
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing for some purposes: packages of the system (packages/apt-<purpose>.txt) and of Python in .venv (packages/python-<purpose>.txt).
 #   setup.sh [--yes] [purpose...]   build (always), bench, demo, docs, lint, mpi, observer, scaling, test, wheel
-# Packages of the system are installed under CI=true, with --yes, or if the user at the terminal agrees. Packages that are installed already are
-# upgraded or removed only under CI=true or if the user agrees to that, too. For `test` Open MPI 5 is put into .venv/ulfm (packages/python-ulfm.txt).
+# At a terminal the user is asked before packages of the system are installed (--yes: not asked), and once more before that changes packages that are
+# there already. Where nobody can be asked (no terminal, or CI=true), they are installed, and others get new versions if they must; none is removed. For `test` Open MPI 5 is put into .venv/ulfm (packages/python-ulfm.txt).
 # In the names of packages, `@python3@` is the version of the system's Python, such as 3.11, and `@bpftool@` the package that has this program.
 # When everything is there this needs no network, no root and almost no time.
 set -euo pipefail
@@ -29,11 +29,11 @@ missing_packages() {
     done <"packages/apt-$1.txt"
 }
 
-# agree QUESTION DEFAULT: whether the user at the terminal says yes. Without a terminal nobody does.
+# agree QUESTION DEFAULT: whether the user at the terminal says yes. Where nobody can be asked, it is a yes.
 agree() {
     local answer choice='[y/N]'
     [[ $2 == yes ]] && choice='[Y/n]'
-    [[ -t 0 ]] || return 1
+    [[ -t 0 && -z ${CI:-} ]] || return 0
     read -r -p "setup: $1 $choice " answer || return 1
     [[ ${answer:-$2} == [yY]* ]]
 }
@@ -52,9 +52,8 @@ install_packages() {
     mapfile -t missing < <(for purpose in "${lists[@]}"; do missing_packages "$purpose"; done | sort --unique)
     ((${#missing[@]})) || return 0
     echo "setup: ${#missing[@]} packages of the system are missing for ${lists[*]}: ${missing[*]}"
-    if [[ -z ${CI:-} && -z $yes ]] && ! agree "install them?" yes; then
-        fail "nothing was installed. Say YES=1 (make) or --yes, or run this first:" "  apt-get update && apt-get install ${missing[*]}"
-    fi
+    [[ -n $yes ]] || agree "install them?" yes ||
+        fail "nothing was installed. To do it yourself:" "  apt-get update && apt-get install ${missing[*]}"
     if ((EUID != 0)); then
         command -v sudo >/dev/null || fail "not root, and there is no sudo. Ask an administrator to run:" \
             "  apt-get update && apt-get install ${missing[*]}"
@@ -74,7 +73,7 @@ install_packages() {
         fail "apt-get cannot install the packages (see above)."
     if [[ -n $changed ]]; then
         printf 'setup: this changes packages that are installed:\n%s\n' "$changed"
-        if [[ -z ${CI:-} ]] && ! agree "change them?" no; then
+        if [[ $changed == *"(removed)"* && (! -t 0 || -n ${CI:-}) ]] || ! agree "change them?" no; then
             fail "nothing was installed. If the change is right, run this first:" "  apt-get install ${missing[*]}"
         fi
     fi
