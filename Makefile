@@ -43,7 +43,7 @@ setup-demo-mpi: setup
 	$(call setup,mpi demo)
 
 setup-test: setup
-	$(call setup,mpi observer demo test)
+	$(call setup,mpi observer demo test bench)
 
 setup-hdf5: setup ## Fetch HDF5's headers and build a thread-safe HDF5 with its own tests in .cache-hdf5 (some minutes, once)
 	@bash scripts/setup_hdf5.sh all
