@@ -265,4 +265,11 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--keep-going", help="When a process fails, the others are not ended.")
         ] = False,
     ) -> None:
-        sys.exit(launch(program, count, keep))
+        from . import preload  # the rest of this file needs nothing of the package
+
+        try:
+            words = preload.command(program)
+        except preload.Refused as refusal:
+            _tell(str(refusal))
+            sys.exit(2)
+        sys.exit(launch(words, count, keep))

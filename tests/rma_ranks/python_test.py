@@ -35,6 +35,9 @@ if NODE:
 run(0, ["right"], sys.executable, PROGRAM)
 for starter in sys.argv[1:]:
     run(0, ["right"] * 2, starter, "-n", "2", sys.executable, PROGRAM)
+# A file in Python needs no right to be executed, as for `dovetail run`.
+run(0, ["right"] * 2, *LAUNCH, "-n", "2", PROGRAM)
+run(2, [], *LAUNCH, "-n", "2", "no-such-program")
 INTERRUPTED = [sys.executable, str(FOLDER / "interrupted.py")]
 run(0, ["interrupted"], *INTERRUPTED, "wait")
 with tempfile.TemporaryDirectory() as folder:
