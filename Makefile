@@ -21,7 +21,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging stress test-long mutants test-tsan test-asan fuzz bench install package wheel test-wheel lint format docs clean
+.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-hdf5 demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging stress test-long mutants test-tsan test-asan fuzz bench install package wheel test-wheel lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -79,6 +79,10 @@ demo-mpi: setup-demo-mpi ## Build what they need, then run applications of 4 ran
 demo-prefetch: setup-demo ## Build what it needs, then run an h5py program as it is, with a plan, by rules and by its pattern (DEMO_ARGS as well)
 	$(call release,all)
 	@$(PYTHON) examples/terrain/demo.py --build-dir build/release $(DEMO_ARGS)
+
+demo-hdf5: setup-demo ## Build what it needs, then run an h5py program that writes, as it is and with its writes in the background (DEMO_ARGS as well)
+	$(call release,all)
+	@$(PYTHON) examples/hdf5/demo.py --build-dir build/release $(DEMO_ARGS)
 
 demo-staging: setup-demo-mpi ## Build what it needs, then run a simulation of 4 ranks whose checkpoints go to a tier first, kill it, start it again (DEMO_ARGS as well)
 	$(call release,plate_demo)

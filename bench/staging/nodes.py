@@ -17,21 +17,15 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices"), str(HERE.parents[1] / "examples" / "demonstration")]
 
 from command import exit_status_of, parser_of  # noqa: E402 (beside this file)
 from harness.script import report  # noqa: E402 (beside this folder)
 from model import System, perceived  # noqa: E402 (beside this file)
+from ranks import ENVIRONMENT, RANKS  # noqa: E402 (examples/demonstration)
 from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 
-RANKS = 4
 NODES = (1, 2, 4)
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
 
 
 def without_cache(disk: SlowDisk) -> Path:

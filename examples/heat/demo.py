@@ -10,20 +10,20 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import shutil
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import prepare_field
-from demo_display import Bar, table
-from heat_runs import VARIANTS, HeatFailed, Job, follow, run
-from plain_trace import add_requests, without_plain_calls
-
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench" / "devices"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("bench/devices", "tools", "examples/demonstration")]
+
+import demonstration  # noqa: E402
+import prepare_field  # noqa: E402
+from bar import Bar  # noqa: E402
+from demo_display import table  # noqa: E402
+from heat_runs import VARIANTS, Job, follow, run  # noqa: E402
+from plain_trace import add_requests, without_plain_calls  # noqa: E402
 
 REAL, SLOW = "real disk", "slow disk"
 CALIBRATION, INTERRUPTION, PICTURES = "calibration", "kill and restart", "pictures"
@@ -33,9 +33,10 @@ CHECKPOINTS = 10  # how often the field is written, the final one included
 class Demo:
     """One demonstration. `compute_seconds` is what the computation of one run is to take."""
 
-    def __init__(self, program: Path, output: Path, size: int, block: int, compute_seconds: float, direct: str) -> None:
-        self._output = output
-        self._scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=output))
+    def __init__(
+        self, program: Path, folders: tuple[Path, Path], size: int, block: int, compute_seconds: float, direct: str
+    ) -> None:
+        self._output, self._scratch = folders
         self._compute_seconds = compute_seconds
         self._rows: list[tuple[str, str, dict]] = []
         self._results: dict[str, str] = {}
@@ -47,7 +48,6 @@ class Demo:
 
     def close(self) -> None:
         self._bar.clear()
-        shutil.rmtree(self._scratch, ignore_errors=True)
 
     def say(self, text: str) -> None:
         self._bar.clear()
@@ -75,11 +75,6 @@ class Demo:
             f" {self._job.steps} steps, a checkpoint of {self._megabytes:.1f} MB every {every} steps, {io};"
             f" {report['workers']} workers"
         )
-
-    def warn_if_busy(self) -> None:
-        load, cores = os.getloadavg()[0], os.cpu_count() or 1
-        if load > 0.5 * cores:
-            self.say(f"note       this machine is busy (load {load:.1f} on {cores} cores): the times below say little")
 
     def slow_bandwidth(self) -> float:
         """MB/s at which writing a checkpoint takes as long as computing until the next."""
@@ -176,27 +171,14 @@ class Demo:
         print("I/O s: time with an I/O operation in flight. I/O hidden: of it, the share in which a worker computes.")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build-dir", type=Path, required=True, help="where bin/heat is")
-    parser.add_argument("--output", type=Path, help="for traces and pictures (default: demo in the build folder)")
-    parser.add_argument("--small", action="store_true", help="small and quick: a test, the numbers say nothing")
-    parser.add_argument("--direct", choices=("never", "automatic"), default="automatic", help="as for heat")
-    arguments = parser.parse_args()
+def demonstrate(arguments: argparse.Namespace, output: Path, scratch: Path) -> int:
     program = arguments.build_dir / "bin" / "heat"
     if not program.is_file():
-        print(f"demo: {program} is missing: `make demo-heat` or `make examples` builds it", file=sys.stderr)
-        return 2
-    output = arguments.output or arguments.build_dir / "demo"
+        raise demonstration.BadInput(f"{program} is missing: `make demo-heat` or `make examples` builds it")
     size, block, seconds = (512, 64, 0.5) if arguments.small else (2048, 256, 5.0)
+    demo = Demo(program, (output, scratch), size, block, seconds, arguments.direct)
     try:
-        output.mkdir(parents=True, exist_ok=True)
-        demo = Demo(program.resolve(), output.resolve(), size, block, seconds, arguments.direct)
-    except OSError as error:
-        print(f"demo: {output}: {error.strerror}", file=sys.stderr)
-        return 2
-    try:
-        demo.warn_if_busy()
+        demonstration.say_if_busy(demo.say)
         demo.prepare()
         demo.run_on_real_disk()
         demo.run_on_slow_disk()
@@ -204,17 +186,13 @@ def main() -> int:
         demo.draw()
         demo.show_table()
         return 0 if demo.results_agree() else 1
-    except prepare_field.BadInput as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 2
-    except HeatFailed as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
     finally:
         demo.close()
 
 
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--direct", choices=("never", "automatic"), default="automatic", help="as for heat")
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(demonstration.main(__doc__, demonstrate, options=options))

@@ -6,15 +6,16 @@ import json
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "demonstration"))
+
+from demonstration import RunFailed  # noqa: E402
+
 VARIANTS = ("plain", "pausing", "bound")
-
-
-class HeatFailed(Exception):
-    """A run ended otherwise than asked for; the message holds what it said."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Job:
 def follow(command: list[str], on_progress: Callable[[float], None], kill_at: float | None = None) -> int:
     """Run a command to its end, or kill it (SIGKILL) once it has come so far (0 to 1); its exit status, -9 if killed.
 
-    Anything but progress that it says on standard error is kept for the exception. Raises HeatFailed if it fails.
+    Anything but progress that it says on standard error is kept for the exception. Raises RunFailed if it fails.
     """
     said: list[str] = []
     with subprocess.Popen(
@@ -65,7 +66,7 @@ def follow(command: list[str], on_progress: Callable[[float], None], kill_at: fl
             process.kill()
             raise
     if status != 0 and not (kill_at is not None and status == -signal.SIGKILL):
-        raise HeatFailed(f"{' '.join(command)}: exit status {status}\n" + "\n".join(said))
+        raise RunFailed(f"{' '.join(command)}: exit status {status}\n" + "\n".join(said))
     return status
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "demonstration"))
+
+from demonstration import BadInput  # noqa: E402
+
 MAGIC = b"HEATFLD1"
 SAMPLE = "jacksboro_fault_dem.npz"
-
-
-class BadInput(Exception):
-    """The source is missing or is not what it should be."""
 
 
 def sample_path() -> Path:

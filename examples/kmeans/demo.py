@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""k-means with checkpoints, without and with I/O tasks, on a device that congests; each result is compared with plain NumPy's.
+"""k-means with checkpoints, without and with I/O tasks, on a device that congests or on the own disk; each result is compared with plain NumPy's.
 
-The output folder gets a page for each run (open it in a browser), a picture of the total times, and all numbers as JSON.
+The output folder gets a page (kmeans.html) and all numbers as JSON; where matplotlib and jinja2 are installed also a page for each run, which shows
+where its time went, and a picture of the total times.
 Exit status: 1 if a run failed or a result is wrong, 2 for bad input, 130 if interrupted.
 """
 
@@ -10,20 +11,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 EXAMPLES = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(EXAMPLES / "strategies"), str(EXAMPLES / "heat")]
+sys.path[:0] = [str(EXAMPLES / "strategies"), str(EXAMPLES / "demonstration")]
 
+import demonstration  # noqa: E402
 import experiment  # noqa: E402
-from demo_display import Bar  # noqa: E402
+import page  # noqa: E402
+from bar import Bar  # noqa: E402
 
 SCRIPT = Path(__file__).with_name("kmeans.py")
 STRATEGIES = ("baseline", "unconstrained", "adaptive")
@@ -34,33 +36,26 @@ MEANING = {
 }
 SIZES = {
     "large": ("--points", "1572864", "--iterations", "3"),
+    "own disk": ("--points", "262144", "--fragments", "16", "--iterations", "3"),
     "small": ("--points", "65536", "--fragments", "8", "--centers", "32", "--iterations", "2"),
 }
+# Runs of each on the own disk, in turn, since others use it too.
+TURNS_ON_OWN_DISK = 3
 # Seconds, for the progress bar only.
 EXPECTED = {"data": 1.0, "by hand": 8.0, "baseline": 14.0, "unconstrained": 9.0, "adaptive": 8.0}
 
 
-class WrongResult(RuntimeError):
-    """A run gave something else than plain NumPy."""
-
-
-class Stopped(BaseException):
-    """Asked to end by a signal."""
-
-
-def end_once(number: int, _: object) -> None:
-    # Only the clean-up is left, and a second Ctrl-C must not stop it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Stopped(128 + number)
+def phase_of(strategy: str, turn: int) -> str:
+    """What the progress bar calls a run."""
+    return strategy if turn == 0 else f"{strategy}, turn {turn + 1}"
 
 
 @contextmanager
-def device(application: experiment.Application, output: Path) -> Iterator[tuple[Path, str, float | None]]:
-    """The folder for checkpoints, what it is, and its MB/s if they are known. A real disk where there can be no other."""
-    arguments = argparse.Namespace(target=None, peak=None)
+def device(application: experiment.Application, own: bool, output: Path) -> Iterator[tuple[Path, str, float | None]]:
+    """The folder for checkpoints, what it is, and its MB/s if they are known. A real disk if it is asked for, or where there can be no other."""
+    arguments = argparse.Namespace(target=output if own else None, peak=None)
     with ExitStack() as stack:
-        bandwidth: float | None = application.peak
+        bandwidth: float | None = None if own else application.peak
         try:
             target, text = stack.enter_context(experiment.device_of(application, arguments))
         except experiment.Missing as missing:
@@ -75,17 +70,25 @@ def device(application: experiment.Application, output: Path) -> Iterator[tuple[
 
 
 class Demo:
-    def __init__(self, arguments: argparse.Namespace, sizes: tuple[str, ...], output: Path, scratch: Path) -> None:
+    def __init__(self, arguments: argparse.Namespace, output: Path, scratch: Path) -> None:
         from kmeans import KMeans
 
         self.application = KMeans()
-        self.words = [*sizes]
+        size = "small" if arguments.small else "own disk" if arguments.own_disk else "large"
+        self.words = [*SIZES[size]]
+        self.turns = TURNS_ON_OWN_DISK if arguments.own_disk and not arguments.small else 1
+        # Pages of single runs need both.
+        self.has_pages = all(map(find_spec, ("jinja2", "matplotlib")))
         if arguments.executors is not None:
             self.words += ["--executors", str(arguments.executors)]
         self.sizes = experiment.parser_of(self.application).parse_args(self.words)
         self.output, self.scratch, self.data = output, scratch, scratch / "data"
         self.data.mkdir()
-        self.bar = Bar({phase: EXPECTED[phase] for phase in ("data", "by hand", *STRATEGIES)})
+        share = 0.4 if size == "own disk" else 1
+        phases = {phase: share * EXPECTED[phase] for phase in ("data", "by hand")}
+        for turn in range(self.turns):
+            phases |= {phase_of(strategy, turn): share * EXPECTED[strategy] for strategy in STRATEGIES}
+        self.bar = Bar(phases)
 
     def say(self, text: str) -> None:
         self.bar.clear()
@@ -93,7 +96,8 @@ class Demo:
 
     def prepare(self) -> Any:
         self.bar.begin("data")
-        self.say("data       " + self.application.prepare(self.sizes, self.data))
+        self.what = self.application.prepare(self.sizes, self.data)
+        self.say("data       " + self.what)
         self.bar.end()
         self.bar.begin("by hand")
         begun = time.perf_counter()
@@ -102,8 +106,8 @@ class Demo:
         self.bar.end()
         return result
 
-    def run(self, strategy: str, target: Path, reference: Any) -> dict:
-        self.bar.begin(strategy)
+    def run(self, strategy: str, turn: int, target: Path, reference: Any) -> dict:
+        self.bar.begin(phase_of(strategy, turn))
         every = self.sizes.iterations * self.sizes.fragments
 
         def watch() -> None:
@@ -114,20 +118,32 @@ class Demo:
             strategy,
             (self.data, target),
             self.scratch,
-            self.output / f"report-{strategy}.html",
+            self.report_of(strategy) if self.has_pages else None,
             watch,
         )
         self.bar.end()
         problem = self.application.differs(row.pop("result"), reference)
         if problem is not None:
-            raise WrongResult(f"the run with strategy '{strategy}' gave a wrong result: {problem}")
-        row["all_s"] = [row["total_s"]]
+            raise demonstration.RunFailed(f"the run with strategy '{strategy}' gave a wrong result: {problem}")
         self.say(f"{strategy:14} {row['total_s']:6.2f} s  {MEANING[strategy]}")
         return row
 
-    def show(self, rows: list[dict], name: str) -> None:
-        import plot
+    def report_of(self, strategy: str) -> Path:
+        return self.output / f"report-{strategy}.html"
 
+    def run_all(self, target: Path, reference: Any) -> list[dict]:
+        """A row of each strategy: its last run, with the median of all."""
+        seconds: dict[str, list[float]] = {strategy: [] for strategy in STRATEGIES}
+        rows: dict[str, dict] = {}
+        for turn in range(self.turns):
+            for strategy in STRATEGIES:
+                rows[strategy] = self.run(strategy, turn, target, reference)
+                seconds[strategy].append(rows[strategy]["total_s"])
+        for strategy, row in rows.items():
+            row["total_s"], row["all_s"] = experiment.median(seconds[strategy]), seconds[strategy]
+        return list(rows.values())
+
+    def show(self, rows: list[dict], name: str) -> None:
         document = {
             "application": self.application.name,
             "device": name,
@@ -135,68 +151,64 @@ class Demo:
             "runs": rows,
         }
         (self.output / "kmeans.json").write_text(json.dumps(document, indent=1))
-        plot.draw_totals(document, self.output / "kmeans.png")
+        ways = [
+            page.Row(
+                row["strategy"],
+                MEANING[row["strategy"]],
+                row["all_s"],
+                self.report_of(row["strategy"]).name if self.has_pages else None,
+            )
+            for row in rows
+        ]
+        facts = [("program", "k-means with a checkpoint of every fragment"), ("data", self.what), ("device", name)]
+        facts += [("cores", str(document["cores"])), ("load", f"{os.getloadavg()[0]:.1f} in the last minute")]
+        page.write(self.output / "kmeans.html", "k-means without and with I/O tasks", facts, ways)
         self.say("\n" + experiment.table(rows) + "\n")
+        print(page.conclusion(ways, ways[0]) + "\n")
         print(
-            f"results    all {len(rows)} are those of plain NumPy: the same centres, and the same distances on the device"
+            f"results    all {self.turns * len(rows)} are those of plain NumPy: the same centres, and the same distances on the device"
         )
-        print(
-            f"pages      {self.output}/report-*.html: where the time went, and what was learned; kmeans.png: the totals"
-        )
+        print(f"page       {self.output}/kmeans.html")
+        if self.has_pages:
+            import plot
+
+            plot.draw_totals(document, self.output / "kmeans.png")
+            print("           report-*.html: where the time went, and what was learned; kmeans.png: the totals")
+        else:
+            print("           pages of single runs need two packages more: pip install 'dovetail[report]'")
+        page.show(self.output / "kmeans.html")
 
 
-def warn_if_busy(demo: Demo) -> None:
-    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
-    if load > 0.5 * cores:
-        demo.say(f"note       this machine is busy (load {load:.1f} on {cores} cores): the times below say little")
-
-
-def demonstrate(arguments: argparse.Namespace) -> int:
-    output = (arguments.output or arguments.build_dir / "demo").resolve()
-    output.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="scratch-", dir=output) as folder:
-        scratch = Path(folder)
-        demo = Demo(arguments, SIZES["small" if arguments.small else "large"], output, scratch)
-        try:
-            warn_if_busy(demo)
-            reference = demo.prepare()
-            with device(demo.application, output) as (target, name, bandwidth):
-                demo.say(f"device     {name}")
-                experiment.describe_device(scratch, target, bandwidth)
-                rows = [demo.run(strategy, target, reference) for strategy in STRATEGIES]
-            demo.show(rows, name)
-        finally:
-            demo.bar.clear()
+def demonstrate(arguments: argparse.Namespace, output: Path, scratch: Path) -> int:
+    build = arguments.build_dir
+    if build is not None and not list((build / "python" / "dovetail").glob("_core.*so")):
+        raise demonstration.BadInput(f"{build}/python/dovetail has no extension module: run `make build`")
+    demonstration.use_package(build)
+    demo = Demo(arguments, output, scratch)
+    try:
+        demonstration.say_if_busy(demo.say)
+        reference = demo.prepare()
+        with device(demo.application, arguments.own_disk, output) as (target, name, bandwidth):
+            demo.say(f"device     {name}")
+            experiment.describe_device(scratch, target, bandwidth)
+            rows = demo.run_all(target, reference)
+        demo.show(rows, name)
+    finally:
+        demo.bar.clear()
     return 0
 
 
-def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build-dir", type=Path, required=True, help="where python/dovetail is")
-    parser.add_argument("--output", type=Path, help="for pages and pictures (default: demo in the build folder)")
-    parser.add_argument("--small", action="store_true", help="small and quick: a test, the numbers say nothing")
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--executors", type=int, help="I/O executors (default: what the runtime thinks right)")
-    arguments = parser.parse_args(words)
-    package = arguments.build_dir.resolve() / "python"
-    if not list((package / "dovetail").glob("_core.*so")):
-        print(f"demo: {package}/dovetail has no extension module: run `make build`", file=sys.stderr)
-        return 2
-    sys.path.insert(0, str(package))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")]))
-    os.environ["DOVETAIL_BUILD_DIR"] = str(arguments.build_dir.resolve())
-    signal.signal(signal.SIGINT, end_once)
-    signal.signal(signal.SIGTERM, end_once)
-    try:
-        return demonstrate(arguments)
-    except Stopped as stopped:
-        print("demo: interrupted", file=sys.stderr)
-        return stopped.args[0]
-    except OSError as error:
-        print(f"demo: {error.filename or arguments.output}: {error.strerror}", file=sys.stderr)
-        return 2
-    except RuntimeError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
+    parser.add_argument(
+        "--own-disk",
+        action="store_true",
+        help="checkpoints go to the disk of the output folder, and not to one that congests",
+    )
+
+
+def main(words: list[str] | None = None) -> int:
+    return demonstration.main(__doc__, demonstrate, words, options, installed=True)
 
 
 if __name__ == "__main__":

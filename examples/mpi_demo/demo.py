@@ -8,11 +8,9 @@ another one, 2 for bad input, 130 if interrupted.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -20,26 +18,17 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "heat"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "demonstration"))
 
+import demonstration  # noqa: E402
 import picture  # noqa: E402
-from applications import APPLICATIONS, VARIANTS, Application, BadInput  # noqa: E402
-from demo_display import Bar  # noqa: E402
+import ranks  # noqa: E402
+from applications import APPLICATIONS, VARIANTS, Application  # noqa: E402
+from bar import Bar  # noqa: E402
+from demonstration import BadInput, RunFailed  # noqa: E402
+from ranks import LIBRARIES, RANKS  # noqa: E402
 
-RANKS = 4
-LIBRARIES = ("mpich", "openmpi")
 LONGEST = 60.0  # seconds for one run: a hundred times what it takes
-# More ranks than cores, and as root where the demo is run so.
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
-
-
-class RunFailed(Exception):
-    """A run ended otherwise than well, or gave another result."""
 
 
 def program_of(application: Application, library: str, build: Path) -> Path:
@@ -67,7 +56,7 @@ def launch(command: list[str]) -> tuple[int, str, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | ENVIRONMENT,
+        env=os.environ | ranks.ENVIRONMENT,
         start_new_session=True,
     ) as process:
         try:
@@ -76,12 +65,7 @@ def launch(command: list[str]) -> tuple[int, str, str]:
             raise RunFailed(f"{' '.join(command)} has not ended after {LONGEST:.0f} s") from late
         finally:
             if process.poll() is None:
-                # The starter ends its ranks when it is asked to, and may leave them when it is killed.
-                process.terminate()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(timeout=5)
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                ranks.end(process)
         return process.returncode, printed, said
 
 
@@ -121,20 +105,13 @@ def table(rows: list[dict]) -> str:
                 f"{base[row['application']] / row['median_s']:.2f} x" if row["application"] in base else "",
             )
         )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return "\n".join(demonstration.aligned(lines, 2))
 
 
 class Demo:
     def __init__(self, arguments: argparse.Namespace, output: Path, scratch: Path) -> None:
         self._scratch = scratch
-        self._build = arguments.build_dir.resolve()
+        self._build = arguments.build_dir
         self._library = library_for(self._build, arguments.library)
         self._output = output
         self._is_small = arguments.small
@@ -176,8 +153,7 @@ class Demo:
         begun = time.monotonic()
         cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
         self.say(f"ranks        {RANKS} on {cores} cores, started by mpiexec.{self._library}")
-        if load > 0.5 * cores:
-            self.say(f"note         this machine is busy (load {load:.1f}): the times below say little")
+        demonstration.say_if_busy(self.say)
         for variant, meaning in VARIANTS.items():
             self.say(f"{variant:12} {meaning}")
         rows = [row for application in APPLICATIONS for row in self.run_in_turn(application)]
@@ -191,40 +167,21 @@ class Demo:
         print(f"picture      {self._output}/messages.png; all numbers: messages.json; {time.monotonic() - begun:.0f} s")
 
 
-def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build-dir", type=Path, required=True, help="where the programs are")
-    parser.add_argument(
-        "--output", type=Path, help="for the picture and the numbers (default: demo in the build folder)"
-    )
-    parser.add_argument("--library", choices=LIBRARIES, help="MPI library (default: the first that is there)")
-    parser.add_argument("--small", action="store_true", help="small and quick: a test, the numbers say nothing")
-    arguments = parser.parse_args(words)
-    output = (arguments.output or arguments.build_dir / "demo").resolve()
-    demo = None
+def demonstrate(arguments: argparse.Namespace, output: Path, scratch: Path) -> int:
+    demo = Demo(arguments, output, scratch)
     try:
-        output.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="scratch-", dir=output) as scratch:
-            demo = Demo(arguments, output, Path(scratch))
-            demo.demonstrate()
+        demo.demonstrate()
         return 0
-    except BadInput as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"demo: {error.filename or output}: {error.strerror}", file=sys.stderr)
-        return 2
-    except RunFailed as error:
-        if demo is not None:
-            demo.close()
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("demo: interrupted", file=sys.stderr)
-        return 130
     finally:
-        if demo is not None:
-            demo.close()
+        demo.close()
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--library", choices=LIBRARIES, help="MPI library (default: the first that is there)")
+
+
+def main(words: list[str] | None = None) -> int:
+    return demonstration.main(__doc__, demonstrate, words, options)
 
 
 if __name__ == "__main__":

@@ -24,24 +24,22 @@ from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench" / "devices"), str(ROOT / "examples" / "heat")]
+sys.path[:0] = [str(ROOT / "bench" / "devices"), str(ROOT / "examples" / "demonstration")]
 
+import demonstration  # noqa: E402
 import picture  # noqa: E402 (beside this file)
-from demo_display import Bar  # noqa: E402
+from bar import Bar  # noqa: E402
+from demonstration import BadInput, RunFailed  # noqa: E402
 from device_unavailable import DeviceUnavailable  # noqa: E402
-from runs import RANKS, Job, Run, RunFailed, configuration, run  # noqa: E402
+from ranks import LIBRARIES, RANKS  # noqa: E402
+from runs import Job, Run, configuration, run  # noqa: E402
 from slow_disk import SlowDisk  # noqa: E402
 
-LIBRARIES = ("mpich", "openmpi")
 SLOWEST = 10.0  # MB/s
 AS_IT_IS, STAGED, KILLED, RESTARTED = "as it is", "staged", "killed", "started again"
 
 
 FOUND = "what an earlier run had left"  # so the library begins, for each log of a rank
-
-
-class BadInput(Exception):
-    """The message says what to do."""
 
 
 def program_for(build: Path, wanted: str | None) -> tuple[Path, str]:
@@ -61,7 +59,7 @@ def program_for(build: Path, wanted: str | None) -> tuple[Path, str]:
 
 class Demo:
     def __init__(self, arguments: argparse.Namespace, output: Path, scratch: Path) -> None:
-        self._build = arguments.build_dir.resolve()
+        self._build = arguments.build_dir
         program, library = program_for(self._build, arguments.library)
         self._output = output
         self._scratch = scratch
@@ -199,49 +197,23 @@ class Demo:
             waits = statistics.median(found.seconds_of("checkpoint"))
             compute = sum(found.seconds_of("compute"))
             rows.append((name, f"{found.seconds:.2f}", f"{compute:.2f}", f"{waits:.3f}", f"{base / waits:.1f}"))
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        return "\n".join(
-            "  ".join(
-                cell.rjust(width) if i else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        )
+        return "\n".join(demonstration.aligned(rows))
 
 
-def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build-dir", type=Path, required=True, help="where the programs are")
-    parser.add_argument(
-        "--output", type=Path, help="for the picture and the numbers (default: demo in the build folder)"
-    )
+def demonstrate(arguments: argparse.Namespace, output: Path, scratch: Path) -> int:
+    demo = Demo(arguments, output, scratch)
+    try:
+        return 0 if demo.demonstrate() else 1
+    finally:
+        demo.close()
+
+
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tier", type=Path, help="a folder of a fast local disk, or of memory (default: in the output folder)"
     )
     parser.add_argument("--library", choices=LIBRARIES, help="MPI library (default: the first that is there)")
-    parser.add_argument("--small", action="store_true", help="small and quick: a test, the numbers say nothing")
-    arguments = parser.parse_args(words)
-    output = (arguments.output or arguments.build_dir / "demo").resolve()
-    with contextlib.ExitStack() as stack:
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="scratch-", dir=output)))
-            demo = Demo(arguments, output, scratch)
-            stack.callback(demo.close)
-            return 0 if demo.demonstrate() else 1
-        except BadInput as error:
-            print(f"demo: {error}", file=sys.stderr)
-            return 2
-        except OSError as error:
-            print(f"demo: {error.filename or output}: {error.strerror}", file=sys.stderr)
-            return 2
-        except RunFailed as error:
-            print(f"demo: {error}", file=sys.stderr)
-            return 1
-        except KeyboardInterrupt:
-            print("demo: interrupted", file=sys.stderr)
-            return 130
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(demonstration.main(__doc__, demonstrate, options=options))

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-RANKS = 4
-# More ranks than cores, and as root where the demo is run so.
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "demonstration"))
+
+import ranks  # noqa: E402
+from demonstration import RunFailed  # noqa: E402
+from ranks import RANKS  # noqa: E402
+
 LONGEST = 300.0  # seconds for one run: ten times what it takes
-
-
-class RunFailed(Exception):
-    """A run ended otherwise than asked for; the message holds what it said."""
 
 
 @dataclass(frozen=True)
@@ -131,19 +125,19 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | ENVIRONMENT,
+        env=os.environ | ranks.ENVIRONMENT,
         start_new_session=True,
     )
-    late = threading.Timer(LONGEST, _end, [process])
+    late = threading.Timer(LONGEST, ranks.end, [process])
     late.start()
     killed = False
     try:
-        ranks: list[int] = []
+        processes: list[int] = []
         checkpoints = 0
         for line in process.stdout:
             what, *numbers = line.split() or [""]
             if what == "processes":
-                ranks = [int(number) for number in numbers]
+                processes = [int(number) for number in numbers]
             if what not in PHASES:  # the starter tells of ranks that were killed
                 continue
             phase = Phase(what, int(numbers[0]), float(numbers[1]), float(numbers[2]))
@@ -152,13 +146,13 @@ def run(
             checkpoints += what == "checkpoint"
             if kill_after and checkpoints == kill_after and not killed:
                 killed = True
-                for rank in ranks:
+                for rank in processes:
                     os.kill(rank, signal.SIGKILL)
         found.said = process.stderr.read()
         status = process.wait()
     finally:
         late.cancel()
-        _end(process)
+        ranks.end(process)
         found.end = time.time()
         if disk:
             disk.stop()
@@ -167,13 +161,3 @@ def run(
     if killed and status == 0:
         raise RunFailed(f"{' '.join(words)}: ended well though its ranks were killed")
     return found
-
-
-def _end(process: subprocess.Popen) -> None:
-    """The starter ends its ranks when it is asked to, and may leave them when it is killed."""
-    if process.poll() is None:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=5)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -15,15 +15,16 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench" / "devices"), str(ROOT / "examples" / "heat")]
+sys.path[:0] = [str(ROOT / "bench" / "devices"), str(ROOT / "examples" / "demonstration")]
 
-from demo_display import Bar  # noqa: E402
+import demonstration  # noqa: E402
+from bar import Bar  # noqa: E402
+from demonstration import RunFailed  # noqa: E402
 from device_unavailable import DeviceUnavailable  # noqa: E402
 from slow_disk import SlowDisk  # noqa: E402
 
@@ -37,19 +38,10 @@ MEANING = {
 }
 
 
-class RunFailed(Exception):
-    """A run ended otherwise than well, or printed something else."""
-
-
 class Demo:
     def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
         self._output = output
         self._maps, self._places, self._rounds = (60, 2, 1) if arguments.small else (800, 4, 3)
-        python = arguments.build_dir.resolve() / "python"
-        self._environment = os.environ | {
-            "PYTHONPATH": str(python),
-            "DOVETAIL_BUILD_DIR": str(arguments.build_dir.resolve()),
-        }
         self._dovetail = [sys.executable, "-m", "dovetail.cli"]
         self._bar = Bar({"data": 6, "observe": 7, "runs": 16 * self._rounds, "picture": 3})
 
@@ -64,7 +56,7 @@ class Demo:
         """What it prints, and its seconds."""
         command = [str(word) for word in words]
         begun = time.monotonic()
-        done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         seconds = time.monotonic() - begun
         if done.returncode != 0:
             raise RunFailed(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
@@ -148,34 +140,18 @@ class Demo:
         return "\n".join(lines)
 
 
-def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build-dir", type=Path, required=True, help="where Dovetail was built")
-    parser.add_argument(
-        "--output", type=Path, help="for the picture and the numbers (default: demo in the build folder)"
-    )
-    parser.add_argument("--small", action="store_true", help="small and quick: a test, the numbers say nothing")
-    arguments = parser.parse_args(words)
-    output = (arguments.output or arguments.build_dir / "demo").resolve()
+def demonstrate(arguments: argparse.Namespace, output: Path, scratch: Path) -> int:
+    demonstration.use_package(arguments.build_dir)
     demo = Demo(arguments, output)
     try:
-        output.mkdir(parents=True, exist_ok=True)
-        # Beside the output: the temporary folder may lie in memory.
-        with tempfile.TemporaryDirectory(prefix="scratch-", dir=output) as scratch:
-            demo.demonstrate(Path(scratch))
+        demo.demonstrate(scratch)
         return 0
-    except OSError as error:
+    finally:
         demo.close()
-        print(f"demo: {error.filename or output}: {error.strerror}", file=sys.stderr)
-        return 2
-    except RunFailed as error:
-        demo.close()
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        demo.close()
-        print("demo: interrupted", file=sys.stderr)
-        return 130
+
+
+def main(words: list[str] | None = None) -> int:
+    return demonstration.main(__doc__, demonstrate, words, installed=True)
 
 
 if __name__ == "__main__":
