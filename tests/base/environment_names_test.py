@@ -1,4 +1,6 @@
-"""Every variable of the environment that the tree asks for is in the list of src/base/environment.cpp, and none is there in vain."""
+"""Every variable of the environment that the tree asks for is in the list of src/base/environment.cpp, and none is there in vain.
+
+The page docs/environment.md has a row for each, in the order of their names below each heading."""
 
 import os
 import pathlib
@@ -8,6 +10,7 @@ import sys
 
 SOURCE = pathlib.Path(os.environ["DOVETAIL_SOURCE_DIR"])
 LIST = SOURCE / "src/base/environment.cpp"
+PAGE = SOURCE / "docs/environment.md"
 FOLDERS = ["src", "bindings", "interpose", "python", "tools", "bench", "examples", "tests", "scripts", "cmake"]
 NAME = r"(DOVETAIL_[A-Z0-9_]+)"
 # The forms in which the languages of the tree ask.
@@ -47,6 +50,23 @@ def asked_for() -> dict[str, str]:
     return found
 
 
+def page_problems(names: set[str]) -> list[str]:
+    """What the page says too little, too much or out of order."""
+    sections = re.split(r"^## ", PAGE.read_text(), flags=re.M)[1:]
+    rows = {
+        section.splitlines()[0]: re.findall(rf"^\| `{NAME}` \| [^|]+ \| [^|]+ \|$", section, re.M)
+        for section in sections
+    }
+    told = [name for section in rows.values() for name in section]
+    problems = [f"{PAGE.name} has no row for {name}" for name in sorted(names - set(told))]
+    problems += [f"{PAGE.name} has a row for {name}, which there is not" for name in sorted(set(told) - names)]
+    problems += [
+        f"{PAGE.name} has more than one row for {name}" for name in sorted({n for n in told if told.count(n) > 1})
+    ]
+    problems += [f"{PAGE.name}: '{title}' is not in order" for title, found in rows.items() if found != sorted(found)]
+    return problems
+
+
 def main() -> int:
     text = LIST.read_text()
     names = set(re.findall(rf'^    "{NAME}",$', text, re.M))
@@ -61,6 +81,7 @@ def main() -> int:
         if name not in names and not any(name.startswith(beginning) for beginning in beginnings)
     ]
     problems += [f"nobody asks for {name}" for name in sorted(names - asked.keys())]
+    problems += page_problems(names)
     print("\n".join(problems) or f"{len(asked)} variables are asked for, all of them known")
     return 1 if problems else 0
 
