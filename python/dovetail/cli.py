@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module, util
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -15,7 +15,6 @@ app = typer.Typer(
     name="dovetail",
     help="Tasks in which computation and storage I/O overlap.",
     no_args_is_help=True,
-    add_completion=False,
 )
 
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -60,11 +59,26 @@ def staging(context: typer.Context) -> None:
     _become("dovetail-staging", context.args)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        from . import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    asked: Annotated[
+        bool, typer.Option("--version", help="Shows the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass  # what all sub-commands have in common
+
+
 @app.command(help="Shows the version.")
 def version() -> None:
-    from . import __version__
-
-    print(__version__)
+    _show_version(True)
 
 
 # Sub-commands with modules of their own: each defines `register(app)`.

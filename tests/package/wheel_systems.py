@@ -38,6 +38,13 @@ echo tools
 /v/bin/dovetail doctor --no-measure /tmp | grep -q "chosen"
 echo doctor
 cd /tmp
+/v/bin/dovetail demo --small --output /tmp/demo > said
+grep -q "are those of plain NumPy" said
+grep -q "a compiler: run .make demo-heat. in a clone" << END
+$(/v/bin/dovetail demo --list)
+END
+test -s demo/kmeans.html
+echo demo
 head -c 3000000 /dev/urandom > data
 /v/bin/dovetail observe --output plan.json -- /v/bin/python -c 'print(len(open("data", "rb").read()))'
 /v/bin/dovetail run --plan plan.json -- /v/bin/python -c 'print(len(open("data", "rb").read()))'
@@ -53,8 +60,11 @@ with h5py.File("/tmp/file.h5") as file:
 print("hdf5", hdf5.is_used())
 END
 /v/bin/dovetail run --hdf5 -- /v/bin/python /hdf5.py
+/v/bin/dovetail demo hdf5 --small --output /tmp/demo > said
+grep -q "files hold the same numbers" said
+echo demo
 """
-EXPECTED = "tasks 3\ntools\ndoctor\n3000000\n3000000\nprefetch\nhdf5 True\n"
+EXPECTED = "tasks 3\ntools\ndoctor\ndemo\n3000000\n3000000\nprefetch\nhdf5 True\ndemo\n"
 
 
 def make(system: str, folder: Path) -> Path | None:

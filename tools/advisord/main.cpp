@@ -90,6 +90,7 @@ int main(int count, char** arguments) {
   bool stay = false;
   CLI::App app("Gives the advice that the programs of `dovetail run --advised` want. Started by `dovetail advisord`.",
                "dovetail-advisord");
+  app.set_version_flag("--version", DOVETAIL_VERSION);
   app.add_option("--memory", memory, "The descriptor of the memory with the rules")->required();
   app.add_option("--socket", socket, "Where programs find it")->required();
   app.add_flag("--stay", stay, "Do not end with the last program");

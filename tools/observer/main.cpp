@@ -175,6 +175,7 @@ int run(const Options& options) {
 int main(int count, char** words) {
   CLI::App app(
       "Follows a program through the kernel's events: see dovetail observe --system, and dovetail run --system.");
+  app.set_version_flag("--version", DOVETAIL_VERSION);
   dovetail::observer::Options options;
   app.add_option("--channel", options.channel, "Descriptor of a socket to who has started this.")->required();
   app.add_option("--memory", options.memory, "Descriptor of the log, or with --paths of the plan.");

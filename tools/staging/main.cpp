@@ -176,6 +176,7 @@ int run(int count, char** arguments) {
   bool over_newer = false;
   bool is_forced = false;
   CLI::App app("Looks at folders of the local tier, and finishes what a process has left there.", "dovetail staging");
+  app.set_version_flag("--version", DOVETAIL_VERSION);
   app.require_subcommand(1);
   const auto command = [&](const char* name, const char* help) {
     CLI::App* made = app.add_subcommand(name, help);

@@ -229,6 +229,7 @@ void check(const Command& command, const Texts& texts) {
 
 std::optional<Command> parse_command(const std::vector<std::string>& arguments) {
   CLI::App app(description, "dovetail-tiom");
+  app.set_version_flag("--version", DOVETAIL_VERSION);
   Command command;
   Texts texts;
   texts.variant = "blocking";
@@ -237,6 +238,9 @@ std::optional<Command> parse_command(const std::vector<std::string>& arguments) 
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
+    return std::nullopt;
+  } catch (const CLI::CallForVersion& version) {
+    std::cout << version.what() << '\n';
     return std::nullopt;
   } catch (const CLI::Error& error) {
     throw UsageError(error.what());
