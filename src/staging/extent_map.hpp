@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
-#include <map>
+#include <memory>
 #include <utility>
+
+#include <boost/container/map.hpp>
 
 #include "base/byte_range.hpp"
 
@@ -24,7 +27,10 @@ class ExtentMap {
     std::uint64_t end;
     Place place;
   };
-  using Extents = std::map<std::uint64_t, Extent>;
+  // Its nodes have no word for their balance: an extent of a log takes 64 bytes, with what the allocator adds. One of std::map takes 80.
+  using Extents = boost::container::map<
+      std::uint64_t, Extent, std::less<std::uint64_t>, std::allocator<std::pair<const std::uint64_t, Extent>>,
+      boost::container::tree_assoc_options<boost::container::tree_type<boost::container::avl_tree>>::type>;
 
   /// The bytes of `[offset, offset + length)` are at `place` from now on. All or nothing. @throws std::bad_alloc
   void insert(std::uint64_t offset, std::uint64_t length, const Place& place) {

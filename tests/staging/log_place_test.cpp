@@ -2,6 +2,7 @@
 #include "staging/log_place.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <array>
 #include <optional>
@@ -55,6 +56,23 @@ TEST(LogPlaceTest, ASkippedRecordOrAnotherSegmentEndsTheExtent) {
   elsewhere.segment = 2;
   contents.write({128, 64}, elsewhere);
   EXPECT_EQ(contents.index().extents().size(), 3U);
+}
+
+// A million small writes that do not follow each other in the file are a million extents.
+TEST(LogPlaceTest, AnExtentTakesAtMost64Bytes) {
+  constexpr std::size_t writes = 100'000;
+  constexpr std::size_t piece = 4096;
+  const std::size_t before = ::mallinfo2().uordblks;
+  if (before == 0) {
+    GTEST_SKIP() << "the allocator of a sanitizer does not tell what it has given";
+  }
+  PretendedLog log;
+  StagedContents contents(0);
+  for (std::uint64_t i = 0; i < writes; ++i) {
+    contents.write({i * 4 * piece, piece}, log.append(piece));
+  }
+  EXPECT_EQ(contents.index().extents().size(), writes);
+  EXPECT_LE(::mallinfo2().uordblks - before, writes * 64);
 }
 
 // Of each byte of the file, where in the log it is.
