@@ -58,6 +58,27 @@ os.kill(os.getpid(), signal.SIGKILL)
         self.assertEqual(self.staged("cat", self.folder / "checkpoint").stdout, b"x" * 100_000)
         self.assertEqual(self.logs(), [])
 
+    def test_a_file_that_is_written_while_it_gets_another_name_is_whole(self):
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, "/")
+        left = 'import os, signal\nfile = os.open("last", os.O_WRONLY | os.O_CREAT)\n'
+        left += "os.write(file, bytes(3_000_000))\nos.kill(os.getpid(), signal.SIGKILL)"
+        self.staged(os.sys.executable, "-c", left)
+        program = """
+import os, signal, threading
+file = os.open("new", os.O_WRONLY | os.O_CREAT)
+renaming = threading.Thread(target=os.rename, args=("new", "last"))
+renaming.start()
+while os.stat("last").st_size == 0:
+    pass  # until what was left of it is brought there, which takes long: the file has its old name
+os.write(file, b"x" * 100_000)
+renaming.join()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+        self.staged("env", "DOVETAIL_DRAIN_BANDWIDTH=1", os.sys.executable, "-c", program)
+        self.assertEqual(self.staged("cat", "last").stdout, b"x" * 100_000)
+        self.assertEqual(self.logs(), [])
+
     def test_the_command_brings_it_into_the_file(self):
         number = seed()
         last = self.kill_one(number, random.Random(number))
