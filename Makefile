@@ -8,6 +8,7 @@ FUZZ_SECONDS ?= 20
 STRESS_SECONDS ?= 3600
 MESSAGES_ROUNDS ?= 300
 STAGING_TURNS ?= 8
+FAULTS ?= 1000
 MUTANTS ?= tasking storage admission --number 100
 PYTHON := .venv/bin/python
 configure := cmake -S . -G Ninja -DDOVETAIL_WERROR=$(if $(CI),ON,OFF)
@@ -21,7 +22,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-hdf5 demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging stress test-long mutants test-tsan test-asan fuzz bench install package wheel test-wheel lint format docs clean
+.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-hdf5 demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-faults stress test-long mutants test-tsan test-asan fuzz bench install package wheel test-wheel lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -137,7 +138,11 @@ test-staging: build-tests ## Ranks with staged files, and those that recover the
 test-install: build-tests ## The library alone, configured with everything off, and the package of Debian: programs find them
 	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^package_(bare|debian)$$'
 
-test-long: test-install test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-wheel stress ## What takes too long for every change
+test-faults: build-tests ## A thousand faults of each kind under staged files of tasks and of programs, for half an hour (FAULTS=1000)
+	@DOVETAIL_TEST_ROUNDS=$(FAULTS) build/release/bin/staging_random_fault_test
+	@DOVETAIL_TEST_ROUNDS=$(FAULTS) DOVETAIL_BUILD_DIR=build/release $(PYTHON) tests/interpose_staging/fault_test.py
+
+test-long: test-install test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-faults test-wheel stress ## What takes too long for every change
 
 mutants: setup-test ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)

@@ -1,7 +1,9 @@
-"""A program that is killed: it changes the file that its first argument names, by the seed that is its second, and prints the number of each change after it."""
+"""A program that is killed: it changes the file that its first argument names, by the seed that is its second, and prints the number of each change after it. After as many
+as its third argument says it kills itself."""
 
 import os
 import random
+import signal
 import sys
 
 
@@ -32,23 +34,30 @@ def content_after(seed: int, changes: int) -> bytes:
 
 def main() -> None:
     path, seed = sys.argv[1], int(sys.argv[2])
+    until = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     numbers = random.Random(seed)
     flags = os.O_RDWR | os.O_CREAT
     file = os.open(path, flags, 0o644)
     number = 0
-    while True:
+    while number != until or until == 0:
         number += 1
         kind, offset, length = change(numbers)
-        if kind == "write":
-            os.pwrite(file, bytes([number % 256]) * length, offset)
-        elif kind == "truncate":
-            os.ftruncate(file, offset)
-        elif kind == "fsync":
-            os.fsync(file)
-        else:
-            os.close(file)
+        failed = b""
+        try:
+            if kind == "write":
+                os.pwrite(file, bytes([number % 256]) * length, offset)
+            elif kind == "truncate":
+                os.ftruncate(file, offset)
+            elif kind == "fsync":
+                os.fsync(file)
+            else:
+                os.close(file)
+        except OSError:
+            failed = b" failed"
+        if kind == "reopen":
             file = os.open(path, flags)
-        os.write(1, b"%d\n" % number)
+        os.write(1, b"%d%s\n" % (number, failed))
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
