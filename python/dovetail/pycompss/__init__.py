@@ -13,9 +13,34 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 
 from .. import future
-from . import api, constraint, functions, io, local, on_failure, parameter, randomness, reduction, task, tracking
+from . import (
+    api,
+    around,
+    binary,
+    compss,
+    constraint,
+    container,
+    data_transformation,
+    dds,
+    functions,
+    implement,
+    io,
+    library,
+    local,
+    mpi,
+    multinode,
+    on_failure,
+    parameter,
+    randomness,
+    reduction,
+    refused,
+    software,
+    streams,
+    task,
+    tracking,
+)
 
-_MODULES = {
+_MODULES: dict[str, types.ModuleType | dict[str, object]] = {
     "task": task,
     "parameter": parameter,
     "constraint": constraint,
@@ -25,6 +50,18 @@ _MODULES = {
     "local": local,
     "reduction": reduction,
     "exceptions": tracking,
+    "binary": binary,
+    "mpi": mpi,
+    "mpmd_mpi": mpi,
+    "multinode": multinode,
+    "compss": compss,
+    "container": container,
+    "implement": implement,
+    "prolog": around,
+    "epilog": around,
+    "software": software,
+    "data_transformation": data_transformation,
+    **refused.MODULES,
 }
 
 
@@ -53,9 +90,8 @@ class _Finder(MetaPathFinder):
             return None
         last = fullname.rpartition(".")[2]
         what = f"the decorator @{last}" if fullname.startswith("pycompss.api.") else f"the module '{fullname}'"
-        covered = ", ".join([*(f"pycompss.api.{name}" for name in _MODULES), "pycompss.functions"])
         raise ModuleNotFoundError(
-            f"{what} of PyCOMPSs is not covered by Dovetail (which has {covered}; see docs/pycompss.md)", name=fullname
+            f"{what} of PyCOMPSs is not covered by Dovetail (docs/pycompss.md says what is)", name=fullname
         )
 
 
@@ -80,6 +116,13 @@ def install() -> Callable[[], None]:
         _provide(f"pycompss.api.{name}", module)
     for name, content in functions.MODULES.items():
         _provide(f"pycompss.functions.{name}", content)
+    for name, names in library.MODULES.items():
+        _provide(f"pycompss.{name}", names)
+    _provide("pycompss.dds")
+    sys.modules["pycompss.dds"].DDS = dds.DDS  # type: ignore[attr-defined]
+    _provide("pycompss.dds.dds", dds)
+    _provide("pycompss.streams")
+    _provide("pycompss.streams.distro_stream", streams)
     _provide("pycompss.runtime.management.classes", {"Future": future.Future})
     sys.meta_path.insert(0, _Finder())
     randomness.cover()

@@ -15,7 +15,7 @@ from ..errors import TaskFailed
 from ..future import Future
 from ..task import Task
 from . import items
-from .tracking import Group, go_on, in_task, tracker
+from .tracking import Group, go_on, in_task, tracker, warn
 
 __all__ = [
     "TaskGroup",
@@ -27,6 +27,7 @@ __all__ = [
     "compss_file_exists",
     "compss_get_number_of_resources",
     "compss_open",
+    "compss_snapshot",
     "compss_start",
     "compss_stop",
     "compss_wait_on",
@@ -198,6 +199,19 @@ def compss_cancel_group(group_name: str) -> None:
 def compss_get_number_of_resources() -> int:
     """One machine."""
     return 1
+
+
+_told_of_snapshots: list[str] = []
+
+
+def compss_snapshot() -> None:
+    """Waits for all tasks made so far. Stores nothing: a later run of the program begins at its beginning, which is told once."""
+    compss_barrier()
+    if not _told_of_snapshots:
+        _told_of_snapshots.append("")
+        warn(
+            "compss_snapshot waits for all tasks, and stores nothing: a later run begins at the beginning (this is said once)"
+        )
 
 
 class TaskGroup:

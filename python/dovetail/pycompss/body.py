@@ -8,19 +8,31 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core
 from ..errors import TaskFailed
 from ..task import Task
 from ..updating import update
 from . import items
+from .command import CommandFailed
 from .parameter import Parameter
 from .randomness import of_a_task
 from .results import own
-from .tracking import COMPSsException, Group, tracker, warn
+from .tracking import COMPSsException, Group, body_in, tracker, warn
+from .units import units
 
 _MANAGEMENT = ("RETRY", "FAIL", "IGNORE", "CANCEL_SUCCESSORS")
 _TRIES = 3  # under RETRY
 _RING_SECONDS = 0.1  # from one signal that the time of a task is over to the next
 _NOTHING = object()
+
+
+class Lost:
+    """A number or text that a task is to change. It gets the value; what it makes of it is lost, as under PyCOMPSs."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 class Policy:
@@ -94,7 +106,9 @@ class Body:
         count: int,
         changes_objects: bool,
         returned_in: str = "",
+        perform: Callable[[tuple[Any, ...], dict[str, Any], int], Any] | None = None,
     ) -> None:
+        """`perform`: what is done in the place of calling the function; it keeps the time limit itself."""
         self._name = name
         self._policy = policy
         self._parameters = parameters
@@ -102,7 +116,8 @@ class Body:
         self._returned_in = returned_in
         code = function.__code__
         self._names = code.co_varnames[: code.co_argcount]
-        self._apart = policy.time_out > 0
+        self._perform = perform
+        self._apart = policy.time_out > 0 and perform is None
         # A second try in this process would begin with what the first has left half changed.
         retried = policy.management == "RETRY" and (self._apart or not changes_objects)
         self._tries = _TRIES if retried else 1
@@ -116,20 +131,31 @@ class Body:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         groups: tuple[Group, ...] = kwargs.pop(GROUPS, ())
         count: int = kwargs.pop(COUNT, self._count)
+        wanted, held = kwargs.pop(UNITS, (1, 1))
+        with units.held(held), body_in(groups):
+            return self._performed(args, kwargs, groups, count, wanted)
+
+    def _performed(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], groups: tuple[Group, ...], count: int, wanted: int
+    ) -> Any:
         replaced = {**dict(zip(self._names, args, strict=False)), **kwargs}.get(self._returned_in)
         named = [self._current(name, value) for name, value in zip(self._names, args, strict=False)]
         args = (*named, *(items.latest(value) for value in args[len(named) :]))
         kwargs = {name: self._current(name, value) for name, value in kwargs.items()}
         collections, args, kwargs = self._copy_collections(args, kwargs)
         try:
-            result = self._try(args, kwargs)
+            result = self._try(args, kwargs, wanted)
         except Exception as error:
+            self._end_streams(args, kwargs, failed=True)
+            if isinstance(error, CommandFailed) and _core.cancelled():
+                raise  # its group was cancelled, which is what ended the program
             if self._policy.management == "IGNORE" and not isinstance(error, COMPSsException):
                 warn(f"task '{self._name}' failed: {type(error).__name__}: {error}; this is ignored")
                 return self._ignored(args, kwargs, groups, count)
             ends_program = self._policy.management in ("RETRY", "FAIL")
             tracker.failed(self._name, error, groups, ends_program)
             raise
+        self._end_streams(args, kwargs, failed=False)
         for before, after in collections:
             items.note_changes(before, after)
         if self._returned_in and update(replaced, result) is not replaced:
@@ -142,22 +168,35 @@ class Body:
 
     def _current(self, name: str, value: Any) -> Any:
         """The argument, with the objects that tasks have put in the place of its items."""
+        if isinstance(value, Lost):
+            return value.value
         parameter = self._parameters.get(name)
         changed = parameter is not None and parameter.written and not parameter.holds_items and not parameter.is_path
         return items.settled(value) if changed else items.latest(value)
 
-    def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _end_streams(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: bool) -> None:
+        """A program cannot close the streams that it writes, and a task that has failed does not."""
+        if not failed and self._perform is None:
+            return
+        for name, value in {**dict(zip(self._names, args, strict=False)), **kwargs}.items():
+            if name in self._parameters and self._parameters[name].name == "STREAM_OUT":
+                value.end() if failed else value.close()
+
+    def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: int) -> Any:
         for left in range(self._tries - 1, -1, -1):
             try:
-                return self._call(args, kwargs)
+                return self._call(args, kwargs, wanted)
             except COMPSsException:
                 raise
             except Exception as error:
-                if left == 0:
+                if left == 0 or _core.cancelled():
                     raise
                 warn(f"task '{self._name}' failed: {type(error).__name__}: {error}; it is run again")
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: int) -> Any:
+        if self._perform is not None:
+            with of_a_task():
+                return self._perform(args, kwargs, wanted)
         if not self._apart:
             with of_a_task():
                 return self._function(*args, **kwargs)
@@ -217,3 +256,4 @@ class Body:
 # Arguments of ours beside the task's own.
 GROUPS = "dovetail_groups"
 COUNT = "dovetail_count"
+UNITS = "dovetail_units"

@@ -6,11 +6,12 @@ import ast
 import inspect
 import os
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
+from .options import snake
 from .task import PyCompssTask
+from .units import units
 
 __all__ = ["Constraint", "constraint"]
 
@@ -37,14 +38,6 @@ _OF_THE_MACHINE = {
 }
 
 
-# The first task that asked for several cores.
-_told_of_units: list[str] = []
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-
-
 def decorated(target: Any, decorator: str) -> PyCompssTask:
     """The task below a decorator. Raises TypeError when there is none."""
     if not isinstance(target, PyCompssTask):
@@ -54,7 +47,7 @@ def decorated(target: Any, decorator: str) -> PyCompssTask:
 
 def constraint(**options: Any) -> Callable[[Any], PyCompssTask]:
     """What a task needs: `@constraint(computing_units="2")`, `@constraint(storageBW=20)`, `@constraint(storageBW="auto")`."""
-    wanted = {_snake(name): os.path.expandvars(v) if isinstance(v, str) else v for name, v in options.items()}
+    wanted = {snake(name): os.path.expandvars(v) if isinstance(v, str) else v for name, v in options.items()}
 
     def decorate(target: Any) -> PyCompssTask:
         task = decorated(target, "constraint")
@@ -98,9 +91,9 @@ def _check_processors(task: PyCompssTask, value: Any) -> None:
         raise TypeError(f"@constraint of '{task.name}': processors must be a list of dictionaries, not {value!r}")
     for entry in value:
         for key, content in entry.items():
-            if _snake(str(key)) == "computing_units":
+            if snake(str(key)) == "computing_units":
                 _check_units(task, os.path.expandvars(content) if isinstance(content, str) else content)
-            elif _snake(str(key)) not in _OF_THE_MACHINE:
+            elif snake(str(key)) not in _OF_THE_MACHINE:
                 raise TypeError(
                     f"@constraint of '{task.name}': '{key}' in processors is not covered by Dovetail (see docs/pycompss.md)"
                 )
@@ -108,28 +101,25 @@ def _check_processors(task: PyCompssTask, value: Any) -> None:
 
 def _check_units(task: PyCompssTask, value: Any) -> None:
     name = task.name
-    if isinstance(value, str) and _is_of_the_call(task, value):
-        return
     if isinstance(value, str) and re.fullmatch(r"\s*\$(\w+|\{\w+\})\s*", value):
         # Libraries have tasks that most of their users never call.
         task.change("constraint", fault=f"@constraint of '{name}': the environment has no {value.strip(' ${}')}")
         return
+    if isinstance(value, str) and _is_of_the_call(task, value):
+        task.change("constraint", units=value)
+        units.count()
+        return
     try:
-        units = int(value)
+        number = int(value)
     except (TypeError, ValueError):
-        units = -1
-    if units < 0:
+        number = -1
+    if number < 0:
         raise ValueError(
             f"@constraint of '{name}': computing_units must be a whole number and not negative, not {value!r}"
         )
-    if units > 1 and not _told_of_units:
-        _told_of_units.append(name)
-        print(
-            f"dovetail: @constraint of '{name}': computing_units={units} reserves no core. Each task takes one, and what it starts in "
-            "threads or processes of its own runs beside the others (this is said once)",
-            file=sys.stderr,
-            flush=True,
-        )
+    if number > 1:
+        task.change("constraint", units=number)
+        units.count()
 
 
 Constraint = constraint

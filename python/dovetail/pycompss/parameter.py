@@ -12,20 +12,26 @@ from ..directions import FILE_OUT as _FILE_OUT
 from ..directions import IN as _IN
 from ..directions import INOUT as _INOUT
 from ..directions import OUT as _OUT
+from ..directions import UNORDERED as _UNORDERED
 from ..directions import Direction as _Direction
 
 _FILES = {_IN: _FILE_IN, _OUT: _FILE_OUT, _INOUT: _FILE_INOUT, _COMMUTATIVE: _FILE_COMMUTATIVE}
 
 
 class Parameter:
-    """The sort of a parameter (`object`, `file`, `directory`, `collection`, `dictionary`) and its direction."""
+    """The sort of a parameter (`object`, `file`, `directory`, `collection`, `dictionary`, `stream`) and its direction.
 
-    __slots__ = ("direction", "name", "sort")
+    For tasks that are programs: `channel` is the standard stream that the file is (0, 1, 2; -1: none), `prefix` stands before the word.
+    """
 
-    def __init__(self, name: str, sort: str, direction: _Direction) -> None:
+    __slots__ = ("channel", "direction", "name", "prefix", "sort")
+
+    def __init__(self, name: str, sort: str, direction: _Direction, channel: int = -1, prefix: str = "") -> None:
         self.name = name
         self.sort = sort
         self.direction = direction
+        self.channel = channel
+        self.prefix = prefix
 
     def __repr__(self) -> str:
         return self.name
@@ -38,7 +44,7 @@ class Parameter:
     @property
     def written(self) -> bool:
         """Whether the task changes it."""
-        return self.direction != _IN
+        return self.direction not in (_IN, _UNORDERED)
 
     @property
     def holds_items(self) -> bool:
@@ -69,6 +75,24 @@ def _family(prefix: str, sort: str, *directions: str) -> dict[str, Parameter]:
     return family
 
 
+# Which standard stream of a program a file is.
+STDIN = "STDIN"
+STDOUT = "STDOUT"
+STDERR = "STDERR"
+_CHANNELS = {STDIN: 0, STDOUT: 1, STDERR: 2}
+
+
+def _standard_streams() -> dict[str, Parameter]:
+    files = _family("FILE_", "file", "IN", "OUT", "INOUT", "CONCURRENT", "COMMUTATIVE")
+    return {
+        f"{name}_{channel}": Parameter(
+            f"{name}_{channel}", "file", _OUT if name == "FILE" and number else parameter.direction, number
+        )
+        for name, parameter in files.items()
+        for channel, number in _CHANNELS.items()
+    }
+
+
 _ALL: dict[str, Parameter] = {
     **_family("", "object", *_DIRECTIONS),
     **_family("FILE_", "file", "IN", "OUT", "INOUT", "CONCURRENT", "COMMUTATIVE"),
@@ -76,6 +100,10 @@ _ALL: dict[str, Parameter] = {
     **_family("COLLECTION_", "collection", "IN", "OUT", "INOUT", "IN_DELETE"),
     **_family("COLLECTION_FILE_", "collection", "IN", "OUT", "INOUT"),
     **_family("DICTIONARY_", "dictionary", "IN", "OUT", "INOUT", "IN_DELETE"),
+    **_standard_streams(),
+    # A producer and its consumers run at the same time.
+    "STREAM_IN": Parameter("STREAM_IN", "stream", _UNORDERED),
+    "STREAM_OUT": Parameter("STREAM_OUT", "stream", _UNORDERED),
 }
 globals().update(_ALL)
 
@@ -89,8 +117,26 @@ Prefix = "Prefix"
 Cache = "Cache"
 Keep_rename = "Keep_rename"
 Weight = "Weight"
+# How `@mpi` shares out a list among ranks.
+block_count = "block_count"
+block_length = "block_length"
+stride = "stride"
 
-__all__ = [*_ALL, "Cache", "Depth", "Direction", "Keep_rename", "Prefix", "StdIOStream", "Type", "Weight"]
+__all__ = [
+    *_ALL,
+    *_CHANNELS,
+    "Cache",
+    "Depth",
+    "Direction",
+    "Keep_rename",
+    "Prefix",
+    "StdIOStream",
+    "Type",
+    "Weight",
+    "block_count",
+    "block_length",
+    "stride",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -106,11 +152,22 @@ def understood(value: Any, where: str) -> Parameter:
     if not isinstance(value, dict):
         raise TypeError(f"{where} is {value!r}: it must be a direction of pycompss.api.parameter, such as INOUT")
     for key in value:
-        if key not in (Type, Direction, Depth, Cache, Keep_rename, Weight):
+        if key not in (Type, Direction, Depth, StdIOStream, Prefix, Cache, Keep_rename, Weight):
             raise TypeError(f"{where}: '{key}' is not covered by Dovetail (see docs/pycompss.md)")
     parameter = value.get(Type, _ALL["IN"])
     direction = value.get(Direction)
     if not isinstance(parameter, Parameter) or not isinstance(direction, Parameter | None):
         raise TypeError(f"{where}: {value!r} must name types and directions of pycompss.api.parameter")
+    channel = value.get(StdIOStream, parameter.channel)
+    if channel in _CHANNELS:
+        channel = _CHANNELS[channel]
+    elif StdIOStream in value:
+        raise TypeError(f"{where}: StdIOStream must be STDIN, STDOUT or STDERR, not {channel!r}")
     # Items are found at every depth, so that Depth needs no attention.
-    return parameter if direction is None else Parameter(parameter.name, parameter.sort, direction.direction)
+    way = parameter.direction if direction is None else direction.direction
+    return Parameter(parameter.name, parameter.sort, way, channel, str(value.get(Prefix, "")))
+
+
+def named(text: str) -> Parameter:
+    """The parameter type with this name. Raises KeyError."""
+    return _ALL[text.strip()]

@@ -10,15 +10,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from .. import runtime
 from ..directions import Direction
 from ..future import Future
 from ..imported import imported
 from ..task import Task
-from .body import COUNT, GROUPS, Body, Policy
+from .body import COUNT, GROUPS, UNITS, Body, Lost, Policy
+from .command import Call, Program
 from .parameter import Parameter, understood
 from .randomness import is_generator
 from .returned import inferred_count
-from .tracking import performed_here, tracker, warn
+from .tracking import in_task, is_nested, performed_here, tracker, warn
+from .units import units
 
 __all__ = ["task"]
 
@@ -40,6 +43,10 @@ _NOT_COVERED = (
     "is_reduce",
     "chunk_size",
 )
+_CONSTANT = (type(None), bool, int, float, complex, str, bytes)
+
+# Tasks of @implement, by the module (or class) and name of the task that they may stand for.
+alternatives: dict[tuple[str, str], list[PyCompssTask]] = {}
 
 
 class PyCompssTask:
@@ -60,6 +67,12 @@ class PyCompssTask:
         self._returned_in = ""  # the argument that becomes what is returned
         self.chunk_size = 0  # of a reduction
         self.fault = ""  # why it cannot be called
+        self.program: Program | None = None  # what is done in the place of the function
+        self.before: tuple[Program, ...] = ()
+        self.after: tuple[Program, ...] = ()
+        self.units: int | str = 1  # or an expression of parameters and global names
+        self.transformations: tuple[Callable[[PyCompssTask, dict[str, Any]], None], ...] = ()
+        self._told_lost: set[str] = set()
         self._task: Task[..., Any] | None = None
         self._take(options)
 
@@ -96,13 +109,11 @@ class PyCompssTask:
         for name, value in named.items():
             keywords = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in self._signature.parameters.values())
             if name not in self._signature.parameters and not (keywords and isinstance(value, Parameter | dict)):
-                if isinstance(value, Parameter) and not value.written and not value.is_path:
-                    warn(f"@task of '{self.name}': the function has no parameter '{name}'")
-                    continue
-                raise TypeError(
-                    f"@task of '{self.name}': '{name}' is neither a parameter of the function nor one of @task that is "
-                    "covered by Dovetail (see docs/pycompss.md)"
+                # As under PyCOMPSs, whose programs have such words in them.
+                warn(
+                    f"WARNING: Unexpected argument: '{name}' of @task of '{self.name}' is neither a parameter of the function nor an option"
                 )
+                continue
             self._parameters[name] = understood(value, f"@task of '{self.name}': '{name}'")
 
     def _time_out(self, value: Any) -> float:
@@ -156,13 +167,70 @@ class PyCompssTask:
                 f"@task of '{self.name}': returns='value_of({self._count_in})' is {value!r}, and must be a number when the task is called"
             ) from None
 
+    @property
+    def parameter_names(self) -> list[str]:
+        """Of the function."""
+        return list(self._signature.parameters)
+
+    def changes_object(self, name: str) -> bool:
+        """Whether the task changes an object that it gets for this parameter."""
+        parameter = self._parameters.get(name)
+        return parameter is not None and parameter.written and not parameter.is_path
+
+    def _can_run(self) -> bool:
+        return not self.fault and (isinstance(self.units, str) or self.units <= runtime.workers())
+
+    def _chosen(self) -> PyCompssTask:
+        """The task itself, or the first that implements it if only that can run here."""
+        for place in (
+            self.function.__module__,
+            f"{self.function.__module__}.{self.function.__qualname__.rpartition('.')[0]}",
+        ):
+            found = alternatives.get((place, self.name))
+            if found and not self._can_run():
+                return next((other for other in found if other._can_run()), self)
+        return self
+
+    def _units_of(self, bound: inspect.BoundArguments) -> int:
+        """How many workers the call takes."""
+        if isinstance(self.units, int):
+            return max(self.units, 1)
+        names = {name: p.default for name, p in self._signature.parameters.items()} | bound.arguments
+        try:
+            return max(int(eval(self.units, dict(self.function.__globals__), names)), 1)
+        except Exception as error:
+            raise ValueError(
+                f"@constraint of '{self.name}': computing_units={self.units!r} has no value for this call: {error}"
+            ) from error
+
+    def _perform(self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: int) -> Any:
+        """What is done in the place of calling the function alone."""
+        call = Call(self.name, self._signature, self._parameters, args, kwargs, wanted, self.policy.time_out)
+        for step in self.before:
+            step(call)
+        result = self.function(*args, **kwargs) if self.program is None else self.program(call)
+        for step in self.after:
+            step(call)
+        return result
+
     def _made(self) -> Task[..., Any]:
         if self._task is None:
             if self.fault:
                 raise ValueError(self.fault)
+            if self.policy.time_out and self.program is None and (self.before or self.after):
+                raise ValueError(
+                    f"@task of '{self.name}': time_out is not covered by Dovetail for a function with a prolog or epilog"
+                )
             written = any(p.written and not p.is_path for p in self._parameters.values())
             body = Body(
-                self.function, self.name, self.policy, self._parameters, self._count, written, self._returned_in
+                self.function,
+                self.name,
+                self.policy,
+                self._parameters,
+                self._count,
+                written,
+                self._returned_in,
+                self._perform if self.program or self.before or self.after else None,
             )
             directions: dict[str, Direction] = {name: p.dependency for name, p in self._parameters.items()}
             self._task = Task(
@@ -172,6 +240,8 @@ class PyCompssTask:
                 io=self.io,
                 storage_bw=self.storage_bw,
                 directions=directions,
+                # With nesting, a task may wait for one that could not begin.
+                limit=None if self.io or is_nested() else units.limit(),
             )
         return self._task
 
@@ -183,14 +253,31 @@ class PyCompssTask:
             setattr(self, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        chosen = self._chosen() if alternatives else self
+        if chosen is not self:
+            return chosen(*args, **kwargs)
+        if self.transformations or "dt" in kwargs:
+            args, kwargs = self._transformed(args, kwargs)
         if performed_here(self.name):
             kwargs = {
                 name: value for name, value in kwargs.items() if name != "returns" or name in self._signature.parameters
             }
+            if self.fault:
+                raise ValueError(self.fault)
+            if self.program or self.before or self.after:
+                return self._perform(args, kwargs, self._units_of(self._signature.bind(*args, **kwargs)))
             return self.function(*args, **kwargs)
         if self.chunk_size > 1:
             return self._reduced(args, kwargs)
         return self._spawned(args, kwargs)
+
+    def _transformed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments that @data_transformation has changed; `dt` has further ones, of this call."""
+        more = kwargs.pop("dt", ()) if "dt" not in self._signature.parameters else ()
+        bound = self._signature.bind(*args, **kwargs)
+        for transform in (*self.transformations, *(more if isinstance(more, list | tuple) else (more,))):
+            transform(self, bound.arguments)
+        return bound.args, bound.kwargs
 
     def _spawned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tracker.check()
@@ -209,13 +296,19 @@ class PyCompssTask:
         for name, parameter in self._signature.parameters.items():
             default = parameter.default
             if name in self._parameters and name not in bound.arguments and default is not inspect.Parameter.empty:
-                kwargs[name] = default
+                kwargs[name] = self._passed(name, default)
         given = {**bound.arguments, **kwargs}
+        for name, value in given.items():
+            if name in self._parameters and self._parameters[name].name == "STREAM_OUT":
+                value.begin()
         written = [(given[name], p.is_path) for name, p in self._parameters.items() if p.written and name in given]
         if tracker.open_groups:
             kwargs[GROUPS] = tracker.open_groups
         if count != self._count:
             kwargs[COUNT] = count
+        if self.units != 1 or self.io:
+            wanted = self._units_of(bound)
+            kwargs[UNITS] = wanted, 0 if self.io or in_task() else wanted
         future: Future[Any] = self._made()(*args, **kwargs)
         tracker.add(future, written)
         if count == 0:
@@ -225,6 +318,15 @@ class PyCompssTask:
     def _passed(self, name: str, value: Any) -> Any:
         """What the task gets for an argument."""
         parameter = self._parameters.get(name, _IN)
+        constant = isinstance(value, _CONSTANT) and value is not None
+        if constant and parameter.written and parameter.sort == "object" and name != self._returned_in:
+            if name not in self._told_lost:
+                self._told_lost.add(name)
+                warn(
+                    f"task '{self.name}': '{name}' is to be changed, and a value of type '{type(value).__name__}' cannot be: the change is "
+                    "lost. Return the new value instead (this is said once)"
+                )
+            return Lost(value)
         numpy = imported("numpy")
         if parameter.sort == "collection" and numpy is not None:
             return _listed(value, numpy)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import _core
@@ -36,10 +38,50 @@ class Group:
         self.futures: list[Future[Any]] = []
         self.written: Written = []
         self.exception: COMPSsException | None = None
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._calls: list[Callable[[], object]] = []
 
     def cancel(self) -> None:
+        """Cancels the tasks that have not begun, and ends what those that run have started."""
         for future in list(self.futures):
             future.cancel()
+        with self._lock:
+            self._cancelled = True
+            calls = list(self._calls)
+        for call in calls:
+            call()
+
+    def call_on_cancel(self, call: Callable[[], object]) -> None:
+        """Has the function called when the group is cancelled; at once if it is."""
+        with self._lock:
+            self._calls.append(call)
+            cancelled = self._cancelled
+        if cancelled:
+            call()
+
+    def forget_call(self, call: Callable[[], object]) -> None:
+        with self._lock:
+            self._calls.remove(call)
+
+
+_of_this_thread = threading.local()
+
+
+def groups_of_task() -> tuple[Group, ...]:
+    """The groups of the task whose body is the caller."""
+    return getattr(_of_this_thread, "groups", ())
+
+
+@contextmanager
+def body_in(groups: tuple[Group, ...]) -> Iterator[None]:
+    """In the block, the caller is the body of a task of these groups."""
+    before = groups_of_task()
+    _of_this_thread.groups = groups
+    try:
+        yield
+    finally:
+        _of_this_thread.groups = before
 
 
 class Tracker:
@@ -117,10 +159,15 @@ class Tracker:
         """Waits for all tasks."""
         while True:
             with self._lock:
-                waiting, self._futures = self._futures, []
+                waiting = list(self._futures)
             if not waiting:
                 break
-            self._not_written += _settle(waiting)
+            not_written = _settle(waiting)
+            # Only now: one that fails meanwhile cancels the others.
+            over = {id(future) for future, _ in waiting}
+            with self._lock:
+                self._futures = [entry for entry in self._futures if id(entry[0]) not in over]
+            self._not_written += not_written
         self.check()
         not_written, self._not_written = self._not_written, []
         go_on(not_written)
@@ -133,6 +180,9 @@ class Tracker:
         except TaskFailed:
             if not told:
                 raise
+        finally:
+            while _at_end:
+                _at_end.pop()()
 
     def group(self, name: str, make: bool = False) -> Group:
         if make:
@@ -145,8 +195,9 @@ class Tracker:
         """Waits for the tasks of a group, and raises the COMPSsException that one of them ended with."""
         group = self.group(name)
         while group.futures:
-            waiting, group.futures = group.futures, []
+            waiting = list(group.futures)
             _settle([(future, []) for future in waiting])
+            del group.futures[: len(waiting)]  # only now: one that fails meanwhile cancels the others
         self.check()
         if group.exception is not None:
             error, group.exception = group.exception, None
@@ -181,9 +232,14 @@ def in_task() -> bool:
     return in_body or _core.in_task()
 
 
+def is_nested() -> bool:
+    """Whether a task that is called in a task is one of its own."""
+    return os.environ.get("DOVETAIL_PYCOMPSS_NESTED", "0") not in ("", "0")
+
+
 def performed_here(name: str) -> bool:
     """Whether a task is called in a task, where it is an ordinary function, as under PyCOMPSs unless nesting is switched on there."""
-    if not in_task() or os.environ.get("DOVETAIL_PYCOMPSS_NESTED", "0") not in ("", "0"):
+    if not in_task() or is_nested():
         return False
     if not _told_of_nesting:
         _told_of_nesting.append(name)
@@ -228,3 +284,9 @@ _path_as_it_is = Task(_nothing, label="going on", directions={"value": FILE_OUT}
 _object_as_it_is = Task(_nothing, label="going on", directions={"value": OUT})
 
 tracker = Tracker()
+_at_end: list[Callable[[], object]] = []
+
+
+def at_end(call: Callable[[], object]) -> None:
+    """Has a function called when all tasks of the program have ended."""
+    _at_end.append(call)

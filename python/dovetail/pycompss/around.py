@@ -1,0 +1,46 @@
+"""`pycompss.api.prolog` and `pycompss.api.epilog`: programs that run before and after the body of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .command import Line
+from .constraint import decorated
+from .options import taken
+from .task import PyCompssTask
+
+__all__ = ["Epilog", "Prolog", "epilog", "prolog"]
+
+
+def _line(decorator: str, given: dict[str, Any]) -> Line:
+    options = taken(decorator, given, ("binary",), ("args", "params", "working_dir", "fail_by_exit_value"))
+    return Line(decorator, {"args": "", **options}, redirects=False)
+
+
+def prolog(**given: Any) -> Callable[[Any], PyCompssTask]:
+    """A program to run before the task: `@prolog(binary="echo", args="{{name}}")`. Its failure is the task's."""
+    line = _line("@prolog", given)
+
+    def decorate(target: Any) -> PyCompssTask:
+        task = decorated(target, "prolog")
+        task.change("prolog", before=(line, *task.before))
+        return task
+
+    return decorate
+
+
+def epilog(**given: Any) -> Callable[[Any], PyCompssTask]:
+    """A program to run when the task has succeeded: `@epilog(binary="echo", args="{{name}}")`. Its failure is the task's."""
+    line = _line("@epilog", given)
+
+    def decorate(target: Any) -> PyCompssTask:
+        task = decorated(target, "epilog")
+        task.change("epilog", after=(*task.after, line))
+        return task
+
+    return decorate
+
+
+Prolog = prolog
+Epilog = epilog

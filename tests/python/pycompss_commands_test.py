@@ -1,0 +1,421 @@
+"""Tasks of PyCOMPSs programs that are programs themselves: their words, streams, exit values and ends, and what decorators start them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+HEADER = """
+import os
+import sys
+from pycompss.api.api import *
+from pycompss.api.binary import binary
+from pycompss.api.compss import compss
+from pycompss.api.constraint import constraint
+from pycompss.api.container import container
+from pycompss.api.epilog import epilog
+from pycompss.api.exceptions import COMPSsException
+from pycompss.api.mpi import mpi
+from pycompss.api.mpmd_mpi import mpmd_mpi
+from pycompss.api.parameter import *
+from pycompss.api.prolog import prolog
+from pycompss.api.software import software
+from pycompss.api.task import task
+
+def text_of(path):
+    with compss_open(path) as file:
+        return file.read()
+
+"""
+
+WORDS = '#!/bin/sh\nprintf "<%s>" "$@"\n'
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, which has a program that prints its words in brackets."""
+    monkeypatch.chdir(tmp_path)
+    script(tmp_path / "words", WORDS)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("text")
+    return tmp_path
+
+
+def test_a_program_gets_arguments_in_their_order_prefixes_and_absolute_paths(lines_of, folder):
+    assert lines_of("""
+        @binary(binary="../words", working_dir="made/{{where}}/..")
+        @task(path=FILE_IN, paths={Type: COLLECTION_FILE_IN}, named={Type: FILE_IN, Prefix: "--file="}, out=FILE_OUT_STDOUT)
+        def f(number, path, paths, named, out, where="x", *rest, last="the end"):
+            pass
+
+        f(1, "a.txt", ["a.txt", "b.txt"], "b.txt", "out", "y", 2, "a  b")
+        here = os.getcwd() + "/"
+        print(text_of("out").replace(here, ""))
+    """) == ["<1><a.txt><a.txt><b.txt><--file=b.txt><y><2><a  b><the end>"]
+
+
+def test_a_line_of_arguments_is_filled_in_and_names_files_by_patterns(lines_of, folder):
+    assert lines_of(
+        """
+        @binary(binary="./words", args="-d {{what}} $WORD '{{what}}_{{number}}' *.txt *.none")
+        @task(out={Type: FILE_OUT, StdIOStream: STDOUT})
+        def f(what, number, out):
+            pass
+
+        f("two words; *", 5, "out")
+        print(text_of("out"))
+        """,
+        WORD="variable",
+    ) == ["<-d><two words; *><variable><two words; *_5><a.txt><b.txt><*.none>"]
+
+
+def test_the_three_standard_streams_are_files_that_order_tasks(lines_of, folder):
+    script(folder / "both", "#!/bin/sh\ntr a-z A-Z\necho error >&2\n")
+    assert lines_of("""
+        @task(path=FILE_OUT)
+        def write(path):
+            with open(path, "w") as file:
+                file.write("written by a task")
+
+        @binary(binary="./both")
+        @task(source=FILE_IN_STDIN, result=FILE_OUT_STDOUT, errors={Type: FILE_OUT, StdIOStream: STDERR})
+        def f(source, result, errors):
+            pass
+
+        @binary(binary="echo", args=" more")
+        @task(result=FILE_INOUT_STDOUT)
+        def append(result):
+            pass
+
+        write("source")
+        f("source", "result", "errors")
+        append("result")
+        print(text_of("result"), text_of("errors"))
+    """) == ["WRITTEN BY A TASKmore", " error", ""]
+
+
+def test_the_exit_value_is_the_result_or_a_failure_that_is_tried_again(lines_of, folder):
+    script(folder / "second", '#!/bin/sh\n[ -e "$1" ] || { : > "$1"; exit 9; }\n')
+    assert lines_of("""
+        @binary(binary="sh", args="-c 'exit {{value}}'", fail_by_exit_value=False)
+        @task(returns=int)
+        def ends_with(value):
+            pass
+
+        @binary(binary="./second")
+        @task(returns=1)
+        def second_time(path):
+            pass
+
+        @binary(binary="sh", args="-c 'exit 3'")
+        @task()
+        def fails():
+            pass
+
+        print(compss_wait_on(ends_with(0), ends_with(7), second_time("mark")))
+        fails()
+        try:
+            compss_barrier()
+        except Exception as error:
+            print(error)
+    """)[:2] == ["[0, 7, 0]", "task 'fails' failed: CommandFailed: task 'fails': sh -c 'exit 3' ended with 3"]
+    assert "ended with 9; it is run again" in lines_of.errors
+
+
+def test_a_program_is_told_to_end_when_its_group_is_cancelled_or_its_time_is_over(lines_of, folder):
+    os.mkfifo(folder / "begun")
+    script(
+        folder / "sleeper",
+        '#!/bin/sh\ntrap "echo told > told; exit 1" TERM\necho > begun\nwhile :; do sleep 0.01; done\n',
+    )
+    assert lines_of("""
+        from pycompss.api.on_failure import on_failure
+
+        @binary(binary="./sleeper")
+        @task()
+        def sleeps():
+            pass
+
+        @task()
+        def ends_the_group():
+            with open("begun") as file:
+                file.read()
+            raise COMPSsException("enough")
+
+        @on_failure(management="IGNORE")
+        @binary(binary="sleep", args="600")
+        @task(time_out=0.1)
+        def too_long():
+            pass
+
+        try:
+            with TaskGroup("group"):
+                sleeps()
+                ends_the_group()
+        except COMPSsException as error:
+            print(error)
+        print(text_of("told"))
+        too_long()
+    """) == ["enough", "told", ""]
+    assert "took longer than the time_out of 0.1 s" in lines_of.errors
+
+
+def test_programs_run_before_and_after_a_task(lines_of, folder):
+    assert lines_of("""
+        @prolog(binary="sh", args="-c 'echo before {{name}} >> log'")
+        @epilog(binary="sh", args="-c 'echo after {{name}} >> log'")
+        @task(returns=1)
+        def f(name):
+            with open("log", "a") as file:
+                file.write("body\\n")
+            return name
+
+        @prolog(binary="false", fail_by_exit_value=False)
+        @task(returns=1)
+        def anyhow():
+            return "anyhow"
+
+        @prolog(binary="false")
+        @task(returns=1, on_failure="IGNORE")
+        def never():
+            return "never"
+
+        print(compss_wait_on(f("x"), anyhow(), never()), open("log").read().split("\\n"))
+    """) == ["['x', 'anyhow', None] ['before x', 'body', 'after x', '']"]
+
+
+def test_a_task_is_another_program_of_pycompss(lines_of, folder):
+    (folder / "inner.py").write_text(
+        "import sys\nfrom pycompss.api.task import task\nfrom pycompss.api.api import compss_wait_on\n"
+        "@task(returns=1)\ndef f(a):\n    return a + 1\nsys.exit(compss_wait_on(f(int(sys.argv[1]))))\n"
+    )
+    assert lines_of(
+        """
+        @compss(runcompss="runcompss", flags="-d", app_name="${PLACE}/inner.py", computing_nodes="2", fail_by_exit_value=False)
+        @task(returns=int)
+        def inner(value):
+            pass
+
+        print(compss_wait_on(inner(4)))
+        """,
+        PLACE=str(folder),
+    ) == ["5"]
+
+
+def test_a_program_runs_in_a_container_that_sees_its_files(lines_of, folder, monkeypatch):
+    """The engine is a stand-in that prints its words: no engine can be had everywhere."""
+    (folder / "bin").mkdir()
+    script(folder / "bin" / "docker", WORDS)
+    (folder / "data").mkdir()
+    (folder / "data" / "in").write_text("")
+    program = """
+        @container(engine="DOCKER", image="debian:12", options="-e A=1")
+        @binary(binary="cat", working_dir="w")
+        @task(path=FILE_IN, out=FILE_OUT_STDOUT)
+        def f(path, out):
+            pass
+
+        @container(engine="DOCKER", image="debian:12")
+        @task()
+        def python():
+            pass
+
+        try:
+            python()
+        except ValueError as error:
+            print(error)
+        f("data/in", "out")
+        print(text_of("out").replace(os.getcwd(), "."))
+    """
+    assert lines_of(program, PATH=f"{folder / 'bin'}:{os.environ['PATH']}") == [
+        "@container of 'python' is not covered by Dovetail except above @binary",
+        "<run><--rm><--volume><.:.><--volume><./data:./data><--volume><./w:./w><--workdir><./w><-e><A=1><debian:12><cat><./data/in>",
+    ]
+    missing = program.replace("DOCKER", "singularity")
+    if shutil.which("singularity") is None:
+        lines_of(missing, status=1)
+        assert "@container needs 'singularity', which is not installed here" in lines_of.errors
+
+
+def test_a_file_says_what_a_task_is(lines_of, folder):
+    def write(name: str, **parts: object) -> None:
+        (folder / name).write_text(json.dumps(parts))
+
+    write(
+        "program.json",
+        execution={"type": "binary", "binary": "./words", "args": "-{{a}}"},
+        parameters={"out": "FILE_OUT_STDOUT", "returns": "int"},
+        prolog={"binary": "sh", "args": "-c 'echo prolog > log'"},
+        epilog={"binary": "sh", "args": "-c 'echo epilog >> log'"},
+        constraints={"computing_units": 2},
+    )
+    write("plain.json", execution={"type": "task"}, parameters={"values": "INOUT"})
+    write("other.json", execution={"type": "fortran"})
+    write("wrong.json", parameters={"values": "INOUTT"})
+    assert lines_of("""
+        @software(config_file="program.json")
+        def f(a, out):
+            pass
+
+        @software(config_file="plain.json")
+        def grow(values):
+            values.append(1)
+
+        print(compss_wait_on(f(3, "out")), text_of("out"), text_of("log").split())
+        values = []
+        grow(values)
+        print(compss_wait_on(values))
+        for name in "other.json", "wrong.json":
+            try:
+                software(config_file=name)(lambda values: None)
+            except ValueError as error:
+                print(error)
+    """) == [
+        "0 <-3> ['prolog', 'epilog']",
+        "[1]",
+        "@software, other.json: the type of execution must be task or one of binary, mpi, mpmd_mpi, multinode, compss, http, not 'fortran'",
+        "@software, wrong.json: 'INOUTT' of 'values' is no direction of pycompss.api.parameter",
+    ]
+
+
+def test_what_is_missing_old_or_not_there_is_told(lines_of):
+    assert lines_of("""
+        def attempt(decorator, **options):
+            try:
+                decorator(**options)
+            except TypeError as error:
+                print(error)
+
+        from pycompss.api.implement import implement
+        from pycompss.api.ompss import ompss
+
+        attempt(binary, working_dir="/tmp")
+        attempt(mpi, binary="date")
+        attempt(compss, appname="x")
+        attempt(implement, source_class="m")
+        attempt(ompss, workingDir="/tmp")
+
+        @binary(binary="true", workingDir="/tmp", bad=1)
+        @task()
+        def f():
+            pass
+
+        f()
+    """) == [
+        "@binary must be given 'binary'",
+        "@mpi must be given 'runner'",
+        "@compss must be given 'app_name'",
+        "@implement must be given 'method'",
+        "@ompss must be given 'binary'",
+    ]
+    assert "WARNING: Deprecated argument: @binary calls 'workingDir' now 'working_dir'" in lines_of.errors
+    assert "WARNING: Unexpected argument: @binary has no 'bad'" in lines_of.errors
+
+
+def test_other_programming_models_are_refused_when_a_task_is_called(lines_of):
+    models = {"ompss": "binary", "opencl": "kernel", "decaf": "df_script", "julia": "script"}
+    assert lines_of(f"""
+        import importlib
+
+        def function():
+            pass
+
+        for name, option in {models}.items():
+            decorator = getattr(importlib.import_module("pycompss.api." + name), name)
+            refused = decorator(**{{option: "x"}})(task()(function))
+            try:
+                refused()
+            except ValueError as error:
+                print(error)
+    """) == [
+        f"task 'function': the decorator @{name} of PyCOMPSs is not covered by Dovetail (see docs/pycompss.md)"
+        for name in models
+    ]
+
+
+MPI = pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun")
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@MPI
+def test_ranks_of_programs(lines_of, folder):
+    script(folder / "rank", '#!/bin/sh\necho rank >> "$1"\necho "threads $OMP_NUM_THREADS" >> "$1"\nexit "$2"\n')
+    assert lines_of(
+        """
+        count = 3
+
+        @constraint(computing_units=2)
+        @mpi(runner="mpirun", binary="./rank", processes="count", fail_by_exit_value=False)
+        @task(path=FILE_INOUT, returns=int)
+        def same(path, value):
+            pass
+
+        @constraint(computing_units=2)
+        @mpi(runner="mpirun", binary="./rank", args="{{path}} 0", processes="$NUMBER", scale_by_cu=True)
+        @task(path=FILE_INOUT)
+        def scaled(path):
+            pass
+
+        @mpmd_mpi(runner="mpirun", programs=[dict(binary="./rank", processes=1, args="{{path}} 0"), dict(binary="sh", processes=2, args="-c 'echo other >> {{path}}'")])
+        @task(path=FILE_INOUT)
+        def several(path):
+            pass
+
+        @mpi(runner="nosuchrunner", binary="date")
+        @task(on_failure="IGNORE")
+        def nowhere():
+            pass
+
+        for path in "a", "b", "c":
+            open(path, "w").close()
+        print(compss_wait_on(same("a", 7)), sorted(text_of("a").split("\\n")))
+        scaled("b")
+        several("c")
+        nowhere()
+        print(sorted(text_of("b").split()).count("rank"), "threads 1" in text_of("b"), sorted(text_of("c").split()))
+        """,
+        NUMBER="2",
+        **AS_ROOT,
+    )[-2:] == [
+        "7 ['', 'rank', 'rank', 'rank', 'threads 2', 'threads 2', 'threads 2']",
+        "4 True ['1', 'other', 'other', 'rank', 'threads']",
+    ]
+    assert "@mpi needs 'nosuchrunner', which is not installed here" in lines_of.errors
+
+
+@MPI
+def test_ranks_of_a_function_share_out_lists_and_return_one_list(lines_of, folder):
+    assert lines_of(
+        """
+        @mpi(runner="mpirun", processes=2, one_layout={block_count: 2}, more_layout={block_count: 3, block_length: 2, stride: 1})
+        @task(one=COLLECTION_IN, more=COLLECTION_IN, returns=2, on_failure="FAIL")
+        def f(factor, one, more):
+            rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")))
+            if factor < 0 and rank == 1:
+                raise KeyError("of rank 1")
+            return rank, factor * one, more
+
+        print(compss_wait_on(f(10, [1, 2], [1, 2, 3, 4])))
+        try:
+            @mpi(runner="mpirun")
+            @task(values=INOUT)
+            def changes(values):
+                pass
+        except TypeError as error:
+            print("'values' is to be changed" in str(error))
+        f(-1, [1, 2], [1, 2, 3, 4])
+        """,
+        status=1,
+        **AS_ROOT,
+    ) == ["[(0, 10, [1, 2, 3, 4]), (1, 20, [2, 3])]", "True"]
+    assert "task 'f' failed: KeyError: 'of rank 1'" in lines_of.errors

@@ -1,0 +1,475 @@
+"""What PyCOMPSs programs use beside tasks: units of workers, implementations, transformations, streams, collections in parts, library modules."""
+
+from __future__ import annotations
+
+HEADER = """
+import os
+import sys
+import threading
+from pycompss.api.api import *
+from pycompss.api.constraint import constraint
+from pycompss.api.exceptions import COMPSsException
+from pycompss.api.implement import implement
+from pycompss.api.multinode import multinode
+from pycompss.api.parameter import *
+from pycompss.api.task import task
+
+"""
+
+
+def test_a_task_with_units_holds_so_many_workers(lines_of):
+    """The units of all tasks that run are never more than there are workers, and a task with too many runs alone."""
+    assert lines_of(
+        """
+        import random, time
+
+        seed = random.randrange(1 << 32)
+        print("seed", seed, file=sys.stderr)
+        numbers = random.Random(seed)
+        lock = threading.Lock()
+        now = most = 0
+
+        def use(units):
+            global now, most
+            with lock:
+                now += units
+                most = max(most, now)
+            for _ in range(3):
+                os.sched_yield()
+            with lock:
+                now -= units
+
+        @constraint(computing_units="2 * half")
+        @task(returns=1)
+        def even(half):
+            use(2 * half)
+            return 2 * half
+
+        @constraint(computing_units=3)
+        @task(returns=1)
+        def three():
+            use(3)
+            return 3
+
+        @task(returns=1)
+        def one():
+            use(1)
+            return 1
+
+        @constraint(computing_units="100")
+        @task(returns=1)
+        def too_many():
+            use(4)
+            return 4
+
+        makers = [one, three, lambda: even(1), lambda: even(2), too_many]
+        total = sum(compss_wait_on([numbers.choice(makers)() for _ in range(80)]))
+        print(most, total > 80)
+        """,
+        DOVETAIL_WORKERS="4",
+    ) == ["4 True"]
+
+
+def test_a_task_in_a_task_takes_no_units_of_its_own(lines_of):
+    """Those of the outer task would never be given back."""
+    assert lines_of(
+        """
+        @constraint(computing_units=2)
+        @task(returns=1)
+        def inner(value):
+            return value + 1
+
+        @constraint(computing_units=2)
+        @task(returns=1)
+        def outer(value):
+            return compss_wait_on(inner(value)) + 1
+
+        print(compss_wait_on([outer(0), outer(10)]))
+        """,
+        DOVETAIL_WORKERS="2",
+        DOVETAIL_PYCOMPSS_NESTED="1",
+    ) == ["[2, 12]"]
+
+
+def test_units_without_a_value_for_a_call_are_told(lines_of):
+    lines_of(
+        """
+        @constraint(computing_units="count")
+        @task()
+        def f(count):
+            pass
+
+        f("many")
+        """,
+        status=1,
+    )
+    assert "@constraint of 'f': computing_units='count' has no value for this call" in lines_of.errors
+
+
+def test_a_task_that_cannot_run_is_performed_by_the_first_that_implements_it(lines_of):
+    assert lines_of(
+        """
+        from pycompss.api.mpi import mpi
+
+        class Kinds:
+            @constraint(computing_units=100)
+            @task(returns=1)
+            def method(self):
+                return "method"
+
+        @constraint(computing_units=100)
+        @task(returns=1)
+        def large(value):
+            return "large"
+
+        @implement(source_class="program", method="large")
+        @constraint(computing_units=50)
+        @task(returns=1)
+        def medium(value):
+            return "medium"
+
+        @implement(source_class="program", method="large")
+        @task(returns=1)
+        def small(value):
+            return f"small {value}"
+
+        @implement(source_class="program", method="small")
+        @task(returns=1)
+        def another(value):
+            return "another"
+
+        @implement(source_class="elsewhere", method="another")
+        @constraint(computing_units=100)
+        @task(returns=1)
+        def alone(value):
+            return "alone"
+
+        print(compss_wait_on([large(1), medium(1), small(2), another(3), alone(4), Kinds().method()]))
+        """,
+        DOVETAIL_WORKERS="2",
+    ) == ["['small 1', 'medium', 'small 2', 'another', 'alone', 'method']"]
+
+
+def test_a_task_of_several_machines_is_told_of_this_one(lines_of):
+    assert lines_of(
+        """
+        import socket
+
+        @constraint(computing_units=2)
+        @multinode(computing_nodes="$NODES")
+        @task(returns=1)
+        def told(prefix):
+            names = ("COMPSS_NUM_NODES", "COMPSS_NUM_THREADS", "OMP_NUM_THREADS")
+            return prefix, [os.environ[name] for name in names], os.environ["COMPSS_HOSTNAMES"], os.getpid()
+
+        prefix, numbers, hosts, process = compss_wait_on(told("x"))
+        print(prefix, numbers, hosts == ",".join([socket.gethostname()] * 3), process != os.getpid())
+        print(any(name.startswith("COMPSS_") for name in os.environ))
+        """,
+        NODES="3",
+    ) == ["x ['3', '2', '2'] True True", "False"]
+
+
+def test_a_number_that_is_to_be_changed_is_passed_and_the_change_is_lost(lines_of):
+    assert lines_of("""
+        @task(value=INOUT, other=OUT, returns=1)
+        def grow(value, other="text"):
+            value += 1
+            return value, other
+
+        value = 1
+        print(compss_wait_on(grow(value)), compss_wait_on(grow(value)), value)
+    """) == ["(2, 'text') (2, 'text') 1"]
+    assert (
+        lines_of.errors.count("'value' is to be changed, and a value of type 'int' cannot be: the change is lost") == 1
+    )
+
+
+def test_a_failure_while_the_program_waits_cancels_tasks_that_have_not_begun(lines_of):
+    """And those that run are asked to stop."""
+    program = """
+        import dovetail
+
+        waiting = threading.Event()
+
+        @task({options})
+        def fails():
+            waiting.wait()
+            raise {error}("enough")
+
+        @task()
+        def sees():
+            waiting.set()
+            while not dovetail.cancelled():
+                os.sched_yield()
+            print("asked to stop")
+
+        @task(value=INOUT)
+        def never(value):
+            print("ran")
+
+        {block}
+            fails()
+            sees()
+            gate = []
+            held(gate)
+            never(gate)
+            {end}
+    """
+    held = """
+        @task(value=INOUT)
+        def held(value):
+            while not dovetail.cancelled():
+                os.sched_yield()
+    """
+    program = program.replace("        {block}", held.strip("\n") + "\n\n        {block}")
+    assert lines_of(
+        program.format(
+            options="", error="COMPSsException", block="try:\n          with TaskGroup('group'):", end="pass"
+        ).replace(
+            "            pass\n",
+            "            pass\n        except COMPSsException as error:\n            print(error)\n",
+        ),
+        DOVETAIL_WORKERS="4",
+    ) == ["asked to stop", "enough"]
+    assert lines_of(
+        program.format(options="on_failure='FAIL'", error="KeyError", block="if True:", end="compss_barrier()"),
+        status=1,
+        DOVETAIL_WORKERS="4",
+    ) == ["asked to stop"]
+
+
+TRANSFORMED = """
+from pycompss.api.data_transformation import *
+
+def put(text, path):
+    with open(path, "w") as file:
+        file.write(str(text))
+
+def get(path):
+    with open(path) as file:
+        return file.read()
+
+def add(values, more="default"):
+    return [*values, more]
+
+@task(returns=1)
+def doubled(values):
+    return values * 2
+
+def workflow(values):
+    return doubled(doubled(values))
+
+"""
+
+
+def test_arguments_are_transformed_before_the_call(lines_of, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words").write_text("a b c d")
+    body = """
+        @dt("values", add, more="first")
+        @dt("values", workflow, is_workflow=True)
+        @dt("other", add)
+        @task(returns=1)
+        def both(values, other):
+            return values, other
+
+        @dt(target="path", function=put, type=OBJECT_TO_FILE)
+        @task(path=FILE_IN, returns=1)
+        def of_object(path):
+            return get(path), os.path.exists("chosen")
+
+        @dt(target="path", function=put, type=COLLECTION_TO_FILE, destination="chosen")
+        @task(path=FILE_IN, returns=1)
+        def of_collection(path):
+            return get(path), path
+
+        @dt("items", lambda path: get(path).split(), type=FILE_TO_COLLECTION, size=3)
+        @task(items=COLLECTION_IN, returns=1)
+        def of_file(items):
+            return items
+
+        @dt()
+        @task(returns=1)
+        def by_call(values):
+            return values
+
+        print(compss_wait_on(both([1], other=[2])))
+        print(compss_wait_on(of_object(5)), compss_wait_on(of_collection([1, 2])), compss_wait_on(of_file("words")))
+        print(compss_wait_on(by_call([1], dt=[dto("values", add), dto("values", get, type=FILE_TO_OBJECT)][:1])), compss_wait_on(by_call([1])))
+        try:
+            @dt("nosuch", add)
+            @task()
+            def wrong(values):
+                pass
+            wrong([])
+        except TypeError as error:
+            print(error)
+    """
+    assert lines_of("\n" + "\n".join("        " + line for line in TRANSFORMED.splitlines()) + "\n" + body) == [
+        "([1, 'first', 1, 'first', 1, 'first', 1, 'first'], [2, 'default'])",
+        "('5', False) ('[1, 2]', 'chosen') ['a', 'b', 'c']",
+        "[1, 'default'] [1]",
+        "@data_transformation of 'wrong': the task has no parameter 'nosuch'",
+    ]
+
+
+def test_objects_and_files_are_handed_over_while_tasks_run(lines_of, tmp_path):
+    script = tmp_path / "writer"
+    script.write_text('#!/bin/sh\nfor i in 1 2 3; do echo "$2" > "$1/$i"; done\n')
+    script.chmod(0o755)
+    (tmp_path / "files").mkdir()
+    assert lines_of(
+        """
+        from pycompss.api.binary import binary
+        from pycompss.streams.distro_stream import FileDistroStream, ObjectDistroStream
+
+        answer = threading.Event()
+
+        @task(stream=STREAM_OUT)
+        def produce(stream, numbers):
+            for number in numbers:
+                stream.publish(number)
+            answer.wait()
+            stream.publish_list(["answered", "last"])
+            stream.close()
+
+        @task(stream=STREAM_IN, returns=1)
+        def consume(stream):
+            got = []
+            while not stream.is_closed():
+                got += stream.poll(timeout=10)
+                if len(got) >= 4:
+                    answer.set()
+            return got + stream.poll()
+
+        @binary(binary="${WRITER}")
+        @task(stream=STREAM_OUT)
+        def write(stream, text):
+            pass
+
+        @task(stream=STREAM_IN, returns=1)
+        def read(stream):
+            got = []
+            while not stream.is_closed():
+                got += stream.poll()
+            return got + stream.poll()
+
+        stream = ObjectDistroStream(alias="one")
+        produce(stream, [1, 2])
+        produce(stream, [3, 4])
+        print(sorted(map(str, compss_wait_on(consume(ObjectDistroStream(alias="one"))))))
+        files = FileDistroStream(base_dir=sys.argv[1])
+        write(files, "text")
+        print([os.path.basename(path) for path in compss_wait_on(read(files))])
+
+        @task(stream=STREAM_OUT, on_failure="IGNORE")
+        def dies(stream):
+            raise OSError("no more")
+
+        other = ObjectDistroStream()
+        dies(other)
+        print(compss_wait_on(read(other)))
+        """,
+        tmp_path / "files",
+        WRITER=str(script),
+        DOVETAIL_WORKERS="4",
+    ) == ["['1', '2', '3', '4', 'answered', 'answered', 'last', 'last']", "['1', '2', '3']", "[]"]
+
+
+def test_collections_in_parts(lines_of, tmp_path):
+    (tmp_path / "texts").mkdir()
+    for name, text in (("a", "x y x"), ("b", "y z")):
+        (tmp_path / "texts" / name).write_text(text)
+    assert lines_of(
+        """
+        import random
+        from pycompss.dds import DDS
+
+        folder = sys.argv[1]
+        ten = DDS().load(range(10), 3)
+        print(ten.num_of_partitions(), ten.collect(True), ten.map(lambda x, y: x + y, 1).filter(lambda x: x % 2).collect())
+        print(ten.sum(), ten.count(), ten.reduce(max), ten.reduce(lambda a, b: a + b, 100, arity=2), ten.take(4), DDS().load([], 2).collect())
+
+        texts = DDS().load_files_from_dir(os.path.join(folder, "texts"))
+        words = texts.flat_map(lambda pair: pair[1].split())
+        print(sorted(words.count_by_value().items()), sorted(words.distinct().collect()))
+        pairs = words.key_by(len).map_values(lambda word: word + "!")
+        print(sorted(pairs.group_by_key().collect_as_dict()[1]), pairs.count_by_key(as_dict=True), set(pairs.keys().collect()))
+
+        numbers = random.Random(5)
+        keys = [(numbers.randrange(1000), place) for place in range(500)]
+        ordered = DDS().load(keys, 7).sort_by_key()
+        print([key for key, _ in ordered.collect()] == sorted(key for key, _ in keys), ordered.num_of_partitions())
+        down = DDS().load(keys, 7).sort_by_key(ascending=False, num_of_parts=3)
+        print([key for key, _ in down.collect()] == sorted((key for key, _ in keys), reverse=True), down.num_of_partitions())
+
+        left, right = DDS().load([("a", 1), ("b", 2), ("a", 3)], 2), DDS().load([("a", 4), ("c", 5)], 2)
+        print(sorted(left.join(right).collect()), sorted(left.union(right).reduce_by_key(lambda a, b: a + b).collect()))
+        print(left.flatten_by_key(range).collect(), left.partition_by(lambda key: ord(key), 2).collect(True))
+
+        ten.save_as_pickle(os.path.join(folder, "pickles"))
+        ten.save_as_text_file(os.path.join(folder, "lines"))
+        compss_barrier()
+        print(DDS().load_pickle_files(os.path.join(folder, "pickles")).collect() == list(range(10)), sorted(os.listdir(os.path.join(folder, "lines"))))
+        first = os.path.join(folder, "lines", "00000.txt")
+        print(DDS().load_text_file(first, 2, in_bytes=False).collect(True), DDS().load_file(first, 4).collect())
+
+        @task(returns=list)
+        def part(number):
+            return [number, number + 1]
+
+        print(DDS().load([part(0), part(5)], -1).map(lambda x: -x).collect())
+        """,
+        tmp_path,
+        PYTHONHASHSEED="0",
+    ) == [
+        "3 [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]] [1, 3, 5, 7, 9]",
+        "45 10 9 145 [0, 1, 2, 3] []",
+        "[('x', 2), ('y', 2), ('z', 1)] ['x', 'y', 'z']",
+        "['x!', 'x!', 'y!', 'y!', 'z!'] {1: 5} {1}",
+        "True 7",
+        "True 3",
+        "[('a', (1, 4)), ('a', (3, 4))] [('a', 8), ('b', 2), ('c', 5)]",
+        "[('a', 0), ('b', 0), ('b', 1), ('a', 0), ('a', 1), ('a', 2)] [[('b', 2)], [('a', 1), ('a', 3)]]",
+        "True ['00000.txt', '00001.txt', '00002.txt']",
+        "[['0', '1'], ['2']] ['0\\n1\\n', '2\\n']",
+        "[0, -1, -5, -6]",
+    ]
+
+
+def test_modules_that_programs_import(lines_of, tmp_path):
+    assert lines_of(
+        """
+        import pycompss.interactive as ipycompss
+        from pycompss.tests.outlog import create_logger
+        from pycompss.util.serialization.serializer import deserialize_from_file, serialize_to_file
+
+        logger = create_logger()
+        logger.warning("heard")
+        serialize_to_file({"a": lambda x: x + 1}, sys.argv[1], logger)
+        print(deserialize_from_file(sys.argv[1], logger)["a"](1))
+
+        done = []
+
+        @task()
+        def f():
+            done.append(1)
+
+        f()
+        compss_snapshot()
+        compss_snapshot()
+        print(done)
+        try:
+            import pycompss.nosuch
+        except ImportError as error:
+            print(error)
+        """,
+        tmp_path / "pickle",
+    ) == [
+        "2",
+        "[1]",
+        "the module 'pycompss.nosuch' of PyCOMPSs is not covered by Dovetail (docs/pycompss.md says what is)",
+    ]
+    assert "heard" in lines_of.errors
+    assert lines_of.errors.count("stores nothing") == 1
