@@ -42,6 +42,10 @@ class Runner:
             "ComputingUnitsGPUs": "0",
             "OMP_NUM_THREADS": "1",
             "DOVETAIL_WORKERS": "4",
+            "PWD": str(folder),
+            # Open MPI starts ranks as root, too.
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             **more,
         }
         environment |= {
