@@ -58,6 +58,16 @@ BENCHMARKS = [
         rounds=2,
     ),
     Benchmark(
+        "python_report_page",
+        "the page of a run of 1 000 000 tasks in a headless Chromium, s until all of them are drawn",
+        (Contender("dovetail", "python_report_page"),),
+        (Target("3 s", metric="s", at_most=3),),
+        metric="s",
+        unit="s",
+        quick=("--tasks", "10000"),
+        rounds=1,
+    ),
+    Benchmark(
         "python_array_read",
         "1 GiB from the disk into a NumPy array, direct, MB/s",
         tuple(Contender(name, f"python_array_read_{name}") for name in ("dovetail", "dovetail_askew", "fio")),

@@ -1,6 +1,6 @@
-"""`dovetail run --report out.html app.py`: one page about a run, with everything in it.
+"""`dovetail run --report out.html app.py`: one page about a run, with everything in it. `dovetail report` makes it of traces.
 
-Beside the page there are the picture of the timeline and the trace, which opens in Perfetto. The data are the runtime's trace and what admission
+With the former, beside the page there are the picture of the timeline and the trace, which opens in Perfetto. The data are the runtime's trace and what admission
 says of devices. The page needs no server.
 """
 
@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NoReturn
+
+import typer
 
 _ENDINGS = (".html", ".htm")
 
 
-def unusable(page: Path) -> str | None:
-    """Why no report could be written to this path. Asked before the program runs."""
+def unusable(page: Path, is_alone: bool = False) -> str | None:
+    """Why no report could be written to this path. Asked before the program runs. `is_alone`: nothing is written beside it."""
+    given = page if is_alone else f"--report {page}"
     if page.suffix not in _ENDINGS:
-        return f"--report {page}: the name must end with .html"
+        return f"{given}: the name must end with .html"
     folder = page.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        return f"--report {page}: {folder} is no folder that can be written to"
-    for path in _files(page):
+        return f"{given}: {folder} is no folder that can be written to"
+    for path in [page] if is_alone else _files(page):
         # Opening a pipe would wait for a reader after the program has run; a device would keep nothing.
         if path.is_symlink() or (path.exists() and not path.is_file()):
-            return f"--report {page}: {path} is there and is no regular file"
+            return f"{given}: {path} is there and is no regular file"
     try:
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     except ImportError as error:
-        return f"--report needs jinja2 and matplotlib ({error}): pip install jinja2 matplotlib"
+        return f"a report needs jinja2 and matplotlib ({error}): pip install jinja2 matplotlib"
     return None
 
 
@@ -61,20 +65,59 @@ def _files(page: Path) -> tuple[Path, Path, Path]:
 
 def write(trace: Path, page: Path, title: str) -> list[Path]:
     """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote. Raises OSError."""
-    from . import _core, report_figures, report_page
-    from .plain_file import open_to_write, write_bytes
-    from .report_data import read
+    from . import _core, report_page, report_trace, report_view
+    from .plain_file import write_bytes
 
     page, picture, kept = _files(page)
-    admission: dict[str, Any] = json.loads(_core.admission_report())
     # The trace gets it, too, so that it has all data of the page.
-    with open(trace, encoding="utf-8") as file:
-        document = json.load(file)
-    document.setdefault("otherData", {})["admission"] = admission
-    with open_to_write(kept) as file:
-        json.dump(document, file)
-    data = read(document, admission)
-    drawn = report_figures.draw_all(data, title)
-    write_bytes(picture, drawn.timeline)
-    write_bytes(page, report_page.compose(data, drawn, title, kept.name, picture.name).encode())
+    admission: dict[str, Any] = json.loads(_core.admission_report())
+    report_trace.copy(trace, kept, admission)
+    view = report_view.read(kept, title)
+    write_bytes(picture, view.drawn.timeline)
+    links = {"picture": picture.name, "trace": kept.name}
+    write_bytes(page, report_page.compose([view], title, links).encode("utf-8", "replace"))
     return [page, picture, kept]
+
+
+def write_of_traces(traces: list[Path], page: Path) -> None:
+    """Writes the page of one trace, or of two beside each other. Raises OSError and report_trace.UnusableTrace."""
+    from . import report_page, report_view
+    from .plain_file import write_bytes
+
+    names = [trace.name for trace in traces]
+    if len(set(names)) < len(names):
+        names = [str(trace) for trace in traces]
+    views = [report_view.read(trace, name) for trace, name in zip(traces, names, strict=True)]
+    links = {"trace": os.path.relpath(traces[0], page.parent)} if len(traces) == 1 else {}
+    write_bytes(page, report_page.compose(views, " and ".join(names), links).encode("utf-8", "replace"))
+
+
+def _refuse(text: str) -> NoReturn:
+    print(f"dovetail report: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the sub-command."""
+
+    @app.command(name="report", help="Makes a page of a trace, or of two traces to compare: one file, no server.")
+    def command(
+        traces: Annotated[list[Path], typer.Argument(help="What DOVETAIL_TRACE named, or OUT.trace.json of a report.")],
+        output: Annotated[Path, typer.Option("-o", "--output", help="The page, which must end with .html.")] = Path(
+            "report.html"
+        ),
+    ) -> None:
+        if len(traces) > 2:
+            _refuse(f"{len(traces)} traces were given: a page shows one run, or two beside each other")
+        refusal = unusable(output, is_alone=True)
+        if refusal is not None:
+            _refuse(refusal)
+        from .report_trace import UnusableTrace
+
+        try:
+            write_of_traces(traces, output)
+        except UnusableTrace as error:
+            _refuse(str(error))
+        except OSError as error:
+            _refuse(f"{error.filename or output}: {error.strerror}")
+        print(f"dovetail report: wrote {output}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _THREADS, _REQUESTS = 1, 2  # what a process of the trace shows; each rank has three
+_TIMES = ("compute_s", "computing_s", "blocked_s", "io_s", "hidden_s", "communication_s", "communication_hidden_s")
 
 
 @dataclass
@@ -63,10 +64,13 @@ def read(document: dict[str, Any], admission: dict[str, Any]) -> Run:
         track = ((event["pid"] - 1) % 3 + 1, event.get("tid", 0))
         if event["ph"] == "X":
             begin, seconds = event["ts"] * 1e-6, event["dur"] * 1e-6
-            if event["cat"] == "wait":
+            category = event.get("cat")
+            if category is None:  # of a program under a plan: there are no threads in it
+                track = _REQUESTS, event["tid"]
+            if category == "wait":
                 waits[track].append((event["name"].removeprefix("waits for "), seconds))
                 continue
-            name = event["name"] if event["cat"] in ("io", "idle", "message") else kind_of(event["name"])
+            name = event["name"] if category in ("io", "idle", "message", None) else kind_of(event["name"])
             slices[track].append((begin, begin + seconds, name))
             if "processor_us" in event.get("args", {}):
                 unused[name] += seconds - event["args"]["processor_us"] * 1e-6
@@ -76,7 +80,7 @@ def read(document: dict[str, Any], admission: dict[str, Any]) -> Run:
             failures.append(f"{event['name'].removeprefix('failed: ')}: {event['args']['reason']}")
     lanes = [Lane(names.get(t, str(t[1])), sorted(slices[t])) for t in sorted(slices) if t[0] == _THREADS]
     requests = [Lane(names.get(t, str(t[1])), sorted(slices[t])) for t in sorted(slices) if t[0] == _REQUESTS]
-    facts = document.get("otherData", {})
+    facts = _of_all_ranks(document.get("otherData", {}))
     last = max((end for lane in lanes + requests for _, end, _ in lane.slices), default=0.0)
     run = Run(max(last, float(facts.get("total_s", 0))), lanes, requests, facts, admission.get("devices", []))
     run.failures = failures
@@ -86,6 +90,19 @@ def read(document: dict[str, Any], admission: dict[str, Any]) -> Run:
             for reason, seconds in waited:
                 run.waits[reason] = run.waits.get(reason, 0.0) + seconds / run.workers
     return run
+
+
+def _of_all_ranks(facts: dict[str, Any]) -> dict[str, Any]:
+    """What the trace says of the run. Of a joined trace: the workers of all ranks, and the means of their times."""
+    ranks = facts.get("ranks")
+    if not isinstance(ranks, list) or not ranks:
+        return facts
+    told: dict[str, Any] = {**facts, "workers": sum(rank.get("workers", 0) for rank in ranks)}
+    told["total_s"] = max(rank.get("total_s", 0.0) for rank in ranks)
+    told["lost_events"] = sum(rank.get("lost_events", 0) for rank in ranks)
+    for key in _TIMES:
+        told[key] = sum(rank.get(key, 0.0) for rank in ranks) / len(ranks)
+    return told
 
 
 def _add_up(run: Run, unused: dict[str, float]) -> None:

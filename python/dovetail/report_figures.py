@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from .report_colors import CONSTRAINT, IDLE, INK, LEARNING, OTHER, REQUEST, STATES, TASKS, THROUGHPUT
 from .report_data import Lane, Run
 
-INK, QUIET, IDLE, LANE = "#1f2933", "#7b8794", "#d5dae1", "#f2f4f7"
-TASKS = ["#2a9d8f", "#e9b949", "#7a6fb0", "#5fa8d3", "#b08968", "#8ab17d", "#d8738c", "#577590"]
-STATES = {"both": "#2a7f62", "computing only": "#bcdccb", "I/O only": "#d64545", "neither": IDLE}
 _MOST_LANES = 28
 _MOST_SLICES = 6000  # in one lane; what is narrower than a pixel then is drawn with its neighbours
 
@@ -22,7 +20,6 @@ class Drawn:
     """SVG texts, and one PNG."""
 
     split: str = ""
-    timeline_svg: str = ""
     timeline: bytes = b""
     throughput: list[tuple[str, str]] = field(default_factory=list)  # device, picture
     constraints: list[tuple[str, str]] = field(default_factory=list)  # title, picture
@@ -95,7 +92,7 @@ def _thinned(lane: Lane, pixel: float) -> list[tuple[float, float, str]]:
     return result
 
 
-def draw_timeline(run: Run, title: str) -> tuple[str, bytes]:
+def draw_timeline(run: Run, title: str) -> bytes:
     """A lane for each thread, and one for each request in flight."""
     answer: list[Any] = []
     colors = colors_of(run)
@@ -106,7 +103,7 @@ def draw_timeline(run: Run, title: str) -> tuple[str, bytes]:
         for row, lane in enumerate(rows):
             by_color: dict[str, list[tuple[float, float]]] = {}
             for begin, end, kind in _thinned(lane, run.length / 1500):
-                color = "#e07a3f" if row >= len(lanes) else IDLE if kind == "idle" else colors.get(kind, QUIET)
+                color = REQUEST if row >= len(lanes) else IDLE if kind == "idle" else colors.get(kind, OTHER)
                 by_color.setdefault(color, []).append((begin, end - begin))
             for color, bars in by_color.items():
                 axes.broken_barh(bars, (row - 0.42, 0.84), facecolors=color, edgecolors="white", linewidth=0.15)
@@ -119,10 +116,10 @@ def draw_timeline(run: Run, title: str) -> tuple[str, bytes]:
         for kind, color in colors.items():
             axes.barh(0, 0, color=color, label=kind)
         if requests:
-            axes.barh(0, 0, color="#e07a3f", label="request in flight")
+            axes.barh(0, 0, color=REQUEST, label="request in flight")
         if colors or requests:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
-    return str(answer[0]), bytes(answer[1])
+    return bytes(answer[1])
 
 
 def smoothed(points: list[dict[str, float]], most: int = 60) -> list[dict[str, float]]:
@@ -149,14 +146,14 @@ def draw_throughput(device: dict[str, Any]) -> str:
     points = smoothed(device["throughput"])
     with _axes(10, 2.3, answer) as axes:
         times = [point["seconds"] for point in points]
-        axes.step(times, [point["mb_per_second"] for point in points], where="post", color="#3a6ea5", linewidth=1.3)
-        axes.fill_between(times, [p["mb_per_second"] for p in points], step="post", color="#3a6ea5", alpha=0.2)
-        axes.set_ylabel("MB/s", fontsize=8, color="#3a6ea5")
+        axes.step(times, [point["mb_per_second"] for point in points], where="post", color=THROUGHPUT, linewidth=1.3)
+        axes.fill_between(times, [p["mb_per_second"] for p in points], step="post", color=THROUGHPUT, alpha=0.2)
+        axes.set_ylabel("MB/s", fontsize=8, color=THROUGHPUT)
         axes.set_xlabel("s", fontsize=8)
         axes.set_ylim(bottom=0)
         right = axes.twinx()
-        right.step(times, [point["running"] for point in points], where="post", color="#e07a3f", linewidth=1)
-        right.set_ylabel("tasks at once", fontsize=8, color="#e07a3f")
+        right.step(times, [point["running"] for point in points], where="post", color=REQUEST, linewidth=1)
+        right.set_ylabel("tasks at once", fontsize=8, color=REQUEST)
         right.set_ylim(bottom=0)
         right.tick_params(labelsize=8)
         right.spines[["top"]].set_visible(False)
@@ -174,10 +171,10 @@ def draw_constraint(kind: dict[str, Any], until: float) -> str:
         times = [change["seconds"] for change in history]
         values = [change[key] for change in history]
         end = max([until, *times])
-        axes.step([*times, end], [*values, values[-1]], where="post", color="#2a7f62", linewidth=1.5)
+        axes.step([*times, end], [*values, values[-1]], where="post", color=CONSTRAINT, linewidth=1.5)
         for begin, change, stop in zip(times, history, [*times[1:], end], strict=True):
             if change["learning"]:
-                axes.axvspan(begin, stop, color="#e9b949", alpha=0.18, linewidth=0)
+                axes.axvspan(begin, stop, color=LEARNING, alpha=0.18, linewidth=0)
         axes.set_ylabel(unit, fontsize=8)
         axes.set_xlabel("s since the first constrained task", fontsize=8)
         if in_numbers:
@@ -192,8 +189,7 @@ def draw_constraint(kind: dict[str, Any], until: float) -> str:
 
 def draw_all(run: Run, title: str) -> Drawn:
     """Everything."""
-    drawn = Drawn(split=draw_split(run))
-    drawn.timeline_svg, drawn.timeline = draw_timeline(run, title)
+    drawn = Drawn(draw_split(run), draw_timeline(run, title))
     for device in run.devices:
         if device.get("throughput"):
             drawn.throughput.append((device["name"], draw_throughput(device)))

@@ -208,6 +208,8 @@ def run(
             trace = str(reporting.trace_beside(report))
             Path(trace).unlink(missing_ok=True)  # of an earlier run
         os.environ["DOVETAIL_TRACE"] = trace
+        # From these follows which tasks depend on which.
+        os.environ.setdefault("DOVETAIL_TRACE_ACCESSES", "1")
     from . import barrier
 
     settle: Any = barrier

@@ -16,6 +16,9 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
+from dovetail.report_data import Run  # noqa: E402 (behind what may skip)
+from dovetail.report_types import TaskType  # noqa: E402
+
 PROGRAM = """
 import sys, os
 import dovetail as dt
@@ -73,7 +76,7 @@ def test_page_picture_and_trace(tmp_path: Path) -> None:
     text = page.read_text()
     links = Links()
     links.feed(text)
-    assert links.found == {"out.png", "out.trace.json"}
+    assert links.found == {"out.png", "out.trace.json", "https://ui.perfetto.dev"}
     for words in (
         "I/O hidden",
         "Where the time went",
@@ -84,7 +87,9 @@ def test_page_picture_and_trace(tmp_path: Path) -> None:
         assert words in text, words
     assert re.search(r"<td>checkpoint</td><td>I/O</td><td>12</td>", text)
     assert re.search(r"<td>compute</td><td>compute</td><td>12</td>", text)
-    assert text.count("<svg") == 4  # split, throughput, constraint, timeline
+    pictures = text.count("<svg") - text.count('<svg class="distribution"')
+    assert pictures == 3  # split, throughput, constraint
+    assert text.count('<svg class="distribution"') == 2
 
 
 def test_a_program_without_tasks_has_nothing_to_report(tmp_path: Path) -> None:
@@ -262,30 +267,39 @@ def test_each_rank_has_lanes_of_its_own_numbers() -> None:
     assert list(run_.kinds) == ["sum"]
 
 
-def test_communication_has_a_row_of_the_overlap_where_there_is_some() -> None:
-    from dovetail.report_data import Run
+def page_of(run_: Run, title: str = "a", **links: str) -> str:
+    """The page of a run that has no events."""
+    from dovetail.report_columns import Columns
     from dovetail.report_figures import Drawn
+    from dovetail.report_graph import Graph
     from dovetail.report_page import compose
+    from dovetail.report_view import View
 
+    drawn = Drawn(split="<svg>split</svg>")
+    types = [
+        TaskType(name, told["io"], told["slices"], 1.0, 1.0, 1.0, 1.0, told["blocked"], 0.0)
+        for name, told in run_.kinds.items()
+    ]
+    return compose([View(title, run_, Columns(), Graph(), types, drawn, "Use <em>less</em>.")], title, links)
+
+
+def test_communication_has_a_row_of_the_overlap_where_there_is_some() -> None:
     run_ = Run(4.0, [], [], {}, [], io=1.0, hidden=0.25)
     row = "<td>communication</td>"
-    assert row not in compose(run_, Drawn(), "a", "b", "c")
+    assert row not in page_of(run_)
     run_.communication, run_.communication_hidden = 2.0, 1.5
-    page = compose(run_, Drawn(), "a", "b", "c")
+    page = page_of(run_)
     assert row + "<td>2.000</td><td>1.500</td><td>0.500</td><td>75%</td>" in page
     assert "<td>I/O</td><td>1.000</td><td>0.250</td><td>0.750</td><td>25%</td>" in page
 
 
 def test_names_of_the_program_are_text_on_the_page() -> None:
-    from dovetail.report_data import Run
-    from dovetail.report_figures import Drawn
-    from dovetail.report_page import compose
-
-    kinds = {"<script>": {"slices": 1, "seconds": 1.0, "io": False, "blocked": 0.5}}
+    kinds = {"<u>": {"slices": 1, "seconds": 1.0, "io": False, "blocked": 0.5}}
     run_ = Run(2.0, [], [], {"lost_events": 3}, [], failures=["<b>why</b>"], kinds=kinds, waits={"<i>": 1.0})
-    page = compose(run_, Drawn(split="<svg>split</svg>"), "a & b", 'it"s.json', "it's.png")
-    assert "<script>" not in page and "<b>why" not in page and "<i>" not in page
-    assert "<td>&lt;script&gt;</td><td>compute</td><td>1</td>" in page
+    page = page_of(run_, "a & b", trace='it"s.json', picture="it's.png")
+    for tag in ("<b>why", "<em>", "<u>"):
+        assert tag not in page, tag
+    assert "<td>&lt;u&gt;</td><td>compute</td><td>1</td>" in page
     assert "<li>&lt;b&gt;why&lt;/b&gt;</li>" in page
     assert "<b>50%</b>of workers waiting for &lt;i&gt;" in page
     assert "<title>a &amp; b</title>" in page
@@ -293,7 +307,7 @@ def test_names_of_the_program_are_text_on_the_page() -> None:
     assert "lost 3 older events" in page
     links = Links()
     links.feed(page)
-    assert links.found == {'it"s.json', "it's.png"}
+    assert links.found == {'it"s.json', "it's.png", "https://ui.perfetto.dev"}
 
 
 def test_throughput_is_a_mean_over_stretches_that_are_long_enough() -> None:

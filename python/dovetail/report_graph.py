@@ -1,0 +1,99 @@
+"""Which tasks depend on which, from their recorded accesses, and the critical path: the longest chain of dependent tasks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from .report_accesses import Access, accesses_of
+from .report_columns import Tasks
+
+_MOST_EDGES = 3_000_000  # what a page can be asked to hold
+
+
+@dataclass
+class Graph:
+    """`edges`: pairs of tasks, counted from 0, of which the second depends on the first. `path`: the tasks of the critical path, in their order.
+    `length`: what these took together, in nanoseconds. `is_cut`: there are more edges than a page holds."""
+
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    path: list[int] = field(default_factory=list)
+    length: int = 0
+    is_cut: bool = False
+
+
+@dataclass
+class _Region:
+    """Who accessed a piece of memory or of a file, so far."""
+
+    writers: list[int] = field(default_factory=list)  # several if they are commutative
+    is_commutative: bool = False
+    before: list[int] = field(default_factory=list)  # whom commutative writers depend on
+    readers: list[int] = field(default_factory=list)
+
+
+def _ordered(tasks: Tasks) -> list[tuple[int, list[Access]]]:
+    order = sorted(tasks.accesses, key=lambda task: (tasks.rank[task], tasks.accesses[task][0]))
+    return [(task, accesses_of(tasks.accesses[task][1])) for task in order]
+
+
+def find(tasks: Tasks) -> Graph:
+    """The dependencies by which the runtime ordered the tasks. A graph without edges if no accesses were recorded."""
+    listed = _ordered(tasks)
+    cuts: dict[tuple[int, str], set[int]] = defaultdict(set)
+    for task, accesses in listed:
+        for _, name, begin, end in accesses:
+            cuts[tasks.rank[task], name].update((begin, end))
+    borders = {space: sorted(points) for space, points in cuts.items()}
+    regions: dict[tuple[tuple[int, str], int], _Region] = defaultdict(_Region)
+    graph = Graph()
+    longest: dict[int, tuple[int, int]] = {}  # by task: length of the longest chain that it ends, and who is before it
+    for task, accesses in listed:
+        before: set[int] = set()
+        for mode, name, begin, end in accesses:
+            space = tasks.rank[task], name
+            points = borders[space]
+            for piece in range(bisect_left(points, begin), bisect_left(points, end)):
+                _enter(regions[space, piece], task, mode, before, tasks)
+        # A task that had ended before this one began was not what it waited for, if a region's memory has been used again since.
+        preceding = [other for other in before if tasks.end[other] <= tasks.begin[task]]
+        best = max(preceding, key=lambda other: longest[other][0], default=-1)
+        longest[task] = (longest[best][0] if best >= 0 else 0) + tasks.ran[task], best
+        if len(graph.edges) + len(preceding) <= _MOST_EDGES:
+            graph.edges += [(other, task) for other in preceding]
+        else:
+            graph.is_cut = True
+    if graph.edges:
+        last = max(longest, key=lambda task: longest[task][0])
+        graph.length = longest[last][0]
+        while last >= 0:
+            graph.path.append(last)
+            last = longest[last][1]
+        graph.path.reverse()
+    return graph
+
+
+def _enter(region: _Region, task: int, mode: str, before: set[int], tasks: Tasks) -> None:
+    """Adds whom the task depends on, and the task to the region."""
+
+    def after(others: list[int]) -> None:
+        # Whoever had ended when the task was made held nothing up. Its memory may have been given to something else since.
+        before.update(other for other in others if other != task and tasks.end[other] > tasks.created[task])
+
+    if mode in ("in", "inout"):
+        # What is read was written by its writer, however long ago.
+        before.update(other for other in region.writers if other != task)
+    if mode == "in":
+        region.readers.append(task)
+        return
+    if mode == "commutative" and region.is_commutative and not region.readers:
+        before.update(other for other in region.before if other != task)
+        region.writers.append(task)
+        return
+    after(region.readers)
+    after(region.writers)
+    if mode == "commutative":
+        before.update(other for other in region.writers if other != task)
+    region.before = [*region.readers, *region.writers]
+    region.writers, region.readers, region.is_commutative = [task], [], mode == "commutative"

@@ -1,0 +1,55 @@
+"""One run as a page shows it: read from its trace, with its task graph, its task types, its pictures and the advice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import report_advice, report_figures, report_graph, report_trace, report_types
+from .report_columns import Columns
+from .report_data import Run
+from .report_data import read as read_run
+from .report_figures import Drawn
+from .report_graph import Graph
+from .report_packing import PackedRun
+from .report_types import TaskType
+
+
+@dataclass
+class View:
+    """All that a page says of one run."""
+
+    title: str
+    run: Run
+    columns: Columns
+    graph: Graph
+    types: list[TaskType]
+    drawn: Drawn
+    advice: str
+
+    def packed(self, kinds: list[str]) -> PackedRun:
+        """For the timeline. `kinds`: the task types of all runs of the page, so that each has one colour."""
+        return PackedRun(self.title, round(self.run.length * 1e9), self.run.workers, self.columns, self.graph, kinds)
+
+
+def read(trace: Path, title: str, admission: dict[str, Any] | None = None) -> View:
+    """From a trace; `admission` is what the trace itself says of it, if not given. Raises OSError and report_trace.UnusableTrace."""
+    source = report_trace.read(trace)
+    columns = Columns()
+    told = admission if admission is not None else source.facts.get("admission", {})
+    try:
+        run = read_run(source.document(columns.noted(source.events)), told)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, report_trace.UnusableTrace):
+            raise
+        raise report_trace.UnusableTrace(f"{trace} is no trace of Dovetail: {type(error).__name__} {error}") from error
+    return make(run, columns, title)
+
+
+def make(run: Run, columns: Columns, title: str) -> View:
+    """The view of what has been read."""
+    graph = report_graph.find(columns.tasks)
+    types = report_types.types_of(run, columns, graph.path)
+    advice = report_advice.advise(report_advice.Evidence(run, columns, graph, types))
+    return View(title, run, columns, graph, types, report_figures.draw_all(run, title), advice)

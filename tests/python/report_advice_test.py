@@ -1,0 +1,231 @@
+"""The sentence at the top of a report: each rule on a made trace, and those that a program can be made for on a real run."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import hangs
+import pytest
+from made_trace import MadeTrace
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from dovetail import report_advice, report_graph, report_types  # noqa: E402 (behind what may skip)
+from dovetail.report_columns import Columns  # noqa: E402
+from dovetail.report_data import read  # noqa: E402
+
+
+def advice(trace: MadeTrace) -> str:
+    document = trace.document()
+    columns = Columns()
+    run = read({**document, "traceEvents": columns.noted(trace.events)}, {})
+    graph = report_graph.find(columns.tasks)
+    types = report_types.types_of(run, columns, graph.path)
+    return report_advice.advise(report_advice.Evidence(run, columns, graph, types))
+
+
+def test_a_task_that_blocks_becomes_an_io_task() -> None:
+    trace = MadeTrace(2, total_s=10, compute_s=2, computing_s=4, blocked_s=6.4)
+    trace.task(0, "checkpoint 1", 0, 10, processor_us=0.2e6)
+    trace.task(1, "checkpoint 2", 1, 5, processor_us=0.2e6)
+    trace.task(1, "sum", 5, 10)
+    assert advice(trace) == (
+        "`checkpoint` held workers 68 % of the time without using the processor: make it an I/O task if it waits for files or other programs, or split off what waits."
+    )
+
+
+def test_io_that_nothing_hides_is_named() -> None:
+    trace = MadeTrace(1, total_s=10, compute_s=3, computing_s=3, io_s=8, hidden_s=1)
+    trace.task(0, "sum", 0, 3)
+    trace.io_task(0, "fsync 1", 2, 6)
+    trace.io_task(1, "fsync 2", 5, 9.4)
+    trace.request(0, "pread", 9, 9.5)
+    assert advice(trace).startswith("64 % of the time nothing but `fsync` went on: ")
+    # Where a computing task runs beside it, it is hidden.
+    trace.task(0, "more", 3, 9)
+    trace.facts |= {"compute_s": 9, "computing_s": 9, "hidden_s": 7}
+    assert advice(trace) == "70 %" or advice(trace).startswith("Nothing stands out: workers computed 90 % of the time")
+
+
+def test_requests_that_nothing_hides_are_named() -> None:
+    trace = MadeTrace(1, total_s=10, compute_s=3, computing_s=3, io_s=7, hidden_s=0)
+    trace.task(0, "sum", 0, 3)
+    trace.request(0, "pread", 3, 8)
+    trace.request(0, "pwrite", 8, 10)
+    assert advice(trace).startswith("50 % of the time nothing but `pread` of files went on: ")
+
+
+def test_bodies_that_take_turns_at_the_interpreter() -> None:
+    trace = MadeTrace(2, total_s=10, compute_s=5, computing_s=9, blocked_s=5)
+    for worker in range(2):
+        trace.task(worker, f"parse {worker}", 0, 10, processor_us=5e6)
+    trace.wait(0, 0, 0.005)
+    assert advice(trace).startswith(
+        "Bodies waited 50 % of their time for the interpreter, `parse` most: give it `process=True`"
+    )
+    # The same without the interpreter is a task that blocks.
+    trace.events.pop()
+    assert advice(trace).startswith("`parse` held workers 50 % of the time without using the processor")
+
+
+def test_bodies_that_block_at_the_same_time_do_not_take_turns() -> None:
+    trace = MadeTrace(2, total_s=10, compute_s=0.5, computing_s=1, blocked_s=9.5)
+    for worker in range(2):
+        trace.task(worker, f"load {worker}", 0, 10, processor_us=0.5e6)
+    trace.wait(0, 0, 0.005)
+    assert advice(trace).startswith("`load` held workers 95 % of the time")
+
+
+def test_time_outside_of_tasks() -> None:
+    trace = MadeTrace(2, total_s=10, compute_s=2, computing_s=4, io_s=0)
+    trace.task(0, "sum", 0, 2)
+    trace.task(1, "sum", 8, 10)
+    assert advice(trace).startswith(
+        "60 % of the time no task ran and no I/O was in flight: make a task of what the program does"
+    )
+
+
+def test_a_chain_of_tasks() -> None:
+    trace = MadeTrace(4, total_s=10, compute_s=2.5, computing_s=10)
+    for number in range(5):
+        name = "reduce" if number % 2 else f"step {number}"
+        trace.task(
+            number % 4, name, 2 * number, 2 * number + 2, "inout 'memory' [0, 8)", waited_for_accesses_us=2e6 * number
+        )
+    assert advice(trace) == (
+        "A chain of 5 tasks, each of which waits for the one before, takes 100 % of the run, 60 % of it in `step`: shorten or split `step`; "
+        "more workers do not help."
+    )
+
+
+def test_tasks_that_are_too_short() -> None:
+    trace = MadeTrace(1, total_s=0.02, compute_s=0.004, computing_s=0.019)
+    for number in range(2000):
+        trace.task(0, "tiny", number * 1e-5, number * 1e-5 + 2e-6)
+    assert advice(trace).startswith(
+        "Half of the 2000 tasks `tiny` take less than 2 µs, about what it costs to run a task: put several calls into one"
+    )
+
+
+def test_nothing_stands_out() -> None:
+    trace = MadeTrace(1, total_s=10, compute_s=9.5, computing_s=9.5)
+    trace.task(0, "sum", 0, 9.5)
+    assert (
+        advice(trace)
+        == "Nothing stands out: workers computed 95 % of the time, and `sum` takes 100 % of the tasks' time."
+    )
+    assert advice(MadeTrace(1, total_s=1)) == "Nothing stands out: workers computed 0 % of the time."
+
+
+BLOCKS = """
+import os, threading
+import dovetail as dt
+
+# The other end writes only when each body has been in its read for a while.
+def feed(end):
+    threading.Event().wait(0.05)
+    os.write(end, b"x")
+
+@dt.task
+def fetch(end):
+    os.read(end, 1)
+
+with dt.Runtime(workers=2):
+    for turn in range(4):
+        reading, writing = os.pipe()
+        feeder = threading.Thread(target=feed, args=(writing,))
+        feeder.start()
+        fetch(reading).result()
+        feeder.join()
+"""
+
+TURNS = """
+import time
+import dovetail as dt
+
+@dt.task
+def parse(n):
+    end = time.thread_time() + 0.15
+    while time.thread_time() < end:
+        sum(range(1000))
+
+with dt.Runtime(workers=2):
+    for future in [parse(n) for n in range(4)]:
+        future.result()
+"""
+
+OUTSIDE = """
+import time
+import dovetail as dt
+
+@dt.task
+def short(n):
+    return sum(range(1000))
+
+with dt.Runtime(workers=2):
+    for n in range(3):
+        short(n).result()
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            pass
+"""
+
+ALONE = """
+import threading
+import dovetail as dt
+
+@dt.io
+def archive(n):
+    threading.Event().wait(0.1)
+    return n
+
+@dt.task
+def use(n):
+    return n
+
+with dt.Runtime(workers=2):
+    for n in range(3):
+        use(archive(n)).result()
+"""
+
+
+@pytest.mark.parametrize(
+    "text, pattern",
+    [
+        (BLOCKS, r"`fetch` held workers \d+ % of the time without using the processor"),
+        (OUTSIDE, r"\d+ % of the time no task ran and no I/O was in flight"),
+        (ALONE, r"\d+ % of the time nothing but `archive` went on"),
+    ],
+    ids=["blocks", "outside", "alone"],
+)  # fmt: skip
+def test_a_real_run_is_advised(tmp_path: Path, text: str, pattern: str) -> None:
+    told = advice_of_run(tmp_path, text)
+    assert re.match(pattern, told), told
+
+
+def advice_of_run(folder: Path, text: str) -> str:
+    program = folder / "app.py"
+    program.write_text(text)
+    command = [sys.executable, "-m", "dovetail.cli", "run", "--report", str(folder / "out.html"), str(program)]
+    done = hangs.run(command, timeout=100)
+    assert done.returncode == 0, done.stderr
+    (told,) = re.findall(r'<p class="advice">(.*)</p>', (folder / "out.html").read_text())
+    return str(told)
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="bodies in Python run at the same time")
+def test_a_real_run_of_bodies_that_take_turns(tmp_path: Path) -> None:
+    for _ in range(3):
+        told = advice_of_run(tmp_path, TURNS)
+        events = json.loads((tmp_path / "out.trace.json").read_text())["traceEvents"]
+        slices = [event for event in events if event["ph"] == "X" and event["name"] == "parse"]
+        used = sum(event["args"]["processor_us"] for event in slices)
+        begin, end = min(event["ts"] for event in slices), max(event["ts"] + event["dur"] for event in slices)
+        if used > 0.8 * (end - begin):
+            assert re.match(r"Bodies waited \d+ % of their time for the interpreter, `parse` most", told), told
+            return
+    pytest.skip("other programs use the processors: what bodies wait for cannot be told apart")
