@@ -14,6 +14,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from .report_memory import Memory
+
 _ENDINGS = (".html", ".htm")
 
 
@@ -63,15 +65,15 @@ def _files(page: Path) -> tuple[Path, Path, Path]:
     return page, page.with_suffix(".png"), trace_beside(page)
 
 
-def write(trace: Path, page: Path, title: str) -> list[Path]:
-    """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote. Raises OSError."""
+def write(trace: Path, page: Path, title: str, memory: Memory) -> list[Path]:
+    """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote, `memory` what the program had. Raises OSError."""
     from . import _core, report_page, report_trace, report_view
     from .plain_file import write_bytes
 
     page, picture, kept = _files(page)
     # The trace gets it, too, so that it has all data of the page.
     admission: dict[str, Any] = json.loads(_core.admission_report())
-    report_trace.copy(trace, kept, admission)
+    report_trace.copy(trace, kept, admission, memory.since)
     view = report_view.read(kept, title)
     write_bytes(picture, view.drawn.timeline)
     links = {"picture": picture.name, "trace": kept.name}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,12 +41,12 @@ def read(path: Path) -> Trace:
     try:
         with open_to_read(path) as file:
             document = json.load(file)
-        facts, events = document.get(_FACTS, {}), document["traceEvents"]
+        facts, events = document.get(_FACTS, {}), iter(document["traceEvents"])
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UnusableTrace(
             f"{path} is no trace of Dovetail: make one with DOVETAIL_TRACE={path.name} or `dovetail run --report`"
         ) from error
-    return Trace(facts if isinstance(facts, dict) else {}, iter(events))
+    return Trace(facts if isinstance(facts, dict) else {}, events)
 
 
 def _facts_of(line: str) -> dict[str, Any] | None:
@@ -75,13 +75,20 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 return  # it was cut off here
 
 
-def copy(trace: Path, target: Path, admission: dict[str, Any]) -> None:
-    """The same trace, with what admission says of devices and constraints among its facts. Raises OSError and UnusableTrace."""
-    with open_to_read(trace) as source, open_to_write(target) as file:
-        first = source.readline()
-        facts = _facts_of(first)
+Samples = list[tuple[int, int]]
+
+
+def copy(trace: Path, target: Path, admission: dict[str, Any], memory: Callable[[int], Samples]) -> None:
+    """The same trace, with what admission says of devices and constraints among its facts, and the memory of the program: nanoseconds since the
+    trace began, and bytes. Raises OSError and UnusableTrace."""
+    with open_to_read(trace) as source:
+        facts = _facts_of(source.readline())
         if facts is None:
             raise UnusableTrace(f"{trace} is not as the runtime writes traces")
-        file.write(f"{_BEGIN}{json.dumps({**facts, 'admission': admission})}{_END}\n")
-        while piece := source.read(1 << 20):
-            file.write(piece)
+        # Under the HDF5 connector it stays in its place: there all of it must be read before anything is written.
+        before = source.read() if target.exists() and target.samefile(trace) else ""
+        facts |= {"admission": admission, "memory": memory(int(facts["begin_ns"]))}
+        with open_to_write(target) as file:
+            file.write(f"{_BEGIN}{json.dumps(facts)}{_END}\n{before}")
+            while piece := source.read(1 << 20):
+                file.write(piece)

@@ -15,6 +15,8 @@ from .report_graph import Graph
 from .report_packing import PackedRun
 from .report_types import TaskType
 
+MEMORY = "memory of the program, MB"
+
 
 @dataclass
 class View:
@@ -37,6 +39,8 @@ def read(trace: Path, title: str, admission: dict[str, Any] | None = None) -> Vi
     """From a trace; `admission` is what the trace itself says of it, if not given. Raises OSError and report_trace.UnusableTrace."""
     source = report_trace.read(trace)
     columns = Columns()
+    for time, size in source.facts.get("memory", []):
+        columns.count(MEMORY, time, size / 1e6)
     told = admission if admission is not None else source.facts.get("admission", {})
     try:
         run = read_run(source.document(columns.noted(source.events)), told)

@@ -7,6 +7,7 @@ result; 2 for bad usage; 130 after Ctrl-C. Tracebacks show the frames of the use
 from __future__ import annotations
 
 import builtins
+import contextlib
 import os
 import re
 import shutil
@@ -195,9 +196,13 @@ def run(
     except OSError as error:
         return _refuse(f"{given}: {error.strerror}")
     folder = tempfile.TemporaryDirectory(prefix="dovetail-run-")
+    watched: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     trace = os.environ.get("DOVETAIL_TRACE") or os.path.join(folder.name, "trace.json")
     if report is not None:
+        from . import beside
         from . import report as reporting
+        from .report_memory import Memory
+        from .report_trace import UnusableTrace
 
         report = reporting.of_rank(report)
         refusal = reporting.unusable(report)
@@ -208,6 +213,8 @@ def run(
             trace = str(reporting.trace_beside(report))
             Path(trace).unlink(missing_ok=True)  # of an earlier run
         os.environ["DOVETAIL_TRACE"] = trace
+        memory = Memory()
+        watched = beside.running(memory.follow)
         # From these follows which tasks depend on which.
         os.environ.setdefault("DOVETAIL_TRACE_ACCESSES", "1")
     from . import barrier
@@ -228,7 +235,8 @@ def run(
         _show(error)
         return 1
     sys.modules["__main__"] = module
-    status = _finish(*_run_program(module, code), settle)
+    with watched:
+        status = _finish(*_run_program(module, code), settle)
     if report is not None and hdf5:
         from . import hdf5 as connector
 
@@ -238,10 +246,13 @@ def run(
         trace = reporting.trace_of_rank(trace)
     if report is not None and os.path.exists(trace) and os.path.getsize(trace) > 0:
         try:
-            for written in reporting.write(Path(trace), report, str(script)):
+            for written in reporting.write(Path(trace), report, str(script), memory):
                 print(f"dovetail run: wrote {written}", file=sys.stderr)
         except OSError as error:
             print(f"dovetail run: no report, {report}: {error.strerror}", file=sys.stderr)
+            status = status or 1
+        except UnusableTrace as error:
+            print(f"dovetail run: no report, {error}", file=sys.stderr)
             status = status or 1
     elif report is not None:
         print(f"dovetail run: {script} made no task, so there is nothing to report", file=sys.stderr)

@@ -4,13 +4,16 @@ DOVETAIL_TEST_PICTURES, if that is set."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import browser
+import hangs
 import pytest
 from made_trace import MadeTrace
 
@@ -226,10 +229,6 @@ def test_two_runs_are_beside_each_other(tmp_path: Path) -> None:
 
 def test_a_run_of_the_runtime(tmp_path: Path) -> None:
     """A program that reads, writes and depends, as `dovetail run --report` shows it."""
-    import sys
-
-    import hangs
-
     program = tmp_path / "app.py"
     program.write_text(
         "import dovetail as dt\n@dt.task\ndef make(n):\n    return n\n@dt.task\ndef add(a, b):\n    return a + b\n"
@@ -241,8 +240,82 @@ def test_a_run_of_the_runtime(tmp_path: Path) -> None:
     with shown(tmp_path / "run.html") as it:
         assert it.value("timeline.runs[0].tasks") == 79
         assert it.value("timeline.runs[0].edges.to.length") == 78
+        (memory,) = it.value("timeline.runs[0].counters.map(one => [one.name, Math.max(...one.value)])")
+        assert memory[0] == "memory of the program, MB" and 5 < memory[1] < 10_000
         # It ends with the last sum, and each sum of it waits for the one before.
         names = it.value(
             "Array.from(timeline.runs[0].path).map(task => timeline.runs[0].names[timeline.runs[0].rows.task.name[timeline.runs[0].first[task + 1]]])"
         )
         assert names[-1] == "add" and set(names[1:]) == {"add"}
+
+
+def test_ranks_plans_and_cut_traces_are_shown(tmp_path: Path) -> None:
+    """A joined trace has three processes for each rank. That of a program under a plan has one for each file, without categories or facts."""
+    joined = made_run()
+    other = [{**event, "pid": event["pid"] + 3, "tid": event["tid"] + 1_000_000} for event in joined.events]
+    for event in other:
+        if event["name"] == "process_name":
+            event["args"] = {"name": f"rank 1: {event['args']['name']}"}
+    facts = {**joined.facts, "total_s": 9.0}
+    joined.events += other
+    joined.facts = {"producer": "dovetail", "ranks": [joined.facts, facts], "arrows": 0, "missing": [], "clocks": []}
+    reads = [
+        {"ph": "M", "pid": 1, "tid": 0, "name": "process_name", "args": {"name": "/data/in.bin"}},
+        {"ph": "X", "pid": 1, "tid": 1, "name": "reads", "ts": 0.0, "dur": 5.0, "args": {"offset": 0, "bytes": 4096, "process": 7, "waited_us": 3}},
+        {"ph": "X", "pid": 1, "tid": 1_000_001, "name": "asked for ahead", "ts": 1.0, "dur": 2.0, "args": {"offset": 4096, "bytes": 4096, "process": 7}},
+        {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "reads"}},
+    ]  # fmt: skip
+    (tmp_path / "plan.json").write_text(json.dumps({"displayTimeUnit": "ms", "traceEvents": reads}))
+    cut = joined.write(tmp_path / "joined.json").read_text()
+    (tmp_path / "cut.json").write_text(cut[: len(cut) // 2])
+    told = {}
+    for name in ("joined", "plan", "cut"):
+        report.write_of_traces([tmp_path / f"{name}.json"], tmp_path / f"{name}.html")
+        with shown(tmp_path / f"{name}.html") as it:
+            told[name] = [
+                it.value("timeline.runs[0].tasks"),
+                it.value("timeline.runs[0].groups.map(one => one.title + one.lanes.length)"),
+            ]
+            if name == "joined":
+                assert it.value("timeline.runs[0].workers") == 4 and "2 ranks: these times are means" in it.value(
+                    "document.body.innerText"
+                )
+    threads = ["workers2", "rank 1: workers2", "other threads1", "rank 1: other threads1"]
+    requests = [f"{rank}{what}" for rank in ("", "rank 1: ") for what in ("I/O in flight12", "messages outstanding1")]
+    assert told["joined"] == [10, threads + requests]
+    assert told["plan"] == [0, ["/data/in.bin2"]]
+    assert 4 <= told["cut"][0] < 10
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"traceEvents": 3}', '{"traceEvents": [{"ph": "X"}]}', "\x00\xff"])
+def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.json").write_text(text, encoding="latin-1")
+    done = hangs.run([sys.executable, "-m", "dovetail.cli", "report", "bad.json"], timeout=100, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "bad.json is no trace of Dovetail" in done.stderr
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_trace_that_stays_in_its_place_is_kept_whole(tmp_path: Path) -> None:
+    """As under the HDF5 connector."""
+    from dovetail.report_trace import copy
+
+    trace = made_run()
+    trace.facts["begin_ns"] = 1000
+    path = trace.write(tmp_path / "out.trace.json")
+    copy(path, path, {"devices": []}, lambda begin: [(begin, 8)])
+    document = json.loads(path.read_text())
+    assert document["traceEvents"] == trace.events
+    assert document["otherData"] == {**trace.facts, "admission": {"devices": []}, "memory": [[1000, 8]]}
+
+
+def test_memory_is_sampled_less_often_in_long_programs() -> None:
+    from dovetail.report_memory import Memory
+
+    memory = Memory()
+    for second in range(5000):
+        memory._keep(second, second)
+    assert len(memory.samples) < 1000
+    assert memory.samples == sorted(memory.samples) and memory.samples[0] == (0, 0)
+    assert memory.samples[-1][0] > 4500
+    assert memory.since(4000)[0] == (0, max(size for now, size in memory.samples if now <= 4000))
