@@ -66,11 +66,12 @@ os.kill(os.getpid(), signal.SIGKILL)
         self.staged(os.sys.executable, "-c", left)
         program = """
 import os, signal, threading
-file = os.open("new", os.O_WRONLY | os.O_CREAT)
+os.close(os.open("new", os.O_WRONLY | os.O_CREAT))
 renaming = threading.Thread(target=os.rename, args=("new", "last"))
 renaming.start()
 while os.stat("last").st_size == 0:
     pass  # until what was left of it is brought there, which takes long: the file has its old name
+file = os.open("new", os.O_WRONLY)
 os.write(file, b"x" * 100_000)
 renaming.join()
 os.kill(os.getpid(), signal.SIGKILL)
